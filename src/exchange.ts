@@ -35,6 +35,8 @@ export interface ProxyResponse {
 export interface PeerInfo {
   /** Whether it is a proxy whose forwarding fields are believed. */
   readonly trusted: boolean
+  /** The number of requests under way on the connection. */
+  readonly inFlight: number
   /** The certificate that it has shown and that was verified; null: none was asked for, or none was shown. */
   certificate(): X509Certificate | null
 }

@@ -143,6 +143,10 @@ export const reasonRows = {
   'upstream-concurrency': overloaded('the concurrency of the group is full'),
   'operation-concurrency': overloaded('the concurrency of the operation is full'),
   'endpoint-connections': overloaded('all places of the endpoints are taken (maxConnections, maxPending)'),
+  'endpoint-share': overloaded(
+    'the client holds its share of the places of the endpoint (maxConnections, maxPending)',
+    'read responses as they come, and wait as `Retry-After` says; the operator looks which client has so many requests',
+  ),
   'buffered-bodies': overloaded(
     'too many bodies wait in memory',
     'wait as `Retry-After` says; the operator looks why bodies come slowly, or takes more workers',

@@ -66,7 +66,7 @@ export const fakeExchange = ({ operation = 'market.insights', ...opened }: Wante
   return new Exchange({
     requestId: 'r-1',
     client: '127.0.0.1',
-    peer: { trusted: false, certificate: () => null },
+    peer: { trusted: false, inFlight: 1, certificate: () => null },
     query: '',
     fields: [],
     authority: 'gateway',

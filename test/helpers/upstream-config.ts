@@ -16,7 +16,7 @@ export const upstreamConfig = (
   response: none,
   timeouts: { connect: 2000, headers: 5000, body: 5000 },
   maxConnections: 8,
-  maxPending: 1024,
+  maxPending: 2048,
   concurrency: null,
   keepAlive: 3000,
   resolve: 30_000,

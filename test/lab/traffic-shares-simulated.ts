@@ -43,7 +43,7 @@ export const openSimulatedCases = async (tree: string, seconds: number, seed = 1
     pathPrefix: '',
     health: new EndpointHealth(),
     inFlight: 0,
-    pool: { isFull: false },
+    pool: { isFull: false, rejects: () => null },
     configureHealthCheck: () => {},
     acquire(user: ConnectionWaiter): void {
       counts[i] = (counts[i] ?? 0) + 1

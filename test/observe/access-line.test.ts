@@ -8,7 +8,7 @@ import { logAccess } from '../../src/observe/access-log.ts'
 import { cidrMatcher } from '../../src/shared/cidr.ts'
 import { exchangeRecord } from './exchange-record.ts'
 
-const peer = { address: '10.0.0.1', trusted: true, secure: false, certificate: () => null }
+const peer = { address: '10.0.0.1', trusted: true, secure: false, inFlight: 1, certificate: () => null }
 const isTrusted = cidrMatcher(['10.0.0.0/8'])
 
 // What a client can put into a line: an id that is kept, and an address behind a trusted proxy. Quotes and backslashes

@@ -325,8 +325,8 @@ describe('exchanges that are aborted at every phase', () => {
     const endpoint = upstream.members[0]?.endpoint
     expect(endpoint?.inFlight).toBe(0)
     expect(uploads.filter(({ started, stopped }) => started && !stopped)).toEqual([])
-    const bodies = Array.from({ length: maxConnections + 1 }, () =>
-      readBody(upstream, fakeExchange({ query: '?sound' })),
+    const bodies = Array.from({ length: maxConnections + 1 }, (_, n) =>
+      readBody(upstream, fakeExchange({ client: `192.0.2.${n}`, query: '?sound' })),
     )
     await eventually(() => held.length === maxConnections) // every slot is free
     for (const socket of held.splice(0)) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')

@@ -307,14 +307,15 @@ describe('with a pool of eight', () => {
     const held: Socket[] = []
     const upstream = await upstreamFor((socket) => held.push(socket))
     const booted = await bootGateway(pooled(upstream.url))
+    const share = 6 // what one address may hold of the eight places
     const holders = await Promise.all(
-      Array.from({ length: 8 }, async () => {
+      Array.from({ length: share }, async () => {
         const client = await dial(booted.port)
         client.write(renderHead({ target: '/market/insights?slow' }))
         return client
       }),
     )
-    await eventually(() => held.length === 8)
+    await eventually(() => held.length === share)
 
     await manyTimes(async () => {
       const client = await dial(booted.port)
@@ -325,6 +326,6 @@ describe('with a pool of eight', () => {
     for (const holder of holders) holder.destroy()
 
     await stillServes(booted.port)
-    expect(held.length).toBe(8)
+    expect(held.length).toBe(share)
   })
 })

@@ -69,15 +69,20 @@ const fullLimitFindings = ({ report }: FindingInputs): readonly Finding[] => {
     )
 }
 
-/** Finds groups whose endpoints have no room for more. */
+/** Finds groups whose endpoints have no room for more, or none for one of the clients. */
 const fullEndpointFindings = (inputs: FindingInputs): readonly Finding[] =>
-  groupByKey(inputs.report.recentErrors.causes.filter(hasReason('endpoint-connections')), ({ operation }) =>
-    groupOfOperation(operation),
+  groupByKey(
+    inputs.report.recentErrors.causes.filter(hasReason('endpoint-connections', 'endpoint-share')),
+    ({ operation, reason }) => `${groupOfOperation(operation)} ${reason}`,
   ).map((same) => {
-    const [{ operation }] = same
+    const [{ operation, reason }] = same
     const group = groupOfOperation(operation)
     const tally = tallyFailures(same)
-    const cause = `all places at the endpoints of ${group} are taken (maxConnections, maxPending): ${countPhrase(tally, 'refused')}`
+    const full =
+      reason === 'endpoint-share'
+        ? `a client holds its share of the places at the endpoints of ${group}`
+        : `all places at the endpoints of ${group} are taken`
+    const cause = `${full} (maxConnections, maxPending): ${countPhrase(tally, 'refused')}`
     const command = explainCommandLine(operation, inputs.config)
     return createFinding(rejectionSeverity(same, inputs), `upstreams.${group}`, cause, {
       since: tally.firstAt,

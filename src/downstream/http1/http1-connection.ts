@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { CoalescedTimer } from '../../clock.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { minFreeBytes, takeExclusively } from '../../shared/buffers.ts'
+import { ChunkQueue } from '../body/chunk-queue.ts'
 import { type ClientConnection, getClientConnection } from '../listener/client-connection.ts'
 import type { ClientErrorHandler } from '../listener/client-error.ts'
 import { destroyAfterLinger, type LingerMode } from '../listener/linger.ts'
@@ -23,6 +24,11 @@ export interface Http1ConnectionOptions {
 
 // A client that goes by `Keep-Alive: timeout` may send at its last moment.
 const idleMarginMs = 1000
+// Of a client that pipelines, some requests are under way at once and the rest waits unread: one connection must not
+// hold a group's places at its upstream. No proxy and no library pipelines more.
+const maxInFlight = 4
+// As much of the rest as is read all the same, since the end of a connection shows only behind it.
+const maxUnreadBytes = 16 * 1024
 
 /** A client's connection of HTTP/1: its requests one after another, and their responses in the same order. */
 export class Http1Connection implements RequestEvents, ResponseConnection {
@@ -36,6 +42,8 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   /** Why nothing is read: the body that comes is not wanted yet, or too much waits to be taken by the client. */
   #isBodyPaused = false
   #isBacklogged = false
+  /** What has come of requests that are held back; null: nothing. */
+  #unread: ChunkQueue | null = null
   /** Ends the wait for a head that has begun, or for one that has not. */
   readonly #timer = new CoalescedTimer(() => this.#onTimeout())
   /** Whether the time of a head is running. */
@@ -71,6 +79,10 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     if (!this.#isBodyPaused) return
     this.#isBodyPaused = false
     this.#controlFlow()
+  }
+
+  get holdsBack(): boolean {
+    return this.#responses.length >= maxInFlight
   }
 
   head(message: RequestMessage): void {
@@ -125,8 +137,9 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     if (next !== undefined) {
       next.onHeadOfLine()
       if (this.socket.readableEnded) probeHalfClosed(this.socket, next)
-    } else if (!this.#state.closing) this.#onAllSent(request)
+    }
     this.#relieve()
+    if (this.#responses.length === 0 && !this.#state.closing) this.#onAllSent(request)
   }
 
   /** Tells whether a response is due behind another. */
@@ -161,16 +174,25 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
    * read from meanwhile. But a body that has begun is, since the time for it is running.
    */
   #controlFlow(): void {
-    if (this.#isBodyPaused || (this.#isBacklogged && this.#current === null)) this.socket.pause()
+    const isBehind = this.#isBacklogged || (this.#unread !== null && this.#unread.bytes >= maxUnreadBytes)
+    if (this.#isBodyPaused || (isBehind && this.#current === null)) this.socket.pause()
     else this.socket.resume()
   }
 
   #relieve(): void {
-    if (!this.#isBacklogged || this.#hasBacklog) return
-    this.#isBacklogged = false
+    if (this.#isBacklogged) {
+      if (this.#hasBacklog) return
+      this.#isBacklogged = false
+      this.#controlFlow()
+      // It was not read from meanwhile, so its client was not slow.
+      if (this.#awaitsHead) this.#startHeadTimer()
+    }
+    const unread = this.#unread
+    if (unread === null || this.holdsBack) return
+    this.#unread = null
+    this.#onData(unread.take(Number.POSITIVE_INFINITY))
     this.#controlFlow()
-    // It was not read from meanwhile, so its client was not slow.
-    if (this.#awaitsHead) this.#startHeadTimer()
+    if (this.socket.readableEnded) this.#checkComplete()
   }
 
   #onDrain(): void {
@@ -189,8 +211,10 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   }
 
   #onData(bytes: Buffer): void {
+    if (this.#unread !== null) return this.#holdBack(bytes)
     try {
-      this.#parser.read(bytes)
+      const length = this.#parser.read(bytes)
+      if (length < bytes.length) return this.#holdBack(bytes.subarray(length))
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
       return this.#fail(error, bytes)
@@ -198,6 +222,13 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     if (!this.#parser.isInHead || this.#awaitsHead) return
     this.#awaitsHead = true
     if (!this.#isBacklogged) this.#startHeadTimer()
+  }
+
+  /** Leaves the requests behind those that are under way unread, until one of these has its response. */
+  #holdBack(bytes: Buffer): void {
+    this.#unread ??= new ChunkQueue()
+    this.#unread.push(bytes)
+    this.#controlFlow()
   }
 
   #startHeadTimer(): void {
@@ -209,6 +240,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     const isHeadRequest = this.#parser.isInHead && this.#parser.method === 'HEAD'
     this.#timer.clear()
     this.#parser.stop()
+    this.#unread = null
     this.resume()
     const current = this.#current
     // Its response has gone out: a second one would be taken for that to another request.
@@ -228,15 +260,21 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     destroyAfterLinger(socket, mode)
     socket.end()
     this.#isBacklogged = false // too much may have waited for a response that was cut
+    this.#unread = null
     socket.resume()
   }
 
   /** Handles that the client has ended its side. */
   #onEnd(): void {
-    if (this.#parser.isInRequest) this.#fail(new GatewayError('bad-request', { reason: 'cut-short' }), null)
+    this.#checkComplete()
     const [response] = this.#responses
     if (response !== undefined) probeHalfClosed(this.socket, response)
     else if (!this.#state.closing) this.socket.end()
+  }
+
+  /** Rejects a request of which no more can come. */
+  #checkComplete(): void {
+    if (this.#parser.isInRequest) this.#fail(new GatewayError('bad-request', { reason: 'cut-short' }), null)
   }
 
   #onTimeout(): void {

@@ -23,6 +23,8 @@ export interface RequestMessage {
 
 /** Receives the parts of a request, in the order in which they come. */
 export interface RequestEvents extends BodyEvents {
+  /** Whether no further request is to be read now. Default: each is. */
+  readonly holdsBack?: boolean
   head(message: RequestMessage): void
   /** The end of a body. A request without one ends with its head. */
   end(): void
@@ -102,11 +104,16 @@ export class RequestParser {
     return this.#requestLine.method
   }
 
-  /** Reads bytes. Throws GatewayError; then nothing more may be read. */
-  read(bytes: Buffer): void {
+  /**
+   * Reads bytes, and returns how many: those of a further request stay where it is held back. Throws GatewayError; then
+   * nothing more may be read.
+   */
+  read(bytes: Buffer): number {
     const { length } = bytes
     let at = 0
-    while (at < length) at = this.#step(bytes, at, length)
+    while (at < length && !(this.#state === betweenRequests && this.#events.holdsBack === true))
+      at = this.#step(bytes, at, length)
+    return at
   }
 
   /** Ignores all further bytes: HTTP ends here. */

@@ -13,6 +13,8 @@ export interface Peer {
   readonly trusted: boolean
   /** Whether the client speaks TLS: with the gateway, or with the load balancer in front that passes TCP on. */
   readonly secure: boolean
+  /** The number of requests under way on the connection. */
+  inFlight: number
   /** The certificate that it has shown and that was verified; null: none was asked for, or none was shown. */
   certificate(): X509Certificate | null
 }
@@ -35,7 +37,7 @@ export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMa
     cachedCertificate ??= (isEncrypted && socket.authorized && socket.getPeerX509Certificate()) || null
     return cachedCertificate
   }
-  return { address, trusted, secure: isEncrypted || isSecureInFront, certificate }
+  return { address, trusted, secure: isEncrypted || isSecureInFront, inFlight: 0, certificate }
 }
 
 /** Returns the address of the client, or of the load balancer where that names no client. */

@@ -48,12 +48,14 @@ export const createRequestHandler = ({
 
   /** Adds a request to its queue, and completes its record when its response closes. */
   const trackRequest = (activeRequest: ActiveRequest, { activeRequests }: ResponseQueue): void => {
-    const { response, snapshot } = activeRequest
+    const { response, snapshot, peer } = activeRequest
     activeRequests.push(activeRequest)
+    peer.inFlight++
     snapshot.acquire()
     response.on('close', () => {
       if (activeRequests.length === 1) activeRequests.pop()
       else advanceQueue(activeRequests, activeRequest)
+      peer.inFlight--
       if (!response.writableFinished) abortUnfinished(activeRequest, cutting())
       activeRequest.exchange?.finish()
       snapshot.release()
@@ -100,10 +102,6 @@ export const createRequestHandler = ({
 
 const alwaysTrue = (): boolean => true
 
-// All requests of a packet are parsed and begun: without a limit, one connection that pipelines would have as many
-// requests under way as it has bytes to send. No proxy and no library pipelines nearly as many.
-const maxPipelinedRequests = 100
-
 /** Finds the queue of a request. */
 const getResponseQueue = (
   { multiplexed, socket }: DownstreamRequest,
@@ -114,10 +112,7 @@ const getResponseQueue = (
   if (multiplexed) return { peer: connection.peer, activeRequests: [], closing: false }
   // The last request that a connection may carry: its response says so, and nothing behind it is served. A client that
   // always has another one on its way would not let a gateway that drains go.
-  connection.closing =
-    isDraining ||
-    ++connection.requestCount >= listenerConfig.maxRequestsPerConnection ||
-    connection.activeRequests.length + 1 >= maxPipelinedRequests
+  connection.closing = isDraining || ++connection.requestCount >= listenerConfig.maxRequestsPerConnection
   return connection
 }
 

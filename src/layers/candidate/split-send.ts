@@ -49,4 +49,4 @@ const unsentKinds: ReadonlySet<FailureKind> = new Set<FailureKind>(['no-healthy-
 /** Tells whether the candidate had no place for a request: no endpoint, no connection, or an open breaker. */
 const hasNoPlace = ({ kind, reason }: GatewayError): boolean =>
   // The response to a request that was sent can want for room too: `overloaded` alone says nothing.
-  unsentKinds.has(kind) || (kind === 'overloaded' && reason === 'endpoint-connections')
+  unsentKinds.has(kind) || (kind === 'overloaded' && (reason === 'endpoint-connections' || reason === 'endpoint-share'))

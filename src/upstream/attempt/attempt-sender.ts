@@ -48,7 +48,8 @@ export const createAttemptSender = (
       // drains it, as one that takes it out, lets it finish what began before.
       if (endpoint.health.isDrainedByOrder) return reject(allDrainingError())
       // Before anything is made for it: a request over the limit must cost nothing.
-      if (endpoint.pool.isFull) return reject(overloadedError('endpoint-connections'))
+      const reason = endpoint.pool.rejects(exchange)
+      if (reason !== null) return reject(overloadedError(reason))
       const attempt = new UpstreamAttempt(exchange, endpoint, options, resolve, reject)
       attempt.start(body)
     })

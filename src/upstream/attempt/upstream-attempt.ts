@@ -5,7 +5,8 @@ import { GatewayError } from '../../failures/errors.ts'
 import type { HeaderFields } from '../../header-fields.ts'
 import { MalformedResponseError } from '../classify-error.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
-import type { ConnectionWaiter, ResponseHandler, UpstreamConnection } from '../http1/connection.ts'
+import type { PlaceWaiter } from '../http1/client-places.ts'
+import type { ResponseHandler, UpstreamConnection } from '../http1/connection.ts'
 import type { RequestContent } from '../http1/write-request.ts'
 import {
   type AttemptOutcome,
@@ -40,10 +41,10 @@ export interface SendOptions {
 const maxInterimResponses = 100
 
 /** One attempt on its way: its connection, its timers and its response. */
-export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, ResponseBodySource {
+export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBodySource {
   readonly isSentOnce: boolean
   readonly isLast: boolean
-  readonly #exchange: Exchange
+  readonly exchange: Exchange
   readonly #endpoint: Endpoint
   readonly #options: SendOptions
   readonly #record: AttemptRecord
@@ -84,7 +85,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
     this.isSentOnce = exchange.operation.method === 'POST'
     // RFC 9110 §9.3.1: an endpoint that does not read the content of a GET takes it for the next request.
     this.isLast = !this.isSentOnce && exchange.body.length !== 0
-    this.#exchange = exchange
+    this.exchange = exchange
     this.#endpoint = endpoint
     this.#options = options
     this.#resolve = resolve
@@ -125,9 +126,9 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
     if (this.#isFinished) return false // ended while it waited for a connection
     this.#connection = connection
     this.#timer.set(this.#options.headersTimeoutMs)
-    this.#exchange.wasSent = true
-    connection.send(this, this.#head, this.#body, this.#exchange.body.length)
-    this.#exchange.onSent?.()
+    this.exchange.wasSent = true
+    connection.send(this, this.#head, this.#body, this.exchange.body.length)
+    this.exchange.onSent?.()
     return true
   }
 
@@ -136,11 +137,11 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
     // does not take is dropped, so that this is true of those that are relayed too.
     if (++this.#interimCount > maxInterimResponses)
       throw new MalformedResponseError('answer-fields-too-large', `more than ${maxInterimResponses} interim responses`)
-    const { onInterim } = this.#exchange
+    const { onInterim } = this.exchange
     // A 100 is an answer to what no request here asks for (RFC 9110 §15.2).
     if (onInterim === null || status === 100 || status > 103) return
     const { mutateInterim } = this.#options
-    this.#exchange.responseStarted = true
+    this.exchange.responseStarted = true
     onInterim(status, mutateInterim === null ? fields : mutateInterim(fields))
   }
 
@@ -167,7 +168,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
 
   onEnd(): void {
     // A response may come before its request has been written, and another attempt may still be writing.
-    this.#exchange.bodySent = this.#connection?.hasWritten === true && this.#exchange.attempts === 1
+    this.exchange.bodySent = this.#connection?.hasWritten === true && this.exchange.attempts === 1
     this.#settle(classifyStatus(this.#status), this.#status)
     this.#responseBody.end()
   }
@@ -203,11 +204,11 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
 
   /** Streams the request body; the wait for headers counts only while the gateway does not wait for the client. */
   #stream(): Upload | null {
-    const { body } = this.#exchange
+    const { body } = this.exchange
     if (body.length === 0) return null
     this.#upload = body.stream((waitingForClient) => {
       if (this.#isFinished) return // an attempt that has ended keeps its state
-      this.#exchange.waitsForClient = waitingForClient
+      this.exchange.waitsForClient = waitingForClient
       if (this.#status > 0) return
       if (waitingForClient) this.#timer.clear()
       else this.#timer.set(this.#options.headersTimeoutMs)
@@ -219,17 +220,17 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   #abort(reason: GatewayError): void {
     if (this.#isFinished) return
     const isUnwritten = this.#restoreUnsent()
-    this.#exchange.endedInQueue = isUnwritten || (this.#connection === null && this.#endpoint.pool.cancel(this))
+    this.exchange.endedInQueue = isUnwritten || (this.#connection === null && this.#endpoint.pool.cancel(this))
     this.#fail(reason)
     this.#connection?.abort()
   }
 
   #fail(failure: GatewayError): void {
     this.#endHold()
-    const outcome = classifyFailure(failure, this.#exchange, this.#heldBackMs)
+    const outcome = classifyFailure(failure, this.exchange, this.#heldBackMs)
     this.#settle(outcome, failure)
     if (this.#status === 0) return this.#reject(failure)
-    if (outcome === 'failure') this.#exchange.onBrokenAnswer?.()
+    if (outcome === 'failure') this.exchange.onBrokenAnswer?.()
     this.#responseBody.fail(failure)
   }
 
@@ -242,7 +243,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   /** Notes that a request which has a connection was not written on it. Returns false where it was. */
   #restoreUnsent(): boolean {
     if (this.#connection?.isUnsent !== true) return false
-    this.#exchange.wasSent = this.#wasSentBefore
+    this.exchange.wasSent = this.#wasSentBefore
     return true
   }
 
@@ -253,7 +254,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
    */
   #mayResend({ isUnsent, isStale }: UpstreamConnection): boolean {
     if (this.#isResent || this.#endpoint.pool.isDestroyed) return false
-    return isUnsent || (isStale && !this.isSentOnce && this.#upload === null && !this.#exchange.responseStarted)
+    return isUnsent || (isStale && !this.isSentOnce && this.#upload === null && !this.exchange.responseStarted)
   }
 
   #resend({ isUnsent }: UpstreamConnection, error: GatewayError): void {
@@ -262,7 +263,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
     this.#timer.clear()
     if (!isUnsent) {
       this.#trace?.end(null, error)
-      this.#exchange.attempts++
+      this.exchange.attempts++
       this.#render()
     }
     this.#endpoint.pool.acquireFresh(this)
@@ -270,9 +271,9 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
 
   /** Renders the request anew each time it is sent: a trace distinguishes one sending from another. */
   #render(): void {
-    const { trace, fields } = this.#exchange
+    const { trace, fields } = this.exchange
     this.#trace = trace === null ? null : trace.attempt(this.#endpoint.name, this.#record.side)
-    this.#head = this.#options.render(this.#exchange, this.#trace?.fields(fields) ?? fields, this.isLast)
+    this.#head = this.#options.render(this.exchange, this.#trace?.fields(fields) ?? fields, this.isLast)
   }
 
   #settle(outcome: AttemptOutcome, errorOrStatus: GatewayError | number): void {
@@ -281,11 +282,11 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
     this.#isFinished = true
     this.#endpoint.inFlight--
     this.#timer.clear()
-    this.#exchange.setAbortListener(null)
+    this.exchange.setAbortListener(null)
     this.#upload?.stop()
     this.#record.endedAt = now()
     health.recordOutcome(outcome, errorOrStatus)
-    recordIfFailed(this.#exchange, this.#endpoint.name, outcome, errorOrStatus, this.#options.onFailure)
+    recordIfFailed(this.exchange, this.#endpoint.name, outcome, errorOrStatus, this.#options.onFailure)
     if (this.#isTimed && this.#status === 0) health.latency.requestEnded(this.#record.endedAt, outcome === 'failure')
     onOutcome?.(outcome, errorOrStatus, this.#record.startedAt)
     this.#trace?.end(

@@ -89,6 +89,7 @@ export class EndpointRegistry {
         upstream,
         this.logFor(group, use),
         this.#verdictCallback(key),
+        isSide(use), // no client holds the place of a copy
       )
       endpoint.applyOutage(this.#down.get(key) ?? null)
       shared = { key, endpoint, users: 0 }

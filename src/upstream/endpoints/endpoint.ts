@@ -4,7 +4,7 @@ import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../../co
 import type { LogEvent } from '../../observe/log-event.ts'
 import { EndpointHealth, type HealthCheckOutage } from '../health/endpoint-health.ts'
 import { probeEndpoint, startHealthCheck } from '../health/health-check.ts'
-import type { ConnectionWaiter } from '../http1/connection.ts'
+import type { PlaceWaiter } from '../http1/client-places.ts'
 import { ConnectionPool } from '../http1/connection-pool.ts'
 import { createConnector } from '../http1/connector.ts'
 import { startDnsRefresh } from './dns-refresh.ts'
@@ -34,7 +34,7 @@ export class Endpoint {
 
   /**
    * `origin` is where to connect: the configured origin, or that of the embedded sandbox. `onOutage` null: another
-   * process probes the endpoint, and calls {@link applyOutage}.
+   * process probes the endpoint, and calls {@link applyOutage}. `isFair`: each client has a share of its places.
    */
   constructor(
     endpoint: Pick<EndpointConfig, 'origin' | 'pathPrefix'>,
@@ -42,6 +42,7 @@ export class Endpoint {
     upstream: UpstreamConfig,
     logEvent: LogEvent = () => {},
     onOutage: OnOutage | null = () => {},
+    isFair = true,
   ) {
     this.name = endpoint.origin + endpoint.pathPrefix
     this.pathPrefix = endpoint.pathPrefix
@@ -51,13 +52,13 @@ export class Endpoint {
     this.#logEvent = logEvent
     this.#onOutage = onOutage
     this.#connect = createConnector(origin, { timeoutMs: upstream.timeouts.connect, tls: upstream.tls })
-    this.pool = new ConnectionPool({ ...upstream, keepAliveMs: upstream.keepAlive, connect: this.#connect })
+    this.pool = new ConnectionPool({ ...upstream, keepAliveMs: upstream.keepAlive, isFair, connect: this.#connect })
     const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) !== 0
     this.#stopDnsRefresh = isAddress ? null : this.#startDnsRefresh(hostname, upstream.resolve)
   }
 
   /** Gives a request a connection, now or when its turn comes. Throws `overloaded`. */
-  acquire(waiter: ConnectionWaiter): void {
+  acquire(waiter: PlaceWaiter): void {
     this.pool.acquire(waiter)
   }
 

@@ -2,10 +2,18 @@ import type { LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { now } from '../../clock.ts'
 import { overloadedError } from '../../failures/errors.ts'
+import type { ReasonFor } from '../../failures/reasons.ts'
 import { connectFailedError } from '../classify-error.ts'
 import { lookupHostname } from '../endpoints/dns-lookup.ts'
 import { preferredLookup } from '../endpoints/dns-refresh.ts'
-import type { ConnectionWaiter } from './connection.ts'
+import {
+  ClientPlaces,
+  ClientPlacesTable,
+  mayTakePlace,
+  type PlaceRequest,
+  type PlaceWaiter,
+  WaitingRequests,
+} from './client-places.ts'
 import { type ConnectionOwner, UpstreamConnection } from './connection.ts'
 import type { Connector } from './connector.ts'
 
@@ -19,6 +27,8 @@ interface ConnectionPoolOptions {
   readonly maxPending: number
   /** How long a connection may be idle; 0: each carries one request. */
   readonly keepAliveMs: number
+  /** Whether each client has a share of the places. */
+  readonly isFair: boolean
 }
 
 /** An address of the endpoint, with its idle connections, the most recently used at the end. */
@@ -38,10 +48,11 @@ const minRetryMs = 1000
 const maxRetryMs = 30_000
 
 /**
- * The connections to one endpoint. As many requests as there may be connections are under way, and some more wait in
- * the order in which they came. The addresses of its name take turns, so that the traffic is spread over all of them
- * and not over those that were connected to first. At each address, a request goes out on the connection that was used
- * last: warm connections stay warm, and unneeded ones fall silent and are closed.
+ * The connections to one endpoint. As many requests as there may be connections are under way, and some more wait: the
+ * clients in turn, the requests of one client in the order in which they came. No client has all of the places: a few
+ * that read nothing of their responses would keep every other out. The addresses of its name take turns, so that the
+ * traffic is spread over all of them and not over those that were connected to first. At each address, a request goes
+ * out on the connection that was used last: warm connections stay warm, and unneeded ones fall silent and are closed.
  */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions
@@ -52,7 +63,10 @@ export class ConnectionPool {
   /** Whose turn it is in {@link lookup}. */
   #lookupPosition = 0
   #activeCount = 0
-  readonly #pending = new Set<ConnectionWaiter>()
+  readonly #clients: ClientPlacesTable | null
+  /** What all clients hold, where they have no shares. */
+  readonly #unshared = new ClientPlaces()
+  readonly #pending = new WaitingRequests()
   readonly #all = new Set<UpstreamConnection>()
   #closing: { readonly promise: Promise<void>; resolve(): void } | null = null
   /** Why nothing is sent any more; null: it is. */
@@ -60,6 +74,7 @@ export class ConnectionPool {
 
   constructor(options: ConnectionPoolOptions) {
     this.#options = options
+    this.#clients = options.isFair ? new ClientPlacesTable() : null
     this.#rotation = [this.#createAddressPool(null)]
   }
 
@@ -78,21 +93,31 @@ export class ConnectionPool {
     return this.#destroyReason !== null
   }
 
+  /** Returns why the request of an exchange is not taken; null: it is. */
+  rejects(exchange: PlaceRequest): ReasonFor<'overloaded'> | null {
+    // While less than half is taken, each client may have more. Then nothing is looked up.
+    if (2 * this.#activeCount < this.#options.maxConnections) return null
+    return this.#rejects(this.#find(exchange), exchange)
+  }
+
   /** Gives a request a connection, now or when its turn comes. Throws `overloaded`. */
-  acquire(waiter: ConnectionWaiter): void {
-    if (this.#activeCount < this.#options.maxConnections) return this.#assign(waiter)
-    if (this.isFull) throw overloadedError('endpoint-connections')
-    this.#pending.add(waiter)
+  acquire(waiter: PlaceWaiter): void {
+    const client = this.#find(waiter.exchange)
+    if (this.#mayRun(client, waiter.exchange)) return this.#assign(waiter, client)
+    const reason = this.#rejects(client, waiter.exchange)
+    if (reason !== null) throw overloadedError(reason)
+    this.#pending.add(waiter, client)
   }
 
   /** Gives a request that holds a slot a new connection. */
-  acquireFresh(waiter: ConnectionWaiter): void {
-    this.#assign(waiter, false) // the slot of the connection that has ended is given back after this
+  acquireFresh(waiter: PlaceWaiter): void {
+    // The slot of the connection that has ended is given back after this.
+    this.#assign(waiter, this.#find(waiter.exchange), false)
   }
 
   /** Takes back a request that waits for its turn; false: it does not, or no longer. */
-  cancel(waiter: ConnectionWaiter): boolean {
-    return this.#pending.delete(waiter)
+  cancel(waiter: PlaceWaiter): boolean {
+    return this.#pending.remove(waiter, this.#find(waiter.exchange))
   }
 
   /**
@@ -131,44 +156,68 @@ export class ConnectionPool {
     return this.close()
   }
 
+  #find(exchange: PlaceRequest): ClientPlaces {
+    return this.#clients === null ? this.#unshared : this.#clients.find(exchange)
+  }
+
+  #rejects(client: ClientPlaces, request: PlaceRequest): ReasonFor<'overloaded'> | null {
+    if (this.#mayRun(client, request)) return null
+    const free = this.#options.maxPending - this.#pending.size
+    if (this.#mayTake(client, client.waiting.size, free, request)) return null
+    return this.isFull ? 'endpoint-connections' : 'endpoint-share'
+  }
+
+  readonly #mayRun = (client: ClientPlaces, request: PlaceRequest): boolean =>
+    this.#mayTake(client, client.running, this.#options.maxConnections - this.#activeCount, request)
+
+  #mayTake(client: ClientPlaces, held: number, free: number, request: PlaceRequest): boolean {
+    return free > 0 && (client === this.#unshared || mayTakePlace(held, free, request))
+  }
+
   /** Gives a slot back, and lets in as many requests as there is room for. */
-  #releaseSlot(): void {
-    this.#activeCount--
-    for (const waiter of this.#pending) {
-      if (this.#activeCount >= this.#options.maxConnections) return
-      this.#pending.delete(waiter)
-      this.#assign(waiter)
-    }
+  #releaseSlot(client: ClientPlaces | null): void {
+    this.#freeSlot(client)
+    for (let next = this.#pending.take(this.#mayRun); next !== null; next = this.#pending.take(this.#mayRun))
+      this.#assign(next, this.#find(next.exchange))
     this.#closeIfEmpty()
   }
 
-  #assign(waiter: ConnectionWaiter, mayReuse = true): void {
+  #freeSlot(client: ClientPlaces | null): void {
+    this.#activeCount--
+    if (client !== null) client.running--
+  }
+
+  #assign(waiter: PlaceWaiter, client: ClientPlaces, mayReuse = true): void {
     this.#activeCount++
+    client.running++
     let pool = this.#nextPool()
-    for (let left = this.#rotation.length; !(mayReuse && this.#reuse(pool, waiter)); pool = this.#nextPool())
-      if (--left === 0 || mayConnect(pool)) return this.#connect(pool, waiter)
+    for (let left = this.#rotation.length; !(mayReuse && this.#reuse(pool, waiter, client)); pool = this.#nextPool())
+      if (--left === 0 || mayConnect(pool)) return this.#connect(pool, waiter, client)
   }
 
   /** Gives a request an idle connection of an address; false: there is none. */
-  #reuse(pool: AddressPool, waiter: ConnectionWaiter): boolean {
+  #reuse(pool: AddressPool, waiter: PlaceWaiter, client: ClientPlaces): boolean {
     for (let last = pool.idle.pop(); last !== undefined; last = pool.idle.pop()) {
       if (!last.tryReuse()) continue
+      last.places = client
       if (!waiter.onConnection(last)) this.#onReleased(pool, last)
       return true
     }
     return false
   }
 
-  #connect(pool: AddressPool, waiter: ConnectionWaiter): void {
+  #connect(pool: AddressPool, waiter: PlaceWaiter, client: ClientPlaces): void {
     if (this.#destroyReason !== null) {
-      this.#activeCount--
+      this.#freeSlot(client)
       return waiter.onError(connectFailedError(this.#destroyReason))
     }
     // As they are now: an address may be dropped while it is connected to.
     const rotation = this.#rotation
     const findOwner = (address: string | null): AddressPool =>
       address === null ? pool : findReached(pool, address, rotation)
-    this.#all.add(new UpstreamConnection(pool.connect, this.#options.keepAliveMs, findOwner, waiter))
+    const connection = new UpstreamConnection(pool.connect, this.#options.keepAliveMs, findOwner, waiter)
+    connection.places = client
+    this.#all.add(connection)
   }
 
   #nextPool(): AddressPool {
@@ -203,8 +252,9 @@ export class ConnectionPool {
     }
     // More bytes may have come behind the response, for example in another record of TLS, and be read in this turn of
     // the event loop. No request may be under way by then whose response they could pass for (RFC 9112 §9.2).
-    if (this.#pending.size === 0) this.#activeCount--
-    else setImmediate(() => this.#releaseSlot())
+    const { places } = connection
+    if (this.#pending.size > 0) return void setImmediate(() => this.#releaseSlot(places))
+    this.#freeSlot(places)
   }
 
   #closeIfEmpty(): void {

@@ -3,6 +3,7 @@ import { CoalescedTimer, now } from '../../clock.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { batchWrite } from '../../shared/scheduling/write-batching.ts'
 import { connectFailedError, toGatewayError } from '../classify-error.ts'
+import type { ClientPlaces } from './client-places.ts'
 import { checkAfterIdleMs, isSilent, maxReuseMarginMs, reusableMs } from './connection-reuse.ts'
 import type { Connector } from './connector.ts'
 import { deferWriteErrors } from './early-response.ts'
@@ -51,6 +52,8 @@ type FindOwner = (address: string | null) => ConnectionOwner
 export class UpstreamConnection implements ResponseEvents {
   /** Whether nothing of its request has been written. */
   isUnsent = false
+  /** What the client of its request holds of the pool's places; null: it has carried none for a pool. */
+  places: ClientPlaces | null = null
   #owner: ConnectionOwner
   readonly #parser = new ResponseParser(this)
   readonly #socket: Socket

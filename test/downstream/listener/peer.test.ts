@@ -7,8 +7,8 @@ import { cidrMatcher } from '../../../src/shared/cidr.ts'
 
 const isTrusted = cidrMatcher(['10.0.0.0/8', '192.0.2.7', 'fd00::/8'])
 const certificate = () => null
-const proxy: Peer = { address: '10.0.0.1', trusted: true, secure: false, certificate }
-const untrusted: Peer = { address: '203.0.113.9', trusted: false, secure: false, certificate }
+const proxy: Peer = { address: '10.0.0.1', trusted: true, secure: false, inFlight: 1, certificate }
+const untrusted: Peer = { address: '203.0.113.9', trusted: false, secure: false, inFlight: 1, certificate }
 
 describe('a trusted proxy', () => {
   test.each(['10.0.0.0', '10.255.255.255', '192.0.2.7', 'fd00::1', 'fdff::1'])('is %s', (address) => {

@@ -8,7 +8,7 @@ import { emptyForwarded, type ForwardedFields } from '../../../src/downstream/re
 import { cidrMatcher } from '../../../src/shared/cidr.ts'
 
 const isTrusted = cidrMatcher(['10.0.0.0/8', 'fd00::/8'])
-const proxy: Peer = { address: '10.0.0.1', trusted: true, secure: false, certificate: () => null }
+const proxy: Peer = { address: '10.0.0.1', trusted: true, secure: false, inFlight: 1, certificate: () => null }
 
 const read = (fields: Partial<ForwardedFields>, mode: ListenConfig['forwarded'] = 'rfc7239') => {
   const claims = compileForwarded(mode, isTrusted)?.(proxy, { ...emptyForwarded, ...fields })

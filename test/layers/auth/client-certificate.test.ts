@@ -18,7 +18,7 @@ describe.skipIf(openssl.missing)('a certificate in Client-Cert', () => {
     readField(clientCertField(pem), authority, trusted)
   const readField = (field: string, authority: string | null, trusted = true): unknown => {
     const find = certificateFromHeader(authority === null ? null : [new X509Certificate(authority)])
-    const peer = { trusted, certificate: () => null }
+    const peer = { trusted, inFlight: 1, certificate: () => null }
     const presented = find(fakeExchange({ peer, fields: ['Client-Cert', field] }))
     return presented instanceof X509Certificate ? presented.fingerprint256 : (presented?.message ?? null)
   }

@@ -111,7 +111,7 @@ describe('a stored response', () => {
     ['a body', { body: { ...fakeExchange().body, length: 3 } }, 'body'],
     ['credentials', { fields: ['Authorization', 'Bearer x'] }, 'credentials'],
     ['another credential', { fields: ['X-Api-Key', 'x'] }, 'credentials'],
-    ['a certificate', { peer: { trusted: false, certificate: () => ({}) as never } }, 'credentials'],
+    ['a certificate', { peer: { trusted: false, inFlight: 1, certificate: () => ({}) as never } }, 'credentials'],
   ])('is bypassed with %s: the exchange itself is forwarded', async (_, opening, detail) => {
     const stage = openCache()
     await storing(stage, createResponse(fresh))

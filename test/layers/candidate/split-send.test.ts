@@ -60,6 +60,7 @@ const unsent: readonly (readonly [string, Handler])[] = [
   ['no endpoint takes requests', rejecting(new GatewayError('no-healthy-endpoint', { reason: 'all-draining' }))],
   ['its breaker is open', rejecting(new GatewayError('circuit-open', { reason: 'breaker-open' }))],
   ['its connections are all in use', rejecting(overloadedError('endpoint-connections'))],
+  ['the client has its share of them', rejecting(overloadedError('endpoint-share'))],
   ['it cannot be connected to', failing(new GatewayError('connect-failed'))],
   ['connecting takes too long', failing(new GatewayError('connect-timeout'))],
   ['its certificate is not good', failing(new GatewayError('tls-failed'))],

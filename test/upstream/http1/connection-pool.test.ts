@@ -3,15 +3,18 @@ import { Duplex } from 'node:stream'
 import * as fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { GatewayError } from '../../../src/failures/errors.ts'
-import type { ConnectionWaiter, UpstreamConnection } from '../../../src/upstream/http1/connection.ts'
+import type { PlaceWaiter } from '../../../src/upstream/http1/client-places.ts'
+import type { UpstreamConnection } from '../../../src/upstream/http1/connection.ts'
 import { ConnectionPool } from '../../../src/upstream/http1/connection-pool.ts'
 import type { OnConnected } from '../../../src/upstream/http1/connector.ts'
+import { fakeExchange } from '../../helpers/exchange.ts'
 
 /** Creates a pool whose connections are made at once, to nothing. */
 const connections = (maxConnections: number, maxPending: number): ConnectionPool =>
   new ConnectionPool({
     maxConnections,
     maxPending,
+    isFair: false,
     keepAliveMs: 1000,
     connect: createFakeConnector([]),
   })
@@ -35,10 +38,13 @@ const handler = {
   onError: () => {},
 }
 
+const unshared = { exchange: fakeExchange() }
+
 /** A request that runs until it finishes. */
 const request = (ran: (name: number) => void, name: number) => {
   let held: UpstreamConnection | null = null
-  const user: ConnectionWaiter & { finish(): void; failure: GatewayError | null } = {
+  const user: PlaceWaiter & { finish(): void; failure: GatewayError | null } = {
+    ...unshared,
     failure: null,
     onConnection(connection) {
       held = connection
@@ -60,7 +66,7 @@ const made = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 const toAddresses = (addresses: readonly string[]) => addresses.map((address) => ({ address, family: 0 }))
 
 /** A request that has left when its connection is made. */
-const gone: ConnectionWaiter = { onConnection: () => false, onError: () => {} }
+const gone: PlaceWaiter = { ...unshared, onConnection: () => false, onError: () => {} }
 
 test('requests run at once while there is room, the rest in the order in which they came', async () => {
   const all = connections(2, 2)
@@ -105,11 +111,13 @@ test('a request whose connection ends before it is written has not been sent: an
   const all = new ConnectionPool({
     maxConnections: 1,
     maxPending: 0,
+    isFair: false,
     keepAliveMs: 1000,
     connect: createFakeConnector(sockets),
   })
   const failures: GatewayError[] = []
   all.acquire({
+    ...unshared,
     onConnection(connection) {
       connection.send({ ...handler, onError: (error) => failures.push(error) }, 'POST / HTTP/1.1\r\n', [], 0)
       sockets[0]?.destroy()
@@ -132,6 +140,7 @@ test.each([
   const all = new ConnectionPool({
     maxConnections: 1,
     maxPending: 0,
+    isFair: false,
     keepAliveMs: 1000,
     connect: createFakeConnector(sockets, '::1'),
   })
@@ -157,6 +166,7 @@ describe('an address that is not reached', () => {
     const all = new ConnectionPool({
       maxConnections: 1,
       maxPending: 0,
+      isFair: false,
       keepAliveMs: 600_000,
       connect: () => {
         const pool = pools++

@@ -30,7 +30,8 @@ const closing = async (other: (socket: Socket, connection: number) => void) => {
 }
 
 const cut = (socket: Socket): void => void socket.resetAndDestroy()
-const post = () => fakeExchange({ operation: 'valuation.score', body: fakeBody(3) })
+const postOf = (client: string) => fakeExchange({ client, operation: 'valuation.score', body: fakeBody(3) })
+const post = () => postOf('127.0.0.1')
 
 describe('a connection that is closed for having been idle, when a request goes out on it', () => {
   test.each([
@@ -157,7 +158,9 @@ const idleUpstream = async (uses = 1, more: Parameters<typeof openTestUpstream>[
     })
   })
   const upstream = openTestUpstream(opened.url, more)
-  await Promise.all(Array.from({ length: uses }, () => sendOutcome(upstream, fakeExchange())))
+  await Promise.all(
+    Array.from({ length: uses }, (_, n) => sendOutcome(upstream, fakeExchange({ client: `192.0.2.${n}` }))),
+  )
   await turn()
   vi.advanceTimersByTime(1000)
   const idle = [...sockets]
@@ -239,7 +242,9 @@ describe('a connection that is closed for having been idle, in the moment before
     const { upstream, heads, strike } = await idleUpstream(8)
 
     strike((socket) => socket.destroy())
-    const outcomes = await Promise.all(Array.from({ length: 8 }, () => sendOutcome(upstream, post())))
+    const outcomes = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => sendOutcome(upstream, postOf(`192.0.2.${n}`))),
+    )
 
     expect(new Set(outcomes)).toEqual(new Set([200]))
     expect(heads.filter((method) => method === 'POST')).toHaveLength(8)

@@ -1,0 +1,2 @@
+/** The drills of `held-places.test.ts`. */
+import './held-places.test.ts'
