@@ -390,7 +390,7 @@ test('issuers whose keys cannot be had are warnings, those of clients and those 
   expect(out.split('\n').filter((line) => line.includes('cannot be had'))).toEqual(
     ['auth.jwt', 'admin.jwt'].map((key) =>
       expect.stringContaining(
-        `${key}.jwks: the keys of ${key} cannot be had from here: it holds no key for PS256, ES256, EdDSA`,
+        `${key}.jwks: the keys of ${key} cannot be had from here: it holds no key for PS256, ES256, EdDSA, Ed25519`,
       ),
     ),
   )
