@@ -48,7 +48,7 @@ test('nothing that a client wrote, and no credential, stands in a span; what the
   writeFileSync(
     file,
     configText({
-      upstream: { endpoints: [upstream.url], request: { set: { 'X-Set-Token': planted.set } }, retry: { attempts: 2 } },
+      upstream: { endpoints: [upstream.url], request: { set: { 'X-Team': planted.set } }, retry: { attempts: 2 } },
       upstreams: { compliance: `http://127.0.0.1:${nobody}` },
       listen: { trustedProxies: ['127.0.0.1'] },
       admin: { port: adminPort },

@@ -71,7 +71,7 @@ test('no credential that is in anything comes out in an archive, nor in a termin
     upstream: {
       endpoints: [upstream.url],
       // biome-ignore lint/suspicious/noTemplateCurlyInString: placeholders of the file look like these
-      request: { set: { 'X-Set-Token': planted.set, 'X-File': 'file:secret', 'X-Environment': '${PLANTED}' } },
+      request: { set: { 'X-Team': planted.set, 'X-File': 'file:secret', 'X-Environment': '${PLANTED}' } },
     },
     admin: { port: adminPort, token: planted.admin },
     cache: {
@@ -88,7 +88,7 @@ test('no credential that is in anything comes out in an archive, nor in a termin
     audit: { file: join(folder, 'audit.log'), key: 'file:audit-key' },
     tracing: {
       otlp: `http://127.0.0.1:${nobody}/v1/traces`,
-      headers: { Authorization: 'file:span-token', 'X-Api-Key': planted.spanKey },
+      headers: { Authorization: 'file:span-token', 'X-Honeycomb-Team': planted.spanKey },
       sample: '100%',
     },
     clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'a', sha256: hash('sha256', planted.key) }] }],

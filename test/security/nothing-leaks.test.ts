@@ -65,7 +65,7 @@ test('no credential that is in anything comes out of anything', async () => {
     upstream: {
       endpoints: [upstream.url],
       // biome-ignore lint/suspicious/noTemplateCurlyInString: placeholders of the file look like these
-      request: { set: { 'X-Set-Token': planted.set, 'X-File': 'file:secret', 'X-Environment': '${PLANTED}' } },
+      request: { set: { 'X-Team': planted.set, 'X-File': 'file:secret', 'X-Environment': '${PLANTED}' } },
       candidate: { endpoints: [upstream.url], request: { set: { 'X-Set-Token': planted.candidate } } },
     },
     log: { level: 'trace' },
@@ -86,7 +86,7 @@ test('no credential that is in anything comes out of anything', async () => {
     operations: { 'leads.pipeline': { auth: 'none' }, 'market.insights': { cache: true } },
     tracing: {
       otlp: `http://127.0.0.1:${nobody}/v1/traces`,
-      headers: { Authorization: 'file:span-token', 'X-Api-Key': planted.spanKey },
+      headers: { Authorization: 'file:span-token', 'X-Honeycomb-Team': planted.spanKey },
       sample: '100%',
     },
     clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'a', sha256: hash('sha256', planted.key) }] }],

@@ -234,5 +234,5 @@ const fieldRows = (
   { set, remove }: HeaderMutationConfig,
 ): readonly (readonly [direction: string, what: string, value: string])[] => [
   ...remove.map((name) => [direction, `remove ${name}`, ''] as const),
-  ...set.map(({ name, value, secret }) => [direction, `set ${name}`, secret ? '***' : value] as const),
+  ...set.map(({ name, value, hidden }) => [direction, `set ${name}`, hidden ? '***' : value] as const),
 ]

@@ -99,8 +99,10 @@ export const optionalResponseField = (description: string, example: string) => {
 export interface ConfiguredField {
   readonly name: string
   readonly value: string
-  /** Whether its value is hidden: it came from outside the file, or its name is that of a credential. */
+  /** Whether it is a credential: its value came from outside the file, or its name says so. */
   readonly secret: boolean
+  /** Whether its value is shown nowhere: also that of a request field whose name does not say that it is harmless. */
+  readonly hidden: boolean
 }
 
 /** The schema of a field value: a string, or the contents of a `file:` reference or a variable. */
@@ -151,9 +153,12 @@ export const fieldValues = (
     .meta({ description, maxProperties: maxMutations })
   const render = (fields: readonly ConfiguredField[]): RenderedValue =>
     Object.fromEntries(
-      fields.map(({ name, value, secret }) => [name, secret ? new Secret(value) : escapePlaceholders(value)]),
+      fields.map(({ name, value, hidden }) => [name, hidden ? new Secret(value) : escapePlaceholders(value)]),
     )
-  return annotate(values.transform(toConfiguredFields), { sensitive: true, render })
+  return annotate(
+    values.transform((fields) => toConfiguredFields(fields, direction)),
+    { sensitive: true, render },
+  )
 }
 
 /** Rejects a field that is there already by another spelling: the message would have both. */
@@ -167,15 +172,25 @@ const rejectTwins = (names: readonly string[], direction: EditDirection, context
   }
 }
 
+// Fields that authenticate nothing, in lower case. Any other field may hold a key, as vendors name theirs freely
+// (`X-Honeycomb-Team`, `X-Tenant`).
+const harmlessRequestFields: ReadonlySet<string> = new Set([
+  ...['accept', 'accept-charset', 'accept-encoding', 'accept-language', 'cache-control', 'content-language'],
+  ...['content-type', 'date', 'dnt', 'from', 'max-forwards', 'origin', 'pragma', 'prefer', 'priority', 'referer'],
+  ...['user-agent', 'x-forwarded-port', 'x-forwarded-prefix'],
+])
+
 const toConfiguredFields = (
   values: Readonly<Record<string, z.output<typeof fieldValue>>>,
+  direction: EditDirection,
 ): readonly ConfiguredField[] =>
-  Object.entries(values).map(([name, { value, external }]) => ({
-    name,
-    value,
+  Object.entries(values).map(([name, { value, external }]) => {
     // A credential is one even when it stands in the file itself.
-    secret: external || namesCredential(name),
-  }))
+    const secret = external || namesCredential(name)
+    // Clients see the fields of responses anyway.
+    const isShown = direction === 'response' || harmlessRequestFields.has(name.toLowerCase())
+    return { name, value, secret, hidden: secret || !isShown }
+  })
 
 /** The schema of the edits of the fields of one direction: `remove` first, then `set`. */
 export const headerMutationSchema = (direction: EditDirection) => {

@@ -10,7 +10,7 @@ upstreams:
   valuation: sandbox
   financing: sandbox
   analysis: sandbox
-  risk: { endpoints: [sandbox], timeouts: { connect: 1s }, request: { set: { X-A: <b>x</b> } } }
+  risk: { endpoints: [sandbox], timeouts: { connect: 1s }, request: { set: { Accept: <b>x</b> } } }
   inventory: sandbox
   leads: sandbox
   compliance: sandbox

@@ -182,8 +182,8 @@ operations:
   expect(upstreams.risk.endpoints.map(({ weight }) => weight)).toEqual([100, 10, 0])
   expect(upstreams.risk.response).toEqual({
     set: [
-      { name: 'X-A', value: 'b', secret: false },
-      { name: 'X_A', value: 'c', secret: false },
+      { name: 'X-A', value: 'b', secret: false, hidden: false },
+      { name: 'X_A', value: 'c', secret: false, hidden: false },
     ],
     remove: ['Server'],
   })

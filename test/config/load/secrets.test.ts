@@ -197,13 +197,15 @@ test('what holds a secret is itself never shown', () => {
 })
 
 test.each([
-  ['a file', 'X-A: "file:key"', true],
-  ['the environment', 'X-A: "${KEY}"', true],
-  ['the file itself, for a field that names a credential', 'Authorization: Bearer a', true],
-  ['the file itself, for another field', 'X-Region: eu', false],
-])('a value from %s is marked as secret, or not', (_where, line, marked) => {
+  ['a file', 'X-A: "file:key"', true, true],
+  ['the environment', 'X-A: "${KEY}"', true, true],
+  ['the file itself, for a field that names a credential', 'Authorization: Bearer a', true, true],
+  ['the file itself, for a field of any name', 'X-Team: a', false, true],
+  ['the file itself, for a field that is harmless by its name', 'USER-AGENT: a', false, false],
+  ['a file, for a field that is harmless by its name', 'User-Agent: "file:key"', true, true],
+])('a value from %s is a credential or not, and hidden or not', (_where, line, secret, hidden) => {
   const folder = folderWith({ key: 'a' })
   const config = validConfig(risk('request:', '  set:', `    ${line}`), { KEY: 'a' }, join(folder, 'gateway.yaml'))
 
-  expect(config.upstreams.risk.request.set[0]?.secret).toBe(marked)
+  expect(config.upstreams.risk.request.set[0]).toMatchObject({ secret, hidden })
 })

@@ -24,7 +24,11 @@ const exporterTo = (url: string, more: Partial<typeof limits> = {}) => {
   const counts = emptySpanCounts()
   const logged: (readonly [event: string, fields: object])[] = []
   const stats = new SpanExportStats(counts, (_, event, fields) => logged.push([event, fields]))
-  const config = { url, headers: [{ name: 'X-Tenant', value: 'lender', secret: false }], serviceName: 'gateway' }
+  const config = {
+    url,
+    headers: [{ name: 'X-Tenant', value: 'lender', secret: false, hidden: true }],
+    serviceName: 'gateway',
+  }
   const exporter = new OtlpSpanExporter(config, 'instance', stats, { ...limits, ...more })
   onTestFinished(() => exporter.close())
   return { exporter, counts, logged }

@@ -633,12 +633,15 @@ describe('retries', () => {
     ['whose key is removed on its way', { idempotency, request: { set: [], remove: ['idempotency_key'] } }, 503],
     [
       'whose key is replaced',
-      { idempotency, request: { set: [{ name: 'Idempotency-Key', value: 'b', secret: false }], remove: [] } },
+      {
+        idempotency,
+        request: { set: [{ name: 'Idempotency-Key', value: 'b', secret: false, hidden: true }], remove: [] },
+      },
       503,
     ],
     [
       'whose other fields are edited',
-      { idempotency, request: { set: [{ name: 'X-Key', value: 'b', secret: false }], remove: ['Y'] } },
+      { idempotency, request: { set: [{ name: 'X-Key', value: 'b', secret: false, hidden: true }], remove: ['Y'] } },
       200,
     ],
   ])('and a POST with a key, %s', async (_, settings, status) => {

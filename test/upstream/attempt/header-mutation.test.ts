@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { compileHeaderMutation } from '../../../src/upstream/attempt/header-mutation.ts'
 
 const set = (...fields: readonly (readonly [string, string])[]) =>
-  fields.map(([name, value]) => ({ name, value, secret: false }))
+  fields.map(([name, value]) => ({ name, value, secret: false, hidden: true }))
 
 test('without changes there is no function', () => {
   expect(compileHeaderMutation({ set: [], remove: [] })).toBeNull()

@@ -71,7 +71,7 @@ describe('it states what differs', () => {
     [
       'request: { set: { X-A: b } }',
       'request: { remove: [X-B] }',
-      { request: { set: [{ name: 'X-A', value: 'b', secret: false }], remove: ['X-B'] } },
+      { request: { set: [{ name: 'X-A', value: 'b', secret: false, hidden: true }], remove: ['X-B'] } },
     ],
     ['request: { set: {} }', 'request: { set: { X-A: a } }', { request: { set: [], remove: [] } }],
     ['response: { remove: [] }', 'response: { remove: [X-B] }', { response: { set: [], remove: [] } }],
