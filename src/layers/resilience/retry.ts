@@ -1,10 +1,11 @@
-import { now } from '../../clock.ts'
+import { epochMs, now } from '../../clock.ts'
 import type { RetryConfig } from '../../config/config.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
 import { foldUnderscores, getFieldValues, type HeaderFields } from '../../header-fields.ts'
 import type { Side } from '../../operations.ts'
+import { parseHttpDate } from '../../shared/http1/http-date.ts'
 import { sleepUnlessAborted } from '../../shared/scheduling/sleep-unless-aborted.ts'
 
 // The longest wait that a Retry-After imposes on an exchange without a deadline.
@@ -176,13 +177,20 @@ const fitsDeadline = ({ deadlineAt }: Exchange, ms: number, retryAfter: number |
 const maxSeconds = 2_147_483
 
 /**
- * Reads how many milliseconds a response asks to wait. Only `Retry-After` in delta-seconds (RFC 9110 §10.2.3) is
- * followed: a date depends on two clocks, and of several fields it is unknown which one holds. Null: there is nothing
- * to follow.
+ * Reads how many milliseconds a response asks to wait, by `Retry-After` (RFC 9110 §10.2.3): in delta-seconds, or until
+ * a date. A date is compared with the response's own `Date`, so that the clocks of upstream and gateway may differ. Of
+ * several fields it is unknown which one holds. Null: there is nothing to follow.
  */
 export const retryAfterMs = (fields: HeaderFields): number | null => {
   const [found = '', ...others] = getFieldValues(fields, 'retry-after')
-  return others.length === 0 && deltaSeconds.test(found) ? Math.min(Number(found), maxSeconds) * 1000 : null
+  if (others.length > 0) return null
+  if (deltaSeconds.test(found)) return Math.min(Number(found), maxSeconds) * 1000
+  const present = epochMs()
+  const until = parseHttpDate(found, present)
+  if (until === null) return null
+  const [date] = getFieldValues(fields, 'date')
+  const from = (date === undefined ? null : parseHttpDate(date, present)) ?? present
+  return Math.min(Math.max(0, until - from), maxSeconds * 1000)
 }
 
 const deltaSeconds = /^[ \t]*[0-9]+[ \t]*$/

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { retryAfterMs } from '../../../src/layers/resilience/retry.ts'
 
 describe('a time to wait', () => {
@@ -17,6 +17,25 @@ describe('a time to wait', () => {
     expect(retryAfterMs(['X-Retry-After', '1', 'RETRY-after', '2', 'Date', '3'])).toBe(2000)
   })
 
+  // RFC 9110 §10.2.3: a date says "not before", in any of the three forms (§5.6.7).
+  test.each([
+    ['Sun, 06 Nov 1994 08:49:37 GMT', 'Sun, 06 Nov 1994 08:49:07 GMT', 30_000],
+    ['Sunday, 06-Nov-94 08:49:37 GMT', 'Sun, 06 Nov 1994 08:49:36 GMT', 1000],
+    ['Sun Nov  6 08:49:37 1994', 'Sun, 06 Nov 1994 08:49:37 GMT', 0],
+    ['Sun, 06 Nov 1994 08:49:37 GMT', 'Mon, 07 Nov 1994 08:49:37 GMT', 0],
+    ['Fri, 31 Dec 9999 23:59:59 GMT', 'Sun, 06 Nov 1994 08:49:37 GMT', 2_147_483_000],
+  ])('lasts until the date %s, from the Date of the response, whatever the clock here says', (until, date, ms) => {
+    expect(retryAfterMs(['Date', date, 'Retry-After', until])).toBe(ms)
+  })
+
+  test.each([['without'], ['with an unreadable']])('lasts from now, in a response %s Date', (how) => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('1994-11-06T08:49:07.500Z') })
+    onTestFinished(() => void vi.useRealTimers())
+    const date = how === 'without' ? [] : ['Date', 'today']
+
+    expect(retryAfterMs([...date, 'Retry-After', 'Sun, 06 Nov 1994 08:49:37 GMT'])).toBe(29_500)
+  })
+
   test.each(['2147484', '4294967296', '9'.repeat(400)])('is at most the longest delay of a timer: %s', (value) => {
     expect(retryAfterMs(['Retry-After', value])).toBe(2_147_483_000)
   })
@@ -24,7 +43,9 @@ describe('a time to wait', () => {
 
 describe('a delay that is not followed', () => {
   test.each([
-    'Sun, 06 Nov 1994 08:49:37 GMT',
+    'Sun, 06 Nov 1994 08:49:37',
+    'Sun, 31 Feb 2027 08:49:37 GMT',
+    '2026-11-06T08:49:37Z',
     '',
     ' ',
     '-1',

@@ -261,6 +261,8 @@ describe('a deadline', () => {
     ['30', 2],
     ['31', 1],
     ['9'.repeat(400), 1],
+    [new Date(Date.now() + 3_600_000).toUTCString(), 1], // a date means "not before" (RFC 9110 §10.2.3)
+    [new Date(Date.now() - 3_600_000).toUTCString(), 2],
   ])('that is missing has 30 s of waiting allowed: Retry-After %s, %i attempt(s)', async (retryAfter, calls) => {
     const next = scripted({ status: 503, retryAfter }, 200)
 

@@ -1,9 +1,9 @@
 import type { ProxyResponse } from '../../../exchange.ts'
 import type { HeaderFields } from '../../../header-fields.ts'
+import { parseHttpDate } from '../../../shared/http1/http-date.ts'
 import { allows, type CacheDirective, directiveFields, parseDeltaMs, parseDeltaSeconds } from './cache-control.ts'
 import type { CacheRules } from './cache-request.ts'
 import { fieldLines, joinFieldLines, parseListMembers } from './header-list.ts'
-import { parseHttpDate } from './http-date.ts'
 import { isHeuristicallyCacheable } from './status-codes.ts'
 import { parseValidators } from './validators.ts'
 

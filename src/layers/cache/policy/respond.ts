@@ -1,7 +1,7 @@
 import { type HeaderFields, omitFields } from '../../../header-fields.ts'
+import { parseHttpDate } from '../../../shared/http1/http-date.ts'
 import type { CacheRequest } from './cache-request.ts'
 import { parseListMembers } from './header-list.ts'
-import { parseHttpDate } from './http-date.ts'
 import { currentAge, type StoredHead } from './stored-head.ts'
 import { isEntityTag, listMatchesWeakly, matchesStrongly } from './validators.ts'
 

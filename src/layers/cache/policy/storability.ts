@@ -1,5 +1,6 @@
 import { copyText } from '../../../copy-text.ts'
 import { type HeaderFields, omitFields } from '../../../header-fields.ts'
+import { formatHttpDate } from '../../../shared/http1/http-date.ts'
 import { allows, type CacheDirective, parseCacheControl, parseDeltaMs, restricts } from './cache-control.ts'
 import type { CacheRequest, CacheRules } from './cache-request.ts'
 import {
@@ -11,7 +12,6 @@ import {
   readMetadata,
 } from './freshness.ts'
 import { fieldLines } from './header-list.ts'
-import { formatHttpDate } from './http-date.ts'
 import { isServerError, isStorableStatus, isUnderstoodStatus } from './status-codes.ts'
 import { headMemoryBytes, type StoredHead, servableUntil } from './stored-head.ts'
 import { hasValidator } from './validators.ts'

@@ -1,6 +1,6 @@
 import type { HeaderFields } from '../../../header-fields.ts'
+import { parseHttpDate } from '../../../shared/http1/http-date.ts'
 import { fieldLines } from './header-list.ts'
-import { parseHttpDate } from './http-date.ts'
 
 /** The validators that tell one representation from another (RFC 9110 §8.8). */
 export interface Validators {

@@ -4,13 +4,13 @@ import {
   type CacheRules,
   parseCacheRequest,
 } from '../../../../src/layers/cache/policy/cache-request.ts'
-import { formatHttpDate } from '../../../../src/layers/cache/policy/http-date.ts'
 import {
   assessStorability,
   type NotStoredReason,
   type Storability,
 } from '../../../../src/layers/cache/policy/storability.ts'
 import type { StoredHead } from '../../../../src/layers/cache/policy/stored-head.ts'
+import { formatHttpDate } from '../../../../src/shared/http1/http-date.ts'
 
 /** When responses arrive, in milliseconds. */
 export const noon = Date.UTC(2026, 10, 22, 12)

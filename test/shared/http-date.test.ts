@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { formatHttpDate, parseHttpDate } from '../../../../src/layers/cache/policy/http-date.ts'
+import { formatHttpDate, parseHttpDate } from '../../src/shared/http1/http-date.ts'
 
 const now = Date.UTC(2026, 10, 22)
 const example = Date.UTC(1994, 10, 6, 8, 49, 37)
