@@ -55,6 +55,29 @@ export const isHopByHop = (name: string): boolean => {
   return false
 }
 
+/**
+ * The fields of requests, in lower case, that back ends are known to take for the URI, the method, the host or the
+ * scheme, instead of the request's own: a client that may write one chooses what the back end does. Few back ends say
+ * so in Vary. Programs behind CGI read `Proxy` as the proxy of their own requests (https://httpoxy.org).
+ */
+export const targetOverrides: readonly string[] = [
+  'front-end-https',
+  'proxy',
+  'x-host',
+  'x-http-host-override',
+  'x-http-method',
+  'x-http-method-override',
+  'x-method-override',
+  'x-original-host',
+  'x-original-method',
+  'x-original-uri',
+  'x-original-url',
+  'x-rewrite-uri',
+  'x-rewrite-url',
+  'x-scheme',
+  'x-url-scheme',
+]
+
 /** Compares two field names; `lower` is in lower case already. */
 export const fieldNameEquals = (name: string, lower: string): boolean =>
   // Nearly all names of one length differ in the first letter: no copy in lower case is made of them.

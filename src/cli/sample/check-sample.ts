@@ -106,8 +106,9 @@ const toResult = (
 }
 
 /** Keeps the fields that the layers see: end to end ones, with a request id of the gateway's own. */
-const toRequestFields = (fields: HeaderFields, { requestId: { header, format } }: Config): HeaderFields => {
-  const head = parseRequestHead(fields, header?.toLowerCase() ?? null, false)
+const toRequestFields = (fields: HeaderFields, { listen, requestId: { header, format } }: Config): HeaderFields => {
+  const keepsOverrides = listen.overrideFields === 'forward'
+  const head = parseRequestHead(fields, header?.toLowerCase() ?? null, false, false, keepsOverrides)
   return header === null ? head.fields : [...head.fields, header, head.requestId ?? createRequestId[format]()]
 }
 

@@ -119,6 +119,10 @@ export const listenSchema = z
       'rfc7239',
       'both',
     ]).prefault('x-forwarded'),
+    overrideFields: choice(
+      'Fields that name another method or URL (X-HTTP-Method-Override, X-Original-URL, …), of all but trustedProxies',
+      ['drop', 'forward'],
+    ).prefault('drop'),
     proxyProtocol: optionalKey(proxyProtocolSchema),
     hosts: list(
       'Names that clients may ask for as Host; none stated: any',

@@ -1,5 +1,5 @@
 import type { AuthMethod } from '../../failures/reason-rows.ts'
-import { foldUnderscores, isHopByHop } from '../../header-fields.ts'
+import { foldUnderscores, isHopByHop, targetOverrides } from '../../header-fields.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { formatSize } from '../../units.ts'
 import { certificateFields } from '../certificates.ts'
@@ -90,9 +90,11 @@ const unmeetableFields: WarningRule = ({ config }) => {
 }
 
 /** Creates what tells whether the gateway takes a field out of the requests of an operation, by its folded name. */
-const createTakenFields = ({ auth, operations }: Config, id: OperationId): ((name: string) => boolean) => {
+const createTakenFields = ({ auth, listen, operations }: Config, id: OperationId): ((name: string) => boolean) => {
   const own = operations[id].auth
   const taken = new Set(['host', 'expect', 'content-length'])
+  if (listen.overrideFields === 'drop' && listen.trustedProxies.length === 0)
+    for (const name of targetOverrides) taken.add(name)
   if (auth !== null && own === null && auth.identityField !== null) taken.add(foldUnderscores(auth.identityField))
   if (auth !== null && own !== null && auth.credentials === 'strip')
     for (const method of own.methods)

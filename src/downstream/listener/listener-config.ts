@@ -25,6 +25,8 @@ export interface CompiledListenerConfig {
   readonly idleTimeoutMs: number
   /** The lower-case name of the field that carries the request id, or null. */
   readonly requestIdField: string | null
+  /** Whether fields that name another target or method pass from every client. */
+  readonly keepsOverrides: boolean
   readonly createRequestId: () => string
 }
 
@@ -43,6 +45,7 @@ const compileListenerConfig = (config: Config): CompiledListenerConfig => {
     // The wait for a request, the time that a head may take, and a margin.
     idleTimeoutMs: config.listen.timeouts.keepAlive + config.listen.timeouts.headers + 2000,
     requestIdField: config.requestId.header?.toLowerCase() ?? null,
+    keepsOverrides: config.listen.overrideFields === 'forward',
     createRequestId: createRequestId[config.requestId.format],
   }
 }

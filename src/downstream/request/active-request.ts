@@ -55,8 +55,9 @@ export class ActiveRequest implements ExchangeRecord {
     this.response = response
     this.snapshot = snapshot
     this.peer = peer
-    const { readForwarded, requestIdField, createRequestId, isTrusted } = listenerConfig
-    this.head = parseRequestHead(request.rawHeaders, requestIdField, peer.trusted, readForwarded !== null)
+    const { readForwarded, requestIdField, createRequestId, isTrusted, keepsOverrides } = listenerConfig
+    const { trusted } = peer
+    this.head = parseRequestHead(request.rawHeaders, requestIdField, trusted, readForwarded !== null, keepsOverrides)
     this.requestId = this.head.requestId ?? createRequestId()
     this.claims = readForwarded === null ? null : readForwarded(peer, this.head.forwarded)
     this.client = this.claims?.client ?? getClientAddress(peer, this.head.forwarded.for, isTrusted)

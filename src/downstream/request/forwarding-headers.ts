@@ -1,5 +1,5 @@
 /** The fields by which proxies say who their client is: which are believed, and what the gateway adds. */
-import { fieldNameEquals, foldUnderscores, joinValues } from '../../header-fields.ts'
+import { fieldNameEquals, foldUnderscores, isHopByHop, joinValues, targetOverrides } from '../../header-fields.ts'
 import type { Peer } from '../listener/peer.ts'
 
 /** What a trusted proxy says of its client. */
@@ -15,22 +15,37 @@ export interface ForwardedFields {
 /** What a peer that is not trusted says: nothing. */
 export const emptyForwarded: ForwardedFields = { for: null, proto: null, host: null, forwarded: null }
 
-// Underscores too: a CGI-like back end reads X_Forwarded_For and X-Forwarded-For as one, so a client could add to the
-// gateway's own.
-const forwardedNamePattern = /^(?:forwarded|x[-_](?:forwarded(?:[-_].*)?|real[-_]ip))$/i
+const forwardedName = /^(?:forwarded|x-(?:forwarded(?:-.*)?|real-ip))$/i
+const overrideName = new RegExp(`^(?:${targetOverrides.join('|')})$`, 'i')
 
 /** Returns whether a field says who the client of a proxy is: those of a peer that is not trusted are dropped. */
 export const isForwardedName = (name: string): boolean => {
   const first = name.charCodeAt(0) | 0x20
-  return (first === 0x78 || first === 0x66) && forwardedNamePattern.test(name)
+  return (first === 0x78 || first === 0x66) && forwardedName.test(name)
+}
+
+/** Returns whether a back end may take a field for the target, or the method, in place of the request's own. */
+export const isTargetOverride = (name: string): boolean => {
+  const first = name.charCodeAt(0) | 0x20
+  return (first === 0x78 || first === 0x66 || first === 0x70) && overrideName.test(name)
 }
 
 /**
- * Returns false for a field that only a trusted proxy may send and this peer may not; `lower` has the length of the
- * name.
+ * Returns whether a CGI-like back end reads the name of a field, which has an underscore, as that of another one: one
+ * that the gateway drops or believes by whose it is, one that frames the message or ends at this hop, or one that
+ * describes the content (RFC 9110 §8). A client could so add to what was checked, or send what was dropped.
  */
-export const isAcceptedFromPeer = (name: string, lower: string, trusted: boolean): boolean =>
-  trusted && !name.includes('_') ? true : foldUnderscores(name) !== lower
+export const isReservedTwin = (name: string): boolean => {
+  const read = foldUnderscores(name)
+  return (
+    read.startsWith('content-') ||
+    read === 'client-cert' ||
+    read === 'client-cert-chain' ||
+    isHopByHop(read) ||
+    isForwardedName(read) ||
+    isTargetOverride(read)
+  )
+}
 
 /** Keeps a trusted proxy's field, except for those from which the gateway builds its own. */
 export const applyForwarded = (

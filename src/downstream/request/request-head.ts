@@ -1,5 +1,11 @@
 import { dropConnectionNominated, fieldNameEquals, isHopByHop, isTwin, joinValues } from '../../header-fields.ts'
-import { applyForwarded, emptyForwarded, isAcceptedFromPeer, isForwardedName } from './forwarding-headers.ts'
+import {
+  applyForwarded,
+  emptyForwarded,
+  isForwardedName,
+  isReservedTwin,
+  isTargetOverride,
+} from './forwarding-headers.ts'
 import { isValidRequestId } from './request-id.ts'
 
 /** A request's header section, read in one pass. Strings are latin1. */
@@ -26,24 +32,27 @@ export class RequestHead {
 /**
  * Parses the raw header list. `requestIdField` is the lower-case name of the field that carries the request id, or
  * null. A twin of it is dropped: an upstream could take it for the id. `trusted` says that the peer is a proxy whose
- * forwarding fields are believed; those of any other peer are dropped. `readsForwarded` says that `Forwarded` is among
- * them, and not handed on as it came.
+ * forwarding fields are believed; those of any other peer are dropped. So are fields that name another target or
+ * method, unless `keepsOverrides`. `readsForwarded` says that `Forwarded` is among them, and not handed on as it came.
  */
 export const parseRequestHead = (
   raw: readonly string[],
   requestIdField: string | null,
   trusted: boolean,
   readsForwarded = false,
+  keepsOverrides = false,
 ): RequestHead => {
   const head = new RequestHead()
   const { fields } = head
   let bytes = 0
   let connection: string | null = null
   let requestIdCount = 0
+  const keepsAll = trusted || keepsOverrides
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] as string
     const value = raw[i + 1] as string
     bytes += name.length + value.length + 4
+    if (name.indexOf('_') !== -1 && isReservedTwin(name)) continue
     // By length first: most fields are none of these, and lengths cost nothing to compare.
     switch (name.length) {
       case 3:
@@ -65,7 +74,7 @@ export const parseRequestHead = (
         if (fieldNameEquals(name, 'connection')) connection = joinValues(connection, value)
         break
       case 11:
-        if (!isAcceptedFromPeer(name, 'client-cert', trusted)) continue
+        if (!trusted && fieldNameEquals(name, 'client-cert')) continue
         break
       case 14:
         if (fieldNameEquals(name, 'content-length')) {
@@ -75,7 +84,7 @@ export const parseRequestHead = (
         break
       case 17:
         if (fieldNameEquals(name, 'transfer-encoding')) head.transferEncoding = joinValues(head.transferEncoding, value)
-        else if (!isAcceptedFromPeer(name, 'client-cert-chain', trusted)) continue
+        else if (!trusted && fieldNameEquals(name, 'client-cert-chain')) continue
         break
       case 21:
         if (fieldNameEquals(name, 'x-fapi-interaction-id') && requestIdField !== 'x-fapi-interaction-id')
@@ -92,10 +101,10 @@ export const parseRequestHead = (
       if (isTwin(name, requestIdField)) continue
     }
     if (isForwardedName(name)) {
-      if (trusted && !name.includes('_'))
-        head.forwarded = applyForwarded(head.forwarded, name, value, fields, readsForwarded)
+      if (trusted) head.forwarded = applyForwarded(head.forwarded, name, value, fields, readsForwarded)
       continue
     }
+    if (!keepsAll && isTargetOverride(name)) continue
     fields.push(name, value)
   }
   head.bytes = bytes

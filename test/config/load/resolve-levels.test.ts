@@ -23,6 +23,7 @@ test('every key but upstreams has a default', () => {
       basePath: '',
       trustedProxies: [],
       forwarded: 'x-forwarded',
+      overrideFields: 'drop',
       proxyProtocol: null,
       hosts: [],
       http2: false,
@@ -315,7 +316,7 @@ describe('precedence', () => {
         3 +
         3 +
         22 +
-        27 +
+        28 +
         20 +
         28 +
         16 +

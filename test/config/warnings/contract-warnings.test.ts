@@ -72,6 +72,7 @@ describe('a header field that the gateway takes out before the check', () => {
       'auth: { methods: [apiKey], identityField: X-Client }\noperations: { market.insights: { auth: none } }',
     ],
     ['Connection', ''],
+    ['X-Original-URL', ''],
     ['Host', ''],
   ])('gets a warning when the contract requires it: %s', (name, text) => {
     expect(warningsWith(name, text)).toEqual([['contract.file', message, `${name.toLowerCase()} of market.insights`]])
@@ -79,6 +80,8 @@ describe('a header field that the gateway takes out before the check', () => {
 
   test.each([
     ['where credentials are forwarded', 'X-Api-Key', 'auth: { methods: [apiKey], credentials: forward }'],
+    ['where a proxy may say what was asked for', 'X-Original-URL', 'listen: { trustedProxies: [192.0.2.1] }'],
+    ['where the file has it forwarded', 'X-Original-URL', 'listen: { overrideFields: forward }'],
     ['where nobody looks at credentials', 'X-Api-Key', ''],
     ['where the certificate comes from the connection', 'Client-Cert', `auth: { ${jwt} }`],
     ['where another credential is asked for', 'X-Api-Key', `auth: { ${jwt} }`],

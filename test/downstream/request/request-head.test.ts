@@ -86,6 +86,32 @@ describe('the end-to-end fields', () => {
     for (const twin of twins) expect(parse(['A', 'b', twin, 'x', 'C', 'd']).fields).toEqual(['A', 'b', 'C', 'd'])
   })
 
+  const reserved = [
+    ...[...forged, 'Client-Cert', 'Client-Cert-Chain', 'X-HTTP-Method-Override', 'X-Original-URL', 'Front-End-Https'],
+    ...['Content-Length', 'Content-Type', 'Content-Encoding', 'Content-MD5', 'Content-Security-Policy-Report-Only'],
+    ...['Transfer-Encoding', 'Keep-Alive', 'Proxy-Authorization', 'Proxy-Authentication-Info', 'HTTP2-Settings'],
+  ].filter((name) => name.includes('-'))
+  test('are without twins of reserved fields, however hyphens and letters are written, of any peer', () => {
+    const spellings = fc.array(fc.boolean(), { minLength: 40, maxLength: 40 })
+    fc.assert(
+      fc.property(fc.constantFrom(...reserved), spellings, spellings, fc.boolean(), (name, low, fold, trusted) => {
+        const cased = [...name].map((each, i) => (low[i] ? each.toLowerCase() : each.toUpperCase()))
+        const twin = cased.map((each, i) => (each === '-' && fold[i] ? '_' : each)).join('')
+        fc.pre(twin.includes('_'))
+
+        const head = parseRequestHead(['A', 'b', twin, 'x', 'C', 'd'], 'x-request-id', trusted, false, true)
+
+        expect(head.fields).toEqual(['A', 'b', 'C', 'd'])
+        expect(head).toMatchObject({
+          contentLength: null,
+          transferEncoding: null,
+          forwarded: { for: null, host: null },
+        })
+      }),
+      { seed: 49 },
+    )
+  })
+
   test.each([
     'X-Forwardedx',
     'Forwarded-For',

@@ -1,27 +1,8 @@
-import { foldUnderscores } from '../../../header-fields.ts'
-
-// Fields that back ends are known to take for the URI, the method or the Host, instead of the request's own: a client
-// that may write one chooses what the back end serves. Few back ends say so in Vary.
-const overrideNames = [
-  'forwarded',
-  'front-end-https',
-  'x-host',
-  'x-http-host-override',
-  'x-http-method',
-  'x-http-method-override',
-  'x-method-override',
-  'x-original-host',
-  'x-original-uri',
-  'x-original-url',
-  'x-rewrite-uri',
-  'x-rewrite-url',
-  'x-scheme',
-  'x-url-scheme',
-]
+import { foldUnderscores, targetOverrides } from '../../../header-fields.ts'
 
 // Most names have a length that none of these has: they pass without being folded.
 const byLength: (readonly string[] | undefined)[] = []
-for (const name of overrideNames) byLength[name.length] = [...(byLength[name.length] ?? []), name]
+for (const name of ['forwarded', ...targetOverrides]) byLength[name.length] = [...(byLength[name.length] ?? []), name]
 
 // Only those of a trusted proxy get here. X-Forwarded-For is about the client, and the other two are read by
 // themselves.
