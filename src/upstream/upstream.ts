@@ -29,6 +29,8 @@ export interface Upstream {
 export interface UpstreamDeps {
   /** Finds the endpoint of a configured one, already open or new. */
   open(endpoint: EndpointConfig): Endpoint
+  /** Called with each endpoint when this upstream is the one in use: see {@link EndpointRegistry.use}. */
+  use(endpoint: Endpoint): void
   /** Returns by what an endpoint takes no new work; null: it takes some. */
   drainedBy(endpoint: EndpointConfig): DrainedBy | null
   /** The breaker of the previous upstream, when it has the same settings; its state goes on. */
@@ -40,7 +42,7 @@ export interface UpstreamDeps {
 /** Builds an upstream. With one endpoint and no circuit breaker its `send` is that endpoint's own. */
 export const openUpstream = (
   config: UpstreamConfig,
-  { open, drainedBy, breaker: previousBreaker, logEvent, onFailure }: UpstreamDeps,
+  { open, use, drainedBy, breaker: previousBreaker, logEvent, onFailure }: UpstreamDeps,
 ): Upstream => {
   const hasSiblings = config.endpoints.length > 1
   const members = config.endpoints.map((each): GroupEndpoint => {
@@ -69,6 +71,7 @@ export const openUpstream = (
     balance: config.balance,
     breaker,
     activate() {
+      for (const { endpoint } of members) use(endpoint)
       // An endpoint that stands there twice drains where both of its entries do.
       const serving = new Set(members.filter(({ receivesTraffic }) => receivesTraffic).map(({ health }) => health))
       for (const member of members) {

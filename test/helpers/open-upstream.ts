@@ -28,6 +28,7 @@ export const openTestUpstream = (
       onTestFinished(() => endpoint.destroy(new Error('the test is over')))
       return endpoint
     },
+    use: () => {},
     drainedBy: ({ drain }) => (drain ? by : null),
     breaker: null,
     logEvent,

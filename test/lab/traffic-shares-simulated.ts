@@ -71,6 +71,7 @@ export const openSimulatedCases = async (tree: string, seconds: number, seed = 1
       })
       const { send, activate } = openUpstream(config, {
         open: ({ origin }) => opened[names.indexOf(origin)] as unknown as Endpoint,
+        use: () => {},
         drainedBy: () => null,
         breaker: null,
         logEvent: () => {},

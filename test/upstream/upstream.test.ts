@@ -283,7 +283,7 @@ test('an endpoint that came back begins with a tenth of its share, and has all o
   expect(shares).toEqual([10, 10, 50, 100, 100])
 })
 
-test('a health check that fails takes an endpoint out, and its verdict ends when it is changed or turned off', async () => {
+test('a health check that fails takes an endpoint out until changed probes contradict it, or end', async () => {
   const { url } = await httpUpstream((_, response) => response.writeHead(503).end())
   const healthCheck = {
     path: '/health',
@@ -302,10 +302,14 @@ test('a health check that fails takes an endpoint out, and its verdict ends when
   const down = member(upstream, 0).state
   endpoint.configureHealthCheck({ ...healthCheck, unhealthyAfter: 3 }, 'endpoint')
   const changed = state()
+  endpoint.configureHealthCheck({ ...healthCheck, expect: { from: 503, to: 503 } }, 'endpoint')
+  const mended = state()
+  await eventually(() => state() === 'up')
+  endpoint.configureHealthCheck(healthCheck, 'endpoint')
   await eventually(() => state() === 'down')
   endpoint.configureHealthCheck(null, 'endpoint')
 
-  expect(changed).toBe('up')
+  expect([changed, mended]).toEqual(['down', 'down'])
   expect(down.reason).toBe('answered 503, 200-299 is expected')
   expect(member(upstream, 0).state.name).toBe('up')
 })

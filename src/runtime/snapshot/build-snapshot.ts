@@ -127,6 +127,7 @@ export const buildSnapshot = (
           acquired.push(opened)
           return opened
         },
+        use: (endpoint) => endpoints.use(endpoint),
         drainedBy: ({ origin, pathPrefix, drain }) =>
           findDrain(overrides.endpoints, toEndpointKey(group, origin + pathPrefix), drain),
         breaker,

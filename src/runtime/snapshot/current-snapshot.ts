@@ -60,8 +60,7 @@ const activate = (snapshot: Snapshot): void => {
 /** Stops the probes of endpoints that get no new requests any more. They finish what they have, for hours perhaps. */
 const stopUnusedProbes = (previous: Snapshot, next: Snapshot): void => {
   const used = new Set(listEndpoints(next))
-  for (const endpoint of listEndpoints(previous))
-    if (!used.has(endpoint)) endpoint.configureHealthCheck(null, 'endpoint')
+  for (const endpoint of listEndpoints(previous)) if (!used.has(endpoint)) endpoint.stopHealthCheck()
 }
 
 const listEndpoints = (snapshot: Snapshot): readonly Endpoint[] =>

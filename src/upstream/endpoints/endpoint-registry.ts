@@ -16,26 +16,32 @@ export const isSide = (use: EndpointUse): use is Side => use === 'primary' || us
 /** An open endpoint and the number of snapshots that use it. */
 interface SharedEndpoint {
   readonly key: string
+  /** What it is, however it is connected to: see {@link toIdentity}. */
+  readonly identity: string
   readonly endpoint: Endpoint
   users: number
 }
 
-/** What probes say of an endpoint: down, or up again (null). Its key is the same in every process. */
-export type HealthVerdict = readonly [key: string, down: HealthCheckOutage | null]
+/** What probes say of an endpoint: down, or up again (null). Its identity is the same in every process. */
+export type HealthVerdict = readonly [identity: string, down: HealthCheckOutage | null]
 
 /** Called with what this process finds of the endpoints that it probes; null: another process probes them. */
 export type OnHealthVerdict = ((verdict: HealthVerdict) => void) | null
 
 /**
- * The open endpoints. Snapshots share them: an endpoint that a new configuration does not change keeps its connections
- * and its health, and one that no snapshot uses any more is closed. `logEvent` is called with the events of endpoints.
+ * The open endpoints. Snapshots share them: an endpoint that a new configuration does not change keeps its
+ * connections, and one that no snapshot uses any more is closed. Its health goes on with new connections as well: a
+ * setting of these, or a client certificate that is renewed, makes no endpoint healthy. `logEvent` is called with the
+ * events of endpoints.
  */
 export class EndpointRegistry {
   readonly #byKey = new Map<string, SharedEndpoint>()
   readonly #byEndpoint = new Map<Endpoint, SharedEndpoint>()
   readonly #logEvent: LogEvent
   readonly #onVerdict: OnHealthVerdict
-  /** The endpoints that probes find down at present. */
+  /** By identity, the endpoint that is in use. */
+  readonly #inUse = new Map<string, Endpoint>()
+  /** By identity, the endpoints that probes find down at present. */
   readonly #down = new Map<string, HealthCheckOutage>()
 
   constructor(logEvent: LogEvent = () => {}, onVerdict: OnHealthVerdict = () => {}) {
@@ -49,9 +55,18 @@ export class EndpointRegistry {
   }
 
   /** Applies what probes of another process found, also to an endpoint that is opened later. */
-  applyVerdict([key, down]: HealthVerdict): void {
-    this.#record(key, down)
-    this.#byKey.get(key)?.endpoint.applyOutage(down)
+  applyVerdict([identity, down]: HealthVerdict): void {
+    this.#record(identity, down)
+    for (const shared of this.#byKey.values()) if (shared.identity === identity) shared.endpoint.applyOutage(down)
+  }
+
+  /** Notes that an endpoint is in use from now on: it goes on from the health of the one that was until now. */
+  use(endpoint: Endpoint): void {
+    const identity = this.#byEndpoint.get(endpoint)?.identity
+    if (identity === undefined) return
+    const before = this.#inUse.get(identity)
+    if (before !== undefined && before !== endpoint) endpoint.health.continueFrom(before.health)
+    this.#inUse.set(identity, endpoint)
   }
 
   /**
@@ -79,7 +94,8 @@ export class EndpointRegistry {
     // nothing about them.
     const { timeouts, keepAlive, maxConnections, maxPending, resolve } = upstream
     const poolSettings = [timeouts.connect, keepAlive, maxConnections, maxPending, resolve]
-    const key = JSON.stringify([group, use, origin, pathPrefix, poolSettings, getEndpointTls(origin, upstream)])
+    const identity = toIdentity(group, use, origin + pathPrefix)
+    const key = JSON.stringify([identity, poolSettings, getEndpointTls(origin, upstream)])
     let shared = this.#byKey.get(key)
     if (shared === undefined) {
       const target = origin === 'sandbox' ? sandboxOrigin : origin
@@ -88,11 +104,11 @@ export class EndpointRegistry {
         target,
         upstream,
         this.logFor(group, use),
-        this.#verdictCallback(key),
+        this.#verdictCallback(identity),
         isSide(use), // no client holds the place of a copy
       )
-      endpoint.applyOutage(this.#down.get(key) ?? null)
-      shared = { key, endpoint, users: 0 }
+      endpoint.applyOutage(this.#down.get(identity) ?? null)
+      shared = { key, identity, endpoint, users: 0 }
       this.#byKey.set(key, shared)
       this.#byEndpoint.set(shared.endpoint, shared)
     }
@@ -104,8 +120,10 @@ export class EndpointRegistry {
   async release(endpoint: Endpoint): Promise<void> {
     const shared = this.#byEndpoint.get(endpoint)
     if (shared === undefined || --shared.users > 0) return
-    this.#byKey.delete(shared.key)
-    this.#down.delete(shared.key)
+    const { key, identity } = shared
+    this.#byKey.delete(key)
+    if (this.#inUse.get(identity) === endpoint) this.#inUse.delete(identity)
+    if (![...this.#byKey.values()].some((other) => other.identity === identity)) this.#down.delete(identity)
     await endpoint.close()
     this.#byEndpoint.delete(endpoint)
   }
@@ -120,20 +138,23 @@ export class EndpointRegistry {
     return this.#byEndpoint.size
   }
 
-  #verdictCallback(key: string): ((down: HealthCheckOutage | null) => void) | null {
+  #verdictCallback(identity: string): ((down: HealthCheckOutage | null) => void) | null {
     const onVerdict = this.#onVerdict
     if (onVerdict === null) return null
     return (down) => {
-      this.#record(key, down)
-      onVerdict([key, down])
+      this.#record(identity, down)
+      onVerdict([identity, down])
     }
   }
 
-  #record(key: string, down: HealthCheckOutage | null): void {
-    if (down === null) this.#down.delete(key)
-    else this.#down.set(key, down)
+  #record(identity: string, down: HealthCheckOutage | null): void {
+    if (down === null) this.#down.delete(identity)
+    else this.#down.set(identity, down)
   }
 }
+
+/** Names what an endpoint is: where it is, and for whom. No other setting makes another endpoint of it. */
+const toIdentity = (group: Group, use: EndpointUse, url: string): string => JSON.stringify([group, use, url])
 
 /**
  * Returns the TLS settings of the connections to an endpoint; null: it is spoken to without TLS, and the settings do

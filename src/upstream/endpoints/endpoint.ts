@@ -3,7 +3,7 @@ import { epochMs, systemMs } from '../../clock.ts'
 import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../../config/config.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
 import { EndpointHealth, type HealthCheckOutage } from '../health/endpoint-health.ts'
-import { probeEndpoint, startHealthCheck } from '../health/health-check.ts'
+import { type HealthCheckCallbacks, probeEndpoint, startHealthCheck } from '../health/health-check.ts'
 import type { PlaceWaiter } from '../http1/client-places.ts'
 import { ConnectionPool } from '../http1/connection-pool.ts'
 import { createConnector } from '../http1/connector.ts'
@@ -64,7 +64,7 @@ export class Endpoint {
 
   /**
    * Probes the endpoint from now on as configured, with the Host that its upstream is sent; null: not at all. The
-   * verdict of a probe that is no longer made does not hold: the edit may be what mends it.
+   * verdict holds until the new probes contradict it; where there are none, nothing would, so the endpoint is up.
    */
   configureHealthCheck(checkConfig: HealthCheckConfig | null, host: UpstreamConfig['host']): void {
     if (this.#onOutage === null) return
@@ -72,7 +72,13 @@ export class Endpoint {
     if (this.#activeCheck?.config === config) return
     this.#activeCheck?.close()
     this.#activeCheck = checkConfig === null ? null : { config, close: this.#startCheck(checkConfig, host) }
-    this.#markUp(checkConfig === null ? 'no longer probed' : 'probed in another way')
+    if (checkConfig === null) this.#markUp('no longer probed')
+  }
+
+  /** Stops the probes. What they found last stays, for whatever goes on from it. */
+  stopHealthCheck(): void {
+    this.#activeCheck?.close()
+    this.#activeCheck = null
   }
 
   /** Applies what probes of another process found; null: the endpoint is up. */
@@ -95,8 +101,7 @@ export class Endpoint {
 
   #stop(): void {
     this.#stopDnsRefresh?.()
-    this.#activeCheck?.close()
-    this.#activeCheck = null
+    this.stopHealthCheck()
   }
 
   #startDnsRefresh(hostname: string, everyMs: number): () => void {
@@ -128,7 +133,7 @@ export class Endpoint {
     const connect = this.#connect(this.pool.lookup)
     const hostHeader = typeof host === 'string' ? this.authority : host.name
     let wellAt: number | null = null
-    return startHealthCheck(config, () => probeEndpoint(connect, hostHeader, config), {
+    const callbacks: HealthCheckCallbacks = {
       onProbe: (last) => {
         this.health.lastProbe = last
         if (last.reason === null) wellAt = systemMs()
@@ -138,7 +143,9 @@ export class Endpoint {
         this.#reportOutage({ since: epochMs(), reason, wellAt })
         this.#logEvent('warn', 'endpoint down', { endpoint: this.name, reason })
       },
-    })
+    }
+    const probe = () => probeEndpoint(connect, hostHeader, config)
+    return startHealthCheck(config, probe, callbacks, Math.random, this.health.down === null)
   }
 
   #markUp(reason: string): void {

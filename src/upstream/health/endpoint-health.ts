@@ -74,8 +74,8 @@ export type EndpointCounts = Readonly<typeof emptyEndpointCounts>
  * every reload; the policies of the upstream decide by it.
  */
 export class EndpointHealth {
-  readonly latency = new PeakEwma()
-  readonly counts: { -readonly [Name in keyof EndpointCounts]: number } = { ...emptyEndpointCounts }
+  latency = new PeakEwma()
+  counts: { -readonly [Name in keyof EndpointCounts]: number } = { ...emptyEndpointCounts }
   /**
    * Failures since the last success, or the last ejection, of requests that show how it is now: what outlier detection
    * counts. Recorded only where it has siblings.
@@ -114,12 +114,12 @@ export class EndpointHealth {
    * Its recent traffic, for the share of failures; forgotten at an ejection. Recorded only where it has siblings, as
    * {@link responses}.
    */
-  readonly recent = new SlidingWindow(failureWindowMs)
+  recent = new SlidingWindow(failureWindowMs)
   /**
    * The requests of the last minutes, with the 4xx responses among them: failures of the client's, if siblings have as
    * many.
    */
-  readonly responses = new SlidingWindow(responseWindowMs)
+  responses = new SlidingWindow(responseWindowMs)
   lastProbe: ProbeResult | null = null
   /** The certificates of its handshakes; empty without TLS. */
   readonly certificates: EndpointCertificates
@@ -128,6 +128,19 @@ export class EndpointHealth {
 
   constructor(certificates = new EndpointCertificates()) {
     this.certificates = certificates
+  }
+
+  /**
+   * Goes on from the health of the same endpoint with other connections, which these replace: it is as well as it was.
+   * What is known of its name and its certificates is of the connections, and is not taken over.
+   */
+  continueFrom(before: EndpointHealth): void {
+    const { latency, counts, recent, responses, consecutiveFailures, succeededAt, failingSince } = before
+    Object.assign(this, { latency, counts, recent, responses, consecutiveFailures, succeededAt, failingSince })
+    const { failuresInARow, drainingSince, down, lastFailure, ejection, ejectionsInARow } = before
+    Object.assign(this, { failuresInARow, drainingSince, down, lastFailure, ejection, ejectionsInARow })
+    const { onProbation, lastProbe, returnedAt } = before
+    Object.assign(this, { onProbation, lastProbe, returnedAt })
   }
 
   /** Whether it must not be counted on: its health check fails, or its name does not resolve. */

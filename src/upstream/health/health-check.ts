@@ -20,7 +20,7 @@ const maxFirstDelayMs = 1000
 
 /**
  * Probes an endpoint repeatedly, one probe at a time: first at a random moment within a second, then every interval
- * (±10 %) after the end of the last. So many equal results in a row change its state; before that it counts as up.
+ * (±10 %) after the end of the last. So many equal results in a row change its state, which `isUp` is until then.
  * Returns a function that ends the probes.
  */
 export const startHealthCheck = (
@@ -28,8 +28,8 @@ export const startHealthCheck = (
   probe: () => Promise<number>,
   callbacks: HealthCheckCallbacks,
   random: () => number = Math.random,
+  isUp = true,
 ): (() => void) => {
-  let isUp = true
   /** Results that contradict the state, since the last that did not. */
   let contradictions = 0
 

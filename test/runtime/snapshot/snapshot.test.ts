@@ -1,7 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Config, RetryConfig } from '../../../src/config/config.ts'
+import { now } from '../../../src/clock.ts'
+import type { Config, EndpointConfig, RetryConfig, UpstreamConfig } from '../../../src/config/config.ts'
 import { RetryBudget } from '../../../src/layers/resilience/retry-budget.ts'
 import { nullAuditSink } from '../../../src/observe/audit/audit-sink.ts'
 import { allOperations, byGroup, groups } from '../../../src/operations.ts'
@@ -19,6 +20,7 @@ import { CurrentSnapshot } from '../../../src/runtime/snapshot/current-snapshot.
 import { createSnapshot, type Snapshot } from '../../../src/runtime/snapshot/snapshot.ts'
 import { RateLimiterRegistry } from '../../../src/shared/rate-limiter/rate-limiter-registry.ts'
 import { EndpointRegistry } from '../../../src/upstream/endpoints/endpoint-registry.ts'
+import type { EndpointHealth } from '../../../src/upstream/health/endpoint-health.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 import { noClientLimits } from '../../helpers/no-client-limits.ts'
@@ -161,8 +163,9 @@ describe('a configuration', () => {
     const defaults = { deadline: 'none', maxBody: 'none', outlier: 'none' }
 
     const limits = { concurrency: 'none' }
+    const listen = { getContent: 'forward' }
     const { handlers, upstreams } = buildSnapshot(
-      inputOf({ ...testConfig({ upstream, defaults, limits }), metrics: null }),
+      inputOf({ ...testConfig({ upstream, defaults, limits, listen }), metrics: null }),
       null,
       sharedResources(endpoints),
     )
@@ -330,6 +333,118 @@ describe('a configuration', () => {
     })
     overrides.clear()
     await snapshot.retire()
+  })
+})
+
+describe('what is known of an endpoint is kept', () => {
+  const healthCheck = { path: '/health', interval: '1h' }
+  const base = { endpoints: [{ url: `${upstream}/v1` }, 'http://b.invalid'], healthCheck }
+
+  // Each setting of an upstream but `endpoints`, with an edit of it.
+  const edits: Readonly<Record<string, object>> = {
+    host: { host: 'other.invalid' },
+    request: { request: { set: { 'X-A': 'b' } } },
+    response: { response: { remove: ['Server'] } },
+    timeouts: { timeouts: { connect: '1s', headers: '1s', body: '1s' } },
+    keepAlive: { keepAlive: '1s' },
+    maxConnections: { maxConnections: 7 },
+    maxPending: { maxPending: 7 },
+    concurrency: { concurrency: 7 },
+    resolve: { resolve: '7s' },
+    tls: { tls: { minVersion: 'TLSv1.3', serverName: 'other.invalid' } },
+    balance: { balance: 'round-robin' },
+    slowStart: { slowStart: '1s' },
+    healthCheck: { healthCheck: { ...healthCheck, interval: '30m', timeout: '1s', expect: '204', healthyAfter: 7 } },
+    outlier: { outlier: { consecutiveFailures: 7 } },
+    circuitBreaker: { circuitBreaker: {} },
+    retry: { retry: {} },
+    deadline: { deadline: '7s' },
+    maxBody: { maxBody: '7MiB' },
+    candidate: { candidate: 'http://c.invalid' },
+    'the weight of an endpoint': { endpoints: [{ url: `${upstream}/v1`, weight: 7 }, 'http://b.invalid'] },
+    'the other endpoints': { endpoints: [{ url: `${upstream}/v1` }, 'http://c.invalid', 'http://d.invalid'] },
+    'health check, its path': { healthCheck: { ...healthCheck, path: '/other' } },
+  }
+
+  test('over an edit of every setting', () => {
+    const keys = Object.keys(testConfig({ upstream }).upstreams.market)
+
+    expect(keys.filter((key) => key !== 'endpoints' && edits[key] === undefined)).toEqual([])
+  })
+
+  /** Puts configurations into effect, one after the other. `learn` is called with the health under the first. */
+  const passThrough = (markets: readonly object[], learn: (health: EndpointHealth) => void) => {
+    const endpoints = new EndpointRegistry()
+    onTestFinished(() => endpoints.destroy(new Error('the test is over')))
+    const secured = (market: object) => JSON.parse(JSON.stringify(market).replaceAll('http:', 'https:'))
+    const shared = sharedResources(endpoints)
+    const build = (market: object, previous: Snapshot | null) =>
+      buildSnapshot(inputOf(testConfig({ upstream, upstreams: { market: secured(market) } })), previous, shared)
+    const healthIn = ({ upstreams }: Snapshot): EndpointHealth => {
+      const { health } = upstreams.market.members[0] ?? {}
+      if (health === undefined) throw new Error('it has an endpoint')
+      return health
+    }
+    const [first = {}, ...others] = markets
+    const current = new CurrentSnapshot(build(first, null))
+    onTestFinished(() => current.close())
+    learn(healthIn(current.value))
+    for (const market of others) current.swap(build(market, current.value))
+    return { health: healthIn(current.value), endpoints }
+  }
+
+  const down = { since: 1, reason: 'answered 500', wellAt: null }
+  const ejection = { since: 1, reason: '5 failures in a row', startedAt: now(), until: now() + 3_600_000 }
+  const learnOutage = (health: EndpointHealth): void => {
+    health.markDown(down)
+    Object.assign(health, { ejection, ejectionsInARow: 3, onProbation: true, returnedAt: 7 })
+    health.recordOutcome('failure', 500)
+  }
+  const outage = { down, ejection, ejectionsInARow: 3, onProbation: true, returnedAt: 7 }
+
+  test.each(Object.entries(edits))('when %s is edited, and after the rollback', (_, edit) => {
+    for (const markets of [
+      [base, { ...base, ...edit }],
+      [base, { ...base, ...edit }, base],
+    ]) {
+      const { health } = passThrough(markets, learnOutage)
+
+      expect(health).toMatchObject({ ...outage, counts: { requests: 1, failures: 1 }, failuresInARow: 1 })
+    }
+  })
+
+  test('in every process, by what another one has found, over new connections', () => {
+    const registry = new EndpointRegistry(undefined, null)
+    onTestFinished(() => registry.destroy(new Error('the test is over')))
+    const [config, edited] = [{}, { keepAlive: '1s' }].map(
+      (defaults) => testConfig({ upstream, defaults }).upstreams.market,
+    ) as [UpstreamConfig, UpstreamConfig]
+    const [endpoint] = config.endpoints as [EndpointConfig]
+    const before = registry.acquire('market', 'primary', endpoint, config, '')
+    const identity = JSON.stringify(['market', 'primary', upstream])
+
+    registry.applyVerdict([identity, down])
+    const after = registry.acquire('market', 'primary', endpoint, edited, '')
+    const outages = [before, after].map(({ health }) => health.down)
+    void registry.release(before)
+    const kept = registry.verdicts
+    registry.applyVerdict([identity, null])
+
+    expect(outages).toEqual([down, down])
+    expect(kept).toEqual([[identity, down]])
+    expect(after.health.down).toBeNull()
+  })
+
+  test('but an outage ends where probes end, since none would ever contradict it', () => {
+    const { health } = passThrough([base, { ...base, healthCheck: 'none', keepAlive: '1s' }], learnOutage)
+
+    expect(health).toMatchObject({ down: null, ejection })
+  })
+
+  test('but not by an endpoint elsewhere', () => {
+    const { health } = passThrough([base, { ...base, endpoints: [`${upstream}/v2`, 'http://b.invalid'] }], learnOutage)
+
+    expect(health).toMatchObject({ down: null, ejection: null, counts: { requests: 0 } })
   })
 })
 
