@@ -1,4 +1,4 @@
-import type { ProxyResponse } from '../../exchange.ts'
+import type { Exchange, ProxyResponse } from '../../exchange.ts'
 import { type HeaderFields, omitFields, perExchangeFields } from '../../header-fields.ts'
 import { BodyTee, declaredLength } from './body-tee.ts'
 import type { FetchContext, FetchResult, SharedResult } from './fetch-context.ts'
@@ -19,6 +19,7 @@ export interface StoringFetch {
   readonly context: FetchContext
   readonly reservation: Reservation
   readonly times: ResponseTimes
+  readonly exchange: Pick<Exchange, 'attempt'>
   /** Ends the time in which other exchanges can join. */
   finish(): void
   /** Called when the body is too long to be stored. */
@@ -40,6 +41,10 @@ export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): Fet
   if (verdict.head === null) {
     discardStored(fetch, status, verdict.notStored)
     return unsharedResult(response, verdict.notStored)
+  }
+  if (fetch.exchange.attempt?.mayBeCut === true) {
+    discardStored(fetch, status, 'may-be-cut')
+    return unsharedResult(response, 'may-be-cut')
   }
   const { head } = verdict
   const whole = body.takeBuffered()

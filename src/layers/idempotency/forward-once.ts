@@ -150,7 +150,8 @@ export const forwardAndSettle = async (
     endDeadline()
   }
   const { whole, body } = buffered
-  await settle('done', whole && encodeKeptResponse({ status, reason, fields }, whole))
+  const isKept = whole !== null && own.attempt?.mayBeCut !== true
+  await settle('done', isKept ? encodeKeptResponse({ status, reason, fields }, whole) : null)
   return { status, reason, fields, body }
 }
 

@@ -147,6 +147,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
 
   onHead(status: number, reason: string, fields: string[]): void {
     this.#status = status
+    this.#record.mayBeCut = this.#connection?.mayBeCut === true
     this.#timer.clear() // until the body is taken: a small one is there by then
     if (this.#isTimed) {
       const at = now()
@@ -278,7 +279,6 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
 
   #settle(outcome: AttemptOutcome, errorOrStatus: GatewayError | number): void {
     const { health } = this.#endpoint
-    const { onOutcome } = this.#options
     this.#isFinished = true
     this.#endpoint.inFlight--
     this.#timer.clear()
@@ -288,7 +288,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
     health.recordOutcome(outcome, errorOrStatus)
     recordIfFailed(this.exchange, this.#endpoint.name, outcome, errorOrStatus, this.#options.onFailure)
     if (this.#isTimed && this.#status === 0) health.latency.requestEnded(this.#record.endedAt, outcome === 'failure')
-    onOutcome?.(outcome, errorOrStatus, this.#record.startedAt)
+    this.#options.onOutcome?.(outcome, errorOrStatus, this.#record.startedAt)
     this.#trace?.end(
       this.#status === 0 ? null : this.#status,
       errorOrStatus instanceof GatewayError ? errorOrStatus : null,

@@ -1,4 +1,5 @@
 import type { OnReadOpts, Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import { CoalescedTimer, now } from '../../clock.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { batchWrite } from '../../shared/scheduling/write-batching.ts'
@@ -108,6 +109,14 @@ export class UpstreamConnection implements ResponseEvents {
   /** Whether its request went out on a connection that had carried one before, and nothing came back. */
   get isStale(): boolean {
     return this.#requestCount > 1 && !this.#parser.hasStarted
+  }
+
+  /**
+   * After the head: whether a response that is cut cannot be told from a whole one. Over plain TCP the end of the
+   * connection completes it, unless that is a reset (RFC 9112 §8).
+   */
+  get mayBeCut(): boolean {
+    return this.#parser.isUntilClose && this.#socket instanceof TLSSocket
   }
 
   /** Ends its idle time; false: no other request can follow, and it is closed. */

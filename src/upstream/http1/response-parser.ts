@@ -87,6 +87,11 @@ export class ResponseParser {
     return true
   }
 
+  /** After the head: whether the end of the connection delimits the body. */
+  get isUntilClose(): boolean {
+    return this.#state === bodyUntilClose
+  }
+
   /** Ignores all further bytes. */
   stop(): void {
     this.#state = stopped

@@ -32,6 +32,7 @@ export type NotStoredReason =
   | 'credentials'
   | 'already-stale'
   | 'bad-length'
+  | 'may-be-cut'
   | 'too-large'
   | 'no-room'
   | 'stale-if-error'
