@@ -38,8 +38,6 @@ export interface BodySource {
 
 /** What a response that may be the last of its connection needs to know of its request. */
 export interface LastResponseContext {
-  /** Whether the gateway takes no new connections. */
-  readonly draining: () => boolean
   readonly failure: GatewayError | null
 }
 

@@ -56,10 +56,10 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
     const away = once(session, 'goaway')
     await reload({ maxTarget: '16KiB' })
-    await away
     upload.end('def')
 
     expect(await response).toMatchObject({ status: 200, code: 0 })
+    expect((await away)[0]).toBe(0)
   })
 
   test('an edit of something else leaves the connection open', async () => {

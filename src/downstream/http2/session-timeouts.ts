@@ -7,12 +7,26 @@ import { destroyAfterLinger, type LingerMode, type LingerSlots, maxLingerIdleMs 
 /** The timeouts of one session. Only requests count: no other frame keeps it open. */
 export interface SessionTimeouts {
   /** Notes a request. */
-  onStreamOpened(): void
+  onStreamOpened(id: number): void
   /** Notes that its stream has closed; `hasFailed`: because an error has ended the session. */
-  onStreamClosed(hasFailed: boolean): void
-  /** Sends GOAWAY; the session closes when its open streams have ended. */
-  goAway(): void
+  onStreamClosed(id: number, hasFailed: boolean): void
+  /**
+   * Sends GOAWAY when no request has been under way for a moment, or after 30 s, whatever is under way. Requests that
+   * come before GOAWAY are served; those under way are finished in any case.
+   */
+  leave(): void
+  /**
+   * Does the same for a gateway that stops: GOAWAY also goes when the requests that are under way now have ended,
+   * though later ones are, and after `maxMs`.
+   */
+  stop(maxMs: number): void
 }
+
+// Java 17's HttpClient gives up every request that is under way when GOAWAY arrives. One that asks one thing after the
+// other sends its next request as soon as it has a response, so a GOAWAY right behind the response would meet it.
+const quietMs = 100
+// A client that always has a request under way has no quiet moment.
+const maxLeavingMs = 30_000
 
 // A reload or a stop can send GOAWAY to more clients than there is room for: those that were sent an error keep theirs.
 const sessionSlots: LingerSlots = { taken: 0 }
@@ -22,11 +36,17 @@ export const startSessionTimeouts = (
   session: ServerHttp2Session,
   socket: TLSSocket,
   getTimeouts: () => ListenConfig['timeouts'],
+  isDraining: () => boolean,
   onLate: () => void,
 ): SessionTimeouts => {
   let openStreams = 0
-  let hasRequested = false
+  let lastStreamId = 0
+  let isLeaving = false
+  /** The streams that a stop waits for: those up to an id that are still open. */
+  let awaitedStreams = 0
+  let lastAwaitedId = 0
   let lastStreamClosedAt = Number.NEGATIVE_INFINITY
+  const openedAt = now()
   let isClosing = false
   /** Closes the connection when its client has, or is not waited for any more. */
   const closeAfterLinger = (mode: LingerMode): void => {
@@ -41,24 +61,46 @@ export const startSessionTimeouts = (
     if (openStreams === 0) closeAfterLinger(now() - lastStreamClosedAt < maxLingerIdleMs ? 'long' : 'short')
   }
   const idleTimer = new CoalescedTimer(() => {
-    if (!hasRequested) onLate()
+    if (lastStreamId === 0 && !isLeaving) onLate()
     goAway()
   })
   idleTimer.set(getTimeouts().headers)
-  socket.once('close', () => idleTimer.clear())
+  const leavingTimer = new CoalescedTimer(goAway)
+  const leaveWithin = (maxMs: number): void => {
+    isLeaving = true
+    leavingTimer.set(maxMs)
+    if (openStreams > 0) return
+    // The first request of a new connection is on its way, too.
+    if (now() - Math.max(lastStreamClosedAt, openedAt) >= quietMs) goAway()
+    else idleTimer.set(quietMs)
+  }
+  socket.once('close', () => {
+    idleTimer.clear()
+    leavingTimer.clear()
+  })
   return {
-    onStreamOpened() {
-      hasRequested = true
+    onStreamOpened(id) {
+      lastStreamId = id
       openStreams++
       idleTimer.clear()
     },
-    onStreamClosed(hasFailed) {
-      if (--openStreams > 0 || socket.destroyed) return
-      lastStreamClosedAt = now()
+    onStreamClosed(id, hasFailed) {
+      if (--openStreams === 0) lastStreamClosedAt = now()
+      const isLastAwaited = id <= lastAwaitedId && --awaitedStreams === 0
+      if (socket.destroyed) return
       // Only an error destroys a session that has sent no GOAWAY.
-      if (session.closed || session.destroyed) closeAfterLinger(session.closed && !hasFailed ? 'long' : 'short')
-      else idleTimer.set(getTimeouts().keepAlive)
+      if (session.closed || session.destroyed) {
+        if (openStreams === 0) closeAfterLinger(session.closed && !hasFailed ? 'long' : 'short')
+      } else if (isLastAwaited) goAway()
+      else if (openStreams === 0) idleTimer.set(isLeaving || isDraining() ? quietMs : getTimeouts().keepAlive)
     },
-    goAway,
+    leave() {
+      if (!isLeaving) leaveWithin(maxLeavingMs)
+    },
+    stop(maxMs) {
+      awaitedStreams = openStreams
+      lastAwaitedId = lastStreamId
+      leaveWithin(maxMs)
+    },
   }
 }

@@ -21,11 +21,14 @@ export interface Http2Sessions {
   accept(socket: TLSSocket): void
   /**
    * Applies a new configuration. Where it changes the limits that a connection has from its beginning to its end, every
-   * client gets GOAWAY, and the new limits with its next connection. Open streams go on.
+   * client gets GOAWAY when it has no request under way, and the new limits with its next connection.
    */
   applyConfig(listen: ListenConfig): void
-  /** Sends GOAWAY to every client. Open streams go on. */
-  close(): void
+  /**
+   * Sends GOAWAY to every client: when the requests under way have ended, and after half of `deadlineMs`, so that later
+   * ones can end too.
+   */
+  close(deadlineMs: number): void
 }
 
 export interface Http2SessionsOptions {
@@ -33,6 +36,8 @@ export interface Http2SessionsOptions {
   readonly getListenerConfig: GetListenerConfig
   readonly clientErrors: ClientErrorHandler
   readonly routeRequest: RequestListener
+  /** Whether the gateway takes no new connections soon: a client that has nothing under way gets GOAWAY. */
+  readonly isDraining: () => boolean
 }
 
 /** Creates the HTTP/2 side of one listener. */
@@ -40,9 +45,6 @@ export const createHttp2Sessions = (options: Http2SessionsOptions): Http2Session
   const openSessions = new Set<SessionTimeouts>()
   const wideConnections = new WideConnections()
   let appliedLimits = formatSessionLimits(options.getListenerConfig().config.listen)
-  const goAway = (): void => {
-    for (const session of openSessions) session.goAway()
-  }
   return {
     accept(socket) {
       const session = startSession(socket, options, wideConnections)
@@ -51,10 +53,12 @@ export const createHttp2Sessions = (options: Http2SessionsOptions): Http2Session
     },
     applyConfig(listen) {
       const limits = formatSessionLimits(listen)
-      if (limits !== appliedLimits) goAway()
+      if (limits !== appliedLimits) for (const session of openSessions) session.leave()
       appliedLimits = limits
     },
-    close: goAway,
+    close(deadlineMs) {
+      for (const session of openSessions) session.stop(deadlineMs / 2)
+    },
   }
 }
 
@@ -68,7 +72,7 @@ const benignResetCodes: ReadonlySet<number | undefined> = new Set([
 
 const startSession = (
   socket: TLSSocket,
-  { handleRequest, getListenerConfig, clientErrors, routeRequest }: Http2SessionsOptions,
+  { handleRequest, getListenerConfig, clientErrors, routeRequest, isDraining }: Http2SessionsOptions,
   wideConnections: WideConnections,
 ): SessionTimeouts => {
   const { listen } = getListenerConfig().config
@@ -80,7 +84,7 @@ const startSession = (
   const { address } = getClientConnection(socket, getListenerConfig()).peer // unknown once the connection has closed
   const report = (failure: GatewayError): void => clientErrors.reportUnparsed(address, failure)
   const getTimeouts = (): ListenConfig['timeouts'] => getListenerConfig().config.listen.timeouts
-  const sessionTimeouts = startSessionTimeouts(session, socket, getTimeouts, () =>
+  const sessionTimeouts = startSessionTimeouts(session, socket, getTimeouts, isDraining, () =>
     report(new GatewayError('request-timeout', { reason: 'head-too-slow' })),
   )
 
@@ -88,12 +92,13 @@ const startSession = (
   session.on('stream', (stream, _headers, _flags, raw) => {
     // reset in the packet that it came in
     if (stream.destroyed || stream.closed) return void stream.on('error', () => {})
-    sessionTimeouts.onStreamOpened()
-    // At once, and not with the response: a client could give up each request before it has one.
-    if (++requestCount >= getListenerConfig().maxRequestsPerConnection) sessionTimeouts.goAway()
+    const id = stream.id as number
+    sessionTimeouts.onStreamOpened(id)
+    // Not with the response: a client could give up each request before it has one.
+    if (++requestCount >= getListenerConfig().maxRequestsPerConnection) sessionTimeouts.leave()
     stream.on('close', () => {
       // An error destroys a session and, with it, its streams. Without one Node destroys it behind its last stream.
-      sessionTimeouts.onStreamClosed(session.destroyed && stream.errored !== null)
+      sessionTimeouts.onStreamClosed(id, session.destroyed && stream.errored !== null)
       if (!benignResetCodes.has(stream.rstCode) && !allowsReset())
         endForAbuse('too-many-broken-streams', 'too many requests that break the protocol')
     })

@@ -103,11 +103,9 @@ export class StreamResponse implements DownstreamResponse {
     this.stream.additionalHeaders(named)
   }
 
-  markLast({ draining, failure }: LastResponseContext): void {
+  /** The stream ends with its response in any case; of the connection, GOAWAY says it when nothing is under way. */
+  markLast({ failure }: LastResponseContext): void {
     this.#lingerMode = getLingerMode(failure)
-    // The stream ends with its response in any case. GOAWAY says of the connection what `Connection: close` does on
-    // HTTP/1.
-    if (draining()) this.stream.session?.close()
   }
 
   reset(): void {

@@ -132,6 +132,7 @@ export const openDownstreamServer = async (
         getListenerConfig,
         clientErrors,
         routeRequest: (request, response) => app.routing(request, response),
+        isDraining: () => draining,
       })
     : null
   const tlsAcceptor =
@@ -219,7 +220,7 @@ export const openDownstreamServer = async (
       draining = true
       // A server waits for the connections that it accepted itself, and does not know those that were handed over.
       const socketClosures = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
-      http2Sessions?.close()
+      http2Sessions?.close(deadlineMs)
       const allClosed = Promise.all([...[server, listeningServer].map(closeServer), ...socketClosures])
       http1.closeConnections()
       for (const socket of sockets)

@@ -1,0 +1,223 @@
+/**
+ * Real clients of HTTP/2 with requests under way while a connection is to end. Java's is the one that takes GOAWAY for
+ * an error: until it comes, everything goes on.
+ */
+import { execFile, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { folderWith } from '../config/helper.ts'
+import { configText, type Settings } from '../helpers/gateway.ts'
+import { listenHttp2, missing } from '../helpers/http2.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
+import { debianFile, needProgram, requireFound } from '../helpers/program.ts'
+import { serve, waitForListening } from '../helpers/serve-process.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+import { eventually } from '../helpers/wire.ts'
+
+const [javac, java, go, curl] = [
+  await needProgram('javac'),
+  await needProgram('java'),
+  await needProgram('go'),
+  await needProgram('curl'),
+]
+const python = [
+  requireFound(await debianFile('/usr/bin/python3', 'python3')),
+  requireFound(await debianFile('/usr/lib/python3/dist-packages/httpx/__init__.py', 'python3-httpx')),
+  requireFound(await debianFile('/usr/lib/python3/dist-packages/h2/__init__.py', 'python3-h2')),
+]
+
+const source = (name: string): string => join(import.meta.dirname, 'http2-clients', name)
+
+/** Sends some POSTs at once, on one connection after the first, and returns of each a version and a status. */
+type Client = (count: number, url: string) => Promise<readonly string[]>
+
+/** Starts a program that reads tasks and prints a line for each. */
+const startClient = (command: string, ...args: readonly string[]): Client => {
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  return async (count, url) => {
+    child.stdin.write(`${count} ${url}\n`)
+    return ((await lines.next()).value ?? 'the client has ended').split('\t')
+  }
+}
+
+const emptyFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'posts-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+const startJava = (): Client =>
+  startClient(
+    java.path ?? '',
+    '-Xshare:auto',
+    '-XX:TieredStopAtLevel=1',
+    '-Djdk.internal.httpclient.disableHostnameVerification',
+    source('Posts.java'),
+  )
+
+const startGo = async (): Promise<Client> => {
+  const folder = emptyFolder()
+  const env = { ...process.env, GOCACHE: join(folder, 'cache'), GO111MODULE: 'off' }
+  await promisify(execFile)(go.path ?? '', ['build', '-o', join(folder, 'posts'), source('posts.go')], { env })
+  return startClient(join(folder, 'posts'))
+}
+
+// It has the first connection to itself until that says whether it speaks HTTP/2.
+const postWithCurl: Client = async (count, url) => {
+  const each = ['-sS', '-k', '--http2', '-d', '{}', '-o', '/dev/null', '-w', 'HTTP_%{http_version} %{http_code}\n', url]
+  const args = [
+    '--no-progress-meter',
+    '--parallel',
+    ...Array.from({ length: count }, (_, n) => (n === 0 ? each : ['--next', ...each])).flat(),
+  ]
+  const { stdout, stderr } = await promisify(execFile)(curl.path ?? '', args).catch((error) => error)
+  return `${stderr}${stdout}`.trim().split('\n')
+}
+
+/** Opens an upstream that holds what it is asked while `hold` says so. */
+const openHoldingUpstream = async () => {
+  const held: ServerResponse[] = []
+  let holds = false
+  const upstream = await httpUpstream((_, response) => void (holds ? held.push(response) : response.end('{}')))
+  return {
+    settings: (listen: object): Settings => ({
+      upstream: upstream.url,
+      listen: { ...listenHttp2(), ...listen },
+      shutdown: { wait: '0s', deadline: '60s' },
+    }),
+    hold: () => {
+      holds = true
+    },
+    /** Waits until `count` requests are held. */
+    holding: (count: number) => eventually(() => held.length === count),
+    release: () => {
+      holds = false
+      for (const response of held.splice(0)) response.end('{}')
+    },
+  }
+}
+
+type Upstream = Awaited<ReturnType<typeof openHoldingUpstream>>
+
+/** A gateway whose connections a test can bring to an end. */
+interface EndingGateway {
+  readonly port: number
+  /** Makes the gateway end its connections, as soon as it may. */
+  end(): Promise<unknown>
+  close(): Promise<unknown>
+}
+
+const bootEdited = async ({ settings }: Upstream): Promise<EndingGateway> => {
+  const live = await bootLiveGateway(settings({}))
+  return {
+    port: live.gateway.address.port,
+    end: async () => {
+      live.edit(settings({ maxHeaderFields: 500 }))
+      await fetchAdmin(`${live.admin}/reload`, 'POST')
+    },
+    close: () => live.gateway.close(),
+  }
+}
+
+const bootStopping = async ({ settings }: Upstream): Promise<EndingGateway> => {
+  const { gateway } = await bootLiveGateway(settings({}))
+  let closed: Promise<void> | undefined
+  return {
+    port: gateway.address.port,
+    end: async () => {
+      closed = gateway.close()
+    },
+    close: async () => closed,
+  }
+}
+
+const bootLimited = async ({ settings }: Upstream): Promise<EndingGateway> => {
+  const { gateway } = await bootLiveGateway(settings({ maxRequestsPerConnection: 2 }))
+  return { port: gateway.address.port, end: async () => {}, close: () => gateway.close() }
+}
+
+/** A process, which gets SIGTERM. */
+const bootProcess = async ({ settings }: Upstream): Promise<EndingGateway> => {
+  const file = join(
+    folderWith({ 'gateway.yaml': configText({ ...settings({}), shutdown: { wait: '2s' } }) }),
+    'gateway.yaml',
+  )
+  const served = serve(file)
+  const port = await waitForListening(served)
+  return {
+    port,
+    end: async () => {
+      served.signal('SIGTERM')
+      await served.line(({ msg }) => msg === 'stopping')
+    },
+    close: () => served.exited,
+  }
+}
+
+const causes = [bootEdited, bootStopping, bootLimited, bootProcess]
+
+/** Brings connections to an end while requests are under way, and returns what became of these. */
+const endWhileUnderWay = async (client: Client, rounds: number, atOnce: number): Promise<readonly string[]> => {
+  const upstream = await openHoldingUpstream()
+  const outcomes: string[] = []
+  for (let round = 0; round < rounds; round++) {
+    const gateway = await (causes[round % causes.length] ?? bootEdited)(upstream)
+    const url = `https://127.0.0.1:${gateway.port}/valuation/score`
+    // The others share its connection.
+    outcomes.push(...(await client(1, url)))
+    upstream.hold()
+    const answered = client(atOnce, url)
+    await upstream.holding(atOnce)
+    await gateway.end()
+    upstream.release()
+    outcomes.push(...(await answered))
+    await gateway.close()
+  }
+  return outcomes
+}
+
+describe.skipIf(missing !== null)(
+  'requests under way while a gateway restarts, is edited, or has served the last',
+  () => {
+    test.skipIf(javac.missing !== null || java.missing !== null)(
+      'of Java: 500 of 500 get their response',
+      async () => {
+        const outcomes = await endWhileUnderWay(startJava(), 10, 49)
+
+        expect(outcomes).toEqual(Array.from({ length: 500 }, () => 'HTTP_2 200'))
+      },
+      300_000,
+    )
+
+    test.skipIf(go.missing !== null)('of Go all get their response', async () => {
+      const outcomes = await endWhileUnderWay(await startGo(), 4, 24)
+
+      expect(outcomes).toEqual(Array.from({ length: 100 }, () => 'HTTP_2 200'))
+    })
+
+    test.skipIf(python.some((each) => each.missing !== null))('of httpx all get their response', async () => {
+      const outcomes = await endWhileUnderWay(startClient('/usr/bin/python3', source('posts.py')), 4, 24)
+
+      expect(outcomes).toEqual(Array.from({ length: 100 }, () => 'HTTP_2 200'))
+    })
+
+    test('of undici all get their response', async () => {
+      const outcomes = await endWhileUnderWay(startClient(process.execPath, source('posts.ts')), 4, 24)
+
+      expect(outcomes).toEqual(Array.from({ length: 100 }, () => 'HTTP_2 200'))
+    })
+
+    test.skipIf(curl.missing !== null)('of curl all get their response', async () => {
+      const outcomes = await endWhileUnderWay(postWithCurl, 4, 24)
+
+      expect(outcomes).toEqual(Array.from({ length: 100 }, () => 'HTTP_2 200'))
+    })
+  },
+)
