@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { frame, get, head, missing } from '../helpers/http2.ts'
+import { bootHttp2, type Frame, frame, frameClient, get, head, missing } from '../helpers/http2.ts'
 import { flood, maxGrowthBytes, repeatFrame, runAttack } from '../helpers/http2-attack.ts'
 import { part, test, testAndDrill } from '../helpers/speed.ts'
 
@@ -16,6 +16,23 @@ test.skipIf(missing !== null)('frames without data, in the middle of a body, end
   await attacker.ended()
   expect(new Set(statuses)).toEqual(new Set([200]))
   expect(grownBytes).toBeLessThan(maxGrowthBytes)
+})
+
+// RFC 9113 §6.1 allows them; nginx and HAProxy serve them.
+test.skipIf(missing !== null)('a few hundred of them, in one body or in many, end nothing', async () => {
+  const { port } = await bootHttp2()
+  const client = await frameClient(port)
+
+  await client.send(upload, ...repeatFrame(500, frame(0, 0, 1)), frame(0, 1, 1))
+  const first = await client.frame(({ type, stream }) => type === 1 && stream === 1)
+  const others: unknown[] = []
+  for (let stream = 3; stream < 103; stream += 2) {
+    await client.send(head(stream, get('/valuation/score', 'POST'), false), ...repeatFrame(5, frame(0, 0, stream)))
+    await client.send(frame(0, 1, stream))
+    others.push(await client.frame((each) => each.type === 1 && each.stream === stream))
+  }
+
+  expect([first, ...others].map((each) => (each as Frame | undefined)?.payload[0])).toEqual(Array(51).fill(136))
 })
 
 // Node has no event for any of these: they cost what it takes to read them, and hold nothing.

@@ -192,8 +192,9 @@ const createSessionOptions = (listen: SessionLimits): ServerSessionOptions & Und
     // second.
     streamResetBurst: 2 * maxStreams,
     streamResetRate: 33,
-    // Empty frames, and malformed ones, before the connection ends.
-    maxSessionInvalidFrames: 100,
+    // Node counts empty frames of DATA, which are legal (RFC 9113 §6.1), and malformed frames, and never forgets one:
+    // so it is not to count. nghttp2 ends a connection with more than 10,000 of them at once, and then 330 a second.
+    maxSessionInvalidFrames: 2 ** 32 - 1,
     maxSessionRejectedStreams: maxStreams,
     maxSettings: 32,
     maxOutstandingPings: 4, // the gateway's own, of which there are none
