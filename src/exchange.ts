@@ -114,6 +114,8 @@ export class Exchange {
   attemptedAuth: AuthMethod | null = null
   /** What the cache did; null: there is none, or it was not asked. */
   cache: CacheOutcome | null = null
+  /** Whether a malformed field of the request may be missing from `fields`. */
+  mayLackFields = false
   /** What became of its key of idempotency; null: it has none, or no layer asks for one. */
   idempotency: IdempotencyRecord | null = null
   /** The side that its client is on; null: its group has no candidate in use. */

@@ -549,7 +549,7 @@ describeTests.skipIf(missing !== null)('what goes upstream', () => {
   })
 
   // nghttp2 leaves such a field out, where RFC 9113 §8.2.1 would have the request rejected; the server gets no event.
-  test.each(['b\r\nc: d', 'b\0', ' b', 'b\t'])('has no field whose value is %j', async (value) => {
+  test.each(['b\r\nc: d', 'b\0', '\x7f'])('has no field whose value is %j', async (value) => {
     const upstream = await httpUpstream()
     const { port } = await bootHttp2({ upstream: upstream.url })
     const client = await frameClient(port)

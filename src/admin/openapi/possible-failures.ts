@@ -28,7 +28,9 @@ const conditions: Readonly<Record<FailureKind, Condition>> = {
   'invalid-request': (operation, config) => enforcesContract(config, operation.id, 'request'),
   'unsupported-media-type': (operation, config) => enforcesBody(operation, config),
   'invalid-response': (operation, config) => enforcesResponse(operation, config),
-  'idempotency-key-missing': (operation, config) => config.operations[operation.id].idempotency?.required === true,
+  // Over HTTP/2 each request needs a key.
+  'idempotency-key-missing': ({ id }, { operations, listen }) =>
+    operations[id].idempotency !== null && (operations[id].idempotency.required || listen.http2),
   'idempotency-key-invalid': hasIdempotency,
   'request-in-progress': hasIdempotency,
   'outcome-unknown': hasIdempotency,

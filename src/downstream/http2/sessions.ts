@@ -195,6 +195,8 @@ const createSessionOptions = (listen: SessionLimits): ServerSessionOptions & Und
     // Node counts empty frames of DATA, which are legal (RFC 9113 §6.1), and malformed frames, and never forgets one:
     // so it is not to count. nghttp2 ends a connection with more than 10,000 of them at once, and then 330 a second.
     maxSessionInvalidFrames: 2 ** 32 - 1,
+    // nghttp2 leaves out a field that begins or ends with a blank where it is strict: the request is to be rejected.
+    strictFieldWhitespaceValidation: false,
     maxSessionRejectedStreams: maxStreams,
     maxSettings: 32,
     maxOutstandingPings: 4, // the gateway's own, of which there are none

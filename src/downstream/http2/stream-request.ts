@@ -8,11 +8,13 @@ import type { RequestTarget } from '../request/request-target.ts'
 import type { ReceiveWindows } from './receive-windows.ts'
 import { StreamBody } from './stream-body.ts'
 
-/** The pseudo-fields of a request. */
+/** The pseudo-fields of a request, and what is to be said of all of its fields. */
 interface PseudoFields {
   method: string | undefined
   scheme: string | undefined
   path: string | undefined
+  /** Whether a field, of any kind, begins or ends with a blank (RFC 9113 §8.2.1). */
+  hasOuterBlank: boolean
 }
 
 /**
@@ -37,13 +39,15 @@ export class StreamRequest implements DownstreamRequest {
   readonly #body: StreamBody | null
   #consumer: BodyConsumer | null = null
   #isDiscarded = false
+  readonly #hasOuterBlank: boolean
 
   constructor(stream: ServerHttp2Stream, raw: readonly string[], socket: Socket, windows: ReceiveWindows) {
-    const pseudoFields: PseudoFields = { method: undefined, scheme: undefined, path: undefined }
+    const pseudoFields: PseudoFields = { method: undefined, scheme: undefined, path: undefined, hasOuterBlank: false }
     this.rawHeaders = toHttp1Fields(raw, pseudoFields, stream.endAfterHeaders)
     this.method = pseudoFields.method
     this.scheme = pseudoFields.scheme
     this.url = pseudoFields.path
+    this.#hasOuterBlank = pseudoFields.hasOuterBlank
     this.socket = socket
     this.stream = stream
     this.#body = stream.endAfterHeaders ? null : new StreamBody(stream, windows.createBodyWindow())
@@ -63,6 +67,7 @@ export class StreamRequest implements DownstreamRequest {
     // it.
     if (this.scheme !== 'https' || !knownMethods.has(this.method))
       return new GatewayError('bad-request', { reason: 'bad-pseudo-field' })
+    if (this.#hasOuterBlank) return new GatewayError('bad-request', { reason: 'bad-field' })
     // nghttp2 lets bytes through that have to be encoded (RFC 3986 §2), as the parser of HTTP/1 does not.
     return isEncoded.test(this.originalUrl ?? this.url ?? '')
       ? null
@@ -112,6 +117,7 @@ const toHttp1Fields = (raw: readonly string[], pseudoFields: PseudoFields, bodil
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] as string
     const value = raw[i + 1] as string
+    if (isBlank(value.charCodeAt(0)) || isBlank(value.charCodeAt(value.length - 1))) pseudoFields.hasOuterBlank = true
     if (name.charCodeAt(0) === colon) {
       if (name === ':method') pseudoFields.method = internMethod(value)
       else if (name === ':path') pseudoFields.path = value
@@ -134,6 +140,8 @@ const toHttp1Fields = (raw: readonly string[], pseudoFields: PseudoFields, bodil
 
 // A string from nghttp2 is memory of its own: to look it up, in a Map or as a member, V8 has to hash it each time.
 const internMethod = (method: string): string => (method === 'GET' ? 'GET' : method === 'POST' ? 'POST' : method)
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
 
 const isEncoded = /^[\x21-\x7e]*$/
 

@@ -42,6 +42,8 @@ export const createExchange = (
   })
   exchange.servedBy = snapshot
   exchange.interactionId = head.interactionId
+  // Over HTTP/2 Node leaves out, and does not report, fields with a forbidden character (RFC 9113 §8.2.1).
+  exchange.mayLackFields = request.multiplexed
   body.onFailure = (error) => exchange.abort(error)
   activeRequest.body = body
   activeRequest.exchange = exchange

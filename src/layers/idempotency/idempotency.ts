@@ -105,9 +105,15 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
     } catch (error) {
       return Promise.reject(error)
     }
-    return required ? Promise.reject(new GatewayError('idempotency-key-missing')) : next(exchange)
+    if (required) return Promise.reject(new GatewayError('idempotency-key-missing'))
+    // A malformed key: its repetition would come without one too, and be processed again.
+    if (exchange.mayLackFields)
+      return Promise.reject(new GatewayError('idempotency-key-missing', { cause: leftOutKey }))
+    return next(exchange)
   }
 }
+
+const leftOutKey = 'over HTTP/2 each request needs a key: Node leaves out a malformed one'
 
 // To make up each at random allocates a kilobyte.
 const processToken = randomUUID()
