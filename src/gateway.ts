@@ -14,6 +14,7 @@ import type { GuardReport } from './observe/candidate/guard/guard-counts.ts'
 import { applyLogConfig, getRawLogDestination, type Log } from './observe/log.ts'
 import type { LogEvent } from './observe/log-event.ts'
 import { CandidateGuard } from './runtime/candidate-guard.ts'
+import { warnOfLowFileLimit } from './runtime/file-limit.ts'
 import { createOverrides, type Overrides } from './runtime/overrides.ts'
 import type { ReloadRejection } from './runtime/reload/last-rejection.ts'
 import type { ReloadOutcome, ReloadTrigger } from './runtime/reload/reload-history.ts'
@@ -276,6 +277,7 @@ class GatewayRuntime {
   /** Applies the settings of the log and the watch of the configuration files. */
   #applyLogAndWatch(config: Config): void {
     applyLogConfig(this.#options.log, config)
+    warnOfLowFileLimit(this.#options.log, config)
     this.#configWatcher.configure(config.reload)
   }
 }

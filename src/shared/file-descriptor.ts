@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
 
 /**
@@ -12,3 +13,24 @@ export const getFileDescriptor = (open: Server | Socket): number | null => {
   const fd = handle?.fd
   return fd === undefined || fd < 0 ? null : fd
 }
+
+/** Returns how many descriptors this process may have. Infinity: the system does not say, or there is no limit. */
+export const maxOpenFiles = (): number => {
+  try {
+    const [, limit = 'Infinity'] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? []
+    return Number(limit)
+  } catch {
+    return Number.POSITIVE_INFINITY // not on Linux
+  }
+}
+
+// As many as clients leave free, if the limit is high enough for it: the default places of all groups, and the others.
+const reservedFiles = 4096
+
+/**
+ * Returns how many connections clients may have of `limit` descriptors. The rest is kept for the connections to
+ * upstreams, operators and probes. Of a low limit that is three fifths, since each request of a client takes one to an
+ * upstream.
+ */
+export const maxClientFiles = (limit: number): number =>
+  limit === Number.POSITIVE_INFINITY ? limit : Math.floor(limit - Math.min(reservedFiles, 0.6 * limit))

@@ -4,6 +4,7 @@ import type { ListenConfig } from '../../config/config.ts'
 import type { Log } from '../../observe/log.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts'
 import { type BindTarget, listenAt } from '../../shared/bind-target.ts'
+import { maxClientFiles, maxOpenFiles } from '../../shared/file-descriptor.ts'
 import { createHttp1Server } from '../http1/http1-server.ts'
 import { getProxyHeader, hasReceivedNothing, inheritProxyHeader } from '../proxy-protocol/proxied-connections.ts'
 import { type CountConnection, createProxyAcceptor } from '../proxy-protocol/proxy-acceptor.ts'
@@ -177,8 +178,10 @@ export const openDownstreamServer = async (
   applyProxyProtocol(listen)
   const isInHandshake = (socket: Socket): boolean => tlsAcceptor !== null && !('encrypted' in socket)
   listeningServer.on('drop', () => rejectedConnections.record())
+  // The rest of the descriptors is kept: a flood of connections must not keep probes, operators and upstreams out.
+  const maxFiles = maxClientFiles(maxOpenFiles())
   const applyLimits = ({ maxConnections }: ListenConfig): void => {
-    listeningServer.maxConnections = maxConnections ?? Number.POSITIVE_INFINITY
+    listeningServer.maxConnections = Math.min(maxConnections ?? Number.POSITIVE_INFINITY, maxFiles)
   }
   applyLimits(listen)
   if (bindTarget !== 'elsewhere') await listenAt(listeningServer, bindTarget ?? listen)

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { type AddressInfo, BlockList, createServer, type Server, type Socket } from 'node:net'
 import { sleep } from '../../clock.ts'
 import type { ListenConfig } from '../../config/config.ts'
 import type { RejectedConnectionLog } from '../../downstream/listener/rejected-connections.ts'
 import { type BindTarget, listenAt } from '../../shared/bind-target.ts'
+import { maxOpenFiles } from '../../shared/file-descriptor.ts'
 import type { WorkerProcess } from '../pool/worker-process.ts'
 import { ConnectionDistributor } from './connection-distributor.ts'
 import { ConnectionTracker } from './connection-tracker.ts'
@@ -97,13 +97,3 @@ class PeerAddressRecorder extends BlockList {
  * connection that only the client's side has ended is a worker's to judge.
  */
 const isReset = ({ remoteAddress }: Socket): boolean => remoteAddress === undefined
-
-/** Returns how many descriptors this process may have. Infinity: the system does not say, or there is no limit. */
-const maxOpenFiles = (): number => {
-  try {
-    const [, limit = 'Infinity'] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? []
-    return Number(limit)
-  } catch {
-    return Number.POSITIVE_INFINITY // not on Linux
-  }
-}

@@ -1,0 +1,47 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { configText } from '../helpers/gateway.ts'
+import { isWholeResponse, parseStatus, type RawClient, rawClient } from '../helpers/raw-client.ts'
+import { serve } from '../helpers/serve-process.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+
+// The attack: connections cost a client nothing, and each takes one of the descriptors of the process. Without one
+// left, no upstream is connected to, no probe gets its response, and no operator gets in.
+test.skipIf(process.platform !== 'linux')(
+  'clients that take all connections there are leave descriptors to upstreams and operators, and the log says how many',
+  async () => {
+    const upstream = await httpUpstream()
+    const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'gateway.yaml')
+    writeFileSync(file, configText({ upstream: upstream.url, admin: { port: 0 } }))
+    const gateway = serve(file, {}, ['sh', '-c', 'ulimit -n 200; exec "$0" "$@"'])
+    const isListening = (line: Record<string, unknown>, msg: string) =>
+      line.msg === msg && typeof line.port === 'number'
+    const { port } = (await gateway.line((line) => isListening(line, 'listening'))) as unknown as { port: number }
+    const admin = gateway.lines.find((line) => isListening(line, 'admin listening'))?.port as number
+
+    const clients: RawClient[] = []
+    for (let n = 0; n < 250; n++) clients.push(await rawClient(port))
+    onTestFinished(() => {
+      for (const client of clients) client.close()
+    })
+    const [first] = clients
+    first?.send('GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n')
+    const status = parseStatus((await first?.until(isWholeResponse)) ?? '')
+    const ready = await fetch(`http://127.0.0.1:${admin}/ready`)
+
+    expect([status, ready.status]).toEqual([200, 200])
+    expect(await gateway.line(({ msg }) => msg === 'too few file descriptors for the configuration')).toMatchObject({
+      level: 40,
+      limit: 200,
+      clients: 80,
+      needed: 10_000 + 8 * 256 + 512,
+    })
+    expect(await gateway.line(({ msg }) => msg === 'connections turned away')).toMatchObject({
+      setting: 'maxConnections',
+    })
+  },
+)
