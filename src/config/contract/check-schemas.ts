@@ -27,6 +27,7 @@ export const checkSchemas = (bundle: ContractBundle): void => {
   const analysis = faulty.size === 0 ? bundle.analysis : new SchemaTypeAnalysis(follow, faulty)
   const circles = findCirclesInPlace(schemas, follow)
   for (const circle of circles) bundle.error(circle, ['$ref'], endless)
+  const isCircular = findCirclesInPlace([...used], follow).size > 0
   for (const schema of schemas) {
     forEachSchema(schema, (each) => {
       checkPatterns(each, bundle)
@@ -38,7 +39,7 @@ export const checkSchemas = (bundle: ContractBundle): void => {
     })
     if (!used.has(schema)) continue
     if (analysis.typesOf(schema).never !== null) checkTop(schema, bundle)
-    if (circles.size === 0 && checksInPlace(schema, follow) > maxChecksInPlace)
+    if (!isCircular && checksInPlace(schema, follow) > maxChecksInPlace)
       bundle.error(asPlainObject(schema), [], tooMany)
   }
 

@@ -37,17 +37,31 @@ const problemAt = (
 // An operator mends the first ones first; a file in a foreign format would give thousands.
 const maxFindings = 100
 
+/** A place in a file of the contract. */
+export type NodePlace = Pick<ContractNode, 'file' | 'path'>
+
 /** Collects what is found wrong with a contract, and what was probably not meant. */
 export class ContractFindings {
   readonly problems = new FirstFindings('problems')
   readonly warnings = new FirstFindings('warnings')
+  /** What is wrong with components, as long as it is not known which of them are used. */
+  #ofComponents: (readonly [node: NodePlace, issue: NodeIssue])[] = []
 
   get isBroken(): boolean {
     return this.problems.count > 0
   }
 
-  error(node: Pick<ContractNode, 'file' | 'path'>, issue: NodeIssue): void {
-    this.problems.add(problemAt(node, issue))
+  error(node: NodePlace, issue: NodeIssue): void {
+    if (node.path[0] === 'components' && node.path.length >= 3) this.#ofComponents.push([node, issue])
+    else this.problems.add(problemAt(node, issue))
+  }
+
+  /** Makes a warning of what is wrong with components that none of the nine refers to. */
+  settle(isUsed: (node: NodePlace) => boolean): void {
+    for (const [node, issue] of this.#ofComponents)
+      if (isUsed(node)) this.problems.add(problemAt(node, issue))
+      else this.warn(node, { ...issue, message: `${issue.message} (none of the nine refers to this component)` })
+    this.#ofComponents = []
   }
 
   warn(node: Pick<ContractNode, 'file' | 'path'>, issue: NodeIssue): void {

@@ -16,6 +16,7 @@ import { ContractFiles } from './contract-files.ts'
 import { ContractFindings, childOf, describeValue } from './contract-node.ts'
 import { readOperations } from './read-operations.ts'
 import { knownDialects } from './schema-keywords.ts'
+import { findUsedPlaces } from './used-places.ts'
 
 /** A contract that was read, or the problems of its files. */
 export interface LoadedContract {
@@ -46,6 +47,7 @@ export const loadContract = (folder: string, name: string): LoadedContract => {
     if (main !== null) contract = compile(main, files, findings)
   } catch (error) {
     const reason = errorMessage(error)
+    findings.settle(() => true)
     if (!findings.isBroken)
       findings.problems.add(
         fileProblem(file, `the contract cannot be compiled: ${reason}`, 'a valid contract', 'another one'),
@@ -69,6 +71,7 @@ const compile = (main: ContractFile, files: ContractFiles, findings: ContractFin
   const { document, schemas } = bundle
   const operations = readOperations(bundle)
   checkSchemas(bundle)
+  findings.settle(findUsedPlaces(bundle))
   if (findings.isBroken) return null
   warnOfMissing(main, operations, findings)
   schemas.finish()
@@ -77,7 +80,10 @@ const compile = (main: ContractFile, files: ContractFiles, findings: ContractFin
     const code = compileSchemas(schemas.schemas, schemas.shared, compileLimitMs)
     return { digest, operations, document, memberNames: schemas.memberNames, ...code }
   } catch (error) {
-    if (error instanceof SchemaFault) reportFault(error, bundle)
+    if (error instanceof SchemaFault) {
+      reportFault(error, bundle)
+      findings.settle(() => true)
+    }
     if (!(error instanceof CompileTimeout)) throw error
     const limit = `at most ${compileLimitMs / 1000}s`
     const problem = fileProblem(main.file, 'the schemas take too long to compile', limit, 'more')

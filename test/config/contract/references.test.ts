@@ -254,3 +254,43 @@ describe('sizes', () => {
     expect(problems.map(({ message }) => message)).toContain('too many aliases')
   })
 })
+
+test('a mistake in a component that none of the nine refers to is a warning', () => {
+  const load = (schema: object) => {
+    const contract = {
+      openapi: '3.1.1',
+      info: { title: 'test', version: '1' },
+      paths: {
+        '/valuation/score': {
+          post: {
+            requestBody: { content: { 'application/json': { schema } } },
+            responses: { 200: { description: 'scored' } },
+          },
+        },
+      },
+      components: {
+        schemas: {
+          Used: { type: 'object', properties: { part: { $ref: '#/components/schemas/Part' } } },
+          Part: { type: 'strng' },
+          Circle: { $ref: '#/components/schemas/Circle' },
+          Text: 'string',
+          Lost: { $ref: '#/components/schemas/Nothing' },
+        },
+        parameters: { Page: { name: 'page', in: 'query', schema: { pattern: '(' } } },
+      },
+    }
+    return loadContract(folderWith({ 'contract.json': JSON.stringify(contract) }), 'contract.json')
+  }
+  const asideOf = ({ warnings }: ReturnType<typeof load>) =>
+    warnings.filter(({ message }) => message.includes('none of the nine refers to')).map(({ path }) => path)
+
+  const unused = load({ type: 'string' })
+  const used = load({ $ref: '#/components/schemas/Used' })
+  const text = load({ items: { $ref: '#/components/schemas/Text' } })
+
+  expect(unused.problems).toEqual([])
+  expect(unused.contract).not.toBeNull()
+  expect(asideOf(unused)).toHaveLength(4)
+  expect(used.problems.map(({ path }) => path)).toEqual(['components.schemas.Part.type'])
+  expect(text.problems.map(({ path }) => path)).toContain('components.schemas.Text')
+})

@@ -1,5 +1,5 @@
 import { escapeSegment } from '../../../contract/json-pointer.ts'
-import type { ContractNode, Tree } from '../contract-node.ts'
+import type { ContractNode, NodePlace, Tree } from '../contract-node.ts'
 import type { ObjectShape } from './object-shapes.ts'
 
 /** A map of a document that is being made. */
@@ -28,7 +28,7 @@ export class BundlePlaces {
 }
 
 /** Returns the name of a node's file with its pointer there. */
-export const nodeKey = ({ file, path }: ContractNode): string =>
+export const nodeKey = ({ file, path }: NodePlace): string =>
   `${file.file}#${path.map((key) => escapeSegment(String(key))).join('/')}`
 
 /** Returns a section of `components`, which it makes where there is none. */
