@@ -144,6 +144,11 @@ export const openDownstreamServer = async (
       log,
       ticketSecret,
       protocols: listen.http2 ? ['h2', ...http1Protocols] : http1Protocols,
+      onHandshake(socket, getGroup) {
+        const { config, telemetry } = currentSnapshot.value
+        if (config.metrics !== null)
+          telemetry.requestMetrics.handshakes.count(socket.getProtocol() ?? '', getGroup(socket))
+      },
       onSecure(socket, raw) {
         inheritProxyHeader(socket, raw)
         sockets.delete(raw) // it closes with the TLS socket on it

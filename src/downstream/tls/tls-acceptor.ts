@@ -6,6 +6,7 @@ import type { Log } from '../../observe/log.ts'
 import { getRemoteAddress } from '../listener/peer.ts'
 import { getProxyHeader } from '../proxy-protocol/proxied-connections.ts'
 import { createHandshaker } from './handshakes.ts'
+import { getNegotiatedGroup } from './negotiated-group.ts'
 
 /** Stands between an accepted connection and the server that speaks HTTP on it. */
 export interface TlsAcceptor {
@@ -25,6 +26,8 @@ export interface TlsAcceptorOptions {
   readonly ticketSecret: string
   /** The protocols that are spoken behind it, best first, as ALPN names them. */
   readonly protocols: readonly string[]
+  /** Called with each completed handshake first. `getGroup` finds the number of the group of its key exchange. */
+  onHandshake(socket: TLSSocket, getGroup: (socket: TLSSocket) => number): void
   /** Called with the TLS socket of a client that has completed the handshake, and the connection below it. */
   onSecure(socket: TLSSocket, raw: Socket): void
   /** Called with the connection of a client that does not speak TLS, and its first bytes. */
@@ -38,6 +41,7 @@ export const createTlsAcceptor = ({
   log,
   ticketSecret,
   protocols,
+  onHandshake,
   onSecure,
   onPlaintext,
 }: TlsAcceptorOptions): TlsAcceptor => {
@@ -70,8 +74,9 @@ export const createTlsAcceptor = ({
         socket.unshift(first)
         startHandshake(socket, (failure, tlsSocket) => {
           timer.clear()
-          if (failure === null) onSecure(tlsSocket, socket)
-          else logFailure(client, failure, authority)
+          if (failure !== null) return logFailure(client, failure, authority)
+          onHandshake(tlsSocket, getNegotiatedGroup)
+          onSecure(tlsSocket, socket)
         })
       })
     },

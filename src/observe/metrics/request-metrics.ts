@@ -7,6 +7,7 @@ import { byOperation, type OperationId, type Side, sides } from '../../operation
 import type { ExchangeFacts, ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
 import { sumReports } from '../sum-reports.ts'
 import { emptySpanCounts, type SpanCounts } from '../tracing/export-stats.ts'
+import { HandshakeCounts } from './handshake-counts.ts'
 import { Histogram } from './histogram.ts'
 
 /** The label of an operation; `none`: the request was rejected before it matched one. */
@@ -192,6 +193,8 @@ export class RequestMetrics {
   readonly operations = byLabel(() => new OperationMetrics())
   /** The fate of spans. */
   readonly spans: SpanCounts = emptySpanCounts()
+  /** Handshakes of clients over TLS. */
+  readonly handshakes = new HandshakeCounts()
   /** By client id, then by status class. Ids are those of the configuration. */
   readonly #clients = new Map<string, number[]>()
 
@@ -212,6 +215,7 @@ export class RequestMetrics {
       operations: byLabel((label) => this.operations[label].report),
       /** The fate of spans. */
       spans: { ...this.spans },
+      handshakes: this.handshakes.report,
       /** Requests by client id and status class; empty unless counted by client. */
       clients: [...this.#clients].flatMap(([client, counts]) =>
         counts.flatMap((count, statusClass) => (count === 0 ? [] : [{ client, statusClass, count }])),

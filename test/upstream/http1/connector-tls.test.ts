@@ -3,6 +3,7 @@ import type { AddressInfo, LookupFunction, Socket } from 'node:net'
 import { createServer, type TLSSocket, type TlsOptions } from 'node:tls'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { UpstreamTlsConfig } from '../../../src/config/config.ts'
+import { getNegotiatedGroup } from '../../../src/downstream/tls/negotiated-group.ts'
 import type { GatewayError } from '../../../src/failures/errors.ts'
 import { preferredLookup } from '../../../src/upstream/endpoints/dns-refresh.ts'
 import { EndpointCertificates, getEndpointCertificates } from '../../../src/upstream/endpoints/endpoint-certificates.ts'
@@ -127,6 +128,15 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
 
     expect(error).toBeNull()
     expect(clients.map(({ servername }) => servername)).toEqual(['other.test'])
+  })
+
+  // draft-ietf-tls-ecdhe-mlkem: 4588 is X25519MLKEM768.
+  test('exchanges keys in a hybrid group by default', async () => {
+    const { port, clients } = await serveTls(made.right)
+
+    await connect(connectingBy({ ca: made.authority.cert }), port)
+
+    expect(clients.map(getNegotiatedGroup)).toEqual([4588])
   })
 
   test.each([

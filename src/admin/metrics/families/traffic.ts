@@ -1,4 +1,5 @@
 import { allFailureKinds, failureTable } from '../../../failures/kinds.ts'
+import { keyExchangeGroups, tlsVersions } from '../../../observe/metrics/handshake-counts.ts'
 import { exportedBounds, type HistogramReport } from '../../../observe/metrics/histogram.ts'
 import {
   type OperationLabel,
@@ -71,6 +72,15 @@ const endedRequests = seriesFor(['operation', 'status_class', 'failure'], ({ req
   ),
 )
 
+const handshakes = seriesFor(['version', 'group'], ({ config, requestMetrics }) => {
+  if (config.listen.tls === null) return []
+  const possible = tlsVersions.flatMap((version) => keyExchangeGroups.map((group) => [version, group, 0] as const))
+  return addUp([
+    ...possible,
+    ...requestMetrics.handshakes.map(({ version, group, count }) => [version, group, count] as const),
+  ])
+})
+
 /** Requests, responses and their bodies. */
 export const trafficMetrics: MetricDefinitions = {
   requests_total: endedRequests.counter(
@@ -96,5 +106,8 @@ export const trafficMetrics: MetricDefinitions = {
   ),
   operation_serving: seriesFor(['operation'], servingStates).gauge(
     'Whether an operation is in service (1), or refused by the file or an operator (0).',
+  ),
+  tls_handshakes_total: handshakes.counter(
+    'Handshakes of clients that were completed, resumed ones among them, by the version of TLS and the group in which keys were exchanged; with listen.tls only.',
   ),
 }

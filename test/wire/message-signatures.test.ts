@@ -1,0 +1,130 @@
+import { generateKeyPairSync, sign, verify } from 'node:crypto'
+import { createServer, type IncomingMessage } from 'node:http'
+import { createServer as createTlsServer, type RequestOptions, request } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import { needProgram } from '../helpers/program.ts'
+import { bootTlsGateway } from '../helpers/tls-gateway.ts'
+
+/** What docs/operations.md says of message signatures (RFC 9421), by what the upstream itself can see. */
+
+const openssl = await needProgram('openssl')
+
+/** A request as one of both ends sees it. */
+interface Seen {
+  readonly method: string
+  readonly scheme: string
+  readonly authority: string
+  readonly target: string
+  readonly field: string
+}
+
+// RFC 9421 §2.2: each component is derived from the request.
+const components: Readonly<Record<string, (seen: Seen) => string>> = {
+  '@method': ({ method }) => method,
+  '@path': ({ target }) => target.split('?')[0] ?? '',
+  '@query': ({ target }) => `?${target.split('?')[1]}`,
+  '@request-target': ({ target }) => target,
+  '@authority': ({ authority }) => authority,
+  '@scheme': ({ scheme }) => scheme,
+  '@target-uri': ({ scheme, authority, target }) => `${scheme}://${authority}${target}`,
+  'content-digest': ({ field }) => field,
+}
+
+const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+
+/** The signature base of one component (RFC 9421 §2.5). */
+const baseOf = (name: string, seen: Seen): Buffer =>
+  Buffer.from(`"${name}": ${components[name]?.(seen)}\n"@signature-params": ("${name}");created=1`)
+
+/** Lists the components whose signature verifies at the other end. */
+const survivors = (sent: Seen, received: Seen): readonly string[] =>
+  Object.keys(components).filter((name) =>
+    verify(null, baseOf(name, received), publicKey, sign(null, baseOf(name, sent), privateKey)),
+  )
+
+describe.skipIf(openssl.missing)('a signature survives, by default and by what is set', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  const always = ['@method', '@path', '@query', '@request-target', 'content-digest']
+
+  /** Opens an upstream that speaks `scheme`, and remembers what it sees. */
+  const openUpstream = async (scheme: 'http' | 'https') => {
+    const seen: Seen[] = []
+    const listener = (incoming: IncomingMessage, response: { end(): void }): void => {
+      const { method = '', url = '', headers } = incoming
+      seen.push({
+        method,
+        scheme,
+        authority: headers.host ?? '',
+        target: url,
+        field: String(headers['content-digest']),
+      })
+      response.end()
+    }
+    const server = scheme === 'http' ? createServer(listener) : createTlsServer({ ...made.right }, listener)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+    return { seen, origin: `${scheme}://localhost:${(server.address() as AddressInfo).port}` }
+  }
+
+  test.each<[string, 'http' | 'https', object, Record<string, string>, string, readonly string[]]>([
+    ['by default', 'http', {}, {}, '', always],
+    ['with host: client', 'http', { host: 'client' }, {}, '', [...always, '@authority']],
+    ['with an endpoint of the same scheme', 'https', {}, {}, '', [...always, '@scheme']],
+    ['with both', 'https', { host: 'client' }, {}, '', [...always, '@authority', '@scheme', '@target-uri']],
+    [
+      'with a base path that the endpoint does not have',
+      'https',
+      { host: 'client' },
+      { basePath: '/lender' },
+      '',
+      ['@method', '@query', 'content-digest', '@authority', '@scheme'],
+    ],
+    [
+      'with a base path that the endpoint has too',
+      'https',
+      { host: 'client' },
+      { basePath: '/lender' },
+      '/lender',
+      [...always, '@authority', '@scheme', '@target-uri'],
+    ],
+  ])('%s', async (_, scheme, upstream, listen, path, expected) => {
+    const { seen, origin } = await openUpstream(scheme)
+    const { port } = await bootTlsGateway(
+      made.right,
+      {},
+      {
+        listen,
+        upstream: { endpoints: [`${origin}${path}`], ...upstream },
+        defaults: { tls: { ca: made.authority.cert } },
+      },
+    )
+    const target = `${listen.basePath ?? ''}/market/insights?a=%20b&c`
+    const field = 'sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:'
+    const options: RequestOptions = {
+      port,
+      host: '127.0.0.1',
+      path: target,
+      agent: false,
+      rejectUnauthorized: false,
+      headers: { Host: 'gateway.example', 'Content-Digest': field },
+    }
+    const status = await new Promise((resolve, reject) =>
+      request(options, (response) => resolve(response.resume().statusCode))
+        .on('error', reject)
+        .end(),
+    )
+
+    const sent = { method: 'GET', scheme: 'https', authority: 'gateway.example', target, field }
+    expect(status).toBe(200)
+    expect(new Set(survivors(sent, seen[0] as Seen))).toEqual(new Set(expected))
+  })
+})
