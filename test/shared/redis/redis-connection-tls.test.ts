@@ -27,7 +27,7 @@ test.skipIf(server.missing ?? openssl.missing)('rediss: is TLS, to a server whos
   const connect = connectRedis(redisSettings({ url: `rediss://localhost:${redis.port}` }))
   switchVerificationOff()
 
-  await expect(connect(() => {})).rejects.toThrow('unable to verify the first certificate')
+  await expect(connect(() => {})).rejects.toThrow('unable to get local issuer certificate')
   const before = getCACertificates('default')
   setDefaultCACertificates([...before, authority.cert])
   onTestFinished(() => setDefaultCACertificates(before))

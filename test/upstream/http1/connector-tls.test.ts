@@ -89,13 +89,13 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
   })
 
   test.each<[string, (made: Certificates) => Pair, (made: Certificates) => Partial<UpstreamTlsConfig>, string]>([
-    ['has no known authority', ({ right }) => right, () => ({}), 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+    ['has no known authority', ({ right }) => right, () => ({}), 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'],
     ['signed itself', ({ selfSigned }) => selfSigned, () => ({}), 'DEPTH_ZERO_SELF_SIGNED_CERT'],
     [
       'an authority signed that is not its own',
       ({ right }) => right,
       ({ selfSigned }) => ({ ca: selfSigned.cert }),
-      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+      'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
     ],
     ['has expired', ({ expired }) => expired, ({ authority }) => ({ ca: authority.cert }), 'CERT_HAS_EXPIRED'],
     [
