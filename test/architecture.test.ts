@@ -49,6 +49,7 @@ const rooms: readonly (readonly string[])[] = [
     'header-fields.ts',
     'host-names.ts',
     'trust-anchors.ts',
+    'heuristic-statuses.ts',
     'node-http.ts',
     'verified-tls.ts',
     'observe/',

@@ -1,9 +1,11 @@
 import * as z from 'zod'
-import { list } from '../schema/collections.ts'
+import { heuristicStatuses } from '../../heuristic-statuses.ts'
+import { keySchema, list } from '../schema/collections.ts'
 import { lowerFieldName } from '../schema/header-fields.ts'
 import { policySwitch } from '../schema/inheritance.ts'
+import { InvalidScalar } from '../schema/scalar.ts'
 import { mebibyte } from '../schema/scalar-kinds.ts'
-import { boolean, durationOrZero, optionalDuration, size } from '../schema/scalar-types.ts'
+import { boolean, duration, durationOrZero, optionalDuration, size } from '../schema/scalar-types.ts'
 import { redisSchema } from './redis.ts'
 
 /** The schema of `cache`: the store that all cached operations share. */
@@ -24,6 +26,29 @@ export const cacheSchema = z
   })
   .meta({ description: 'What is stored of operations that have cache on' })
 
+const lastStatus = heuristicStatuses.at(-1)
+
+// RFC 9111 §3: of any other status, only what says itself how long it is fresh may be stored.
+const storableStatus = keySchema({
+  expected: `a status that RFC 9110 §15.1 lets a cache store: ${heuristicStatuses.slice(0, -1).join(', ')} or ${lastStatus}`,
+  parse: (text) =>
+    heuristicStatuses.some((status) => String(status) === text)
+      ? String(text)
+      : new InvalidScalar(
+          'a status that is stored only with a lifetime of its own',
+          'have the upstream send Cache-Control with it, or remove this line',
+        ),
+}).meta({ pattern: `^(${heuristicStatuses.join('|')})$` })
+
+/** The lifetimes by status, in milliseconds; a duration alone is that of 200. */
+const ttl = z
+  .union([
+    optionalDuration('How long a 200 is fresh that does not say so itself'),
+    z.record(storableStatus, duration('How long such an answer is fresh')),
+  ])
+  .transform((given): Readonly<Record<string, number>> | null => (typeof given === 'number' ? { 200: given } : given))
+  .meta({ description: 'How long an answer is fresh that does not say so itself, by its status' })
+
 const policy = z
   .strictObject({
     maxEntry: size('A longer answer is passed on, and not stored', { min: 1024, max: 1024 * mebibyte }).prefault(
@@ -35,6 +60,7 @@ const policy = z
     heuristic: boolean('Whether an answer with Last-Modified that says nothing of its freshness has some').prefault(
       false,
     ),
+    ttl: ttl.prefault('none'),
     staleIfError: optionalDuration(
       'How long after its freshness an answer may stand in for a failure; an answer that says so itself is believed',
     ).prefault('none'),

@@ -1,4 +1,4 @@
-import { allOperations } from '../../operations.ts'
+import { allOperations, groups } from '../../operations.ts'
 import { maxOutsideShare } from '../../shared/bodies/body-memory.ts'
 import { formatSize } from '../../units.ts'
 import type { WarningRule } from '../rules/rule.ts'
@@ -52,5 +52,39 @@ const entryWithoutRoom: WarningRule = ({ config, cores }) => {
   })
 }
 
-/** The warnings of caching: settings without an effect. */
-export const cacheWarnings: readonly WarningRule[] = [unusedCacheRedis, bypassedCache, entryWithoutRoom]
+/**
+ * Warns of a lifetime that the gateway writes into every response of a cached operation. The cache reads what the
+ * gateway writes, so a 500 of the upstream is stored as a 200 is.
+ */
+const lifetimeOfEveryStatus: WarningRule = ({ parsed: { upstreams }, config: { operations } }) =>
+  groups.map((group) => {
+    const cached = allOperations.filter(({ id, group: own }) => own === group && operations[id].cache !== null)
+    const { response, candidate } = upstreams[group]
+    const sides = [
+      { path: ['upstreams', group], set: response.set },
+      { path: ['upstreams', group, 'candidate'], set: candidate?.response?.set ?? [] },
+    ]
+    return sides.map(({ path, set }) =>
+      set.map(
+        ({ name, value }) =>
+          cached.length > 0 &&
+          /^(cache-control|expires)$/i.test(name) && {
+            path: [...path, 'response', 'set', name],
+            message: /no-store|private/i.test(value)
+              ? 'nothing is stored: the cache reads this in every response'
+              : 'errors of the upstream are stored too: the cache reads this in every response, whatever its status',
+            expected: `cache.ttl of ${cached.map(({ id }) => id).join(', ')}, which is for 200 unless it names others`,
+            found: `${name} in every response of ${group}`,
+            hint: `remove this line, and write ${cached[0]?.id}: { cache: { ttl: 60s } } under operations`,
+          },
+      ),
+    )
+  })
+
+/** The warnings of caching: settings without an effect, or with another one than was meant. */
+export const cacheWarnings: readonly WarningRule[] = [
+  unusedCacheRedis,
+  bypassedCache,
+  entryWithoutRoom,
+  lifetimeOfEveryStatus,
+]

@@ -329,7 +329,7 @@ describe('precedence', () => {
         2 +
         (14 + 7 + 7 + 5 + 6 + 7) * groups.length +
         9 +
-        (10 + 3 + 6 + 9) * allOperations.length,
+        (10 + 3 + 7 + 9) * allOperations.length,
     )
   })
 })

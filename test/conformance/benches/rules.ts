@@ -13,6 +13,7 @@ export const toCacheRules = (settings: CacheSettings = true): CacheRules => {
     shared: given.shared === true,
     credentials: ['x-api-key'],
     heuristic: given.heuristic === true,
+    ttl: null,
     staleIfError: duration('staleIfError') ?? null,
     staleWhileRevalidate: duration('staleWhileRevalidate') ?? null,
     staleWhenDisconnected: given.staleWhenDisconnected === 'none' ? 0 : (duration('staleWhenDisconnected') ?? 60_000),

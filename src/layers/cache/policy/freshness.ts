@@ -71,9 +71,22 @@ const expiresAfter = (fields: HeaderFields, date: number, now: number): number |
 
 const dayMs = 24 * 3_600_000
 
-/** Guesses the freshness lifetime: a tenth of the time since the last modification, a day at most (RFC 9111 §4.2.2). */
-export const heuristicLifetime = (date: number, lastModifiedAt: number): number =>
-  Math.min(dayMs, Math.max(0, date - lastModifiedAt) / 10)
+/**
+ * Computes the lifetime of a response that does not say one: a tenth of the time since its last modification, a day at
+ * most; or what `ttl` says for its status; the shorter of the two (RFC 9111 §4.2.2). Null: neither is asked for.
+ */
+const heuristicLifetime = (
+  status: number,
+  date: number,
+  lastModifiedAt: number | null,
+  isPublic: boolean,
+  { heuristic, ttl }: CacheRules,
+): number | null => {
+  const configuredMs = ttl?.[status] ?? null
+  // §4.2.2: by its status, or because it says that it may be cached.
+  if (!heuristic || lastModifiedAt === null || !(isPublic || isHeuristicallyCacheable(status))) return configuredMs
+  return Math.min(dayMs, Math.max(0, date - lastModifiedAt) / 10, configuredMs ?? dayMs)
+}
 
 /** What a response says of itself. */
 export type ResponseMetadata = ReturnType<typeof readMetadata>
@@ -83,7 +96,7 @@ export const readMetadata = (
   { status, fields }: ReceivedHead,
   directives: readonly CacheDirective[],
   receivedEpoch: number,
-  { heuristic }: CacheRules,
+  rules: CacheRules,
 ) => {
   const ownDate = readDate(fields, receivedEpoch)
   const date = ownDate ?? receivedEpoch
@@ -91,8 +104,6 @@ export const readMetadata = (
   const privateFields = directiveFields(directives, 'private')
   const noCacheFields = directiveFields(directives, 'no-cache')
   const explicitMs = explicitLifetime(fields, directives, date, receivedEpoch)
-  // §4.2.2: by its status, or because it says that it may be cached.
-  const mayBeHeuristic = isHeuristicallyCacheable(status) || allows(directives, 'public')
   return {
     directives,
     /** Whether it is for one client alone (RFC 9111 §5.2.2.7). */
@@ -111,8 +122,11 @@ export const readMetadata = (
     validators,
     /** How long it says that it is fresh; null: it does not say (§4.2.1). */
     explicitMs,
-    /** Whether its lifetime may be guessed from its last modification (§4.2.2). */
-    isHeuristic: heuristic && explicitMs === null && validators.lastModifiedAt !== null && mayBeHeuristic,
+    /** How long it counts as fresh where it does not say; null: it says so, or does not count as fresh (§4.2.2). */
+    heuristicMs:
+      explicitMs === null
+        ? heuristicLifetime(status, date, validators.lastModifiedAt, allows(directives, 'public'), rules)
+        : null,
   }
 }
 

@@ -1,8 +1,7 @@
-// RFC 9110 §15.1, except 206: parts are not stored.
-const heuristicStatuses = new Set([200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501])
+import { heuristicStatuses } from '../../../heuristic-statuses.ts'
 
 /** Tells whether a response of this status may count as fresh without saying so (RFC 9111 §4.2.2). */
-export const isHeuristicallyCacheable = (status: number): boolean => heuristicStatuses.has(status)
+export const isHeuristicallyCacheable = (status: number): boolean => heuristicStatuses.includes(status)
 
 // Those of RFC 9110 §15. None but 206 and 304 asks a cache for more than to keep it.
 const understoodStatuses = new Set([

@@ -3,14 +3,7 @@ import { type HeaderFields, omitFields } from '../../../header-fields.ts'
 import { formatHttpDate } from '../../../shared/http1/http-date.ts'
 import { allows, type CacheDirective, parseCacheControl, parseDeltaMs, restricts } from './cache-control.ts'
 import type { CacheRequest, CacheRules } from './cache-request.ts'
-import {
-  heuristicLifetime,
-  initialAge,
-  type ReceivedHead,
-  type ResponseMetadata,
-  type ResponseTimes,
-  readMetadata,
-} from './freshness.ts'
+import { initialAge, type ReceivedHead, type ResponseMetadata, type ResponseTimes, readMetadata } from './freshness.ts'
 import { fieldLines } from './header-list.ts'
 import { isServerError, isStorableStatus, isUnderstoodStatus } from './status-codes.ts'
 import { headMemoryBytes, type StoredHead, servableUntil } from './stored-head.ts'
@@ -97,9 +90,9 @@ const privacyReason = (
   return fieldLines(fields, 'set-cookie').length > 0 && !allows(directives, 'public') ? 'set-cookie' : null
 }
 
-/** Tells whether a response has a lifetime, of its own or guessed, or can be validated each time. */
-const hasLifetime = ({ explicitMs, isHeuristic, noCache, validators }: ResponseMetadata): boolean =>
-  explicitMs !== null || isHeuristic || (noCache && hasValidator(validators))
+/** Tells whether a response has a lifetime, of its own or by the configuration, or can be validated each time. */
+const hasLifetime = ({ explicitMs, heuristicMs, noCache, validators }: ResponseMetadata): boolean =>
+  explicitMs !== null || heuristicMs !== null || (noCache && hasValidator(validators))
 
 /** Returns which credentials of its request a response does not allow. Where there are any, a guess is not enough. */
 const credentialsReason = (
@@ -134,7 +127,7 @@ const buildStoredHead = (
 ): StoredHead => {
   const { directives, date, noCache } = metadata
   const bornAt = times.receivedAt - initialAge(fields, date, times)
-  const freshUntil = bornAt + freshnessLifetime(metadata)
+  const freshUntil = bornAt + (metadata.explicitMs ?? metadata.heuristicMs ?? 0)
   // RFC 9111 §4.2.4 leaves it to the cache: in place of a failure, an older failure helps no client.
   const mayBeStale = !noCache && !forbidsStale(directives) && !isServerError(status)
   const staleFor = (ms: number): number => (mayBeStale ? freshUntil + ms : freshUntil)
@@ -147,7 +140,7 @@ const buildStoredHead = (
     receivedEpoch: times.receivedEpoch,
     bornAt,
     freshUntil,
-    isHeuristic: metadata.isHeuristic,
+    isHeuristic: metadata.heuristicMs !== null,
     noCache,
     mayBeStale,
     staleWhileRevalidateUntil: staleFor(
@@ -160,11 +153,6 @@ const buildStoredHead = (
     ...metadata.validators,
   }
   return { ...head, bytes: headMemoryBytes(head) }
-}
-
-const freshnessLifetime = ({ explicitMs, isHeuristic, date, validators }: ResponseMetadata): number => {
-  if (explicitMs !== null) return explicitMs
-  return isHeuristic && validators.lastModifiedAt !== null ? heuristicLifetime(date, validators.lastModifiedAt) : 0
 }
 
 /** RFC 9111 §4.2.4: these forbid to serve it stale; `s-maxage` means `proxy-revalidate` as well (§5.2.2.10). */

@@ -20,6 +20,7 @@ export const rules = (overrides: Partial<CacheRules> = {}): CacheRules => ({
   shared: false,
   credentials: ['x-api-key'],
   heuristic: false,
+  ttl: null,
   staleIfError: null,
   staleWhileRevalidate: null,
   staleWhenDisconnected: 60_000,

@@ -162,8 +162,46 @@ describe('freshness', () => {
     expect(getReason(fields, given)).toBe('no-lifetime')
   })
 
+  test.each([
+    ['a 200, and nothing else is said', { ttl: { 200: 60_000 } }, [], 60],
+    ['a status beside 200', { ttl: { 200: 60_000, 404: 5_000 }, status: 404 }, [], 5],
+    ['what says public, and no lifetime', { ttl: { 200: 60_000 } }, cc('public'), 60],
+    ['what has Last-Modified, where nothing is guessed from it', { ttl: { 200: 60_000 } }, modified, 60],
+    ['the shorter of ttl and the guess', { ttl: { 200: 60_000 }, heuristic: true }, modified, 60],
+    ['the shorter of the guess and ttl', { ttl: { 200: 600_000 }, heuristic: true }, modified, 100],
+  ])('is what ttl says for %s (RFC 9111 §4.2.2)', (_, given, fields, seconds) => {
+    const head = createStoredHead(['Date', at(0), ...fields], given)
+
+    expect(head.isHeuristic).toBe(true)
+    expect((head.freshUntil - head.bornAt) / 1000).toBe(seconds)
+  })
+
+  test.each([
+    ['a status that ttl does not name', 'no-lifetime', [], { status: 404 }],
+    ['a 500', 'no-lifetime', [], { status: 500 }],
+    ['a 503', 'no-lifetime', [], { status: 503 }],
+    ['what says no-store', 'no-store', cc('no-store'), {}],
+    ['what says private', 'private', cc('private'), {}],
+    ['what sets a cookie', 'set-cookie', ['Set-Cookie', 'a=b'], {}],
+    ['a request with Authorization', 'authorization', [], { shared: true, request: ['Authorization', 'x'] }],
+    ['a request with a cookie', 'credentials', [], { shared: true, request: ['Cookie', 'a=b'] }],
+  ])('is not what ttl says for %s', (_, why, fields, given) => {
+    expect(getReason(fields, { ttl: { 200: 60_000 }, ...given })).toBe(why)
+  })
+
+  test.each([
+    ['max-age', cc('max-age=5'), 5],
+    ['Expires', ['Date', at(0), 'Expires', at(7)], 7],
+    ['s-maxage', cc('s-maxage=9'), 9],
+  ])('is the response’s own by %s, whatever ttl says', (_, fields, seconds) => {
+    const head = createStoredHead(fields, { ttl: { 200: 60_000 } })
+
+    expect(head.isHeuristic).toBe(false)
+    expect((head.freshUntil - head.bornAt) / 1000).toBe(seconds)
+  })
+
   test('is not guessed where it is explicit', () => {
-    const head = createStoredHead([...cc('max-age=x'), ...modified], { heuristic: true })
+    const head = createStoredHead([...cc('max-age=x'), ...modified], { heuristic: true, ttl: { 200: 60_000 } })
 
     expect(head).toMatchObject({ isHeuristic: false, freshUntil: noon })
   })
