@@ -38,6 +38,8 @@ export interface RecentTraffic {
   readonly requests: number
   /** Responses with 5xx, relayed from the upstream. */
   readonly passedOn: number
+  /** Responses with 5xx that the cache had stored. */
+  readonly storedErrors: number
 }
 
 /** What had been counted of each operation at one moment. */
@@ -51,6 +53,7 @@ interface Totals {
   readonly requests: number
   readonly errors: number
   readonly passedOn: number
+  readonly storedErrors: number
   readonly refused: number
   readonly total: HistogramReport
   readonly failed: HistogramReport
@@ -115,11 +118,12 @@ export class RateHistory {
   /** Counts the requests of an operation in the last minute, or for as long as is known. */
   recent(id: OperationId, counted: RequestMetricsReport): RecentTraffic {
     const from = this.#sampleBefore(now() - 60_000)?.operations[id]
-    if (from === undefined) return { requests: 0, passedOn: 0 }
+    if (from === undefined) return { requests: 0, passedOn: 0, storedErrors: 0 }
     const to = toTotals(counted.operations[id])
     return {
       requests: Math.max(0, to.requests - from.requests),
       passedOn: Math.max(0, to.passedOn - from.passedOn),
+      storedErrors: Math.max(0, to.storedErrors - from.storedErrors),
     }
   }
 
@@ -145,13 +149,15 @@ export class RateHistory {
   }
 }
 
-const toTotals = ({ requests, total, failed, refused }: OperationMetricsReport): Totals => {
+const toTotals = ({ requests, storedErrors, total, failed, refused }: OperationMetricsReport): Totals => {
   const count = (matches: (each: OperationMetricsReport['requests'][number]) => boolean): number =>
     sum(pluck(requests.filter(matches), 'count'))
   return {
     requests: count(() => true),
     errors: count(isError),
-    passedOn: count(({ statusClass, failure }) => statusClass >= 5 && failure === null),
+    passedOn:
+      count(({ statusClass, failure }) => statusClass >= 5 && failure === null) - sum(Object.values(storedErrors)),
+    storedErrors: storedErrors.cache,
     refused: count((each) => each.failure !== null && !isError(each)),
     total,
     failed,

@@ -35,7 +35,7 @@ export const programCommand = ({ node, main, path }: ProgramPaths = currentProgr
 
 /** Tells whether a command changes what runs, unlike one that only shows more. */
 export const isMutatingCommand = (command: string): boolean =>
-  / (endpoint (drain|ready)|reload|rollback|shift \S+ --(to|pause|resume|abort))( |$)/.test(command)
+  / (cache clear|endpoint (drain|ready)|reload|rollback|shift \S+ --(to|pause|resume|abort))( |$)/.test(command)
 
 /** Quotes a word for a shell. */
 export const shellQuote = (word: string): string =>

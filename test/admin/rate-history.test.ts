@@ -87,9 +87,24 @@ test('relayed errors are counted over a minute, and what the gateway itself fail
   serve(5)
   await vi.advanceTimersByTimeAsync(30_000)
 
-  expect(recent()).toEqual({ requests: 20, passedOn: 10 })
+  expect(recent()).toEqual({ requests: 20, passedOn: 10, storedErrors: 0 })
   await vi.advanceTimersByTimeAsync(90_000)
-  expect(recent()).toEqual({ requests: 0, passedOn: 0 })
+  expect(recent()).toEqual({ requests: 0, passedOn: 0, storedErrors: 0 })
+})
+
+test('an error that the cache had stored, or that is replayed for a key, is none that the upstream sent', async () => {
+  const { metrics, history, serve } = await openHistory()
+
+  serve(3, { status: 503 })
+  for (const cache of ['miss', 'bypass'] as const) serve(1, { status: 503, cache })
+  for (const cache of ['hit', 'stale', 'revalidated', 'collapsed'] as const) serve(1, { status: 503, cache })
+  serve(1, { status: 200, cache: 'hit' })
+  const idempotency = { outcome: 'replayed', firstRequestId: null } as const
+  serve(2, { status: 500, idempotency })
+
+  await vi.advanceTimersByTimeAsync(30_000)
+
+  expect(history.recent(id, metrics.report)).toEqual({ requests: 12, passedOn: 5, storedErrors: 4 })
 })
 
 test('it goes back fifteen minutes, in steps of five seconds, and no further', async () => {

@@ -1,6 +1,6 @@
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
 import { groupByKey } from '../../observe/row-counts.ts'
-import type { Group } from '../../operations.ts'
+import { allOperations, type Group } from '../../operations.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { sideKey } from '../../sides.ts'
 import { formatDuration } from '../../units.ts'
@@ -111,7 +111,9 @@ const recoveredFailureFindings = (
   { at, config }: FindingInputs,
 ): readonly Finding[] => {
   if (lastFailure === null || at - lastFailure.at > recentMs) return []
-  const other = lastFailure.kind === null ? 'which is passed on' : 'and another attempt was made'
+  const isCached = allOperations.some((each) => each.group === group && config.operations[each.id].cache !== null)
+  const passedOn = `which is passed on${isCached ? ', unless a stored response stands in for it' : ''}`
+  const other = lastFailure.kind === null ? passedOn : 'and another attempt was made'
   const cause = `${lastFailurePhrase(lastFailure, url)}, ${other}`
   return [
     createFinding('notice', sideKey(group, 'primary'), cause, {

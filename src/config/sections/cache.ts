@@ -26,11 +26,11 @@ export const cacheSchema = z
   })
   .meta({ description: 'What is stored of operations that have cache on' })
 
-const lastStatus = heuristicStatuses.at(-1)
+const statusWords = `${heuristicStatuses.slice(0, -1).join(', ')} or ${heuristicStatuses.at(-1)}`
 
 // RFC 9111 §3: of any other status, only what says itself how long it is fresh may be stored.
 const storableStatus = keySchema({
-  expected: `a status that RFC 9110 §15.1 lets a cache store: ${heuristicStatuses.slice(0, -1).join(', ')} or ${lastStatus}`,
+  expected: `a status that RFC 9110 §15.1 lets a cache store: ${statusWords}`,
   parse: (text) =>
     heuristicStatuses.some((status) => String(status) === text)
       ? String(text)

@@ -6,7 +6,7 @@ import type { HeaderFields } from '../../header-fields.ts'
 import { adoptAttempts } from '../../shared/background-exchange.ts'
 import { BodyTee } from './body-tee.ts'
 import { CacheFetch } from './cache-fetch.ts'
-import { recordCacheOutcome, respondFromResult, respondFromStored } from './cache-response.ts'
+import { recordCacheOutcome, recordIfError, respondFromResult, respondFromStored } from './cache-response.ts'
 import {
   type BackgroundRevalidation,
   type CacheMiss,
@@ -147,6 +147,7 @@ export class CacheFiller {
     const response = this.#respondShared(miss, result, storedFields(result.head, at))
     if (response === null) return this.#forward(miss)
     this.#record(miss, 'collapsed', { collapsed: true, ttlMs: result.head.freshUntil - at })
+    recordIfError(this.#deps.partition, result.head)
     return response
   }
 
@@ -169,6 +170,7 @@ export class CacheFiller {
     const isLeft = result.body instanceof BodyTee && response.body === emptyStoredBody
     const isKept = !isLeft || this.#detach(fetch)
     const upstreamStatus = isValidated ? 304 : head.status
+    if (isValidated) recordIfError(this.#deps.partition, head)
     this.#record(miss, isValidated ? 'revalidated' : 'miss', {
       status: upstreamStatus === response.status ? null : upstreamStatus,
       stored: isStored && isKept,

@@ -1,3 +1,4 @@
+import { epochMs, toEpochMs } from '../../clock.ts'
 import type { Exchange, ProxyResponse } from '../../exchange.ts'
 import type { CacheOutcome } from '../../exchange-outcomes.ts'
 import type { HeaderFields } from '../../header-fields.ts'
@@ -24,9 +25,16 @@ export const recordCacheOutcome = (
   status: string,
 ): void => {
   exchange.cache = outcome
-  partition.counts[outcome]++
+  partition.tally.counts[outcome]++
   if (exchange.addedResponseFields === null) exchange.addedResponseFields = ['Cache-Status', status]
   else exchange.addedResponseFields.push('Cache-Status', status)
+}
+
+/** Records that a client gets an error that was stored, or validated, and is not the upstream's response to it. */
+export const recordIfError = (partition: CachePartition, { status, receivedAt, freshUntil }: StoredHead): void => {
+  if (status < 500) return
+  const [sentAt, fresh] = [toEpochMs(receivedAt), toEpochMs(freshUntil)]
+  partition.tally.lastError = { status, sentAt, freshUntil: fresh, servedAt: epochMs() }
 }
 
 /** Responds with a body that is all there. `fields` are those of a plain response. */

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { zeroCacheOutcomes } from '../../exchange-outcomes.ts'
 import type { OperationId } from '../../operations.ts'
 import { maxOutsideShare } from '../../shared/bodies/body-memory.ts'
-import { type CacheOutcomeCounts, CachePartition } from './partition.ts'
+import { CachePartition, type CacheTally } from './partition.ts'
 import { PinnedBytes } from './pinned-bytes.ts'
 import { Reservation } from './reservation.ts'
 import type { StoredResponse } from './stored-response.ts'
@@ -51,7 +51,7 @@ export class CacheStore {
   /** The bodies that clients still read. */
   readonly pinned = new PinnedBytes()
   readonly #partitions = new Set<CachePartition>()
-  readonly #counts = new Map<OperationId, CacheOutcomeCounts>()
+  readonly #tallies = new Map<OperationId, CacheTally>()
   #opened = 0
   /** Resources that had to make room. */
   evictions = 0
@@ -72,9 +72,9 @@ export class CacheStore {
 
   /** Opens a partition for an operation. It is empty, whatever was stored for that operation before or is elsewhere. */
   openPartition(operation: OperationId): CachePartition {
-    const counts = this.#counts.get(operation) ?? { ...zeroCacheOutcomes }
-    this.#counts.set(operation, counts)
-    const partition = new CachePartition(this, operation, String(this.#opened++), counts)
+    const tally = this.#tallies.get(operation) ?? { counts: { ...zeroCacheOutcomes }, lastError: null }
+    this.#tallies.set(operation, tally)
+    const partition = new CachePartition(this, operation, String(this.#opened++), tally)
     this.#partitions.add(partition)
     return partition
   }

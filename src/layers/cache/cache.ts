@@ -2,7 +2,7 @@ import { now } from '../../clock.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { CacheFiller, isUnshareable } from './cache-filler.ts'
-import { recordCacheOutcome, respondFromStored, toCacheKey } from './cache-response.ts'
+import { recordCacheOutcome, recordIfError, respondFromStored, toCacheKey } from './cache-response.ts'
 import type { BackgroundRevalidation, CacheEvents } from './fetch-context.ts'
 import type { CachePartition } from './partition.ts'
 import { bypassReason, type CacheRequest, type CacheRules, parseCacheRequest } from './policy/cache-request.ts'
@@ -62,6 +62,7 @@ export const cacheLayer =
         verdict.kind === 'fresh' ? 'hit' : 'stale',
         hitStatus(head.freshUntil - at),
       )
+      recordIfError(partition, head)
       return Promise.resolve(response)
     }
 

@@ -9,8 +9,22 @@ import { isReasonOfRequest, type NotStoredReason } from './policy/storability.ts
 import type { Reservation } from './reservation.ts'
 import type { StoredBody, StoredResponse } from './stored-response.ts'
 
-/** Exchanges of one operation by what the cache did. They never decrease. */
-export type CacheOutcomeCounts = Record<CacheOutcome, number>
+/** What the cache did for one operation, of all partitions that it has, or had. */
+export interface CacheTally {
+  /** Exchanges by what the cache did. They never decrease. */
+  readonly counts: Record<CacheOutcome, number>
+  /** Null: no client got a stored error. */
+  lastError: StoredError | null
+}
+
+/** The last stored response of 500 or above that a client got. Times are milliseconds since the epoch. */
+export interface StoredError {
+  readonly status: number
+  /** When the upstream sent it. */
+  readonly sentAt: number
+  readonly freshUntil: number
+  readonly servedAt: number
+}
 
 /**
  * The stored responses of one operation and one side of its group, as long as its configuration and that upstream stay
@@ -19,8 +33,7 @@ export type CacheOutcomeCounts = Record<CacheOutcome, number>
 export class CachePartition {
   readonly operation: OperationId
   readonly hitForMiss = new HitForMiss()
-  /** Exchanges by outcome: of all partitions that the operation has, or had. */
-  readonly counts: CacheOutcomeCounts
+  readonly tally: CacheTally
   /** Bytes of what is stored. */
   bytes = 0
   /** Stored responses. */
@@ -32,11 +45,11 @@ export class CachePartition {
   #closed = false
 
   /** `id` is unique among partitions. */
-  constructor(store: CacheStore, operation: OperationId, id: string, counts: CacheOutcomeCounts) {
+  constructor(store: CacheStore, operation: OperationId, id: string, tally: CacheTally) {
     this.#store = store
     this.operation = operation
     this.#id = id
-    this.counts = counts
+    this.tally = tally
   }
 
   /** Builds the key of a resource. No client id and no query holds a line break, so no two keys collide. */

@@ -79,6 +79,8 @@ class OperationMetrics {
   readonly #idempotency = { ...zeroIdempotencyOutcomes }
   /** By the side of the client, and within that by status class; null: none of its requests had a side. */
   #sides: Record<Side, number[]> | null = null
+  /** Responses of 500 or above that no upstream sent for their request, by what had stored them. */
+  readonly #storedErrors = { cache: 0, idempotency: 0 }
   #fallbacks = 0
   #retries = 0
   #bytesIn = 0
@@ -99,6 +101,7 @@ class OperationMetrics {
     this.#bytesIn += record.bytesIn
     this.#bytesOut += record.bytesOut
     this.#total.observe(totalMs)
+    if (failure === null && status >= 500 && exchange !== null) this.#countStoredError(exchange)
     if (failure !== null || status >= 500)
       (isErrorOutcome(toStatusClass(status), failure?.kind ?? null) ? this.#failed : this.#refused).observe(totalMs)
     if (firstByteMs !== null) this.#firstByte.observe(firstByteMs)
@@ -137,6 +140,8 @@ class OperationMetrics {
       accepted: [...this.#accepted].map(([method, count]) => ({ method, count })),
       /** Requests with a key of idempotency, by what became of it. */
       idempotency: { ...this.#idempotency },
+      /** Responses of 500 or above that no upstream sent for their request: from the cache, or replayed for a key. */
+      storedErrors: { ...this.#storedErrors },
       /** Requests by the side of their client and by status class; empty without a candidate in use. */
       sides: sides.flatMap((side) =>
         (this.#sides?.[side] ?? []).flatMap((count, statusClass) =>
@@ -164,6 +169,11 @@ class OperationMetrics {
     const at = toStatusClass(status)
     counts[at] = (counts[at] as number) + 1
     if (fellBack) this.#fallbacks++
+  }
+
+  #countStoredError({ cache, idempotency }: ExchangeFacts): void {
+    if (cache !== null && cache !== 'miss' && cache !== 'bypass') this.#storedErrors.cache++
+    else if (idempotency?.outcome === 'replayed') this.#storedErrors.idempotency++
   }
 
   #countReason(failure: FailureKind, reason: FailureReason, exchange: ExchangeFacts | null): void {

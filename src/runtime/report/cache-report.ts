@@ -1,4 +1,5 @@
 import type { CacheOutcome } from '../../exchange-outcomes.ts'
+import type { StoredError } from '../../layers/cache/partition.ts'
 import { pluck, sum, sumReports, type WithWhere, worstWorker } from '../../observe/sum-reports.ts'
 import { allOperations, type OperationId, sides } from '../../operations.ts'
 import { describeRedis } from '../../shared/redis/redis-settings.ts'
@@ -29,6 +30,8 @@ export interface OperationCacheReport {
   /** How many responses are stored. */
   readonly entries: number
   readonly outcomes: Readonly<Record<CacheOutcome, number>>
+  /** Null: no client got a stored error. */
+  readonly lastError: StoredError | null
 }
 
 /** Collects the report on what is stored for a snapshot. */
@@ -48,7 +51,8 @@ export const collectCacheReport = ({ caches, config }: Snapshot): CacheReport | 
       if (primary === undefined) return []
       const bytesOfSides = sum(partitions.map((each) => each.bytes))
       const entries = sum(partitions.map((each) => each.entries))
-      return [{ operation, bytes: bytesOfSides, entries, outcomes: { ...primary.counts } }]
+      const { counts, lastError } = primary.tally
+      return [{ operation, bytes: bytesOfSides, entries, outcomes: { ...counts }, lastError }]
     }),
   }
 }
@@ -58,12 +62,13 @@ export const mergeCacheReports = (primary: CacheReport | null, workers: readonly
   primary && {
     ...sumReports(primary, workers),
     redis: mergeSharedCaches(pluck(workers, 'redis')),
-    operations: primary.operations.map((each) =>
-      sumReports(
-        each,
-        workers.flatMap(({ operations }) => operations.filter(({ operation }) => operation === each.operation)),
-      ),
-    ),
+    operations: primary.operations.map((each) => {
+      const same = workers.flatMap(({ operations }) =>
+        operations.filter(({ operation }) => operation === each.operation),
+      )
+      const [lastError = null] = pluck(same, 'lastError').toSorted((a, b) => b.servedAt - a.servedAt)
+      return { ...sumReports(each, same), lastError }
+    }),
   }
 
 const mergeSharedCaches = (workers: readonly SharedCacheReport[]): SharedCacheReport | null => {

@@ -187,6 +187,35 @@ test('an upstream that answers with errors of its own is named, though they are 
   await shows(live.admin, passedOn)
 })
 
+test('a stored error is told of the cache, with what clears it, and not of the upstream', async () => {
+  let broken = true
+  const upstream = await httpUpstream((_, response) => {
+    response.writeHead(broken ? 503 : 200, { 'Cache-Control': 'max-age=300' }).end()
+  })
+  const settings = { 'market.insights': { cache: true } }
+  const live = await bootLiveGateway({ upstreams: { market: upstream.url }, operations: settings })
+  const stored = {
+    heading: '',
+    severity: 'critical',
+    about: 'operations.market.insights',
+    cause: /cache answers with a stored 503, which .* fresh until [\d:]+: 5 of 6 requests in the last minute/,
+    command: / cache clear market\.insights --config /,
+  }
+  await lacks(live.admin, stored)
+  expect(await sendRequests(live.url)).toEqual([503])
+
+  broken = false
+  expect(await sendRequests(live.url, 5)).toEqual([503, 503, 503, 503, 503])
+
+  await shows(live.admin, stored)
+  const { body } = await fetchAdmin(`${live.admin}/status`)
+  expect(JSON.stringify(body.findings)).not.toContain('its upstream answers')
+  const { out } = await runCommand(['explain', 'GET', '/market/insights', '--live', '--admin', live.admin])
+  expect(out).toMatch(stored.cause)
+  expect((await runCommand(['cache', 'clear', 'market.insights', '--admin', live.admin])).code).toBe(0)
+  expect(await sendRequests(live.url)).toEqual([200])
+})
+
 test('an upstream that fails POSTs with a key leaves their outcomes unknown', async () => {
   const upstream = await httpUpstream((_, response) => response.writeHead(500).end())
   const settings = { 'financing.pre-approval': { idempotency: true } }

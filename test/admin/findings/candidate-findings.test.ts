@@ -256,8 +256,10 @@ describe('with clients on it, an outage of the primary', () => {
   const answered = (url: string, status: number) => ({ at, endpoint: url, kind: null, reason: null, status }) as const
   const out = endpoint({ state: { name: 'failing', since, reason: 'refused' }, lastFailure: answered(risk, 503) })
   const failing = endpoint({ url: next, lastFailure: answered(next, 500) })
-  const traffic = { requests: 40, passedOn: 30 }
-  const recent = byOperation(({ group }) => (group === 'risk' ? traffic : { requests: 0, passedOn: 0 }))
+  const traffic = { requests: 40, passedOn: 30, storedErrors: 0 }
+  const recent = byOperation(({ group }) =>
+    group === 'risk' ? traffic : { requests: 0, passedOn: 0, storedErrors: 0 },
+  )
 
   const told = (own: object, endpoints: readonly EndpointReport[]) =>
     collectFindings(
@@ -330,7 +332,7 @@ test('an error that the candidate passes on is named by its endpoint beside a pr
   const inputs = findingInputs({
     settings: use({ share: '50%' }),
     upstreams: { risk: { candidate: candidate({ endpoints: [endpoint({ url: next, lastFailure: last })] }) } },
-    recent: byOperation(({ group }) => ({ requests: 40, passedOn: group === 'risk' ? 10 : 0 })),
+    recent: byOperation(({ group }) => ({ requests: 40, passedOn: group === 'risk' ? 10 : 0, storedErrors: 0 })),
   })
 
   expect(collectFindings(inputs)).toContainEqual(

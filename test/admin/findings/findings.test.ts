@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { collectFindings } from '../../../src/admin/findings/findings.ts'
 import { ownerDetails } from '../../../src/admin/findings/owner-details.ts'
+import type { RecentTraffic } from '../../../src/admin/rate-history.ts'
+import { zeroCacheOutcomes } from '../../../src/exchange-outcomes.ts'
 import type { FailureReason } from '../../../src/failures/reasons.ts'
 import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
 import type { RecentError } from '../../../src/observe/recent-errors/recent-errors.ts'
@@ -464,7 +466,7 @@ describe('a group', () => {
   describe('to which no request has come for a minute', () => {
     const lastFailure = refusedAt(at - 70_000)
     const silent = endpoint({ ...failing(at - 90_000), failuresInARow: 9, lastFailure })
-    const traffic = (requests: number) => byOperation(() => ({ requests, passedOn: 0 }))
+    const traffic = (requests: number) => byOperation(() => ({ requests, passedOn: 0, storedErrors: 0 }))
     const tell = (more: Partial<EndpointReport>, requests = 0) =>
       found({
         upstreams: { risk: { endpoints: [{ ...silent, ...more }] } },
@@ -615,8 +617,11 @@ describe('a group', () => {
   test('that answers with errors of its own alone is named once', () => {
     const answered = { at, endpoint: risk, kind: null, reason: null, status: 503 } as const
     const recent = Object.fromEntries(
-      allOperations.map(({ id, group }) => [id, { requests: 40, passedOn: group === 'risk' ? 40 : 0 }]),
-    ) as Record<OperationId, { requests: number; passedOn: number }>
+      allOperations.map(({ id, group }) => [
+        id,
+        { requests: 40, passedOn: group === 'risk' ? 40 : 0, storedErrors: 0 },
+      ]),
+    ) as Record<OperationId, RecentTraffic>
 
     expect(causes({ recent, upstreams: { risk: { endpoints: [dead({ lastFailure: answered })] } } })).toEqual([
       `no endpoint of risk serves since 02:03:58; every request to risk.asset-valuation fails: ${risk} answered 503`,
@@ -723,8 +728,8 @@ describe('a limit', () => {
     [24, 15_000, 'warning'],
     [25, 0, 'warning'],
   ])('that rejects 12 of %d requests, the last %d ms ago, is a %s', (requests, ago, severity) => {
-    const none = { requests: 0, passedOn: 0 }
-    const recent = { ...byOperation(() => none), 'risk.asset-valuation': { requests, passedOn: 0 } }
+    const none = { requests: 0, passedOn: 0, storedErrors: 0 }
+    const recent = { ...byOperation(() => none), 'risk.asset-valuation': { requests, passedOn: 0, storedErrors: 0 } }
 
     expect(found({ recent, report: report(3), causes: [{ ...refused, lastAt: at - ago }] })).toMatchObject([
       { severity, about: key },
@@ -1010,10 +1015,10 @@ test('an endpoint that an operator drains is a notice, with what ends that, unle
 })
 
 test('an operation whose upstream answers with errors of its own is named, with the last', () => {
-  const none = { requests: 40, passedOn: 2 }
+  const none = { requests: 40, passedOn: 2, storedErrors: 0 }
   const of = (passedOn: number) => ({
     ...(Object.fromEntries(allOperations.map(({ id }) => [id, none])) as Record<OperationId, typeof none>),
-    'risk.asset-valuation': { requests: 40, passedOn },
+    'risk.asset-valuation': { requests: 40, passedOn, storedErrors: 0 },
   })
   const upstreams = (ago: number) => {
     const lastFailure = { at: at - ago, endpoint: risk, kind: null, reason: null, status: 503 }
@@ -1032,6 +1037,69 @@ test('an operation whose upstream answers with errors of its own is named, with 
   ])
   expect(found({ recent: of(4) })).toMatchObject([{ severity: 'warning' }])
   expect(found({ recent: of(2) })).toEqual([])
+})
+
+describe('an operation whose cache answers with a stored error', () => {
+  const id = 'market.insights'
+  const traffic = (storedErrors: number) => ({
+    ...byOperation(() => ({ requests: 0, passedOn: 0, storedErrors: 0 })),
+    [id]: { requests: 40, passedOn: 0, storedErrors },
+  })
+  const stored = { status: 503, sentAt: at - 240_000, freshUntil: at + 60_000, servedAt: at - 1000 }
+  const cacheWith = (lastError: typeof stored | null) => ({
+    cache: {
+      bytes: 0,
+      maxBytes: 0,
+      evictions: 0,
+      redis: null,
+      operations: [{ operation: id, bytes: 0, entries: 1, outcomes: zeroCacheOutcomes, lastError }] as const,
+    },
+  })
+  const settings = { operations: { [id]: { cache: true } } }
+
+  test('is named, and its upstream is not blamed', () => {
+    expect(found({ settings, recent: traffic(38), report: cacheWith(stored) })).toEqual([
+      expect.objectContaining({
+        severity: 'critical',
+        about: 'operations.market.insights',
+        cause:
+          'the cache answers with a stored 503, which the upstream sent at 02:00:00 ' +
+          'and which is fresh until 02:05:00: 38 of 40 requests in the last minute',
+        since: '2026-11-21T02:00:00.000Z',
+        command: 'lender-gateway cache clear market.insights',
+        details: [],
+      }),
+    ])
+  })
+
+  test('of few requests is a warning, and a notice once no client gets it any more', () => {
+    const over = { ...stored, servedAt: at - 20_000 }
+
+    expect(found({ settings, recent: traffic(1), report: cacheWith(stored) })).toMatchObject([{ severity: 'warning' }])
+    expect(found({ settings, recent: traffic(38), report: cacheWith(over) })).toMatchObject([
+      {
+        severity: 'notice',
+        cause: expect.stringMatching(/^the cache answered with a stored 503, .*, none since 02:03:40$/),
+      },
+    ])
+    expect(found({ settings, recent: traffic(0), report: cacheWith(stored) })).toEqual([])
+  })
+
+  test('that is validated each time is said to be confirmed', () => {
+    const validated = { ...stored, freshUntil: stored.sentAt }
+
+    expect(causes({ settings, recent: traffic(1), report: cacheWith(validated) })[0]).toContain(
+      'sent at 02:00:00 and which it has confirmed by 304:',
+    )
+  })
+
+  test('is to be cleared on each gateway, where Redis is shared', () => {
+    const shared = { ...settings, cache: { redis: { url: 'redis://redis' } } }
+
+    expect(found({ settings: shared, recent: traffic(1), report: cacheWith(stored) })).toMatchObject([
+      { details: ['each gateway has a memory of its own: run it on each of them'] },
+    ])
+  })
 })
 
 test('an operation that an operator refuses is named with the end of that', () => {

@@ -115,11 +115,11 @@ describe('a lifetime that the gateway writes into every response of a cached ope
   test('of a candidate', () => {
     const written = insights('true').replace(
       'market: sandbox',
-      'market: { endpoints: [sandbox], candidate: { endpoints: [sandbox], response: { set: { Cache-Control: max-age=60 } } } }',
+      'market: { endpoints: [sandbox], candidate: { endpoints: [sandbox], response: { set: { Expires: "0" } } } }',
     )
 
     expect(warned(written)).toContainEqual(
-      expect.stringContaining('upstreams.market.candidate.response.set.Cache-Control: errors of the upstream'),
+      expect.stringContaining('upstreams.market.candidate.response.set.Expires: errors of the upstream'),
     )
   })
 

@@ -244,7 +244,7 @@ describe('simultaneous requests for the same', () => {
 
     expect(stage.sent).toHaveLength(1)
     expect(new Set(texts)).toEqual(new Set(['body']))
-    expect(stage.partition.counts).toMatchObject({ miss: 1, collapsed: 999 })
+    expect(stage.partition.tally.counts).toMatchObject({ miss: 1, collapsed: 999 })
   })
 
   test('are not those of another query', () => {

@@ -7,6 +7,12 @@ const cached = seriesFor(['operation'], ({ report }) =>
   (report.cache?.operations ?? []).map((each) => [each.operation, each] as const),
 )
 
+const storedErrors = seriesFor(['operation'], ({ report, requestMetrics }) =>
+  (report.cache?.operations ?? []).map(
+    ({ operation }) => [operation, requestMetrics.operations[operation].storedErrors] as const,
+  ),
+)
+
 const outcomes = seriesFor(['operation', 'outcome'], ({ report }) =>
   (report.cache?.operations ?? []).flatMap(({ operation, outcomes }) =>
     Object.entries(outcomes).map(([outcome, count]) => [operation, outcome, count] as const),
@@ -20,6 +26,10 @@ const redisCounts = metricsOf(({ report }) => report.cache?.redis?.counts)
 /** The cache: what it stores, and of how much use it is. No series while no operation is cached. */
 export const cacheMetrics: MetricDefinitions = {
   cache_requests_total: outcomes.counter('Requests for an operation that is cached, by what the cache did.'),
+  cache_stored_errors_total: storedErrors.counter(
+    'Requests that got a stored response of 500 or above, and none of an upstream.',
+    'cache',
+  ),
   cache_bytes: cached.gauge('Bytes of answers that are stored.', 'bytes'),
   cache_entries: cached.gauge('How many answers are stored.', 'entries'),
   cache_limit_bytes: cache.gauge('How much may be stored of all operations.', 'maxBytes'),
