@@ -14,6 +14,7 @@ import { getContractDraft } from './api/contract-learning.ts'
 import { getContractReport } from './api/contract-report.ts'
 import { getOverview } from './api/overview.ts'
 import { getRecentErrors } from './api/recent-errors.ts'
+import { watchRecentRequests } from './api/recent-requests.ts'
 import { getShadowReport } from './api/shadow-report.ts'
 import { getStatus } from './api/status.ts'
 import { OrderHistory } from './commands/order-history.ts'
@@ -181,6 +182,7 @@ const registerAdminRoutes = (
   app.get('/status', async () => getStatus(context))
   app.get('/overview', async () => getOverview(context))
   app.get('/refused', async () => getRecentErrors(context))
+  app.get('/requests', async () => watchRecentRequests(context))
   app.get('/contract', async () => getContractReport(context))
   app.get('/contract/draft', async (_, reply) => {
     const draft = await getContractDraft(context)

@@ -41,6 +41,7 @@ export const routeScopes: readonly RouteScope[] = [
   read('/status'),
   read('/overview'),
   read('/refused'),
+  read('/requests'),
   read('/contract'),
   read('/contract/draft'),
   read('/shadow'),

@@ -11,8 +11,8 @@ import { isContractFailure } from '../findings/contract-findings.ts'
 import { lastFailurePhrase, maxBodyPhrase } from '../findings/finding.ts'
 import { formatTime } from '../format-time.ts'
 
-/** Decodes a recent error. Nothing in it is what the client wrote, but for the id of the request and of its trace. */
-export const recentErrorShape = asObject({
+/** Decode a recent request. Nothing in it is what the client wrote, but for the id of the request and of its trace. */
+export const recentRequestMembers = {
   at: asText,
   requestId: asText,
   /** The client's address. */
@@ -30,10 +30,15 @@ export const recentErrorShape = asObject({
   /** Whether it went over to the primary, although its client is on the candidate. */
   fellBack: asBoolean,
   status: asNumber,
+  traceId: asNullable(asText),
+}
+
+/** Decodes a recent error. */
+export const recentErrorShape = asObject({
+  ...recentRequestMembers,
   kind: asWord<FailureKind>(),
   /** In words. */
   reason: asText,
-  traceId: asNullable(asText),
 })
 
 /** A request that the gateway answered with an error of its own. */
@@ -43,7 +48,13 @@ export type RecentErrorView = Decoded<typeof recentErrorShape>
  * Describes a request of no operation, as far as is known: most rejections come before a request's path is looked at.
  * Of another method on one of the nine paths, the reason names that.
  */
-export const describeUnmatched = ({ method, kind }: Pick<RecentErrorView, 'method' | 'kind'>): string => {
+export const describeUnmatched = ({
+  method,
+  kind,
+}: {
+  readonly method: string | null
+  readonly kind: FailureKind | null
+}): string => {
   if (method === null) return 'what could not be read'
   if (kind === 'method-not-allowed') return method
   return `${method} ${kind === 'not-found' ? 'to none of the nine' : 'before it came to any of the nine'}`
@@ -71,9 +82,8 @@ export const toRecentErrorViews = ({ recentErrors }: StatusReport, config: Confi
 
 /** Renders a recent error, as far as it may be shown. */
 export const toRecentErrorView = (entry: RecentError, config: Config): RecentErrorView => {
-  const { requestId, client, clientId, method, operation, endpoint, side, fellBack, status, kind, traceId } = entry
-  const members = { requestId, client, clientId, method, operation, endpoint, side, fellBack, status, kind, traceId }
-  return { at: formatTime(entry.at), ...members, reason: describeReason(entry, config) }
+  const { at, path: _, cause: __, failedAttempt: ___, ...members } = entry
+  return { at: formatTime(at), ...members, reason: describeReason(entry, config) }
 }
 
 const describeReason = (entry: RecentError, config: Config): string => {

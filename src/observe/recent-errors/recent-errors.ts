@@ -75,7 +75,18 @@ const newestFirst = (entries: readonly RecentError[]): readonly RecentError[] =>
  * Copies what is kept of an error, and none of the objects that it came from. An error of a library may hold its
  * context, a trace holds its exporter; and what a client sent is not for keeping.
  */
-const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError) => ({
+export const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError) => ({
+  ...toRequestSummary(at, record),
+  kind: failure.kind,
+  /** A bounded word; null: the kind says it all. */
+  reason: failure.reason,
+  cause: copyCause(failure),
+  /** The failed attempt that kept the request from being sent on. Null: the error has another cause. */
+  failedAttempt: failure.cause instanceof FailedAttempt ? failure.cause.report : null,
+})
+
+/** Copies what says which request it was, of which client, and where it went. */
+export const toRequestSummary = (at: number, record: ExchangeRecord) => ({
   /** Milliseconds since the epoch. */
   at,
   requestId: copyText(record.requestId),
@@ -92,12 +103,6 @@ const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError
   side: record.exchange?.side ?? null,
   fellBack: record.exchange?.fellBack ?? false,
   status: record.status,
-  kind: failure.kind,
-  /** A bounded word; null: the kind says it all. */
-  reason: failure.reason,
-  cause: copyCause(failure),
-  /** The failed attempt that kept the request from being sent on. Null: the error has another cause. */
-  failedAttempt: failure.cause instanceof FailedAttempt ? failure.cause.report : null,
   traceId: record.exchange?.trace ? copyText(record.exchange.trace.traceId) : null,
 })
 

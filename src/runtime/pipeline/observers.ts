@@ -10,6 +10,7 @@ import type { Log } from '../../observe/log.ts'
 import { RequestMetrics } from '../../observe/metrics/request-metrics.ts'
 import { ProcessStats } from '../../observe/process-stats.ts'
 import { RecentErrors } from '../../observe/recent-errors/recent-errors.ts'
+import { RecentRequests } from '../../observe/recent-requests.ts'
 import { spanObserver } from '../../observe/tracing/tracing.ts'
 import { byGroup, type Group } from '../../operations.ts'
 import { DeferredWork } from '../../shared/scheduling/deferred-work.ts'
@@ -20,6 +21,7 @@ export interface ProcessTelemetry {
   readonly log: Log | null
   readonly requestMetrics: RequestMetrics
   readonly recentErrors: RecentErrors
+  readonly recentRequests: RecentRequests
   readonly clientActivity: ClientActivity
   readonly runtime: ProcessStats
   /** The checks against the contract that wait. */
@@ -43,6 +45,7 @@ export const createProcessTelemetry = (log: Log | null, process: string): Proces
     log,
     requestMetrics: new RequestMetrics(),
     recentErrors: new RecentErrors(),
+    recentRequests: new RecentRequests(),
     clientActivity: new ClientActivity(),
     runtime: new ProcessStats(),
     contract: { checks: new CheckQueue((error) => logCheckFailure(log, error)) },
@@ -59,13 +62,14 @@ const logCheckFailure = (log: Log | null, err: unknown): void => {
 /** Lists the observers of every exchange, in the order in which they are called. What is off is not in it. */
 export const listObservers = (
   { audit, auth, metrics, tracing, log: { access } }: Config,
-  { log, requestMetrics, recentErrors, clientActivity }: ProcessTelemetry,
+  { log, requestMetrics, recentErrors, recentRequests, clientActivity }: ProcessTelemetry,
   auditSink: AuditSink,
 ): readonly ExchangeObserver[] =>
   [
     audit === null ? null : auditObserver(auditSink),
     metrics === null ? null : requestMetrics.observer(metrics.clients),
     recentErrors,
+    recentRequests,
     auth === null ? null : clientActivity,
     typeof tracing?.otlp === 'string' ? spanObserver : null,
     access && log !== null ? accessLog(log) : null,

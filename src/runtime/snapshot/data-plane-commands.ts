@@ -1,5 +1,6 @@
 import type { PurgeScope } from '../../layers/cache/cache-store.ts'
 import type { LearnedContract } from '../../observe/contract/learned-contract.ts'
+import type { RecentRequestsReport } from '../../observe/recent-requests.ts'
 import type { Group } from '../../operations.ts'
 import type { IdempotencyReplies, RecordSummary } from '../../shared/idempotency/idempotency-store.ts'
 import type { PurgeResult } from '../resources/cache-registry.ts'
@@ -20,6 +21,8 @@ export interface DataPlaneCommands {
   readonly uneject: { readonly params: { readonly group: Group; readonly url: string }; readonly result: undefined }
   /** Removes stored responses. */
   readonly purge: { readonly params: PurgeScope; readonly result: PurgeResult }
+  /** Collects the requests that ended since an operator watches, and has those kept that end within seconds. */
+  readonly watchRequests: { readonly params: object; readonly result: RecentRequestsReport }
   /** Collects what was learnt of the contract. Null: nothing was, since the process started. */
   readonly learned: { readonly params: object; readonly result: LearnedContract | null }
   /** Finds what is remembered of a key of idempotency. Runs in one process. */
@@ -53,6 +56,7 @@ const handlers: {
     return undefined
   },
   purge: (plane, scope) => plane.purge(scope),
+  watchRequests: async ({ currentSnapshot }) => currentSnapshot.value.telemetry.recentRequests.watch(),
   learned: async ({ currentSnapshot }) => currentSnapshot.value.learning?.learner.report ?? null,
   findKey: ({ currentSnapshot }, reference) => findKeyRecord(currentSnapshot.value, reference),
   forgetKey: ({ currentSnapshot }, reference) => forgetKeyRecord(currentSnapshot.value, reference),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RecentErrorView } from '../../../src/admin/api/recent-errors.ts'
-import { RefusalFollower } from '../../../src/cli/commands/tail.ts'
+import { RequestFollower } from '../../../src/cli/commands/tail.ts'
 import type { OperationId } from '../../../src/operations.ts'
 
 const refusal = (n: number, operation: OperationId | null = 'market.insights'): RecentErrorView => ({
@@ -23,13 +23,14 @@ const refusal = (n: number, operation: OperationId | null = 'market.insights'): 
 const from = (first: number, last: number, operation?: OperationId | null): readonly RecentErrorView[] =>
   Array.from({ length: last - first + 1 }, (_, i) => refusal(last - i, operation))
 
-const ids = (list: readonly RecentErrorView[]): readonly string[] => list.map(({ requestId }) => requestId)
+const ids = (list: readonly { readonly requestId: string }[]): readonly string[] =>
+  list.map(({ requestId }) => requestId)
 
 /** Makes the response of a gateway that has rejected `total` requests since its start. */
-const response = (total: number, refusals: readonly RecentErrorView[]) => ({ total, refusals })
+const response = (total: number, refusals: readonly RecentErrorView[]) => ({ total, entries: refusals })
 
 test('only entries that were not in an earlier list are new, the oldest first', () => {
-  const follow = new RefusalFollower()
+  const follow = new RequestFollower()
 
   const first = follow.next(response(3, from(1, 3)))
   const second = follow.next(response(5, from(2, 5)))
@@ -40,7 +41,7 @@ test('only entries that were not in an earlier list are new, the oldest first', 
 })
 
 test('when there were more than the list holds, some are missing', () => {
-  const follow = new RefusalFollower()
+  const follow = new RequestFollower()
   follow.next(response(100, from(1, 100)))
 
   expect(follow.next(response(199, from(100, 199))).missed).toBe(false)
@@ -48,7 +49,7 @@ test('when there were more than the list holds, some are missing', () => {
 })
 
 test('after a flood that has replaced older ones, some are missing', () => {
-  const follow = new RefusalFollower()
+  const follow = new RequestFollower()
   const others = from(1, 50, null)
   follow.next(response(50, others))
 
@@ -57,7 +58,7 @@ test('after a flood that has replaced older ones, some are missing', () => {
 })
 
 test('when another process responds, some may be missing', () => {
-  const follow = new RefusalFollower()
+  const follow = new RequestFollower()
   follow.next(response(3, from(1, 3)))
 
   expect(follow.next(response(1, from(4, 4)))).toMatchObject({ missed: true, fresh: [{ requestId: 'r4' }] })
@@ -65,7 +66,7 @@ test('when another process responds, some may be missing', () => {
 })
 
 test('entries that come again after a worker was silent are not new', () => {
-  const follow = new RefusalFollower()
+  const follow = new RequestFollower()
   const [one, other] = [from(1, 50), from(51, 60)]
   follow.next(response(60, [...other, ...one]))
   follow.next(response(60, other))
@@ -74,7 +75,7 @@ test('entries that come again after a worker was silent are not new', () => {
 })
 
 test('an old entry that is listed all the time is new once, however many others come', () => {
-  const follow = new RefusalFollower()
+  const follow = new RequestFollower()
   const rare = from(1, 1, null)
   follow.next(response(1, rare))
 
@@ -88,7 +89,7 @@ test('an old entry that is listed all the time is new once, however many others 
 })
 
 test('the follower remembers a limited number', () => {
-  const follow = new RefusalFollower()
+  const follow = new RequestFollower()
   for (let n = 0; n < 50; n++) follow.next(response(100 * n, from(n * 100, n * 100 + 99)))
 
   expect(ids(follow.next(response(5000, from(0, 0))).fresh)).toEqual(['r0'])
