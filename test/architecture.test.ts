@@ -49,7 +49,6 @@ const rooms: readonly (readonly string[])[] = [
     'header-fields.ts',
     'host-names.ts',
     'trust-anchors.ts',
-    'heuristic-statuses.ts',
     'node-http.ts',
     'verified-tls.ts',
     'observe/',

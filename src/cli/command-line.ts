@@ -53,8 +53,8 @@ export function createCommandLine(operatorCommands: readonly OperatorCommand[]):
       '\nExample:\n  lender-gateway serve --config config/gateway.yaml\n\nWithout a command: serve.',
     )
     .exitOverride()
-    // As every other failure of the program says who speaks.
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'lender-gateway: ')) })
+    // runCommandLine prints mistakes, as every other failure of the program.
+    .configureOutput({ outputError: () => {} })
     // The options of a subcommand are its own, although its parent has some of the same name.
     .enablePositionalOptions()
   const subcommandsOf = (parent: string | null): readonly Command[] =>

@@ -16,12 +16,24 @@ export const runCommandLine = async (words: readonly string[]): Promise<void> =>
     await line.parseAsync(words, { from: 'user' })
   } catch (error) {
     if (error instanceof CommanderError) {
-      // commander has printed its line by now; `--help` and `--version` end here too, with 0.
+      // `--help` and `--version` end here too, with 0. Help for want of a subcommand is printed by now.
       process.exitCode = error.exitCode === 0 ? 0 : 2
+      if (error.exitCode !== 0 && error.code !== 'commander.help')
+        process.stderr.write(`lender-gateway: ${await withSuggestion(error.message.replace(/^error: /, ''))}\n`)
     } else {
       const { CliError } = await import('./client/admin-target.ts')
       process.stderr.write(`lender-gateway: ${errorMessage(error)}\n`)
       process.exitCode = error instanceof CliError ? 2 : 1
     }
   }
+}
+
+/** Adds to the mistake of a word that is none of a few which one was probably meant, as commander does for options. */
+const withSuggestion = async (message: string): Promise<string> => {
+  const [, given = '', choices] = /'([^']*)' is invalid.* Allowed choices are (.*)\.$/s.exec(message) ?? []
+  if (choices === undefined) return message
+  // A health check makes no such mistake, and is not to load it.
+  const { suggestNearest } = await import('../config/suggest.ts')
+  const meant = suggestNearest(given, choices.split(', '))
+  return meant === undefined ? message : `${message}\n(Did you mean ${meant}?)`
 }

@@ -13,6 +13,8 @@ export interface Override<State = OperationConfig['state']> {
   readonly state: State
   /** The operator who set it: a name, else an address. */
   readonly by: string
+  /** Why, in the operator's words. Null: none were given. */
+  readonly reason: string | null
   /** When it was set, in milliseconds since the epoch. */
   readonly since: number
   /** When it ends, in milliseconds since the epoch: for operators. */
@@ -121,7 +123,14 @@ export class TtlOverrides<Key extends string, State> {
   }
 
   /** Sets an override, in place of the one before. Throws when there is no room for it. */
-  set(key: Key, state: State, ttlMs: number, by: string, since = epochMs()): Override<State> {
+  set(
+    key: Key,
+    state: State,
+    ttlMs: number,
+    by: string,
+    reason: string | null = null,
+    since = epochMs(),
+  ): Override<State> {
     if (!this.hasRoomFor(key)) throw new Error(`there are ${this.#max} orders already`)
     this.remove(key)
     const timer = new CoalescedTimer(() => {
@@ -129,7 +138,7 @@ export class TtlOverrides<Key extends string, State> {
       this.#onExpiry(key)
     })
     timer.set(ttlMs)
-    const override = { state, by, since, until: epochMs() + ttlMs, endsAt: systemMs() + ttlMs }
+    const override = { state, by, reason, since, until: epochMs() + ttlMs, endsAt: systemMs() + ttlMs }
     this.#entries.set(key, { override, timer })
     return override
   }
@@ -141,8 +150,8 @@ export class TtlOverrides<Key extends string, State> {
   restore(key: Key, before: Override<State> | null): void {
     this.remove(key)
     if (before === null) return
-    const { state, endsAt, by, since } = before
-    this.set(key, state, Math.max(1, endsAt - systemMs()), by, since)
+    const { state, endsAt, by, reason, since } = before
+    this.set(key, state, Math.max(1, endsAt - systemMs()), by, reason, since)
   }
 
   /** Removes an override before it expires. */

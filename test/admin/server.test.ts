@@ -67,6 +67,7 @@ describe('/status', () => {
       readyUntil: null,
       orderedBy: null,
       orderedAt: null,
+      orderReason: null,
       certificate: null,
     }
     expect(body).toEqual({

@@ -27,6 +27,7 @@ export const endpointStatusWith = (url: string, more: object = {}): EndpointStat
   readyUntil: null,
   orderedBy: null,
   orderedAt: null,
+  orderReason: null,
   ...more,
 })
 

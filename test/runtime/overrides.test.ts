@@ -16,7 +16,14 @@ test('an override holds for its time, and its end is reported once', () => {
   const held = overrides.get(id)
   vi.advanceTimersByTime(2)
 
-  expect(set).toEqual({ state: 'refuse', by: 'anna', since: 1_000_000, until: 1_060_000, endsAt: expect.any(Number) })
+  expect(set).toEqual({
+    state: 'refuse',
+    by: 'anna',
+    reason: null,
+    since: 1_000_000,
+    until: 1_060_000,
+    endsAt: expect.any(Number),
+  })
   expect([held, overrides.get(id)]).toEqual([set, null])
   expect(onExpiry).toHaveBeenCalledOnce()
 })

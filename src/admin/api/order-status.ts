@@ -7,10 +7,13 @@ export const orderMembers = {
   /** The operator's name, else the address. */
   orderedBy: asNullable(asText),
   orderedAt: asNullable(asText),
+  /** Why, in the operator's words; null: none were given, or an earlier version. */
+  orderReason: asNullable(asText),
 }
 
 /** Renders who has set an override, and when. */
-export const orderStatus = (override: Pick<Override, 'by' | 'since'> | null) => ({
+export const orderStatus = (override: Pick<Override, 'by' | 'since' | 'reason'> | null) => ({
   orderedBy: override?.by ?? null,
   orderedAt: formatOptionalTime(override?.since),
+  orderReason: override?.reason ?? null,
 })

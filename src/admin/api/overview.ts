@@ -24,7 +24,7 @@ import { type OperationRates, type RateHistory, rateMembers, stepSeconds } from 
 import { clientActivityShape, clientActivityView } from './client-activity.ts'
 import { changeShape, problemShape } from './config-responses.ts'
 import { driftRowShape, driftRowViews } from './contract-report.ts'
-import { orderMembers } from './order-status.ts'
+import { orderMembers, orderStatus } from './order-status.ts'
 import { recentErrorShape, toRecentErrorViews } from './recent-errors.ts'
 import { comparisonShape, comparisonViews } from './shadow-report.ts'
 import { type Status, statusFromReport, statusShape } from './status.ts'
@@ -156,7 +156,7 @@ const promoteCommands = ({ upstreams }: Status, { resolveCommand }: AdminContext
 // The page shows the worst; /contract and /shadow have all.
 const maxRowViews = 10
 
-const notOrdered = { state: 'serve' as const, until: null, orderedBy: null, orderedAt: null }
+const notOrdered = { state: 'serve' as const, until: null, ...orderStatus(null) }
 
 const toOperationView = (
   { id, group, method, path }: Operation,
@@ -169,10 +169,10 @@ const toOperationView = (
     state: { loadedAt },
   } = reloader
   const { requestMetrics } = report
-  const { state, until, orderedBy, orderedAt } = operations[id] ?? notOrdered
+  const { state, until, orderedBy, orderedAt, orderReason } = operations[id] ?? notOrdered
   const pace = requestMetrics === null ? null : history.rates(id, requestMetrics)
   return {
-    ...{ id, group, method, path, state, until, orderedBy, orderedAt },
+    ...{ id, group, method, path, state, until, orderedBy, orderedAt, orderReason },
     failing:
       pace !== null && pace.perSecond > 0
         ? everyRequestFails(pace)

@@ -32,6 +32,7 @@ interface OverrideOrder<Key, State> {
   readonly ttlMs: number | null
   /** The operator's name, else the address. */
   readonly by: string
+  readonly reason: string | null
 }
 
 /**
@@ -42,11 +43,11 @@ interface OverrideOrder<Key, State> {
 export const applyOverride = async <Key extends string, State>(
   context: AdminContext,
   overrides: TtlOverrides<Key, State>,
-  { key, state, ttlMs, by }: OverrideOrder<Key, State>,
+  { key, state, ttlMs, by, reason }: OverrideOrder<Key, State>,
   apply: () => Promise<void>,
 ): Promise<{ readonly until: string | null } | AdminError> => {
   const before = overrides.get(key)
-  const set = ttlMs === null ? null : overrides.set(key, state, ttlMs, by)
+  const set = ttlMs === null ? null : overrides.set(key, state, ttlMs, by, reason)
   if (set === null) overrides.remove(key)
   const failure = await applyOrUndo(context, apply, () => overrides.restore(key, before))
   return failure ?? { until: formatOptionalTime(set?.until) }
@@ -94,6 +95,10 @@ export const overrideDefaults = {
   responseShape: asObject({ state: asText, until: asNullable(asText) }),
   rejectedText: 'does not accept it',
 } as const
+
+/** Formats why it was ordered, behind what was; empty: the operator has not said. */
+export const orderReasonPhrase = ({ reason }: { readonly reason: string | null }): string =>
+  reason === null ? '' : ` (${reason})`
 
 /** Formats for the command line until when it holds. */
 export const untilOrAsFile = (until: string | null): string =>

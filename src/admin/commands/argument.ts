@@ -61,6 +61,18 @@ export const optionalArgument = <Value>(argument: Argument<Value>): Argument<Val
   read: (value) => (value === undefined ? null : argument.read(value)),
 })
 
+/** The argument that says why something is ordered: for the log, the audit log, and the next operator. */
+export const reasonArgument: Argument<string | null> = {
+  usage: '--reason <TEXT>',
+  help: 'why, for the log and whoever comes next',
+  expected: `text of at most ${maxReasonLength} characters, in one line`,
+  read: (value) => {
+    if (value === undefined) return null
+    const isText = typeof value === 'string' && value.length <= maxReasonLength
+    return isText && !/[\p{Cc}\p{Bidi_Control}]/u.test(value) ? value.trim() || null : undefined
+  },
+}
+
 /** Creates an option that is there or not. */
 export const flagArgument = (
   usage: `--${string}`,

@@ -5,13 +5,14 @@ import { type AdminError, isAdminError } from '../admin-error.ts'
 import { html } from '../page/html.ts'
 import {
   applyOverride,
+  orderReasonPhrase,
   overrideDefaults,
   overrideHelp,
   stoppingError,
   ttlArgument,
   untilOrAsFile,
 } from './apply-override.ts'
-import { badRequest, choiceArgument, textArgument, type ValuesOf } from './argument.ts'
+import { badRequest, choiceArgument, reasonArgument, textArgument, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
 import {
   type EndpointState,
@@ -31,6 +32,7 @@ const args = {
     example: 'http://risk-a.internal:8080',
   }),
   ttl: ttlArgument,
+  reason: reasonArgument,
 }
 
 interface Plan {
@@ -42,12 +44,14 @@ interface Plan {
   readonly endpoints: readonly EndpointState[]
   /** For how long; null: from now on the configuration says the same. */
   readonly ttlMs: number | null
+  readonly reason: string | null
 }
 
 interface EndpointCommandResult {
   readonly group: Group
   readonly url: string
   readonly state: EndpointOverrideState
+  readonly reason: string | null
   /** Null: the configuration holds. */
   readonly until: string | null
 }
@@ -61,7 +65,7 @@ const stateCommand = (state: EndpointOverrideState) =>
     choice: state,
     page: state,
     path: `/endpoints/${state}`,
-    async plan(context, { group, url, ttl }) {
+    async plan(context, { group, url, ttl, reason }) {
       const report = await context.report() // first, so that all that follows is decided at once
       const endpoints = listEndpointStates(context, group, report.upstreams[group])
       const targets = endpoints.filter((each) => each.url === url)
@@ -74,9 +78,9 @@ const stateCommand = (state: EndpointOverrideState) =>
       if (!isReset && !context.overrides.endpoints.hasRoomFor(toEndpointKey(group, url))) return tooManyOverrides
       const reject = state === 'drain' ? rejectLastEndpoint : rejectEarlyEnd
       const rejection = reject(context, group, targets, endpoints, ttl)
-      return rejection ?? { group, url, targets, endpoints, ttlMs: isReset ? null : ttl }
+      return rejection ?? { group, url, targets, endpoints, reason, ttlMs: isReset ? null : ttl }
     },
-    async run(context, { group, url, targets, ttlMs }, { by, apply }) {
+    async run(context, { group, url, targets, ttlMs, reason }, { by, apply }) {
       // The operator is believed: an ejected endpoint is let in again at once. That comes first, so that a command
       // which is rejected leaves every drain as it was. Where no worker serves, none has it ejected.
       let partly = {}
@@ -86,9 +90,9 @@ const stateCommand = (state: EndpointOverrideState) =>
           partly = { done: { group, endpoint: url, state } }
         if (unanswered > 0) return { ...stillEjected(unanswered), ...partly }
       }
-      const order = { key: toEndpointKey(group, url), state, ttlMs, by }
+      const order = { key: toEndpointKey(group, url), state, ttlMs, by, reason }
       const applied = await applyOverride(context, context.overrides.endpoints, order, apply).catch(toAdminError)
-      return isAdminError(applied) ? { ...applied, ...partly } : { group, url, state, until: applied.until }
+      return isAdminError(applied) ? { ...applied, ...partly } : { group, url, state, reason, until: applied.until }
     },
     event: 'endpoint order',
     fields: ({ url: endpoint, ...rest }) => ({ endpoint, ...rest }),
@@ -108,10 +112,12 @@ const drainCommand: EndpointCommand = {
         'After that time the file’s word holds again. To end it before, make the endpoint ready.',
       ),
       ttlMs,
+      asksReason: true,
       button: 'Drain',
     }
   },
-  successText: ({ group, url, until }) => `${url} of ${group} gets no new requests${untilPhrase(until)}.`,
+  successText: ({ group, url, until, reason }) =>
+    `${url} of ${group} gets no new requests${untilPhrase(until)}${orderReasonPhrase({ reason })}.`,
   cliText: ({ group, url }, { until }) => `${url} of ${group} takes no new requests ${untilOrAsFile(until)}`,
   links: {
     endpoint: ({ group, url, state }) =>
@@ -139,7 +145,8 @@ const readyCommand: EndpointCommand = {
     ttlMs,
     button: 'Make it ready',
   }),
-  successText: ({ group, url, until }) => `${url} of ${group} gets new requests ${untilOrAsFile(until)}.`,
+  successText: ({ group, url, until, reason }) =>
+    `${url} of ${group} gets new requests ${untilOrAsFile(until)}${orderReasonPhrase({ reason })}.`,
   cliText: ({ group, url }, { until }) => `${url} of ${group} takes requests ${untilOrAsFile(until)}`,
   links: {
     // No order gives a share to one that has none in the file.

@@ -71,7 +71,7 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
         },
   async run(context, { ttlMs, enums }, { by, apply }) {
     const state: OrderedLearning = { enums, orderedAt: epochMs() }
-    const order = { key: 'contract', state, ttlMs, by } as const
+    const order = { key: 'contract', state, ttlMs, by, reason: null } as const
     const applied = await applyOverride(context, context.overrides.learning, order, apply)
     if (isAdminError(applied)) return applied
     const mode = getLearningMode(context.reloader.config, context.overrides.learning)

@@ -3,13 +3,14 @@ import { isAdminError } from '../admin-error.ts'
 import { html } from '../page/html.ts'
 import {
   applyOverride,
+  orderReasonPhrase,
   overrideDefaults,
   overrideHelp,
   stoppingError,
   ttlArgument,
   untilOrAsFile,
 } from './apply-override.ts'
-import { choiceArgument, type ValuesOf } from './argument.ts'
+import { choiceArgument, reasonArgument, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
 import { paragraphs, spellDuration, untilPhrase } from './phrases.ts'
 
@@ -22,6 +23,7 @@ const args = {
     read: (value: unknown): Operation | undefined => allOperations.find(({ id }) => id === value),
   },
   ttl: ttlArgument,
+  reason: reasonArgument,
 }
 
 interface Plan {
@@ -30,11 +32,13 @@ interface Plan {
   readonly ttlMs: number | null
   /** Whether the configuration refuses it. */
   readonly refusedByFile: boolean
+  readonly reason: string | null
 }
 
 interface OperationCommandResult {
   readonly operation: OperationId
   readonly state: 'refuse' | 'serve'
+  readonly reason: string | null
   /** Null: the configuration holds. */
   readonly until: string | null
 }
@@ -51,15 +55,15 @@ const stateCommand = (state: OperationCommandResult['state']) =>
     choice: state,
     page: state,
     path: `/operations/${state}`,
-    plan(context, { operation, ttl }) {
+    plan(context, { operation, ttl, reason }) {
       if (context.draining()) return stoppingError
       const refusedByFile = context.reloader.config.operations[operation.id].state === 'refuse'
-      return { operation, refusedByFile, ttlMs: state === 'serve' && !refusedByFile ? null : ttl }
+      return { operation, refusedByFile, reason, ttlMs: state === 'serve' && !refusedByFile ? null : ttl }
     },
-    async run(context, { operation: { id: operation }, ttlMs }, { by, apply }) {
-      const order = { key: operation, state, ttlMs, by }
+    async run(context, { operation: { id: operation }, ttlMs, reason }, { by, apply }) {
+      const order = { key: operation, state, ttlMs, by, reason }
       const applied = await applyOverride(context, context.overrides.operations, order, apply)
-      return isAdminError(applied) ? applied : { operation, state, until: applied.until }
+      return isAdminError(applied) ? applied : { operation, state, reason, until: applied.until }
     },
     event: 'operation override',
   }) satisfies Partial<OperationCommand>
@@ -75,9 +79,11 @@ const refuseCommand: OperationCommand = {
         : 'After that time it serves again, as the file says. To end it before, have it serve.',
     ),
     ttlMs,
+    asksReason: true,
     button: 'Refuse it',
   }),
-  successText: ({ operation, until }) => `${operation} is refused${untilPhrase(until)}.`,
+  successText: ({ operation, until, reason }) =>
+    `${operation} is refused${untilPhrase(until)}${orderReasonPhrase({ reason })}.`,
   cliText: ({ operation }, { until }) => `${operation} is refused ${untilOrAsFile(until)}`,
   links: {
     operation: ({ id, state }) => (state === 'serve' ? { query: { operation: id }, words: 'Refuse', about: id } : null),
@@ -96,7 +102,8 @@ const serveCommand: OperationCommand = {
     ttlMs,
     button: 'Serve it',
   }),
-  successText: ({ operation, until }) => `${operation} is served${untilPhrase(until)}.`,
+  successText: ({ operation, until, reason }) =>
+    `${operation} is served${untilPhrase(until)}${orderReasonPhrase({ reason })}.`,
   cliText: ({ operation }, { until }) => `${operation} is served ${untilOrAsFile(until)}`,
   links: {
     operation: ({ id, state }) => (state === 'serve' ? null : { query: { operation: id }, words: 'Serve', about: id }),
@@ -110,6 +117,6 @@ export const operationCommands: CommandGroup = {
   choice: { usage: '<STATE>', help: 'what it is to do' },
   args,
   ...overrideHelp,
-  examples: ['operation refuse inventory.sync --ttl 30m', 'operation serve inventory.sync'],
+  examples: ['operation refuse inventory.sync --ttl 30m --reason "CHG-4711"', 'operation serve inventory.sync'],
   commands: [refuseCommand, serveCommand],
 }

@@ -7,8 +7,8 @@ import {
   type Argument,
   choiceArgument,
   flagArgument,
-  maxReasonLength,
   optionalArgument,
+  reasonArgument,
   type ValuesOf,
 } from './argument.ts'
 import type { Command, CommandGroup, CommandLink } from './command.ts'
@@ -39,15 +39,7 @@ export const shiftArguments = {
   pause: flagArgument('--pause', 'the steps stay where they are'),
   resume: flagArgument('--resume', 'what the file says holds; after a takeback or an abort, the steps begin anew'),
   abort: flagArgument('--abort', 'nothing goes to the candidate, until an operator says otherwise'),
-  reason: optionalArgument<string | null>({
-    usage: '--reason <TEXT>',
-    help: 'why, for the log and whoever comes next',
-    expected: `text of at most ${maxReasonLength} characters, in one line`,
-    read: (value) =>
-      typeof value === 'string' && value.length <= maxReasonLength && !/\p{Cc}/u.test(value)
-        ? value.trim() || null
-        : undefined,
-  }),
+  reason: reasonArgument,
   force: flagArgument('--force', 'also when no endpoint of the candidate is up'),
 }
 

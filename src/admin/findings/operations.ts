@@ -7,6 +7,7 @@ import { toEndpointKey } from '../../runtime/overrides.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { shellQuote } from '../../shared/program-command.ts'
 import { findCandidateClients } from '../candidate-clients.ts'
+import { orderReasonPhrase } from '../commands/apply-override.ts'
 import { pluralize } from '../commands/phrases.ts'
 import { formatTime, formatTimeOfDay } from '../format-time.ts'
 import { stepSeconds } from '../rate-history.ts'
@@ -36,7 +37,7 @@ const rejectedFindings = ({ overrides, config, report }: FindingInputs): readonl
     const who =
       override === null
         ? 'the file refuses it (state: refuse)'
-        : `${operatorPhrase(override.by)} refuses it until ${formatTime(override.until)}`
+        : `${operatorPhrase(override.by)} refuses it until ${formatTime(override.until)}${orderReasonPhrase(override)}`
     const cause = `${who}${rejectedPhrase(tallyFailures(rejected))}`
     const severity = override === null ? 'notice' : 'warning'
     return [createFinding(severity, `operations.${id}`, cause, { command: explainCommandLine(id, config) })]
@@ -52,7 +53,8 @@ const drainedFindings = ({ overrides, report }: FindingInputs): readonly Finding
       const override = overrides.endpoints.get(toEndpointKey(group, url))
       if (override?.state !== 'drain') return []
       const { by, until } = override
-      const cause = `${operatorPhrase(by)} drains ${url} until ${formatTime(until)}: it gets no new requests`
+      const drain = `${operatorPhrase(by)} drains ${url} until ${formatTime(until)}${orderReasonPhrase(override)}`
+      const cause = `${drain}: it gets no new requests`
       return [
         createFinding('notice', `upstreams.${group}`, cause, {
           command: `lender-gateway endpoint ready ${group} ${shellQuote(url)}`,

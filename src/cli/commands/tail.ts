@@ -73,7 +73,8 @@ export const tailRequests = async (options: TailOptions): Promise<never> => {
     if (lastFailure !== null) printNote('it answers again')
     if (missed)
       printNote(
-        `some of what ${refused ? 'was refused' : 'came'} since ${new Date(lastAt).toISOString()} may be missing: it restarted, or there was too much`,
+        `some of what ${refused ? 'was refused' : 'came'} since ${new Date(lastAt).toISOString()} may be missing: ` +
+          'it restarted, or there was too much',
       )
     lastFailure = null
     lastAt = next.at
@@ -90,7 +91,8 @@ const renderRequest = (entry: TailEntry): string => {
   const what = operation === null ? describeUnmatched({ method, kind }) : `${method} ${operation}`
   const where = [...(endpoint === null ? [] : [`, at ${endpoint}`]), renderSide(entry)].join('')
   const ids = [`request ${requestId}`, ...(traceId === null ? [] : [`trace ${traceId}`])].join(', ')
-  return `${at}  ${status}${kind === null ? '' : ` ${kind}`}  ${what}  ${who}  ${reason ?? renderServed(entry)}${where}  [${ids}]`
+  const outcome = kind === null ? status : `${status} ${kind}`
+  return `${at}  ${outcome}  ${what}  ${who}  ${reason ?? renderServed(entry)}${where}  [${ids}]`
 }
 
 /** Renders how a request went that nothing was wrong with: how long it took, and what the cache did. */

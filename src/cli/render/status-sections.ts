@@ -121,13 +121,14 @@ const renderOfMost = (value: number | null, most: number | null, format: (value:
 /** Lists the operations that are refused, or whose state an operator has changed for a while. */
 export const operationRows = (operations: Status['operations'], at: number): readonly TableRow[] => [
   ['operation', 'state'],
-  ...Object.entries(operations).map(([id, { state, until: end, orderedBy }]): TableRow => {
+  ...Object.entries(operations).map(([id, { state, until: end, orderedBy, orderReason }]): TableRow => {
+    const why = orderReason === null ? '' : `: ${orderReason}`
     const stateText = state === 'refuse' ? 'REFUSED' : state === 'serve' ? 'served' : state
     return [
       id,
       end === null
         ? `${stateText} by the file`
-        : `${stateText} by ${orderedBy ?? 'an operator'} until ${formatTimeLeft(end, at)}`,
+        : `${stateText} by ${orderedBy ?? 'an operator'} until ${formatTimeLeft(end, at)}${why}`,
     ]
   }),
 ]

@@ -67,11 +67,12 @@ const endpointRow = (endpoint: EndpointStatus, at: number): TableRow => {
 
 /** Describes whether an endpoint gets requests, and why not; what needs an operator is in capitals. */
 const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
-  const { state, weight, since, reason, ejectedForSeconds, drainUntil, readyUntil, orderedBy } = endpoint
+  const { state, weight, since, reason, ejectedForSeconds, drainUntil, readyUntil, orderedBy, orderReason } = endpoint
+  const orderedWhy = orderReason === null ? '' : ` (${orderReason})`
   const by = `by ${orderedBy ?? 'an operator'}`
   const begun = since === null ? '' : ` since ${formatAgo(since, at)}`
   if (state === 'draining') {
-    if (drainUntil !== null) return `drained ${by} until ${formatTimeLeft(drainUntil, at)}`
+    if (drainUntil !== null) return `drained ${by} until ${formatTimeLeft(drainUntil, at)}${orderedWhy}`
     return `${weight === 0 ? 'weight 0' : 'drained by the file'}${begun}: nothing new`
   }
   const why = `${begun}${reason === null ? '' : `: ${reason}`}`
@@ -79,7 +80,7 @@ const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
   if (state === 'failing') return `FAILING${why}`
   if (state === 'ejected')
     return `EJECTED${why}${ejectedForSeconds === null ? '' : `; ${describeEjection(ejectedForSeconds)}`}`
-  const ready = readyUntil === null ? '' : ` ${by} until ${formatTimeLeft(readyUntil, at)}`
+  const ready = readyUntil === null ? '' : ` ${by} until ${formatTimeLeft(readyUntil, at)}${orderedWhy}`
   return `${state}${why}${ready}${isTried(endpoint) ? '' : ', not tried yet'}${describeWarnings(endpoint)}`
 }
 

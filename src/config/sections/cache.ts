@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { heuristicStatuses } from '../../heuristic-statuses.ts'
+import { heuristicStatuses } from '../../exchange-outcomes.ts'
 import { keySchema, list } from '../schema/collections.ts'
 import { lowerFieldName } from '../schema/header-fields.ts'
 import { policySwitch } from '../schema/inheritance.ts'

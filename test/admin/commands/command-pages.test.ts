@@ -87,7 +87,7 @@ describe('a page says what would happen, and nothing does', () => {
     [
       `drain?group=market&url=${url}&group=risk`,
       400,
-      '"group" is not expected: drain takes group, url, ttl, each once at most.',
+      '"group" is not expected: drain takes group, url, ttl, reason, each once at most.',
     ],
     ['drain?group=risk&url=sandbox', 409, 'No other endpoint of risk takes work'],
     ['refuse?operation=tenth', 400, 'Operation is expected to be one of valuation.score'],

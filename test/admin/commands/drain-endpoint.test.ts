@@ -128,7 +128,13 @@ describe('an endpoint', () => {
     const { status, body } = await command(live, 'drain', { group: 'market', url: one.url, ttl: '10m' })
 
     expect(status).toBe(200)
-    expect(body).toEqual({ group: 'market', url: one.url, state: 'drain', until: expect.stringMatching(/Z$/) })
+    expect(body).toEqual({
+      group: 'market',
+      url: one.url,
+      state: 'drain',
+      reason: null,
+      until: expect.stringMatching(/Z$/),
+    })
     expect(await sendRequests(20)).toEqual([0, 20])
     expect(await endpoints(live)).toMatchObject([
       { state: 'draining', drainUntil: body.until, readyUntil: null },
@@ -168,7 +174,7 @@ describe('an endpoint', () => {
 
     const { body } = await command(live, 'ready', { group: 'market', url: one.url })
 
-    expect(body).toEqual({ group: 'market', url: one.url, state: 'ready', until: null })
+    expect(body).toEqual({ group: 'market', url: one.url, state: 'ready', reason: null, until: null })
     expect(await states(live)).toEqual(['up', 'up'])
     expect((await sendRequests(20))[0]).toBeGreaterThan(0)
   })
@@ -481,7 +487,7 @@ describe('a command that cannot be parsed changes nothing and says what was expe
     ['no endpoint', { group: 'market' }, 'one of sandbox'],
     ['a bare number as time to live', { group: 'market', url: 'sandbox', ttl: 15 }, 'such as 15m'],
     ['a time to live beyond a day', { group: 'market', url: 'sandbox', ttl: '25h' }, 'to 24h'],
-    ['an unknown key', { group: 'market', endpoint: 'sandbox' }, 'write group, url and ttl'],
+    ['an unknown key', { group: 'market', endpoint: 'sandbox' }, 'write group, url, ttl and reason'],
   ])('%s', async (_, body, expected) => {
     const live = await bootLiveGateway()
 

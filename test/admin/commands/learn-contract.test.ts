@@ -57,6 +57,7 @@ describe('the contract', () => {
       until: body.until,
       orderedBy: '127.0.0.1',
       orderedAt: expect.stringMatching(/Z$/),
+      orderReason: null,
     })
     expect(ended).toBeDefined()
     expect(await learning(live)).toBe(null)
@@ -93,6 +94,7 @@ describe('the contract', () => {
       until: null,
       orderedBy: null,
       orderedAt: null,
+      orderReason: null,
     })
   })
 

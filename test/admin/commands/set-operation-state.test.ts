@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { runCommand } from '../../cli/scripted-admin.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
@@ -21,7 +22,12 @@ describe('an operation', () => {
     const other = await sendRequest(live, '/leads/pipeline')
 
     expect(status).toBe(200)
-    expect(body).toEqual({ operation: 'market.insights', state: 'refuse', until: expect.stringMatching(/Z$/) })
+    expect(body).toEqual({
+      operation: 'market.insights',
+      state: 'refuse',
+      reason: null,
+      until: expect.stringMatching(/Z$/),
+    })
     expect([refused.status, other.status]).toEqual([503, 200])
     expect(await refused.json()).toMatchObject({ code: 'refused-by-operator' })
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(590)
@@ -32,12 +38,50 @@ describe('an operation', () => {
         until: body.until,
         orderedBy: '127.0.0.1',
         orderedAt: expect.stringMatching(/Z$/),
+        orderReason: null,
       },
     })
     expect(live.lines).toContainEqual(
       expect.objectContaining({ msg: 'admin request', method: 'POST', url: '/operations/refuse', status: 200 }),
     )
     expect(live.lines).toContainEqual(expect.objectContaining({ ...body, msg: 'operation override' }))
+  })
+
+  test('says why, in the operator’s words, wherever it says that it is out of service', async () => {
+    const live = await bootLiveGateway()
+    const reason = 'CHG-4711: <b>score</b> is "wrong"'
+
+    const { body } = await command(live, 'refuse', { operation: 'market.insights', reason: ` ${reason} ` })
+
+    expect(body).toMatchObject({ reason })
+    expect(await operations(live)).toMatchObject({ 'market.insights': { orderReason: reason } })
+    expect(live.lines).toContainEqual(expect.objectContaining({ msg: 'operation override', reason }))
+    const { body: overview } = await fetchAdmin(`${live.admin}/overview`)
+    expect(JSON.stringify(overview.orders)).toContain('CHG-4711')
+    const page = await (await fetch(live.admin, { headers: { accept: 'text/html' } })).text()
+    expect(page).toContain('CHG-4711: &#60;b&#62;score&#60;/b&#62; is &#34;wrong&#34;')
+    expect(page).not.toContain('<b>score')
+    const { out } = await runCommand(['status', '--admin', live.admin])
+    expect(out).toMatch(/^market\.insights +REFUSED by 127\.0\.0\.1 until .*: CHG-4711: <b>score<\/b> is "wrong"$/m)
+    expect(out).toContain(`(${reason})`) // the finding
+    const live503 = await runCommand(['explain', 'GET', '/market/insights', '--live', '--admin', live.admin])
+    expect(live503.out).toContain(`refuses it until`)
+    expect(live503.out).toContain('CHG-4711')
+  })
+
+  test.each([
+    ['too long', 'x'.repeat(201)],
+    ['in two lines', 'a\nb'],
+    ['with a control character', 'a\u001b[2Jb'],
+    ['that turns the direction of the text', 'a\u202eb'],
+    ['that is no text', 7],
+  ])('a reason %s is rejected, and nothing is done', async (_, reason) => {
+    const live = await bootLiveGateway()
+
+    const { status, body } = await command(live, 'refuse', { operation: 'market.insights', reason })
+
+    expect([status, body.code]).toEqual([400, 'bad-request'])
+    expect(await operations(live)).toEqual({})
   })
 
   test('serves again when its time is over, without a request', async () => {
@@ -58,7 +102,7 @@ describe('an operation', () => {
 
     const { body } = await command(live, 'serve', { operation: 'market.insights' })
 
-    expect(body).toEqual({ operation: 'market.insights', state: 'serve', until: null })
+    expect(body).toEqual({ operation: 'market.insights', state: 'serve', reason: null, until: null })
     expect((await sendRequest(live)).status).toBe(200)
   })
 
@@ -75,6 +119,7 @@ describe('an operation', () => {
         until: body.until,
         orderedBy: '127.0.0.1',
         orderedAt: expect.stringMatching(/Z$/),
+        orderReason: null,
       },
     })
   })

@@ -998,7 +998,7 @@ describe('the audit log', () => {
 const noOverride = { get: () => null, all: [] }
 
 test('an endpoint that an operator drains is a notice, with what ends that, unless an edit has taken it out', () => {
-  const override = { state: 'drain', by: 'anna', since: at, until: at + 60_000, endsAt: 60_000 } as const
+  const override = { state: 'drain', by: 'anna', reason: null, since: at, until: at + 60_000, endsAt: 60_000 } as const
   const drained = new Map([`risk ${risk}`, 'risk http://taken-out:8080'].map((key) => [key, override]))
   const endpoints = { get: (key: string) => drained.get(key) ?? null, all: [] }
 
@@ -1103,7 +1103,7 @@ describe('an operation whose cache answers with a stored error', () => {
 })
 
 test('an operation that an operator refuses is named with the end of that', () => {
-  const override = { state: 'refuse', by: 'anna', since: at, until: at + 60_000, endsAt: 60_000 } as const
+  const override = { state: 'refuse', by: 'anna', reason: null, since: at, until: at + 60_000, endsAt: 60_000 } as const
   const operations = { get: (id: string) => (id === 'inventory.sync' ? override : null), all: [] }
 
   expect(

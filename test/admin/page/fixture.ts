@@ -32,6 +32,7 @@ const endpoint = (url: string, more: Partial<EndpointView> = {}): EndpointView =
   readyUntil: null,
   orderedBy: null,
   orderedAt: null,
+  orderReason: null,
   ...more,
 })
 
@@ -270,7 +271,13 @@ export const fixture: Overview = {
       ),
     },
     operations: {
-      'inventory.sync': { state: 'refuse', until: before(-650), orderedBy: 'oncall-anna', orderedAt: before(250) },
+      'inventory.sync': {
+        state: 'refuse',
+        until: before(-650),
+        orderedBy: 'oncall-anna',
+        orderedAt: before(250),
+        orderReason: 'CHG-4712',
+      },
     },
     retiring: 1,
     audit: {
@@ -321,6 +328,7 @@ export const fixture: Overview = {
     until: id === 'inventory.sync' ? before(-650) : null,
     orderedBy: id === 'inventory.sync' ? 'oncall-anna' : null,
     orderedAt: id === 'inventory.sync' ? before(250) : null,
+    orderReason: id === 'inventory.sync' ? 'CHG-4712' : null,
     failing: group === 'risk',
     pace: {
       inFlight: index,

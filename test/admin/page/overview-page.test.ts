@@ -531,7 +531,14 @@ test('how the contract is kept stands in a section, which leads to learning one 
 
 test('until when the contract is learnt has the form of all times of the page', () => {
   const until = `${fixture.at.slice(0, 10)}T23:59:58.000Z`
-  const learning = { by: 'operator', enums: false, until, orderedBy: 'oncall-anna', orderedAt: until } as const
+  const learning = {
+    by: 'operator',
+    enums: false,
+    until,
+    orderedBy: 'oncall-anna',
+    orderedAt: until,
+    orderReason: null,
+  } as const
 
   const section = pageSections.contract({ ...fixture, status: { ...fixture.status, learning } })
 

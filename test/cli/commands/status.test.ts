@@ -324,6 +324,13 @@ test.each([
   [['status', 'a'], 'too many arguments'],
   [['status', '--format', 'xml'], 'Allowed choices are text, json'],
   [['status', '--redy'], 'Did you mean --ready?'],
+  [['status', '--format', 'jsno'], 'Did you mean json?'],
+  [['operation', 'refus', 'market.insights'], 'Did you mean refuse?'],
+  [['operation', 'refuse', 'market.insihgts'], 'Did you mean market.insights?'],
+  [['endpoint', 'drian', 'risk', 'http://risk'], 'Did you mean drain?'],
+  [['shift', 'maket'], 'Did you mean market?'],
+  [['tail', '--operation', 'lead.pipeline'], 'Did you mean leads.pipeline?'],
+  [['statsu'], 'Did you mean status?'],
   [['status', '--admin', 'gateway:9901'], '--admin: a URL of scheme, host and port is expected'],
 ])('wrong usage exits with 2, and the program says so on stderr: %j', async (args, message) => {
   const { code, out, err } = await runCommand(args)

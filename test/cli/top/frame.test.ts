@@ -16,6 +16,7 @@ const operations = allOperations.map(({ id, group, method, path }, n) => ({
   until: null,
   orderedBy: null,
   orderedAt: null,
+  orderReason: null,
   pace: {
     inFlight: n,
     perSecond: n === 0 ? 1234.5 : n / 4,

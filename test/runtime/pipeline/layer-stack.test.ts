@@ -271,6 +271,7 @@ test.each([
   const handle = composeLayers(stackOptions({ state }), next, {
     state: override,
     by: 'anna',
+    reason: null,
     since: 0,
     until: 0,
     endsAt: 0,

@@ -83,8 +83,11 @@ const keepsRequestsOut = ({ about, severity }: Finding): boolean =>
     ? !/^(upstreams|operations|admin)\./.test(about)
     : severity === 'warning' && gates.includes(about)
 
-const stateCell = (at: string, { goes, until, orderedBy }: OperationRow): Html =>
-  html`${stateBadge(goes)}${until !== null && html` <span class="age">by ${orderedBy ?? 'order'} until ${timeHtml(at, until)}</span>`}`
+const stateCell = (at: string, { goes, until, orderedBy, orderReason }: OperationRow): Html => {
+  const why = orderReason !== null && `: ${orderReason}`
+  const order = until !== null && html`by ${orderedBy ?? 'order'} until ${timeHtml(at, until)}${why}`
+  return html`${stateBadge(goes)}${order && html` <span class="age">${order}</span>`}`
+}
 
 type Pace = NonNullable<OperationView['pace']>
 

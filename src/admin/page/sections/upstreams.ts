@@ -212,7 +212,17 @@ const certificateCell = ({ daysLeft, endsSoon }: NonNullable<EndpointStatusView[
 
 /** Renders the reason of an endpoint's state, and what else matters: its last probe when that failed, and overrides. */
 const reasonCell = (at: string, endpoint: EndpointStatusView): Html => {
-  const { reason, lastProbe, ejectedForSeconds, drainUntil, readyUntil, orderedBy, ejections, state, weight } = endpoint
-  const by = orderedBy ?? 'order'
-  return html`${reason}${ejectedForSeconds !== null && html`, back in ${ejectedForSeconds < 60 ? 'under 1 min' : formatAge(ejectedForSeconds * 1000)}`}${drainUntil !== null && html`by ${by} until ${timeHtml(at, drainUntil)}`}${state === 'draining' && drainUntil === null && (weight === 0 ? 'weight 0 in the file' : 'the file drains it')}${readyUntil !== null && html` ready by ${by} until ${timeHtml(at, readyUntil)}`}${lastProbe !== null && lastProbe.reason !== null && lastProbe.reason !== reason && html` <span class="age">last probe: ${lastProbe.reason}</span>`}${ejections > 0 && html` <span class="age">ejected ${formatCount(ejections)}×</span>`}`
+  const { reason, lastProbe, ejectedForSeconds, drainUntil, readyUntil, ejections, state, weight } = endpoint
+  const by = endpoint.orderedBy ?? 'order'
+  const why = endpoint.orderReason === null ? null : `: ${endpoint.orderReason}`
+  const drain = drainUntil !== null && html`by ${by} until ${timeHtml(at, drainUntil)}${why}`
+  const ready = readyUntil !== null && html` ready by ${by} until ${timeHtml(at, readyUntil)}${why}`
+  const back =
+    ejectedForSeconds === null ? null : ejectedForSeconds < 60 ? 'under 1 min' : formatAge(ejectedForSeconds * 1000)
+  const byFile =
+    state === 'draining' && drainUntil === null && (weight === 0 ? 'weight 0 in the file' : 'the file drains it')
+  const probe = lastProbe !== null && lastProbe.reason !== reason ? lastProbe.reason : null
+  const probed = probe !== null && html` <span class="age">last probe: ${probe}</span>`
+  const ejected = ejections > 0 && html` <span class="age">ejected ${formatCount(ejections)}×</span>`
+  return html`${reason}${back !== null && `, back in ${back}`}${drain}${byFile}${ready}${probed}${ejected}`
 }

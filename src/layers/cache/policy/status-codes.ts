@@ -1,4 +1,4 @@
-import { heuristicStatuses } from '../../../heuristic-statuses.ts'
+import { heuristicStatuses } from '../../../exchange-outcomes.ts'
 
 /** Tells whether a response of this status may count as fresh without saying so (RFC 9111 §4.2.2). */
 export const isHeuristicallyCacheable = (status: number): boolean => heuristicStatuses.includes(status)
