@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import type { ConfigProblem } from '../config/problem.ts'
 import { reasonPhrase } from '../failures/kinds.ts'
+import { escapeQuotedControls } from '../observe/escape-controls.ts'
 
 /** An error response of the operator's listener. Its readers run the gateway, so it says why. */
 export interface AdminError {
@@ -20,6 +21,9 @@ export interface AdminError {
 /** Tells an error from a result. */
 export const isAdminError = (result: object): result is AdminError => 'detail' in result
 
+/** Renders a JSON response: causes in it may quote what Redis or an upstream wrote, and terminals print it. */
+export const renderAdminJson = (value: unknown): string => escapeQuotedControls(JSON.stringify(value))
+
 /** Sends a problem response (RFC 9457). */
 export const sendProblem = (reply: FastifyReply, error: AdminError): FastifyReply => {
   const { status, code, detail, headers, problems, extensions } = error
@@ -28,5 +32,5 @@ export const sendProblem = (reply: FastifyReply, error: AdminError): FastifyRepl
     .code(status)
     .headers(headers ?? {})
     .header('Content-Type', 'application/problem+json')
-    .send(Buffer.from(JSON.stringify(members))) // for a string, Fastify would add a charset
+    .send(Buffer.from(renderAdminJson(members))) // for a string, Fastify would add a charset
 }

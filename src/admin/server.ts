@@ -9,7 +9,7 @@ import { type AdminAccess, authenticateAdmin, recheckAdmin } from './access/auth
 import { OperatorJwts } from './access/operator-jwts.ts'
 import { TokenRefusals } from './access/token-refusals.ts'
 import { type AdminContext, getNotReadyReason } from './admin-context.ts'
-import { type AdminError, isAdminError, sendProblem } from './admin-error.ts'
+import { type AdminError, isAdminError, renderAdminJson, sendProblem } from './admin-error.ts'
 import { getContractDraft } from './api/contract-learning.ts'
 import { getContractReport } from './api/contract-report.ts'
 import { getOverview } from './api/overview.ts'
@@ -127,6 +127,7 @@ const createAdminApp = ({ reloader, audit }: AdminContext, log: Log, access: Adm
     frameworkErrors: (_, request, reply) =>
       void authenticateAndLog(request, reply).then((rejection) => sendProblem(reply, rejection ?? notDecoded)),
   })
+  app.setReplySerializer(renderAdminJson)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string' }, (_, body, done) => done(null, body))
 

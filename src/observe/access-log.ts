@@ -3,6 +3,7 @@ import type { ClientIdentity, ExchangeTrace } from '../exchange.ts'
 import type { IdempotencyRecord } from '../exchange-outcomes.ts'
 import { attemptLogFields, describeCause, type FailedAttempt } from '../failures/errors.ts'
 import { roundToTenths } from '../units.ts'
+import { escapeQuotedControls } from './escape-controls.ts'
 import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { getLogDestination, type Log } from './log.ts'
 import { sideJson } from './side-json.ts'
@@ -80,7 +81,9 @@ const earlierFailures = ({ exchange, failure, status }: ExchangeRecord): readonl
 
 const failedAttemptsJson = (record: ExchangeRecord): string => {
   const found = earlierFailures(record)
-  return found === undefined ? '' : `,"failedAttempts":${JSON.stringify(found.map(attemptLogFields))}`
+  return found === undefined
+    ? ''
+    : `,"failedAttempts":${escapeQuotedControls(JSON.stringify(found.map(attemptLogFields)))}`
 }
 
 const identityJson = (identity: ClientIdentity | null): string =>
@@ -90,7 +93,7 @@ const identityJson = (identity: ClientIdentity | null): string =>
 const idempotencyJson = (record: IdempotencyRecord | null): string => {
   if (record === null) return ''
   const { outcome, firstRequestId } = record
-  return `,"idempotency":"${outcome}"${firstRequestId === null ? '' : `,"firstRequestId":${JSON.stringify(firstRequestId)}`}`
+  return `,"idempotency":"${outcome}"${firstRequestId === null ? '' : `,"firstRequestId":${escapeQuotedControls(JSON.stringify(firstRequestId))}`}`
 }
 
 // The name that OpenTelemetry uses, so that a log and its trace can be joined.

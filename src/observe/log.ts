@@ -1,7 +1,8 @@
 import { isatty } from 'node:tty'
-import pino, { type DestinationStream, type Logger } from 'pino'
+import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino'
 import { settlesWithin } from '../clock.ts'
 import { exitProcess } from '../exit-process.ts'
+import { escapeQuotedControls } from './escape-controls.ts'
 import { createLineRewriter, type LoggingConfig, type RewriteLine } from './log-format.ts'
 import { LogQueue, openStdout } from './log-queue.ts'
 
@@ -10,6 +11,14 @@ export type Log = Logger
 
 const closeTimeoutMs = 1000
 
+/** Returns how pino writes lines. A cause may quote what Redis or an upstream wrote, and terminals print it. */
+export const logOptions = (level: string): LoggerOptions => ({
+  level,
+  base: null,
+  serializers: { err: serializeError },
+  hooks: { streamWrite: escapeQuotedControls },
+})
+
 /**
  * Opens the process's log: JSON lines on stdout, or readable ones when stdout is a terminal. Not through pino's own
  * destination. It keeps whatever a stalled reader does not take (63 MB became 292 in 10 s); or it writes from the
@@ -17,7 +26,7 @@ const closeTimeoutMs = 1000
  */
 export const openLog = async (config: LoggingConfig) => {
   const { level, buffer } = config.log
-  const options = { level, base: null, serializers: { err: serializeError } }
+  const options = logOptions(level)
   if (isatty(1)) {
     const screen = await openPrettyStream()
     const forwardLines = (lines: Buffer): void => void screen.write(lines.toString())

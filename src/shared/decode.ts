@@ -1,5 +1,5 @@
+import { escapeControls } from '../observe/escape-controls.ts'
 import { isPlainObject } from '../plain-object.ts'
-import { escapeControls } from './escape-controls.ts'
 
 /**
  * Decodes one value of an admin response, which may be anything; `path` says where it stands. Throws {@link

@@ -7,6 +7,7 @@ import type { Config } from '../../src/config/config.ts'
 import type { LoadedConfig } from '../../src/config/load/load.ts'
 import { loadConfig } from '../../src/config/load/load-config.ts'
 import { type Gateway, type GatewayOptions, startGateway } from '../../src/gateway.ts'
+import { logOptions } from '../../src/observe/log.ts'
 import { groups } from '../../src/operations.ts'
 import { type LogLine, logLines } from './log-lines.ts'
 import { openHttpUpstream, type TestUpstream } from './upstream.ts'
@@ -146,6 +147,6 @@ export const gatewayForAll = (settings: Settings = {}): { readonly port: number;
 /** Makes a log whose lines stay in memory, parsed. */
 export const logInMemory = () => {
   const { lines, add, line } = logLines()
-  const log = pino({ base: null }, { write: (text: string) => add(JSON.parse(text)) })
+  const log = pino(logOptions('info'), { write: (text: string) => add(JSON.parse(text)) })
   return { log, lines, line }
 }

@@ -1,6 +1,6 @@
 import type { Environment } from '../../config/environment.ts'
 import { isBearerToken } from '../../header-fields.ts'
-import { escapeControls } from '../../shared/escape-controls.ts'
+import { escapeControls } from '../../observe/escape-controls.ts'
 
 /** Why a gateway could not be asked, or did not respond as one, in one line: exit code 2. */
 export class CliError extends Error {}

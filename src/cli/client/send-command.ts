@@ -1,6 +1,6 @@
 import type { Command } from '../../admin/commands/command.ts'
+import { escapeControls } from '../../observe/escape-controls.ts'
 import { asObject, asText } from '../../shared/decode.ts'
-import { escapeControls } from '../../shared/escape-controls.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
 import { type AdminRequest, type AdminResponse, callAdmin } from './admin-client.ts'
 import { type AdminTarget, targetUrl } from './admin-target.ts'

@@ -5,8 +5,8 @@ import { isReadError, readFileWithLimit } from '../../config/load/read-file.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import { type AuditKey, type ParsedAuditLine, parseAuditLine, toAuditKey } from '../../observe/audit/chain.ts'
 import { type AuditFinding, ChainVerifier, type Checkpoint } from '../../observe/audit/chain-verifier.ts'
+import { escapeControls } from '../../observe/escape-controls.ts'
 import { parseLogLine } from '../../observe/log-format.ts'
-import { escapeControls } from '../../shared/escape-controls.ts'
 
 interface AuditVerifyInputs {
   readonly keys: readonly string[]

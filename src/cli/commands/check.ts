@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { LoadResult } from '../../config/load/load.ts'
-import { escapeControls } from '../../shared/escape-controls.ts'
+import { escapeControls } from '../../observe/escape-controls.ts'
 import { createFormatOption, defaultConfigFile, type OutputFormat } from '../options.ts'
 import { formatJson } from '../render/output.ts'
 import type { SampleReport } from '../sample/sample-report.ts'

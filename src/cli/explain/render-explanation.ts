@@ -1,5 +1,5 @@
 import type { Provenance } from '../../config/load/provenance.ts'
-import { escapeControls } from '../../shared/escape-controls.ts'
+import { escapeControls } from '../../observe/escape-controls.ts'
 import { alignRow, columnWidths } from '../render/table.ts'
 import { type ContractPlace, formatContractPlace } from './contract-place.ts'
 import type { Explanation } from './explanation.ts'

@@ -1,4 +1,4 @@
-import { escapeQuotedControls } from '../../shared/escape-controls.ts'
+import { escapeQuotedControls } from '../../observe/escape-controls.ts'
 import { version } from '../../version.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 

@@ -1,5 +1,5 @@
 import { Document, visit } from 'yaml'
-import { escapeQuotedControls, quotableControls } from '../../shared/escape-controls.ts'
+import { escapeQuotedControls, quotableControls } from '../../observe/escape-controls.ts'
 
 const options = { aliasDuplicateObjects: false, compat: 'yaml-1.1', lineWidth: 120 } as const
 

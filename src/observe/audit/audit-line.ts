@@ -1,4 +1,5 @@
 import type { IdempotencyRecord } from '../../exchange-outcomes.ts'
+import { escapeQuotedControls } from '../escape-controls.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../exchange-record.ts'
 import { sideJson } from '../side-json.ts'
 import type { AuditKey, ChainPosition, TornLine } from './chain.ts'
@@ -77,7 +78,7 @@ const timeAndEvent = (time: number, event: string): string =>
   `"time":"${new Date(time).toISOString()}","event":"${event}"`
 
 const jsonMembers = (fields: Readonly<Record<string, unknown>>): string => {
-  const text = JSON.stringify(fields)
+  const text = escapeQuotedControls(JSON.stringify(fields))
   return text === '{}' ? '' : `,${text.slice(1, -1)}`
 }
 

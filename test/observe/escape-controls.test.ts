@@ -1,0 +1,24 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { escapeControls, escapeQuotedControls } from '../../src/observe/escape-controls.ts'
+
+/** Unicode's property Bidi_Control, the two separators of lines, and C1 with DEL. */
+const hostile = /[\x7f-\x9f\u2028\u2029]|\p{Bidi_Control}/u
+
+test('no control of terminals stays in a text', () => {
+  const every = Array.from({ length: 0x3000 }, (_, code) => String.fromCharCode(code)).join('')
+
+  expect(escapeControls(every)).not.toMatch(hostile)
+  expect(escapeControls('a\x1b[2J\x9b2J\u202e\u061c')).toBe('a\\x1b[2J\\x9b2J\\u202e\\u061c')
+})
+
+test('a document of JSON means the same without them', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
+      const escaped = escapeQuotedControls(JSON.stringify(value))
+
+      expect(escaped).not.toMatch(hostile)
+      expect(JSON.parse(escaped)).toEqual(JSON.parse(JSON.stringify(value)))
+    }),
+  )
+})
