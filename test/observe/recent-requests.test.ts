@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { GatewayError } from '../../src/failures/errors.ts'
 import { maxRequests, RecentRequests, watchMs } from '../../src/observe/recent-requests.ts'
 import { exchangeRecord } from './exchange-record.ts'
 
-beforeEach(() => vi.useFakeTimers())
-afterEach(() => vi.useRealTimers())
+// One clock for all tests: timers of one duration share a timer of Node's, which would be lost with the clock.
+beforeAll(() => void vi.useFakeTimers())
+afterAll(() => void vi.useRealTimers())
 
 const record = (requests: RecentRequests, ...ids: readonly string[]): void => {
   for (const requestId of ids) requests.record(exchangeRecord({ requestId }))

@@ -34,7 +34,13 @@ describe('endpoint', () => {
 
     const { out } = await runEndpoint('drain', 'market', one.url, '--format', 'json')
 
-    expect(JSON.parse(out)).toEqual({ group: 'market', url: one.url, state: 'drain', until: expect.any(String) })
+    expect(JSON.parse(out)).toEqual({
+      group: 'market',
+      url: one.url,
+      reason: null,
+      state: 'drain',
+      until: expect.any(String),
+    })
   })
 
   test('prints why a command is rejected', async () => {

@@ -31,7 +31,12 @@ describe('operation', () => {
       'json',
     ])
 
-    expect(JSON.parse(out)).toEqual({ operation: 'market.insights', state: 'refuse', until: expect.any(String) })
+    expect(JSON.parse(out)).toEqual({
+      operation: 'market.insights',
+      reason: null,
+      state: 'refuse',
+      until: expect.any(String),
+    })
   })
 
   test('with a time that cannot be is wrong usage', async () => {

@@ -11,11 +11,20 @@ const observerNames = (more: Partial<ReturnType<typeof testConfig>>): readonly s
   )
 
 test('the observers of an exchange stand in one list, in this order', () => {
-  expect(observerNames({ audit, metrics: { clients: false } })).toEqual(['audit', 'metrics', 'refusals', 'access-log'])
+  expect(observerNames({ audit, metrics: { clients: false } })).toEqual([
+    'audit',
+    'metrics',
+    'refusals',
+    'requests',
+    'access-log',
+  ])
 })
 
 test('an observer that is off is not in it', () => {
   const { log } = testConfig()
 
-  expect(observerNames({ audit: null, metrics: null, log: { ...log, access: false } })).toEqual(['refusals'])
+  expect(observerNames({ audit: null, metrics: null, log: { ...log, access: false } })).toEqual([
+    'refusals',
+    'requests',
+  ])
 })
