@@ -43,6 +43,7 @@ const serveWith = (store: IdempotencyStore): Handler =>
     abandoned: new AbandonedAttempts(),
     credentialFields: ['authorization', 'cookie'],
     maxKeysPerClient: 1e7,
+    maxClaimMs: null,
   })(upstream)
 
 /** Reads the request as sending does, and answers in another turn of the event loop. */

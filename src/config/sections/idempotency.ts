@@ -76,6 +76,7 @@ export const idempotencySchema = z
     redis: redisSchema(
       'Redis or Valkey, which remembers for several gateways, and over restarts',
       'onStoreFailure says what becomes of the request',
+      '500ms', // a POST that waits is better than one that is rejected because the network was busy
     ).prefault('none'),
     replicas: optionalKey(
       integer(

@@ -155,13 +155,13 @@ const requireKeys = (...keys: readonly string[]) => ({
 })
 
 /** The schema of a Redis. `otherwise` describes what the gateway does when Redis does not reply in time. */
-export const redisSchema = (description: string, otherwise: string) =>
+export const redisSchema = (description: string, otherwise: string, timeout: '20ms' | '500ms' = '20ms') =>
   annotate(
     optionalPolicy(
       z
         .strictObject({
           ...redisKeys,
-          timeout: duration(`Longest wait for its answer; then ${otherwise}`, { min: 1, max: 1000 }).prefault('20ms'),
+          timeout: duration(`Longest wait for its answer; then ${otherwise}`, { min: 1, max: 1000 }).prefault(timeout),
           prefix: prefix.prefault('lender-gateway'),
         })
         .meta({

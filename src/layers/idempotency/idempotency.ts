@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { now } from '../../clock.ts'
+import { now, settlesWithin } from '../../clock.ts'
 import type { OperationIdempotencyConfig } from '../../config/config.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../exchange.ts'
 import type { IdempotencyOutcome } from '../../exchange-outcomes.ts'
@@ -24,6 +24,8 @@ export interface IdempotencyDeps {
   /** The fields, in lower case, that tell clients apart when the gateway authenticates none. */
   readonly credentialFields: readonly string[]
   readonly maxKeysPerClient: number
+  /** The longest wait for the store's reply to a claim, where the deadline is shorter than the store's own timeout. */
+  readonly maxClaimMs: number | null
 }
 
 // The pause before a repetition that waits asks again whether the first has ended.
@@ -84,7 +86,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
     const until = now() + rules.wait
     for (;;) {
       const askedAt = now()
-      const reply = await deps.store.call({ type: 'claim', claim })
+      const reply = await replyWithin(deps.maxClaimMs, deps.store.call({ type: 'claim', claim }))
       // A process that stood still for so long may have lost its claim, and another attempt may have been made since.
       const result = now() - askedAt < claimLeaseMs ? reply : null
       // What was not heard of in time may have been claimed all the same.
@@ -178,3 +180,7 @@ const inProgressError = (): GatewayError => new GatewayError('request-in-progres
 
 const tooManyKeysError = (): GatewayError =>
   new GatewayError('rate-limited', { reason: 'client-keys', fields: ['Retry-After', '60'] })
+
+/** Waits for a reply. Null: it has not come in time. */
+const replyWithin = async <T>(ms: number | null, call: Promise<T>): Promise<T | null> =>
+  ms === null || (await settlesWithin(ms, call)) ? call : null

@@ -8,13 +8,17 @@ import type { IdempotencyLease } from '../resources/idempotency-registry.ts'
 export const createIdempotencyLayer = (
   { config, idempotency }: { readonly config: Config; readonly idempotency: IdempotencyLease | null },
   rules: OperationIdempotencyConfig,
+  deadline: number | null,
 ): Layer | null =>
   idempotency &&
   idempotencyLayer(rules, {
     ...idempotency,
     credentialFields: ['authorization', 'cookie', ...config.cache.credentials],
     maxKeysPerClient: config.idempotency.maxKeysPerClient,
+    maxClaimMs: shorterThan(config.idempotency.redis?.timeout ?? 0, deadline),
   })
+
+const shorterThan = (ms: number, other: number | null): number | null => (other !== null && other < ms ? other : null)
 
 /** Describes the rules of an operation in one line. */
 export const formatIdempotency = ({ header, required, onUnknown }: OperationIdempotencyConfig): string =>

@@ -200,7 +200,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
             `${ownKey}.idempotency`,
             own.idempotency,
             formatIdempotency,
-            (rules) => createIdempotencyLayer(options, rules),
+            (rules) => createIdempotencyLayer(options, rules, own.deadline),
             'false',
           ),
         ]),

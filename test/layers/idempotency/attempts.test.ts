@@ -39,11 +39,15 @@ const settlementsOf = (calls: readonly IdempotencyCall[]) =>
 const serve = (
   next: Handler,
   store: IdempotencyStore,
-  more: { readonly abandoned?: AbandonedAttempts; readonly responses?: FairQuota } = {},
+  more: {
+    readonly abandoned?: AbandonedAttempts
+    readonly responses?: FairQuota
+    readonly maxClaimMs?: number
+  } = {},
 ) => {
-  const { abandoned = new AbandonedAttempts(), responses = new FairQuota(usualBodyBytes) } = more
+  const { abandoned = new AbandonedAttempts(), responses = new FairQuota(usualBodyBytes), maxClaimMs = null } = more
   const deps = { store, rooms: { requests: new FairQuota(usualBodyBytes), responses }, abandoned }
-  return idempotencyLayer(rules, { ...deps, credentialFields: [], maxKeysPerClient: 10 })(next)
+  return idempotencyLayer(rules, { ...deps, credentialFields: [], maxKeysPerClient: 10, maxClaimMs })(next)
 }
 
 /** Counts how many attempts may still go on without their client. */
@@ -68,6 +72,23 @@ const sendUntilAborted =
     sent()
     return untilAborted(own)
   }
+
+test('a claim waits no longer than the deadline of its operation, and is given back', async () => {
+  const { store, calls } = openStore(() => new Promise(() => {}))
+  let sent = 0
+
+  const rejected = expect(
+    serve(
+      sendUntilAborted(() => sent++),
+      store,
+      { maxClaimMs: 300 },
+    )(post()),
+  ).rejects.toMatchObject({ kind: 'idempotency-unavailable' })
+  await vi.advanceTimersByTimeAsync(300)
+
+  await rejected
+  expect([sent, settlementsOf(calls)]).toEqual([0, [{ state: 'free' }]])
+})
 
 test.each([
   ['free, where the one before was denied', [], 'connect-failed', 'free'],

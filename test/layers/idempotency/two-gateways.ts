@@ -90,6 +90,7 @@ export class ModelGateway {
         abandoned: this.abandoned,
         credentialFields: ['authorization'],
         maxKeysPerClient: 100,
+        maxClaimMs: null,
       }
       const send = upstream.send(
         (exchange) => nameOf(exchange.client, operation, keyOf(exchange)),
