@@ -102,13 +102,7 @@ export const checkResponseHead = (
   // RFC 9110 §15.4.5: it repeats a response that was sent before.
   if (status === 304) return { violations: [], body: noBody }
   const contract = findResponse(responses, status)
-  if (contract === null)
-    return {
-      violations: [
-        { pointer: '', in: 'status', rule: 'status', detail: 'the contract has no response of this status' },
-      ],
-      body: noBody,
-    }
+  if (contract === null) return { violations: [status >= 500 ? upstreamError : unknownStatus], body: noBody }
   const violations: Violation[] = []
   checkParameters(contract.headers, validators, '', fields, violations, laterFields)
   // RFC 9110 §15.3.5: there is no content, whatever its fields say.
@@ -117,6 +111,21 @@ export const checkResponseHead = (
   if (!hasContent && readMediaType(fields) === null) return { violations, body: noBody }
   const check = status === 206 ? checkTypeOfPart : checkType
   return { violations, body: check(contract.content, fields, violations) }
+}
+
+const unknownStatus: Violation = {
+  pointer: '',
+  in: 'status',
+  rule: 'status',
+  detail: 'the contract has no response of this status',
+}
+
+/** The violation of a response by which the upstream says that it has failed, with a status not in the contract. */
+export const upstreamError: Violation = {
+  pointer: '',
+  in: 'status',
+  rule: 'upstream-error',
+  detail: 'the upstream failed, with a status that the contract does not have',
 }
 
 /** Tells whether a message breaks the contract by its missing type, which one without content needs not have. */

@@ -118,8 +118,8 @@ export interface ResponseContract {
 export type ViolationPlace = 'query' | 'header' | 'body' | 'content-type' | 'status'
 
 /**
- * One way in which a message breaks the contract. All of its text stems from the contract and the code, never from a
- * message: a client's or an upstream's data goes neither to another reader nor into a log.
+ * One way in which a message breaks the contract. All of its text but `ownPointer` stems from the contract and the
+ * code, never from a message: a client's or an upstream's data goes neither to another reader nor into a log.
  */
 export interface Violation {
   /**
@@ -127,6 +127,8 @@ export interface Violation {
    * written `*`.
    */
   readonly pointer: string
+  /** The same with the names of the message, for its sender alone. Left out: it is `pointer`. */
+  readonly ownPointer?: string
   readonly in: ViolationPlace
   /** The keyword of JSON Schema, or a word of the gateway's own: `required`, `duplicate-member`. */
   readonly rule: string

@@ -37,10 +37,12 @@ export const toViolations = (
     // It says only that another one of the list stands.
     if (keyword === 'if' && errors.length > 1) continue
     const pointer = shorten(prefix + locate(error, value, memberNames))
-    const key = `${pointer} ${keyword}`
+    const ownPointer = shorten(prefix + locate(error, value, null))
+    const key = `${ownPointer} ${keyword}`
     if (seen.has(key)) continue
     seen.add(key)
-    violations.push({ pointer, in: place, rule: keyword, detail: shorten(describe(error)) })
+    const own = ownPointer === pointer ? {} : { ownPointer }
+    violations.push({ pointer, ...own, in: place, rule: keyword, detail: shorten(describe(error)) })
     if (violations.length === maxViolations) break
   }
   return violations

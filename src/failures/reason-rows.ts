@@ -5,11 +5,8 @@ export type AuthMethod = 'apiKey' | 'jwt' | 'introspection' | 'mtls'
 
 /** One reason. */
 export interface ReasonRow<K extends FailureKind> {
-  /** The failures that it may be the reason of. */
   readonly kinds: readonly K[]
-  /** For people, without a full stop. */
   readonly text: string
-  /** What to do about it, as the documentation says. */
   readonly remedy: string
   /** The error code by which people search for it; null: it has none. */
   readonly code: string | null
@@ -125,7 +122,6 @@ export const reasonRows = {
     'repeat the request; the operator raises shutdown.deadline above the longest request',
   ),
 
-  // What is too large.
   'body-too-large-declared': contentTooLarge('the body says that it is larger than maxBody'),
   'body-too-large-streamed': contentTooLarge('the body, whose length was not said, is larger than maxBody'),
   'contract-body-too-large': contentTooLarge(
@@ -289,6 +285,10 @@ export const reasonRows = {
   'answer-coding': badResponse('the answer has a transfer coding other than chunked'),
   'answer-status': badResponse('the answer has a status that was not asked for'),
   'answer-field': rowsFor(['bad-answer'])('a header field of the answer cannot be passed on'),
+  'contract-upstream-error': invalidResponse(
+    'the upstream failed (5xx), and the contract does not have the status',
+    'see why the upstream fails; with default or 5XX in the contract, clients get its own response',
+  ),
   'contract-answer-head': invalidResponse(
     'the status, a header field or the type of the answer breaks the contract',
     'see `cause` in the log; the request may have been processed',

@@ -241,7 +241,9 @@ describe('a response', () => {
     [500, ['2XX', '4XX']],
     [404, []],
   ])('%d under %j breaks it', (status, statuses) => {
-    expect(at(status, statuses).violations).toMatchObject([{ in: 'status', rule: 'status' }])
+    const rule = status >= 500 ? 'upstream-error' : 'status'
+
+    expect(at(status, statuses).violations).toMatchObject([{ in: 'status', rule }])
   })
 
   // RFC 9110 §15.3.7

@@ -43,7 +43,8 @@ const tainted = (word: string): fc.Arbitrary<unknown> =>
 
 const expectClean = (violations: readonly Violation[], word: string): void => {
   expect(violations.length).toBeLessThanOrEqual(maxViolations)
-  const text = JSON.stringify(violations)
+  // It goes to the sender alone.
+  const text = JSON.stringify(violations.map(({ ownPointer, ...each }) => each))
   expect(text).not.toContain(word)
   expect(text.length).toBeLessThan(maxViolations * (2 * maxTextLength + 100))
 }

@@ -128,11 +128,12 @@ describe('gets 400 and reaches no upstream:', () => {
   })
 })
 
-test('an unknown name is not told, wherever it stands', async () => {
+test('an unknown name is told to its sender alone, and a value to no reader', async () => {
   const reply = await send(`{"planted-name":"planted-value","tree":{"op":"and","args":[{"planted-name":1}]}}`)
 
   expect(reply.status).toBe(400)
-  expect(reply.text).not.toContain('planted')
+  expect(reply.errors[0]?.pointer).toBe('/planted-name')
+  expect(reply.text).not.toContain('planted-value')
   expect(JSON.stringify(gateway.lines)).not.toContain('planted')
 })
 

@@ -1,3 +1,4 @@
+import { upstreamError } from '../../contract/check-message.ts'
 import type { FailureKind } from '../../failures/kinds.ts'
 import type { DriftReport, DriftRow, RecentDrift } from '../../observe/contract/drift-report.ts'
 import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
@@ -35,11 +36,17 @@ export const contractFindings = ({ at, config, report: { drift } }: FindingInput
     if (drift === null || brokenSince === null || lastBrokenAt === null) return []
     const mode = config.operations[operation].contract[direction]
     if (mode === 'off') return []
-    const whose = direction === 'request' ? 'requests' : `responses of ${endpoint ?? 'other endpoints'}`
+    const from = endpoint ?? 'other endpoints'
+    const shown = shownRows(drift, recent)
+    // What failed is told first, and what the contract makes of it second.
+    const isUpstreamError = shown.length > 0 && shown.every(({ rule }) => rule === upstreamError.rule)
+    const broken5xx = `responses of ${from} are 5xx, which the contract does not name (add default or 5XX)`
+    const breaking = `${direction === 'request' ? 'requests' : `responses of ${from}`} break the contract`
     const instead = mode === 'report' ? '' : direction === 'request' ? ', and are rejected' : ', and clients get 502'
     const isQuiet = at - lastBrokenAt >= quietMs
     const quiet = isQuiet ? `, none since ${formatTimeOfDay(lastBrokenAt, at)}` : ''
-    const cause = `${formatShare(broken, checked)} of the ${whose} break the contract since ${formatTimeOfDay(brokenSince, at)}${instead} (${broken} of ${checked} in the last 5 minutes${quiet}): ${placesPhrase(drift, recent)}`
+    const places = isUpstreamError ? '' : `: ${placesPhrase(shown, direction)}`
+    const cause = `${formatShare(broken, checked)} of the ${isUpstreamError ? broken5xx : breaking} since ${formatTimeOfDay(brokenSince, at)}${instead} (${broken} of ${checked} in the last 5 minutes${quiet})${places}`
     const severity = isQuiet || broken < minBroken ? 'notice' : severityOf(recent, mode === 'enforce')
     return [createFinding(severity, `operations.${operation}`, cause, { since: brokenSince, command: reportCommand })]
   })
@@ -55,14 +62,21 @@ const severityOf = ({ direction, broken, checked }: RecentDrift, isEnforced: boo
 
 const reportCommand = 'lender-gateway contract report'
 
-/** Names where it is broken, the most frequent first, and of requests the client of the last one. */
-const placesPhrase = ({ rows }: DriftReport, { operation, direction, endpoint, brokenSince }: RecentDrift): string => {
+/** Lists the ways in which it is broken now, the most frequent first. */
+const shownRows = (
+  { rows }: DriftReport,
+  { operation, direction, endpoint, brokenSince }: RecentDrift,
+): readonly DriftRow[] => {
   const own = rows.filter(
     (row) => row.operation === operation && row.direction === direction && row.lastAt >= (brokenSince ?? 0),
   )
   // A row knows the endpoint of its last message only.
   const ofEndpoint = direction === 'response' ? own.filter(({ example }) => example.endpoint === endpoint) : own
-  const shown = ofEndpoint.length > 0 ? ofEndpoint : own
+  return ofEndpoint.length > 0 ? ofEndpoint : own
+}
+
+/** Names where it is broken, and of requests the client of the last one. */
+const placesPhrase = (shown: readonly DriftRow[], direction: RecentDrift['direction']): string => {
   const [last] = shown.toSorted((a, b) => b.lastAt - a.lastAt)
   if (last === undefined) return unknownPlaces
   const places = shown.slice(0, maxPlaces).map(placeText).join(', ')

@@ -64,8 +64,8 @@ export const problemSchema = (config: Config): PlainObject => {
   }
 }
 
-const violationSchemas: Readonly<Record<keyof Violation, PlainObject>> = {
-  pointer: { type: 'string', description: 'The place (RFC 6901); what the contract does not name is *' },
+const violationSchemas: Readonly<Record<Exclude<keyof Violation, 'ownPointer'>, PlainObject>> = {
+  pointer: { type: 'string', description: 'The place (RFC 6901), by the names of the request' },
   in: { type: 'string', description: 'The part of the request' },
   rule: { type: 'string', description: 'What does not hold: a keyword of JSON Schema, or a word of the gateway' },
   detail: { type: 'string', description: 'What was expected' },

@@ -1,3 +1,4 @@
+import { enforcesContract } from '../../contract/enforces-contract.ts'
 import type { AuthMethod } from '../../failures/reason-rows.ts'
 import { foldUnderscores, isHopByHop, targetOverrides } from '../../header-fields.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
@@ -21,6 +22,24 @@ const passedUnchecked: WarningRule = ({ config: { contract, compiledContract, op
       expected: 'refuse',
       found: 'pass',
       hint: `write unchecked: refuse; coded bodies and those over ${formatSize(contract.maxBody)} then get 413, 415 or 502`,
+    }
+  )
+}
+
+/** Warns of enforced responses where a failure of the upstream that the contract does not name becomes another one. */
+const unnamedServerErrors: WarningRule = ({ config }) => {
+  const affected = allOperations.filter(({ id }) => {
+    const responses = config.compiledContract?.operations[id]?.responses ?? []
+    const isNamed = responses.some(({ status }) => status === 'default' || status === '5XX')
+    return enforcesContract(config, id, 'response') && responses.length > 0 && !isNamed
+  })
+  return (
+    affected.length > 0 && {
+      path: ['contract', 'file'],
+      message: `clients get 502 in place of an upstream's 5xx that the contract does not name: ${affected.map(({ id }) => id).join(', ')}`,
+      expected: 'default or 5XX among the responses',
+      found: 'neither',
+      hint: 'add default to the responses in the contract: clients then get what the upstream says',
     }
   )
 }
@@ -110,6 +129,7 @@ const credentialFields = (method: AuthMethod, auth: AuthConfig): readonly string
 /** The warnings of the contract: what is enforced in part or not at all. */
 export const contractWarnings: readonly WarningRule[] = [
   passedUnchecked,
+  unnamedServerErrors,
   unusedModes,
   uselessModes,
   enforcedWithoutFile,

@@ -12,16 +12,21 @@ const maxDiscardBytes = 64 * 1024
 // RFC 9110 §15.1: a cache may store 404, 405, 414 and 501 unasked. A local reply is for one request at one moment.
 const problemFields = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'] as const
 
-/** Renders the body of an error (RFC 9457): what happened, never why. `requestId` is null when ids are switched off. */
+/**
+ * Renders the body of an error (RFC 9457), in ASCII: what happened, never why. `requestId` is null when ids are
+ * switched off.
+ */
 const renderProblem = (kind: FailureKind, requestId: string | null, violations: readonly Violation[] = []): string => {
   const { status } = failureTable[kind]
   const body = { type: 'about:blank', title: reasonPhrase(status), status, code: kind }
-  return JSON.stringify({
-    ...body,
-    ...(requestId === null ? {} : { requestId }),
-    ...(violations.length === 0 ? {} : { errors: violations }),
-  })
+  const known = { ...body, ...(requestId === null ? {} : { requestId }) }
+  if (violations.length === 0) return JSON.stringify(known)
+  // The client's own names lead it to the place. Whatever it wrote in them, no terminal acts upon an escape.
+  const errors = violations.map(({ ownPointer, ...each }) => ({ ...each, pointer: ownPointer ?? each.pointer }))
+  return JSON.stringify({ ...known, errors }).replaceAll(/[\x7f-\uffff]/g, toEscape)
 }
+
+const toEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** Sends an error of the gateway's own, or cuts the response off when one had begun. */
 export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError): void => {
@@ -31,9 +36,7 @@ export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError
   if (response.headersSent) return activeRequest.reset(error)
 
   const requestIdField = snapshot.config.requestId.header
-  const text = renderProblem(error.kind, requestIdField === null ? null : activeRequest.requestId, error.violations)
-  // An id is ASCII, and so is all else but names of the contract.
-  const body = error.violations.length === 0 ? text : Buffer.from(text).toString('latin1')
+  const body = renderProblem(error.kind, requestIdField === null ? null : activeRequest.requestId, error.violations)
   const fields = [...problemFields, 'Content-Length', String(body.length), ...error.fields]
   if (requestIdField !== null) fields.push(requestIdField, activeRequest.requestId)
   fields.push(...(activeRequest.exchange?.addedResponseFields ?? []))

@@ -66,6 +66,8 @@ export const joinViolations = (head: readonly Violation[], body: readonly Violat
   return head.length === 0 ? body : [...head, ...body].slice(0, maxViolations)
 }
 
-/** Describes violations in one line, for the log. */
-export const describeViolations = (violations: readonly Violation[]): string =>
-  violations.map((each) => `${formatViolationPlace(each)} ${each.rule}: ${each.detail}`).join('; ')
+/** Describes violations in one line, for the log: without names of the message, and so each once. */
+export const describeViolations = (violations: readonly Violation[]): string => {
+  const lines = violations.map((each) => `${formatViolationPlace(each)} ${each.rule}: ${each.detail}`)
+  return [...new Set(lines)].join('; ')
+}

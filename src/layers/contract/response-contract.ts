@@ -1,4 +1,10 @@
-import { checkBody, checkResponseHead, lacksType, type ResponseHeadParts } from '../../contract/check-message.ts'
+import {
+  checkBody,
+  checkResponseHead,
+  lacksType,
+  type ResponseHeadParts,
+  upstreamError,
+} from '../../contract/check-message.ts'
 import type { ResponseContract, Violation } from '../../contract/compiled-contract.ts'
 import { noViolations } from '../../contract/violations.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
@@ -105,14 +111,14 @@ export const enforceResponseLayer =
     const { violations, body: toCheck } = head
     if (violations.length > 0) {
       body.discard()
-      throw reject(exchange, options, violations)
+      throw reject(exchange, options, violations, status)
     }
     if (toCheck.kind !== 'schema') {
       const why = whyUnchecked(toCheck, null)
       const refused = refuseUnchecked(toCheck, why, options)
       if (refused.length > 0) {
         body.discard()
-        throw reject(exchange, options, refused)
+        throw reject(exchange, options, refused, status)
       }
       countMessage(exchange, 'response', options, noViolations, why)
       return { status, reason, fields, body }
@@ -124,15 +130,25 @@ export const enforceResponseLayer =
     const inBody = found ?? refuseUnchecked(toCheck, why, options)
     if (inBody.length > 0) {
       buffered.body.discard()
-      throw reject(exchange, options, inBody)
+      throw reject(exchange, options, inBody, status)
     }
     countMessage(exchange, 'response', options, noViolations, why)
     return { status, reason, fields, body: buffered.body }
   }
 
-const reject = (exchange: Exchange, options: ContractLayerOptions, violations: readonly Violation[]): GatewayError => {
+const reject = (
+  exchange: Exchange,
+  options: ContractLayerOptions,
+  violations: readonly Violation[],
+  status: number,
+): GatewayError => {
   countMessage(exchange, 'response', options, violations, null, true)
   exchange.onBrokenAnswer?.()
+  // The failure of the upstream comes first: it is what an operator has to look for.
+  if (violations.includes(upstreamError)) {
+    const cause = `the upstream responded with ${status}; the contract names neither that nor 5XX nor default`
+    return new GatewayError('invalid-response', { reason: 'contract-upstream-error', cause })
+  }
   const reason = violations.some((each) => each.in === 'body') ? 'contract-answer-body' : 'contract-answer-head'
   return new GatewayError('invalid-response', { reason, cause: describeViolations(violations) })
 }

@@ -1,6 +1,7 @@
 /** The findings about the contract, on the counts of a process and a fake clock. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { collectFindings } from '../../../src/admin/findings/findings.ts'
+import { upstreamError } from '../../../src/contract/check-message.ts'
 import type { Violation } from '../../../src/contract/compiled-contract.ts'
 import { DriftCounts } from '../../../src/observe/contract/drift-counts.ts'
 import { contractFile } from '../../helpers/contract.ts'
@@ -134,6 +135,15 @@ test('several places are named, the most frequent first, and the rest is a numbe
 
   expect(findingsOf(counts)[0]?.cause).toMatch(
     /: status status, header \/x-grade required, \/parts\/\*\/id type and 1 more$/,
+  )
+})
+
+test('a failure of the upstream that the contract does not name is told as that', () => {
+  const counts = new DriftCounts('a')
+  messages(counts, 'response', 0, 4, upstreamError)
+
+  expect(findingsOf(counts)[0]?.cause).toMatch(
+    /^100 % of the responses of \S+ are 5xx, which the contract does not name \(add default or 5XX\) since /,
   )
 })
 

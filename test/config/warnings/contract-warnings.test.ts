@@ -17,7 +17,7 @@ test('an enforced contract where what cannot be checked passes gets one warning'
   const warning = ['contract.unchecked', message, 'pass']
 
   expect(warningsOf(`contract: { ${contract}, request: enforce }`)).toEqual([warning])
-  expect(warningsOf(`contract: { ${contract}, response: enforce }`)).toEqual([warning])
+  expect(warningsOf(`contract: { ${contract}, response: enforce }`)).toContainEqual(warning)
   expect(warningsOf(`contract: { ${contract}, request: enforce, unchecked: refuse }`)).toEqual([])
   expect(warningsOf(`contract: { ${contract} }`)).toEqual([])
   expect(
@@ -26,6 +26,18 @@ test('an enforced contract where what cannot be checked passes gets one warning'
 operations: { valuation.score: { contract: { request: enforce, unchecked: pass } } }`,
     ),
   ).toEqual([['contract.unchecked', message.replace(', market.insights', ''), 'pass']])
+})
+
+test('enforced responses without default and without 5XX get one warning', () => {
+  const paths = (status: string) => ({ '/market/insights': { get: { responses: { [status]: { description: 'x' } } } } })
+  const enforced = (status: string) =>
+    `contract: { file: ${contractFile({ openapi: '3.1.1', info: { title: 't', version: '1' }, paths: paths(status) })}, response: enforce, unchecked: refuse }`
+  const message = "clients get 502 in place of an upstream's 5xx that the contract does not name: market.insights"
+
+  expect(warningsOf(enforced('200'))).toEqual([['contract.file', message, 'neither']])
+  expect(warningsOf(enforced('default'))).toEqual([])
+  expect(warningsOf(enforced('5XX'))).toEqual([])
+  expect(warningsOf(enforced('200').replace('enforce', 'report'))).toEqual([])
 })
 
 test('modes of an operation that the contract leaves out get a warning', () => {
