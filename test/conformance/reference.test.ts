@@ -5,7 +5,7 @@ import { type HeaderFields, omitFields } from '../../src/header-fields.ts'
 import { describeTests, inDrills, test, testAndDrill } from '../helpers/speed.ts'
 import { type Mutation, playStory, story, type Tally } from './reference/sequences.ts'
 
-beforeAll(() => void vi.useFakeTimers({ toFake: ['Date'] }))
+beforeAll(() => void vi.useFakeTimers({ toFake: ['Date', 'performance'] }))
 afterAll(() => void vi.useRealTimers())
 
 testAndDrill(

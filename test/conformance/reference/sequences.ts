@@ -105,7 +105,7 @@ export const playStory = async (
 ): Promise<void> => {
   vi.setSystemTime(Date.UTC(2026, 0, 1))
   const rules: Rules = { shared, disconnected: 60 }
-  const world = new World({ now: () => Date.now(), set: (ms) => void vi.setSystemTime(ms) }, rules)
+  const world = new World(rules)
   const store = new CacheStore(1024 ** 2)
   const parts = new Map<ClientRequest['operation'], CachePartition>(
     operations.map((id) => [id, store.openPartition(id)]),

@@ -1,3 +1,4 @@
+import { vi } from 'vitest'
 import type { Handler } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { getFirstFieldValue } from '../../../src/header-fields.ts'
@@ -29,7 +30,6 @@ export interface Call {
 
 /** Everything behind the cache: the upstream, the time, and the memory of the model. */
 export class World {
-  readonly #clock: { now(): number; set(ms: number): void }
   readonly #rules: Rules
   readonly #requests = new Map<number, Request>()
   readonly pasts: Past[] = []
@@ -40,17 +40,16 @@ export class World {
   isCrowded = false
   #answers = 0
 
-  constructor(clock: { now(): number; set(ms: number): void }, rules: Rules) {
-    this.#clock = clock
+  constructor(rules: Rules) {
     this.#rules = rules
   }
 
   get now(): number {
-    return this.#clock.now() / 1000
+    return Date.now() / 1000
   }
 
   wait(seconds: number): void {
-    this.#clock.set(this.#clock.now() + seconds * 1000)
+    vi.advanceTimersByTime(seconds * 1000)
   }
 
   expect(request: Request): void {
