@@ -50,7 +50,7 @@ test('nothing that a client wrote, and no credential, stands in a span; what the
     configText({
       upstream: { endpoints: [upstream.url], request: { set: { 'X-Team': planted.set } }, retry: { attempts: 2 } },
       upstreams: { compliance: `http://127.0.0.1:${nobody}` },
-      listen: { trustedProxies: ['127.0.0.1'] },
+      listen: { trustedProxies: ['127.0.0.1'], getContent: 'forward' },
       admin: { port: adminPort },
       auth: { methods: ['apiKey'] },
       clients: [],
