@@ -40,7 +40,8 @@ const beside = ['no access log', 'request id', 'candidate']
 test.skipIf(openssl.missing !== null).each(levels)(
   '$name has a file that is good, and in its list what it says',
   async (level) => {
-    const list = await listOf(level)
+    // An older tree, which is measured with the same file, has no key that turns the layer off.
+    const list = (await listOf(level)).filter((name) => name !== 'get-content')
 
     if (level.over === null || beside.includes(level.name)) expect(list).toEqual([])
     else if (level.name.startsWith('auth')) expect(list[0]).toBe('auth')
