@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { createFullCommandLine } from '../../../src/cli/commands/operator-commands.ts'
+import { runCommandLine } from '../../../src/cli/run-command-line.ts'
 import { folderWith, sandbox } from '../../config/helper.ts'
 
 /** Runs the command; returns its output, and what it rejects. */
@@ -12,11 +12,7 @@ const run = async (...args: readonly string[]) => {
   stderr.mockImplementation((text) => err.push(String(text)) > 0)
   process.exitCode = 0
 
-  await createFullCommandLine()
-    .parseAsync(['httproute', ...args], { from: 'user' })
-    .catch(() => {
-      process.exitCode = 2
-    })
+  await runCommandLine(['httproute', ...args])
 
   const code = process.exitCode
   process.exitCode = 0
