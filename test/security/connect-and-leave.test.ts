@@ -33,7 +33,7 @@ test.each(['destroy', 'resetAndDestroy'] as const)(
   'a client that asks twice, then for a tunnel, and leaves (%s) leaves no call behind',
   async (leave) => {
     const { upstream, open } = await upstreamOf()
-    const { port, line } = await bootGateway({ upstream: upstream.url, defaults: { maxConnections: connections } })
+    const { port, line } = await bootGateway({ upstream: upstream.url, defaults: { maxConnections: 3 * connections } })
     const client = await rawClient(port)
 
     client.send(get('stall') + get('large') + connectRequest)

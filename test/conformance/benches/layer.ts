@@ -8,6 +8,7 @@ import { cacheInvalidationLayer, type InvalidationTarget } from '../../../src/la
 import type { CachePartition } from '../../../src/layers/cache/partition.ts'
 import type { OperationId } from '../../../src/operations.ts'
 import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
+import { fakeClock } from '../fake-clock.ts'
 import type { Origin } from '../origin.ts'
 import type { Bench, ClientRequest, ClientResponse, Session } from '../play.ts'
 import type { Row } from '../row.ts'
@@ -37,10 +38,10 @@ const originHandler =
 
 /** Plays rows on the layer before a scripted handler. Time is `Date`, and no timer waits by it. */
 export const layerBench = (): Bench & { close(): void } => {
-  vi.useFakeTimers({ toFake: ['Date'] })
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] })
   return {
     name: 'layer',
-    clock: { now: () => Date.now(), set: (ms) => void vi.setSystemTime(ms) },
+    clock: fakeClock,
     eventual: false,
     open: async (row, origin) => new LayerSession(row, origin),
     close: () => void vi.useRealTimers(),

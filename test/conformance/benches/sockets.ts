@@ -5,6 +5,7 @@ import { vi } from 'vitest'
 import { allOperations } from '../../../src/operations.ts'
 import { openGateway, type TestGateway } from '../../helpers/gateway.ts'
 import { call } from '../../helpers/wire.ts'
+import { fakeClock } from '../fake-clock.ts'
 import type { Origin, OriginResponse } from '../origin.ts'
 import type { Bench, ClientRequest, ClientResponse, Session } from '../play.ts'
 import type { Row } from '../row.ts'
@@ -72,7 +73,7 @@ const respond = (response: ServerResponse, { status, fields, body, trailers }: O
  * `Date`, and no timer waits by it.
  */
 export const socketsBench = (): Bench & { close(): Promise<void> } => {
-  vi.useFakeTimers({ toFake: ['Date'] })
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] })
   const upstream = new Upstream()
   const gateways = new Map<string, TestGateway>()
 
@@ -87,6 +88,7 @@ export const socketsBench = (): Bench & { close(): Promise<void> } => {
     const opened = await openGateway({
       upstream: upstream.url,
       defaults: { retry: 'none', outlier: 'none' },
+      listen: { getContent: 'forward' }, // RFC 9111 has rows on requests with content
       operations: Object.fromEntries(cached),
       ...(isKnown && { auth: { methods: ['apiKey'] }, clients: ['a', 'b'].map(toClientConfig) }),
     })
@@ -96,7 +98,7 @@ export const socketsBench = (): Bench & { close(): Promise<void> } => {
 
   return {
     name: 'sockets',
-    clock: { now: () => Date.now(), set: (ms) => void vi.setSystemTime(ms) },
+    clock: fakeClock,
     eventual: true,
     open: async (row, origin) => {
       await upstream.listen()
