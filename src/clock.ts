@@ -37,6 +37,19 @@ export const settlesWithin = async (ms: number, promise: Promise<unknown>): Prom
   }
 }
 
+// So much of a standstill counts as waiting, in milliseconds.
+const waitStepMs = 50
+
+/**
+ * Tells whether a promise settles within a time that the process has waited for it. A standstill of the process counts
+ * as one step: an answer that came meanwhile could not be read. Rejects as the promise does.
+ */
+export const settlesWithinWait = async (ms: number, promise: Promise<unknown>): Promise<boolean> => {
+  for (let left = ms; left > 0; left -= waitStepMs)
+    if (await settlesWithin(Math.min(waitStepMs, left), promise)) return true
+  return false
+}
+
 /** Waits. */
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 

@@ -241,8 +241,13 @@ describe('docs/configuration.md', () => {
     const ofGroup = keysOf(top.upstreams?.properties?.risk).map(([key]) =>
       key.replace(/^candidate\..*/, 'candidate').replace(/\.(set|remove)\..*/, '.$1'),
     )
-    const operationKeys = keysOf(top.operations?.properties?.['market.insights']).map(([key]) => key)
-    const ofOperation = operationKeys.filter((key) => key !== 'idempotent') // it only says what to write instead
+    const ofOperation = [
+      ...new Set(
+        ['market.insights', 'valuation.score'].flatMap((id) =>
+          keysOf(top.operations?.properties?.[id]).map(([key]) => key.replace(/^idempotency\..*/, 'idempotency')),
+        ),
+      ),
+    ]
 
     expect([...listed('upstreams: ').keys()].sort()).toEqual(
       [...new Set(ofGroup.filter((key) => !inherited.includes(key))), 'defaults'].sort(),

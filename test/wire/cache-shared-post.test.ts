@@ -44,7 +44,7 @@ describe.skipIf(program.missing)('with a Redis that gateways share', () => {
 
     expect(statuses).toEqual([201, 201, 201, 201, 201, 201])
     expect(await gateway.line(({ msg }) => msg === 'cache is not shared')).toMatchObject({
-      reason: 'no answer within 20ms',
+      reason: 'no answer within 20ms (cache.redis.timeout)',
     })
   })
 

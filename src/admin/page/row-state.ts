@@ -1,6 +1,13 @@
 import { type Finding, type Severity, severities } from '../findings/finding.ts'
 import type { BadgeTone } from './components.ts'
 
+/** The tones of findings, by how bad they are. */
+export const severityTones: Readonly<Record<Severity, BadgeTone>> = {
+  critical: 'bad',
+  warning: 'warning',
+  notice: 'notice',
+}
+
 /** What is known of how something goes: an operation, a group, an endpoint, a worker, the gateway. */
 export interface RowFacts {
   /** What it is called while it works: `serves`, `up`. */
@@ -15,8 +22,8 @@ export interface RowFacts {
   readonly partly?: string | null
   /** How many requests came of late, or how many a second; null: nothing is counted. */
   readonly requests?: RecentRequests | null
-  /** In a few words, that what is wrong elsewhere may keep all from it: instead of `untried`; null: nothing may. */
-  readonly doubt?: string | null
+  /** How bad it is what may keep all from it, and stands further up: instead of `untried`; null: nothing may. */
+  readonly doubt?: Severity | null
   /** Whether something shows that it works: a probe, or the last request; by default, that requests came of late. */
   readonly isProven?: boolean
   /** The worst of the findings about it; null: there is none. */
@@ -57,7 +64,7 @@ export const toRowState = (facts: RowFacts): RowState => {
   if (failures !== null) return failures
   if (finding === 'warning') return { tone: 'warning', words: 'warning' }
   if (isProven) return { tone: 'good', words: well }
-  return doubt == null ? { tone: 'off', words: untried } : { tone: 'notice', words: doubt }
+  return doubt == null ? { tone: 'off', words: untried } : { tone: severityTones[doubt], words: 'see above' }
 }
 
 /** Tells whether a row stays when only problems are shown. */

@@ -1,7 +1,7 @@
 import { formatInstance } from '../../admin/api/format-instance.ts'
 import { type Status, statusShape } from '../../admin/api/status.ts'
 import { pluralize } from '../../admin/commands/phrases.ts'
-import { formatProblem } from '../../config/problem.ts'
+import { formatPlace, formatProblem } from '../../config/problem.ts'
 import { expiryWarningDays } from '../../shared/expiry-warning.ts'
 import { formatRoundedSize } from '../../units.ts'
 import { getDecoded } from '../client/admin-client.ts'
@@ -135,7 +135,7 @@ const renderLastRejection = (rejection: NonNullable<Status['config']['lastRefusa
 }
 
 const renderWarnings = (warnings: Status['warnings']): string =>
-  firstLines(warnings.map((warning) => `warning: ${formatProblem(warning)}`)).join('\n')
+  firstLines([...new Set(warnings.map((each) => `warning: ${formatPlace(each)}: ${each.message}`))]).join('\n')
 
 const firstLines = (lines: readonly string[]): readonly string[] => {
   const more = lines.length - maxProblems

@@ -16,6 +16,8 @@ export interface SchemaAnnotations {
   readonly sensitive?: boolean
   /** Allows `file:PATH`, for a file of one line or of several. */
   readonly file?: 'line' | 'lines'
+  /** Marks a key that every value is rejected of: it exists elsewhere, or existed once. */
+  readonly forbidden?: true
   /** Marks a setting that only a restart can change. */
   readonly restart?: true
 }

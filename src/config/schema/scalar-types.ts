@@ -1,5 +1,6 @@
 import { formatRate, parseRate, type Rate, ratePattern } from '../../units.ts'
 import { suggestNearest } from '../suggest.ts'
+import { annotate } from './annotations.ts'
 import { InvalidScalar, scalar } from './scalar.ts'
 import {
   byteRateKind,
@@ -84,14 +85,17 @@ export const choice = <const W extends string>(description: string, words: reado
 
 /** The schema of a key that exists elsewhere but not here: it rejects every value, and says why. */
 export const forbiddenKey = (message: string, hint: string) =>
-  scalar<never>(
-    {
-      expected: 'no such key here',
-      parse: () => new InvalidScalar(message, hint),
-      render: () => undefined,
-      json: { not: {} },
-    },
-    message,
+  annotate(
+    scalar<never>(
+      {
+        expected: 'no such key here',
+        parse: () => new InvalidScalar(message, hint),
+        render: () => undefined,
+        json: { not: {} },
+      },
+      message,
+    ),
+    { forbidden: true },
   )
 
 const suggestWord = (value: unknown, words: readonly string[]): string | undefined => {

@@ -50,10 +50,13 @@ export const schemaKeys: readonly SchemaKey[] = collectKeys(configSchema, [])
 /** Lists the keys that may stand at a path; empty where any key may. */
 export const knownKeys = (path: KeyPath): readonly string[] => {
   const { layers, isKnown } = schemaAt(path)
-  return isKnown
-    ? [...new Set(layers.flatMap((each) => (each instanceof z.ZodObject ? Object.keys(each.shape) : [])))]
-    : []
+  if (!isKnown) return []
+  const keys = layers.flatMap((each) => (each instanceof z.ZodObject ? Object.entries<Schema>(each.shape) : []))
+  return [...new Set(keys.flatMap(([key, schema]) => (isForbidden(schema) ? [] : [key])))]
 }
+
+/** Tells whether a key is one that no value may be given to. */
+const isForbidden = (schema: Schema): boolean => mergeAnnotations(unwrapSchema(schema)).forbidden === true
 
 /** Tells whether a secret may stand at a path or below it. Its value is then never shown. */
 export const holdsSecrets = (path: KeyPath): boolean => schemaAt(path).isHidden

@@ -5,16 +5,6 @@ import type { ClientConfig, Config } from '../config.ts'
 import type { KeyPath } from '../problem.ts'
 import type { RuleResult, WarningRule } from '../rules/rule.ts'
 
-const unusedPublicUrl: WarningRule = ({ config: { listen, auth } }) =>
-  listen.publicUrl !== null &&
-  !auth?.dpop && {
-    path: ['listen', 'publicUrl'],
-    message: 'this does nothing: nobody is asked for proofs',
-    expected: 'auth.dpop, or no listen.publicUrl',
-    found: 'no auth.dpop',
-    hint: 'add dpop: { maxAge: 60s } under auth, or remove publicUrl',
-  }
-
 const unusedTokens: WarningRule = ({ config }) => {
   const used = acceptedMethods(config)
   return (['jwt', 'introspection'] as const).map(
@@ -111,7 +101,6 @@ const acceptedMethods = ({ auth, operations }: Config): ReadonlySet<AuthMethod> 
 /** The warnings of authentication: settings that no operation uses, whom they lock out, and who is not told. */
 export const authWarnings: readonly WarningRule[] = [
   lockedOut,
-  unusedPublicUrl,
   unusedTokens,
   unusedCertificates,
   unusedCredentials,

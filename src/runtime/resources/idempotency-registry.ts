@@ -153,7 +153,7 @@ export class IdempotencyRegistry {
   /** Acquires the store in Redis. Null: there is none. It stays open until what was claimed in it is settled. */
   #acquireRedis({ redis, replicas, encryptionKeys }: IdempotencyConfig) {
     if (redis === null) return null
-    const { link, release } = this.#links.acquire(withReplicas(redis, replicas))
+    const { link, release } = this.#links.acquire(withReplicas(redis, replicas), 'idempotency')
     const sealer = createResponseSealer(encryptionKeys.map((key) => Buffer.from(key, 'base64')))
     const counts = this.#redisCounts
     const store = new RedisIdempotencyStore({ link, prefix: redis.prefix, sealer, counts, logEvent: this.#logEvent })

@@ -53,7 +53,7 @@ export class SharedCacheRegistry {
   /** Opens a shared tier, or acquires the open one. */
   acquire(redis: RedisConfig): SharedCacheLease {
     const name = JSON.stringify(redis)
-    const { link, release } = this.#links.acquire(redis)
+    const { link, release } = this.#links.acquire(redis, 'cache')
     const space = { prefix: redis.prefix, isCluster: redis.cluster !== null }
     const store = this.#storesByConfig.acquire(name, () => new RedisCacheStore(link, space, this.#pendingKeysOf(space)))
     this.#stores.add(store)

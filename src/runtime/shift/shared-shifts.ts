@@ -84,7 +84,10 @@ export class SharedShifts {
     const plans = listShiftPlans(config)
     const entries = Object.entries(plans) as readonly (readonly [Group, ShiftPlan])[]
     const settings = entries.length === 0 ? null : keptIn(config)
-    const place = settings && { settings, ...this.#links.acquire(settings) }
+    const place = settings && {
+      settings,
+      ...this.#links.acquire(settings, config.idempotency.redis === null ? 'limits' : 'idempotency'),
+    }
     const fresh = entries.filter(([group, { digest }]) => this.#shifts.get(group)?.digest !== digest)
     const read = place === null || fresh.length === 0 ? new Map() : await this.#readAll(place, fresh)
     const shifts = this.#shifts.prepare(

@@ -135,7 +135,7 @@ export class RateLimiterRegistry {
   #acquireRedis(redis: RedisSettings | null) {
     return redis === null || this.#role.kind === 'primary'
       ? null
-      : { ...this.#redis.acquire(redis), prefix: redis.prefix }
+      : { ...this.#redis.acquire(redis, 'limits'), prefix: redis.prefix }
   }
 
   /** Returns this process's share of a limit of the whole gateway: rounded up, so that each has at least one. */

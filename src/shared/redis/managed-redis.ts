@@ -22,6 +22,8 @@ export interface ManagedRedisOptions {
   readonly connect: ConnectRedis
   /** How long to wait for a reply. */
   readonly timeoutMs: number
+  /** The key of the file that says so, for operators; by default none. */
+  readonly timeoutKey?: string
   /** Removes secrets from a reason, which is in the words of the system, the library or the server. */
   readonly redact?: (reason: string) => string
   /** Called on each change, with the reason. */
@@ -111,7 +113,7 @@ export class ManagedRedis {
           if (now() - sentAt <= promptMs) this.#failures = 0
           return reply
         }
-        this.#recordFailure(`no answer within ${waitMs}ms`)
+        this.#recordFailure(this.#describeLateness(waitMs))
         this.#watchLateReply(outcome)
         return null
       },
@@ -182,7 +184,7 @@ export class ManagedRedis {
       if (!isPrompt && (await withTimeout(reply, maxSilenceMs)) === null)
         throw new Error(`no answer within ${maxSilenceMs}ms`)
       if (isLost()) break
-      if (!isPrompt) this.#setShared(false, `no answer within ${timeoutMs}ms`)
+      if (!isPrompt) this.#setShared(false, this.#describeLateness(timeoutMs))
       probesLeft = isPrompt ? probesLeft - 1 : requiredProbes
       if (probesLeft === 0) {
         await this.#serve(isLost)
@@ -231,5 +233,11 @@ export class ManagedRedis {
         resolve()
       }
     })
+  }
+
+  /** Describes that a reply is late, with the key of the limit: `no answer within 20ms (cache.redis.timeout)`. */
+  #describeLateness(waitMs: number): string {
+    const { timeoutMs, timeoutKey } = this.#options
+    return `no answer within ${waitMs}ms${timeoutKey === undefined || waitMs !== timeoutMs ? '' : ` (${timeoutKey})`}`
   }
 }

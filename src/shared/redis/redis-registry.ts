@@ -6,6 +6,8 @@ import { type RedisSettings, redactSecrets } from './redis-settings.ts'
 /** Called on each change, with the reason, which holds no secrets. */
 export type OnSharedChange = (isShared: boolean, reason: string | null) => void
 
+type RedisSection = 'limits' | 'cache' | 'idempotency'
+
 /**
  * The connections of one kind of work, one for each Redis, each open as long as it has a user. Another kind has
  * connections of its own, to the same Redis too: a large reply there does not hold up a small one here.
@@ -18,17 +20,18 @@ export class RedisRegistry {
     this.#onChange = onChange
   }
 
-  /** Opens a connection, or acquires the one that there is. */
-  acquire(redis: RedisSettings) {
-    const key = JSON.stringify(redis)
-    const link = this.#byKey.acquire(key, () => this.#open(redis))
+  /** Opens a connection, or acquires the one that there is. `section`: the section of the file whose Redis it is. */
+  acquire(redis: RedisSettings, section: RedisSection) {
+    const key = JSON.stringify([section, redis])
+    const link = this.#byKey.acquire(key, () => this.#open(redis, section))
     return { link, release: (): void => this.#byKey.release(key)?.close() }
   }
 
-  #open(redis: RedisSettings): ManagedRedis {
+  #open(redis: RedisSettings, section: RedisSection): ManagedRedis {
     return new ManagedRedis({
       connect: connectRedis(redis),
       timeoutMs: redis.timeout,
+      timeoutKey: `${section}.redis.timeout`,
       redact: (reason) => redactSecrets(reason, redis),
       onChange: this.#onChange,
     })

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import { now, settlesWithin } from '../../clock.ts'
+import { now, settlesWithin, settlesWithinWait } from '../../clock.ts'
 import type { UpstreamConfig } from '../../config/config.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { formatDuration } from '../../units.ts'
@@ -24,31 +24,26 @@ export const checkReachable = async (
 ): Promise<void> => {
   const { healthCheck, host, tls } = upstream
   const timeoutMs = Math.min(upstream.timeouts.connect ?? maxCheckMs, maxCheckMs)
-  const connect = createConnector(origin, { timeoutMs, tls })()
   if (mode === 'health' && healthCheck !== null) {
+    const connect = createConnector(origin, { timeoutMs, tls })()
     const check = { ...healthCheck, timeout: Math.min(healthCheck.timeout, maxCheckMs) }
     await probeEndpoint(connect, typeof host === 'string' ? new URL(origin).host : host.name, check)
     return
   }
   const startedAt = now()
-  return new Promise((resolve, reject) => {
-    connect((error, socket) => {
-      if (error === null) {
-        const halfOfTheRest = (timeoutMs - (now() - startedAt)) / 2
-        untilAccepted(socket, halfOfTheRest)
-          .finally(() => socket?.destroy())
-          .then(resolve, reject)
-        return
-      }
-      reject(
-        new Error(
-          error.kind === 'connect-timeout'
-            ? `no answer within ${formatDuration(timeoutMs)}`
-            : describeUpstreamError(error),
-        ),
-      )
-    })
-  })
+  // Its own timer would go on while this process stands still, and the endpoint would be blamed.
+  const connect = createConnector(origin, { timeoutMs: null, tls })()
+  const { promise, resolve, reject } = Promise.withResolvers<Socket | null>()
+  const connecting = connect((error, connected) =>
+    error === null ? resolve(connected) : reject(new Error(describeUpstreamError(error))),
+  )
+  try {
+    if (!(await settlesWithinWait(timeoutMs, promise))) throw new Error(`no answer within ${formatDuration(timeoutMs)}`)
+    const halfOfTheRest = Math.max(0, timeoutMs - (now() - startedAt)) / 2
+    await untilAccepted(await promise, halfOfTheRest)
+  } finally {
+    connecting.destroy()
+  }
 }
 
 /**

@@ -174,7 +174,7 @@ test('all are tried at once, each for two seconds at most', async () => {
 
   expect(code).toBe(1)
   expect(out.match(/no answer within 2s/g)).toHaveLength(4)
-  expect(most).toBe(4)
+  expect(most).toBeGreaterThanOrEqual(4)
 })
 
 test('JSON lists every endpoint that was tried', async () => {

@@ -158,7 +158,5 @@ test('warnings of what runs stand at the end, before a rejection', async () => {
     config: { ...healthyStatus.config, lastRefusal: { at: since, problems: [configProblem] } },
   })
 
-  expect(out).toMatch(
-    /\n\nwarning: \S+:12:9 upstreams\.risk\.tls\.verify: whoever answers is believed\n {4}expected [\s\S]*\n\nrefused /,
-  )
+  expect(out).toMatch(/\n\nwarning: \S+:12:9 upstreams\.risk\.tls\.verify: whoever answers is believed\n\nrefused /)
 })

@@ -42,6 +42,7 @@ const createScripted = (behavior: Behavior = 'answer') => {
   const link = new ManagedRedis({
     connect,
     timeoutMs: 20,
+    timeoutKey: 'limits.redis.timeout',
     onChange: (...change) => changes.push(change),
   })
   return { redis, link, changes }
@@ -80,7 +81,7 @@ test('a reply that is late is no reply, and several in a row end the use of the 
   expect(redis.consumed).toBe(consumed)
   expect(changes).toEqual([
     [true, null],
-    [false, 'no answer within 20ms'],
+    [false, 'no answer within 20ms (limits.redis.timeout)'],
   ])
   link.close()
 })
@@ -119,7 +120,7 @@ test('replies that are late for requests end its use, though background commands
 
   expect(changes).toEqual([
     [true, null],
-    [false, 'no answer within 20ms'],
+    [false, 'no answer within 20ms (limits.redis.timeout)'],
   ])
   link.close()
 })

@@ -2,9 +2,10 @@ import { groupByKey, type NonEmpty } from '../../../observe/row-counts.ts'
 import { isMutatingCommand } from '../../../shared/program-command.ts'
 import type { Overview } from '../../api/overview.ts'
 import { type Finding, type Severity, severities } from '../../findings/finding.ts'
-import { type BadgeTone, badge, commandHtml, htmlSection, sinceHtml } from '../components.ts'
+import { badge, commandHtml, htmlSection, sinceHtml } from '../components.ts'
 import { formatCounted } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
+import { severityTones } from '../row-state.ts'
 
 /**
  * Renders what is wrong, in words: by what is broken, the worst first. What is worth knowing and no more stands apart:
@@ -31,12 +32,10 @@ const nothingWrong = (notices: readonly Finding[]): Html =>
     ? html`<p class="fine">${badge('good', 'Nothing is wrong.')}</p>`
     : html`<p class="fine">Nothing is critical, and there is no warning.</p>`
 
-const badgeTones: Readonly<Record<Severity, BadgeTone>> = { critical: 'bad', warning: 'warning', notice: 'notice' }
-
 const severityCounts = (findings: readonly Finding[]): HtmlValue =>
   severities.map((severity) => {
     const count = findings.filter((each) => each.severity === severity).length
-    return count > 0 && html`${badge(badgeTones[severity], countText[severity](count))} `
+    return count > 0 && html`${badge(severityTones[severity], countText[severity](count))} `
   })
 
 const countText: Readonly<Record<Severity, (count: number) => string>> = {
@@ -68,7 +67,7 @@ const subjectPart = (at: string, same: NonEmpty<Finding>): Html => {
   const [{ severity, about }] = same // the worst stands first
   const { id, kind, name } = toSubject(about)
   return html`<div id="broken-${id}" class="broken ${severity}">
-<h3>${badge(badgeTones[severity], severity)} ${kind}${name !== null && html` <b>${name}</b>`}</h3>
+<h3>${badge(severityTones[severity], severity)} ${kind}${name !== null && html` <b>${name}</b>`}</h3>
 <ol class="findings">${same.map((each) => findingItem(at, each, name === null || !isNamedBy(each, name), each.severity !== severity))}</ol>
 </div>
 `
@@ -91,6 +90,6 @@ const findingItem = (
   hasBadge: boolean,
 ): Html => html`
 <li data-about="${about}" data-severity="${severity}">
-<p class="cause">${hasBadge && html`${badge(badgeTones[severity], severity)} `}${isNamed && !cause.startsWith(about) && html`<b>${about}</b> `}<span class="words">${cause}</span></p>
+<p class="cause">${hasBadge && html`${badge(severityTones[severity], severity)} `}${isNamed && !cause.startsWith(about) && html`<b>${about}</b> `}<span class="words">${cause}</span></p>
 ${details.length > 0 && html`<ul class="details">${details.map((each) => html`<li>${each}</li>`)}</ul>\n`}<p class="more">${since !== null && html`<span>since ${sinceHtml(at, since)}</span> `}${command !== null && html`<span>${isMutatingCommand(command) ? 'to do:' : 'next:'}</span> ${commandHtml(command)}`}</p>
 </li>`

@@ -66,7 +66,7 @@ const operationState = ({ id, group, state, failing, pace }: OperationView, find
     takenOut: state === 'refuse' ? 'refused' : null,
     dead: failing ? 'fails' : null,
     requests: pace && { all: pace.perSecond, failed: pace.errorsPerSecond, refused: pace.refusedPerSecond },
-    doubt: findings.some(keepsRequestsOut) ? 'see above' : null,
+    doubt: findings.find(keepsRequestsOut)?.severity ?? null,
     // What is critical of its upstream is at least doubtful here.
     finding: worseSeverity(
       worstFinding(findings, `operations.${id}`),
