@@ -40,7 +40,7 @@ describe.each(allOperations.map(({ id }) => id))('of operations.%s', (id) => {
   test('an unknown key is told which keys are expected, and each of them may stand there', () => {
     const [unknown] = findProblems(`${sandbox}\noperations: { ${id}: { nonsense: 1 } }`)
     const messages = keys.flatMap((key) =>
-      findProblems(`${sandbox}\noperations: { ${id}: { ${key}: [[]] } }`).map(({ message }) => message),
+      findProblems(`${sandbox}\noperations: { ${id}: { ${key}: x } }`).map(({ message }) => message),
     )
 
     expect(unknown?.expected).toBe(`one of ${keys.join(', ')}`)
