@@ -57,7 +57,7 @@ export const rules: readonly Rule[] = [
   { text: /^npm run test:drills$|npx vitest run /, way: { how: 'read' } },
   { text: /^npx node test\/lab\/at-rest\.ts /, way: { how: 'read' } },
   { text: /^(npm ci && )?npm start\b/, way: { how: 'serve' } },
-  { text: /^npx lender-gateway tail --refused --since /, way: { how: 'until', says: /404 not-found/ } },
+  { text: /^npx lender-gateway tail (--refused )?--since /, way: { how: 'until', says: /404 not-found/ } },
   { text: /^npx lender-gateway status --admin http:\/\/127\.0\.0\.1:9902$/, way: run(2) },
   { text: /^npx lender-gateway explain HEAD /, way: run(1) },
   { text: /^npx lender-gateway check --sample /, way: run(1) },

@@ -146,7 +146,7 @@ const readSlowlyFrom = async (port: number, localAddress: string, connections: n
 const attacks: readonly (readonly [string, (port: number, from: string) => Promise<void>, number])[] = [
   ['HTTP/1, 99 requests pipelined', (port, from) => pipelineFrom(port, from, 1), 12],
   ['the same on 100 connections of each address', (port, from) => pipelineFrom(port, from, 100), 247],
-  ['100 connections of each address that read slowly', (port, from) => readSlowlyFrom(port, from, 100), 247],
+  ['100 connections of each address that read slowly', (port, from) => readSlowlyFrom(port, from, 100), 200],
   ['HTTP/2, 100 streams', streamFrom, 200],
 ]
 

@@ -110,7 +110,7 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
     auth: {
       methods: ['apiKey', 'jwt', 'mtls'],
       jwt: { issuer, audience: [audience], jwks: `${upstream.url}/jwks`, algorithms: ['ES256'] },
-      mtls: { from: 'client-cert', ca: inFile('ca.pem', certificates.right.cert) },
+      mtls: { from: 'client-cert', ca: inFile('ca.pem', certificates.authority.cert) },
     },
     clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'key', sha256: hash('sha256', secret) }] }],
     operations: {
@@ -138,7 +138,7 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
     prometheus,
     redis,
     settings,
-    brief: inFile('brief.pem', certificates.brief.cert),
+    brief: inFile('brief.pem', certificates.authority.cert + certificates.brief.cert),
     endCertificate: () => secure.renew(certificates.ending),
     metrics: async () => (await gateway.ask('GET', '/metrics')).body,
     async edit(next) {
