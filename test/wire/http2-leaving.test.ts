@@ -117,6 +117,23 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(code).toBe(0)
   })
 
+  test('requests that their client gives up count towards those that a connection may carry', async () => {
+    const { client, begin } = await arrange({ maxRequestsPerConnection: 2 })
+    const goneAfter: boolean[] = []
+
+    for (const stream of [1, 3]) {
+      await begin(stream)
+      await client.send(frame(3, 0, stream, Buffer.from([0, 0, 0, 8])))
+      await roundTrip(client)
+      vi.advanceTimersByTime(100)
+      goneAfter.push(await goneAway(client))
+    }
+    await client.send(head(5))
+
+    expect(goneAfter).toEqual([false, true])
+    expect(await client.frame(({ type, stream }) => stream === 5 && type === 1)).toBe(undefined)
+  })
+
   test('a connection that was opened just before an edit serves its first request', async () => {
     const { client, begin, answer, edit, lines } = await arrange()
 
