@@ -22,17 +22,15 @@ export class ContractBundle {
   readonly analysis: SchemaTypeAnalysis
   readonly schemas: SchemaCollector
   readonly findings: ContractFindings
-  readonly targets: WeakMap<object, ContractNode>
   readonly faulty: ReadonlySet<object>
 
-  constructor({ document, origins, targets, faulty }: BundledDocument, findings: ContractFindings) {
+  constructor({ document, origins, faulty }: BundledDocument, findings: ContractFindings) {
     this.document = document
     this.origins = origins
     this.follow = createFollow(document)
     this.analysis = new SchemaTypeAnalysis(this.follow)
     this.schemas = new SchemaCollector(this.follow)
     this.findings = findings
-    this.targets = targets
     this.faulty = faulty
   }
 

@@ -8,6 +8,7 @@ import { quote } from '../problem.ts'
 import { suggestNearest } from '../suggest.ts'
 import { type ContractFile, maxContractBytes, readContractFile } from './contract-file.ts'
 import { type ContractFindings, type ContractNode, childOf } from './contract-node.ts'
+import type { ReferenceLink } from './used-places.ts'
 
 // The serving thread compares their contents every `reload.poll`.
 const maxFiles = 64
@@ -22,8 +23,9 @@ export class ContractFiles {
   /** As it is written, and with its links resolved. */
   readonly #folder: string
   readonly #realFolder: string
-  /** By path. Null: it cannot be used, and this was said; a text says why it cannot be read. */
-  readonly #files = new Map<string, ContractFile | string | null>()
+  /** By path. A text says why it cannot be read. */
+  readonly #files = new Map<string, ContractFile | string>()
+  readonly #links: ReferenceLink[] = []
   readonly #sources: SourceFile[] = []
   #bytesLeft = maxContractBytes
 
@@ -38,8 +40,13 @@ export class ContractFiles {
     return this.#sources
   }
 
-  /** Reads a file, once. Returns the reason as text when it cannot be read; null: it has problems, which are said. */
-  read(file: string): ContractFile | string | null {
+  /** The references that were followed. */
+  get links(): readonly ReferenceLink[] {
+    return this.#links
+  }
+
+  /** Reads a file, once. Returns the reason as text when it cannot be read. */
+  read(file: string): ContractFile | string {
     const known = this.#files.get(file)
     if (known !== undefined) return known
     if (this.#files.size >= maxFiles) return `the contract has more than ${maxFiles} files`
@@ -54,10 +61,8 @@ export class ContractFiles {
     }
     this.#sources.push(read.source)
     this.#bytesLeft -= read.length
-    for (const problem of read.problems) this.#findings.problems.add(problem)
-    const usable = read.tree === undefined ? null : read
-    this.#files.set(file, usable)
-    return usable
+    this.#files.set(file, read)
+    return read
   }
 
   /** Finds what a node with `$ref` refers to; null: nothing, and this was said. */
@@ -74,7 +79,7 @@ export class ContractFiles {
       return refuse('the reference leads out of the folder of the contract', inFolder, 'copy the file into the folder')
     if (isAbsolute(name) || name.includes('\\') || name.includes('\0'))
       return refuse('the reference is no relative path', inFolder, 'write the path from the file of the reference')
-    const file = name === '' ? from.file : this.#follow(from.file, name, refuse)
+    const file = name === '' ? from.file : this.#follow(from, name, refuse)
     if (file === null) return null
     const segments = readPointer(fragment)
     if (segments === null)
@@ -96,17 +101,18 @@ export class ContractFiles {
       }
       node = next
     }
+    this.#links.push([from, node])
     return node
   }
 
   #follow(
-    from: ContractFile,
+    from: ContractNode,
     name: string,
     refuse: (message: string, expected: string, hint?: string) => null,
   ): ContractFile | null {
     const decoded = decode(name)
     if (decoded === null) return refuse('the percent-encoding of the reference is broken', inFolder)
-    const file = resolve(dirname(from.file), decoded)
+    const file = resolve(dirname(from.file.file), decoded)
     // Symbolic links are followed as far as they stay in the folder, as those of a mounted ConfigMap do.
     const real = tryOrNull(() => realpathSync(file))
     if (real === null ? isOutside(this.#folder, file) : isOutside(this.#realFolder, real))
@@ -116,13 +122,14 @@ export class ContractFiles {
         'copy the file into the folder, and not a link to it',
       )
     const read = this.read(file)
-    return typeof read === 'string'
-      ? refuse(
-          `the file cannot be read: ${read}`,
-          inFolder,
-          'a path starts at the folder of the file with the reference',
-        )
-      : read
+    if (typeof read === 'string')
+      return refuse(
+        `the file cannot be read: ${read}`,
+        inFolder,
+        'a path starts at the folder of the file with the reference',
+      )
+    for (const problem of read.problems) this.#findings.add(from, problem)
+    return read.tree === undefined ? null : read
   }
 }
 

@@ -44,24 +44,36 @@ export type NodePlace = Pick<ContractNode, 'file' | 'path'>
 export class ContractFindings {
   readonly problems = new FirstFindings('problems')
   readonly warnings = new FirstFindings('warnings')
-  /** What is wrong with components, as long as it is not known which of them are used. */
-  #ofComponents: (readonly [node: NodePlace, issue: NodeIssue])[] = []
+  readonly #main: string
+  /** What is wrong with components and other files, as long as it is not known which of them are used. */
+  #open: (readonly [node: NodePlace, problem: ConfigProblem])[] = []
+
+  /** `main`: the file that the configuration names. */
+  constructor(main: string) {
+    this.#main = main
+  }
 
   get isBroken(): boolean {
     return this.problems.count > 0
   }
 
   error(node: NodePlace, issue: NodeIssue): void {
-    if (node.path[0] === 'components' && node.path.length >= 3) this.#ofComponents.push([node, issue])
-    else this.problems.add(problemAt(node, issue))
+    this.add(node, problemAt(node, issue))
   }
 
-  /** Makes a warning of what is wrong with components that none of the nine refers to. */
+  /** Adds a problem that concerns the messages to which a node belongs. */
+  add({ file, path }: NodePlace, problem: ConfigProblem): void {
+    const isComponent = path[0] === 'components' && path.length >= 3
+    if (isComponent || file.file !== this.#main) this.#open.push([{ file, path }, problem])
+    else this.problems.add(problem)
+  }
+
+  /** Makes a warning of what is wrong where none of the nine leads. */
   settle(isUsed: (node: NodePlace) => boolean): void {
-    for (const [node, issue] of this.#ofComponents)
-      if (isUsed(node)) this.problems.add(problemAt(node, issue))
-      else this.warn(node, { ...issue, message: `${issue.message} (none of the nine refers to this component)` })
-    this.#ofComponents = []
+    for (const [node, problem] of this.#open)
+      if (isUsed(node)) this.problems.add(problem)
+      else this.warnings.add({ ...problem, message: `${problem.message} (none of the nine refers to this)` })
+    this.#open = []
   }
 
   warn(node: Pick<ContractNode, 'file' | 'path'>, issue: NodeIssue): void {
@@ -73,14 +85,22 @@ export class ContractFindings {
 class FirstFindings {
   readonly #kind: 'problems' | 'warnings'
   readonly #kept: ConfigProblem[] = []
-  count = 0
+  readonly #known = new Set<string>()
+
+  /** How many different ones there are. */
+  get count(): number {
+    return this.#known.size
+  }
 
   constructor(kind: 'problems' | 'warnings') {
     this.#kind = kind
   }
 
   add(finding: ConfigProblem): void {
-    if (this.count++ < maxFindings) this.#kept.push(finding)
+    const key = JSON.stringify([finding.file, finding.line, finding.column, finding.path, finding.message])
+    if (this.#known.has(key)) return
+    this.#known.add(key)
+    if (this.#kept.length < maxFindings) this.#kept.push(finding)
   }
 
   /** Lists them file by file, `first` first, and how many were left out. */

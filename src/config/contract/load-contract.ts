@@ -37,14 +37,15 @@ const compileLimitMs = 5_000
 /** Reads, checks and compiles a contract. A relative path starts at `folder`. Never throws. */
 export const loadContract = (folder: string, name: string): LoadedContract => {
   const file = resolve(folder, name)
-  const findings = new ContractFindings()
+  const findings = new ContractFindings(file)
   const files = new ContractFiles(file, findings)
   let contract: CompiledContract | null = null
   const main = files.read(file)
   if (typeof main === 'string')
     return { contract, unreadable: main, problems: [], warnings: [], sources: files.sources }
   try {
-    if (main !== null) contract = compile(main, files, findings)
+    for (const problem of main.problems) findings.problems.add(problem)
+    if (main.tree !== undefined) contract = compile(main, files, findings)
   } catch (error) {
     const reason = errorMessage(error)
     findings.settle(() => true)
@@ -71,7 +72,7 @@ const compile = (main: ContractFile, files: ContractFiles, findings: ContractFin
   const { document, schemas } = bundle
   const operations = readOperations(bundle)
   checkSchemas(bundle)
-  findings.settle(findUsedPlaces(bundle))
+  findings.settle(findUsedPlaces({ file: main, path: ['paths'] }, files.links))
   if (findings.isBroken) return null
   warnOfMissing(main, operations, findings)
   schemas.finish()

@@ -1,25 +1,32 @@
-import { asPlainObject } from '../../plain-object.ts'
 import { nodeKey } from './bundle/bundle-places.ts'
-import type { ContractBundle } from './contract-bundle.ts'
 import type { NodePlace } from './contract-node.ts'
 
-/** Creates what tells whether the nine lead to a place in a file: by what stands under their paths, and references. */
-export const findUsedPlaces = ({
-  document,
-  origins,
-  targets,
-  follow,
-}: ContractBundle): ((node: NodePlace) => boolean) => {
+/** A reference of a contract: where it stands, and where it leads. */
+export type ReferenceLink = readonly [from: NodePlace, target: NodePlace]
+
+/**
+ * Creates what tells whether the nine lead to a place in a file: by what stands under `paths`, and references. It goes
+ * by the files and not by the bundle, which leaves out what is broken.
+ */
+export const findUsedPlaces = (paths: NodePlace, links: readonly ReferenceLink[]): ((node: NodePlace) => boolean) => {
+  const below = new Map<string, NodePlace[]>()
+  for (const [from, target] of links)
+    for (const key of placesAround(from)) {
+      const targets = below.get(key)
+      if (targets === undefined) below.set(key, [target])
+      else targets.push(target)
+    }
   const used = new Set<string>()
-  const seen = new Set<object>()
-  const visit = (value: unknown): void => {
-    if (typeof value !== 'object' || value === null || seen.has(value)) return
-    seen.add(value)
-    for (const node of [origins.get(value), targets.get(value)]) if (node !== undefined) used.add(nodeKey(node))
-    const { $ref } = asPlainObject(value)
-    if (typeof $ref === 'string') visit(follow($ref))
-    for (const each of Object.values(value)) visit(each)
+  const open = [paths]
+  for (let place = open.pop(); place !== undefined; place = open.pop()) {
+    const key = nodeKey(place)
+    if (used.has(key)) continue
+    used.add(key)
+    for (const target of below.get(key) ?? []) open.push(target)
   }
-  visit(document.paths)
-  return ({ file, path }) => path.some((_, at) => used.has(nodeKey({ file, path: path.slice(0, at + 1) })))
+  return (node) => placesAround(node).some((key) => used.has(key))
 }
+
+/** Lists the keys of a place and of all that it stands in. */
+const placesAround = ({ file, path }: NodePlace): readonly string[] =>
+  Array.from({ length: path.length + 1 }, (_, length) => nodeKey({ file, path: path.slice(0, length) }))

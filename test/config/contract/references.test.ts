@@ -294,3 +294,58 @@ test('a mistake in a component that none of the nine refers to is a warning', ()
   expect(used.problems.map(({ path }) => path)).toEqual(['components.schemas.Part.type'])
   expect(text.problems.map(({ path }) => path)).toContain('components.schemas.Text')
 })
+
+describe('a mistake in another file', () => {
+  const files = {
+    'parts.yaml': "Good: { type: string }\nBad: { type: strng }\nDeep: { $ref: 'broken.yaml#/X' }\n",
+    'broken.yaml': 'X: {\n',
+    'twice.yaml': 'X: { type: string }\nX: { type: string }\n',
+    'text.yaml': 'only a text\n',
+  }
+  const load = (reference: string, used: object = { type: 'string' }) => {
+    const components = { schemas: { Unused: { $ref: reference } } }
+    const content = { 'application/json': { schema: used } }
+    const post = { requestBody: { content }, responses: { 200: { description: 'scored' } } }
+    const contract = { openapi: '3.1.1', paths: { '/valuation/score': { post } }, components }
+    return loadContract(folderWith({ ...files, 'contract.json': JSON.stringify(contract) }), 'contract.json')
+  }
+  const isAside = ({ message }: { message: string }) => message.endsWith('(none of the nine refers to this)')
+
+  test.each([
+    ['a schema', 'parts.yaml#/Bad', 'parts.yaml', 'Bad.type'],
+    ['a file of a file that cannot be parsed', 'parts.yaml#/Deep', 'broken.yaml', 'X'],
+    ['a file that cannot be parsed', 'broken.yaml#/X', 'broken.yaml', 'X'],
+    ['a name that stands twice', 'twice.yaml#/X', 'twice.yaml', 'X'],
+    ['a file that is no schema', 'text.yaml', 'text.yaml', ''],
+    ['a pointer that leads nowhere', 'parts.yaml#/None', 'contract.json', 'components.schemas.Unused."$ref"'],
+    ['a file that is not there', 'none.yaml', 'contract.json', 'components.schemas.Unused."$ref"'],
+  ])('is a warning where none of the nine leads to it: %s', (_, reference, file, path) => {
+    const unused = load(reference)
+    const used = load(reference, { $ref: '#/components/schemas/Unused' })
+    const direct = load(reference, { items: { $ref: reference } })
+
+    expect([unused.problems, unused.contract === null]).toEqual([[], false])
+    const [warning, ...others] = unused.warnings.filter(isAside)
+    expect([warning?.file.split('/').at(-1), warning?.path, others]).toEqual([file, path, []])
+    expect([used.contract, used.problems.length, used.warnings.filter(isAside)]).toEqual([null, 1, []])
+    expect([direct.contract, direct.problems.length > 0]).toEqual([null, true])
+  })
+
+  test('is an error where a path item leads to it by another file', () => {
+    const contract = { openapi: '3.1.1', paths: { '/valuation/score': { $ref: 'path.yaml' } } }
+    for (const path of ['$ref: none.yaml', '$ref: parts.yaml#/None', 'post: { responses: { 2000: {} } }']) {
+      const folder = folderWith({ ...files, 'contract.json': JSON.stringify(contract), 'path.yaml': `${path}\n` })
+
+      const { problems } = loadContract(folder, 'contract.json')
+
+      expect(problems.map(({ file }) => file.split('/').at(-1))).toEqual(['path.yaml'])
+    }
+  })
+
+  test('one place leads to it and another does not: it is an error once', () => {
+    const { problems, warnings } = load('parts.yaml#/Bad', { $ref: 'parts.yaml#/Bad' })
+
+    expect(problems.map(({ path }) => path)).toEqual(['Bad.type'])
+    expect(warnings.filter(isAside)).toEqual([])
+  })
+})

@@ -14,8 +14,6 @@ export interface BundledDocument {
   readonly document: Tree
   /** Where each map and list of the document was written. What is broken has no place: nothing more is said of it. */
   readonly origins: WeakMap<object, ContractNode>
-  /** What the references of the document lead to. */
-  readonly targets: WeakMap<object, ContractNode>
   /** The schemas with an unknown keyword: what they mean is not known. */
   readonly faulty: ReadonlySet<object>
 }
@@ -47,7 +45,6 @@ class Bundler {
   readonly #findings: ContractFindings
   readonly #isOld: boolean
   readonly #origins = new WeakMap<object, ContractNode>()
-  readonly #targets = new WeakMap<object, ContractNode>()
   readonly #places = new BundlePlaces()
   readonly #faulty = new Set<object>()
   readonly #open: OpenReference[] = []
@@ -64,7 +61,7 @@ class Bundler {
     document.openapi = '3.1.1'
     // Everything of the main file has its place by now.
     for (const reference of this.#open) this.#place(reference, document)
-    return { document, origins: this.#origins, targets: this.#targets, faulty: this.#faulty }
+    return { document, origins: this.#origins, faulty: this.#faulty }
   }
 
   /** Leads a reference to the place of its target, which it makes where there is none. */
@@ -140,7 +137,6 @@ class Bundler {
     // A path item is copied: readers of a bundle look for operations there.
     if (shape === pathItemShape) return this.#object(target, shape, pointer)
     this.#origins.set(copy, node)
-    this.#targets.set(copy, target)
     this.#open.push({ from: node, copy, target, shape })
     return copy
   }
@@ -231,10 +227,7 @@ class Bundler {
     if (typeof copy.$ref === 'string') {
       const target = this.#files.resolve(node, copy.$ref)
       if (target === null) delete copy.$ref
-      else {
-        this.#targets.set(copy, target)
-        this.#open.push({ from: node, copy, target, shape: schemaShape })
-      }
+      else this.#open.push({ from: node, copy, target, shape: schemaShape })
     }
     return copy
   }
