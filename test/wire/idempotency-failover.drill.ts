@@ -4,8 +4,7 @@ import { createClient } from '@redis/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { RedisIdempotencyStore } from '../../src/shared/idempotency/redis-idempotency-store.ts'
 import { createResponseSealer } from '../../src/shared/idempotency/response-sealer.ts'
-import { ManagedRedis } from '../../src/shared/redis/managed-redis.ts'
-import { connectRedis } from '../../src/shared/redis/redis-connection.ts'
+import { RedisRegistry } from '../../src/shared/redis/redis-registry.ts'
 import type { RedisSettings } from '../../src/shared/redis/redis-settings.ts'
 import { bootGateway, type LogLine, type TestGateway } from '../helpers/gateway.ts'
 import { createClaim } from '../helpers/idempotency-claim.ts'
@@ -31,12 +30,13 @@ const claimAllTheTime = async (settings: Partial<RedisSettings>) => {
   const changes: (string | null)[] = []
   const redis = redisSettings({ timeout: 1000, ...settings })
   const onChange = (isShared: boolean, reason: string | null) => void changes.push(isShared ? 'shared' : reason)
-  const link = new ManagedRedis({ connect: connectRedis(redis), timeoutMs: redis.timeout, onChange })
-  onTestFinished(() => link.close())
-  await expect.poll(() => link.isShared, patient).toBe(true)
+  const { link, replicated, release } = new RedisRegistry(onChange).acquire(redis, 'idempotency')
+  onTestFinished(release)
+  await expect.poll(() => link.isShared && replicated?.isShared !== false, patient).toBe(true)
   const sealer = createResponseSealer([Buffer.alloc(32)])
   const store = new RedisIdempotencyStore({
     link,
+    replicated,
     prefix: redis.prefix,
     sealer,
     counts: { refused: 0 },

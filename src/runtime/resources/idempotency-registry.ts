@@ -153,22 +153,27 @@ export class IdempotencyRegistry {
   /** Acquires the store in Redis. Null: there is none. It stays open until what was claimed in it is settled. */
   #acquireRedis({ redis, replicas, encryptionKeys }: IdempotencyConfig) {
     if (redis === null) return null
-    const { link, release } = this.#links.acquire(withReplicas(redis, replicas), 'idempotency')
+    const { link, replicated, release } = this.#links.acquire(withReplicas(redis, replicas), 'idempotency')
+    const links = replicated === null ? [link] : [link, replicated]
     const sealer = createResponseSealer(encryptionKeys.map((key) => Buffer.from(key, 'base64')))
     const counts = this.#redisCounts
-    const store = new RedisIdempotencyStore({ link, prefix: redis.prefix, sealer, counts, logEvent: this.#logEvent })
+    const options = { link, replicated, prefix: redis.prefix, sealer, counts, logEvent: this.#logEvent }
+    const store = new RedisIdempotencyStore(options)
     const releaseWhenIdle = (): void => {
       if (store.isIdle()) release()
       else unrefTimeout(releasePauseMs, releaseWhenIdle)
     }
     const state = (): IdempotencyState => {
-      const { isShared, since, reason } = link
+      const failing = links.find((each) => !each.isShared) ?? null
+      const since = failing?.since ?? Math.max(...links.map((each) => each.since))
+      const state = failing === null ? 'shared' : 'unavailable'
       return {
-        ...{ store: 'redis', state: isShared ? 'shared' : 'unavailable', since, reason, refused: counts.refused },
+        ...{ store: 'redis', state, since, reason: failing?.reason ?? null, refused: counts.refused },
         ...nothingTold,
       }
     }
-    return { store, state, settled: link.settled, release: releaseWhenIdle }
+    const settled = Promise.all(links.map((each) => each.settled)).then(() => {})
+    return { store, state, settled, release: releaseWhenIdle }
   }
 
   /** Cuts off the attempts that go on without their client. */

@@ -12,11 +12,12 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 /**
  * Claims a key. KEYS: the record, and the bucket that counts the keys of its client. ARGV: token, fingerprint, request
- * id, how long a record is kept, how long an attempt holds, `1` if it may be made again, the maximum of keys. Returns
- * `c` (claimed), `f` (the client has too many keys), or state, request id, fingerprint, token and response of what came
- * before. The bucket drains while records are kept, so that a client has at most twice as many keys as the maximum, and
- * counting them takes one small key. An attempt that was not renewed in time has an unknown outcome. An empty
- * fingerprint, of a body that streams, stands for the one before.
+ * id, how long a record is kept, how long an attempt holds, `1` if it may be made again, the maximum of keys, `1` if a
+ * claim may be written. Returns `c` (claimed), `f` (the client has too many keys), `n` (it may not be written), or
+ * state, request id, fingerprint, token and response of what came before. Nothing is written but a claim. The bucket
+ * drains while records are kept, so that a client has at most twice as many keys as the maximum, and counting them
+ * takes one small key. An attempt that was not renewed in time has an unknown outcome. An empty fingerprint, of a body
+ * that streams, stands for the one before.
  */
 export const claimKeyScript = createScript(`${clock}
 local token, fingerprint, id = ARGV[1], ARGV[2], ARGV[3]
@@ -29,6 +30,7 @@ if state then
   if state ~= 'u' or ARGV[6] ~= '1' or found[3] ~= fingerprint then
     return { state, found[2], found[3], found[4], found[5] }
   end
+  if ARGV[8] ~= '1' then return { 'n' } end
   id, since = found[2], found[7]
   redis.call('HSET', KEYS[1], 'w', '1')
 else
@@ -36,6 +38,7 @@ else
   local was, at = string.match(redis.call('GET', KEYS[2]) or '', '^(%S+) (%S+)$')
   if was then used = math.max(0, was - math.max(0, now - at) * max / kept) end
   if used + 1 > max then return { 'f' } end
+  if ARGV[8] ~= '1' then return { 'n' } end
   local bucket = string.format('%.17g %.17g', used + 1, now)
   redis.call('SET', KEYS[2], bucket, 'PX', string.format('%.0f', math.ceil((used + 1) * kept / max)))
 end

@@ -1,7 +1,7 @@
 import { epochMs, now, sleep } from '../../clock.ts'
 import type { LogEvent } from '../../observe/log-event.ts'
 import type { ManagedRedis } from '../redis/managed-redis.ts'
-import type { ScriptArgs } from '../redis/redis-script.ts'
+import type { ScriptArgs, ScriptOptions } from '../redis/redis-script.ts'
 import {
   claimKeyScript,
   findKeyScript,
@@ -23,9 +23,13 @@ import type {
 } from './idempotency-store.ts'
 import type { ResponseSealer } from './response-sealer.ts'
 
+type Link = Pick<ManagedRedis, 'run' | 'isShared' | 'failure'>
+
 /** The options of a store in Redis. */
 export interface RedisStoreOptions {
-  readonly link: Pick<ManagedRedis, 'run' | 'isShared' | 'failure'>
+  readonly link: Link
+  /** A connection on which replicas confirm each claim (docs/decisions/063). By default none has to. */
+  readonly replicated?: Link | null
   /** The prefix of every key. */
   readonly prefix: string
   readonly sealer: ResponseSealer
@@ -51,15 +55,18 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   readonly #options: RedisStoreOptions
   /** By token, until when an attempt that was claimed here, or may have been, may still be renewed or settled. */
   readonly #heldUntil = new Map<string, number>()
+  /** The connection whose failure left the last claim without a result. */
+  #failing: Link
   #unanswered = 0
   #loggedAt: number | null = null
 
   constructor(options: RedisStoreOptions) {
     this.#options = options
+    this.#failing = options.link
   }
 
   get failure(): string | null {
-    return this.#options.link.failure
+    return this.#failing.failure
   }
 
   call<Type extends IdempotencyCall['type']>(call: CallOf<Type>): Promise<IdempotencyReplies[Type] | null> {
@@ -89,19 +96,36 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   }
 
   async #claim(claim: Claim): Promise<ClaimResult | null> {
-    const { link } = this.#options
+    const { link, replicated = null } = this.#options
     const { token, fingerprint, requestId, ttlMs, leaseMs, takesOver, maxKeys } = claim
     const wasAsked = link.isShared
-    const args = [token, fingerprint ?? '', requestId, `${ttlMs}`, `${leaseMs}`, takesOver ? '1' : '0', `${maxKeys}`]
+    const mayClaim = replicated === null || replicated.isShared
+    const flags = [takesOver ? '1' : '0', `${maxKeys}`, mayClaim ? '1' : '0']
+    const args = [token, fingerprint ?? '', requestId, `${ttlMs}`, `${leaseMs}`, ...flags]
     this.#hold(claim)
-    // Of all transitions, only a lost claim lets a request be processed twice: after any other the key is unknown.
-    const reply = await link.run(claimKeyScript, { keys: this.#keys(claim), args }, { isReplicated: true })
-    const result = this.#parseClaimReply(claim.name, reply)
+    const reply = await link.run(claimKeyScript, { keys: this.#keys(claim), args })
+    let result = this.#parseClaimReply(claim.name, reply)
+    let isToGiveBack = reply === null && wasAsked
+    if (result === null) this.#failing = reply === null || replicated === null ? link : replicated
+    if (result?.state === 'claimed' && replicated !== null && !(await this.#confirm(claim, replicated))) {
+      this.#failing = replicated
+      result = null
+      isToGiveBack = true
+    }
     if (result?.state === 'claimed') this.#hold(claim)
-    else if (reply === null && wasAsked) void this.#giveBack(claim)
+    else if (isToGiveBack) void this.#giveBack(claim)
     else this.#heldUntil.delete(token)
     if (result?.state === 'full') this.#options.counts.refused++
     return result
+  }
+
+  /**
+   * Has replicas confirm a claim. Of all transitions, only a lost claim lets a request be processed twice: after any
+   * other the key is unknown. The claim is renewed on the connection that waits: a master that does not know it
+   * rejects it, and Redis waits for a write of that connection.
+   */
+  async #confirm(claim: Claim, replicated: Link): Promise<boolean> {
+    return toBoolean(await this.#runRenewal(claim, replicated, { isReplicated: true })) === true
   }
 
   #parseClaimReply(name: string, reply: unknown): ClaimResult | null {
@@ -138,8 +162,12 @@ export class RedisIdempotencyStore implements IdempotencyStore {
 
   async #renew(claim: Claim): Promise<boolean | null> {
     this.#hold(claim)
+    return toBoolean(await this.#runRenewal(claim, this.#options.link))
+  }
+
+  #runRenewal(claim: Claim, link: Link, options?: ScriptOptions): Promise<unknown> {
     const args = [claim.token, `${claim.ttlMs}`, `${claim.leaseMs}`]
-    return toBoolean(await this.#options.link.run(renewKeyScript, { keys: [this.#recordKey(claim)], args }))
+    return link.run(renewKeyScript, { keys: [this.#recordKey(claim)], args }, options)
   }
 
   #hold({ token, leaseMs }: Claim): void {

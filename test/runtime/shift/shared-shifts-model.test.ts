@@ -73,7 +73,7 @@ beforeEach(() => {
   vi.spyOn(RedisRegistry.prototype, 'acquire').mockImplementation(function (this: RedisRegistry) {
     const cut = cutOf.get(this) ?? startedCut
     cutOf.set(this, cut)
-    return { link: openLink(cut) as unknown as ManagedRedis, release: () => {} }
+    return { link: openLink(cut) as unknown as ManagedRedis, replicated: null, release: () => {} }
   })
 })
 afterEach(() => {

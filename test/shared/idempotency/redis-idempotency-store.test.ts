@@ -1,7 +1,7 @@
 import { createClient } from '@redis/client'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { claimKeyScript } from '../../../src/shared/idempotency/idempotency-scripts.ts'
+import { claimKeyScript, renewKeyScript } from '../../../src/shared/idempotency/idempotency-scripts.ts'
 import { RedisIdempotencyStore } from '../../../src/shared/idempotency/redis-idempotency-store.ts'
 import { createResponseSealer } from '../../../src/shared/idempotency/response-sealer.ts'
 import type { ManagedRedis } from '../../../src/shared/redis/managed-redis.ts'
@@ -14,7 +14,7 @@ const program = await needProgram('redis-server')
 
 type Link = Pick<ManagedRedis, 'run' | 'isShared'>
 
-const storeWith = (link: Link, logEvent = vi.fn()) => {
+const storeWith = (link: Link, logEvent = vi.fn(), replicated: Link | null = null) => {
   let isOver = false
   onTestFinished(() => {
     isOver = true
@@ -23,6 +23,7 @@ const storeWith = (link: Link, logEvent = vi.fn()) => {
   const run: Link['run'] = (...args) => (isOver ? Promise.resolve(1) : link.run(...args))
   return new RedisIdempotencyStore({
     link: { isShared: link.isShared, run, failure: null },
+    replicated: replicated && { ...replicated, failure: '0 of 1 replicas have what was written' },
     prefix: 'test',
     sealer: createResponseSealer([Buffer.alloc(32, 1)]),
     counts: { refused: 0 },
@@ -69,6 +70,78 @@ describe.skipIf(program.missing)('with a real Redis', () => {
     expect(run).toHaveBeenCalledTimes(1)
   })
 
+  describe('where replicas confirm a claim', () => {
+    const settledAs = async (store: RedisIdempotencyStore, state: 'done' | 'unknown') => {
+      const claim = createClaim()
+      await store.call({ type: 'claim', claim })
+      await store.call({
+        type: 'settle',
+        claim,
+        settlement: { state, fingerprint: 'f-1', response: Buffer.from('kept') },
+      })
+      return repeatClaim(claim, { takesOver: true })
+    }
+    const claimOf = (store: RedisIdempotencyStore, claim = createClaim()) => store.call({ type: 'claim', claim })
+
+    test('only what was written is confirmed, by the token that was written', async () => {
+      const link = await openLink(redis.url)
+      const run = vi.fn<Link['run']>((...args) => link.run(args[0], args[1]))
+      const store = storeWith(link, vi.fn(), { isShared: true, run })
+      const claim = createClaim()
+
+      expect(await claimOf(store, claim)).toEqual({ state: 'claimed' })
+      expect(run.mock.calls.map(([script, { args }, options]) => [script, args[0], options])).toEqual([
+        [renewKeyScript, claim.token, { isReplicated: true }],
+      ])
+      expect(await claimOf(store, repeatClaim(claim))).toMatchObject({ state: 'in-progress' })
+      expect(await claimOf(store, await settledAs(storeWith(link), 'done'))).toMatchObject({ state: 'done' })
+      expect(run).toHaveBeenCalledTimes(1)
+    })
+
+    test.each([[null], [0]])(
+      'a claim that is confirmed with %j is given back, and the reason is said',
+      async (reply) => {
+        const link = await openLink(redis.url)
+        const store = storeWith(link, vi.fn(), { isShared: true, run: async () => reply })
+        const claim = createClaim()
+
+        expect(await claimOf(store, claim)).toBe(null)
+
+        expect(store.failure).toBe('0 of 1 replicas have what was written')
+        await vi.waitFor(async () => expect(await store.call({ type: 'find', key: claim })).toBe(false), 30_000)
+        expect(store.isIdle()).toBe(true)
+      },
+    )
+
+    test('while replicas are missing, what is known is told, and nothing is written', async () => {
+      const link = await openLink(redis.url)
+      const run = vi.fn(async () => null)
+      const store = storeWith(link, vi.fn(), { isShared: false, run })
+      const [fresh, under] = [createClaim({ maxKeys: 1 }), createClaim()]
+      const other = storeWith(link)
+      await claimOf(other, under)
+      const [done, unknown] = [await settledAs(other, 'done'), await settledAs(other, 'unknown')]
+      const full = await claimOf(other, createClaim({ client: 'full', maxKeys: 1 }))
+
+      expect(full).toEqual({ state: 'claimed' })
+      expect(await claimOf(store, done)).toMatchObject({ state: 'done', response: Buffer.from('kept') })
+      expect(await claimOf(store, { ...done, fingerprint: 'another' })).toMatchObject({
+        state: 'done',
+        fingerprint: 'f-1',
+      })
+      expect(await claimOf(store, repeatClaim(under))).toMatchObject({ state: 'in-progress' })
+      expect(await claimOf(store, { ...unknown, takesOver: false })).toMatchObject({ state: 'unknown' })
+      expect(await claimOf(store, createClaim({ client: 'full', maxKeys: 1 }))).toEqual({ state: 'full', of: 'client' })
+      expect(await claimOf(store, unknown)).toBe(null)
+      expect(await claimOf(store, fresh)).toBe(null)
+      expect(store.failure).toBe('0 of 1 replicas have what was written')
+      expect(await store.call({ type: 'find', key: fresh })).toBe(false)
+      expect(await store.call({ type: 'find', key: unknown })).toMatchObject({ state: 'unknown' })
+      expect(store.isIdle()).toBe(true)
+      expect(run).not.toHaveBeenCalled()
+    })
+  })
+
   test('a key that is freed leaves the count of its client as long as it would have lasted', async () => {
     const store = storeWith(await openLink(redis.url))
     const client = await createClient({ url: redis.url, RESP: 2 }).connect()
@@ -96,7 +169,7 @@ describe.skipIf(program.missing)('with a real Redis', () => {
 
   // The script with another clock: the time comes with the arguments, and Redis, which expires by its own, expires
   // nothing.
-  const withTime = claimKeyScript.text.replace("redis.call('TIME')", '{ ARGV[8], ARGV[9] }')
+  const withTime = claimKeyScript.text.replace("redis.call('TIME')", '{ ARGV[9], ARGV[10] }')
   const withoutExpiry = withTime.replace(/, 'PX', .*\)$/m, ')').replace(/^redis\.call\('PEXPIRE'.*$/m, '')
 
   test('a client never has more than twice the maximum of keys, nor is it refused one below', async () => {
@@ -115,7 +188,7 @@ describe.skipIf(program.missing)('with a real Redis', () => {
           const time = [Math.floor(at / 1000), (at % 1000) * 1000]
           const reply = await client.eval(withoutExpiry, {
             keys: [`{${owner}}:${createClaim().name}`, `{${owner}}:keys`],
-            arguments: ['t', 'f', 'r', ttlMs, 1, 0, max, ...time].map(String),
+            arguments: ['t', 'f', 'r', ttlMs, 1, 0, max, 1, ...time].map(String),
           })
           const live = claimedAt.filter((each) => each + ttlMs > at).length
           if (String(reply) === 'c') claimedAt.push(at)
