@@ -1,3 +1,5 @@
+import { escapeControls } from '../observe/escape-controls.ts'
+
 /** The keys and list indexes that lead from the top of the file to one value. */
 export type KeyPath = readonly (string | number)[]
 
@@ -63,7 +65,8 @@ export function formatProblem(problem: ConfigProblem): string {
   const { expected, found, message, hint } = problem
   const lines = [`${formatPlace(problem)}: ${message}`, `    expected ${expected}`, `    found    ${found}`]
   if (hint !== undefined) lines.push(`    hint     ${hint}`)
-  return lines.join('\n')
+  // Contracts and certificates are written by others, and terminals print what is quoted of them.
+  return lines.map(escapeControls).join('\n')
 }
 
 /** Formats where a problem stands: `file:line:column path`. */

@@ -4,6 +4,7 @@
  */
 import { isIP } from 'node:net'
 import type { Config, LogConfig } from '../config/config.ts'
+import { escapeQuotedControls } from './escape-controls.ts'
 
 /** The part of a configuration that says how lines are written, and whose they are. */
 export type LoggingConfig = Pick<Config, 'log' | 'tracing' | 'instance'>
@@ -163,7 +164,8 @@ export const createLineRewriter = ({ log: { format }, tracing, instance }: Loggi
       else members += keyOf(others?.[name] ?? name) + (name === 'until' ? toJson(asTime(value)) : toJson(value))
     }
     if (format === 'ecs' && line.gatewayMs !== undefined) members += keyOf('durationNs') + durationNs(line)
-    return renderLine(line, members)
+    // Parsing has undone what pino's line had escaped.
+    return escapeQuotedControls(renderLine(line, members))
   }
 }
 

@@ -1,12 +1,16 @@
 /**
- * Attack: a Redis or an upstream whose errors hold C1 and bidirectional controls (Trojan Source). Operators print log
- * lines and responses of the admin listener in a terminal.
+ * Attack: a Redis or an upstream whose errors hold C1 and bidirectional controls (Trojan Source), or a contract or
+ * configuration of others that does. Operators print log lines, problems and responses of the admin listener in a
+ * terminal.
  */
 import pino from 'pino'
 import { expect, test } from 'vitest'
+import { fileProblem, formatKeyPath, formatProblem } from '../../src/config/problem.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
 import { logAccess } from '../../src/observe/access-log.ts'
 import { logOptions } from '../../src/observe/log.ts'
+import { createLineRewriter } from '../../src/observe/log-format.ts'
+import { testConfig } from '../helpers/gateway.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { scriptedRedis } from '../helpers/scripted-redis.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
@@ -29,13 +33,23 @@ test('an error of Redis is escaped in /status', async () => {
   expect(await status()).not.toContain('\u202e')
 })
 
-test('the cause of a failed exchange is escaped in its line', () => {
+test.each(['pino', 'ecs', 'otel'])('the cause of a failed exchange is escaped in its line: log.format %s', (format) => {
   const lines: string[] = []
-  const log = pino(logOptions('info'), { write: (line: string) => lines.push(line) })
+  const rewrite = createLineRewriter(testConfig({ log: { format } })) ?? ((line: string) => line)
+  const log = pino(logOptions('info'), { write: (line: string) => lines.push(rewrite(line)) })
   const failure = new GatewayError('connect-failed', { cause: new Error(hostile) })
   const record = { method: 'GET', path: '/', totalMs: 1, firstByteMs: null, bytesIn: 0, bytesOut: 0, exchange: null }
 
   logAccess(log, { ...record, requestId: 'a', client: 'b', status: 502, configHash: 'c', failure })
 
   expect(lines).toEqual([expect.stringContaining(escaped)])
+})
+
+test('what a problem of a configuration quotes is escaped', () => {
+  const problem = fileProblem(hostile, hostile, hostile, JSON.stringify(hostile))
+
+  const text = formatProblem({ ...problem, path: formatKeyPath([hostile]), hint: hostile })
+
+  expect(text.split('\n')).toHaveLength(4)
+  expect(text).not.toMatch(/[\u009b\u202e]/)
 })

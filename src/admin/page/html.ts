@@ -37,4 +37,4 @@ const escapeHtml = (text: string): string =>
 // Invisible characters may turn around the text beside them, or are none of HTML's characters at all.
 const invisibleCharacters =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
-  /[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff]/g
+  /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff]/g

@@ -45,7 +45,9 @@ test('what is text is nothing but text, between tags and in an attribute', () =>
 })
 
 test('what turns text around, or is half of a character, is shown as what cannot be shown', () => {
-  expect(html`${'a\u202eb\0c\ud800d\u200fe\n'}`.toString()).toBe('a\ufffdb\ufffdc\ufffdd\ufffde\n')
+  expect(html`${'a\u202eb\0c\ud800d\u200fe\u061cf\u2028g\n'}`.toString()).toBe(
+    'a\ufffdb\ufffdc\ufffdd\ufffde\ufffdf\ufffdg\n',
+  )
 })
 
 test('a page has its title, its style, a way past the head and what it is about', () => {
