@@ -2,12 +2,50 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Status } from '../../src/admin/api/status.ts'
 import { fileWrittenInPlace } from '../helpers/editable-file.ts'
 import { configText } from '../helpers/gateway.ts'
 import { fetchAdmin } from '../helpers/live-gateway.ts'
 import { mountsPermitted, onSmallDisk } from '../helpers/mount-namespace.ts'
 import { serve, waitForListening } from '../helpers/serve-process.ts'
 import { key, verified } from '../observe/audit/sample-audit-log.ts'
+
+describe.skipIf(!mountsPermitted)('on a disk that gets full', () => {
+  test('status, the log and a metric say so while all lines are written yet, once for all workers', async () => {
+    const disk = mkdtempSync(join(tmpdir(), 'disk-'))
+    const way = fileWrittenInPlace(onTestFinished)
+    writeFileSync(`${way.file}.key`, 'k'.repeat(32))
+    way.write(configText({ workers: 2, audit: { file: join(disk, 'audit.log'), key: `file:${way.file}.key` } }))
+    const served = serve(way.file, {}, onSmallDisk(disk))
+    onTestFinished(() => rmSync(disk, { recursive: true }))
+    await waitForListening(served)
+    const { port } = await served.line(({ msg }) => msg === 'admin listening')
+    const status = async () =>
+      (await fetchAdmin(`http://127.0.0.1:${port}/status`)).body as unknown as Pick<Status, 'audit' | 'findings'>
+
+    await expect.poll(async () => (await status()).audit?.disk).toMatchObject({ sizeBytes: 98_304, low: false })
+    const before = await status()
+    writeFileSync(`/proc/${served.pid}/root${disk}/more`, Buffer.alloc(20_480))
+    served.signal('SIGHUP')
+    const warned = await served.line(({ msg }) => msg === 'audit disk is nearly full')
+    const { audit, findings } = await status()
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+
+    expect(before.findings).toEqual([])
+    expect(warned).toMatchObject({ level: 40, file: join(disk, 'audit.log'), freeBytes: 8192, sizeBytes: 98_304 })
+    expect(audit).toMatchObject({ state: 'written', disk: { freeBytes: 8192, low: true } })
+    expect(findings).toMatchObject([
+      {
+        severity: 'warning',
+        about: 'audit',
+        cause: expect.stringMatching(/has 8\.0 KiB free of 96\.0 KiB: requests are/),
+      },
+    ])
+    expect(metrics).toMatch(/^lender_gateway_audit_disk_free_bytes 8192$/m)
+    served.signal('SIGTERM')
+    await served.ended
+  })
+})
 
 describe.skipIf(!mountsPermitted)('on a disk that is full', () => {
   test.each([

@@ -81,6 +81,17 @@ const auditShape = asObject({
   since: asText,
   waitingBytes: asNumber,
   lost: asNumber,
+  /** The file system of the file, as measured within the last minute; null: it has none, or does not tell. */
+  disk: asNullable(
+    asObject({
+      freeBytes: asNumber,
+      sizeBytes: asNumber,
+      /** At the pace of the last hour; null: nothing fills it, or that is not known yet. */
+      fullInSeconds: asNullable(asNumber),
+      /** Whether it needs an operator before it is full. */
+      low: asBoolean,
+    }),
+  ),
   state: asWord<'written' | 'failing'>(),
 })
 

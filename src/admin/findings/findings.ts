@@ -7,7 +7,9 @@ import { groupByKey } from '../../observe/row-counts.ts'
 import { applyFailedMessage } from '../../runtime/reload/reload-problems.ts'
 import { heldBackHint } from '../../runtime/workers-not-answering-error.ts'
 import { shellQuote } from '../../shared/program-command.ts'
+import { formatRoundedSize } from '../../units.ts'
 import { pluralize } from '../commands/phrases.ts'
+import { formatAge } from '../page/format.ts'
 import { candidateFindings, comparisonFindings } from './candidate-findings.ts'
 import { contractFindings, isContractFailure } from './contract-findings.ts'
 import { credentialFindings, upstreamCertificateFindings } from './credentials.ts'
@@ -103,7 +105,7 @@ const auditFindings = ({ audit, config, report }: FindingInputs): readonly Findi
       createFinding('critical', 'audit', cause, { since: audit.since, command: diskCommand(audit.file, audit.reason) }),
     ]
   }
-  const found: Finding[] = []
+  const found: Finding[] = [...diskFindings(audit, config.audit?.onFailure)]
   if (refused.last15Min > 0) {
     const cause = `the audit log could not be written for a while${rejectedPhrase(refused)}`
     found.push(createFinding(refused.lastMinute > 0 ? 'warning' : 'notice', 'audit', cause, { since: refused.firstAt }))
@@ -111,6 +113,24 @@ const auditFindings = ({ audit, config, report }: FindingInputs): readonly Findi
   if (audit !== null && audit.lost > 0)
     found.push(createFinding('notice', 'audit', `the audit log lacks ${pluralize(audit.lost, 'line')}, and says where`))
   return found
+}
+
+/** Finds that the disk of the audit log is full soon. */
+const diskFindings = (
+  audit: FindingInputs['audit'],
+  onFailure: NonNullable<FindingInputs['config']['audit']>['onFailure'] | undefined,
+): readonly Finding[] => {
+  if (audit?.disk?.low !== true) return []
+  const { file, disk } = audit
+  const { freeBytes, sizeBytes, fullInSeconds } = disk
+  const pace =
+    fullInSeconds === null ? '' : `, and at the pace of the last hour it is full in ${formatAge(fullInSeconds * 1000)}`
+  const then =
+    onFailure === 'refuse'
+      ? 'requests are refused when it is full (audit.onFailure: refuse)'
+      : 'lines wait in memory when it is full, up to 16 MiB, and are then lost (audit.onFailure: continue)'
+  const cause = `the disk of the audit log ${file} has ${formatRoundedSize(freeBytes)} free of ${formatRoundedSize(sizeBytes)}${pace}: ${then}`
+  return [createFinding('warning', 'audit', cause, { command: `df -h ${shellQuote(dirname(file))}` })]
 }
 
 /** Formats the command that shows why a file cannot be written: no bytes or inodes are left, or who may write there. */

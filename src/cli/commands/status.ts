@@ -98,11 +98,12 @@ const instanceRows = (instance: Status['instance']): readonly (readonly [string,
 const renderLog = ({ dropped }: Status['log']): string =>
   dropped === 0 ? 'no lines dropped' : `${dropped} LINES DROPPED: its reader is too slow`
 
-const renderAudit = ({ file, count, since, reason, lost }: NonNullable<Status['audit']>, at: number): string => {
+const renderAudit = ({ file, count, since, reason, lost, disk }: NonNullable<Status['audit']>, at: number): string => {
   const missing = lost === 0 ? '' : `, ${lost} LINES LOST`
   if (reason !== null) return `NOT WRITTEN since ${formatAgo(since, at)}: ${reason}${missing}`
   // Files that were rotated hold the others.
-  return `the chain in ${file} has ${pluralize(count, 'line')}${missing}`
+  const free = disk === null ? '' : `, and its disk ${formatRoundedSize(disk.freeBytes)} free`
+  return `the chain in ${file} has ${pluralize(count, 'line')}${missing}${free}`
 }
 
 const loadCauses: Readonly<Record<string, string>> = {

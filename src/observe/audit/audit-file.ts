@@ -1,10 +1,11 @@
 import { constants } from 'node:fs'
-import { type FileHandle, open, readdir, realpath, rename, stat } from 'node:fs/promises'
+import { type FileHandle, open, readdir, realpath, rename, stat, statfs } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { errorMessage } from '../../failures/error-message.ts'
 import type { AuditOutput, OpenedAuditOutput } from './audit-output.ts'
 import { type AuditKey, genesis } from './chain.ts'
 import { readTail } from './chain-tail.ts'
+import type { FileSystemSize } from './disk-space.ts'
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDWR } = constants
 const newline = Buffer.from('\n')
@@ -111,6 +112,12 @@ class AuditFile implements AuditOutput {
 
   sync(): Promise<void> {
     return this.#handle.datasync()
+  }
+
+  async measureDisk(): Promise<FileSystemSize | null> {
+    const { frsize, blocks, bavail } = await statfs(this.#real)
+    // A file system without a size, such as a tmpfs without one, has no blocks.
+    return blocks === 0 ? null : { freeBytes: bavail * frsize, sizeBytes: blocks * frsize }
   }
 
   async openNext(lastNumber: number): Promise<AuditOutput | null> {

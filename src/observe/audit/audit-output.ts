@@ -1,4 +1,5 @@
 import type { ChainPosition } from './chain.ts'
+import type { FileSystemSize } from './disk-space.ts'
 
 /** A destination of lines, written one batch after another. */
 export interface AuditOutput {
@@ -16,6 +17,8 @@ export interface AuditOutput {
   append(bytes: Buffer): Promise<number>
   /** Makes the appended bytes survive a crash of the machine. */
   sync(): Promise<void>
+  /** Measures the file system of the file; null: it is none, or does not tell. */
+  measureDisk(): Promise<FileSystemSize | null>
   /** Opens the output of the next lines; null: this one still. The caller then closes this one. */
   openNext(lastNumber: number): Promise<AuditOutput | null>
   close(): Promise<void>
@@ -63,6 +66,9 @@ export const createStdoutOutput = ({ write, dropped }: StdoutQueue): AuditOutput
     return at
   },
   async sync() {},
+  async measureDisk() {
+    return null
+  },
   async openNext() {
     return null
   },

@@ -6,7 +6,8 @@ import { type AuditEndReason, endLine, keyLine } from './audit-line.ts'
 import type { AuditOutput, OpenedAuditOutput } from './audit-output.ts'
 import { Backlog, type PendingLine, pendingHeadLine, SealedBatch, TornTail } from './backlog.ts'
 import type { AuditKey, ChainPosition } from './chain.ts'
-import { WriterHealth } from './writer-health.ts'
+import { DiskSpace } from './disk-space.ts'
+import { errorReason, WriterHealth } from './writer-health.ts'
 
 /** How lines are gathered, and the timeouts. Tests set others. */
 export const defaultWriterOptions = {
@@ -39,6 +40,7 @@ export class AuditWriter {
   readonly #log: Log
   readonly #options: typeof defaultWriterOptions
   readonly #health: WriterHealth
+  readonly #disk: DiskSpace
   #output: AuditOutput
   /** The end of what is written: the current batch begins after it. */
   #position: ChainPosition
@@ -79,6 +81,7 @@ export class AuditWriter {
     this.#options = options
     this.#backlog = new Backlog(options.maxPendingBytes)
     this.#health = new WriterHealth(log, onHealth)
+    this.#disk = new DiskSpace(log, output)
     this.#add(pendingHeadLine('start', () => this.#tornTail, { pid: process.pid }))
     if (torn !== null) log.warn({ file: output.name, bytes: torn.length }, 'audit file ended in a torn line')
     this.#checkpointTimer.set(options.checkpointIntervalMs)
@@ -94,8 +97,9 @@ export class AuditWriter {
    */
   get state() {
     const { chain, count, mac: hash } = this.#position
-    const { reason, since, lost } = this.#health
-    return { file: this.#output.name, chain, count, hash, reason, since, waitingBytes: this.#backlog.bytes, lost }
+    const [file, waitingBytes] = [this.#output.name, this.#backlog.bytes]
+    const [{ reason, since, lost }, { state: disk }] = [this.#health, this.#disk]
+    return { file, chain, count, hash, reason, since, waitingBytes, lost, disk }
   }
 
   /** Records what a line says. */
@@ -136,13 +140,13 @@ export class AuditWriter {
 
   /** Continues in another file if this one was moved away or is full. */
   reopen(): Promise<void> {
-    return this.#queue.run(async () => void (await this.#rollOver()))
+    return this.#queue.run(() => this.#lookAtFile())
   }
 
   /** Makes what is written survive, and logs the end of the chain if it has moved. */
   checkpoint(): Promise<void> {
     return this.#queue.run(async () => {
-      await this.#rollOver()
+      await this.#lookAtFile()
       await this.#checkpoint()
     })
   }
@@ -231,9 +235,14 @@ export class AuditWriter {
         )
       return true
     } catch (error) {
-      this.#health.update(message(error))
+      this.#health.update(errorReason(error))
       return false
     }
+  }
+
+  async #lookAtFile(): Promise<void> {
+    await this.#rollOver()
+    this.#disk.measure(this.#output)
   }
 
   /** Continues in another file where this one is full or was moved. Returns whether it does. */
@@ -248,8 +257,8 @@ export class AuditWriter {
     } catch (error) {
       this.#mayRollOver = false
       // Where nothing can be written meanwhile, that is what the state reports.
-      if (this.#output.isUnlinked) this.#health.update(message(error))
-      else this.#log.error({ file: this.#output.name, reason: message(error) }, 'audit file cannot be changed')
+      if (this.#output.isUnlinked) this.#health.update(errorReason(error))
+      else this.#log.error({ file: this.#output.name, reason: errorReason(error) }, 'audit file cannot be changed')
       return false
     }
   }
@@ -280,7 +289,7 @@ export class AuditWriter {
       this.#isUnsynced = false
     } catch (error) {
       this.#isUnsynced = true
-      this.#health.update(message(error))
+      this.#health.update(errorReason(error))
       this.#retryLater()
       return false
     }
@@ -289,7 +298,3 @@ export class AuditWriter {
     return true
   }
 }
-
-/** Formats an error for operators. Node names the system call last: that it was a write they know. */
-const message = (error: unknown): string =>
-  error instanceof Error ? error.message.replace(/^(E[A-Z]+: [^,]+), write$/, '$1') : String(error)

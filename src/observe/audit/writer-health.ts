@@ -62,3 +62,7 @@ export class WriterHealth {
     this.#loggedLost = this.lost
   }
 }
+
+/** Formats an error for operators. Node names the system call last: that it was a write they know. */
+export const errorReason = (error: unknown): string =>
+  error instanceof Error ? error.message.replace(/^(E[A-Z]+: [^,]+), write$/, '$1') : String(error)

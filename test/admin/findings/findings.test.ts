@@ -10,6 +10,7 @@ import { allOperations, byOperation, type OperationId } from '../../../src/opera
 import { applyFailedProblem } from '../../../src/runtime/reload/reload-problems.ts'
 import type { EndpointReport } from '../../../src/runtime/report/status-report.ts'
 import { heldBackHint } from '../../../src/runtime/workers-not-answering-error.ts'
+import { folderWith } from '../../config/helper.ts'
 import { tokenBindingSettings } from '../../helpers/token-binding.ts'
 import { signingKey } from '../../helpers/tokens.ts'
 import { at, cause, endpoint, findingInputs, risk } from './finding-inputs.ts'
@@ -965,6 +966,7 @@ describe('the audit log', () => {
     since: at,
     waitingBytes: 0,
     lost: 0,
+    disk: null,
   }
 
   test('that cannot be written is critical, and says what becomes of requests', () => {
@@ -985,6 +987,37 @@ describe('the audit log', () => {
     expect(found({ audit, causes: [refused] })).toMatchObject([
       { severity: 'critical', cause: expect.stringMatching(/their lines wait in memory while there is room$/) },
     ])
+  })
+
+  const disk = { freeBytes: 1.5 * 1024 ** 3, sizeBytes: 20 * 1024 ** 3, fullInSeconds: 26_220, low: true }
+
+  test('whose disk is full soon says so before it is, and what becomes of requests then', () => {
+    const written = { ...audit, reason: null }
+    const folder = folderWith({ key: 'k'.repeat(32) })
+    const settings = (onFailure: string) => ({ audit: { file: audit.file, key: `file:${folder}/key`, onFailure } })
+
+    expect(found({ audit: { ...written, disk }, settings: settings('refuse') })).toMatchObject([
+      {
+        severity: 'warning',
+        about: 'audit',
+        cause:
+          'the disk of the audit log /var/log/audit.log has 1.5 GiB free of 20.0 GiB, and at the pace of the last hour it is full in 7 h 17 min: requests are refused when it is full (audit.onFailure: refuse)',
+        command: 'df -h /var/log',
+      },
+    ])
+    expect(
+      found({ audit: { ...written, disk: { ...disk, fullInSeconds: null } }, settings: settings('continue') }),
+    ).toMatchObject([
+      {
+        cause:
+          'the disk of the audit log /var/log/audit.log has 1.5 GiB free of 20.0 GiB: lines wait in memory when it is full, up to 16 MiB, and are then lost (audit.onFailure: continue)',
+      },
+    ])
+    expect(found({ audit: { ...written, disk: { ...disk, low: false } } })).toEqual([])
+  })
+
+  test('that cannot be written says nothing of its disk beside that', () => {
+    expect(found({ audit: { ...audit, disk } })).toMatchObject([{ severity: 'critical' }])
   })
 
   test('that has lost lines says how many', () => {

@@ -289,6 +289,7 @@ export const fixture: Overview = {
       since: before(40),
       waitingBytes: 20_480,
       lost: 0,
+      disk: { freeBytes: 0, sizeBytes: 20 * 1024 ** 3, fullInSeconds: 0, low: true },
       state: 'failing',
     },
     log: { level: 'debug', dropped: 3 },

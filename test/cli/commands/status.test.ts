@@ -68,6 +68,7 @@ const audit = {
   since: '2026-11-21T02:04:57.000Z',
   waitingBytes: 0,
   lost: 0,
+  disk: { freeBytes: 4_080_218_931, sizeBytes: 21_474_836_480, fullInSeconds: null, low: false },
   state: 'written',
 }
 
@@ -157,8 +158,13 @@ refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
   })
 
   test.each([
-    ['is written', {}, 'the chain in /var/log/audit.log has 1204 lines'],
-    ['has lost some', { lost: 3 }, 'the chain in /var/log/audit.log has 1204 lines, 3 LINES LOST'],
+    ['is written', {}, 'the chain in /var/log/audit.log has 1204 lines, and its disk 3.8 GiB free'],
+    [
+      'has lost some',
+      { lost: 3 },
+      'the chain in /var/log/audit.log has 1204 lines, 3 LINES LOST, and its disk 3.8 GiB free',
+    ],
+    ['is of a disk that does not tell', { disk: null }, 'the chain in /var/log/audit.log has 1204 lines'],
     ['cannot be written', { reason: 'ENOSPC' }, 'NOT WRITTEN since 2026-11-21T02:04:57Z, 3s ago: ENOSPC'],
   ])('an audit log that %s, with the lines of its chain', async (_, how, row) => {
     const { out } = await runStatus({ ...healthyStatus, audit: { ...audit, ...how } })

@@ -234,6 +234,17 @@ export const cases: readonly Case[] = [
     good: { [of('audit_failing')]: at(0) },
   },
   {
+    alert: 'LenderGatewayAuditDiskLow',
+    bad: { [of('audit_disk_size_bytes')]: at(20e9), [of('audit_disk_free_bytes')]: at(1.9e9) },
+    waits: 4,
+    fires: 6,
+    // A tenth of a large disk is more than a day's lines; and what is filled for a quarter of an hour is no pace.
+    good: {
+      [of('audit_disk_size_bytes')]: at(4e12),
+      [of('audit_disk_free_bytes')]: '120e9-2e9x14 92e9+0x200',
+    },
+  },
+  {
     alert: 'LenderGatewayAuditLinesLost',
     bad: { [of('audit_lines_lost_total')]: '0x5 1x5' },
     waits: null,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { createFullCommandLine } from '../../../src/cli/commands/operator-commands.ts'
 import { allFailureKinds, failureTable } from '../../../src/failures/kinds.ts'
+import { lowDisk } from '../../../src/observe/audit/disk-space.ts'
 import { expiryWarningDays } from '../../../src/shared/expiry-warning.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { drill, test } from '../../helpers/speed.ts'
@@ -38,6 +39,15 @@ test('certificates are warned of as early as findings, status and the page do', 
 
   expect(expiries).toHaveLength(2)
   for (const expr of expiries) expect(expr).toMatch(new RegExp(` < ${expiryWarningDays} \\* 86400$`))
+})
+
+test('a disk of the audit log is low for the alert when it is for findings and for the log', () => {
+  const { share, bytes, seconds } = lowDisk
+  const expr = String(alerts.find(({ alert }) => alert === 'LenderGatewayAuditDiskLow')?.expr)
+
+  expect(expr).toContain(`free_bytes < ${bytes / 2 ** 30} * 2 ^ 30\n`)
+  expect(expr).toContain(`size_bytes < ${share}\n`)
+  expect(expr).toContain(`free_bytes[1h], ${seconds}) < 0\n`)
 })
 
 test('no rule and no panel takes a 5xx for what a client did as an error', () => {
@@ -139,6 +149,21 @@ describe.skipIf(promtool.missing)('promtool', () => {
     })
 
     expect(await evaluate(ill)).toMatchObject({ code: 0 })
+  })
+
+  test('fires when the disk of the audit log is full within a day, once there is half an hour of its pace', async () => {
+    const labels = '{job="lender-gateway", instance="a:9901"}'
+    const expr = firing('LenderGatewayAuditDiskLow')
+    const series = {
+      [`lender_gateway_audit_disk_size_bytes${labels}`]: '20e9+0x200',
+      [`lender_gateway_audit_disk_free_bytes${labels}`]: '13e9-16e6x200', // 0.96e9 an hour
+    }
+    const tests = [
+      { expr, eval_time: '34m', exp_samples: [] },
+      { expr, eval_time: '36m', exp_samples: [{ labels: '{}', value: 1 }] },
+    ]
+
+    expect(await evaluate([{ series, tests }])).toMatchObject({ code: 0 })
   })
 
   drill('fires nothing at all while all is well', async () => {

@@ -239,3 +239,26 @@ test('what cannot be written is given back at the end, with the number of lines 
   expect(output.text).toContain('"event":"lost","lines":1,')
   expect(left).toEqual({ lines: [says(1)], lost: 5 })
 })
+
+test('the disk is measured at the start, each minute and on reopen, and one that hangs holds up no line', async () => {
+  const { output, writer } = begin()
+  await pass(5)
+  const atStart = output.measurements
+  output.disk = { freeBytes: 1, sizeBytes: 100 }
+
+  await pass(60_000)
+  await writer.reopen()
+  const asked = output.measurements
+  const { disk } = writer.state
+  output.measured = new Promise(() => {})
+  for (let n = 0; n < 3; n++) {
+    await pass(60_000)
+    writer.record(says(n))
+  }
+  await pass(5)
+
+  expect([atStart, asked, output.measurements]).toEqual([1, 3, 4])
+  expect(disk).toEqual({ freeBytes: 1, sizeBytes: 100, fullInSeconds: null, low: true })
+  expect(numbers(output.text)).toEqual([0, 1, 2])
+  expect(writer.state).toMatchObject({ reason: null, waitingBytes: 0 })
+})

@@ -1,5 +1,6 @@
 import type { AuditOutput, OpenedAuditOutput } from '../../../src/observe/audit/audit-output.ts'
 import { genesis } from '../../../src/observe/audit/chain.ts'
+import type { FileSystemSize } from '../../../src/observe/audit/disk-space.ts'
 
 /** An output in memory that a test has fail, take little, or wait. */
 export class FakeAuditOutput implements AuditOutput {
@@ -18,6 +19,10 @@ export class FakeAuditOutput implements AuditOutput {
   /** Holds back what is written until it resolves. */
   wait: Promise<void> = Promise.resolve()
   writes = 0
+  /** What the next measurement of its disk finds, once `measured` resolves. */
+  disk: FileSystemSize | null = null
+  measured: Promise<void> = Promise.resolve()
+  measurements = 0
   isClosed = false
   /** Called at each write. */
   onWrite: () => void = () => {}
@@ -39,6 +44,12 @@ export class FakeAuditOutput implements AuditOutput {
 
   async sync(): Promise<void> {
     if (this.unsynced !== null) throw new Error(this.unsynced)
+  }
+
+  async measureDisk(): Promise<FileSystemSize | null> {
+    this.measurements++
+    await this.measured
+    return this.disk
   }
 
   async openNext(): Promise<AuditOutput | null> {

@@ -124,6 +124,11 @@ export const recordingMetrics: MetricDefinitions = {
   ),
   audit_failing: audit.gauge('Whether the audit log cannot be written (1).', ({ reason }) => reason !== null),
   audit_waiting_bytes: audit.gauge('Lines of the audit log that wait to be written.', 'waitingBytes'),
+  audit_disk_free_bytes: audit.gauge(
+    'What is free of the disk of the audit log, for the user of the gateway.',
+    ({ disk }) => disk?.freeBytes,
+  ),
+  audit_disk_size_bytes: audit.gauge('The size of the disk of the audit log.', ({ disk }) => disk?.sizeBytes),
   spans_total: span.counter(
     'Spans of traces, by what became of them: taken by the receiver (exported), never sent, for want of room or because the receiver was no longer used (dropped), or sent and not taken (failed).',
   ),

@@ -55,8 +55,8 @@ export const recordsSection = ({ at, status: { audit, log } }: Overview): Html =
     ]),
   )
 
-const auditState = (at: string, { reason, since, file, count: lines, waitingBytes, lost }: Audit): Html =>
-  html`${reason === null ? badge('good', 'written') : badge('bad', 'failing')} since ${sinceHtml(at, since)}${reason !== null && `: ${reason}`}, <span class="url">${file}</span>, its chain has ${formatCounted(lines, 'line')}${waitingBytes > 0 && `, ${formatRoundedSize(waitingBytes)} wait`}${lost > 0 && html`, <strong>${formatCount(lost)} lost</strong>`}`
+const auditState = (at: string, { reason, since, file, count: lines, waitingBytes, lost, disk }: Audit): Html =>
+  html`${reason === null ? badge('good', 'written') : badge('bad', 'failing')} since ${sinceHtml(at, since)}${reason !== null && `: ${reason}`}, <span class="url">${file}</span>, its chain has ${formatCounted(lines, 'line')}${waitingBytes > 0 && `, ${formatRoundedSize(waitingBytes)} wait`}${lost > 0 && html`, <strong>${formatCount(lost)} lost</strong>`}${disk !== null && `, its disk has ${formatRoundedSize(disk.freeBytes)} free of ${formatRoundedSize(disk.sizeBytes)}`}`
 
 type Audit = NonNullable<Status['audit']>
 
