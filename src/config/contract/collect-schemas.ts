@@ -4,8 +4,8 @@ import { asPlainObject, isPlainObject } from '../../plain-object.ts'
 import { sharedSchema } from './compile-contract.ts'
 import { asItems, type Tree } from './contract-node.ts'
 import { countedKeyword } from './own-keywords.ts'
-import { schemaKeywords } from './schema-keywords.ts'
 import type { FollowReference } from './schema-types.ts'
+import { mapSubSchemas } from './schema-walk.ts'
 
 /** Computes the steps of looking for the members that a schema names, and of its format. */
 const stepsOf = ({ properties, required, format }: Tree): number =>
@@ -66,18 +66,11 @@ export class SchemaCollector {
     const isReference = typeof schema.$ref === 'string' && Object.keys(schema).length === 1
     const copy: Record<string, unknown> = isReference ? {} : { [countedKeyword]: stepsOf(schema) }
     for (const [keyword, value] of Object.entries(schema)) {
-      const kind = schemaKeywords[keyword]
       if (keyword.startsWith('x-') || keyword === '$schema' || keyword === '$defs' || keyword === 'definitions')
         continue
       if (keyword === '$ref') copy.$ref = this.#share(String(value))
       else if (keyword === 'format' && !Object.hasOwn(formats, String(value))) continue
-      else if (kind === 'schema') copy[keyword] = this.#copy(value)
-      else if (kind === 'schema-list') copy[keyword] = (value as readonly unknown[]).map((each) => this.#copy(each))
-      else if (kind === 'schema-map')
-        copy[keyword] = Object.fromEntries(
-          Object.entries(asPlainObject(value)).map(([name, each]) => [name, this.#copy(each)]),
-        )
-      else copy[keyword] = value
+      else copy[keyword] = mapSubSchemas(keyword, value, (each) => this.#copy(each))
     }
     this.#collectNames(schema)
     return copy

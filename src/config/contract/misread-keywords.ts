@@ -19,12 +19,15 @@ export const warnOfLostNull = (schema: Tree, bundle: ContractBundle): void => {
 }
 
 /** The keywords by which a member belongs to responses, or to requests, alone. */
-export type OneWayKeyword = 'readOnly' | 'writeOnly'
+export const oneWayKeywords = ['readOnly', 'writeOnly'] as const
+
+/** One of {@link oneWayKeywords}. */
+export type OneWayKeyword = (typeof oneWayKeywords)[number]
 
 /**
  * Warns of members of a message that are required, though a keyword says that they belong to the other direction: in
- * OpenAPI 3.1 it checks nothing (JSON Schema Validation §9.4), and in 3.0 it did. `seen`: the schemas that were looked
- * at already.
+ * OpenAPI 3.1 it checks nothing (JSON Schema Validation §9.4). In a document of 3.0 they are no longer required by now.
+ * `seen`: the schemas that were looked at already.
  */
 export const warnOfOneWayMembers = (
   schema: unknown,
@@ -35,12 +38,13 @@ export const warnOfOneWayMembers = (
   if (!isPlainObject(schema) || seen.has(schema)) return
   seen.add(schema)
   const required = asItems(schema.required)
+  const written = asItems(asPlainObject(bundle.origins.get(schema)?.value).required)
   const members = required.length === 0 ? [] : bundle.partsOf(schema).map(({ properties }) => asPlainObject(properties))
-  for (const [index, name] of required.entries()) {
+  for (const name of required) {
     if (typeof name !== 'string') continue
     const stated = members.flatMap((each) => (Object.hasOwn(each, name) ? bundle.partsOf(each[name]) : []))
     if (stated.some((each) => each[keyword] === true))
-      bundle.warn(schema, ['required', index], isRequired(name, keyword))
+      bundle.warn(schema, ['required', written.indexOf(name)], isRequired(name, keyword))
   }
   if (typeof schema.$ref === 'string') warnOfOneWayMembers(bundle.follow(schema.$ref), keyword, bundle, seen)
   for (const inner of subSchemas(schema)) warnOfOneWayMembers(inner.schema, keyword, bundle, seen)

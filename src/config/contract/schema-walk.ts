@@ -19,6 +19,16 @@ export const subSchemas = (schema: Tree): readonly SubSchema[] =>
     return []
   })
 
+/** Returns the value of a keyword with other schemas in it: `map` makes one of each. */
+export const mapSubSchemas = (keyword: string, value: unknown, map: (schema: unknown) => unknown): unknown => {
+  const kind: KeywordValue | undefined = ownMember(schemaKeywords, keyword)
+  if (kind === 'schema') return map(value)
+  if (kind === 'schema-list' && Array.isArray(value)) return value.map(map)
+  if (kind === 'schema-map' && isPlainObject(value))
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, map(each)]))
+  return value
+}
+
 /** Calls `visit` with a schema and each inside it, as far as they are maps. References are not followed. */
 export const forEachSchema = (schema: unknown, visit: (schema: Tree) => void): void => {
   if (!isPlainObject(schema)) return

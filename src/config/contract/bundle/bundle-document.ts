@@ -3,10 +3,12 @@ import { asPlainObject, isPlainObject, ownMember } from '../../../plain-object.t
 import type { ContractFile } from '../contract-file.ts'
 import type { ContractFiles } from '../contract-files.ts'
 import { type ContractFindings, type ContractNode, childOf, describeValue, type Tree } from '../contract-node.ts'
+import { type OneWayKeyword, oneWayKeywords } from '../misread-keywords.ts'
 import { knownDialects, schemaKeywords } from '../schema-keywords.ts'
 import * as issues from './bundle-issues.ts'
 import { BundlePlaces, chooseComponentName, componentSection, nodeKey, type TreeCopy } from './bundle-places.ts'
 import { documentShape, type Member, type ObjectShape, operationShape, pathItemShape } from './object-shapes.ts'
+import { splitOneWayMembers } from './one-way-members.ts'
 import { upgradeSchema } from './upgrade-schema.ts'
 
 /** A contract as one document, which refers to nothing outside itself. */
@@ -49,6 +51,8 @@ class Bundler {
   readonly #faulty = new Set<object>()
   readonly #open: OpenReference[] = []
   readonly #warned = new Set<string>()
+  /** The words that the schemas of a document of 3.0 have: in 3.1 they check nothing. */
+  readonly #oneWay = new Set<OneWayKeyword>()
 
   constructor(files: ContractFiles, findings: ContractFindings, isOld: boolean) {
     this.#files = files
@@ -61,6 +65,8 @@ class Bundler {
     document.openapi = '3.1.1'
     // Everything of the main file has its place by now.
     for (const reference of this.#open) this.#place(reference, document)
+    for (const keyword of this.#oneWay)
+      splitOneWayMembers({ document, origins: this.#origins, faulty: this.#faulty }, keyword)
     return { document, origins: this.#origins, faulty: this.#faulty }
   }
 
@@ -201,6 +207,7 @@ class Bundler {
     }
     const { schema, lost } = this.#isOld ? upgradeSchema(stated) : { schema: stated, lost: [] }
     for (const what of lost) this.#findings.warn(node, issues.lostInUpgrade(what))
+    if (this.#isOld) for (const keyword of oneWayKeywords) if (schema[keyword] === true) this.#oneWay.add(keyword)
     const copy: TreeCopy = {}
     this.#register(node, schemaShape, pointer, copy)
     for (const key of Object.keys(schema)) {

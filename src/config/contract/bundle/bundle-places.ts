@@ -39,11 +39,11 @@ export const componentSection = (document: TreeCopy, name: string): TreeCopy => 
   return components[name] as TreeCopy
 }
 
-/** Chooses a name under `components` for an object of another file: its own, or that of the file. */
-export const chooseComponentName = ({ file, path }: ContractNode, section: Tree): string => {
+/** Chooses a name under `components` for an object of another file, or a copy: its own, or that of the file. */
+export const chooseComponentName = ({ file, path }: ContractNode, section: Tree, suffix = ''): string => {
   const [last] = path.slice(-1)
   const wanted = String(last ?? file.file.slice(file.file.lastIndexOf('/') + 1)).replace(/\.(?:ya?ml|json)$/i, '')
-  const plain = wanted.replaceAll(/[^\w.-]/g, '_') || 'object'
+  const plain = (wanted.replaceAll(/[^\w.-]/g, '_') || 'object') + suffix
   let name = plain
   for (let nth = 2; Object.hasOwn(section, name); nth++) name = `${plain}-${nth}`
   return name
