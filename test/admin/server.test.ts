@@ -59,6 +59,7 @@ describe('/status', () => {
       requests: 0,
       failures: 0,
       ejections: 0,
+      countedSince: expect.any(String),
       lastSuccess: null,
       failingSince: null,
       ejectedForSeconds: null,

@@ -18,6 +18,7 @@ export const endpointStatusWith = (url: string, more: object = {}): EndpointStat
   requests: 18,
   failures: 0,
   ejections: 0,
+  countedSince: '2026-11-21T00:05:00.000Z',
   lastSuccess: '2026-11-21T02:04:50.000Z',
   failingSince: null,
   ejectedForSeconds: null,

@@ -41,6 +41,8 @@ export const contractShape = asObject({
   file: asText,
   /** The start of its SHA-256; counts begin anew with another one. */
   digest: asText,
+  /** Since when they count. Null: no process has said yet, or the gateway is of a version that does not. */
+  countedSince: asNullable(asText),
   /** All nine. */
   operations: asMap(
     asObject({
@@ -148,6 +150,7 @@ export const contractStatus = (
   return {
     file: resolve(dirname(file), contractFile),
     digest: compiledContract.digest.slice(0, 12),
+    countedSince: formatOptionalTime(drift?.since),
     operations: Object.fromEntries(
       allOperations.map(({ id }) => [
         id,

@@ -25,10 +25,6 @@ export const describeComparison = (
   return `${whole}${uncompared === null ? '' : `, ${uncompared}`}${describeRows(differing, formatCount)}`
 }
 
-/** Describes how many answers were compared: `4120, 99.8 % equal; in the last 5 minutes 312, all equal`. */
-export const describeCompared = (comparison: Pick<ComparisonView, 'compared' | 'equal' | 'recent'>): string =>
-  `${describeEqual(comparison)}; in the last 5 minutes ${describeEqual(comparison.recent)}`
-
 /** Describes how many of some answers are equal: `312, 98.7 % equal`. */
 export const describeEqual = (
   { compared, equal }: ComparisonView['recent'],

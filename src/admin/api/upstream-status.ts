@@ -55,6 +55,8 @@ const endpointShape = asObject({
     }),
   ),
   ...asNumbers(emptyEndpointCounts),
+  /** Since when they count. Null: the gateway is of a version that does not say. */
+  countedSince: asNullable(asText),
   /** When a request last succeeded. Null: none has. */
   lastSuccess: asNullable(asText),
   /** When the first request failed since then. Null: none has. */
@@ -109,7 +111,11 @@ export const comparedMembers = {
   recent: asObject({ compared: asNumber, equal: asNumber }),
 }
 
-const comparedShape = asObject(comparedMembers)
+const comparedShape = asObject({
+  ...comparedMembers,
+  /** Since when they are compared. Null: the gateway is of a version that does not say. */
+  since: asNullable(asText),
+})
 
 /** Decodes the candidate of a group. */
 const candidateShape = asObject({
@@ -151,14 +157,19 @@ export const upstreamStatus = (
     candidate: report.candidate && {
       ...sideStatus(report.candidate, endpoints, group),
       shadow: report.candidate.shadow,
-      comparison: report.candidate.comparison && sumComparison(report.candidate.comparison.totals),
+      comparison: report.candidate.comparison && comparedStatus(report.candidate.comparison),
       shift: shift && shiftStatus(shift),
     },
   }
 }
 
+const comparedStatus = ({ totals, since }: ComparisonReport): Decoded<typeof comparedShape> => ({
+  ...sumComparison(totals),
+  since: formatTime(since),
+})
+
 /** Sums what was compared of all operations. */
-export const sumComparison = (totals: ComparisonReport['totals']): Decoded<typeof comparedShape> => ({
+export const sumComparison = (totals: ComparisonReport['totals']): Omit<Decoded<typeof comparedShape>, 'since'> => ({
   compared: sum(totals.map(({ compared }) => compared)),
   equal: sum(totals.map(({ equal }) => equal)),
   recent: {
@@ -200,7 +211,7 @@ const endpointStatus = (
   group: Group,
 ): EndpointStatus => {
   const { url, weight, inFlight, pending, state, lastProbe, counts, ejectedForMs, latencyMs, certificates } = endpoint
-  const { succeededAt, failingSince } = endpoint
+  const { succeededAt, failingSince, countedSince } = endpoint
   const override = overrides.get(toEndpointKey(group, url))
   const certificate = firstToExpire(certificates)
   return {
@@ -215,6 +226,7 @@ const endpointStatus = (
     lastProbe:
       lastProbe === null ? null : { ...lastProbe, at: formatTime(lastProbe.at), ok: lastProbe.reason === null },
     ...counts,
+    countedSince: formatTime(countedSince),
     lastSuccess: formatOptionalTime(succeededAt),
     failingSince: formatOptionalTime(failingSince),
     ejectedForSeconds: ejectedForMs === null ? null : roundToTenths(ejectedForMs / 1000),

@@ -20,6 +20,9 @@ export const spellDuration = (ms: number): string => {
 /** Formats a count: `1 request`, `2 requests`. */
 export const pluralize = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
+/** The time frame of what a gateway counts from its start on. `status` says beside `up` when that was. */
+export const sinceStart = 'since the start'
+
 /** Joins the first names of a list that may be long: `a, b, 3 more`. */
 export const joinFirst = (names: readonly string[], max: number, between = ', '): string => {
   const more = names.length - max

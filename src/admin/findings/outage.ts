@@ -197,7 +197,7 @@ const outageDetails = (names: readonly Group[], inputs: FindingInputs): readonly
   const { endpoints } = report.upstreams[group]
   const more = endpoints.length - maxEndpoints
   return [
-    ...endpoints.slice(0, maxEndpoints).map(endpointText),
+    ...endpoints.slice(0, maxEndpoints).map((each) => endpointText(each, at)),
     ...(more > 0 ? [`and ${more} more`] : []),
     ...names.flatMap((each) => breakerText(each, report, at)),
     // Where they have never answered, an edit that led to the wrong place is as likely as a fault of theirs.
@@ -208,10 +208,11 @@ const outageDetails = (names: readonly Group[], inputs: FindingInputs): readonly
   ]
 }
 
-const endpointText = (endpoint: EndpointReport): string => {
-  const { state, lastFailure: last, url, failuresInARow } = endpoint
+const endpointText = (endpoint: EndpointReport, at: number): string => {
+  const { state, lastFailure: last, url, failuresInARow, countedSince } = endpoint
   const { requests, failures: failed } = endpoint.counts
-  const counts = requests === 0 ? '' : `; ${failed} of ${requests} requests to it failed since the gateway has known it`
+  const counts =
+    requests === 0 ? '' : `; ${failed} of ${requests} requests to it failed since ${formatTimeOfDay(countedSince, at)}`
   if (state.name === 'failing') return stateText(endpoint) + counts
   const row = failuresInARow === 0 ? '' : `; no success since ${pluralize(failuresInARow, 'failure')}`
   if (state.name === 'up' && last !== null) return lastFailurePhrase(last, url) + row + counts

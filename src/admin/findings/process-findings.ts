@@ -1,5 +1,6 @@
 import type { NotServingReason } from '../../runtime/report/status-report.ts'
 import { formatDuration } from '../../units.ts'
+import { sinceStart } from '../commands/phrases.ts'
 import { rejectedPhrase, tallyFailures } from './failure-tally.ts'
 import { createFinding, type Finding, wherePhrase } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
@@ -34,7 +35,7 @@ const workerFindings = ({ workers: all, draining }: FindingInputs): readonly Fin
   draining
     ? []
     : all.flatMap(({ worker, pid, state, restarts, startedAt, heardAt }): readonly Finding[] => {
-        const again = restarts === 0 ? '' : `, after ${restarts} before it`
+        const again = restarts === 0 ? '' : `, after ${restarts} before it ${sinceStart}`
         if (state === 'not answering')
           return [
             createFinding('warning', 'workers', `worker ${worker} gives no sign of life`, {
@@ -75,10 +76,4 @@ const heapFindings = ({ report }: FindingInputs): readonly Finding[] =>
 const logFindings = ({ droppedLines }: FindingInputs): readonly Finding[] =>
   droppedLines === 0
     ? []
-    : [
-        createFinding(
-          'notice',
-          'log',
-          `${droppedLines} log lines were dropped since the start: their reader is too slow`,
-        ),
-      ]
+    : [createFinding('notice', 'log', `${droppedLines} log lines were dropped ${sinceStart}: their reader is too slow`)]

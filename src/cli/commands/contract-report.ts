@@ -12,8 +12,7 @@ import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { formatAgo } from '../render/format-time.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
-import { contractRows, renderLearning } from '../render/status-sections.ts'
-import { formatTable } from '../render/table.ts'
+import { renderContractCounts, renderLearning } from '../render/status-sections.ts'
 
 /** Gets how the contract of a gateway is kept and prints it; resolves to the exit code. */
 export const showContractReport = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
@@ -37,8 +36,7 @@ const renderContractReport = (target: AdminTarget, report: ContractReport, at: n
     `${asked}, which holds messages to ${contract.file} (${contract.digest})${differs}`,
     ...learningLines,
   ]
-  const table = contractRows(contract)
-  sections.push(table.length > 1 ? formatTable(table) : 'every operation says off, or is not in the contract')
+  sections.push(renderContractCounts(contract, at) ?? 'every operation says off, or is not in the contract')
   const whole = wasChecked(contract) ? 'nothing breaks it' : 'nothing was checked yet'
   sections.push(rows.length === 0 ? whole : rows.map((row) => renderRow(contract, row, at)).join('\n'))
   if (others > 0) sections.push(`and ${others} times in further ways: the table is full`)

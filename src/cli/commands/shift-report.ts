@@ -4,6 +4,7 @@ import { type ComparisonView, type DifferenceView, shadowReportShape } from '../
 import { describeShift, type ShiftStatus } from '../../admin/api/shift-status.ts'
 import { statusShape } from '../../admin/api/status.ts'
 import type { UpstreamStatus } from '../../admin/api/upstream-status.ts'
+import { sinceStart } from '../../admin/commands/phrases.ts'
 import { getDecoded } from '../client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
@@ -59,7 +60,7 @@ const renderComparison = (comparison: ComparisonView, at: number, shift: ShiftSt
     `the candidate of ${group}: ${verdict}`,
     `since ${formatAgo(since, at)}; in the last 5 minutes ${describeEqual(recent)}`,
     ...(why === null || shift === null ? [] : [`${why}: the candidate gets ${describeShift(shift, timesBeside(at))}`]),
-    `copies since the gateway started: ${describeShadow(shadow)}`,
+    `copies ${sinceStart}: ${describeShadow(shadow)}`,
   ]
   const sections = [head.join('\n')]
   if (operations.length > 0) sections.push(formatTable(operationRows(operations)))

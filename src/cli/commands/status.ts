@@ -1,19 +1,19 @@
 import { formatInstance } from '../../admin/api/format-instance.ts'
 import { type Status, statusShape } from '../../admin/api/status.ts'
-import { pluralize } from '../../admin/commands/phrases.ts'
+import { pluralize, sinceStart } from '../../admin/commands/phrases.ts'
 import { formatPlace, formatProblem } from '../../config/problem.ts'
 import { expiryWarningDays } from '../../shared/expiry-warning.ts'
 import { formatRoundedSize } from '../../units.ts'
 import { getDecoded } from '../client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
-import { formatAgo, formatTimeLeft, humanizeSeconds } from '../render/format-time.ts'
+import { formatAgo, formatInstant, formatTimeLeft, humanizeSeconds } from '../render/format-time.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
 import {
-  contractRows,
   idempotencyRows,
   limitRows,
   operationRows,
+  renderContractCounts,
   renderFindings,
   renderLearning,
   workerRows,
@@ -50,7 +50,8 @@ export const renderStatus = (target: AdminTarget, status: Status, at: number): s
   if (tokensTable.length > 1) sections.push(formatTable(tokensTable))
   if (cache !== null) sections.push(formatTable(cacheRows(cache, at)))
   if (idempotency !== null) sections.push(formatTable(idempotencyRows(idempotency, at)))
-  if (contract !== null) sections.push(formatTable(contractRows(contract)))
+  const contractCounts = contract === null ? null : renderContractCounts(contract, at)
+  if (contractCounts !== null) sections.push(contractCounts)
   if (learning !== null) sections.push(renderLearning(learning, at))
   if (certificates.length > 0) sections.push(formatTable(certificateRows(certificates)))
   if (Object.keys(operations).length > 0) sections.push(formatTable(operationRows(operations, at)))
@@ -76,7 +77,7 @@ const renderFacts = (
     ],
     ...instanceRows(instance),
     ['version', `${version}, Node ${node}, process ${pid}`],
-    ['up', humanizeSeconds(uptimeSeconds)],
+    ['up', `${humanizeSeconds(uptimeSeconds)}, started ${formatInstant(at - uptimeSeconds * 1000)}`],
     [
       'config',
       `${config.hash}, loaded ${formatAgo(config.loadedAt, at)}, ${loadCauses[config.loadedBy] ?? `by ${config.loadedBy}`}`,
@@ -96,10 +97,10 @@ const instanceRows = (instance: Status['instance']): readonly (readonly [string,
 }
 
 const renderLog = ({ dropped }: Status['log']): string =>
-  dropped === 0 ? 'no lines dropped' : `${dropped} LINES DROPPED: its reader is too slow`
+  dropped === 0 ? 'no lines dropped' : `${dropped} LINES DROPPED ${sinceStart}: its reader is too slow`
 
 const renderAudit = ({ file, count, since, reason, lost, disk }: NonNullable<Status['audit']>, at: number): string => {
-  const missing = lost === 0 ? '' : `, ${lost} LINES LOST`
+  const missing = lost === 0 ? '' : `, ${lost} LINES LOST ${sinceStart}`
   if (reason !== null) return `NOT WRITTEN since ${formatAgo(since, at)}: ${reason}${missing}`
   // Files that were rotated hold the others.
   const free = disk === null ? '' : `, and its disk ${formatRoundedSize(disk.freeBytes)} free`
@@ -148,7 +149,7 @@ const cacheRows = (
   { bytes, maxBytes, redis, operations }: NonNullable<Status['cache']>,
   at: number,
 ): readonly TableRow[] => [
-  ['cache', 'entries', 'bytes', 'hits'],
+  ['cache', 'entries', 'bytes', `hits ${sinceStart}`],
   ...Object.entries(operations).map(([id, { bytes, entries, hitRatio }]): TableRow => {
     const hits = hitRatio === null ? 'not asked for' : `${(hitRatio * 100).toFixed(1)}%`
     return [id, `${entries}`, formatRoundedSize(bytes), hits]

@@ -118,7 +118,7 @@ export const renderLiveState = (live: LiveState, { id, group }: Operation, fileH
 }
 
 const failureRows = ({ failures, at }: LiveState): readonly TableRow[] => [
-  ['failures', 'last', 'what'],
+  ['failures in 15 min', 'last', 'what'],
   ...failures.map(({ count, last, status, kind, reason, endpoint }): TableRow => {
     const where = endpoint === null ? '' : `, at ${endpoint}`
     return [`${count}`, formatAgo(last, at), `${status} ${kind}: ${reason}${where}`]

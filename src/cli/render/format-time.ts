@@ -30,4 +30,5 @@ export const formatTimeLeft = (time: string, at: number): string => {
   return Number.isNaN(ms) ? time : `${formatInstant(ms)}, ${humanizeSeconds(Math.ceil((ms - at) / 1000))} left`
 }
 
-const formatInstant = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`
+/** Formats a time without its fraction. */
+export const formatInstant = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`

@@ -1,10 +1,11 @@
 import type { LearningStatus } from '../../admin/api/contract-learning.ts'
 import type { ContractStatus } from '../../admin/api/contract-report.ts'
 import type { Status } from '../../admin/api/status.ts'
+import { sinceStart } from '../../admin/commands/phrases.ts'
 import { isMutatingCommand } from '../../shared/program-command.ts'
 import { formatRoundedSize, formatShare } from '../../units.ts'
 import { formatAgo, formatTimeLeft, humanizeSeconds } from './format-time.ts'
-import { renderCounts, type TableRow } from './table.ts'
+import { formatTable, renderCounts, type TableRow } from './table.ts'
 
 /** Renders the findings, the worst first, each with a command that shows more, or a line that there are none. */
 export const renderFindings = (findings: Status['findings'], at: number): string =>
@@ -27,7 +28,7 @@ const severityWidth = 'CRITICAL'.length
 
 /** Lists the workers. `hash` is that of the configuration that all of them should run. */
 export const workerRows = (workers: Status['workers'], hash: string, at: number): readonly TableRow[] => [
-  ['worker', 'process', 'up', 'in flight', 'restarts', 'state'],
+  ['worker', 'process', 'up', 'in flight', `restarts ${sinceStart}`, 'state'],
   ...workers.map(
     (worker): TableRow => [
       `${worker.worker}`,
@@ -72,7 +73,7 @@ const rateRow = (
     state === 'shared'
       ? `by redis (${server}), with other gateways`
       : `REDIS (${server}) IS OF NO USE${here} since ${formatAgo(since, at)}: counted here`
-  const forgotten = evictions === 0 ? '' : `; ${evictions} keys forgotten for want of room`
+  const forgotten = evictions === 0 ? '' : `; ${evictions} keys forgotten for want of room ${sinceStart}`
   return ['counts', `${store === 'redis' ? redisText : 'counted in memory'}${forgotten}`]
 }
 
@@ -95,8 +96,8 @@ export const idempotencyRows = (status: NonNullable<Status['idempotency']>, at: 
     ['responses', renderOfMost(bytes, maxBytes, formatRoundedSize)],
     ['in progress', inProgress === null ? '' : `${inProgress}`],
     ['unknown', renderUnknownOutcomes(status, at)],
-    ['given up', dropped === 0 ? '' : `${dropped} responses, for want of room`],
-    ['refused', refused === 0 ? '' : `${refused} keys, for want of room`],
+    ['given up', dropped === 0 ? '' : `${dropped} responses, for want of room, ${sinceStart}`],
+    ['refused', refused === 0 ? '' : `${refused} keys, for want of room, ${sinceStart}`],
   ]
   return [['idempotency', 'now'], ...rows.filter(([, text]) => text !== '')]
 }
@@ -140,8 +141,18 @@ export const renderLearning = ({ by, orderedBy, enums, until }: LearningStatus, 
   return `${what}, ${by === 'file' ? 'as the file says' : `by ${orderedBy ?? 'an operator'}${end}`}: contract draft prints it`
 }
 
-/** Lists how many messages of each operation keep the contract; what needs an operator is in capitals. */
-export const contractRows = ({ operations }: ContractStatus): readonly TableRow[] => [
+/**
+ * Renders how many messages of each operation keep the contract, and since when they are counted; what needs an
+ * operator is in capitals. Null: every operation says off, or is not in the contract.
+ */
+export const renderContractCounts = (contract: ContractStatus, at: number): string | null => {
+  const rows = contractRows(contract)
+  if (rows.length === 1) return null
+  const { countedSince } = contract
+  return formatTable(rows) + (countedSince === null ? '' : `\ncounted since ${formatAgo(countedSince, at)}`)
+}
+
+const contractRows = ({ operations }: ContractStatus): readonly TableRow[] => [
   ['contract', 'messages', 'mode', 'checked', 'broken', 'rejected', 'unchecked'],
   ...Object.entries(operations).flatMap(([id, { line, request, response }]): TableRow[] => {
     const heldTo = [['requests', request] as const, ['responses', response] as const].filter(

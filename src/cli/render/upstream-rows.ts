@@ -1,8 +1,9 @@
-import { describeCompared } from '../../admin/api/describe-comparison.ts'
+import { describeEqual } from '../../admin/api/describe-comparison.ts'
 import { describeShadow } from '../../admin/api/describe-shadow.ts'
 import { describeShift, type ShiftTimeFormat } from '../../admin/api/shift-status.ts'
 import type { Status } from '../../admin/api/status.ts'
 import type { EndpointStatus, UpstreamStatus } from '../../admin/api/upstream-status.ts'
+import { sinceStart } from '../../admin/commands/phrases.ts'
 import { formatAgo, formatTimeLeft, humanizeSeconds } from './format-time.ts'
 import type { TableRow } from './table.ts'
 
@@ -30,8 +31,14 @@ export const candidateRows = (
   at: number,
 ): readonly TableRow[] => {
   const { shadow, comparison, shift } = candidate
-  const copies: TableRow | null = shadow && ['copies', '', `${shadow.underWay}`, describeShadow(shadow)]
-  const compared: readonly TableRow[] = comparison === null ? [] : [['compared', '', '', describeCompared(comparison)]]
+  const copies: TableRow | null = shadow && [
+    'copies',
+    '',
+    `${shadow.underWay}`,
+    `${describeShadow(shadow)} ${sinceStart}`,
+  ]
+  const compared: readonly TableRow[] =
+    comparison === null ? [] : [['compared', '', '', renderCompared(comparison, at)]]
   const share: readonly TableRow[] = shift === null ? [] : [['share', '', '', describeShift(shift, timesBeside(at))]]
   return labelRows(`${group} candidate`, [
     ...sideRows(candidate, at),
@@ -39,6 +46,14 @@ export const candidateRows = (
     ...compared,
     ...share,
   ])
+}
+
+const renderCompared = (
+  { since, ...comparison }: NonNullable<NonNullable<UpstreamStatus['candidate']>['comparison']>,
+  at: number,
+): string => {
+  const begun = since === null ? '' : ` since ${formatAgo(since, at)}`
+  return `${describeEqual(comparison)}${begun}; in the last 5 minutes ${describeEqual(comparison.recent)}`
 }
 
 /** Formats times with how long ago or ahead they are. */
@@ -81,7 +96,7 @@ const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
   if (state === 'ejected')
     return `EJECTED${why}${ejectedForSeconds === null ? '' : `; ${describeEjection(ejectedForSeconds)}`}`
   const ready = readyUntil === null ? '' : ` ${by} until ${formatTimeLeft(readyUntil, at)}${orderedWhy}`
-  return `${state}${why}${ready}${isTried(endpoint) ? '' : ', not tried yet'}${describeWarnings(endpoint)}`
+  return `${state}${why}${ready}${isTried(endpoint) ? '' : ', not tried yet'}${describeWarnings(endpoint, at)}`
 }
 
 /** Tells whether something speaks for an endpoint, or against it. Up is also one that nothing was sent to. */
@@ -90,10 +105,12 @@ const isTried = ({ sandbox, requests, lastSuccess, lastProbe }: EndpointStatus):
 
 const describeEjection = (seconds: number): string => `tried again in ${humanizeSeconds(Math.ceil(seconds))}`
 
-const describeWarnings = ({ lastProbe, requests, failures, certificate }: EndpointStatus): string => {
+const describeWarnings = (endpoint: EndpointStatus, at: number): string => {
+  const { lastProbe, requests, failures, countedSince, certificate } = endpoint
+  const since = countedSince === null ? '' : ` since ${formatAgo(countedSince, at)}`
   const probe =
     lastProbe === null || lastProbe.ok ? '' : `, last probe failed: ${lastProbe.reason ?? 'no reason given'}`
-  return `${failures === 0 ? '' : `, ${failures} of ${requests} requests failed`}${probe}${renderCertificate(certificate)}`
+  return `${failures === 0 ? '' : `, ${failures} of ${requests} requests failed${since}`}${probe}${renderCertificate(certificate)}`
 }
 
 /** Renders the end of a certificate that needs an operator; empty otherwise. */

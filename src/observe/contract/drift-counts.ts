@@ -1,4 +1,4 @@
-import { epochMs } from '../../clock.ts'
+import { epochMs, now, toEpochMs } from '../../clock.ts'
 import type { UncheckedReason } from '../../contract/check-message.ts'
 import type { Violation } from '../../contract/compiled-contract.ts'
 import { copyText } from '../../copy-text.ts'
@@ -28,6 +28,7 @@ import {
  */
 export class DriftCounts {
   readonly digest: string
+  readonly #since = now()
   readonly #counts = byDirection((direction) => byOperation(({ id }) => new MessageCounts(id, direction)))
   // Kept apart: clients decide which requests come, and must not leave responses without room.
   readonly #rows = byDirection(() => new CountedRows<BrokenRule, DriftExample>(maxDriftRows / 2))
@@ -74,6 +75,7 @@ export class DriftCounts {
     const counts = messageDirections.flatMap((direction) => Object.values(this.#counts[direction]))
     return {
       digest: this.digest,
+      since: toEpochMs(this.#since),
       totals: counts.map(({ totals }) => totals).filter(isCounted),
       recent: counts.flatMap((each) => each.recent(at)),
       rows: messageDirections.flatMap((direction) => this.#rows[direction].list(at)).toSorted(worstRowFirst),

@@ -63,6 +63,8 @@ export interface RecentDrift {
 export interface DriftReport {
   /** The digest of the contract. */
   readonly digest: string
+  /** Since when it counts, in milliseconds since the epoch. Null: no process counts yet. */
+  readonly since: number | null
   readonly totals: readonly DriftTotals[]
   readonly recent: readonly RecentDrift[]
   /** The worst first. */
@@ -101,6 +103,7 @@ export const mergeDriftReports = (digest: string, each: readonly DriftReport[]):
   )
   return {
     digest,
+    since: extreme(Math.min, pluck(same, 'since')),
     totals: mergeBy(
       same.flatMap(({ totals }) => totals),
       ({ operation, direction }) => `${operation} ${direction}`,

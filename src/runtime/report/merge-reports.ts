@@ -80,6 +80,7 @@ const mergeEndpoint = (primary: EndpointReport, workers: readonly EndpointReport
   const ejectedForMs = pluck(workers, 'ejectedForMs')
   return {
     ...sumReports(primary, workers),
+    countedSince: primary.countedSince,
     weight: primary.weight,
     state: mergeState(primary, workers, outcomes),
     lastProbe: primary.lastProbe,

@@ -1,4 +1,4 @@
-import { now } from '../../clock.ts'
+import { now, toEpochMs } from '../../clock.ts'
 import type { UpstreamConfig } from '../../config/config.ts'
 import { type AttemptReport, toAttemptReport } from '../../failures/errors.ts'
 import type { ComparisonReport } from '../../observe/candidate/comparison-report.ts'
@@ -120,6 +120,8 @@ export interface EndpointReport {
   readonly state: GroupEndpointState
   readonly lastProbe: ProbeResult | null
   readonly counts: EndpointCounts
+  /** Since when they count, in milliseconds since the epoch. Those of a worker that has ended stay. */
+  readonly countedSince: number
   /** Null: none has failed. */
   readonly lastFailure: AttemptReport | null
   /** When a request last succeeded. Null: none has. */
@@ -220,6 +222,7 @@ const endpointReport = ({
     state,
     lastProbe,
     counts: { ...counts },
+    countedSince: toEpochMs(health.countedSince),
     lastFailure: health.lastFailure && toAttemptReport(name, health.lastFailure),
     succeededAt,
     failingSince,

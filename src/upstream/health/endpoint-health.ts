@@ -6,7 +6,8 @@ import { EndpointCertificates } from '../endpoints/endpoint-certificates.ts'
 import { SlidingWindow } from './sliding-window.ts'
 
 // For how long the share of failures is remembered.
-const failureWindowMs = 10_000
+/** The time in which requests are counted for the share of failures. */
+export const failureWindowMs = 10_000
 
 // Long enough for a canary with a tenth of little traffic to show how it differs.
 const responseWindowMs = 300_000
@@ -76,6 +77,8 @@ export type EndpointCounts = Readonly<typeof emptyEndpointCounts>
 export class EndpointHealth {
   latency = new PeakEwma()
   counts: { -readonly [Name in keyof EndpointCounts]: number } = { ...emptyEndpointCounts }
+  /** Since when they count, on the monotonic clock. */
+  countedSince = now()
   /**
    * Failures since the last success, or the last ejection, of requests that show how it is now: what outlier detection
    * counts. Recorded only where it has siblings.
@@ -135,12 +138,12 @@ export class EndpointHealth {
    * What is known of its name and its certificates is of the connections, and is not taken over.
    */
   continueFrom(before: EndpointHealth): void {
-    const { latency, counts, recent, responses, consecutiveFailures, succeededAt, failingSince } = before
-    Object.assign(this, { latency, counts, recent, responses, consecutiveFailures, succeededAt, failingSince })
+    const { latency, counts, countedSince, recent, responses, consecutiveFailures } = before
+    Object.assign(this, { latency, counts, countedSince, recent, responses, consecutiveFailures })
     const { failuresInARow, drainingSince, down, lastFailure, ejection, ejectionsInARow } = before
     Object.assign(this, { failuresInARow, drainingSince, down, lastFailure, ejection, ejectionsInARow })
-    const { onProbation, lastProbe, returnedAt } = before
-    Object.assign(this, { onProbation, lastProbe, returnedAt })
+    const { succeededAt, failingSince, onProbation, lastProbe, returnedAt } = before
+    Object.assign(this, { succeededAt, failingSince, onProbation, lastProbe, returnedAt })
   }
 
   /** Whether it must not be counted on: its health check fails, or its name does not resolve. */

@@ -1,7 +1,9 @@
 import { epochMs, now } from '../../clock.ts'
 import type { OutlierConfig } from '../../config/config.ts'
+import { formatDuration } from '../../units.ts'
 import type { AttemptOutcome } from '../attempt/attempt-outcome.ts'
 import type { GroupEndpoint } from '../endpoints/group-endpoint.ts'
+import { failureWindowMs } from './endpoint-health.ts'
 
 /** An endpoint among its siblings. */
 export type OutlierMember = Pick<GroupEndpoint, 'name' | 'health' | 'receivesTraffic'>
@@ -63,7 +65,7 @@ export const createOutlierDetector = (
     // Multiplied out: 0.7 − 0.2 is less than 0.5 in floating point.
     const excess = failures * otherRequests - otherFailures * requests
     if (excess < failureRate * requests * otherRequests) return null
-    return `${percent(failures / requests)} of ${requests} requests failed, ${percent(otherFailures / otherRequests)} elsewhere`
+    return `${percent(failures / requests)} of ${requests} requests failed in ${formatDuration(failureWindowMs)}, ${percent(otherFailures / otherRequests)} elsewhere`
   }
 
   /** Returns whether one more may be out. Members that drain make no room, and take none, ejected or not. */

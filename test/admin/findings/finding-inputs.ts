@@ -20,6 +20,7 @@ export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => 
   state: { name: 'up', since: null, reason: null },
   lastProbe: null,
   counts: { requests: 40, failures: 0, ejections: 0 },
+  countedSince: at - 7_200_000,
   lastFailure: null,
   outdated: null,
   succeededAt: at - 10_000,

@@ -431,7 +431,7 @@ describe('a group', () => {
         cause: `no endpoint of risk serves since 02:03:58; every request to risk.asset-valuation fails: ECONNREFUSED at ${risk}`,
         alsoAbout: [],
         details: [
-          `${risk} is failing: no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED); 9 of 40 requests to it failed since the gateway has known it`,
+          `${risk} is failing: no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED); 9 of 40 requests to it failed since 00:04:00`,
           'the circuit breaker of risk is open: 40 requests were refused in the last minute',
           'the first request after 02:04:04 tries whether it is well',
           `for the owner of ${risk} to mend: nothing has changed here since the last good answer`,

@@ -23,6 +23,7 @@ const endpoint = (url: string, more: Partial<EndpointView> = {}): EndpointView =
   requests: 18_340,
   failures: 2,
   ejections: 0,
+  countedSince: before(7200),
   lastSuccess: before(1),
   failingSince: null,
   ejectedForSeconds: null,
@@ -259,6 +260,7 @@ export const fixture: Overview = {
     contract: {
       file: '/etc/lender-gateway/contract.yaml',
       digest: 'a41f0c77b2d9',
+      countedSince: before(7200),
       operations: Object.fromEntries(
         allOperations.map(({ id }, index) => [
           id,

@@ -144,7 +144,7 @@ test('an endpoint says its state, why it is in it, since when, and what can be d
   const upstreams = part('upstreams')
 
   expect(upstreams).toContain('■ down connection refused 02:07:47 (6 min)')
-  expect(upstreams).toContain('▲ ejected 5 failures in a row, back in under 1 min ejected 2×')
+  expect(upstreams).toContain('▲ ejected 5 failures in a row, back in under 1 min ejected 2× since 00:14:07')
   expect(upstreams).toContain('○ draining by oncall-anna until 02:25:47')
   expect(upstreams).toContain(
     'risk ■ 0 of 2 up , p2c, breaker ■ open in 1 of 2 workers since 02:10:47 (3 min) : http://risk-a.internal:8080 refuses connections (ECONNREFUSED), tried again at 02:14:11 , no retries left',
@@ -476,7 +476,7 @@ test('the candidate of a group stands below it, and can be drained', () => {
   const rendered = pageSections.upstreams({ ...fixture, status: { ...fixture.status, upstreams } }).toString()
 
   expect(visibleText(rendered)).toContain('leads, candidate ● 1 of 1 up')
-  expect(visibleText(rendered)).toContain('copies: 12 000 sent, ')
+  expect(visibleText(rendered)).toContain('copies: 12 000 sent since the start, ')
   expect(rendered).toContain('id="candidate-leads-0"')
   expect(rendered).toContain('href="/actions/drain?group=leads&#38;url=http%3A%2F%2Frisk-next.internal%3A8080"')
   expect(part('upstreams')).not.toContain('risk, candidate')

@@ -28,6 +28,7 @@ const report: ContractReport = {
   contract: {
     file: '/etc/lender-gateway/contract.yaml',
     digest: 'a41f0c77b2d9',
+    countedSince: '2026-11-21T00:05:00.000Z',
     operations: {
       'valuation.score': {
         line: 12,
@@ -61,6 +62,7 @@ contract         messages   mode     checked  broken    rejected  unchecked
 valuation.score  requests   enforce  1300     0         0         4 coded, 1 busy
 valuation.score  responses  report   1200     36 (3 %)  0         0
 leads.pipeline                                                    NOT CHECKED: the contract does not name it
+counted since 2026-11-21T00:05:00Z, 2h ago
 
 valuation.score responses: 3 % break it at body /grade: enum: must be equal to one of the allowed values
   36 of 1200, 9 in the last 5 minutes, since 2026-11-21T01:05:00Z, 1h ago

@@ -63,7 +63,7 @@ test('it prints the verdict, both latencies, each way of differing, and the nois
   expect(received.map(({ request }) => request)).toEqual(['GET /shadow'])
   expect(out).toBe(`the candidate of risk: 4120 compared, 99.7 % equal; /grade differs in 9
 since 2026-11-21T01:05:00Z, 1h ago; in the last 5 minutes 312, all equal
-copies since the gateway started: 4120 sent (4120 2xx)
+copies since the start: 4120 sent (4120 2xx)
 
 operation             compared  equal  differ  not compared  p50          p95           p99
 risk.asset-valuation  4120      4111   9       3 coded       6.1 → 11 ms  12.3 → 21 ms  -
@@ -138,7 +138,7 @@ test('while nothing is compared, it says what keeps copies back', async () => {
   expect(code).toBe(0)
   expect(out).toContain(`; in the last 5 minutes nothing
 nothing is copied now: the candidate gets nothing: taken back at 2026-11-21T02:03:00Z, 2m ago (41 % failed); until an operator says otherwise, or the candidate's part of the file changes
-copies since the gateway started: 4120 sent`)
+copies since the start: 4120 sent`)
 })
 
 test('as JSON it is the entry of the group, with the time', async () => {

@@ -20,7 +20,11 @@ describe('of an endpoint, in words', () => {
     ['up, with nothing to say', {}, 'up'],
     ['up, since nothing was sent there', { requests: 0, lastSuccess: null }, 'up, not tried yet'],
     ['up, by its probes alone', { requests: 0, lastProbe: { at: since, ok: true, latencyMs: 2, reason: null } }, 'up'],
-    ['up, though some failed', { requests: 340, failures: 12 }, 'up, 12 of 340 requests failed'],
+    [
+      'up, though some failed',
+      { requests: 340, failures: 12 },
+      'up, 12 of 340 requests failed since 2026-11-21T00:05:00Z, 2h ago',
+    ],
     [
       'up, though its last probe failed',
       { lastProbe: { at: since, ok: false, latencyMs: 2000, reason: 'timed out' } },
@@ -97,7 +101,12 @@ test('the candidate of a group stands below it, with its own breaker', async () 
     outcomes: { ...counts.outcomes, '2xx': 1200, failed: 4 },
     dropped: { ...counts.dropped, full: 30, 'body-too-large': 1 },
   }
-  const comparison = { compared: 1190, equal: 1189, recent: { compared: 300, equal: 300 } }
+  const comparison = {
+    compared: 1190,
+    equal: 1189,
+    recent: { compared: 300, equal: 300 },
+    since: '2026-11-21T01:05:00.000Z',
+  }
   const candidate = { inFlight, balance, endpoints, breaker, shadow, comparison }
   const { out } = await runStatus({
     ...healthyStatus,
@@ -112,8 +121,8 @@ risk            http://a         100     0          up
                 retry budget                        13 retries left
 risk candidate  http://b         100     0          DOWN since 2026-11-21T02:04:11Z, 48s ago: it hangs
                 circuit breaker                     OPEN since 2026-11-21T02:04:11Z, 48s ago: nothing is sent
-                copies                   3          1204 sent (1200 2xx, 4 failed), 31 not sent (30 full, 1 body-too-large)
-                compared                            1190, 99.9 % equal; in the last 5 minutes 300, all equal
+                copies                   3          1204 sent (1200 2xx, 4 failed), 31 not sent (30 full, 1 body-too-large) since the start
+                compared                            1190, 99.9 % equal since 2026-11-21T01:05:00Z, 1h ago; in the last 5 minutes 300, all equal
 leads           http://a         100     0          up
 `)
 })

@@ -83,7 +83,7 @@ nothing is wrong
 
 gateway  serving, ready
 version  0.1.0, Node v24.21.0, process 1
-up       1d 2h
+up       1d 2h, started 2026-11-20T00:01:55Z
 config   3f1c0a9be2d4, loaded 2026-11-21T02:00:07Z, 4m 52s ago, by an edit of the file
 before   none
 file     /etc/lender-gateway/gateway.yaml: says what runs
@@ -109,11 +109,11 @@ nothing is wrong
 
 gateway   draining, NOT READY
 version   0.1.0, Node v24.21.0, process 1
-up        59s
+up        59s, started 2026-11-21T02:04:01Z
 config    3f1c0a9be2d4, loaded 2026-11-21T02:00:07Z, 4m 52s ago, at the start
 before    9b02c7d11e55, which rollback brings back
 file      /etc/lender-gateway/gateway.yaml: DIFFERS from what runs: it was refused, see below
-log       12 LINES DROPPED: its reader is too slow
+log       12 LINES DROPPED since the start: its reader is too slow
 retiring  1 earlier: requests that began under it still run
 
 group   endpoint              weight  in flight  state
@@ -162,7 +162,7 @@ refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
     [
       'has lost some',
       { lost: 3 },
-      'the chain in /var/log/audit.log has 1204 lines, 3 LINES LOST, and its disk 3.8 GiB free',
+      'the chain in /var/log/audit.log has 1204 lines, 3 LINES LOST since the start, and its disk 3.8 GiB free',
     ],
     ['is of a disk that does not tell', { disk: null }, 'the chain in /var/log/audit.log has 1204 lines'],
     ['cannot be written', { reason: 'ENOSPC' }, 'NOT WRITTEN since 2026-11-21T02:04:57Z, 3s ago: ENOSPC'],

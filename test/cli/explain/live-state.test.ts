@@ -29,7 +29,9 @@ describe('explain --live', () => {
     expect(out).toMatch(/^GET \/market\/insights: forwarded\n/)
     expect(below(out)).toContain(`it runs ${live.gateway.config.hash}\n`)
     expect(below(out)).toMatch(new RegExp(`^market +${drained} +100 +0 +drained by 127.0.0.1 until .* left$`, 'm'))
-    expect(below(out)).toMatch(new RegExp(`^ +${dead} +100 +0 +up, 3 of 3 requests failed$`, 'm'))
+    expect(below(out)).toMatch(
+      new RegExp(`^ +${dead} +100 +0 +up, 3 of 3 requests failed since \\S+Z, \\d+s ago$`, 'm'),
+    )
     expect(below(out)).toMatch(/^upstreams\.market\.concurrency +0 of 7 in flight$/m)
     expect(below(out)).toMatch(
       new RegExp(
@@ -48,7 +50,7 @@ describe('explain --live', () => {
     const { out } = await explain(live.admin, live.file)
 
     expect(below(out)).toContain('\nno error of the gateway’s own in the last 15 minutes\n')
-    expect(below(out)).toMatch(/ up, 1 of 1 requests failed$/m)
+    expect(below(out)).toMatch(/ up, 1 of 1 requests failed since \S+Z, \d+s ago$/m)
   })
 
   test('an operation that an operator refuses is refused, one that the operator lets serve is not', async () => {

@@ -96,7 +96,7 @@ describe('status', () => {
     const { out } = await runStatus({ ...healthyStatus, cache })
 
     expect(out).toContain(`
-cache            entries  bytes                hits
+cache            entries  bytes                hits since the start
 leads.pipeline   0        0 B                  not asked for
 market.insights  12       1.1 MiB              83.1%
 in all                    1.2 MiB of 64.0 MiB

@@ -31,8 +31,8 @@ test('what needs an operator is in capitals', () => {
     ['responses', '2.0 KiB of 1.0 MiB'],
     ['in progress', '3'],
     ['unknown', '7 OUTCOMES, the oldest 2026-11-21T02:08:00Z, 2m ago'],
-    ['given up', '4 responses, for want of room'],
-    ['refused', '5 keys, for want of room'],
+    ['given up', '4 responses, for want of room, since the start'],
+    ['refused', '5 keys, for want of room, since the start'],
   ])
 })
 

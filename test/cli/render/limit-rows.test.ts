@@ -21,6 +21,6 @@ test('the store of rates is shown, in capitals when Redis is out', () => {
     'REDIS (redis:6379) IS OF NO USE in 1 of 2 workers since 2026-11-21T02:09:00Z, 1m ago: counted here',
   )
   expect(row({ store: 'memory', state: 'local', evictions: 7 })).toBe(
-    'counted in memory; 7 keys forgotten for want of room',
+    'counted in memory; 7 keys forgotten for want of room since the start',
   )
 })

@@ -27,7 +27,7 @@ describe('top where there is no terminal', () => {
     expect(out).toMatch(/^lender-gateway 0\.1\.0 \| serving, ready \| config [0-9a-f]{12} \| up /)
     expect(out).toMatch(/^(CRITICAL|warning) +upstreams\.risk: .*refuses connections/m)
     for (const { id } of allOperations) expect(out).toMatch(new RegExp(`^${id.replace('.', '\\.')} `, 'm'))
-    expect(out).toMatch(/^risk +http:\/\/127\.0\.0\.1:\d+ +100 +0 +up, 1 of 1 requests failed$/m)
+    expect(out).toMatch(/^risk +http:\/\/127\.0\.0\.1:\d+ +100 +0 +up, 1 of 1 requests failed since \S+Z, \d+s ago$/m)
     expect(out).toMatch(/^limits\.concurrency +0 of 10000 in flight$/m)
     expect(out).not.toContain('\u001b')
   })

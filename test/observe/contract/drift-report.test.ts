@@ -16,10 +16,11 @@ const countBroken = (counts: DriftCounts, requestId: string, rule = 'enum'): voi
 
 /** Counts what two workers see: the first one message a minute before the second. */
 const ofTwoWorkers = () => {
-  const [one, two] = [new DriftCounts('a'), new DriftCounts('a')]
   const since = Date.now()
+  const one = new DriftCounts('a')
   countBroken(one, 'r-1')
   vi.advanceTimersByTime(60_000)
+  const two = new DriftCounts('a')
   countBroken(two, 'r-2')
   two.countKept('valuation.score', 'response', risk)
   return { reports: [one.report, two.report], since }
@@ -29,8 +30,9 @@ describe('the reports of several workers', () => {
   test('are one: counts add up, and the last message is that of all', () => {
     const { reports, since } = ofTwoWorkers()
 
-    const { totals, recent, rows, others } = mergeDriftReports('a', reports)
+    const { since: countedSince, totals, recent, rows, others } = mergeDriftReports('a', reports)
 
+    expect(countedSince).toBe(since)
     expect(totals).toEqual([expect.objectContaining({ checked: 3, broken: 2 })])
     expect(recent).toEqual([expect.objectContaining({ checked: 3, brokenSince: since, lastBrokenAt: since + 60_000 })])
     expect(rows).toEqual([
@@ -65,7 +67,14 @@ describe('the reports of several workers', () => {
   test('on another contract are left out: a worker that has not reloaded yet', () => {
     const { reports } = ofTwoWorkers()
 
-    expect(mergeDriftReports('b', reports)).toEqual({ digest: 'b', totals: [], recent: [], rows: [], others: 0 })
+    expect(mergeDriftReports('b', reports)).toEqual({
+      digest: 'b',
+      since: null,
+      totals: [],
+      recent: [],
+      rows: [],
+      others: 0,
+    })
   })
 })
 

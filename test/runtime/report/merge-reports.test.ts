@@ -17,6 +17,7 @@ const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
   state: up,
   lastProbe: null,
   counts: { requests: 0, failures: 0, ejections: 0 },
+  countedSince: 1,
   lastFailure: null,
   succeededAt: null,
   failingSince: null,

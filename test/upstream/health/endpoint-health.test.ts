@@ -83,3 +83,15 @@ test('responses of the last five minutes are counted, with those of 400 to 499 a
   expect([requests, clientErrors]).toEqual([7, 3])
   expect(health.responses.requests(now())).toBe(0)
 })
+
+test('counts that other connections go on from keep the time since when they count', () => {
+  const before = new EndpointHealth()
+  end(before, 200, 503)
+  vi.advanceTimersByTime(60_000)
+  const health = new EndpointHealth()
+
+  health.continueFrom(before)
+
+  expect([health.counts.requests, health.countedSince]).toEqual([2, before.countedSince])
+  expect(health.countedSince).toBe(now() - 60_000)
+})

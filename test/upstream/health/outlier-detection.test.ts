@@ -123,7 +123,7 @@ describe('the share of failures', () => {
     mixed(rig, 0, 10, 10)
 
     expect(rig.out).toEqual([0])
-    expect(rig.events[0]?.reason).toBe('50 % of 20 requests failed, 0 % elsewhere')
+    expect(rig.events[0]?.reason).toBe('50 % of 20 requests failed in 10s, 0 % elsewhere')
   })
 
   test.each([

@@ -14,7 +14,7 @@ export const contractSection = ({ at, status: { contract, learning }, drift }: O
     'Contract',
     contract === null && learning === null
       ? 'None is configured, and none is learnt.'
-      : html`${learning !== null && learningParagraph(at, learning)}${contract !== null && driftTable(at, contract, drift)}${contract !== null && messagesTable(contract)}`,
+      : html`${learning !== null && learningParagraph(at, learning)}${contract !== null && driftTable(at, contract, drift)}${contract !== null && messagesTable(at, contract)}`,
     commandLinks('contract', learning),
   )
 
@@ -27,11 +27,11 @@ interface OperationRow extends ContractOperation {
   readonly operation: string
 }
 
-const messagesTable = ({ file, operations }: ContractStatus): Html => {
+const messagesTable = (at: string, { file, countedSince, operations }: ContractStatus): Html => {
   const rows = Object.entries(operations).map(([operation, counts]): OperationRow => ({ operation, ...counts }))
   return htmlTable<OperationRow>({
     id: 'contract-table',
-    caption: html`Messages since <span class="url">${file}</span> was loaded`,
+    caption: html`Messages since ${countedSince !== null && html`${timeHtml(at, countedSince)}, when `}<span class="url">${file}</span> was loaded`,
     idOf: ({ operation }) => `contract-${operation}`,
     bodies: [{ rows: rows.filter(({ request, response }) => request.mode !== 'off' || response.mode !== 'off') }],
     columns: [

@@ -1,7 +1,7 @@
 import { expiryWarningDays } from '../../../shared/expiry-warning.ts'
 import { formatRoundedSize } from '../../../units.ts'
 import type { Overview } from '../../api/overview.ts'
-import { pluralize } from '../../commands/phrases.ts'
+import { pluralize, sinceStart } from '../../commands/phrases.ts'
 import {
   type BadgeTone,
   badge,
@@ -29,7 +29,7 @@ export const workersSection = ({ at, status }: Overview): Html =>
         ({ worker, pid, state, startedAt, restarts, inFlight, config }) =>
           [
             `worker ${worker}`,
-            html`${stateBadge(workerState(state))}${pid !== null && ` process ${pid}`}${startedAt !== null && html` since ${sinceHtml(at, startedAt)}`}${restarts > 0 && `, ${formatCounted(restarts, 'restart')}`}${inFlight !== null && `, ${formatCount(inFlight)} in flight`}${config !== null && config !== status.config.hash && html`, runs <code>${config}</code>`}`,
+            html`${stateBadge(workerState(state))}${pid !== null && ` process ${pid}`}${startedAt !== null && html` since ${sinceHtml(at, startedAt)}`}${restarts > 0 && `, ${formatCounted(restarts, 'restart')} ${sinceStart}`}${inFlight !== null && `, ${formatCount(inFlight)} in flight`}${config !== null && config !== status.config.hash && html`, runs <code>${config}</code>`}`,
           ] as const,
       ),
     ]),
@@ -51,12 +51,12 @@ export const recordsSection = ({ at, status: { audit, log } }: Overview): Html =
     htmlList([
       ['Audit log', audit === null ? 'off, or written by another process' : auditState(at, audit)],
       ['Log level', log.level],
-      ['Log lines dropped', log.dropped === 0 ? '0' : html`<strong>${formatCount(log.dropped)}</strong>`],
+      ['Log lines dropped', log.dropped === 0 ? '0' : html`<strong>${formatCount(log.dropped)}</strong> ${sinceStart}`],
     ]),
   )
 
 const auditState = (at: string, { reason, since, file, count: lines, waitingBytes, lost, disk }: Audit): Html =>
-  html`${reason === null ? badge('good', 'written') : badge('bad', 'failing')} since ${sinceHtml(at, since)}${reason !== null && `: ${reason}`}, <span class="url">${file}</span>, its chain has ${formatCounted(lines, 'line')}${waitingBytes > 0 && `, ${formatRoundedSize(waitingBytes)} wait`}${lost > 0 && html`, <strong>${formatCount(lost)} lost</strong>`}${disk !== null && `, its disk has ${formatRoundedSize(disk.freeBytes)} free of ${formatRoundedSize(disk.sizeBytes)}`}`
+  html`${reason === null ? badge('good', 'written') : badge('bad', 'failing')} since ${sinceHtml(at, since)}${reason !== null && `: ${reason}`}, <span class="url">${file}</span>, its chain has ${formatCounted(lines, 'line')}${waitingBytes > 0 && `, ${formatRoundedSize(waitingBytes)} wait`}${lost > 0 && html`, <strong>${formatCount(lost)} lost</strong> ${sinceStart}`}${disk !== null && `, its disk has ${formatRoundedSize(disk.freeBytes)} free of ${formatRoundedSize(disk.sizeBytes)}`}`
 
 type Audit = NonNullable<Status['audit']>
 
@@ -69,7 +69,7 @@ export const cacheSection = ({ at, status: { cache } }: Overview): Html =>
       ? 'No operation is cached.'
       : htmlList([
           ['Stored', `${formatRoundedSize(cache.bytes)} of ${formatRoundedSize(cache.maxBytes)}`],
-          ['Made room', `${formatCount(cache.evictions)}×`],
+          ['Made room', `${formatCount(cache.evictions)}× ${sinceStart}`],
           [
             'Redis',
             cache.redis && html`${sharedBadge(at, cache.redis)}, <span class="url">${cache.redis.server}</span>`,
@@ -78,7 +78,7 @@ export const cacheSection = ({ at, status: { cache } }: Overview): Html =>
             ([id, { entries, hitRatio }]) =>
               [
                 id,
-                html`${formatCount(entries)} stored, ${hitRatio === null ? 'not asked for' : `${(hitRatio * 100).toFixed(1)} % hits`} ${commandLinks('cached', id)}`,
+                html`${formatCount(entries)} stored, ${hitRatio === null ? 'not asked for' : `${(hitRatio * 100).toFixed(1)} % hits ${sinceStart}`} ${commandLinks('cached', id)}`,
               ] as const,
           ),
         ]),
@@ -98,8 +98,11 @@ export const idempotencySection = ({ at, status: { idempotency } }: Overview): H
           ['Responses', ofMost(idempotency.bytes, idempotency.maxBytes, formatRoundedSize)],
           ['In progress', idempotency.inProgress === null ? null : formatCount(idempotency.inProgress)],
           ['Unknown outcomes', idempotency.unknown === null ? null : unknownText(at, idempotency)],
-          ['Given up', idempotency.dropped === 0 ? null : formatCounted(idempotency.dropped, 'response')],
-          ['Refused', idempotency.refused === 0 ? null : formatCounted(idempotency.refused, 'key')],
+          [
+            'Given up',
+            idempotency.dropped === 0 ? null : `${formatCounted(idempotency.dropped, 'response')} ${sinceStart}`,
+          ],
+          ['Refused', idempotency.refused === 0 ? null : `${formatCounted(idempotency.refused, 'key')} ${sinceStart}`],
         ]),
   )
 

@@ -2,6 +2,7 @@ import { type Group, groups, type Side } from '../../../operations.ts'
 import { sideKey } from '../../../sides.ts'
 import { describeShadow } from '../../api/describe-shadow.ts'
 import type { Overview } from '../../api/overview.ts'
+import { sinceStart } from '../../commands/phrases.ts'
 import type { EndpointRate } from '../../endpoint-rates.ts'
 import type { Severity } from '../../findings/finding.ts'
 import {
@@ -186,7 +187,7 @@ const groupHeading = (
   html`<input type="checkbox" class="unfold" id="unfold-${name.replace(', ', '-')}" aria-label="Show the endpoints of ${name}"><span class="group-name">${name}</span> ${stateBadge(goes)}<span class="facts-of-group">${balance !== null && `, ${balance}`}${breaker !== null && html`, breaker ${breakerBadge(breaker.state)}${breaker.state !== 'closed' && html` ${breaker.where} since ${sinceHtml(at, breaker.since)}${breaker.reason !== null && `: ${breaker.reason}`}`}${breaker.nextTry !== null && html`, tried again at ${timeHtml(at, breaker.nextTry)}`}`}${fact}, ${formatCount(inFlight)} in flight</span>`
 
 const shadowFact = (shadow: NonNullable<UpstreamView['candidate']>['shadow']): Html | null =>
-  shadow && html`, copies: ${describeShadow(shadow, formatCount)}`
+  shadow && html`, copies: ${describeShadow(shadow, formatCount)} ${sinceStart}`
 
 const retryBudgetFact = ({ retryBudget }: UpstreamView): Html | null =>
   retryBudget &&
@@ -212,7 +213,8 @@ const certificateCell = ({ daysLeft, endsSoon }: NonNullable<EndpointStatusView[
 
 /** Renders the reason of an endpoint's state, and what else matters: its last probe when that failed, and overrides. */
 const reasonCell = (at: string, endpoint: EndpointStatusView): Html => {
-  const { reason, lastProbe, ejectedForSeconds, drainUntil, readyUntil, ejections, state, weight } = endpoint
+  const { reason, lastProbe, ejectedForSeconds, drainUntil, readyUntil, ejections, countedSince, state, weight } =
+    endpoint
   const by = endpoint.orderedBy ?? 'order'
   const why = endpoint.orderReason === null ? null : `: ${endpoint.orderReason}`
   const drain = drainUntil !== null && html`by ${by} until ${timeHtml(at, drainUntil)}${why}`
@@ -223,6 +225,8 @@ const reasonCell = (at: string, endpoint: EndpointStatusView): Html => {
     state === 'draining' && drainUntil === null && (weight === 0 ? 'weight 0 in the file' : 'the file drains it')
   const probe = lastProbe !== null && lastProbe.reason !== reason ? lastProbe.reason : null
   const probed = probe !== null && html` <span class="age">last probe: ${probe}</span>`
-  const ejected = ejections > 0 && html` <span class="age">ejected ${formatCount(ejections)}×</span>`
+  const ejected =
+    ejections > 0 &&
+    html` <span class="age">ejected ${formatCount(ejections)}×${countedSince !== null && html` since ${timeHtml(at, countedSince)}`}</span>`
   return html`${reason}${back !== null && `, back in ${back}`}${drain}${byFile}${ready}${probed}${ejected}`
 }
