@@ -36,6 +36,11 @@ export const rules: readonly Rule[] = [
     text: /^(?!kubectl)/,
     way: { how: 'elsewhere', test: 'test/deploying/kubernetes-secrets.test.ts' },
   },
+  {
+    page: 'docs/audit.md',
+    heading: /^Rotation$/,
+    way: { how: 'elsewhere', test: 'test/deploying/audit-rotation.drill.ts' },
+  },
   { page: 'docs/upgrading.md', text: /^(?!kubectl|for pod in )/, way: { how: 'elsewhere', test: upgrade } },
   {
     page: 'docs/contract.md',
