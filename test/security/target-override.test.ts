@@ -12,7 +12,9 @@ import { call, eventually } from '../helpers/wire.ts'
 
 const overrides = [
   ...['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'X-Original-Method'],
-  ...['X-Original-URL', 'X-Original-URI', 'X-Rewrite-URL', 'X-Rewrite-URI'],
+  ...['X-Original-URL', 'X-Original-URI', 'X-Original-Path', 'X-Rewrite-URL', 'X-Rewrite-URI', 'X-Rewrite-Path'],
+  ...['X-HTTP-Path-Override', 'X-Replaced-Path', 'X-Original-Scheme', 'X-Original-Proto'],
+  ...['X-Envoy-Original-Path', 'X-Envoy-Original-Host', 'X-Envoy-Original-Dst-Host'],
   ...['X-Host', 'X-Original-Host', 'X-HTTP-Host-Override', 'X-Scheme', 'X-URL-Scheme', 'Front-End-Https', 'Proxy'],
 ]
 const twins = overrides
@@ -32,7 +34,7 @@ const cased = [...overrides, ...overrides.map((name) => name.toLowerCase()), ...
 describe('a field by which a back end may take another method or URL', () => {
   test('does not arrive from a peer that is not trusted, in any case, nor its underscore twins', async () => {
     const upstream = await httpUpstream()
-    const { port } = await bootGateway({ upstream: upstream.url })
+    const { port } = await bootGateway({ upstream: upstream.url, listen: { maxHeaderFields: 200 } })
 
     await call(port, { fields: [...sent([...cased, ...twins]), 'Connection', 'close'] })
 
