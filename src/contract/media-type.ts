@@ -44,17 +44,34 @@ const utf8Names = ['utf-8', '"utf-8"', 'utf8', '"utf8"', 'us-ascii', '"us-ascii"
 /**
  * Finds what the contract says of a type: the type itself before `application/*` before any type, and of the entries of
  * one type the one of which most parameters are stated (OpenAPI 3.1 §4.8.14.1: the most specific key). An entry with a
- * parameter that the type states otherwise, or not at all, is for other bodies.
+ * parameter that the type states otherwise, or not at all, is for other bodies. Null: none is for this one, or readers
+ * differ in which.
  */
 export const findMediaType = (
   content: readonly MediaTypeContract[],
   mediaType: MediaType,
 ): MediaTypeContract | null => {
   const { type } = mediaType
+  if (isAmbiguous(content, mediaType)) return null
   return (
     findMostSpecific(content, type, mediaType) ??
     findMostSpecific(content, `${type.slice(0, type.indexOf('/'))}/*`, mediaType) ??
     findMostSpecific(content, '*/*', mediaType)
+  )
+}
+
+/**
+ * Tells whether readers differ in which entry a type means: of the parameters that tell entries apart, one has two
+ * values, or none can be read. A client could have its body checked as that of another version than the upstream reads.
+ */
+const isAmbiguous = (content: readonly MediaTypeContract[], { parameters }: MediaType): boolean => {
+  if (parameters === '') return false
+  const inKeys = content.flatMap((each) => each.parameters ?? []).map(([name]) => name)
+  const names = inKeys.filter((name) => name !== 'charset') // a body of any other charset is rejected anyway
+  if (names.length === 0) return false
+  const stated = parseParameters(parameters)
+  return (
+    stated === null || names.some((name) => new Set(stated.filter((each) => each[0] === name).map(String)).size > 1)
   )
 }
 
@@ -87,7 +104,6 @@ const rankParameters = (
     if (stated === null) return -1
     const values = stated.filter((each) => each[0] === name)
     if (name === 'charset' && value === 'utf-8' && values.every((each) => each[1] === 'us-ascii')) continue // or none
-    // Readers differ in which one they take of two that differ.
     if (values.length === 0 || values.some((each) => each[1] !== value)) return -1
     rank += 2
   }

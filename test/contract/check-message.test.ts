@@ -189,8 +189,9 @@ describe('media types that differ by a parameter', () => {
     ['application/json; v=3', [one, any], 'any'],
     ['application/json; p="a;b"; v=1', [plain, one, both], 'both'],
     ['application/json; v=1;; charset=utf-8', [one, two], 'one'],
-    ['application/json; v=1; v=2', [one, two, plain], 'plain'],
-    ['application/json; v=1; =', [one, plain], 'plain'],
+    ['application/json; v=1; v="1"', [one, plain], 'one'],
+    ['application/json; v=1; p=1; p=2', [one, plain], 'one'],
+    ['application/json; charset = utf-8', [plain, utf8], 'plain'],
     ['application/json', [utf8], 'utf8'],
     ['application/json', [utf8, plain], 'plain'],
     ['application/json; charset="UTF8"', [plain, utf8], 'utf8'],
@@ -211,6 +212,20 @@ describe('media types that differ by a parameter', () => {
           detail: 'the type of the body has to be application/json; v=1, application/json; v=1; p="a;b"',
         },
       ])
+    },
+  )
+
+  // A reader that takes the first of two, or allows blanks around `=`, takes these for v=1.
+  test.each(['v=1; v=2', 'v=1; =', 'v = 1', 'v', 'v="1', 'V=2; v=1', 'v=1; v=1 1'])(
+    '%s is of no type where v tells types apart: readers differ on what it says',
+    (parameters) => {
+      const fields = type(`application/json; ${parameters}`)
+      const contract = { status: '200', headers: [], content: [plain, one, two, any] }
+      const response = checkResponseHead([contract], validators, { status: 200, fields, hasContent: true })
+
+      expect(check(contract.content, fields).violations).toMatchObject([{ rule: 'content-type' }])
+      expect(response.violations).toMatchObject([{ rule: 'content-type' }])
+      expect(check([plain, any], fields).violations).toEqual([])
     },
   )
 })

@@ -134,7 +134,7 @@ const parseMediaType = (key: string): Required<Omit<MediaTypeContract, 'schema'>
   return parameters === null || !typePattern.test(type) ? null : { type, parameters }
 }
 
-const typePattern = /^(?:\*|[\w.+!#$&^-]+)\/(?:\*|[\w.+!#$&^-]+)$/
+const typePattern = /^(?:\*\/\*|[\w.+!#$&^-]+\/(?:\*|[\w.+!#$&^-]+))$/
 
 const missing = (name: string): NodeIssue => ({
   message: `${name} is missing`,
