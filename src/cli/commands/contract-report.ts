@@ -37,6 +37,11 @@ const renderContractReport = (target: AdminTarget, report: ContractReport, at: n
     ...learningLines,
   ]
   sections.push(renderContractCounts(contract, at) ?? 'every operation says off, or is not in the contract')
+  const missing = Object.entries(contract.operations).filter(
+    ([, { line, request, response }]) => line === null && (request.mode !== 'off' || response.mode !== 'off'),
+  )
+  if (missing.length > 0)
+    sections.push(`NOT CHECKED, since the contract does not name them: ${missing.map(([id]) => id).join(', ')}`)
   const whole = wasChecked(contract) ? 'nothing breaks it' : 'nothing was checked yet'
   sections.push(rows.length === 0 ? whole : rows.map((row) => renderRow(contract, row, at)).join('\n'))
   if (others > 0) sections.push(`and ${others} times in further ways: the table is full`)

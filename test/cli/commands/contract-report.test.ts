@@ -61,8 +61,9 @@ test('it prints how many messages break the contract, where, and the last of the
 contract         messages   mode     checked  broken    rejected  unchecked
 valuation.score  requests   enforce  1300     0         0         4 coded, 1 busy
 valuation.score  responses  report   1200     36 (3 %)  0         0
-leads.pipeline                                                    NOT CHECKED: the contract does not name it
 counted since 2026-11-21T00:05:00Z, 2h ago
+
+NOT CHECKED, since the contract does not name them: leads.pipeline
 
 valuation.score responses: 3 % break it at body /grade: enum: must be equal to one of the allowed values
   36 of 1200, 9 in the last 5 minutes, since 2026-11-21T01:05:00Z, 1h ago

@@ -337,6 +337,13 @@ test.each([
   [['shift', 'maket'], 'Did you mean market?'],
   [['tail', '--operation', 'lead.pipeline'], 'Did you mean leads.pipeline?'],
   [['statsu'], 'Did you mean status?'],
+  [['shift', 'risk', 'reprot'], 'Did you mean report?'],
+  [['shift', 'reprot', 'risk'], 'Did you mean report?'],
+  [['shift', 'risk', 'report'], 'Did you mean report?'],
+  [['shift', 'risk', 'abort'], 'Did you mean --abort?'],
+  [['status', 'redy'], 'Did you mean --ready?'],
+  [['endpoint', 'risk', 'drian'], 'Did you mean drain?'],
+  [['shift', 'report', 'rikc', 'risk'], 'Did you mean risk?'],
   [['status', '--admin', 'gateway:9901'], '--admin: a URL of scheme, host and port is expected'],
 ])('wrong usage exits with 2, and the program says so on stderr: %j', async (args, message) => {
   const { code, out, err } = await runCommand(args)
