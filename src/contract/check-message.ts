@@ -260,5 +260,9 @@ const parameterFaults: Readonly<
 > = {
   encoding: { rule: 'encoding', detail: 'the percent-encoding is broken (RFC 3986 §2.1)' },
   'duplicate-parameter': { rule: 'duplicate-parameter', detail: 'the parameter may stand there once' },
+  'array-items': {
+    rule: 'array-items',
+    detail: 'the items of an array are written in one way: a=1&a=2, a[]=1&a[]=2, or a[0]=1&a[1]=2 without a gap',
+  },
   json: { rule: 'json', detail: 'the value has to be JSON' },
 }

@@ -99,6 +99,10 @@ export interface ParameterContract {
   readonly memberTypes: Readonly<Record<string, readonly JsonType[]>>
   /** The types of an object's other members; empty: a text. */
   readonly otherMemberTypes: readonly JsonType[]
+  /** The types of the items of members that may be an array, in the style `deepObject`. Left out: there are none. */
+  readonly memberItemTypes?: Readonly<Record<string, readonly JsonType[]>>
+  /** The same of the other members. */
+  readonly otherItemTypes?: readonly JsonType[]
   /** Null: any value. */
   readonly schema: SchemaName | null
 }

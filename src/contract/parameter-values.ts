@@ -8,7 +8,7 @@ import { parseStrictJson } from './strict-json.ts'
 export type ParameterValue =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'absent' }
-  | { readonly kind: 'fault'; readonly rule: 'encoding' | 'duplicate-parameter' | 'json' }
+  | { readonly kind: 'fault'; readonly rule: 'encoding' | 'duplicate-parameter' | 'array-items' | 'json' }
 
 const absent: ParameterValue = { kind: 'absent' }
 
@@ -33,14 +33,8 @@ export const parseQuery = (query: string): QueryParameters | null => {
 
 /** Reads a parameter of the query as its style says (OpenAPI 3.1 §4.8.12.2). */
 export const readQueryParameter = (parameter: ParameterContract, parameters: QueryParameters): ParameterValue => {
-  const { name, style, explode, allowsEmpty, types, memberTypes } = parameter
-  if (style === 'deepObject') {
-    const members = [...parameters].filter(([each]) => each.startsWith(`${name}[`) && each.endsWith(']'))
-    return readMembers(
-      parameter,
-      members.map(([each, values]) => [each.slice(name.length + 1, -1), values]),
-    )
-  }
+  const { name, style, explode, allowsEmpty, types, itemTypes, memberTypes } = parameter
+  if (style === 'deepObject') return readDeepObject(parameter, parameters)
   if (explode && types.includes('object') && style !== 'json') {
     const known = Object.keys(memberTypes)
     // Its members cannot be told from other parameters.
@@ -52,12 +46,12 @@ export const readQueryParameter = (parameter: ParameterContract, parameters: Que
   }
   const values = parameters.get(name)
   if (values === undefined) return absent
-  if (explode && types.includes('array')) return decodeItems(parameter, values)
+  if (explode && types.includes('array')) return decodeItems(itemTypes, values)
   const [value = ''] = values
   if (values.length > 1) return { kind: 'fault', rule: 'duplicate-parameter' }
   if (allowsEmpty && value === '') return { kind: 'value', value: emptyParameter }
   const parts = value === '' ? [] : value.split(separators[style])
-  if (types.includes('array')) return decodeItems(parameter, parts)
+  if (types.includes('array')) return decodeItems(itemTypes, parts)
   if (types.includes('object') && style !== 'json') return readPairs(parameter, parts, decode)
   const text = decode(value)
   return text === null ? { kind: 'fault', rule: 'encoding' } : readText(parameter, text)
@@ -116,7 +110,7 @@ const readText = ({ style, types }: ParameterContract, text: string): ParameterV
   return 'fault' in parsed ? { kind: 'fault', rule: 'json' } : { kind: 'value', value: parsed.value }
 }
 
-const decodeItems = ({ itemTypes }: ParameterContract, raw: readonly string[]): ParameterValue => {
+const decodeItems = (itemTypes: readonly JsonType[], raw: readonly string[]): ParameterValue => {
   const items: unknown[] = []
   for (const item of raw) {
     const text = decode(item)
@@ -124,6 +118,62 @@ const decodeItems = ({ itemTypes }: ParameterContract, raw: readonly string[]): 
     items.push(toTyped(text, itemTypes))
   }
   return { kind: 'value', value: items }
+}
+
+/** The values of one member, by what stands in the second pair of brackets: undefined where there is none. */
+type DeepMember = Map<string | undefined, readonly string[]>
+
+/**
+ * Reads the members of `p[a]=1&p[b]=2`. OpenAPI leaves arrays there open (3.1 §4.8.12.3). Three ways are usual:
+ * `p[a]=1&p[a]=2` as in the style form, `p[a][]=1` as for PHP and Rails, and `p[a][0]=1` as qs and axios write it.
+ */
+const readDeepObject = (parameter: ParameterContract, parameters: QueryParameters): ParameterValue => {
+  const { name, memberTypes } = parameter
+  const found = new Map<string, DeepMember>()
+  for (const [each, values] of parameters) {
+    if (!each.startsWith(`${name}[`) || !each.endsWith(']')) continue
+    let member = each.slice(name.length + 1, -1)
+    let index: string | undefined
+    const end = Object.hasOwn(memberTypes, member) ? -1 : member.indexOf('][')
+    if (end !== -1 && typesOfMember(parameter, member.slice(0, end)).includes('array')) {
+      index = member.slice(end + 2)
+      member = member.slice(0, end)
+    }
+    const known = found.get(member)
+    if (known === undefined) found.set(member, new Map([[index, values]]))
+    else known.set(index, values)
+  }
+  const members: [string, unknown][] = []
+  for (const [member, values] of found) {
+    const read = readDeepMember(parameter, member, values)
+    if (read.kind !== 'value') return read
+    members.push([member, read.value])
+  }
+  return members.length === 0 ? absent : { kind: 'value', value: Object.fromEntries(members) }
+}
+
+const readDeepMember = (parameter: ParameterContract, member: string, spelled: DeepMember): ParameterValue => {
+  const types = typesOfMember(parameter, member)
+  const plain = spelled.get(undefined)
+  const isArray = types.includes('array')
+  if (plain?.length === 1 && spelled.size === 1) {
+    const text = decode(plain[0] ?? '')
+    if (text === null) return { kind: 'fault', rule: 'encoding' }
+    const value = toTyped(text, types)
+    if (!isArray || value !== text || types.includes('string')) return { kind: 'value', value }
+  } else if (!isArray) return { kind: 'fault', rule: 'duplicate-parameter' }
+  const { memberItemTypes = {}, otherItemTypes = [] } = parameter
+  const itemTypes = ownMember(memberItemTypes, member) ?? otherItemTypes
+  const listed = plain ?? spelled.get('')
+  if (listed !== undefined && spelled.size === 1) return decodeItems(itemTypes, listed)
+  const raw: string[] = []
+  for (let index = 0; index < spelled.size; index++) {
+    const [item, ...others] = spelled.get(String(index)) ?? []
+    // Readers differ in what they make of a gap, of an index that stands twice, and of two ways at once.
+    if (item === undefined || others.length > 0) return { kind: 'fault', rule: 'array-items' }
+    raw.push(item)
+  }
+  return decodeItems(itemTypes, raw)
 }
 
 /** Reads the members of an object from `a,1,b,2`, or `a=1,b=2` where it explodes. */

@@ -145,6 +145,67 @@ describe('an object', () => {
   })
 })
 
+// OpenAPI 3.1 §4.8.12.3: "The representation of array or object properties is not defined".
+describe('an array in deepObject', () => {
+  const deep: Partial<ParameterContract> = {
+    types: ['object'],
+    style: 'deepObject',
+    memberTypes: {
+      a: ['array'],
+      b: ['string'],
+      s: ['array', 'integer', 'null'],
+      t: ['array', 'string'],
+      'a][x': ['string'],
+    },
+    otherMemberTypes: ['array'],
+    memberItemTypes: { a: ['integer'], s: ['integer'], t: ['string'] },
+    otherItemTypes: ['boolean'],
+  }
+
+  test.each<[string, string, unknown]>([
+    ['named several times', '?p[a]=1&p[b]=x&p[a]=2', { a: [1, 2], b: 'x' }],
+    ['named once', '?p[a]=1', { a: [1] }],
+    ['with empty brackets', '?p[a][]=1&p%5Ba%5D%5B%5D=2', { a: [1, 2] }],
+    ['with one pair of empty brackets', '?p[a][]=1', { a: [1] }],
+    ['with indices, in any order', '?p[a][1]=2&p[a][0]=1&p%5Ba%5D%5B2%5D=3', { a: [1, 2, 3] }],
+    ['with items of another type', '?p[a]=1&p[a]=x', { a: [1, 'x'] }],
+    ['with commas, which are part of an item', '?p[a]=1,2', { a: ['1,2'] }],
+    ['of a name that the schema does not have', '?p[z][]=true&p[z][]=false', { z: [true, false] }],
+    ['that may be a number: one is a number', '?p[s]=1', { s: 1 }],
+    ['that may be a number: two are an array', '?p[s]=1&p[s]=2', { s: [1, 2] }],
+    ['that may be null: an empty one is null', '?p[s]=', { s: null }],
+    ['that may be a text: one is a text', '?p[t]=1', { t: '1' }],
+    ['that may be a text: with brackets it is an array', '?p[t][0]=1', { t: ['1'] }],
+    ['beside a member whose name has brackets', '?p[a][x]=1&p[a]=1', { 'a][x': '1', a: [1] }],
+  ])('%s', (_, query, expected) => {
+    expect(read(query, deep)).toEqual(value(expected))
+  })
+
+  test.each([
+    ['a gap', '?p[a][0]=1&p[a][2]=2'],
+    ['no first item', '?p[a][1]=1'],
+    ['an index twice', '?p[a][0]=1&p[a][0]=2'],
+    ['an index that is no number', '?p[a][y]=1'],
+    ['an index with a leading zero', '?p[a][00]=1'],
+    ['an index that no list can have', '?p[a][9999999999]=1'],
+    ['two ways at once', '?p[a]=1&p[a][]=2'],
+    ['two other ways at once', '?p[a][]=1&p[a][0]=2'],
+    ['a level more', '?p[a][0][c]=1'],
+  ])('is a fault with %s: readers differ', (_, query) => {
+    expect(read(query, deep)).toEqual(fault('array-items'))
+  })
+
+  test('is a fault where a percent-encoding is broken', () => {
+    for (const query of ['?p[a]=%zz', '?p[a][]=%zz', '?p[a][0]=%zz', '?p[a]=1&p[a]=%zz'])
+      expect(read(query, deep)).toEqual(fault('encoding'))
+  })
+
+  test('is none where the schema has none: the member stands there once', () => {
+    expect(read('?p[b]=1&p[b]=2', deep)).toEqual(fault('duplicate-parameter'))
+    expect(read('?p[b][]=1', { ...deep, otherMemberTypes: [] })).toEqual(value({ 'b][': '1' }))
+  })
+})
+
 test('a parameter with `content` is JSON, read as strictly as a body', () => {
   const more: Partial<ParameterContract> = { style: 'json', explode: false, types: ['object'] }
 

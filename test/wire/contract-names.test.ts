@@ -12,13 +12,14 @@ const schema = {
   },
   additionalProperties: false,
 }
+const closed = { type: 'object', properties: { id: {} }, additionalProperties: false }
 const contract = {
   openapi: '3.1.1',
   info: { title: 't', version: '1' },
   paths: {
     '/valuation/score': {
       post: {
-        parameters: [{ name: 'p', in: 'query', style: 'deepObject', schema }],
+        parameters: [{ name: 'p', in: 'query', style: 'deepObject', schema: closed }],
         requestBody: { content: { 'application/json': { schema } } },
         responses: { 200: { description: 'ok' } },
       },

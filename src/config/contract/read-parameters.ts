@@ -97,7 +97,25 @@ export const readValues = (
   }
   const stated = (keyword: string) => parts.flatMap((part) => (part[keyword] === undefined ? [] : [part[keyword]]))
   const properties = stated('properties').map(asPlainObject)
-  const members = new Set(properties.flatMap((each) => Object.keys(each)))
+  const members = [...new Set(properties.flatMap((each) => Object.keys(each)))]
+  const schemasOf = (member: string) =>
+    properties.filter((each) => Object.hasOwn(each, member)).map((each) => each[member])
+  const itemsOf = (schemas: readonly unknown[]) =>
+    typesAmong(
+      schemas.flatMap((each) => bundle.partsOf(each)).flatMap(({ items }) => (items === undefined ? [] : [items])),
+    )
+  const others = stated('additionalProperties')
+  const isDeep = style === 'deepObject'
+  if (isDeep && types.length > 0 && !types.includes('object'))
+    bundle.error(parameter, ['style'], {
+      message: 'deepObject is for objects alone',
+      expected: 'a schema of type object',
+      found: types.join(', '),
+      hint: 'leave style out: an array is then written p=1&p=2',
+    })
+  if (isDeep)
+    for (const each of [...members.map(schemasOf), others])
+      checkDeepMember(bundle, each, typesAmong(each), itemsOf(each))
   bundle.requireBoolean(parameter, 'required')
   bundle.requireBoolean(parameter, 'explode')
   return {
@@ -109,16 +127,35 @@ export const readValues = (
     allowsEmpty: place === 'query' && parameter.allowEmptyValue === true,
     types,
     itemTypes: typesAmong(stated('items')),
-    memberTypes: Object.fromEntries(
-      [...members].map((member) => [
-        member,
-        typesAmong(properties.filter((each) => Object.hasOwn(each, member)).map((each) => each[member])),
-      ]),
-    ),
-    otherMemberTypes: typesAmong(stated('additionalProperties')),
+    memberTypes: Object.fromEntries(members.map((member) => [member, typesAmong(schemasOf(member))])),
+    otherMemberTypes: typesAmong(others),
+    ...(isDeep && {
+      memberItemTypes: Object.fromEntries(members.map((member) => [member, itemsOf(schemasOf(member))])),
+      otherItemTypes: itemsOf(others),
+    }),
     schema: schema === undefined ? null : bundle.addSchema(parameter, schema),
   }
 }
+
+/** Says which members `deepObject` cannot write: OpenAPI has it for scalars, and clients agree on arrays of scalars. */
+const checkDeepMember = (
+  bundle: ContractBundle,
+  schemas: readonly unknown[],
+  types: readonly JsonType[],
+  itemTypes: readonly JsonType[],
+): void => {
+  if (canBeText(types) || (types.includes('array') && canBeText(itemTypes))) return
+  const [schema] = schemas
+  bundle.error(asPlainObject(schema), [], {
+    message: 'a member that deepObject has no way to write',
+    expected: 'a text, a number, a boolean, or an array of them',
+    found: types.includes('array') ? 'an array of arrays or objects' : 'an object',
+    hint: 'send the parameter as JSON: write content with application/json in place of schema',
+  })
+}
+
+const canBeText = (types: readonly JsonType[]): boolean =>
+  types.length === 0 || types.some((each) => each !== 'array' && each !== 'object')
 
 const readStyle = (bundle: ContractBundle, parameter: Tree, place: 'query' | 'header'): ParameterContract['style'] => {
   const known: readonly ParameterContract['style'][] = styles[place]

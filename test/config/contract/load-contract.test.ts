@@ -167,3 +167,52 @@ test.each(['100%', 'a%2Fb', 'a/b', 'a~1b'])('a fault below a member "%s" is told
     },
   ])
 })
+
+describe('members of deepObject', () => {
+  const load = (schema: unknown) => {
+    const parameters = [{ name: 'filter', in: 'query', style: 'deepObject', schema }]
+    const get = { parameters, responses: { 200: { description: 'ok' } } }
+    const schemas = { Place: { type: 'object' }, Ids: { type: 'array', items: { type: 'integer' } } }
+    const document = { openapi: '3.1.1', paths: { '/market/insights': { get } }, components: { schemas } }
+    return loadContract(folderWith({ 'contract.json': JSON.stringify(document) }), 'contract.json')
+  }
+  const ids = { $ref: '#/components/schemas/Ids' }
+
+  test('that are arrays have the types of their items', () => {
+    const properties = {
+      ids,
+      tags: { type: 'array' },
+      flags: { oneOf: [{ type: 'array', items: { type: 'boolean' } }] },
+    }
+
+    const { contract, problems } = load({ type: 'object', properties, additionalProperties: ids })
+
+    expect(problems).toEqual([])
+    expect(contract?.operations['market.insights']?.request.parameters[0]).toMatchObject({
+      memberItemTypes: { ids: ['integer'], tags: [], flags: ['boolean'] },
+      otherItemTypes: ['integer'],
+    })
+  })
+
+  const at = 'paths."/market/insights".get.parameters[0]'
+  test.each([
+    ['an object', { properties: { place: { type: 'object' } } }, `${at}.schema.properties.place`],
+    [
+      'an object by reference',
+      { properties: { a: { $ref: '#/components/schemas/Place' } } },
+      `${at}.schema.properties.a`,
+    ],
+    ['a list of lists', { properties: { a: { type: 'array', items: ids } } }, `${at}.schema.properties.a`],
+    ['any object', { additionalProperties: { type: 'object' } }, `${at}.schema.additionalProperties`],
+    ['a parameter that is no object', { type: 'array' }, `${at}.style`],
+  ])('cannot be %s: check says it where it stands', (_, schema, path) => {
+    const { problems } = load({ type: 'object', ...schema })
+
+    expect(problems.map((each) => each.path)).toEqual([path])
+    expect(problems[0]?.message).toContain('deepObject')
+  })
+
+  test('may be an object or a text', () => {
+    expect(load({ type: 'object', properties: { a: { type: ['object', 'string'] }, b: {} } }).problems).toEqual([])
+  })
+})
