@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createFullCommandLine } from '../../src/cli/commands/operator-commands.ts'
 import { readOptions as benchOptions } from '../bench/options.ts'
 import { at, documentsOf, kubernetesConfig, manifestOf, manifests, read, root } from '../deploying/files.ts'
+import { productionPolicy } from '../deploying/network-policy.ts'
 import { readOptions as soakOptions } from '../soak/options.ts'
 
 type Look = (...names: readonly string[]) => boolean
@@ -22,7 +23,9 @@ const secrets = [
 ].map(([, name = '']) => name)
 // Those of the clusters' own pods and of the overlays.
 const namespaces = new Set([
-  ...[...everyManifest.matchAll(/"kubernetes\.io\/metadata\.name":"([\w-]+)"/g)].map(([, name = '']) => name),
+  ...[
+    ...`${everyManifest}${JSON.stringify(productionPolicy())}`.matchAll(/"kubernetes\.io\/metadata\.name":"([\w-]+)"/g),
+  ].map(([, name = '']) => name),
   ...['demo', 'production'].map((overlay) =>
     at(documentsOf(read(`config/examples/kubernetes/overlays/${overlay}/kustomization.yaml`))[0], 'namespace'),
   ),

@@ -32,6 +32,14 @@ test.each(configurations.filter(({ name }) => !serveSandbox.includes(name)))(
   },
 )
 
+test('production lets in only clients that it names, to operations that it names, on all nine', () => {
+  const { auth, clients, operations } = load('kubernetes, production').config
+
+  expect(auth?.methods).toEqual(['apiKey'])
+  expect(Object.values(operations).filter(({ auth }) => auth === null)).toEqual([])
+  expect(clients.map(({ id, operations }) => [id, operations?.length])).toEqual([['bank-a', 3]])
+})
+
 test('the image starts with all groups on the sandbox, loudly, and with the admin listener on its own loopback', () => {
   const { config, warnings } = load('the image')
 

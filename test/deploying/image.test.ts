@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createFullCommandLine } from '../../src/cli/commands/operator-commands.ts'
@@ -20,6 +20,15 @@ test('both stages stand on the slim image of the very Node that the tests run on
   expect(only(build, 'FROM')).toMatch(/ AS build$/)
   expect(only(final, 'FROM')).toBe(only(build, 'FROM').replace(' AS build', ''))
   expect(only(final, 'FROM')).toMatch(new RegExp(`^node:${version.replaceAll('.', '\\.')}-[a-z]+-slim$`))
+})
+
+test('each image that an example starts has a whole version: a tag that moves would change what runs by a restart', () => {
+  const images = readdirSync(join(root, examples), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.yaml'))
+    .flatMap((name) => [...read(`${examples}/${name}`).matchAll(/^ *image: *(\S+)/gm)].map(([, image = '']) => image))
+
+  expect(images.length).toBeGreaterThan(7)
+  expect(images.filter((image) => !/:v?\d+\.\d+\.\d+$/.test(image))).toEqual([])
 })
 
 test('it runs as a number that is not root, the one that the manifests name', () => {

@@ -7,7 +7,7 @@ import { load, secretsBeside } from './configurations.ts'
 import { at, kubernetesConfig, manifestOf, read, root, scratch, type Tree } from './files.ts'
 import { problemsOf } from './kubernetes-schema.ts'
 import { needKubectl, render } from './kustomize.ts'
-import { allows } from './network-policy.ts'
+import { allows, productionPolicy } from './network-policy.ts'
 
 const run = promisify(execFile)
 const kubectl = await needKubectl()
@@ -159,7 +159,8 @@ describe.skipIf(kubectl.missing)('kubectl kustomize', () => {
     const { limits, idempotency } = load('kubernetes, production').config
 
     expect(allows(redis, 6379, ours)).toBe(true)
-    expect(allows(redis, 6379)).toBe(false) // by the base
+    expect(allows(redis, 6379, manifestOf('NetworkPolicy'))).toBe(false) // by the base
+    expect(ours.spec).toEqual(productionPolicy().spec)
     expect(at(theirs, 'spec', 'ingress', 0, 'from')).toEqual([
       { podSelector: { matchLabels: at(ours, 'spec', 'podSelector', 'matchLabels') } },
     ])
@@ -168,14 +169,26 @@ describe.skipIf(kubectl.missing)('kubectl kustomize', () => {
     expect(JSON.stringify([limits.redis, idempotency?.redis])).toContain('lender-redis')
   })
 
-  test('in production each pod writes an audit log of its own to a volume that all may write to', async () => {
-    const container = at(await named('production', 'Deployment'), 'spec', 'template', 'spec', 'containers', 0)
-    const { audit } = load('kubernetes, production', { HOSTNAME: 'lender-gateway-7d9f' }).config
+  test('in production a pod has no disk of its own or of others, and its audit lines go to standard output', async () => {
+    const { containers, volumes } = at(await named('production', 'Deployment'), 'spec', 'template', 'spec') as Tree
+    const mounts = at(containers, 0, 'volumeMounts') as readonly Tree[]
+    const kinds = (await rendered('production')).map(({ kind }) => kind)
 
-    expect(at(container, 'volumeMounts', 0)).toEqual({ name: 'audit', mountPath: '/var/log/lender-gateway' })
-    expect(audit?.file).toBe('/var/log/lender-gateway/lender-gateway-7d9f.log')
-    expect(
-      at(await named('production', 'PersistentVolumeClaim', 'lender-gateway-audit'), 'spec', 'accessModes'),
-    ).toEqual(['ReadWriteMany'])
+    expect(load('kubernetes, production').config.audit).toMatchObject({ file: 'stdout', onFailure: 'refuse' })
+    expect(mounts.map(({ name, readOnly }) => [name, readOnly])).toEqual([['config', true]])
+    expect((volumes as readonly Tree[]).map((volume) => Object.keys(volume).sort())).toEqual([['name', 'projected']])
+    expect(kinds).not.toContain('PersistentVolumeClaim')
+  })
+
+  test('in production a drain of nodes waits for whoever deletes the one Redis', async () => {
+    const budget = await named('production', 'PodDisruptionBudget', 'lender-redis')
+    const redis = await named('production', 'StatefulSet', 'lender-redis')
+
+    expect(budget.spec).toEqual({
+      maxUnavailable: 0,
+      unhealthyPodEvictionPolicy: 'AlwaysAllow',
+      selector: at(redis, 'spec', 'selector'),
+    })
+    expect(at(redis, 'spec', 'replicas')).toBe(1)
   })
 })
