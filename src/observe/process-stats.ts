@@ -1,6 +1,7 @@
 import { type ELDHistogram, monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { epochMs, now } from '../clock.ts'
+import { tryOrNull } from '../failures/try-or-null.ts'
 
 /** The state of one process, as plain data. */
 export type ProcessStatsReport = ProcessStats['report']
@@ -20,6 +21,8 @@ const resolutionMs = 20
 export class ProcessStats {
   /** Computed once: the clock may be set, and reports may be read late. */
   readonly #startedAt = Math.round(epochMs() - process.uptime() * 1000)
+  /** As last read: without a descriptor left, the system does not say (EMFILE). */
+  #memory = process.memoryUsage()
   #histogram: ELDHistogram | null = null
   #windowStartedAt = 0
   #lastWindow: EventLoopDelay | null = null
@@ -35,7 +38,8 @@ export class ProcessStats {
   }
 
   get report() {
-    const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
+    this.#memory = tryOrNull(() => process.memoryUsage()) ?? this.#memory
+    const { rss, heapUsed, heapTotal, external } = this.#memory
     const { user, system } = process.cpuUsage()
     const { active, idle } = performance.eventLoopUtilization()
     return {

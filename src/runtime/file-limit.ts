@@ -2,10 +2,8 @@ import type { Config } from '../config/config.ts'
 import { workerCount, workerShare } from '../config/worker-count.ts'
 import type { Log } from '../observe/log.ts'
 import { groups } from '../operations.ts'
-import { maxClientFiles, maxOpenFiles } from '../shared/file-descriptor.ts'
+import { maxClientFiles, maxOpenFiles, otherFiles } from '../shared/file-descriptor.ts'
 
-// Operators, probes, Redis, issuers, logs, and what Node itself has open.
-const otherFiles = 512
 /**
  * Returns how many descriptors a process that serves clients may need by its configuration. Without
  * `listen.maxConnections` clients get what is left.

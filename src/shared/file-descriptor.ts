@@ -34,3 +34,26 @@ const reservedFiles = 4096
  */
 export const maxClientFiles = (limit: number): number =>
   limit === Number.POSITIVE_INFINITY ? limit : Math.floor(limit - Math.min(reservedFiles, 0.6 * limit))
+
+/** The descriptors for operators, probes, Redis, issuers, logs, and for what Node itself has open. */
+export const otherFiles = 512
+
+/**
+ * Returns how many connections to upstreams there may be with `limit` descriptors: half of what the others leave, so
+ * that of a low limit clients, upstreams and the others have about a third each.
+ */
+export const maxUpstreamFiles = (limit: number): number => Math.floor((limit - Math.min(otherFiles, 0.3 * limit)) / 2)
+
+/** The connections to upstreams of this process. */
+export const upstreamFiles = { open: 0 }
+
+let mostUpstreamFiles: number | null = null
+
+/**
+ * Tells whether a request may have a new connection to an upstream. A client of HTTP/2 has a hundred requests under
+ * way on one connection: without a bound they would take the last descriptor, and keep operators and probes out.
+ */
+export const mayConnectUpstream = (): boolean => {
+  mostUpstreamFiles ??= maxUpstreamFiles(maxOpenFiles())
+  return upstreamFiles.open < mostUpstreamFiles
+}

@@ -1,11 +1,16 @@
 import { expect, test } from 'vitest'
 import { neededFiles } from '../../src/runtime/file-limit.ts'
-import { maxClientFiles, maxOpenFiles } from '../../src/shared/file-descriptor.ts'
+import { maxClientFiles, maxOpenFiles, maxUpstreamFiles } from '../../src/shared/file-descriptor.ts'
 import { testConfig } from '../helpers/gateway.ts'
 
 test('clients get two fifths of a low limit, and all but 4,096 of a high one', () => {
   expect([100, 1024, 6000, 20_480, 1_048_576].map(maxClientFiles)).toEqual([40, 409, 2400, 16_384, 1_044_480])
   expect(maxClientFiles(Number.POSITIVE_INFINITY)).toBe(Number.POSITIVE_INFINITY)
+})
+
+test('requests get 35 % of a low limit as connections to upstreams, and half of a high one but for 512', () => {
+  expect([100, 1024, 6000, 20_480].map(maxUpstreamFiles)).toEqual([35, 358, 2744, 9984])
+  expect(maxUpstreamFiles(Number.POSITIVE_INFINITY)).toBe(Number.POSITIVE_INFINITY)
 })
 
 test('the connections of clients, the places of all endpoints and 512 others are needed, divided among the workers', () => {

@@ -1,8 +1,9 @@
 import type { LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { now } from '../../clock.ts'
-import { overloadedError } from '../../failures/errors.ts'
+import { overloadedError, StacklessError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
+import { mayConnectUpstream, upstreamFiles } from '../../shared/file-descriptor.ts'
 import { connectFailedError } from '../classify-error.ts'
 import { lookupHostname } from '../endpoints/dns-lookup.ts'
 import { preferredLookup } from '../endpoints/dns-refresh.ts'
@@ -207,9 +208,10 @@ export class ConnectionPool {
   }
 
   #connect(pool: AddressPool, waiter: PlaceWaiter, client: ClientPlaces): void {
-    if (this.#destroyReason !== null) {
+    const hindrance = this.#destroyReason ?? (mayConnectUpstream() ? null : createNoFileError())
+    if (hindrance !== null) {
       this.#freeSlot(client)
-      return waiter.onError(connectFailedError(this.#destroyReason))
+      return waiter.onError(connectFailedError(hindrance))
     }
     // As they are now: an address may be dropped while it is connected to.
     const rotation = this.#rotation
@@ -218,6 +220,7 @@ export class ConnectionPool {
     const connection = new UpstreamConnection(pool.connect, this.#options.keepAliveMs, findOwner, waiter)
     connection.places = client
     this.#all.add(connection)
+    upstreamFiles.open++
   }
 
   #nextPool(): AddressPool {
@@ -235,7 +238,7 @@ export class ConnectionPool {
       retryMs: minRetryMs,
       onReleased: (connection) => this.#onReleased(pool, connection),
       onClosed: (connection) => {
-        this.#all.delete(connection)
+        if (this.#all.delete(connection)) upstreamFiles.open--
         const at = pool.idle.indexOf(connection)
         if (at >= 0) pool.idle.splice(at, 1)
         this.#closeIfEmpty()
@@ -261,6 +264,10 @@ export class ConnectionPool {
     if (this.#all.size === 0 && this.#activeCount === 0) this.#closing?.resolve()
   }
 }
+
+/** Creates the error of Node's for a descriptor that is not there. */
+const createNoFileError = (): Error =>
+  Object.assign(new StacklessError('the last file descriptors are kept for operators and probes'), { code: 'EMFILE' })
 
 /** Returns whether an address may be connected to now. One that was not reached is tried by one request at a time. */
 const mayConnect = (pool: AddressPool): boolean => {
