@@ -1,7 +1,8 @@
 import type { Pool } from 'undici'
 import { CoalescedTimer } from '../clock.ts'
-import { formatDuration, formatSize } from '../units.ts'
+import { formatSize } from '../units.ts'
 import { verifiedTls } from '../verified-tls.ts'
+import { NoAnswerError } from './try-outside.ts'
 
 /**
  * The client of a server that the gateway itself calls: for an issuer's keys, or to introspect a token. Not an
@@ -82,9 +83,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
     /** Sends one request. Rejects with an Error whose message is for operators, and holds nothing of what was sent. */
     async request(request: HttpRequest): Promise<HttpResult> {
       const controller = new AbortController()
-      const timer = new CoalescedTimer(() =>
-        controller.abort(new Error(`no answer within ${formatDuration(timeoutMs)}`)),
-      )
+      const timer = new CoalescedTimer(() => controller.abort(new NoAnswerError(timeoutMs)))
       timer.set(timeoutMs)
       try {
         // Every request here can be repeated, and an idle connection may just have been closed.
@@ -92,7 +91,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
           isClosed(error) ? send(request, controller.signal) : Promise.reject(error),
         )
       } catch (error) {
-        throw new Error(errorText(error))
+        throw error instanceof NoAnswerError ? error : new Error(errorText(error))
       } finally {
         timer.clear()
       }

@@ -14,6 +14,7 @@ import {
   firstToExpire,
   getEndpointCertificates,
 } from '../../upstream/endpoints/endpoint-certificates.ts'
+import { maxCheckMs } from '../../upstream/health/check-reachable.ts'
 import { checkAll, toPreflightTarget } from '../../upstream/health/preflight.ts'
 
 /** The result for one endpoint, as the JSON output has it. */
@@ -114,14 +115,14 @@ export const collectOnlineIssues = (
 }
 
 // As long as an endpoint has.
-const issuerTimeoutMs = 2000
+const onlineTry = { waitMs: maxCheckMs, repeatsSilent: true }
 
 /** Fetches the keys of each issuer as the gateway does. A warning names one whose keys cannot be had within 2 s. */
 export const checkIssuers = async ({ auth, admin }: Config, locate: KeyLocator): Promise<readonly ConfigProblem[]> => {
   const issuers = [['auth.jwt', auth?.jwt ?? null] as const, ['admin.jwt', admin.jwt] as const]
   const checked = issuers.map(async ([key, jwt]): Promise<readonly ConfigProblem[]> => {
     if (jwt === null) return []
-    const { reason } = (await tryJwks(key, jwt, issuerTimeoutMs)) ?? { reason: null }
+    const { reason } = (await tryJwks(key, jwt, onlineTry)) ?? { reason: null }
     if (reason === null) return []
     const message = `the keys of ${key} cannot be had from here: ${reason}`
     const expected = 'a JWK Set with a key that tokens may be signed with'

@@ -13,9 +13,9 @@ import {
   withReplicas,
 } from '../../shared/redis/redis-settings.ts'
 import { watchMaster } from '../../shared/redis/sentinel.ts'
+import { tryOutside } from '../../shared/try-outside.ts'
+import { maxCheckMs } from '../../upstream/health/check-reachable.ts'
 import type { KeyLocator } from './check-online.ts'
-
-const timeoutMs = 2000
 
 /**
  * Tries each Redis as the gateway does before it uses one: it connects, to all masters, and writes to each. A warning
@@ -37,7 +37,7 @@ export const checkRedis = async (
       const expected = 'a Redis that takes what the gateway writes'
       return [{ ...at, message, expected, found: reason }]
     }
-    const policies = isIdempotency ? await withTimeout(readEvictionPolicies(redis), timeoutMs) : null
+    const policies = isIdempotency ? await withTimeout(readEvictionPolicies(redis), maxCheckMs) : null
     const policy = policies?.find((each) => each !== null && each !== keepingPolicy)
     if (policy == null) return []
     const message = `Redis (${name}) may forget keys for want of room (maxmemory-policy ${policy}): what comes again is then processed again`
@@ -58,14 +58,16 @@ const placeOf = ({ url, sentinels }: RedisConfig): string => {
 /** Finds why a Redis cannot be used. Null: it can. */
 const findReason = async (redis: RedisConfig): Promise<string | null> => {
   try {
-    return (await withTimeout(probe(redis), timeoutMs)) === null ? `no answer within ${timeoutMs}ms` : null
+    await tryOutside((signal) => probe(redis, signal), { waitMs: maxCheckMs, repeatsSilent: true })
+    return null
   } catch (error) {
     return redactSecrets(errorText(error), redis)
   }
 }
 
-const probe = async (redis: RedisConfig): Promise<true> => {
+const probe = async (redis: RedisConfig, signal: AbortSignal): Promise<true> => {
   const connection = await connectRedis(redis)(() => {})
+  signal.addEventListener('abort', () => connection.destroy())
   try {
     return await connection.probe()
   } finally {

@@ -3,8 +3,9 @@ import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import { parseJwkSet } from '../../shared/jwk-set.ts'
+import { type TryOptions, tryOutside } from '../../shared/try-outside.ts'
 import { findUnreachableUpstreams, toPreflightTarget } from '../../upstream/health/preflight.ts'
-import { createJwksFetcher } from '../resources/token-verifiers.ts'
+import { createJwksFetcher, jwksTimeoutMs } from '../resources/token-verifiers.ts'
 import { newEndpoints } from './new-endpoints.ts'
 import { type JwksUnavailable, jwksUnavailableProblem, unreachableProblems } from './reload-problems.ts'
 
@@ -45,17 +46,17 @@ const preflightJwks = async (
 
 type KeySource = Pick<JwtConfig, 'jwks' | 'algorithms'>
 
-/** Fetches the keys of an issuer, once, as the gateway will, within 5 s. Null: they are there, or stand in a file. */
+/** Fetches the keys of an issuer, as the gateway will, within 5 s. Null: they are there, or stand in a file. */
 export const tryJwks = async (
   key: JwksUnavailable['key'],
   { jwks, algorithms }: KeySource,
-  timeoutMs?: number,
+  options: TryOptions = { waitMs: jwksTimeoutMs },
 ): Promise<JwksUnavailable | null> => {
   if (!('url' in jwks)) return null
   const url = new URL(jwks.url)
-  const fetcher = createJwksFetcher(url, timeoutMs)
+  const fetcher = createJwksFetcher(url, options.waitMs)
   try {
-    const keys = parseJwkSet(await fetcher.fetchJwks(), null)
+    const keys = parseJwkSet(await tryOutside(() => fetcher.fetchJwks(), options), null)
     // As with keys in a file: keys of which none fits an accepted algorithm are no keys.
     if (algorithms.some((algorithm) => keys.find(algorithm, null).length > 0)) return null
     return { key, url: withoutQuery(url), reason: `it holds no key for ${algorithms.join(', ')}` }

@@ -135,8 +135,11 @@ export class TokenVerifiers {
   }
 }
 
-// Far more than any issuer's keys take, and time enough for a slow issuer.
-const jwksLimits = { maxBytes: 256 * 1024, timeoutMs: 5000, connections: 1 } as const
+/** The limit of a fetch of keys, in milliseconds: time enough for a slow issuer. */
+export const jwksTimeoutMs = 5000
+
+// Far more than any issuer's keys take.
+const jwksLimits = { maxBytes: 256 * 1024, connections: 1 } as const
 
 /** The server that publishes a JWK Set at a URL. */
 export interface JwksFetcher {
@@ -147,7 +150,7 @@ export interface JwksFetcher {
 }
 
 /** Creates the fetcher of the keys at a URL: 256 KiB at most, within 5 s. */
-export const createJwksFetcher = (url: URL, timeoutMs: number = jwksLimits.timeoutMs): JwksFetcher => {
+export const createJwksFetcher = (url: URL, timeoutMs: number = jwksTimeoutMs): JwksFetcher => {
   const server = createHttpClient(url, { ...jwksLimits, timeoutMs })
   return {
     async fetchJwks() {

@@ -3,7 +3,7 @@ import { TLSSocket } from 'node:tls'
 import { now, settlesWithin, settlesWithinWait } from '../../clock.ts'
 import type { UpstreamConfig } from '../../config/config.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import { formatDuration } from '../../units.ts'
+import { NoAnswerError } from '../../shared/try-outside.ts'
 import { describeUpstreamError, tlsFailedError } from '../classify-error.ts'
 import { createConnector } from '../http1/connector.ts'
 import { probeEndpoint } from './health-check.ts'
@@ -38,7 +38,7 @@ export const checkReachable = async (
     error === null ? resolve(connected) : reject(new Error(describeUpstreamError(error))),
   )
   try {
-    if (!(await settlesWithinWait(timeoutMs, promise))) throw new Error(`no answer within ${formatDuration(timeoutMs)}`)
+    if (!(await settlesWithinWait(timeoutMs, promise))) throw new NoAnswerError(timeoutMs)
     const halfOfTheRest = Math.max(0, timeoutMs - (now() - startedAt)) / 2
     await untilAccepted(await promise, halfOfTheRest)
   } finally {

@@ -2,7 +2,7 @@ import { CoalescedTimer, epochMs, now, repeatWithJitter } from '../../clock.ts'
 import type { HealthCheckConfig } from '../../config/config.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import type { GatewayError } from '../../failures/errors.ts'
-import { formatDuration } from '../../units.ts'
+import { NoAnswerError } from '../../shared/try-outside.ts'
 import { describeUpstreamError } from '../classify-error.ts'
 import { UpstreamConnection } from '../http1/connection.ts'
 import type { Connector } from '../http1/connector.ts'
@@ -82,11 +82,12 @@ export const probeEndpoint = (
       timer.clear()
       connection.destroy(new Error('the probe is over'))
     }
-    const fail = (reason: string): void => {
-      reject(new Error(reason))
+    const failWith = (error: Error): void => {
+      reject(error)
       end()
     }
-    const timer = new CoalescedTimer(() => fail(`no answer within ${formatDuration(timeoutMs)}`))
+    const fail = (reason: string): void => failWith(new Error(reason))
+    const timer = new CoalescedTimer(() => failWith(new NoAnswerError(timeoutMs)))
     timer.set(timeoutMs)
     const handler = {
       isSentOnce: false,

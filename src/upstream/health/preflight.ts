@@ -1,8 +1,8 @@
-import { settlesWithin, settlesWithinWait } from '../../clock.ts'
+import { settlesWithin } from '../../clock.ts'
 import type { EndpointConfig, UpstreamConfig } from '../../config/config.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import type { Group, Side } from '../../operations.ts'
-import { formatDuration } from '../../units.ts'
+import { tryOutside } from '../../shared/try-outside.ts'
 import { checkReachable, maxCheckMs } from './check-reachable.ts'
 
 /** An endpoint to check. */
@@ -50,16 +50,9 @@ export interface UnreachableUpstream {
 const firstBatchSize = 4
 const headStartMs = 200
 
-const noAnswer = 'no answer within '
-
 /** Checks all at once, each for at most 2 s, and a silent one once more: this machine may have been busy. */
 export const checkAll = (targets: readonly PreflightTarget[]): Promise<readonly PreflightResult[]> =>
-  Promise.all(
-    targets.map(async (target) => {
-      const first = await checkOne(target)
-      return first.reason?.startsWith(noAnswer) ? checkOne(target) : first
-    }),
-  )
+  Promise.all(targets.map((target) => checkOne(target, true)))
 
 /**
  * Lists the upstreams without a reachable endpoint. Of each a few endpoints are checked, then all, until one is
@@ -75,9 +68,9 @@ export const findUnreachableUpstreams = async (
 
 const checkUpstream = async (own: readonly PreflightTarget[]): Promise<UnreachableUpstream | null> => {
   const [{ group, side }] = own as readonly [PreflightTarget, ...PreflightTarget[]]
-  const first = own.slice(0, firstBatchSize).map(checkOne)
+  const first = own.slice(0, firstBatchSize).map((target) => checkOne(target))
   if (await isAnyReachable(first, own.length > firstBatchSize ? headStartMs : null)) return null
-  const all = [...first, ...own.slice(firstBatchSize).map(checkOne)]
+  const all = [...first, ...own.slice(firstBatchSize).map((target) => checkOne(target))]
   if (await isAnyReachable(all, null)) return null
   const endpoints = (await Promise.all(all)).map(({ name, reason }) => ({ name, reason: reason ?? '' }))
   return { group, side, endpoints }
@@ -100,11 +93,13 @@ const isAnyReachable = async (
   return isReachable
 }
 
-const checkOne = async ({ group, side, name, reach }: PreflightTarget): Promise<PreflightResult> => {
+const checkOne = async (
+  { group, side, name, reach }: PreflightTarget,
+  repeatsSilent = false,
+): Promise<PreflightResult> => {
   let reason: string | null = null
-  const checked = reach().catch((error: unknown) => {
+  await tryOutside(reach, { waitMs: maxCheckMs, repeatsSilent }).catch((error: unknown) => {
     reason = errorMessage(error)
   })
-  const inTime = await settlesWithinWait(maxCheckMs, checked)
-  return { group, side, name, reason: inTime ? reason : noAnswer + formatDuration(maxCheckMs) }
+  return { group, side, name, reason }
 }
