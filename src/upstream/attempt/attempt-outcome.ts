@@ -2,6 +2,7 @@ import { epochMs } from '../../clock.ts'
 import type { Exchange } from '../../exchange.ts'
 import { FailedAttempt, type GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
+import type { FailureReason } from '../../failures/reasons.ts'
 
 /** What a request says about its endpoint: `nothing` when the client or the gateway ended it. */
 export type AttemptOutcome = 'success' | 'failure' | 'nothing'
@@ -11,6 +12,9 @@ export const classifyStatus = (status: number): AttemptOutcome => (status >= 500
 
 // Endpoints wait for longer before they give a client up.
 const minHeldBackMs = 1000
+
+// No connection could be made, whatever the endpoint.
+const ownLacks: ReadonlySet<FailureReason | null> = new Set(['no-descriptors', 'no-ports'] as const)
 
 /**
  * Classifies a failure. A client that left, a request over its limits and the gateway's own faults say nothing about
@@ -26,7 +30,8 @@ export const classifyFailure = (
   heldBackMs = 0,
 ): AttemptOutcome => {
   const wasCutOff = kind === 'truncated' && (reason === 'reset' || reason === 'closed')
-  if (endedInQueue || waitsForClient || (wasCutOff && heldBackMs >= minHeldBackMs)) return 'nothing'
+  if (endedInQueue || waitsForClient || ownLacks.has(reason) || (wasCutOff && heldBackMs >= minHeldBackMs))
+    return 'nothing'
   return failureTable[kind].fault === 'upstream' || (kind === 'deadline-exceeded' && attempts === 1)
     ? 'failure'
     : 'nothing'
