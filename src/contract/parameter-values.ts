@@ -75,7 +75,9 @@ export const readHeaderParameter = (parameter: ParameterContract, fields: Header
   if (values.length === 0) return absent
   const { style, types, itemTypes } = parameter
   if (style !== 'json' && (types.includes('array') || types.includes('object'))) {
-    const parts = values.flatMap((value) => value.split(',')).map(trimBlanks)
+    // RFC 6265 §3: the lines of Set-Cookie are no list, and a date in one has a comma.
+    const isLines = parameter.name === 'set-cookie'
+    const parts = isLines ? values : values.flatMap((value) => value.split(',')).map(trimBlanks)
     if (!types.includes('array')) return readPairs(parameter, withoutEmptyNames(parameter, parts), (text) => text)
     return { kind: 'value', value: parts.filter(isNotEmpty).map((part) => toTyped(part, itemTypes)) }
   }

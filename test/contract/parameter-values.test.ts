@@ -287,6 +287,16 @@ describe('a header field', () => {
     expect(readField(['X-P', '1'], { name: 'x_p', types: ['integer'] })).toEqual(value(1))
   })
 
+  // RFC 6265 §3, and OpenAPI 3.2, "Representing the Set-Cookie Header"
+  test('Set-Cookie has an item in each line, with its commas', () => {
+    const lines = ['Set-Cookie', 'a=1; Expires=Wed, 09 Jun 2027 10:18:14 GMT', 'Set-Cookie', 'b=2,3']
+
+    expect(readField(lines, { name: 'set-cookie', types: ['array'] })).toEqual(value([lines[1], lines[3]]))
+    expect(readField(lines, { name: 'set-cookie', types: ['object'], explode: true })).toEqual(
+      value({ a: '1; Expires=Wed, 09 Jun 2027 10:18:14 GMT', b: '2,3' }),
+    )
+  })
+
   test('of one value may stand there once', () => {
     expect(readField(['X-P', '1', 'x-p', '1'], { types: ['integer'] })).toEqual(fault('duplicate-parameter'))
     expect(readField(['X-Q', '1'], {})).toEqual(absent)

@@ -79,6 +79,12 @@ export class ContractFiles {
       return refuse('the reference leads out of the folder of the contract', inFolder, 'copy the file into the folder')
     if (isAbsolute(name) || name.includes('\\') || name.includes('\0'))
       return refuse('the reference is no relative path', inFolder, 'write the path from the file of the reference')
+    if (name !== '' && asPlainObject(from.file.tree).$self !== undefined)
+      return refuse(
+        'the reference starts at the $self of its file, which is not read',
+        'a reference within the file, or no $self',
+        'remove $self: the reference then starts at the folder of its file',
+      )
     const file = name === '' ? from.file : this.#follow(from, name, refuse)
     if (file === null) return null
     const segments = readPointer(fragment)

@@ -8,6 +8,7 @@ import { programCommand } from '../../shared/program-command.ts'
 import type { SourceFile } from '../load/source-files.ts'
 import { type ConfigProblem, fileProblem } from '../problem.ts'
 import { bundleDocument } from './bundle/bundle-document.ts'
+import type { OpenApiVersion } from './bundle/upgrade-schema.ts'
 import { checkSchemas } from './check-schemas.ts'
 import { CompileTimeout, compileSchemas, SchemaFault } from './compile-contract.ts'
 import { ContractBundle } from './contract-bundle.ts'
@@ -15,7 +16,7 @@ import type { ContractFile } from './contract-file.ts'
 import { ContractFiles } from './contract-files.ts'
 import { ContractFindings, childOf, describeValue } from './contract-node.ts'
 import { readOperations } from './read-operations.ts'
-import { knownDialects } from './schema-keywords.ts'
+import { isKnownDialect, jsonSchemaDialect } from './schema-keywords.ts'
 import { findUsedPlaces } from './used-places.ts'
 
 /** A contract that was read, or the problems of its files. */
@@ -67,7 +68,7 @@ export const loadContract = (folder: string, name: string): LoadedContract => {
 const compile = (main: ContractFile, files: ContractFiles, findings: ContractFindings): CompiledContract | null => {
   const version = checkVersion(main, findings)
   if (version === null) return null
-  const bundled = bundleDocument(main, files, findings, version === '3.0')
+  const bundled = bundleDocument(main, files, findings, version)
   const bundle = new ContractBundle(bundled, findings)
   const { document, schemas } = bundle
   const operations = readOperations(bundle)
@@ -102,7 +103,7 @@ const reportFault = ({ schema, message }: SchemaFault, bundle: ContractBundle): 
   })
 
 /** Checks which OpenAPI a document is; null: none that can be read. */
-const checkVersion = (main: ContractFile, findings: ContractFindings): '3.0' | '3.1' | null => {
+const checkVersion = (main: ContractFile, findings: ContractFindings): OpenApiVersion | null => {
   const node = { file: main, path: [], value: main.tree }
   const expected = 'an OpenAPI document, with openapi: 3.1.1'
   if (!isPlainObject(main.tree)) {
@@ -114,17 +115,18 @@ const checkVersion = (main: ContractFile, findings: ContractFindings): '3.0' | '
     })
     return null
   }
-  const { openapi, swagger, jsonSchemaDialect } = main.tree
-  if (jsonSchemaDialect !== undefined && !knownDialects.includes(jsonSchemaDialect))
+  const { openapi, swagger, jsonSchemaDialect: dialect } = main.tree
+  if (dialect !== undefined && !isKnownDialect(dialect))
     findings.error(childOf(node, 'jsonSchemaDialect'), {
       message: 'the schemas are of another dialect',
-      expected: String(knownDialects[0]),
-      found: describeValue(jsonSchemaDialect),
+      expected: jsonSchemaDialect,
+      found: describeValue(dialect),
     })
   const version = String(openapi)
-  const known = (['3.0', '3.1'] as const).find((each) => version === each || version.startsWith(`${each}.`)) ?? null
+  const known =
+    (['3.0', '3.1', '3.2'] as const).find((each) => version === each || version.startsWith(`${each}.`)) ?? null
   const isWhole = /^\d+\.\d+\.\d+$/.test(version)
-  if (known === '3.1' && isWhole) return known
+  if (known !== '3.0' && known !== null && isWhole) return known
   if (known === '3.0' && isWhole) {
     findings.warn(childOf(node, 'openapi'), {
       message: 'OpenAPI 3.0 is read as 3.1: what stands beside a $ref, and nullable without a type, is lost',
@@ -136,7 +138,7 @@ const checkVersion = (main: ContractFile, findings: ContractFindings): '3.0' | '
   }
   findings.error(swagger === undefined ? childOf(node, 'openapi') : childOf(node, 'swagger'), {
     message: swagger === undefined ? 'another version of OpenAPI' : 'Swagger 2.0 is not read',
-    expected: 'openapi: 3.1.1, or 3.0.4',
+    expected: 'openapi: 3.1.1, 3.0.4 or 3.2.0',
     found: openapi === undefined && swagger === undefined ? 'none' : `${String(openapi ?? swagger)}`.slice(0, 20),
     hint: versionHint(known, swagger),
   })
@@ -147,7 +149,7 @@ const versionHint = (known: string | null, swagger: unknown): string => {
   if (swagger !== undefined) return 'convert it, for example by npx swagger2openapi, and see what it makes of types'
   return known === null
     ? 'begin the file with openapi: 3.1.1; the rest of it is checked then'
-    : `write all three numbers: ${known}.1`
+    : `write all three numbers: ${known}.0`
 }
 
 /** Warns of operations of the nine that a contract leaves out: nothing of them is checked. */

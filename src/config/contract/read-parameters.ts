@@ -49,7 +49,7 @@ const readParameter = (bundle: ContractBundle, parameter: Tree): ParameterContra
   }
   if (place !== 'query' && place !== 'header') {
     bundle.error(parameter, ['in'], {
-      message: place === 'path' ? 'the nine paths have no parameters' : 'a parameter of an unknown place',
+      message: otherPlaces.get(place) ?? 'a parameter of an unknown place',
       expected: 'query or header',
       found: typeof place === 'string' ? quote(place) : describeValue(place),
       hint: place === 'path' ? 'remove the parameter' : 'write in: query or in: header',
@@ -67,6 +67,11 @@ const readParameter = (bundle: ContractBundle, parameter: Tree): ParameterContra
   }
   return readValues(bundle, parameter, place, place === 'header' ? name.toLowerCase() : name)
 }
+
+const otherPlaces: ReadonlyMap<unknown, string> = new Map([
+  ['path', 'the nine paths have no parameters'],
+  ['querystring', 'the gateway does not read a query as one value (OpenAPI 3.2)'],
+])
 
 /** Reads how the text of a parameter or a field becomes a value, and its schema. */
 export const readValues = (

@@ -83,8 +83,11 @@ export const refusedKeywords: Readonly<Record<string, string>> = {
   unevaluatedItems: 'write prefixItems for the first items, and items: false',
 }
 
-/** The dialects that `$schema` and `jsonSchemaDialect` may name. */
-export const knownDialects: readonly unknown[] = [
-  'https://json-schema.org/draft/2020-12/schema',
-  'https://spec.openapis.org/oas/3.1/dialect/base',
-]
+/** The dialect in which the schemas of a contract are read. */
+export const jsonSchemaDialect = 'https://json-schema.org/draft/2020-12/schema'
+
+/** Tells whether `$schema` or `jsonSchemaDialect` names a dialect that is read: OpenAPI's own add annotations alone. */
+export const isKnownDialect = (dialect: unknown): boolean =>
+  dialect === jsonSchemaDialect ||
+  (typeof dialect === 'string' &&
+    /^https:\/\/spec\.openapis\.org\/oas\/3\.[12]\/dialect\/(?:base|\d{4}-\d\d-\d\d)$/.test(dialect))

@@ -4,12 +4,12 @@ import type { ContractFile } from '../contract-file.ts'
 import type { ContractFiles } from '../contract-files.ts'
 import { type ContractFindings, type ContractNode, childOf, describeValue, type Tree } from '../contract-node.ts'
 import { type OneWayKeyword, oneWayKeywords } from '../misread-keywords.ts'
-import { knownDialects, schemaKeywords } from '../schema-keywords.ts'
+import { isKnownDialect, schemaKeywords } from '../schema-keywords.ts'
 import * as issues from './bundle-issues.ts'
 import { BundlePlaces, chooseComponentName, componentSection, nodeKey, type TreeCopy } from './bundle-places.ts'
 import { documentShape, type Member, type ObjectShape, operationShape, pathItemShape } from './object-shapes.ts'
 import { splitOneWayMembers } from './one-way-members.ts'
-import { upgradeSchema } from './upgrade-schema.ts'
+import { type OpenApiVersion, toSchemaOf31 } from './upgrade-schema.ts'
 
 /** A contract as one document, which refers to nothing outside itself. */
 export interface BundledDocument {
@@ -33,19 +33,25 @@ interface OpenReference {
 
 /**
  * Copies a contract into one document of OpenAPI 3.1. Objects of other files get a place under `components`. On the way
- * it finds what is no OpenAPI, and leaves it out, so that the rest can be checked too. `isOld`: the document is of 3.0.
+ * it finds what is no OpenAPI, and leaves it out, so that the rest can be checked too. `version`: what it states.
  */
 export const bundleDocument = (
   main: ContractFile,
   files: ContractFiles,
   findings: ContractFindings,
-  isOld: boolean,
-): BundledDocument => new Bundler(files, findings, isOld).bundle(main)
+  version: OpenApiVersion,
+): BundledDocument => new Bundler(files, findings, version).bundle(main)
+
+/** Lists the names that an object may have. */
+const namesOf = ({ members }: ObjectShape, version: OpenApiVersion): readonly string[] =>
+  Object.entries(members).flatMap(([name, { kind, isNew }]) =>
+    kind === 'refused' || (isNew && version !== '3.2') ? [] : [name],
+  )
 
 class Bundler {
   readonly #files: ContractFiles
   readonly #findings: ContractFindings
-  readonly #isOld: boolean
+  readonly #version: OpenApiVersion
   readonly #origins = new WeakMap<object, ContractNode>()
   readonly #places = new BundlePlaces()
   readonly #faulty = new Set<object>()
@@ -54,10 +60,10 @@ class Bundler {
   /** The words that the schemas of a document of 3.0 have: in 3.1 they check nothing. */
   readonly #oneWay = new Set<OneWayKeyword>()
 
-  constructor(files: ContractFiles, findings: ContractFindings, isOld: boolean) {
+  constructor(files: ContractFiles, findings: ContractFindings, version: OpenApiVersion) {
     this.#files = files
     this.#findings = findings
-    this.#isOld = isOld
+    this.#version = version
   }
 
   bundle(main: ContractFile): BundledDocument {
@@ -110,16 +116,17 @@ class Bundler {
     this.#register(node, shape, pointer, copy)
     for (const key of Object.keys(node.value)) {
       const member = ownMember(shape.members, key)
-      if (member?.kind === 'dropped') continue
-      if (member?.kind === 'ignored') this.#ignore(childOf(node, key), key, member.why)
+      const unknown = `unknown in ${shape.name}`
+      if (member?.isNew && this.#version !== '3.2')
+        this.#findings.error(childOf(node, key), issues.newName(key, unknown))
+      else if (member?.kind === 'dropped') continue
+      else if (member?.kind === 'refused')
+        this.#findings.error(childOf(node, key), issues.refusedName(key, shape, member.hint))
+      else if (member?.kind === 'ignored') this.#ignore(childOf(node, key), key, member.why)
       else if (member !== undefined)
         copy[key] = this.#member(childOf(node, key), member, `${pointer}/${escapeSegment(key)}`)
       else if (key.startsWith('x-')) copy[key] = node.value[key]
-      else
-        this.#findings.error(
-          childOf(node, key),
-          issues.unknownName(key, Object.keys(shape.members), `unknown in ${shape.name}`),
-        )
+      else this.#findings.error(childOf(node, key), issues.unknownName(key, namesOf(shape, this.#version), unknown))
     }
     return copy
   }
@@ -154,7 +161,11 @@ class Bundler {
     this.#findings.warn(node, issues.ignored(name, why))
   }
 
-  #member(node: ContractNode, member: Exclude<Member, { kind: 'ignored' | 'dropped' }>, pointer: string): unknown {
+  #member(
+    node: ContractNode,
+    member: Exclude<Member, { kind: 'ignored' | 'dropped' | 'refused' }>,
+    pointer: string,
+  ): unknown {
     if (member.kind === 'any') return node.value
     if (member.kind === 'one') return this.#object(node, member.of, pointer)
     if (member.kind === 'schema') return this.#schema(node, pointer)
@@ -205,9 +216,10 @@ class Bundler {
       this.#findings.error(node, issues.otherForm('a schema', 'a map, true or false', stated))
       return true
     }
-    const { schema, lost } = this.#isOld ? upgradeSchema(stated) : { schema: stated, lost: [] }
+    const { schema, lost } = toSchemaOf31(stated, this.#version)
     for (const what of lost) this.#findings.warn(node, issues.lostInUpgrade(what))
-    if (this.#isOld) for (const keyword of oneWayKeywords) if (schema[keyword] === true) this.#oneWay.add(keyword)
+    if (this.#version === '3.0')
+      for (const keyword of oneWayKeywords) if (schema[keyword] === true) this.#oneWay.add(keyword)
     const copy: TreeCopy = {}
     this.#register(node, schemaShape, pointer, copy)
     for (const key of Object.keys(schema)) {
@@ -229,7 +241,7 @@ class Bundler {
         this.#faulty.add(copy)
       }
     }
-    if (copy.$schema !== undefined && !knownDialects.includes(copy.$schema))
+    if (copy.$schema !== undefined && !isKnownDialect(copy.$schema))
       this.#findings.error(childOf(node, '$schema'), issues.otherDialect(copy.$schema))
     if (typeof copy.$ref === 'string') {
       const target = this.#files.resolve(node, copy.$ref)

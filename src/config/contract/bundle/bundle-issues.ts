@@ -5,7 +5,7 @@ import { explainPathMismatch } from '../../path-mismatch.ts'
 import { quote } from '../../problem.ts'
 import { suggestNearest } from '../../suggest.ts'
 import { describeValue, type NodeIssue } from '../contract-node.ts'
-import { knownDialects, refusedKeywords, schemaKeywords } from '../schema-keywords.ts'
+import { jsonSchemaDialect, refusedKeywords, schemaKeywords } from '../schema-keywords.ts'
 import type { ObjectShape } from './object-shapes.ts'
 
 /** Describes a value that is none of what stands at its place: `expected` is the form of one. */
@@ -90,7 +90,7 @@ export const lostInUpgrade = (what: string): NodeIssue => ({
 /** Describes a dialect of JSON Schema that is not read. */
 export const otherDialect = (dialect: unknown): NodeIssue => ({
   message: 'the schema is of another dialect',
-  expected: String(knownDialects[0]),
+  expected: jsonSchemaDialect,
   found: describeValue(dialect),
 })
 
@@ -105,6 +105,24 @@ export const unknownName = (name: string, known: readonly string[], message: str
     atKey: true,
   }
 }
+
+/** Describes a name of OpenAPI 3.2 in a document of an earlier version. */
+export const newName = (name: string, message: string): NodeIssue => ({
+  message,
+  expected: 'a name of the version that the document states',
+  found: quote(name),
+  hint: 'OpenAPI 3.2 has it: write openapi: 3.2.0',
+  atKey: true,
+})
+
+/** Describes a name that OpenAPI has and the gateway does not read, where leaving it out would change what is meant. */
+export const refusedName = (name: string, shape: ObjectShape, hint: string): NodeIssue => ({
+  message: `the gateway does not read this in ${shape.name}`,
+  expected: `no ${name}`,
+  found: quote(name),
+  hint,
+  atKey: true,
+})
 
 /** Describes a keyword that schemas do not have, or that is refused. */
 export const unknownKeyword = (name: string): NodeIssue => {

@@ -11,7 +11,12 @@ export interface ObjectShape {
  * A member of an object: any value, objects of a kind (one, or a map or a list of them), or something that the gateway
  * does not look at.
  */
-export type Member =
+export type Member = MemberKind & {
+  /** OpenAPI 3.2 has it, and no version before. */
+  readonly isNew?: true
+}
+
+type MemberKind =
   | { readonly kind: 'any' }
   // In a fixed map, a name that begins with x- is an extension; in a map, one like any other.
   | { readonly kind: 'one' | 'map' | 'fixed-map' | 'list'; readonly of: ObjectShape }
@@ -20,6 +25,8 @@ export type Member =
   | { readonly kind: 'ignored'; readonly why: string }
   // It stays behind: it checks nothing, and may refer to what is not in the bundle.
   | { readonly kind: 'dropped' }
+  // To leave it out would change what the document means.
+  | { readonly kind: 'refused'; readonly hint: string }
 
 const any: Member = { kind: 'any' }
 const schema: Member = { kind: 'schema' }
@@ -32,12 +39,23 @@ const notChecked = 'the gateway does not check it'
 const ofConfiguration = 'the configuration of the gateway decides on it'
 
 const dropped: Member = { kind: 'dropped' }
+const refused = (hint: string): Member => ({ kind: 'refused', hint })
+const since32 = (member: Member): Member => ({ ...member, isNew: true })
 
 /** A type of a body, with its schema. */
 const mediaTypeShape: ObjectShape = {
   name: 'a media type',
   section: null,
-  members: { schema, example: any, examples: dropped, encoding: ignored(notChecked) },
+  members: {
+    $ref: refused('write the schema here: a reference may stand in it'),
+    schema,
+    itemSchema: refused('remove it: bodies that are sequences are checked by their type alone'),
+    example: any,
+    examples: dropped,
+    encoding: ignored(notChecked),
+    prefixEncoding: since32(ignored(notChecked)),
+    itemEncoding: since32(ignored(notChecked)),
+  },
 }
 
 const parameterMembers: ObjectShape['members'] = {
@@ -74,6 +92,7 @@ export const responseShape: ObjectShape = {
   name: 'a response',
   section: 'responses',
   members: {
+    summary: since32(dropped),
     description: any,
     headers: map(headerShape),
     content: map(mediaTypeShape),
@@ -116,6 +135,8 @@ export const pathItemShape: ObjectShape = {
         one(operationShape),
       ]),
     ),
+    query: one(operationShape), // none of the nine has it: it is told with the other methods
+    additionalOperations: refused('remove it: the gateway forwards the nine and no other method'),
   },
 }
 
@@ -129,6 +150,7 @@ const componentsShape: ObjectShape = {
     requestBodies: map(requestBodyShape),
     headers: map(headerShape),
     pathItems: map(pathItemShape),
+    mediaTypes: since32(dropped), // no reference leads there
     examples: dropped,
     securitySchemes: dropped, // `security` has the warning
     links: ignored(notChecked),
@@ -142,6 +164,7 @@ export const documentShape: ObjectShape = {
   section: null,
   members: {
     openapi: any,
+    $self: since32(dropped), // a reference to another file is refused beside it
     info: any,
     jsonSchemaDialect: any,
     servers: ignored(ofConfiguration),

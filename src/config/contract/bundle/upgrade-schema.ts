@@ -1,14 +1,35 @@
+import { asPlainObject, isPlainObject } from '../../../plain-object.ts'
 import type { Tree } from '../contract-node.ts'
 
-/** A schema of OpenAPI 3.0 as one of 3.1. */
+/** The versions of OpenAPI that are read. */
+export type OpenApiVersion = '3.0' | '3.1' | '3.2'
+
+/** A schema of another version as one of OpenAPI 3.1. */
 interface UpgradedSchema {
   readonly schema: Tree
   /** What cannot be said in 3.1, or was without effect in 3.0 already. */
   readonly lost: readonly string[]
 }
 
-/** Upgrades one schema, without those inside it, from OpenAPI 3.0 (§4.7.24 there) to JSON Schema 2020-12. */
-export const upgradeSchema = (given: Tree): UpgradedSchema => {
+/** Writes one schema, without those inside it, as OpenAPI 3.1 does. */
+export const toSchemaOf31 = (given: Tree, version: OpenApiVersion): UpgradedSchema => {
+  if (version === '3.0') return upgradeSchema(given)
+  return { schema: version === '3.2' ? withoutNewAnnotations(given) : given, lost: [] }
+}
+
+// They check nothing.
+const withoutNewAnnotations = (given: Tree): Tree => {
+  const { defaultMapping: _, ...discriminator } = asPlainObject(given.discriminator)
+  const { nodeType: __, ...xml } = asPlainObject(given.xml)
+  return {
+    ...given,
+    ...(isPlainObject(given.discriminator) && { discriminator }),
+    ...(isPlainObject(given.xml) && { xml }),
+  }
+}
+
+/** Upgrades a schema from OpenAPI 3.0 (§4.7.24 there) to JSON Schema 2020-12. */
+const upgradeSchema = (given: Tree): UpgradedSchema => {
   // In 3.0 what stands beside a reference is ignored.
   if (typeof given.$ref === 'string') {
     const lost = Object.keys(given).filter((key) => key !== '$ref' && !key.startsWith('x-'))
