@@ -51,12 +51,14 @@ export const schemaKeys: readonly SchemaKey[] = collectKeys(configSchema, [])
 export const knownKeys = (path: KeyPath): readonly string[] => {
   const { layers, isKnown } = schemaAt(path)
   if (!isKnown) return []
-  const keys = layers.flatMap((each) => (each instanceof z.ZodObject ? Object.entries<Schema>(each.shape) : []))
-  return [...new Set(keys.flatMap(([key, schema]) => (isForbidden(schema) ? [] : [key])))]
+  return [...new Set(layers.flatMap((each) => (each instanceof z.ZodObject ? offeredKeys(each) : [])))]
 }
 
-/** Tells whether a key is one that no value may be given to. */
-const isForbidden = (schema: Schema): boolean => mergeAnnotations(unwrapSchema(schema)).forbidden === true
+/** Lists the keys of an object, without those that no value may be given to. */
+export const offeredKeys = ({ shape }: z.ZodObject): readonly string[] =>
+  Object.entries<Schema>(shape).flatMap(([key, schema]) =>
+    mergeAnnotations(unwrapSchema(schema)).forbidden === true ? [] : [key],
+  )
 
 /** Tells whether a secret may stand at a path or below it. Its value is then never shown. */
 export const holdsSecrets = (path: KeyPath): boolean => schemaAt(path).isHidden

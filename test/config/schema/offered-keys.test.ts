@@ -1,10 +1,10 @@
 /** What editors offer and problems list as expected is accepted there, and nothing else is. */
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { jsonSchema } from '../../../src/config/json-schema.ts'
 import { knownKeys, schemaKeys } from '../../../src/config/schema/schema-keys.ts'
-import { allOperations } from '../../../src/operations.ts'
+import { groups } from '../../../src/operations.ts'
 import { isPlainObject } from '../../../src/plain-object.ts'
-import { findProblems, sandbox } from '../helper.ts'
+import { findProblems } from '../helper.ts'
 
 const { definitions, ...root } = jsonSchema() as { readonly definitions: Record<string, unknown> }
 
@@ -34,17 +34,35 @@ test('the JSON Schema names every key that may stand somewhere, and no other', (
 
 const rejected = /^(unknown key|there is no such key any more|only (POST|GET) operations|no such key)/
 
-describe.each(allOperations.map(({ id }) => id))('of operations.%s', (id) => {
-  const keys = knownKeys(['operations', id])
+/** The paths of all objects: of one group, of a candidate, of each operation, of defaults, admin and every section. */
+const objects = [...new Set(schemaKeys.map(({ path }) => path.slice(0, -1).join(' ')))]
+  .map((path) => path.split(' '))
+  .filter(([section = '', group]) => section !== '' && (section !== 'upstreams' || group === 'risk'))
+  .filter((path) => knownKeys(concrete(path)).length > 0)
 
-  test('an unknown key is told which keys are expected, and each of them may stand there', () => {
-    const [unknown] = findProblems(`${sandbox}\noperations: { ${id}: { nonsense: 1 } }`)
-    const messages = keys.flatMap((key) =>
-      findProblems(`${sandbox}\noperations: { ${id}: { ${key}: x } }`).map(({ message }) => message),
+function concrete(path: readonly string[]): readonly (string | number)[] {
+  return path.map((key) => (key === '#' ? 0 : key === '*' ? 'k' : key))
+}
+
+/** Makes a file with a value at a path, and the sandbox where nothing is. */
+const fileWith = (path: readonly string[], value: unknown): string => {
+  const tree = path.reduceRight((below, key) => (key === '#' ? [below] : { [key === '*' ? 'k' : key]: below }), value)
+  const { upstreams = {}, ...more } = tree as Record<string, object>
+  const all = { ...Object.fromEntries(groups.map((group) => [group, 'sandbox'])), ...upstreams }
+  return JSON.stringify({ upstreams: all, ...more })
+}
+
+test.each(objects.map((path) => [path.join('.'), path] as const))(
+  'an unknown key of %s is told which keys are expected, and each of them may stand there',
+  (_, path) => {
+    const keys = knownKeys(concrete(path))
+
+    const [unknown] = findProblems(fileWith(path, { nonsense: 1 })).filter(({ message }) => message === 'unknown key')
+    const messages = findProblems(fileWith(path, Object.fromEntries(keys.map((key) => [key, 'x'])))).map(
+      ({ message }) => message,
     )
 
     expect(unknown?.expected).toBe(`one of ${keys.join(', ')}`)
     expect(messages.filter((message) => rejected.test(message))).toEqual([])
-    expect(keys.length).toBeGreaterThan(5)
-  })
-})
+  },
+)
