@@ -32,10 +32,15 @@ export const verifyToken = async (token: string, settings: JwtVerifierOptions, k
   if (!isCanonical(token.slice(token.lastIndexOf('.') + 1)))
     throw new CredentialRejected('other-token-flaw', 'its signature is not spelled as it should be')
   const { algorithm, kid } = readHeader(token, settings)
-  const set = keys.current ?? (await keys.firstSet())
-  const known = findKey(set, algorithm, kid) ?? (await refetchKey(keys, algorithm, kid))
+  if (keys.current === null) await keys.firstSet()
+  const known = await lookUpKey(keys, algorithm, kid)
+  if (known === null) throw new CredentialRejected('unknown-kid', 'no key, or no single one, is known for it')
+  // RFC 7517 §4.5 wants another kid for a key that replaces one, but not every issuer writes it.
   const { key, payload } = await verifySignature(known, token, algorithm, () =>
-    fetchReplacement(keys, algorithm, kid, known),
+    lookUpKey(keys, algorithm, kid, known).catch((error: unknown) => {
+      if (error instanceof VerifierUnavailable) return null
+      throw error
+    }),
   )
   const claims = parseObject(payload, 'its payload')
   const expiresAt = checkClaims(claims, settings)
@@ -112,35 +117,23 @@ const findKey = (set: JwkSet, algorithm: JwsAlgorithm, kid: string | null): Veri
   return key !== undefined && others.every((other) => other.key.equals(key.key)) ? key : null
 }
 
-/** Fetches the set again for a key that the issuer may just have begun to use. */
-const refetchKey = async (keys: IssuerKeys, algorithm: JwsAlgorithm, kid: string | null): Promise<VerificationKey> => {
-  const find = (): VerificationKey | null => (keys.current === null ? null : findKey(keys.current, algorithm, kid))
-  await keys.refetch(() => find() !== null)
-  const key = find()
-  if (key === null) throw new CredentialRejected('unknown-kid', 'no key, or no single one, is known for it')
-  return key
-}
-
 /**
- * Fetches the set again for a key that has replaced the known one under the same kid. RFC 7517 §4.5 wants another kid
- * then, but not every issuer writes one. Null: it is the same key, or the issuer cannot be asked now.
+ * Looks up the key of a token, other than `replaced`, and fetches the set again where it has none: the issuer may just
+ * have begun to use it. Null: there is none. Rejects with {@link VerifierUnavailable} when the issuer cannot be asked.
  */
-const fetchReplacement = async (
+const lookUpKey = async (
   keys: IssuerKeys,
   algorithm: JwsAlgorithm,
   kid: string | null,
-  known: VerificationKey,
+  replaced: VerificationKey | null = null,
 ): Promise<VerificationKey | null> => {
   const find = (): VerificationKey | null => {
-    const key = keys.current === null ? null : findKey(keys.current, algorithm, kid)
-    return key === null || key.key.equals(known.key) ? null : key
+    const key = keys.current && findKey(keys.current, algorithm, kid)
+    return key !== null && replaced?.key.equals(key.key) !== true ? key : null
   }
-  if (find() === null)
-    await keys
-      .refetch(() => find() !== null)
-      .catch((error: unknown) => {
-        if (!(error instanceof VerifierUnavailable)) throw error
-      })
+  const known = find()
+  if (known !== null) return known
+  await keys.refetch(() => find() !== null)
   return find()
 }
 
