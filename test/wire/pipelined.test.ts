@@ -64,6 +64,21 @@ test('a client that sends requests and takes no response is not read from, until
   expect(sockets).toHaveLength(count)
 })
 
+test('a client that pipelines 150 requests gets 150 responses, and may send another behind them', async () => {
+  const upstream = await httpUpstream((_request, response) => response.end('ok'))
+  const { port } = await bootGateway({ upstream: upstream.url })
+  const client = await rawClient(port)
+  const received = (count: number) => client.until((text) => text.split('HTTP/1.1 200 ').length === count + 1)
+
+  client.send(get.repeat(150))
+  await received(150)
+  client.send(get)
+  const text = await received(151)
+  client.close()
+
+  expect(text).not.toMatch(/^Connection: close/im)
+})
+
 test('a body that has begun is read all the same, so that its client is not late with it', async () => {
   let finishFirst = () => {}
   let socket: Socket | undefined
