@@ -22,4 +22,8 @@ const everyQuotable = new RegExp(quotableControls, 'g')
 export const escapeQuotedControls = (document: string): string =>
   quotableControls.test(document) ? document.replaceAll(everyQuotable, toUnicodeEscape) : document
 
+/** Doubles the escapes of JSON for characters that have one, but line feed and tab: who parses it gets the escape. */
+export const doubleEscapes = (json: string): string =>
+  json.replaceAll(/\\(?:\\|u[\da-fA-F]{4}|[bfr])/g, (found) => (found === '\\\\' ? found : `\\${found}`))
+
 const toUnicodeEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

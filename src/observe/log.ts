@@ -2,7 +2,7 @@ import { isatty } from 'node:tty'
 import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino'
 import { settlesWithin } from '../clock.ts'
 import { exitProcess } from '../exit-process.ts'
-import { escapeQuotedControls } from './escape-controls.ts'
+import { doubleEscapes, escapeQuotedControls } from './escape-controls.ts'
 import { createLineRewriter, type LoggingConfig, type RewriteLine } from './log-format.ts'
 import { LogQueue, openStdout } from './log-queue.ts'
 
@@ -28,7 +28,7 @@ export const openLog = async (config: LoggingConfig) => {
   const { level, buffer } = config.log
   const options = logOptions(level)
   if (isatty(1)) {
-    const screen = await openPrettyStream()
+    const screen = await openTerminalLog()
     const forwardLines = (lines: Buffer): void => void screen.write(lines.toString())
     return { log: pino(options, screen), dropped: () => 0, forwardLines, close: async () => {} }
   }
@@ -86,9 +86,13 @@ export const getRawLogDestination = (log: Log): DestinationStream => {
   return destination instanceof RewritingDestination ? destination.output : destination
 }
 
-const openPrettyStream = async (): Promise<DestinationStream> => {
+/** Opens what shows lines in a terminal, standard output unless told otherwise. */
+export const openTerminalLog = async (destination: 1 | NodeJS.WritableStream = 1): Promise<DestinationStream> => {
   const { default: prettyStream } = await import('pino-pretty')
-  return prettyStream({ sync: true, ignore: '', translateTime: 'SYS:HH:MM:ss.l', singleLine: true })
+  const options = { sync: true, ignore: '', translateTime: 'SYS:HH:MM:ss.l', singleLine: true }
+  const pretty = prettyStream({ ...options, destination })
+  // It parses each line, and prints messages and stacks as they then are.
+  return { write: (lines) => void pretty.write(doubleEscapes(lines)) }
 }
 
 /** An error as a log line shows it. */

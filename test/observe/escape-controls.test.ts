@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { escapeControls, escapeQuotedControls } from '../../src/observe/escape-controls.ts'
+import { doubleEscapes, escapeControls, escapeQuotedControls } from '../../src/observe/escape-controls.ts'
 
 /** Unicode's property Bidi_Control, the two separators of lines, and C1 with DEL. */
 const hostile = /[\x7f-\x9f\u2028\u2029]|\p{Bidi_Control}/u
@@ -21,4 +21,17 @@ test('a document of JSON means the same without them', () => {
       expect(JSON.parse(escaped)).toEqual(JSON.parse(JSON.stringify(value)))
     }),
   )
+})
+
+test('who parses JSON whose escapes are doubled gets no control but line feed and tab', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      const doubled = doubleEscapes(escapeQuotedControls(JSON.stringify(text)))
+
+      const parsed = JSON.parse(doubled)
+      expect(parsed).not.toMatch(hostile)
+      expect(parsed.replaceAll(/[\n\t]/g, '')).not.toMatch(/\p{Cc}/u)
+    }),
+  )
+  expect(JSON.parse(doubleEscapes('"\\\\u202e \\u202e \\n\\r"'))).toBe('\\u202e \\u202e \n\\r')
 })

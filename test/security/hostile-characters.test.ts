@@ -3,12 +3,13 @@
  * configuration of others that does. Operators print log lines, problems and responses of the admin listener in a
  * terminal.
  */
+import { Writable } from 'node:stream'
 import pino from 'pino'
 import { expect, test } from 'vitest'
 import { fileProblem, formatKeyPath, formatProblem } from '../../src/config/problem.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
 import { logAccess } from '../../src/observe/access-log.ts'
-import { logOptions } from '../../src/observe/log.ts'
+import { logOptions, openTerminalLog } from '../../src/observe/log.ts'
 import { createLineRewriter } from '../../src/observe/log-format.ts'
 import { testConfig } from '../helpers/gateway.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
@@ -43,6 +44,21 @@ test.each(['pino', 'ecs', 'otel'])('the cause of a failed exchange is escaped in
   logAccess(log, { ...record, requestId: 'a', client: 'b', status: 502, configHash: 'c', failure })
 
   expect(lines).toEqual([expect.stringContaining(escaped)])
+})
+
+test('an error is escaped in a terminal, its message and its stack too', async () => {
+  const shown: string[] = []
+  const write = (chunk: Buffer, _: unknown, done: () => void): void => {
+    shown.push(chunk.toString())
+    done()
+  }
+  const log = pino(logOptions('info'), await openTerminalLog(new Writable({ write })))
+
+  log.warn({ err: new Error(`${hostile}\x1b[2J`), quoted: `${hostile}\\\x1b[2J` }, `${hostile}\x1b[2J`)
+
+  await expect.poll(() => shown.join('')).toMatch(/stack/)
+  expect(shown.join('')).not.toMatch(/[^\n\x20-\x7e]/)
+  expect(shown.join('')).toContain(`WARN: ${escaped}\\u001b[2J`)
 })
 
 test('what a problem of a configuration quotes is escaped', () => {
