@@ -113,6 +113,22 @@ test('the keys that Redis has refused are counted on after an edit', async () =>
   expect([running.state()?.refused, edited.state()?.refused]).toEqual([1, 1])
 })
 
+test('a store whose replicas are missing is unavailable, with the reason, until they are there', async () => {
+  vi.useRealTimers()
+  let replicas = 0
+  const redis = await scriptedRedis(([name]) => (name === 'WAIT' ? replicas : undefined))
+  const shared = { redis: { url: `redis://127.0.0.1:${redis.port}` }, encryptionKeys: ['0'.repeat(64)], replicas: 1 }
+  const lease = acquire(shared, new IdempotencyRegistry({ kind: 'alone' }, () => {}))
+  onTestFinished(() => lease.release())
+
+  await lease.settled
+  const reason = '0 of 1 replicas have what was written'
+  await vi.waitFor(() => expect(lease.state()).toMatchObject({ state: 'unavailable', reason }), 30_000)
+  replicas = 1
+
+  await vi.waitFor(() => expect(lease.state()).toMatchObject({ state: 'shared', reason: null }), 30_000)
+})
+
 const auth = {
   auth: { methods: ['apiKey'] },
   clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'k', sha256: '0'.repeat(64) }] }],

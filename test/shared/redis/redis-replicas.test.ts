@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { ManagedRedis } from '../../../src/shared/redis/managed-redis.ts'
 import { connectRedis } from '../../../src/shared/redis/redis-connection.ts'
+import { RedisRegistry } from '../../../src/shared/redis/redis-registry.ts'
 import { consumeScript } from '../../../src/shared/redis/redis-script.ts'
 import { type RedisSettings, withReplicas } from '../../../src/shared/redis/redis-settings.ts'
 import { redisSettings } from '../../helpers/redis-settings.ts'
@@ -137,6 +138,33 @@ test('requests do not use a Redis that has too few replicas, and the reason says
 
   for (let n = 0; n < 5; n++) expect(await link.run(consumeScript, ofKey, { isReplicated: true })).toBe(null)
   await vi.waitFor(() => expect(link.isShared).toBe(false), 30_000)
+})
+
+test('one of two connections waits for replicas, and operators are told of both together', async () => {
+  let replicas = 0
+  const redis = await scriptedRedis(([name]) => (name === 'WAIT' ? replicas : undefined))
+  const changes: (readonly [boolean, string | null])[] = []
+  const registry = new RedisRegistry((...change) => void changes.push(change))
+  const settings = redisSettings({ url: urlOf(redis), replicas: 1, timeout: 30_000 })
+  const { link, replicated, release } = registry.acquire(settings, 'idempotency')
+  onTestFinished(release)
+
+  await vi.waitFor(() => expect(changes).toEqual([[false, '0 of 1 replicas have what was written']]), 30_000)
+  await vi.waitFor(() => expect([link.isShared, replicated?.isShared]).toEqual([true, false]), 30_000)
+  expect(String(await link.run(consumeScript, ofKey))).toBe('1')
+  replicas = 1
+
+  await vi.waitFor(() => expect(changes.at(-1)).toEqual([true, null]), 30_000)
+  expect(changes).toHaveLength(2)
+})
+
+test('without replicas there is one connection', async () => {
+  const redis = await withReplies(0)
+  const registry = new RedisRegistry(() => {})
+  const { replicated, release } = registry.acquire(redisSettings({ url: urlOf(redis) }), 'idempotency')
+  onTestFinished(release)
+
+  expect(replicated).toBe(null)
 })
 
 test.each<[place: Partial<RedisSettings>, stated: number | null, replicas: number]>([
