@@ -71,7 +71,7 @@ export function formatProblem(problem: ConfigProblem): string {
 
 /** Formats where a problem stands: `file:line:column path`. */
 export const formatPlace = ({ file, line, column, path }: ConfigProblem): string =>
-  `${file}:${line}:${column}${path === '' ? '' : ` ${path}`}`
+  escapeControls(`${file}:${line}:${column}${path === '' ? '' : ` ${path}`}`)
 
 /** Formats all problems and their count, with a line feed at the end. */
 export const formatProblems = (problems: readonly ConfigProblem[]): string =>

@@ -6,7 +6,7 @@
 import { Writable } from 'node:stream'
 import pino from 'pino'
 import { expect, test } from 'vitest'
-import { fileProblem, formatKeyPath, formatProblem } from '../../src/config/problem.ts'
+import { fileProblem, formatKeyPath, formatPlace, formatProblem } from '../../src/config/problem.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
 import { logAccess } from '../../src/observe/access-log.ts'
 import { logOptions, openTerminalLog } from '../../src/observe/log.ts'
@@ -64,8 +64,9 @@ test('an error is escaped in a terminal, its message and its stack too', async (
 test('what a problem of a configuration quotes is escaped', () => {
   const problem = fileProblem(hostile, hostile, hostile, JSON.stringify(hostile))
 
-  const text = formatProblem({ ...problem, path: formatKeyPath([hostile]), hint: hostile })
+  const whole = { ...problem, path: formatKeyPath([hostile]), hint: hostile }
+  const text = formatProblem(whole)
 
   expect(text.split('\n')).toHaveLength(4)
-  expect(text).not.toMatch(/[\u009b\u202e]/)
+  expect(text + formatPlace(whole)).not.toMatch(/[\u009b\u202e]/)
 })
