@@ -102,3 +102,14 @@ test('the socket unit listens where the configuration says, under the name that 
     parseListenFds({ LISTEN_PID: '1', LISTEN_FDS: '1', LISTEN_FDNAMES: settingOf(socket, 'FileDescriptorName') }, 1),
   ).toMatchObject({ public: { fd: 3 }, admin: null })
 })
+
+test('logrotate renames the file of the audit log where the unit lets the gateway write it, and asks for this service', () => {
+  const example = read(`${examples}/systemd/lender-gateway.logrotate`)
+  const services = [...example.matchAll(/systemctl (?:is-active --quiet|reload) (\S+)/g)].map(([, name]) => name)
+  const [, file] = /^(\/\S+) \{$/m.exec(example) ?? []
+
+  expect(file).toBe(`/var/log/${settingOf(unit, 'LogsDirectory')}/audit.log`)
+  expect(read(`${examples}/systemd/gateway.yaml`)).toContain(`audit: { file: ${file},`)
+  expect(services).toEqual(['lender-gateway', 'lender-gateway'])
+  expect(example).not.toMatch(/^\s*(?:copytruncate|compress|create)/m) // each would cut or hide lines
+})
