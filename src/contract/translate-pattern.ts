@@ -12,7 +12,7 @@ export const translatePattern = (pattern: string): string => {
     const rest = pattern.slice(at, at + 12)
     const character = rest[0] as string
     const assertion = /^\(\?<?[=!]/.exec(rest)
-    if (assertion !== null) throw new SyntaxError('it looks ahead or behind')
+    if (assertion !== null) throw new SyntaxError(describeAssertion(pattern, at))
     if (character === '(') {
       const group = /^\((?:\?:|\?<[^>]*>)?/.exec(pattern.slice(at))?.[0] ?? '('
       if (group === '(' && rest[1] === '?') throw new SyntaxError('it switches flags')
@@ -43,6 +43,14 @@ export const translatePattern = (pattern: string): string => {
     }
   }
   return translated
+}
+
+const describeAssertion = (pattern: string, at: number): string => {
+  if (pattern[at + 2] === '<') return 'it looks behind'
+  if (at === 0) return 'it looks ahead without ^ before it, so that the rest may match anywhere'
+  if (at === 1 && pattern[0] === '^')
+    return 'it looks ahead before alternatives without a group, or in another lookahead'
+  return 'it looks ahead behind its start'
 }
 
 /** Reads what stands for one character, outside of a class. */

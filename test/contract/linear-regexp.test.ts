@@ -186,15 +186,15 @@ describe('the translation', () => {
   })
 
   test.each([
-    ['(?=a)', 'it looks ahead or behind'],
-    ['a(?!b)', 'it looks ahead or behind'],
-    ['^(?!a)b|c', 'it looks ahead or behind'],
-    ['^(?:(?!a)b)', 'it looks ahead or behind'],
-    ['^(?!(?=a)b)c', 'it looks ahead or behind'],
-    ['(?!a)b', 'it looks ahead or behind'],
+    ['(?=a)', 'it looks ahead without ^ before it, so that the rest may match anywhere'],
+    ['a(?!b)', 'it looks ahead behind its start'],
+    ['^(?!a)b|c', 'it looks ahead before alternatives without a group, or in another lookahead'],
+    ['^(?:(?!a)b)', 'it looks ahead behind its start'],
+    ['^(?!(?=a)b)c', 'it looks ahead before alternatives without a group, or in another lookahead'],
+    ['(?!a)b', 'it looks ahead without ^ before it, so that the rest may match anywhere'],
     ['\\a', 'Invalid escape'],
-    ['(?<=a)b', 'it looks ahead or behind'],
-    ['(?<!a)b', 'it looks ahead or behind'],
+    ['(?<=a)b', 'it looks behind'],
+    ['(?<!a)b', 'it looks behind'],
     ['(a)\\1', 'it refers back to a group'],
     ['(?<n>a)\\k<n>', 'it refers back to a group'],
     ['(?i:a)', 'it switches flags'],

@@ -138,7 +138,8 @@ const findFault = (pattern: string): NodeIssue | null => {
   } catch (error) {
     return {
       message: 'the pattern cannot be run',
-      expected: 'a pattern without lookbehind, backreferences, and lookahead behind its start ^, which RE2 can run',
+      expected:
+        'a pattern that RE2 can run: lookahead directly behind its first ^ alone, no lookbehind, no backreferences',
       found: errorMessage(error),
       hint: 'a client could make such patterns run for hours: write it without, or split it over allOf',
     }
