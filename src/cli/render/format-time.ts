@@ -30,5 +30,8 @@ export const formatTimeLeft = (time: string, at: number): string => {
   return Number.isNaN(ms) ? time : `${formatInstant(ms)}, ${humanizeSeconds(Math.ceil((ms - at) / 1000))} left`
 }
 
-/** Formats a time without its fraction. */
-export const formatInstant = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`
+/** Formats a time without its fraction. A response of a gateway may have one that no calendar has. */
+export const formatInstant = (ms: number): string => {
+  const time = new Date(ms)
+  return Number.isNaN(time.getTime()) ? 'at no valid time' : `${time.toISOString().slice(0, 19)}Z`
+}
