@@ -271,7 +271,7 @@ export interface AttemptRecord {
    * Whether its response ends where the connection does, over TLS. Node tells an end without close_notify from no other
    * end, so a cut response passes for a whole one (RFC 9112 §9.8): it is stored by nothing.
    */
-  mayBeCut?: boolean
+  mayBeCut: boolean
   /** The attempt before it, of the same exchange and at the same side; null: it was the first. */
   readonly previous: AttemptRecord | null
 }

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { now } from '../src/clock.ts'
 import { compose, type Layer } from '../src/exchange.ts'
 import { GatewayError } from '../src/failures/errors.ts'
-import { fakeExchange, fakeNext } from './helpers/exchange.ts'
+import { attemptRecord, fakeExchange, fakeNext } from './helpers/exchange.ts'
 
 describe('compose', () => {
   const noting =
@@ -120,7 +120,7 @@ describe('the time of the upstream', () => {
 
   test('is the time from the start of the last attempt to its end', () => {
     const exchange = fakeExchange()
-    exchange.attempt = { endpoint: 'http://market:8080', side: null, startedAt: 3, endedAt: 10, previous: null }
+    exchange.attempt = attemptRecord({ startedAt: 3, endedAt: 10 })
 
     exchange.finish()
 
@@ -131,7 +131,7 @@ describe('the time of the upstream', () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     const exchange = fakeExchange()
-    exchange.attempt = { endpoint: 'http://market:8080', side: null, startedAt: now(), endedAt: null, previous: null }
+    exchange.attempt = attemptRecord({ startedAt: now() })
     vi.advanceTimersByTime(20)
 
     exchange.finish()

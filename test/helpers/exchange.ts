@@ -1,6 +1,18 @@
 import type { RequestBody, Upload } from '../../src/body.ts'
-import { Exchange, type ExchangeInit, type Handler, type ProxyResponse } from '../../src/exchange.ts'
+import {
+  type AttemptRecord,
+  Exchange,
+  type ExchangeInit,
+  type Handler,
+  type ProxyResponse,
+} from '../../src/exchange.ts'
 import { allOperations, type OperationId } from '../../src/operations.ts'
+
+/** Makes the record of an attempt that is under way. */
+export const attemptRecord = (more: Partial<AttemptRecord> = {}): AttemptRecord => ({
+  ...{ endpoint: 'http://market:8080', side: null, startedAt: 0, endedAt: null, mayBeCut: false, previous: null },
+  ...more,
+})
 
 /** A request body that a test moves along by hand. */
 export interface FakeBody extends RequestBody {

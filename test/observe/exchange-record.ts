@@ -1,5 +1,6 @@
 import type { ExchangeFacts, ExchangeRecord } from '../../src/observe/exchange-record.ts'
 import { allOperations, type OperationId } from '../../src/operations.ts'
+import { attemptRecord } from '../helpers/exchange.ts'
 
 /** What a test sets of an exchange. */
 interface RecordOverrides
@@ -12,8 +13,7 @@ interface RecordOverrides
 export const exchangeRecord = (overrides: RecordOverrides = {}): ExchangeRecord => {
   const { operation: id = 'market.insights', endpoint = 'http://market:8080', ...more } = overrides
   const operation = allOperations.find((each) => each.id === id)
-  const attempt =
-    endpoint === null ? null : { endpoint, side: more.side ?? null, startedAt: 0, endedAt: 9, previous: null }
+  const attempt = endpoint === null ? null : attemptRecord({ endpoint, side: more.side ?? null, endedAt: 9 })
   const { identity = null, attemptedAuth = null, attempts = 1, failedAttempts = null, upstreamMs = 9, ...edge } = more
   const { trace = null, cache = null, idempotency = null, digests = null, ...other } = edge
   const { side = null, fellBack = false, ...rest } = other

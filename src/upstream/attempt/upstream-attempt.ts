@@ -95,6 +95,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
       side: exchange.servingSide,
       startedAt: now(),
       endedAt: null,
+      mayBeCut: false,
       previous: exchange.attemptOnSide,
     }
     this.#wasSentBefore = exchange.wasSent

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { AttemptRecord } from '../../../src/exchange.ts'
 import { createEndpointSelector, noEndpointError } from '../../../src/upstream/balancing/endpoint-selector.ts'
 import type { GroupEndpoint } from '../../../src/upstream/endpoints/group-endpoint.ts'
+import { attemptRecord } from '../../helpers/exchange.ts'
 
 interface Fake {
   readonly name: string
@@ -31,7 +32,7 @@ const member = (fake: Partial<Fake> & { readonly name: string }): GroupEndpoint 
 /** Creates the last of the attempts of an exchange that has tried these, one after the other. */
 const attempts = (tried: readonly GroupEndpoint[]): AttemptRecord | null =>
   tried.reduce<AttemptRecord | null>(
-    (before, { name }) => ({ endpoint: name, side: null, startedAt: 0, endedAt: 0, previous: before }),
+    (before, { name }) => attemptRecord({ endpoint: name, endedAt: 0, previous: before }),
     null,
   )
 

@@ -5,7 +5,7 @@ import { type FailureKind, failureTable } from '../../../src/failures/kinds.ts'
 import type { EndpointSelector } from '../../../src/upstream/balancing/endpoint-selector.ts'
 import { failover } from '../../../src/upstream/balancing/failover.ts'
 import type { GroupEndpoint } from '../../../src/upstream/endpoints/group-endpoint.ts'
-import { fakeExchange, fakeResponse } from '../../helpers/exchange.ts'
+import { attemptRecord, fakeExchange, fakeResponse } from '../../helpers/exchange.ts'
 
 type Step = FailureKind | 'response'
 
@@ -16,7 +16,7 @@ const members = (...steps: readonly Step[]) => {
     name: `${i}`,
     send: async (exchange: Exchange): Promise<ProxyResponse> => {
       tried.push(i)
-      exchange.attempt = { endpoint: `${i}`, side: null, startedAt: 0, endedAt: 0, previous: exchange.attempt }
+      exchange.attempt = attemptRecord({ endpoint: `${i}`, endedAt: 0, previous: exchange.attempt })
       if (step === 'response') return fakeResponse()
       throw new GatewayError(step)
     },

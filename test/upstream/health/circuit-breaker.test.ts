@@ -5,7 +5,7 @@ import type { ProxyResponse } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import type { FailureKind } from '../../../src/failures/kinds.ts'
 import { type BreakerState, CircuitBreaker } from '../../../src/upstream/health/circuit-breaker.ts'
-import { fakeBody, fakeExchange, fakeResponse } from '../../helpers/exchange.ts'
+import { attemptRecord, fakeBody, fakeExchange, fakeResponse } from '../../helpers/exchange.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
@@ -356,7 +356,7 @@ describe('why it is open', () => {
   const at = 'http://a'
   const sentTo = (endpoint: string) => {
     const exchange = fakeExchange()
-    exchange.attempt = { endpoint, side: null, startedAt: 0, endedAt: null, previous: null }
+    exchange.attempt = attemptRecord({ endpoint })
     return exchange
   }
 
