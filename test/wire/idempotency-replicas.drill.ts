@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import type { Claim } from '../../src/shared/idempotency/idempotency-store.ts'
 import { RedisIdempotencyStore } from '../../src/shared/idempotency/redis-idempotency-store.ts'
 import { createResponseSealer } from '../../src/shared/idempotency/response-sealer.ts'
+import { connectRedis } from '../../src/shared/redis/redis-connection.ts'
 import { RedisRegistry } from '../../src/shared/redis/redis-registry.ts'
 import { bootGateway, type LogLine } from '../helpers/gateway.ts'
 import { createClaim, repeatClaim } from '../helpers/idempotency-claim.ts'
@@ -49,6 +50,13 @@ describe.skipIf(program.missing)('a master with one replica', { timeout: 120_000
     const patience = ['--repl-diskless-sync-delay', '0', '--repl-timeout', '600', '--dir', folder]
     master = await startRedis(path, patience)
     replica = await startRedis(path, [...patience, '--replicaof', `127.0.0.1 ${master.port}`])
+    const confirm = async (): Promise<boolean> => {
+      const settings = redisSettings({ url: master.url, timeout: 60_000, replicas: 1 })
+      const connection = await connectRedis(settings, 60_000)(() => {})
+      return connection.probe().finally(() => connection.destroy())
+    }
+    // A gateway that starts before the replica confirms what is written logs an outage of its own.
+    await expect.poll(() => confirm().catch(String), patient).toBe(true)
   })
   afterEach(async () => {
     replica.thaw()
