@@ -3,8 +3,8 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
-const tests = 'test/**/*.test.ts'
-const drills = 'test/**/*.drill.ts'
+const tests = '{test,tools}/**/*.test.ts'
+const drills = '{test,tools}/**/*.drill.ts'
 
 /**
  * Node itself loads what is tested, as it does where the gateway runs, and from its cache of compiled code. Vite's module

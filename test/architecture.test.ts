@@ -333,7 +333,7 @@ test('no folder has more than 20 files side by side', () => {
 
 test('what is exported is used elsewhere, if in tests or scripts alone', () => {
   const usersByWord = new Map<string, number>()
-  const others = ['test', 'scripts']
+  const others = ['test', 'tools', 'scripts']
     .map((folder) => join(src, '..', folder))
     .flatMap((folder) =>
       readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -365,7 +365,7 @@ test('an exported name has one meaning in the whole of src', () => {
 
 describe('comments', () => {
   const root = fileURLToPath(new URL('..', import.meta.url))
-  const files = ['src', 'test'].flatMap((room) =>
+  const files = ['src', 'test', 'tools'].flatMap((room) =>
     readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts') && !path.includes('node_modules'))
       .map((path) => join(room, path)),

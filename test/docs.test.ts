@@ -328,10 +328,10 @@ test('the changelog has what is unreleased first, and a section for the version 
 test('every source file and folder that a page names is there, be it by the end of its path', () => {
   const named = pages.flatMap((page) =>
     [...new Set(code(read(page)))]
-      .filter((text) => /^(src|test|scripts|docs|config)\/[\w./-]+$|^[\w./-]+\.ts$/.test(text))
+      .filter((text) => /^(src|test|tools|scripts|docs|config)\/[\w./-]+$|^[\w./-]+\.ts$/.test(text))
       .map((text) => ({ page, path: text.replace(/\/$/, '') })),
   )
-  const paths = ['src', 'test', 'scripts', 'docs', 'config'].flatMap((folder) =>
+  const paths = ['src', 'test', 'tools', 'scripts', 'docs', 'config'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => `/${folder}/${name}`),
   )
 

@@ -29,7 +29,7 @@ export const makeCheckout = (npm: string, mapped: (text: string, folder: string)
   for (const name of ['src', 'scripts', 'node_modules']) symlinkSync(join(root, name), join(folder, name))
   cpSync(join(root, 'package.json'), join(folder, 'package.json'))
   for (const name of ['config', 'bin', 'quick', 'home']) mkdirSync(join(folder, name))
-  // test/lab/fresh-clone.ts has `npm ci` run.
+  // tools/lab/fresh-clone.ts has `npm ci` run.
   writeFileSync(join(folder, 'bin/npm'), `#!/bin/sh\n[ "$1" = ci ] || exec ${npm} "$@"\n`, { mode: 0o755 })
   const quickly = '#!/bin/sh\n[ "$1" = lender-gateway ] || exit 127\nshift\nexec src/main.ts "$@"\n'
   writeFileSync(join(folder, 'quick/npx'), quickly, { mode: 0o755 })

@@ -2,10 +2,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createFullCommandLine } from '../../src/cli/commands/operator-commands.ts'
-import { readOptions as benchOptions } from '../bench/options.ts'
+import { readOptions as benchOptions } from '../../tools/bench/options.ts'
+import { readOptions as soakOptions } from '../../tools/soak/options.ts'
 import { at, documentsOf, kubernetesConfig, manifestOf, manifests, read, root } from '../deploying/files.ts'
 import { productionPolicy } from '../deploying/network-policy.ts'
-import { readOptions as soakOptions } from '../soak/options.ts'
 
 type Look = (...names: readonly string[]) => boolean
 
@@ -60,7 +60,7 @@ const kinds: readonly (readonly [name: RegExp, look: Look])[] = [
   [/lender-gateway:[\d.]+ ([a-z-][^;#]*)$/g, isUsage],
   [/node src\/main\.ts ([^;#]*)/g, isUsage],
   [/lender-gateway:([\d.]+)/g, (tag) => tag === packageFile.version],
-  [/(?:^| )((?:config|docs|test|src|scripts)\/[\w./-]+)/g, file],
+  [/(?:^| )((?:config|docs|test|tools|src|scripts)\/[\w./-]+)/g, file],
   [/(?:^| )npx vitest run (?:--project \w+ )?(\S+)/g, file],
   [
     /^([A-Z_]+)=\S+ (?:[A-Z_]+=\S+ )*npx vitest run (?:--project \w+ )?(\S+)/g,

@@ -47,20 +47,20 @@ export const rules: readonly Rule[] = [
     heading: /^In ten minutes/,
     way: { how: 'elsewhere', test: 'test/deploying/contract.drill.ts' },
   },
-  // A run of the suite within the suite; test/lab/fresh-clone.ts has it run.
+  // A run of the suite within the suite; tools/lab/fresh-clone.ts has it run.
   { text: /^npm ci && npm test$/, way: { how: 'read' } },
   { text: /^(docker|kubectl|cd config\/examples\/compose$|for pod in )/, way: { how: 'read' } },
   { text: /^npm run (check|format)$/, way: { how: 'read' } },
   { text: /^openssl rand /, way: run(0) },
   { text: /^npm run (--silent sbom|licences)\b/, way: run(0) },
-  { text: /^npm run (bench|soak)\b|^node test\/bench\//, way: { how: 'read' } },
+  { text: /^npm run (bench|soak)\b|^node tools\/bench\//, way: { how: 'read' } },
   // It would be another file that the gateway of the other commands runs.
   {
     text: /^mv config\/next\.yaml config\/gateway\.yaml$/,
     way: { how: 'elsewhere', test: 'test/deploying/rerouting.drill.ts' },
   },
   { text: /^npm run test:drills$|npx vitest run /, way: { how: 'read' } },
-  { text: /^npx node test\/lab\/at-rest\.ts /, way: { how: 'read' } },
+  { text: /^npx node tools\/lab\/at-rest\.ts /, way: { how: 'read' } },
   { text: /^(npm ci && )?npm start\b/, way: { how: 'serve' } },
   { text: /^npx lender-gateway tail (--refused )?--since /, way: { how: 'until', says: /404 not-found/ } },
   { text: /^npx lender-gateway status --admin http:\/\/127\.0\.0\.1:9902$/, way: run(2) },

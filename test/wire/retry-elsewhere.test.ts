@@ -1,11 +1,11 @@
 /** Where a retry goes, beside the other policies that have a say in it. */
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
+import { fetchGroupStatus } from '../../tools/lab/lab.ts'
 import { bootGateway, type TestGateway } from '../helpers/gateway.ts'
 import { bootLiveGateway, type LiveGateway } from '../helpers/live-gateway.ts'
 import { httpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'
-import { fetchGroupStatus } from '../lab/lab.ts'
 
 const sound = () => httpUpstream()
 const failing = (status = 503) => httpUpstream((_, response: ServerResponse) => response.writeHead(status).end())

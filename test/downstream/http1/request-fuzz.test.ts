@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { stricter, wider } from './fuzz/differences.ts'
 import { compare, judgeAll } from './fuzz/judge.ts'
 
-// llhttp is the oracle. More of them: node test/lab/fuzz-requests.ts
+// llhttp is the oracle. More of them: node tools/lab/fuzz-requests.ts
 const share = 5_000
 
 test.each([0, 1, 2, 3])(

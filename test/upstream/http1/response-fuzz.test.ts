@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { stricter, wider } from './fuzz/differences.ts'
 import { compare, judge } from './fuzz/judge.ts'
 
-// llhttp is the oracle. More of them: node test/lab/fuzz-responses.ts
+// llhttp is the oracle. More of them: node tools/lab/fuzz-responses.ts
 const mutations = 20_000
 
 test(`of ${mutations} mutated responses each is read as llhttp reads it, or differs in a way that is known`, () => {
