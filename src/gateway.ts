@@ -29,7 +29,7 @@ import type { SnapshotInput } from './runtime/snapshot/build-snapshot.ts'
 import { createDataPlane } from './runtime/snapshot/data-plane.ts'
 import { SandboxOnDemand } from './sandbox/sandbox.ts'
 import { type BindTarget, drainGraceMs } from './shared/bind-target.ts'
-import { type InheritedSockets, noInheritedSockets, resolveBindTarget } from './workers/accept/socket-inheritance.ts'
+import { type InheritedSockets, noInheritedSockets, resolveBindTarget } from './workers/accept/inherited-sockets.ts'
 import { serveInProcess } from './workers/in-process.ts'
 import { startWorkerPool } from './workers/pool/worker-pool.ts'
 import type { WorkerTimeouts } from './workers/pool/worker-timeouts.ts'
@@ -49,8 +49,8 @@ export interface GatewayOptions {
   forwardLines(lines: Buffer): void
   /** The timeouts of workers; by default those of `defaultWorkerTimeouts`. */
   readonly workerTimeouts?: WorkerTimeouts
-  /** The listening sockets that the process was started with; by default none. */
-  readonly inheritedSockets?: InheritedSockets
+  /** The listening sockets that the process was started with; null, the default: none. */
+  readonly inheritedSockets?: InheritedSockets | null
 }
 
 /** A running gateway. */
@@ -138,7 +138,8 @@ class GatewayRuntime {
   }
 
   async start(): Promise<Gateway> {
-    const { log, loaded, inheritedSockets = noInheritedSockets } = this.#options
+    const { log, loaded } = this.#options
+    const inheritedSockets = this.#options.inheritedSockets ?? noInheritedSockets
     const reloader = this.#reloader
     const { listen, admin, audit } = reloader.config
     const auditChange = await this.#auditLog.prepare(audit)

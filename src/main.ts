@@ -2,11 +2,14 @@
 import { withDefaultCommand } from './cli/command-line.ts'
 import { flushStderr, ignoreBrokenPipe } from './cli/exit.ts'
 import { runCommandLine } from './cli/run-command-line.ts'
+import { installFeatures } from './core/features.ts'
 import { exitProcess } from './exit-process.ts'
+import { features } from './features/index.ts'
 import { tuneHeap } from './workers/heap.ts'
 
 // The edge of the process: arguments in, exit code out.
 tuneHeap()
+installFeatures(features)
 const words = withDefaultCommand(process.argv.slice(2))
 // A gateway writes its log by file descriptor, and reports itself what it could not write.
 if (words[0] !== 'serve') ignoreBrokenPipe()

@@ -24,7 +24,9 @@ const sources: readonly Source[] = readdirSync(src, { recursive: true, encoding:
 // A room imports from the rooms to its right and from its own, never from those to its left or beside it.
 const rooms: readonly (readonly string[])[] = [
   ['main.ts'],
+  ['features/'],
   ['cli/'],
+  ['core/'],
   ['gateway.ts'],
   ['workers/'],
   ['downstream/', 'admin/', 'sandbox/'],

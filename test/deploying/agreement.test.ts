@@ -6,7 +6,6 @@ import { expect, test } from 'vitest'
 import { parseDuration } from '../../src/units.ts'
 import { load, tokenBeside } from './configurations.ts'
 import { at, documentsOf, examples, manifestOf, read } from './files.ts'
-import { settingOf } from './unit.ts'
 
 const inKubernetes = ['kubernetes', 'kubernetes, demo', 'kubernetes, production'] as const
 const pod = at(manifestOf('Deployment'), 'spec', 'template', 'spec')
@@ -17,11 +16,6 @@ test.each([
   ...inKubernetes.map(
     (name) => [name, 'terminationGracePeriodSeconds', Number(at(pod, 'terminationGracePeriodSeconds')) * 1000] as const,
   ),
-  [
-    'systemd',
-    'TimeoutStopSec',
-    Number(settingOf(read(`${examples}/systemd/lender-gateway.service`), 'TimeoutStopSec')) * 1000,
-  ],
   [
     'the image',
     '--stop-timeout',
@@ -62,9 +56,8 @@ test.each(inKubernetes)('%s: probes ask the admin port, for pages that take no t
   expect(at(container, 'livenessProbe', 'httpGet')).toEqual({ path: '/live', port: 'admin' })
 })
 
-test('kubernetes, compose: the admin listener is reachable and asks for a token; under systemd it is on loopback', () => {
+test('kubernetes, compose: the admin listener is reachable and asks for a token', () => {
   expect(load('kubernetes').config.admin).toMatchObject({ host: '0.0.0.0', insecure: true, token: tokenBeside })
-  expect(load('systemd').config.admin).toMatchObject({ host: '127.0.0.1', token: tokenBeside })
   expect(load('compose').config.admin).toMatchObject({ host: '0.0.0.0', insecure: true, token: tokenBeside })
 })
 

@@ -4,14 +4,12 @@ import { Command } from 'commander'
 import { now } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import type { LoadedConfig } from '../../config/load/load.ts'
+import { takeSupervisor } from '../../core/supervisor.ts'
 import { exitProcess } from '../../exit-process.ts'
-import type { Gateway } from '../../gateway.ts'
-import type { Log } from '../../observe/log.ts'
 import { allOperations } from '../../operations.ts'
 import type { ListenError } from '../../shared/bind-target.ts'
 import { defaultConfigFile } from '../options.ts'
 import { formatTable } from '../render/table.ts'
-import type { ServiceNotifier } from '../systemd/service-notifier.ts'
 
 /**
  * Makes the command `serve`, the default: exit 1 when the gateway cannot run, 2 when the configuration cannot be read.
@@ -57,27 +55,25 @@ const serve = async (
   file: string,
   { hangups, stops }: { readonly hangups: SighupListener; readonly stops: StopListener },
 ): Promise<void> => {
-  const [{ exitOnUncaughtException, openLog }, { workerCount }, { collectStartupGarbage }, { takeInheritedSockets }] =
-    await Promise.all([
-      import('../../observe/log.ts'),
-      import('../../config/worker-count.ts'),
-      import('../../workers/heap.ts'),
-      import('../../workers/accept/socket-inheritance.ts'),
-    ])
-  const inheritedSockets = takeInheritedSockets()
-  const createNotifier = await takeNotifier()
+  const [{ exitOnUncaughtException, openLog }, { workerCount }, { collectStartupGarbage }] = await Promise.all([
+    import('../../observe/log.ts'),
+    import('../../config/worker-count.ts'),
+    import('../../workers/heap.ts'),
+  ])
+  const supervisor = await takeSupervisor()
   const { config } = loaded
   const { log, dropped: droppedLines, forwardLines, close: closeLog } = await openLog(config)
   const exit = (code: number): void => void closeLog().finally(() => exitProcess(code))
   exitOnUncaughtException(log, closeLog)
 
+  const inheritedSockets = supervisor?.sockets ?? null
   const options = { file, loaded, environment: process.env, log, droppedLines, forwardLines, inheritedSockets }
   collectStartupGarbage()
   const gateway = await startGateway(options).catch(async (error) => {
     await closeLog()
     throw explainListenError(error, config) ?? error
   })
-  const notifier = createNotifier?.(gateway, log) ?? null
+  const notifier = supervisor?.createNotifier?.(gateway, log) ?? null
   const finish = (waitMs: number): void => {
     const from = now()
     gateway.close(waitMs).then(
@@ -120,23 +116,6 @@ const serve = async (
   if (isatty(1)) return
   for (const row of bannerRows(config)) log.info(row, 'serving')
   log.info(rerouteHint(file))
-}
-
-/** Takes what systemd asks of a service of `Type=notify`. Null: this process is none, and loads nothing of it. */
-const takeNotifier = async (): Promise<((gateway: Gateway, log: Log) => ServiceNotifier) | null> => {
-  if (process.env.NOTIFY_SOCKET === undefined) return null
-  const [{ takeNotifySettings }, { openNotifyChannel }, { createServiceNotifier }, { describeService }] =
-    await Promise.all([
-      import('../systemd/notify-settings.ts'),
-      import('../systemd/notify-channel.ts'),
-      import('../systemd/service-notifier.ts'),
-      import('../systemd/service-status.ts'),
-    ])
-  const settings = takeNotifySettings()
-  if (settings === null) return null
-  const { socket, watchdogMs } = settings
-  const send = openNotifyChannel(socket) // while this process is small
-  return (gateway, log) => createServiceNotifier({ send, watchdogMs, log, describe: () => describeService(gateway) })
 }
 
 interface SighupListener {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createServiceNotifier } from '../../../src/cli/systemd/service-notifier.ts'
+import { createServiceNotifier } from '../../../src/features/systemd/service-notifier.ts'
 import type { Log } from '../../../src/observe/log.ts'
 
 beforeEach(() => vi.useFakeTimers())

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { describeService } from '../../../src/cli/systemd/service-status.ts'
+import { describeService } from '../../../src/features/systemd/service-status.ts'
 import type { ReloadTrigger } from '../../../src/runtime/reload/reload-history.ts'
 
 const describeAfterRejectionOf = (trigger: ReloadTrigger): string => {

@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { parseListenFds } from '../../src/workers/accept/socket-inheritance.ts'
-import { needProgram } from '../helpers/program.ts'
-import { load } from './configurations.ts'
-import { at, examples, manifestOf, read, root, scratch } from './files.ts'
+import { parseListenFds } from '../../../src/features/systemd/listen-fds.ts'
+import { load, tokenBeside } from '../../deploying/configurations.ts'
+import { at, examples, manifestOf, read, root, scratch } from '../../deploying/files.ts'
+import { needProgram } from '../../helpers/program.ts'
 import { settingOf, settingsOf } from './unit.ts'
 
 const run = promisify(execFile)
@@ -112,4 +112,11 @@ test('logrotate renames the file of the audit log where the unit lets the gatewa
   expect(read(`${examples}/systemd/gateway.yaml`)).toContain(`audit: { file: ${file},`)
   expect(services).toEqual(['lender-gateway', 'lender-gateway'])
   expect(example).not.toMatch(/^\s*(?:copytruncate|compress|create)/m) // each would cut or hide lines
+})
+
+test('systemd waits longer than the shutdown may take, with time to spare, and operators come by the loopback', () => {
+  const { admin, shutdown } = load('systemd').config
+
+  expect(Number(settingOf(unit, 'TimeoutStopSec')) * 1000).toBeGreaterThanOrEqual(shutdown.deadline + 5000)
+  expect(admin).toMatchObject({ host: '127.0.0.1', token: tokenBeside })
 })

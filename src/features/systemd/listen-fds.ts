@@ -1,16 +1,8 @@
 import { fstatSync } from 'node:fs'
 import type { Environment } from '../../config/environment.ts'
 import { tryOrNull } from '../../failures/try-or-null.ts'
-import { type BindAddress, type BindTarget, type InheritedSocket, notListeningText } from '../../shared/bind-target.ts'
-
-/** The names of the two listeners, here and in `FileDescriptorName` of systemd. */
-export type ListenerName = 'public' | 'admin'
-
-/** The listening sockets that a process was started with. Null: it opens that listener itself. */
-export type InheritedSockets = Readonly<Record<ListenerName, InheritedSocket | null>>
-
-/** No sockets: the process was started without systemd's socket units. */
-export const noInheritedSockets: InheritedSockets = { public: null, admin: null }
+import { type InheritedSocket, notListeningText } from '../../shared/bind-target.ts'
+import { type InheritedSockets, type ListenerName, noInheritedSockets } from '../../workers/accept/inherited-sockets.ts'
 
 const firstFd = 3
 const maxFds = 64
@@ -41,7 +33,7 @@ export const parseListenFds = (environment: Environment, pid: number): Inherited
 }
 
 /** Takes the inherited sockets, and hides the variables from child processes. Throws when a descriptor is no socket. */
-export const takeInheritedSockets = (): InheritedSockets => {
+export const takeListenFds = (): InheritedSockets => {
   const found = parseListenFds(process.env, process.pid)
   for (const socket of [found.public, found.admin])
     if (socket !== null && !isSocket(socket.fd)) throw new Error(notListeningText(socket))
@@ -50,7 +42,3 @@ export const takeInheritedSockets = (): InheritedSockets => {
 }
 
 const isSocket = (fd: number): boolean => tryOrNull(() => fstatSync(fd))?.isSocket() ?? false
-
-/** Returns the bind target of a listener. An inherited socket must have the port of the file; 0: any. */
-export const resolveBindTarget = (socket: InheritedSocket | null, { host, port }: BindAddress): BindTarget =>
-  socket === null ? { host, port } : { ...socket, port: port === 0 ? null : port }

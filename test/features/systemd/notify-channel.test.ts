@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openNotifyChannel } from '../../../src/cli/systemd/notify-channel.ts'
-import { openNotifySocket } from '../../helpers/notify-socket.ts'
+import { openNotifyChannel } from '../../../src/features/systemd/notify-channel.ts'
 import { needProgram } from '../../helpers/program.ts'
+import { openNotifySocket } from './notify-socket.ts'
 
 const [systemdNotify, python] = [await needProgram('systemd-notify'), await needProgram('python3')]
 

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished } from 'vitest'
 import { configText } from '../../helpers/gateway.ts'
-import { openNotifySocket } from '../../helpers/notify-socket.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { exchangeRaw, parseStatus } from '../../helpers/raw-client.ts'
 import { serve, waitForListening } from '../../helpers/serve-process.ts'
 import { drill, part, test, testAndDrill } from '../../helpers/speed.ts'
+import { openNotifySocket } from './notify-socket.ts'
 
 const [systemdNotify, python] = [await needProgram('systemd-notify'), await needProgram('python3')]
 

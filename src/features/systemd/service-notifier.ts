@@ -1,19 +1,8 @@
 import { monotonicMicroseconds } from '../../clock.ts'
+import type { ServiceNotifier } from '../../core/supervisor.ts'
 import type { Log } from '../../observe/log.ts'
 import { SerialQueue } from '../../serial-queue.ts'
 import type { SendNotification } from './notify-channel.ts'
-
-/** The messages of a service to systemd, in the order in which they are sent. */
-export interface ServiceNotifier {
-  /** Says that the gateway serves, and from now on, as long as the event loop turns, that it lives. */
-  ready(): void
-  /** Says that a reload has begun. Call `reloaded` once for each call. */
-  reloading(): void
-  /** Says that the gateway serves on; nothing while another reload is under way. */
-  reloaded(): void
-  /** Says that the gateway stops. */
-  stopping(): void
-}
 
 interface ServiceNotifierOptions {
   readonly send: SendNotification

@@ -1,0 +1,112 @@
+/**
+ * Shows that features can be left out: `node scripts/without.ts FEATURE… [-- TEST…]`; FEATURE `all`: every one. In a copy
+ * of the work tree it takes away the folder of each in src/features and test/features, and its line in the list; then
+ * types and style are checked, the tests are run (those that TEST names, else all), and the nine are asked for. Ends with
+ * 1 at the first that fails.
+ */
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { allOperations } from '../src/operations.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const list = 'src/features/index.ts'
+
+/** Returns the source of the list of features without some of them. Throws for one that is not in it. */
+export const withoutLines = (source: string, names: readonly string[]): string =>
+  names.reduce((text, name) => {
+    const [line, variable = ''] =
+      new RegExp(`^import \\{ (\\w+) \\} from './${name}/index.ts'\\n`, 'm').exec(text) ?? []
+    if (line === undefined) throw new Error(`${list} has no feature '${name}'`)
+    return text.replace(line, '').replace(new RegExp(`\\b${variable}\\b(?:, )?|, ${variable}\\b`), '')
+  }, source)
+
+/** Lists the features by their folders. */
+export const featureNames = (): readonly string[] =>
+  [...readFileSync(join(root, list), 'utf8').matchAll(/from '\.\/([\w-]+)\/index\.ts'/g)].map(([, name = '']) => name)
+
+/** Makes a copy of the work tree without some features, and returns its folder. */
+export const copyWithout = (names: readonly string[]): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'without-'))
+  const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--deduplicate'], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  const isLeftOut = (file: string): boolean =>
+    names.some((name) => file.startsWith(`src/features/${name}/`) || file.startsWith(`test/features/${name}/`))
+  for (const file of files.split('\n'))
+    if (file !== '' && !isLeftOut(file)) cpSync(join(root, file), join(folder, file))
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  writeFileSync(join(folder, list), withoutLines(readFileSync(join(root, list), 'utf8'), names))
+  return folder
+}
+
+/** Starts the gateway of a folder on the sandbox, and returns the statuses of the nine. */
+export const askTheNine = async (folder: string): Promise<readonly number[]> => {
+  const file = join(folder, 'nine.yaml')
+  writeFileSync(
+    file,
+    JSON.stringify({ listen: { port: 0 }, admin: { port: 0 }, upstreams: sandboxes, shutdown: { wait: '0s' } }),
+  )
+  const gateway = spawn(process.execPath, ['src/main.ts', 'serve', '--config', file], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exited = once(gateway, 'exit')
+  try {
+    for await (const line of createInterface(gateway.stdout)) {
+      const { msg, port } = JSON.parse(line)
+      if (msg !== 'listening') continue
+      const url = `http://127.0.0.1:${port}`
+      return await Promise.all(
+        allOperations.map(async ({ method, path }) => (await fetch(url + path, { method })).status),
+      )
+    }
+    throw new Error('the gateway did not start')
+  } finally {
+    gateway.kill()
+    await exited
+  }
+}
+
+const sandboxes = Object.fromEntries(allOperations.map(({ group }) => [group, 'sandbox']))
+
+const run = (folder: string, ...words: readonly string[]): void => {
+  const { status } = spawnSync('npx', words, { cwd: folder, stdio: 'inherit', env: { ...process.env, CI: 'true' } })
+  if (status !== 0) throw new Error(`${words.join(' ')} ended with ${status}`)
+}
+
+const main = async (words: readonly string[]): Promise<void> => {
+  const at = words.indexOf('--')
+  const [given, tests] = at < 0 ? [words, []] : [words.slice(0, at), words.slice(at + 1)]
+  if (given.length === 0) throw new Error('FEATURE… is expected; all: every one')
+  const names = given.includes('all') ? featureNames() : given
+  const folder = copyWithout(names)
+  try {
+    run(folder, 'tsc', '--noEmit')
+    run(folder, 'biome', 'check', '--write', dirname(list))
+    run(folder, 'biome', 'check', '--error-on-warnings')
+    run(folder, 'vitest', 'run', '--project', 'shared', '--project', 'anew', '--project', 'alone', ...tests)
+    const statuses = await askTheNine(folder)
+    if (statuses.some((status) => status !== 200)) throw new Error(`the nine are answered with ${statuses.join(', ')}`)
+    const lines = execFileSync('sh', ['-c', 'find src -type f -print0 | xargs -0 cat | wc -l'], {
+      cwd: folder,
+      encoding: 'utf8',
+    })
+    console.log(
+      `without ${names.join(', ')}: types, style and tests are good, the nine are served; ${lines.trim()} lines of src`,
+    )
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+if (import.meta.main)
+  await main(process.argv.slice(2)).catch((error: Error) => {
+    console.error(error.message)
+    process.exitCode = 1
+  })

@@ -1,0 +1,27 @@
+import type { Feature } from '../../core/features.ts'
+import type { Supervisor } from '../../core/supervisor.ts'
+
+/** Runs the gateway as a service of systemd: `Type=notify`, the watchdog, and sockets that systemd keeps. */
+export const systemd: Feature = {
+  name: 'systemd',
+  takeSupervisor: async () => {
+    const sockets = process.env.LISTEN_FDS === undefined ? null : (await import('./listen-fds.ts')).takeListenFds()
+    const createNotifier = process.env.NOTIFY_SOCKET === undefined ? null : await takeNotifier()
+    return sockets === null && createNotifier === null ? null : { sockets, createNotifier }
+  },
+}
+
+const takeNotifier = async (): Promise<Supervisor['createNotifier']> => {
+  const [{ takeNotifySettings }, { openNotifyChannel }, { createServiceNotifier }, { describeService }] =
+    await Promise.all([
+      import('./notify-settings.ts'),
+      import('./notify-channel.ts'),
+      import('./service-notifier.ts'),
+      import('./service-status.ts'),
+    ])
+  const settings = takeNotifySettings()
+  if (settings === null) return null
+  const { socket, watchdogMs } = settings
+  const send = openNotifyChannel(socket) // while this process is small
+  return (gateway, log) => createServiceNotifier({ send, watchdogMs, log, describe: () => describeService(gateway) })
+}
