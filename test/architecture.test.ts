@@ -365,37 +365,19 @@ test('an exported name has one meaning in the whole of src', () => {
   expect(exported.length).toBeGreaterThan(500)
 })
 
-describe('comments', () => {
-  const root = fileURLToPath(new URL('..', import.meta.url))
+test('no comment has a line over 120 columns', () => {
+  const root = join(src, '..')
   const files = ['src', 'test', 'tools'].flatMap((room) =>
     readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts') && !path.includes('node_modules'))
       .map((path) => join(room, path)),
   )
-  const lines = files.flatMap((path) =>
+  const long = files.flatMap((path) =>
     readFileSync(join(root, path), 'utf8')
       .split('\n')
-      .map((text, at) => ({ at: `${path}:${at + 1}`, text })),
+      .flatMap((text, at) => (text.length > 120 && /^\s*(?:\/\/|\/\*|\*)/.test(text) ? [`${path}:${at + 1}`] : [])),
   )
 
-  test('say what a thing is by a noun, and what a function does by a verb: none begins with Is or Are', () => {
-    const found = lines.filter(({ text }) => /^\s*(?:\/\*\*|\*)\s+(?:Is|Are|Was|Were)\b/.test(text))
-
-    expect(found.map(({ at }) => at)).toEqual([])
-    expect(lines.length).toBeGreaterThan(100_000)
-  })
-
-  test('name the actor', () => {
-    const found = lines.filter(({ text }) =>
-      /^\s*(?:\/\/|\/\*|\*).*\b(?:nobody|whoever|somebody|anybody)\b/i.test(text),
-    )
-
-    expect(found.map(({ at }) => at)).toEqual([])
-  })
-
-  test('have no line over 120 columns', () => {
-    const found = lines.filter(({ text }) => text.length > 120 && /^\s*(?:\/\/|\/\*|\*)/.test(text))
-
-    expect(found.map(({ at }) => at)).toEqual([])
-  })
+  expect(long).toEqual([])
+  expect(files.length).toBeGreaterThan(1_000)
 })
