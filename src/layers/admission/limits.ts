@@ -3,7 +3,6 @@ import { GatewayError, overloadedError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
 import { byGroup, byOperation, type Group, type OperationId } from '../../operations.ts'
 
-/** A count of exchanges in flight. */
 export interface InFlightCounter {
   inFlight: number
 }
@@ -21,7 +20,6 @@ export interface InFlightCounters {
   readonly clients: Map<string, number>
 }
 
-/** Creates the counters of a process that has nothing in flight. */
 export const createInFlightCounters = (): InFlightCounters => ({
   all: { inFlight: 0 },
   upstreams: byGroup(() => ({ inFlight: 0 })),

@@ -13,7 +13,6 @@ export const loadSheddingLayer =
   (exchange) =>
     loop.sheds ? Promise.reject(overloadedError('event-loop')) : next(exchange)
 
-/** The interval between two measurements. */
 const tickMs = 20
 
 /**
@@ -31,7 +30,6 @@ const maxOvershoot = 4
 /** The share of the limit below which the delay must fall before shedding ends. Without it, shedding would flap. */
 const recoveryShare = 0.5
 
-/** The shortest time between two lines of the log. */
 const logIntervalMs = 10_000
 
 /**
@@ -43,11 +41,8 @@ const logIntervalMs = 10_000
  * second without a sample weighs as much as the 10 ms between any two; and no test could set its time.
  */
 export class EventLoopLag {
-  /** The smoothed delay, in milliseconds. */
   delayMs = 0
-  /** Whether new exchanges are rejected. */
   sheds = false
-  /** The start of the present state, in milliseconds since the epoch. */
   since = epochMs()
   readonly #logEvent: LogEvent
   /** One of Node's: those of clock.ts let the loop turn once more when they are late. */

@@ -12,7 +12,6 @@ const secretPattern = /^[\w-]{43}$/
 // The digest to compare with where there is no such key: the work is the same, and no known text hashes to it.
 const dummyDigest = Buffer.alloc(32)
 
-/** Authenticates a client by a key of which the gateway knows the digest. */
 export const apiKeyAuthenticator = (field: string, clients: ClientRegistry): Authenticator => {
   const lower = field.toLowerCase()
   // There is no registered scheme for a key in a field of its own; RFC 9110 §11.6.1 asks for some challenge.

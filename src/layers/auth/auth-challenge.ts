@@ -1,10 +1,8 @@
 /** The schemes that a token may come with, in lower case (RFC 6750 §2.1, RFC 9449 §7.1). */
 export type AuthScheme = 'bearer' | 'dpop'
 
-/** What is wrong with a presented token. */
 interface ChallengeError {
   readonly error: 'invalid_token' | 'invalid_dpop_proof' | 'insufficient_scope'
-  /** The scopes that the operation requires, all of them. */
   readonly scopes?: readonly string[]
 }
 

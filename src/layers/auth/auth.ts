@@ -7,11 +7,9 @@ import type { Authenticator, AuthResult, VerifiedToken } from './authenticator.t
 import { parseScopes } from './claims.ts'
 import { parseTokenCredential, rejectTokenInQuery } from './token-credential.ts'
 
-/** The authentication and authorization of an operation. */
 export interface AuthOptions {
   /** In order: the first one whose credential a request carries decides. */
   readonly authenticators: readonly Authenticator[]
-  /** Whether the credentials are forwarded to the upstream. */
   readonly forwardsCredentials: boolean
   /** The field that names the client to the upstream; null: none. */
   readonly identityField: string | null
@@ -95,7 +93,6 @@ export const createCredentialFilter = ({
   }
 }
 
-/** The requirements on a token for one operation, besides being good. */
 interface TokenRequirements {
   /** All of these scopes: RFC 6749 §3.3. */
   readonly scopes: readonly string[]

@@ -7,7 +7,6 @@ import type { AuthScheme } from './auth-challenge.ts'
 import type { Claims } from './claims.ts'
 import type { RegisteredClient } from './client-registry.ts'
 
-/** One way to authenticate a client. */
 export interface Authenticator {
   readonly name: AuthMethod
   /** The names, in lower case, of the fields that hold its credentials. */
@@ -24,7 +23,6 @@ export interface Authenticator {
   authenticate(exchange: Exchange): AuthResult | Promise<AuthResult>
 }
 
-/** What a credential has proved. */
 export interface AuthResult {
   /** Null: the credential is good, but belongs to no configured client. */
   readonly client: RegisteredClient | null
@@ -34,25 +32,19 @@ export interface AuthResult {
   readonly keyId?: string
 }
 
-/** A token that is good. */
 export interface VerifiedToken {
   /** The scheme that it came with: a challenge about what it lacks names the same scheme. */
   readonly scheme: AuthScheme
   readonly claims: Claims
 }
 
-/**
- * Creates the error for a credential that proves nothing. `reason` and `why` are for operators; the client only sees
- * `challenge`.
- */
+/** `reason` and `why` are for operators; the client only sees `challenge`. */
 export const unauthenticated = (challenge: string, reason: ReasonFor<'unauthenticated'>, why: string): GatewayError =>
   new GatewayError('unauthenticated', { reason, cause: why, fields: ['WWW-Authenticate', challenge] })
 
-/** Creates the error for a credential that cannot be verified just now. */
 export const identityUnavailable = (reason: ReasonFor<'identity-unavailable'>, why: string): GatewayError =>
   new GatewayError('identity-unavailable', { reason, cause: why, fields: ['Retry-After', '1'] })
 
-/** Creates the error for a credential that cannot be meant, such as two of them. */
 export const malformedCredential = (reason: ReasonFor<'bad-request'>, why: string): GatewayError =>
   new GatewayError('bad-request', { reason, cause: why })
 

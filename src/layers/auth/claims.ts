@@ -7,9 +7,8 @@ export type Claims = Readonly<Record<string, unknown>>
 /** Returns the claims of a token. Throws, or rejects with, {@link CredentialRejected} or `VerifierUnavailable`. */
 export type GetClaims = (token: string) => Claims | Promise<Claims>
 
-/** What the claims of a token must say. */
 export interface ClaimExpectations {
-  /** The required issuer. Null: any. */
+  /** Null: any. */
   readonly issuer: string | null
   /** The audiences of which the token must name one. Null: any. */
   readonly audience: readonly string[] | null

@@ -13,7 +13,7 @@ import { CredentialRejected } from './errors.ts'
  */
 export type GetClientCertificate = (exchange: Exchange) => X509Certificate | CredentialRejected | null
 
-/** Returns the certificate of the connection. `listen.tls` verified it when the connection began. */
+/** `listen.tls` verified it when the connection began. */
 export const certificateFromConnection: GetClientCertificate = ({ peer }) => peer.certificate()
 
 /** Rejects a certificate that is not valid now: connections and caches last longer than a handshake. */
@@ -69,7 +69,6 @@ export const certificateFromHeader = (authorities: readonly X509Certificate[] | 
 export const isForClients = ({ keyUsage }: X509Certificate): boolean =>
   keyUsage === undefined || clientPurposes.some((purpose) => keyUsage.includes(purpose))
 
-/** Tells whether a certificate is valid at this moment. */
 export const isValidNow = ({ validFromDate, validToDate }: X509Certificate): boolean => {
   const at = epochMs()
   return validFromDate.getTime() <= at && at <= validToDate.getTime()
@@ -91,6 +90,5 @@ const parseClientCert = (value: string): X509Certificate => {
   throw malformedCredential('bad-client-cert', 'there is no certificate in Client-Cert')
 }
 
-/** Tells whether an authority has issued a certificate itself. */
 export const hasIssued = (authority: X509Certificate, certificate: X509Certificate): boolean =>
   authority.ca && certificate.checkIssued(authority) && certificate.verify(authority.publicKey)

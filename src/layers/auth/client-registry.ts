@@ -4,36 +4,29 @@ import { cidrMatcher } from '../../shared/cidr.ts'
 import { frozenMemo } from '../../shared/weak-memo.ts'
 import type { Claims } from './claims.ts'
 
-/** A lender's system, as each request needs it. */
 export interface RegisteredClient {
   readonly id: string
   readonly disabled: boolean
-  /** Tells whether the client may call an operation. */
   mayCall(operation: OperationId): boolean
-  /** Tells whether the client may call from an address. */
   mayCallFrom(address: string): boolean
 }
 
-/** An API key and its client. */
 interface ApiKeyEntry {
   readonly client: RegisteredClient
   /** The SHA-256 of the key's secret half. */
   readonly digest: Buffer
 }
 
-/** The index that finds clients by what they present. */
 export type ClientRegistry = ReturnType<typeof buildRegistry>
 
-/** What identifies a client and what it may do, without its rate and concurrency limits. */
 type ClientAccessConfig = Omit<ClientConfig, 'rate' | 'burst' | 'concurrency'>
 
-/** A client with its keys. */
 interface ClientEntry {
   readonly client: RegisteredClient
   readonly keys: readonly (readonly [string, ApiKeyEntry])[]
 }
 
-/** Indexes the clients of a configuration. A reload reuses the index of the same list, and what a client has in it. */
+/** A reload reuses the index of the same list, and what a client has in it. */
 export const getClientRegistry: (configs: readonly ClientAccessConfig[]) => ClientRegistry = frozenMemo(buildRegistry)
 
 function buildRegistry(configs: readonly ClientAccessConfig[]) {
@@ -48,7 +41,6 @@ function buildRegistry(configs: readonly ClientAccessConfig[]) {
   }
   return {
     byKey: (keyId: string): ApiKeyEntry | undefined => keys.get(keyId),
-    /** Finds the client of a token by its claims. */
     byClaims: (claims: Claims): RegisteredClient | null => owners.find(claims),
     /** Finds the client of a certificate, by a name in it or its digest, as `clients` spells them. */
     byCertificate: (name: string): RegisteredClient | undefined => certificates.get(name),
@@ -91,7 +83,7 @@ interface ClaimGroup<T> {
 export class ClaimIndex<T> {
   #groups: readonly ClaimGroup<T>[] = []
 
-  /** Adds an owner with the claims that a token must have. An owner without claims is not added. */
+  /** An owner without claims is not added. */
   add(claims: Readonly<Record<string, string>>, owner: T): void {
     const names = Object.keys(claims).sort()
     const key = names.length === 0 ? null : claimKey(names, claims)

@@ -1,6 +1,6 @@
 import { epochMs, now, unrefTimeout } from '../../clock.ts'
 
-/** The health of a server that credentials are checked with. Times are milliseconds since the epoch. */
+/** Times are milliseconds since the epoch. */
 export type DependencyHealthState = ReturnType<DependencyHealth['state']>
 
 /** Tracks whether a server is available, and calls back when that changes: with the error, or null. */
@@ -10,7 +10,6 @@ export class DependencyHealth {
   /** The error of the last failure; null: the server is available. */
   error: string | null = null
   #since = epochMs()
-  /** The time of its last good response; null: never. */
   #lastSuccess: number | null = null
   /** By the clock that nothing sets back, as whether it recovers depends on it. */
   #failedAt = 0

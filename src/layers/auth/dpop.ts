@@ -13,7 +13,6 @@ import { CredentialRejected } from './errors.ts'
 import { loadJose } from './jose.ts'
 import { type CheckDpopProof, isSameDigest } from './sender-constraint.ts'
 
-/** The requirements on a proof. */
 export interface DpopOptions {
   /** The algorithms it may be signed with: asymmetric ones only. */
   readonly algorithms: readonly string[]

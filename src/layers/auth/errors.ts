@@ -1,7 +1,6 @@
 import { StacklessError } from '../../failures/errors.ts'
 import type { FailureReason, ReasonFor } from '../../failures/reasons.ts'
 
-/** An error with a reason word for operators. */
 class ErrorWithReason<Why extends FailureReason> extends StacklessError {
   readonly reason: Why
 

@@ -63,7 +63,6 @@ const maxConcurrentNew = maxConcurrent / 2
 const maxActiveLately = 10_000
 const recoveryMs = 1000
 
-/** The dependencies and settings of an introspector. */
 export interface IntrospectorOptions extends ClaimExpectations {
   /** Introspects a token; null: it is not active. Rejects with {@link VerifierUnavailable}. */
   readonly introspect: (token: string) => Promise<IntrospectionResult>
@@ -73,7 +72,6 @@ export interface IntrospectorOptions extends ClaimExpectations {
   readonly onChange: (error: string | null) => void
 }
 
-/** What is known of a token that was not good. */
 interface RejectedToken {
   /** The {@link CredentialRejected}: why it was rejected. */
   readonly why: unknown
@@ -81,7 +79,6 @@ interface RejectedToken {
   readonly until: number
 }
 
-/** Verifies tokens by introspection, and caches the results. */
 export class Introspector {
   readonly #options: IntrospectorOptions
   readonly #health: DependencyHealth
@@ -99,10 +96,7 @@ export class Introspector {
     this.#health = new DependencyHealth(options.onChange, recoveryMs)
   }
 
-  /**
-   * Returns the cached claims of a token, or introspects it. Throws or rejects with {@link CredentialRejected} or
-   * {@link VerifierUnavailable}.
-   */
+  /** Throws or rejects with {@link CredentialRejected} or {@link VerifierUnavailable}. */
   getClaims(token: string): Claims | Promise<Claims> {
     // A server that rejects its length would count as unavailable, and strangers can make up such tokens.
     if (token.length > maxTokenLength) throw new CredentialRejected('other-token-flaw', 'it is too long')

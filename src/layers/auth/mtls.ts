@@ -9,7 +9,7 @@ import { CredentialRejected } from './errors.ts'
 // There is no registered scheme below HTTP; RFC 9110 §11.6.1 asks for some challenge.
 const challenge = 'ClientCertificate realm="lender-gateway"'
 
-/** Authenticates a client by its certificate. `fields` are those that the certificate may have come in. */
+/** `fields` are those that the certificate may have come in. */
 export const mtlsAuthenticator = (
   getCertificate: GetClientCertificate,
   clients: ClientRegistry,
@@ -34,10 +34,7 @@ export const mtlsAuthenticator = (
   }
 }
 
-/**
- * Finds the client of a certificate. One with the names of several clients has none: it is ambiguous which one is
- * meant.
- */
+/** One with the names of several clients has none: it is ambiguous which one is meant. */
 const findClient = (certificate: X509Certificate, clients: ClientRegistry): AuthResult => {
   const names = [`sha256:${certificateThumbprint(certificate)}`, ...subjectAltNames(certificate)]
   const [client = null, ...others] = new Set(names.flatMap((name) => clients.byCertificate(name) ?? []))

@@ -6,14 +6,11 @@ import { CredentialRejected, VerifierUnavailable } from './errors.ts'
 import type { CheckSenderConstraint } from './sender-constraint.ts'
 import { parseTokenCredential } from './token-credential.ts'
 
-/** The dependencies and settings of a token authenticator. */
 export interface TokenAuthenticatorOptions {
   readonly name: 'jwt' | 'introspection'
   readonly getClaims: GetClaims
-  /** Tells whether a token is of its kind, where another authenticator takes others. */
   readonly accepts: (token: string) => boolean
   readonly clients: ClientRegistry
-  /** Checks, for each request, that its sender is the one that the token is bound to. */
   readonly checkSenderConstraint: CheckSenderConstraint
   /** The names, in lower case, of the fields in which the certificate comes that a token may be bound to. */
   readonly certificateFields: readonly string[]

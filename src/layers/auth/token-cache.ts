@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { epochMs, now } from '../../clock.ts'
 
-/** The verified result of a token. */
 export interface CachedToken<T> {
   readonly value: T
   /** When the token itself is accepted no more, in milliseconds since the epoch; infinite: never. */
@@ -40,7 +39,6 @@ export class TokenCache<T extends object> {
     this.#tokens = new LRUCache({ max: entries, maxSize: limits.bytes })
   }
 
-  /** Finds the result of a token; null: there is none, or it no longer holds. */
   find(digest: string): T | null {
     const cached = this.#tokens.get(digest)
     if (cached === undefined) return null
@@ -79,5 +77,4 @@ const isBelieved = ({ believedUntil, expiresAt }: TokenEntry<unknown>): boolean 
  */
 export const maxTokenLength = 8192
 
-/** Computes the key of a token in the cache. */
 export const tokenDigest = (token: string): string => hash('sha256', token, 'base64url')

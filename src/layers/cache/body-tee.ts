@@ -6,7 +6,6 @@ import { freeBuffer } from '../../shared/buffers.ts'
 import type { Reservation } from './reservation.ts'
 import { TeeReader } from './tee-reader.ts'
 
-/** The callbacks of a tee. */
 export interface BodyTeeCallbacks {
   /** Called when the whole body has come, in memory of its own. `readBy` are the exchanges that still read it. */
   onComplete(body: Buffer, readBy: readonly Exchange[]): void
@@ -15,7 +14,6 @@ export interface BodyTeeCallbacks {
    * rest.
    */
   onOverflow(): void
-  /** Called when the upstream has broken off the body. */
   onFailed(error: GatewayError): void
   /** Called when the last reader has left, whether the body has ended or not. */
   onReadersGone(): void
@@ -50,7 +48,6 @@ export class BodyTee implements BodySink {
   whole: Buffer | null = null
   ended = false
   failure: GatewayError | null = null
-  /** The bytes that have come. */
   length = 0
   readonly #body: ResponseBody
   readonly #declared: number | null
@@ -80,10 +77,7 @@ export class BodyTee implements BodySink {
     this.#callbacks = callbacks
   }
 
-  /**
-   * Starts to consume the body. A reader is there by then, or comes by {@link openReader} before the body becomes a
-   * window.
-   */
+  /** A reader is there by then, or comes by {@link openReader} before the body becomes a window. */
   start(): void {
     if (this.#declared !== null)
       this.#segments.push({ memory: Buffer.allocUnsafeSlow(this.#declared), start: 0, filled: 0 })
@@ -98,7 +92,6 @@ export class BodyTee implements BodySink {
     return reader
   }
 
-  /** Whether there is a reader. */
   get isRead(): boolean {
     return this.#readers.size > 0
   }
@@ -143,7 +136,6 @@ export class BodyTee implements BodySink {
     return null
   }
 
-  /** Called when a reader has advanced. */
   onReaderAdvanced(): void {
     if (!this.#isWindow) return
     this.#trimWindow()
@@ -152,7 +144,6 @@ export class BodyTee implements BodySink {
     this.#body.resume()
   }
 
-  /** Called when a reader stops, because it has all of the body or wants no more. */
   onReaderClosed(reader: TeeReader): void {
     if (!this.#readers.delete(reader)) return
     if (this.#readers.size > 0) return this.onReaderAdvanced()
@@ -206,7 +197,6 @@ export class BodyTee implements BodySink {
     return !this.#paused
   }
 
-  /** Returns the bytes that wait for the slowest reader. */
   #backlogBytes(): number {
     let slowest = this.length
     for (const { offset } of this.#readers) slowest = Math.min(slowest, offset)

@@ -22,14 +22,12 @@ const unreadMs = 30_000
  * what is stored then.
  */
 export class CacheFetch {
-  /** The request of the exchange that began the fetch, and so what is fetched. */
   readonly request: CacheRequest
   readonly exchange: Exchange
   /** On the monotonic clock. */
   readonly startedAt = now()
   /** The result, as long as its body can be read from the beginning; null: nothing yet. */
   result: SharedResult | null = null
-  /** When the request was sent, and when the head of the response came. */
   times: ResponseTimes = { requestedAt: 0, receivedAt: 0, receivedEpoch: 0 }
   readonly context: FetchContext
   /**
@@ -56,12 +54,10 @@ export class CacheFetch {
     this.exchange = createBackgroundExchange(cause, isDetached)
   }
 
-  /** Adds an exchange that waits for the result. */
   addWaiter(waiter: FetchWaiter): void {
     this.#waiters.add(waiter)
   }
 
-  /** Removes an exchange that no longer waits. */
   removeWaiter(waiter: FetchWaiter): void {
     this.#waiters.delete(waiter)
     if (this.#waiters.size === 0 && !this.#isDetached) this.#abandon()
@@ -72,7 +68,6 @@ export class CacheFetch {
     this.#isDetached = true
   }
 
-  /** Sends the request. */
   start(): void {
     const { stored } = this.context
     const plain = withoutConditions(this.exchange.fields)
@@ -133,7 +128,6 @@ export class CacheFetch {
     }
   }
 
-  /** Hands the result to all waiters. */
   #deliver(result: FetchResult): void {
     const waiters = [...this.#waiters]
     this.#waiters.clear()
@@ -170,7 +164,6 @@ export class CacheFetch {
     )
   }
 
-  /** Ends the time in which other exchanges can join. */
   finish(): void {
     this.#unreadTimer.clear()
     this.reservation.release()

@@ -34,7 +34,6 @@ const maxDetached = 100
 // Of these, so that what clients leave to the store keeps no stale response from being fetched anew.
 const maxDetachedLater = maxDetached / 2
 
-/** What all the fetches of an operation have in common. */
 type FillerDeps = Pick<FetchContext, 'next' | 'rules' | 'partition' | 'events'>
 
 type LookUpAgain = (miss: CacheMiss) => Promise<ProxyResponse>
@@ -55,7 +54,6 @@ export class CacheFiller {
     this.#lookUpAgain = lookUpAgain
   }
 
-  /** Joins a fetch under way, or begins one, or forwards the request as it came. */
   fetchOrJoin(miss: CacheMiss): Promise<ProxyResponse> {
     const { exchange, request, key, at, stored, varies, why, joinsLeft, tierLookup } = miss
     const isHitForMiss = this.#deps.partition.hitForMiss.has(key)
@@ -92,7 +90,6 @@ export class CacheFiller {
     this.#createFetch(exchange, request, key, { stored, tierLookup, isDetached: true, isExclusive: false }).start()
   }
 
-  /** Makes an exchange wait for a fetch, or read the body that a fetch has begun to get. */
   #join(miss: CacheMiss, fetch: CacheFetch): Promise<ProxyResponse> {
     return fetch.result === null ? this.#wait(miss, fetch) : Promise.resolve(this.#respond(miss, fetch, fetch.result))
   }
@@ -124,7 +121,7 @@ export class CacheFiller {
     })
   }
 
-  /** Responds with the result, as far as it is for this exchange. Throws the failure. */
+  /** Throws the failure. */
   #respond(miss: CacheMiss, fetch: CacheFetch, result: FetchResult): ProxyResponse | Promise<ProxyResponse> {
     const { exchange, request } = miss
     if (isInitiator(miss, fetch)) adoptAttempts(exchange, fetch.exchange)
@@ -185,7 +182,6 @@ export class CacheFiller {
     return respondFromResult(exchange, request, result, fields)
   }
 
-  /** Forwards a request as it came, for itself alone. */
   #forward(miss: CacheMiss): Promise<ProxyResponse> {
     const { exchange, request, key, stored } = miss
     const sent = this.#deps.next(exchange)
@@ -215,7 +211,6 @@ export class CacheFiller {
     )
   }
 
-  /** Responds with what is stored although it is stale, where that is allowed; null: it is not. */
   #serveStale(miss: CacheMiss, trouble: UpstreamTrouble, status: number | null): ProxyResponse | null {
     const { exchange, request, stored } = miss
     const at = now()
@@ -253,7 +248,6 @@ export class CacheFiller {
   }
 }
 
-/** How a fetch is made. */
 type FetchMode = Pick<FetchContext, 'stored' | 'tierLookup' | 'isDetached' | 'isExclusive'>
 
 const isInitiator = ({ request }: CacheMiss, fetch: CacheFetch): boolean => request === fetch.request

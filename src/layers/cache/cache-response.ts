@@ -10,7 +10,6 @@ import { planResponse } from './policy/respond.ts'
 import type { StoredHead } from './policy/stored-head.ts'
 import { emptyStoredBody, StoredBody } from './stored-response.ts'
 
-/** Builds the cache key of an exchange. */
 export const toCacheKey = ({ identity, query }: Exchange, { site }: CacheRequest): CacheKey => ({
   client: identity?.client ?? '',
   site,

@@ -7,7 +7,6 @@ import { PinnedBytes } from './pinned-bytes.ts'
 import { Reservation } from './reservation.ts'
 import type { StoredResponse } from './stored-response.ts'
 
-/** The identity of a stored response within an operation. */
 export interface CacheKey {
   /** The id of the client it belongs to; empty: any client. */
   readonly client: string
@@ -17,7 +16,6 @@ export interface CacheKey {
   readonly query: string
 }
 
-/** All that is stored under one key. */
 export interface Resource extends CacheKey {
   readonly partition: CachePartition
   /** Responses that `Vary` tells apart, the latest first. */
@@ -48,12 +46,10 @@ export class CacheStore {
   readonly #resources: LRUCache<string, Resource>
   readonly #reservations = new Set<Reservation>()
   #reservedBytes = 0
-  /** The bodies that clients still read. */
   readonly pinned = new PinnedBytes()
   readonly #partitions = new Set<CachePartition>()
   readonly #tallies = new Map<OperationId, CacheTally>()
   #opened = 0
-  /** Resources that had to make room. */
   evictions = 0
 
   constructor(maxBytes: number) {
@@ -70,7 +66,7 @@ export class CacheStore {
     })
   }
 
-  /** Opens a partition for an operation. It is empty, whatever was stored for that operation before or is elsewhere. */
+  /** It is empty, whatever was stored for that operation before or is elsewhere. */
   openPartition(operation: OperationId): CachePartition {
     const tally = this.#tallies.get(operation) ?? { counts: { ...zeroCacheOutcomes }, lastError: null }
     this.#tallies.set(operation, tally)
@@ -93,7 +89,6 @@ export class CacheStore {
     return this.#maxBytes
   }
 
-  /** Sets a new limit, and evicts what exceeds it. */
   setMaxBytes(maxBytes: number): void {
     this.#maxBytes = maxBytes
     while (this.bytes > maxBytes && this.#resources.size > 0) this.#resources.pop()
@@ -111,10 +106,7 @@ export class CacheStore {
     return this.#resources.size
   }
 
-  /**
-   * Removes what is stored of an operation, of a client, of one client for one operation, or all of it. Returns the
-   * number of removed responses.
-   */
+  /** Returns the number of removed responses. */
   purge({ operation, client }: PurgeScope): number {
     const isInScope = (partition: CachePartition, cacheKey: CacheKey): boolean =>
       (operation === null || operation === partition.operation) && (client === null || client === cacheKey.client)
@@ -129,7 +121,6 @@ export class CacheStore {
     return removed
   }
 
-  /** Drops a partition and all that it has. */
   dropPartition(partition: CachePartition): void {
     this.#partitions.delete(partition)
     for (const [key, resource] of [...this.#resources.entries()])
@@ -171,7 +162,7 @@ export class CacheStore {
     if (variants.length > 0) this.#set(key, { ...resource, variants })
   }
 
-  /** Reserves room for a response that is about to be fetched. It takes no bytes until it {@link Reservation.grow}s. */
+  /** It takes no bytes until it {@link Reservation.grow}s. */
   reserve(partition: CachePartition, cacheKey: CacheKey): Reservation {
     const reservation = new Reservation(this, partition, cacheKey)
     this.#reservations.add(reservation)
@@ -190,12 +181,10 @@ export class CacheStore {
     return true
   }
 
-  /** Releases reserved bytes, whatever the limit has become since. */
   releaseBytes(bytes: number): void {
     this.#reservedBytes -= bytes
   }
 
-  /** Removes a reservation. */
   removeReservation(reservation: Reservation): void {
     this.#reservations.delete(reservation)
   }
@@ -213,7 +202,6 @@ export class CacheStore {
   }
 }
 
-/** Counts the bytes of a resource: its key, and the fields and the body of each variant. */
 const sizeOf = ({ variants }: Pick<Resource, 'variants'>, key: string): number =>
   variants.reduce(
     (sum, { head, body }) => sum + head.bytes + body.bytes.length + variantBytes,

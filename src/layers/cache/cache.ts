@@ -28,9 +28,7 @@ export const cacheLayer =
     )
     const initialLookup = sharedTier === null ? null : 'not-yet'
 
-    /**
-     * Serves from what is stored, or fetches. `joinsLeft` is how often the request may still wait for another's fetch.
-     */
+    /** `joinsLeft` is how often the request may still wait for another's fetch. */
     const serve = (
       exchange: Exchange,
       request: CacheRequest,
@@ -66,7 +64,7 @@ export const cacheLayer =
       return Promise.resolve(response)
     }
 
-    /** Serves again once the shared tier has loaded what it has. A request waits for it only once. */
+    /** A request waits for it only once. */
     const serveAfterTierLookup = (
       exchange: Exchange,
       request: CacheRequest,

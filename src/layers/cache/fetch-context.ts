@@ -11,20 +11,17 @@ import type { StoredHead } from './policy/stored-head.ts'
 import type { TierLookup } from './shared-tier.ts'
 import type { StoredBody, StoredResponse } from './stored-response.ts'
 
-/** An exchange that waits for the result of a fetch. */
 export interface FetchWaiter {
   readonly request: CacheRequest
   onResult(result: FetchResult): void
 }
 
-/** The dependencies and inputs of a fetch. */
 export interface FetchContext {
   readonly next: Handler
   readonly rules: CacheRules
   readonly partition: CachePartition
   readonly events: CacheEvents
   readonly key: string
-  /** The stored response that the fetch validates; null: there is none. */
   readonly stored: StoredResponse | null
   /** The lookup in the shared tier before the fetch; null: there is no tier. */
   readonly tierLookup: TierLookup | null
@@ -36,34 +33,28 @@ export interface FetchContext {
   onClosed(): void
 }
 
-/** A request that nothing stored can serve. */
 export interface CacheMiss {
   readonly exchange: Exchange
   readonly request: CacheRequest
   readonly key: string
   /** When it was looked up, on the wall clock. */
   readonly at: number
-  /** The stored response, to be validated or to stand in for a failure; null: there is none. */
   readonly stored: StoredResponse | null
   /** What the latest response under the key varies by; null: there is none. */
   readonly varies: readonly string[] | null
   readonly why: FwdReason
-  /** The lookup in the shared tier; null: there is no tier. */
   readonly tierLookup: TierLookup | null
   /** How often it may still wait for another's fetch. */
   readonly joinsLeft: number
 }
 
-/** A stale response that is served, and to whom. */
 export type BackgroundRevalidation = Pick<CacheMiss, 'exchange' | 'request' | 'key' | 'at'> & {
   readonly stored: StoredResponse
 }
 
-/** The events of the cache that only operators see. */
 export interface CacheEvents {
   /** Called when the policy has thrown, which it never should: the request is forwarded as if there were no cache. */
   onError(error: unknown): void
-  /** Called when a stored response could not be revalidated in the background. */
   onRevalidationFailed(error: GatewayError): void
 }
 
@@ -79,7 +70,6 @@ export interface SharedResult {
   readonly isShareable: boolean
   /** Whether it is stored, or is to be when its body has ended. */
   readonly isStored: boolean
-  /** Why it is not stored; null: it is, or there is nothing to say. */
   readonly notStored: NotStoredReason | null
 }
 
@@ -93,13 +83,11 @@ export type FetchResult =
   | { readonly kind: 'none' }
   | { readonly kind: 'failed'; readonly error: GatewayError }
 
-/** Returns the status of the upstream's response; null: there is none. */
 export const statusOfResult = (result: FetchResult): number | null => {
   if (result.kind === 'unshared') return result.response.status
   return result.kind === 'shared' ? result.head.status : null
 }
 
-/** Returns the trouble of the upstream that a result shows; null: none. */
 export const troubleOfResult = (result: FetchResult): UpstreamTrouble | null => {
   if (result.kind === 'failed') return troubleOfError(result.error)
   const status = statusOfResult(result)
@@ -120,7 +108,6 @@ const disconnectedKinds: ReadonlySet<FailureKind> = new Set<FailureKind>([
 // RFC 5861 §4 names these four, whether the upstream says so or the gateway in its stead.
 const errorStatuses: ReadonlySet<number> = new Set([500, 502, 503, 504])
 
-/** Returns the trouble that a status shows; null: none. */
 export const troubleOfStatus = (status: number): UpstreamTrouble | null => (errorStatuses.has(status) ? 'error' : null)
 
 /** Returns the trouble that a failure shows; null: it is the client's, and no stored response makes it better. */

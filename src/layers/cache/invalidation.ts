@@ -3,7 +3,6 @@ import { getFirstFieldValue, type HeaderFields } from '../../header-fields.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { fieldLines } from './policy/header-list.ts'
 
-/** The URIs of the operations. */
 export interface InvalidationOptions {
   /** `{base_url}` as clients write it, where it is configured; null: as each request has it. */
   readonly publicUrl: string | null

@@ -11,9 +11,8 @@ import type { StoredBody, StoredResponse } from './stored-response.ts'
 
 /** What the cache did for one operation, of all partitions that it has, or had. */
 export interface CacheTally {
-  /** Exchanges by what the cache did. They never decrease. */
+  /** They never decrease. */
   readonly counts: Record<CacheOutcome, number>
-  /** Null: no client got a stored error. */
   lastError: StoredError | null
 }
 
@@ -34,13 +33,10 @@ export class CachePartition {
   readonly operation: OperationId
   readonly hitForMiss = new HitForMiss()
   readonly tally: CacheTally
-  /** Bytes of what is stored. */
   bytes = 0
-  /** Stored responses. */
   entries = 0
   readonly #store: CacheStore
   readonly #id: string
-  /** The keys of each query. */
   readonly #keysByQuery = new Map<string, Set<string>>()
   #closed = false
 
@@ -52,7 +48,7 @@ export class CachePartition {
     this.tally = tally
   }
 
-  /** Builds the key of a resource. No client id and no query holds a line break, so no two keys collide. */
+  /** No client id and no query holds a line break, so no two keys collide. */
   toStoreKey({ client, site, query }: CacheKey): string {
     return `${this.#id}\n${client}\n${site}\n${query}`
   }
@@ -86,7 +82,6 @@ export class CachePartition {
     if (pinned.pin(body)) exchange.onFinished(() => pinned.unpin(body))
   }
 
-  /** Removes the matching variants. */
   remove(key: string, matches: (variant: StoredResponse) => boolean): void {
     this.#store.remove(key, matches)
   }
@@ -107,7 +102,6 @@ export class CachePartition {
     this.#store.dropPartition(this)
   }
 
-  /** Called by the store when variants have come under a key. */
   onStored(key: string, query: string, bytes: number, variants: number): void {
     this.bytes += bytes
     this.entries += variants
@@ -116,7 +110,6 @@ export class CachePartition {
     else keys.add(key)
   }
 
-  /** Called by the store when variants have left. */
   onRemoved(key: string, query: string, bytes: number, variants: number): void {
     this.bytes -= bytes
     this.entries -= variants

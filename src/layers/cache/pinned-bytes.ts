@@ -11,12 +11,10 @@ export class PinnedBytes {
   /** Bytes of bodies that are being sent and not stored. */
   bytes = 0
 
-  /** Called when a body is stored in one more place. */
   onStored(body: StoredBody): void {
     if (body.storedCount++ === 0 && body.pins > 0) this.bytes -= body.bytes.length
   }
 
-  /** Called when a body is stored in one place less. */
   onRemoved(body: StoredBody): void {
     if (--body.storedCount === 0 && body.pins > 0) this.bytes += body.bytes.length
   }
@@ -28,7 +26,6 @@ export class PinnedBytes {
     return true
   }
 
-  /** Unpins a body: its reader has it, or never will. */
   unpin(body: StoredBody): void {
     if (--body.pins === 0 && body.storedCount === 0) this.bytes -= body.bytes.length
   }

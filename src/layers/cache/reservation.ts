@@ -16,7 +16,6 @@ export class Reservation {
     this.cacheKey = cacheKey
   }
 
-  /** Reserves more room; false: there is none. */
   grow(bytes: number): boolean {
     if (!this.#store.reserveBytes(bytes)) return false
     this.#bytes += bytes
@@ -31,14 +30,12 @@ export class Reservation {
     return held
   }
 
-  /** Releases what is beyond so many bytes. */
   shrinkTo(bytes: number): void {
     if (bytes >= this.#bytes) return
     this.#store.releaseBytes(this.#bytes - bytes)
     this.#bytes = bytes
   }
 
-  /** Releases all of it. */
   release(): void {
     this.shrinkTo(0)
     this.#store.removeReservation(this)

@@ -2,7 +2,6 @@ import type { CacheKey } from './cache-store.ts'
 import type { CacheRequest } from './policy/cache-request.ts'
 import type { StoredResponse } from './stored-response.ts'
 
-/** The cache that several gateways share. */
 export interface SharedTier {
   /** Looks a key up there, unless the tier is unavailable. `key` is the one in memory. */
   lookUp(cacheKey: CacheKey, key: string, request: CacheRequest): TierLookup

@@ -9,11 +9,9 @@ const maxPerKey = 32
 // The longest wait for another's fetch: what that client sent besides the key may be why no response comes.
 const maxJoinWaitMs = 5_000
 
-/** The fetches under way, by key. */
 export class SingleFlight {
   readonly #byKey = new Map<string, CacheFetch[]>()
 
-  /** Adds a fetch that is about to begin. */
   add(key: string, fetch: CacheFetch): void {
     const fetches = this.#byKey.get(key)
     if (fetches === undefined) this.#byKey.set(key, [fetch])
@@ -26,7 +24,6 @@ export class SingleFlight {
     else this.#byKey.set(key, fetches)
   }
 
-  /** Tells whether a key has as many fetches as it may have. */
   isFull(key: string): boolean {
     return (this.#byKey.get(key)?.length ?? 0) >= maxPerKey
   }

@@ -13,7 +13,6 @@ import { selectVariant } from './policy/vary.ts'
 import type { Reservation } from './reservation.ts'
 import { ownCopy, StoredBody, type StoredResponse } from './stored-response.ts'
 
-/** The part of a fetch that storing its response uses. */
 export interface StoringFetch {
   readonly request: CacheRequest
   readonly context: FetchContext
@@ -22,13 +21,11 @@ export interface StoringFetch {
   readonly exchange: Pick<Exchange, 'attempt'>
   /** Ends the time in which other exchanges can join. */
   finish(): void
-  /** Called when the body is too long to be stored. */
   onOverflow(): void
   /** Called when a reader has left, and it may have been the last. */
   onReadersGone(): void
 }
 
-/** Turns a response into the result for those who wait, and stores it if it is complete. */
 export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): FetchResult => {
   const { request, context, times, reservation } = fetch
   const { rules, partition, key } = context
@@ -61,7 +58,6 @@ export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): Fet
   return sharedResult(head, fields, tee, !reservation.isCancelled)
 }
 
-/** Builds the result that all may use. */
 const sharedResult = (
   head: StoredHead,
   fields: HeaderFields,

@@ -1,7 +1,7 @@
 import { BytesBody } from '../../shared/bodies/bytes-body.ts'
 import type { StoredHead } from './policy/stored-head.ts'
 
-/** A stored response. It is replaced, never changed. */
+/** It is replaced, never changed. */
 export interface StoredResponse {
   readonly head: StoredHead
   readonly body: StoredBody
@@ -19,7 +19,6 @@ export class StoredBody extends BytesBody {
   }
 }
 
-/** The empty body of a 304. */
 export const emptyStoredBody = new StoredBody(Buffer.alloc(0))
 
 /** Copies bytes into memory of their own: a small slice of a read buffer would hold on to all of it. */

@@ -2,7 +2,6 @@ import type { BodySink, ResponseBody } from '../../body.ts'
 import type { Exchange } from '../../exchange.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 
-/** The source of a reader: a body, as far as it has come. */
 interface TeeSource {
   readonly whole: Buffer | null
   readonly ended: boolean
@@ -10,18 +9,13 @@ interface TeeSource {
   readonly length: number
   /** Returns the bytes from an offset on, up to a limit; null: nothing yet. */
   from(offset: number): Buffer | null
-  /** Called when a reader has advanced. */
   onReaderAdvanced(): void
-  /** Called when a reader stops. */
   onReaderClosed(reader: TeeReader): void
 }
 
-/** The body of one response that reads from a tee. */
 export class TeeReader implements ResponseBody {
   readonly isShared = true
-  /** The bytes that it has read. */
   offset = 0
-  /** The exchange whose response it is. */
   readonly exchange: Exchange
   readonly #source: TeeSource
   #sink: BodySink | null = null
@@ -73,7 +67,6 @@ export class TeeReader implements ResponseBody {
     if (this.offset > before) source.onReaderAdvanced()
   }
 
-  /** Called when the rest of the body will never come. */
   onFailed(error: GatewayError): void {
     if (this.#isClosed || this.#sink === null) return
     this.#isClosed = true

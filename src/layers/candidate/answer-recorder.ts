@@ -6,7 +6,6 @@ import type { ShadowAnswer } from '../../observe/candidate/shadow-pair.ts'
 import type { QuotaShare } from '../../shared/fair-quota.ts'
 import { RecordedBody } from './recorded-body.ts'
 
-/** Records what one side answers, as it comes. */
 export class AnswerRecorder {
   /** When its request was sent last, on the monotonic clock. */
   sentAt = now()
@@ -22,7 +21,7 @@ export class AnswerRecorder {
     this.#body = new RecordedBody(maxBytes, room, isCompared)
   }
 
-  /** The answer. Null: it has not ended. */
+  /** Null: it has not ended. */
   get answer(): ShadowAnswer | null {
     return this.#answer
   }
@@ -54,7 +53,6 @@ export class AnswerRecorder {
     this.#body.cut()
   }
 
-  /** The bytes of the body that have come. */
   get length(): number {
     return this.#body.length
   }
@@ -76,7 +74,6 @@ export class AnswerRecorder {
     return this.#answer
   }
 
-  /** Gives the room and the memory of the body back. */
   free(): void {
     this.#body.free()
   }

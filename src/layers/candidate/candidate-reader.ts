@@ -26,7 +26,6 @@ export class CandidateReader {
     this.#onEnd = onEnd
   }
 
-  /** Takes the response. */
   take(response: ProxyResponse): void {
     const { body } = response
     if (this.#hasEnded) return body.discard()

@@ -4,7 +4,6 @@ import { BodyCopy } from '../../shared/bodies/body-copy.ts'
 import { copyRequestBody } from '../../shared/bodies/copy-request-body.ts'
 import type { QuotaShare } from '../../shared/fair-quota.ts'
 
-/** What a {@link CopiedRequest} tells. */
 export interface CopiedRequestListener {
   /** Called each time the request is handed to a connection of the primary. */
   onSent(): void
@@ -14,7 +13,6 @@ export interface CopiedRequestListener {
   onDropped(reason: ShadowDropReason): void
 }
 
-/** The request of an exchange, copied while the primary gets it. */
 export class CopiedRequest {
   #isSent = false
   readonly #exchange: Exchange
@@ -36,12 +34,10 @@ export class CopiedRequest {
     if (!this.#isWhole && !body.replayable && !this.#isTooLong) copyRequestBody(body, this.#body, () => this.#onWhole())
   }
 
-  /** Whether the primary got the request. */
   get isSent(): boolean {
     return this.#isSent
   }
 
-  /** Whether the whole body has been copied, or there is none. */
   get isWhole(): boolean {
     return this.#isWhole
   }
@@ -51,7 +47,6 @@ export class CopiedRequest {
     return this.#body.failure
   }
 
-  /** The bytes of the body. */
   get body(): Buffer {
     return this.#body.bytes
   }

@@ -8,7 +8,6 @@ import type { Group } from '../../operations.ts'
 import { findRequestOwner } from '../../shared/request-owner.ts'
 import { getBucketMemory } from './client-bucket.ts'
 
-/** What the layer is made from. */
 export interface GuardOptions {
   readonly group: Group
   readonly counts: GuardCounts

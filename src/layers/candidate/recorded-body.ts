@@ -38,7 +38,6 @@ export class RecordedBody {
     return true
   }
 
-  /** The bytes that have come. */
   get length(): number {
     return this.#length
   }
@@ -60,13 +59,11 @@ export class RecordedBody {
     else this.cut()
   }
 
-  /** Ends it. What has come is all that there is. */
   end(): ShadowBody {
     this.#sha256 ??= this.#hash?.digest('hex') ?? null
     return { length: this.#length, bytes: this.#isKept ? this.#copy.bytes : null, sha256: this.#sha256 }
   }
 
-  /** Gives the room back, and the memory, which nothing reads any more. */
   free(): void {
     this.#copy.close()
     this.#hash = null

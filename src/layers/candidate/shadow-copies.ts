@@ -4,7 +4,6 @@ import { FairQuota } from '../../shared/fair-quota.ts'
 import type { DeferredWork } from '../../shared/scheduling/deferred-work.ts'
 import { type SlotEntry, SlotList } from '../../slot-list.ts'
 
-/** A copy that is under way. */
 export interface StoppableCopy extends SlotEntry {
   /** Whether it goes to the primary once more. */
   readonly isRepeat: boolean
@@ -14,7 +13,6 @@ export interface StoppableCopy extends SlotEntry {
 
 /** How much the copies of a group may take of a process. */
 export interface ShadowBounds {
-  /** The most copies that are under way at once. */
   readonly concurrency: number
   /** The most memory of their bodies, and of the answers to them. */
   readonly maxBytes: number
@@ -76,7 +74,6 @@ export class ShadowCopies {
     return this.#repeating
   }
 
-  /** Lets a copy begin; a reason: it may not. */
   begin(copy: StoppableCopy): 'full' | 'stopped' | 'backoff' | null {
     if (this.#isStopped || this.#isOff) return 'stopped'
     if (this.#underWay.size >= this.#concurrency || (copy.isRepeat && this.#repeating >= maxRepeats)) return 'full'
@@ -86,7 +83,6 @@ export class ShadowCopies {
     return null
   }
 
-  /** Counts a copy out. */
   end(copy: StoppableCopy): void {
     if (this.#underWay.delete(copy) && copy.isRepeat) this.#repeating--
   }
@@ -120,7 +116,6 @@ export class CopyBackoff {
     return true
   }
 
-  /** Counts the end of a copy that went out. */
   end(isWhole: boolean): void {
     if (isWhole) this.reset()
     else if (this.#failures < failuresInARow && ++this.#failures === failuresInARow) this.#pause()

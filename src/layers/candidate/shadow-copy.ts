@@ -29,7 +29,7 @@ export class ShadowCopy implements StoppableCopy {
   readonly #primary: AnswerRecorder
   readonly #candidate: AnswerRecorder
   readonly #reader: CandidateReader
-  /** The exchange with the candidate. Null: it has not begun. */
+  /** Null: it has not begun. */
   #own: Exchange | null = null
   /** Whether what the primary answers is of use: nothing has cut it but the primary itself. */
   #isPairable = true
@@ -73,7 +73,6 @@ export class ShadowCopy implements StoppableCopy {
     return { status, reason, fields, body: observed }
   }
 
-  /** Takes the failure of the primary's request. */
   onFailure(error: unknown): void {
     this.#endPrimary(GatewayError.from(error))
   }
@@ -198,7 +197,6 @@ export class ShadowCopy implements StoppableCopy {
     this.#end()
   }
 
-  /** Ends it without a pair. */
   #end(): void {
     this.#leave()
     this.#freeAnswers()

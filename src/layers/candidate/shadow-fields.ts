@@ -1,6 +1,5 @@
 import { foldUnderscores, type HeaderFields, namesCredential } from '../../header-fields.ts'
 
-/** What the fields of a copy are made by. */
 export interface ShadowFieldsOptions {
   /** The field that says that a request is a copy. */
   readonly marker: string

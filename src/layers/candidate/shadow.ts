@@ -11,7 +11,6 @@ import { createMarkerRemover, createShadowFields, type ShadowFieldsOptions } fro
 export interface ShadowRepeats {
   /** Decides whether the next request of an operation is to be one. */
   wants(operation: OperationId): boolean
-  /** Called when one goes out. */
   readonly onSend: (operation: OperationId) => void
   /** Sends to the primary, on connections that carry nothing but these. */
   readonly send: Handler
@@ -19,11 +18,9 @@ export interface ShadowRepeats {
   isUp(): boolean
   /** How long after the first the second request goes out: what depends on the time is to differ. */
   readonly afterMs: number
-  /** Gets both answers of the primary. */
   readonly onPair: OnShadowPair
 }
 
-/** Where a copy goes, and what becomes of the answer. */
 export interface CopyDestination {
   readonly send: Handler
   /** Returns whether an endpoint is up that takes work. */
@@ -39,7 +36,6 @@ export interface CopyDestination {
   readonly afterMs: number | null
 }
 
-/** Where the copies of one group's requests go, and what becomes of the answers. */
 export interface ShadowDestination {
   /** Sends to the candidate, on connections that carry nothing but copies. */
   readonly send: Handler
@@ -52,7 +48,6 @@ export interface ShadowDestination {
   readonly repeats: ShadowRepeats | null
 }
 
-/** What the layer is made from. */
 export interface ShadowOptions extends ShadowFieldsOptions, ShadowDestination {
   /** The share of requests that is copied, from 0 to 1. */
   readonly sample: number

@@ -14,7 +14,6 @@ export interface SideRules {
   readonly clients: readonly string[]
 }
 
-/** What the layer needs beside its rules. */
 export interface SideOptions extends SideRules {
   /** The leading bits of an IPv6 address that count as one client where none is authenticated. */
   readonly ipv6Prefix: number

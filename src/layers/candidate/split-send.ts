@@ -8,7 +8,6 @@ export interface SplitSides {
   readonly candidate: Handler
   /** Whether the primary serves what the candidate could not be sent. */
   readonly fallback: boolean
-  /** Returns whether an endpoint of the candidate takes requests and is up. */
   candidateIsUp(): boolean
 }
 

@@ -10,7 +10,6 @@ import { copyRequestBody } from '../../shared/bodies/copy-request-body.ts'
 import type { CheckQueue } from './check-queue.ts'
 import { copyResponseBody } from './copy-response-body.ts'
 
-/** What the layer is made from. */
 export interface ContractLearningOptions {
   readonly learner: Learner
   /** The work and the bytes that wait, of the whole process. */
@@ -41,7 +40,6 @@ export const contractLearningLayer =
     )
   }
 
-/** A request that is learnt when its response is known. */
 class RequestCopy {
   readonly #exchange: Exchange
   readonly #options: ContractLearningOptions

@@ -7,7 +7,6 @@ import type { DriftCounts } from '../../observe/contract/drift-counts.ts'
 import type { MessageDirection } from '../../observe/contract/drift-report.ts'
 import type { CheckQueue } from './check-queue.ts'
 
-/** What both layers of the contract are made from. */
 export interface ContractLayerOptions {
   readonly validators: ContractValidators
   readonly driftCounts: DriftCounts
@@ -21,7 +20,6 @@ export interface ContractLayerOptions {
   readonly sample: number
 }
 
-/** Decides whether a message is checked in report mode. */
 export const isSampled = (sample: number): boolean => sample >= 1 || Math.random() < sample
 
 /** Counts a message once: as broken, else as unchecked, else as kept. */

@@ -188,7 +188,6 @@ const reject = (exchange: Exchange, options: ContractLayerOptions, violations: r
   return new GatewayError(kind, { reason, cause, violations })
 }
 
-/** Returns the kind of failure by which a request with these violations is rejected. */
 export const rejectionKindOf = (
   violations: readonly Violation[],
 ): 'invalid-request' | 'unsupported-media-type' | 'content-too-large' => {

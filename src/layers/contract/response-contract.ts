@@ -24,7 +24,6 @@ import {
 } from './contract-options.ts'
 import { copyResponseBody } from './copy-response-body.ts'
 
-/** What the layers for responses are made from. */
 export interface ResponseLayerOptions extends ContractLayerOptions {
   readonly clientFields: ClientFields
 }

@@ -47,7 +47,6 @@ export class AbandonedAttempts {
   }
 }
 
-/** What an attempt is made with. */
 export interface AttemptOptions {
   readonly claim: HeldClaim
   /** A longer response is not kept. */
@@ -162,14 +161,12 @@ type ProcessedState = 'done' | 'free' | 'unknown'
 // and a repetition may find it right.
 const freeStatuses: ReadonlySet<number> = new Set([401, 403, 408, 409, 425, 429])
 
-/** Tells from the status of the last response, and from the attempts that failed, whether the request was processed. */
 const classifyResponse = (status: number, own: Exchange): ProcessedState => {
   if (status >= 500) return 'unknown'
   if (!freeStatuses.has(status)) return 'done'
   return mayBeProcessed(own) ? 'unknown' : 'free'
 }
 
-/** Tells from what ended the last attempt, and from those before it, whether the request may have been processed. */
 const classifyFailure = (error: unknown, own: Exchange): ProcessedState => {
   if (!own.wasSent) return 'free'
   return error instanceof GatewayError && sentNothing(error) && !mayBeProcessed(own) ? 'free' : 'unknown'

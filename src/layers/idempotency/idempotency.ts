@@ -15,7 +15,6 @@ import { decodeKeptResponse } from './kept-response.ts'
 import { findKeyOwner, toKeyDigest, toShareDigest } from './key-digest.ts'
 import { type DigestedBody, digestRequest, drainRequestBody } from './request-digest.ts'
 
-/** What the layer needs beside the rules of its operation. */
 export interface IdempotencyDeps {
   readonly store: IdempotencyStore
   /** The room for bodies of requests, and for those of responses: slow uploads leave responses theirs. */
@@ -121,13 +120,11 @@ const leftOutKey = 'over HTTP/2 each request needs a key: Node leaves out a malf
 const processToken = randomUUID()
 let attempts = 0
 
-/** Names an attempt, as no other attempt of this or another process is named. */
 const createToken = (): string => `${processToken}-${++attempts}`
 
 /** A result of a claim that says that the key came before. */
 type EarlierRequest = Extract<ClaimResult, { readonly requestId: string }>
 
-/** Responds to a request whose key came before. */
 const repeat = async (exchange: Exchange, body: DigestedBody, first: EarlierRequest): Promise<ProxyResponse> => {
   // Only where the response would be replayed is a long body worth its reading.
   if (body.whole === null && first.state === 'done') await drainRequestBody(exchange)
@@ -181,6 +178,6 @@ const inProgressError = (): GatewayError => new GatewayError('request-in-progres
 const tooManyKeysError = (): GatewayError =>
   new GatewayError('rate-limited', { reason: 'client-keys', fields: ['Retry-After', '60'] })
 
-/** Waits for a reply. Null: it has not come in time. */
+/** Null: it has not come in time. */
 const replyWithin = async <T>(ms: number | null, call: Promise<T>): Promise<T | null> =>
   ms === null || (await settlesWithin(ms, call)) ? call : null

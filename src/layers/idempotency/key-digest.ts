@@ -9,8 +9,8 @@ import { findRequestOwner, formatOwner, type RequestOwner } from '../../shared/r
 export type KeyOwner = RequestOwner | { readonly credentials: readonly string[] }
 
 /**
- * Finds the owner of a request's key. `credentialFields` are the fields, in lower case, by which upstreams tell clients
- * apart when the gateway authenticates no client.
+ * `credentialFields` are the fields, in lower case, by which upstreams tell clients apart when the gateway
+ * authenticates no client.
  */
 export const findKeyOwner = (
   identity: ClientIdentity | null,

@@ -4,11 +4,9 @@ import type { Exchange } from '../../exchange.ts'
 import { bufferRequestBody, WholeBody } from '../../shared/bodies/buffered-request-body.ts'
 import type { QuotaShare } from '../../shared/fair-quota.ts'
 
-/** The body of a request, as far as it was read before the request is forwarded. */
 export interface DigestedBody {
   /** All of it; null: it is longer than the bound, and streams. */
   readonly whole: Buffer | null
-  /** Returns the digest of the request; null: its body has not come to its end. */
   digest(): string | null
   /** Gives up what has not been sent, when no attempt will send it. */
   stop(): void

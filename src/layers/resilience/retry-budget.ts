@@ -54,7 +54,6 @@ export class RetryBudget {
     return true
   }
 
-  /** Returns how many retries are allowed now. */
   get left(): number {
     this.#refill()
     return Math.floor(this.#tokens)

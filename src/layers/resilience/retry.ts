@@ -41,7 +41,6 @@ export interface RetryAllowance {
   take(side: Side | null): boolean
 }
 
-/** The next attempt: when, and whether it leaves the candidate for the primary. */
 interface NextAttempt {
   readonly delayMs: number
   readonly fallsBack: boolean

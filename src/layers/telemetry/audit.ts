@@ -44,7 +44,6 @@ const digestRequest = (body: RequestBody, digests: BodyDigests): void => {
   }
 }
 
-/** Records the digest of a response's body when all of it has been handed to its writer. */
 const digestingBody = (body: ResponseBody, digests: BodyDigests): ResponseBody => ({
   isShared: body.isShared,
   takeBuffered() {

@@ -11,11 +11,9 @@ const retryMs = { first: 1000, max: 15_000 } as const
 // Any client can name an unknown key: so many fetches at once, and one a second.
 const refetchRate = { burst: 3, perMs: 1 / 1000 } as const
 
-/** The keys of an issuer as they change over time. */
 export interface IssuerKeys {
-  /** The newest set that was fetched, however old; null: none yet. */
   readonly current: JwkSet | null
-  /** Waits for the first set. Rejects with {@link VerifierUnavailable} when it cannot be fetched now. */
+  /** Rejects with {@link VerifierUnavailable} when it cannot be fetched now. */
   firstSet(): Promise<JwkSet>
   /**
    * Fetches newer keys, because `isFound` misses one. Rejects with {@link VerifierUnavailable} when the issuer is
@@ -23,11 +21,9 @@ export interface IssuerKeys {
    */
   refetch(isFound: () => boolean): Promise<void>
   state(): IssuerKeysState
-  /** Stops fetching. */
   close(): void
 }
 
-/** The state of an issuer's keys, as plain data. */
 export interface IssuerKeysState extends DependencyHealthState {
   readonly source: 'url' | 'file'
   readonly keys: number
@@ -40,15 +36,12 @@ export interface FetchedJwks {
   readonly fetchedAt: number
 }
 
-/** The dependencies of a JWKS cache. */
 export interface JwksCacheOptions {
-  /** Fetches the text of the set. */
   readonly fetch: () => Promise<string>
   /** Called with the error when fetching begins to fail, and with null when it succeeds again. */
   readonly onChange: (error: string | null) => void
   /** Called with each set that this cache has fetched, also one without keys. */
   readonly onFetched?: (set: FetchedJwks) => void
-  /** Called when the cache stops fetching. */
   readonly onClose?: () => void
   readonly random?: () => number
 }
@@ -59,7 +52,6 @@ export interface JwksCacheOptions {
  */
 export class JwksCache implements IssuerKeys {
   current: JwkSet | null = null
-  /** The text of `current`, and its age. */
   #fetched: FetchedJwks | null = null
   readonly #options: JwksCacheOptions
   readonly #health: DependencyHealth
@@ -94,7 +86,6 @@ export class JwksCache implements IssuerKeys {
     if (this.#health.error !== null) throw new VerifierUnavailable('issuer-keys', this.#reason())
   }
 
-  /** The newest set as it was fetched, here or elsewhere. Null: none yet. */
   get fetched(): FetchedJwks | null {
     return this.#fetched
   }

@@ -6,7 +6,6 @@ import { loadJose } from '../jose.ts'
 import { maxTokenLength, TokenCache, tokenDigest } from '../token-cache.ts'
 import type { IssuerKeys } from './jwks-cache.ts'
 
-/** The requirements on a token. */
 export interface JwtVerifierOptions extends ClaimExpectations {
   readonly algorithms: readonly JwsAlgorithm[]
   /** The allowed values of `typ`, without `application/`. */
@@ -165,7 +164,6 @@ const parseObject = (text: string, what: string): Claims => {
   throw new CredentialRejected('other-token-flaw', `${what} is not ${parsed === undefined ? 'JSON' : 'a JSON object'}`)
 }
 
-/** The verifier of the tokens of one issuer. */
 export interface JwtVerifier {
   readonly getClaims: GetClaims
   /** Recalls the claims of a token that was verified, by its digest. Null: none was, or it is good no more. */

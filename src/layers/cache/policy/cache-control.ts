@@ -1,7 +1,6 @@
 import type { HeaderFields } from '../../../header-fields.ts'
 import { joinFieldLines, parseListMembers } from './header-list.ts'
 
-/** One directive of Cache-Control. */
 export interface CacheDirective {
   /** In lower case: names are not case-sensitive (RFC 9111 §5.2). */
   readonly name: string
@@ -24,13 +23,11 @@ const nameAtStart = new RegExp(`^${token}`)
 const fieldName = new RegExp(`^${token}$`)
 const digits = /^[0-9]+$/
 
-/** Parses the directives of all Cache-Control lines, in order; null: there is no such field. */
 export const parseCacheControl = (fields: HeaderFields): readonly CacheDirective[] | null => {
   const value = joinFieldLines(fields, 'cache-control')
   return value === null ? null : parseDirectives(value)
 }
 
-/** Parses a list of directives. */
 export const parseDirectives = (value: string): readonly CacheDirective[] => {
   const { members, soundUntil } = parseListMembers(value)
   return members.map((member, at) => parseDirective(member, at < soundUntil))

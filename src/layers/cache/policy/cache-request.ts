@@ -3,7 +3,6 @@ import { fieldNameEquals, foldUnderscores, type HeaderFields, joinValues, omitFi
 import { type CacheDirective, parseDeltaMs, parseDirectives, restricts } from './cache-control.ts'
 import { isIdentityHeader, targetOverride } from './target-overrides.ts'
 
-/** The configuration of one operation's cache. */
 export interface CacheRules extends OperationCacheConfig {
   /** The names, in lower case, of the credential fields besides Authorization and Cookie. */
   readonly credentials: readonly string[]
@@ -11,7 +10,6 @@ export interface CacheRules extends OperationCacheConfig {
 
 /** What a request asks of the cache, parsed once. Durations are milliseconds; null: it does not say. */
 export interface CacheRequest {
-  /** The request's fields, as they came. */
   readonly fields: HeaderFields
   /** The Host of the request: not among the fields, and yet a response may vary by it. */
   readonly authority: string
@@ -57,10 +55,8 @@ export interface CacheRequestFacts {
   readonly hasCertificate: boolean
 }
 
-/** The reason why a request bypasses the cache, and is forwarded as it came. */
 export type BypassReason = 'credentials' | 'body' | 'condition' | 'no-store'
 
-/** Parses a request, in one pass over its fields. */
 export const parseCacheRequest = (
   fields: HeaderFields,
   facts: CacheRequestFacts,
@@ -152,7 +148,6 @@ export const parseCacheRequest = (
   }
 }
 
-/** Returns why a request bypasses the cache; null: it does not. */
 export const bypassReason = (request: CacheRequest, { shared }: CacheRules): BypassReason | null => {
   if (request.hasBody) return 'body' // RFC 9110 §9.3.1: it has no meaning, but the upstream may see one
   if (!shared && (request.hasAuthorization || request.hasOtherCredentials)) return 'credentials'
@@ -166,7 +161,6 @@ export const withoutConditions = (fields: HeaderFields): string[] => omitFields(
 
 const conditions = new Set(['if-none-match', 'if-modified-since', 'if-range', 'range'])
 
-/** The demands that a request's directives make. */
 type RequestDirectives = Pick<
   CacheRequest,
   'noCache' | 'noStore' | 'onlyIfCached' | 'maxAgeMs' | 'minFreshMs' | 'maxStaleMs' | 'staleIfErrorMs'

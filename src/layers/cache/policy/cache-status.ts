@@ -8,7 +8,6 @@ import type { NotStoredReason } from './storability.ts'
  */
 export type CacheStatusDetail = NotStoredReason | BypassReason | 'range'
 
-/** The outcome of a request that went forward. */
 export interface ForwardOutcome {
   readonly why: FwdReason
   /** The upstream's status, where the client gets another one; null: the same, or none. */
@@ -29,7 +28,6 @@ export interface ForwardOutcome {
  */
 export const hitStatus = (ttlMs: number): string => `lender-gateway;hit;ttl=${seconds(ttlMs)}`
 
-/** Writes the member for a request that was forwarded. */
 export const forwardedStatus = ({
   why,
   status = null,

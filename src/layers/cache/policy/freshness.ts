@@ -18,7 +18,6 @@ export interface ResponseTimes {
   readonly receivedEpoch: number
 }
 
-/** Reads when a response was made: its Date; null: there is none that can be read. */
 export const readDate = (fields: HeaderFields, now: number): number | null => {
   const [date] = fieldLines(fields, 'date')
   return date === undefined ? null : parseHttpDate(date, now)
@@ -88,10 +87,8 @@ const heuristicLifetime = (
   return Math.min(dayMs, Math.max(0, date - lastModifiedAt) / 10, configuredMs ?? dayMs)
 }
 
-/** What a response says of itself. */
 export type ResponseMetadata = ReturnType<typeof readMetadata>
 
-/** Reads what a response says of itself, as far as a cache goes by it. */
 export const readMetadata = (
   { status, fields }: ReceivedHead,
   directives: readonly CacheDirective[],
@@ -115,7 +112,6 @@ export const readMetadata = (
      * (§3.1).
      */
     withheld: [...listed(privateFields), ...listed(noCacheFields)],
-    /** Whether it has a readable Date. */
     isDated: ownDate !== null,
     /** Its Date, or the time of its arrival (RFC 9110 §6.6.1). */
     date,

@@ -12,7 +12,6 @@ export const joinFieldLines = (fields: HeaderFields, lower: string): string | nu
   return value
 }
 
-/** Lists the lines of a field. */
 export const fieldLines = (fields: HeaderFields, lower: string): string[] =>
   getFieldValues(fields, lower).map((value) => value.trim())
 

@@ -5,7 +5,6 @@ import { parseListMembers } from './header-list.ts'
 import { currentAge, type StoredHead } from './stored-head.ts'
 import { isEntityTag, listMatchesWeakly, matchesStrongly } from './validators.ts'
 
-/** The response to a client: with the whole body, or none of it, or a part. */
 export interface ResponsePlan {
   readonly status: number
   /** With `Content-Length` as it is for this body. */

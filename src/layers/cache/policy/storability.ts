@@ -30,7 +30,6 @@ export type NotStoredReason =
   | 'no-room'
   | 'stale-if-error'
 
-/** The head to store, or why there is none. */
 export type Storability = { readonly head: StoredHead } | { readonly head: null; readonly notStored: NotStoredReason }
 
 /**
@@ -65,7 +64,6 @@ export const assessStorability = (
   return why === null ? { head } : notStorable(why)
 }
 
-/** Returns what forbids to store a response, whichever client it is for. */
 const forbiddenBy = (
   request: CacheRequest,
   status: number,
@@ -80,7 +78,6 @@ const forbiddenBy = (
   return request.noStore ? 'no-store' : null // §5.2.1.5
 }
 
-/** Returns why a response is for one client alone, as it says itself. */
 const privacyReason = (
   { fields }: ReceivedHead,
   { directives, isPrivate }: ResponseMetadata,
@@ -116,7 +113,7 @@ const allowsAuthorized = (directives: readonly CacheDirective[]): boolean =>
 const isUseful = (head: StoredHead): boolean =>
   hasValidator(head) || (!head.noCache && head.receivedAt < servableUntil(head))
 
-/** Computes all that a hit needs to know of a storable response. `varies`: the request fields it was selected by. */
+/** `varies`: the request fields it was selected by. */
 const buildStoredHead = (
   request: CacheRequest,
   { status, reason, fields }: ReceivedHead,

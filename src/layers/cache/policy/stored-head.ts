@@ -16,7 +16,6 @@ export interface StoredHead extends Validators {
   readonly fields: HeaderFields
   /** The time of its `Date`, since the epoch: of two matching responses, the later one is selected (§4.1). */
   readonly date: number
-  /** The time of its arrival. */
   readonly receivedAt: number
   /** The same by the wall clock of the gateway that received it, since the epoch. */
   readonly receivedEpoch: number
@@ -50,7 +49,6 @@ export interface StoredHead extends Validators {
   readonly bytes: number
 }
 
-/** Returns until when it may be served at all. */
 export const servableUntil = (head: StoredHead): number =>
   Math.max(head.freshUntil, head.staleWhileRevalidateUntil, head.staleIfErrorUntil, head.staleWhenDisconnectedUntil)
 

@@ -37,5 +37,4 @@ const identityNames = new Set([
   'x-forwarded-user',
 ])
 
-/** Tells whether an overriding field is one in which a proxy names the client. */
 export const isIdentityHeader = (name: string): boolean => identityNames.has(name.toLowerCase())

@@ -14,7 +14,7 @@ export interface Validators {
   readonly isLastModifiedStrong: boolean
 }
 
-/** Parses the validators of a response; `date` is its own Date, or null. */
+/** `date` is its own Date, or null. */
 export const parseValidators = (fields: HeaderFields, date: number | null, now: number): Validators => {
   const etag = onlyLine(fieldLines(fields, 'etag'))
   const modified = onlyLine(fieldLines(fields, 'last-modified'))
@@ -28,7 +28,6 @@ export const parseValidators = (fields: HeaderFields, date: number | null, now: 
   }
 }
 
-/** Tells whether the upstream can be asked if the response is still good. */
 export const hasValidator = ({ etag, lastModified }: Validators): boolean => etag !== null || lastModified !== null
 
 const onlyLine = (lines: readonly string[]): string | null => (lines.length === 1 ? (lines[0] ?? null) : null)
@@ -37,7 +36,6 @@ const onlyLine = (lines: readonly string[]): string | null => (lines.length === 
 const entityTag = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/
 const nextTag = /[ \t,]*((?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)/y
 
-/** Tells whether a text is one entity tag. */
 export const isEntityTag = (text: string): boolean => entityTag.test(text)
 
 /** Tells whether an entity tag is weak: representations with the same one are equivalent, not identical. */

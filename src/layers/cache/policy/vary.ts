@@ -91,7 +91,6 @@ const listNormaliser =
 const maxMemoized = 100
 const maxMemoizedLength = 200
 
-/** Remembers what was written for the most recent values. */
 const memoized = (write: (value: string) => string): ((value: string) => string) => {
   const written = new Map<string, string>()
   return (value) => {

@@ -6,7 +6,6 @@ import type { CacheRequest, CacheRules } from '../policy/cache-request.ts'
 import { assessStorability } from '../policy/storability.ts'
 import { type StoredHead, withContentLength } from '../policy/stored-head.ts'
 
-/** What a record must belong to. */
 export interface RecordKey extends CacheKey {
   readonly operation: string
   /** The digest of the configuration that decides what a response is. */
@@ -21,7 +20,6 @@ export interface CacheRecord extends Pick<StoredHead, 'status' | 'reason' | 'fie
    */
   readonly receivedAt: number
   readonly writtenAt: number
-  /** Its age when it arrived, in milliseconds. */
   readonly initialAgeMs: number
 }
 

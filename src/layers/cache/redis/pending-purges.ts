@@ -27,7 +27,6 @@ export class PendingPurges {
     for (const key of pending) this.#keys.set(key, ++this.#last)
   }
 
-  /** The keys of the purges that are pending. */
   get keys(): readonly string[] {
     return [...this.#keys.keys()]
   }
@@ -46,7 +45,6 @@ export class PendingPurges {
       if (!(await this.#sendAll(keys.slice(at, at + batchSize)))) return
   }
 
-  /** Adds purges, and sends them; resolves with whether Redis acknowledged them in time. */
   add(keys: readonly string[], waitMs?: number): Promise<boolean> {
     for (const key of keys) this.#keys.set(key, ++this.#last)
     if (this.#keys.size > maxPending) this.#widenLargest()

@@ -6,7 +6,6 @@ import { PendingPurges } from './pending-purges.ts'
 import { type CacheKeySpace, generationCount, purgedGenerationKeys } from './redis-keys.ts'
 import { findScript, renewScript, storeScript } from './scripts.ts'
 
-/** What was found in Redis. */
 export interface RedisEntry {
   /** When, by Redis's own clock: in milliseconds since the epoch. */
   readonly foundAt: number
@@ -20,7 +19,6 @@ export type RedisEntryContent =
   | { readonly kind: 'varies'; readonly names: string }
   | { readonly kind: 'response'; readonly head: Buffer; readonly body: Buffer; readonly ageMs: number }
 
-/** A response that is to be written. */
 export interface PendingWrite {
   readonly base: string
   readonly key: string
@@ -41,7 +39,6 @@ export interface PendingWrite {
   readonly body: Buffer
 }
 
-/** The longest that a response is of use, in milliseconds. */
 export const maxLifetimeMs = 7 * 24 * 3_600_000
 
 // An entry of a forgotten generation has expired before it.
@@ -65,7 +62,6 @@ const backgroundTimeoutMs = 1000
 
 /** The counts of a Redis that gateways store in. Those of several workers add up, and /status shows each. */
 export const zeroRedisCacheCounts = {
-  /** Responses that were found and used. */
   found: 0,
   /** Entries that were no records, or of another key. */
   refused: 0,
@@ -73,7 +69,7 @@ export const zeroRedisCacheCounts = {
   dropped: 0,
 }
 
-/** The counts of such a Redis. They never decrease. */
+/** They never decrease. */
 export type RedisCacheCounts = Readonly<typeof zeroRedisCacheCounts>
 
 type Link = Pick<ManagedRedis, 'isShared' | 'timeoutMs' | 'run'>
@@ -102,7 +98,6 @@ export class RedisCacheStore {
     )
   }
 
-  /** The keys of generations that have ended, and of which Redis does not know yet. */
   get pendingKeys(): readonly string[] {
     return this.#pendingPurges.keys
   }
@@ -117,7 +112,6 @@ export class RedisCacheStore {
     return entry
   }
 
-  /** Writes a response when its turn comes. */
   write(pendingWrite: PendingWrite): void {
     if (this.#queue.length >= maxQueuedWrites || this.#queuedBytes + pendingWrite.bytes > maxQueuedBytes) {
       this.counts.dropped++
@@ -213,7 +207,6 @@ const toScriptArgs = ({
 
 const newGeneration = (): string => randomBytes(16).toString('hex')
 
-/** Parses the reply of the find script; null: it is malformed. */
 const parseEntry = (reply: unknown): RedisEntry | null => {
   if (!Array.isArray(reply)) return null
   const [time, ...rest] = reply as readonly unknown[]

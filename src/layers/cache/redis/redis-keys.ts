@@ -5,9 +5,7 @@ import type { CacheKey, PurgeScope } from '../cache-store.ts'
 /** Hashes texts: what a client says may be long, and hold anything. */
 const digestTexts = (...texts: readonly string[]): string => hash('sha256', JSON.stringify(texts), 'base64url')
 
-/** The part of a Redis that holds what is cached. */
 export interface CacheKeySpace {
-  /** What every key begins with. */
   readonly prefix: string
   /** Whether it is a cluster. There a script needs keys of one slot, so those of one operation share a `{tag}`. */
   readonly isCluster: boolean
@@ -28,13 +26,12 @@ export const baseKey = (
   { client, site, query }: CacheKey,
 ): string => `${operationPrefix(space, operation)}:${digestTexts(shape, operation, client, site, query)}`
 
-/** Builds the Redis key of one of several responses that `Vary` tells apart. */
 export const variantKey = (base: string, selecting: string): string => `${base}:${digestTexts(selecting)}`
 
 /** The generations of a response: of its operation, and within that of its client and of its query. */
 export const generationCount = 3
 
-/** Builds the keys of a response's generations. They have no shape: a purge is for all gateways. */
+/** They have no shape: a purge is for all gateways. */
 export const generationKeys = (
   space: CacheKeySpace,
   operation: OperationId,
@@ -45,7 +42,6 @@ export const generationKeys = (
   queryGenerationKey(space, operation, query),
 ]
 
-/** Lists the generations that a purge ends. */
 export const purgedGenerationKeys = (space: CacheKeySpace, { operation, client }: PurgeScope): readonly string[] =>
   allOperations
     .filter(({ id, method }) => method === 'GET' && (operation === null || operation === id))
@@ -57,6 +53,5 @@ const operationGenerationKey = (space: CacheKeySpace, operation: OperationId): s
 const clientGenerationKey = (space: CacheKeySpace, operation: OperationId, client: string): string =>
   `${operationGenerationKey(space, operation)}:client:${digestTexts(client)}`
 
-/** Builds the key of a query's generation. */
 export const queryGenerationKey = (space: CacheKeySpace, operation: OperationId, query: string): string =>
   `${operationGenerationKey(space, operation)}:query:${digestTexts(query)}`

@@ -15,7 +15,6 @@ import { type CacheRecord, decodeRecord, encodeRecord, type RecordKey, toStoredH
 import { maxLifetimeMs, maxSharedBytes, type RedisCacheStore } from './redis-cache-store.ts'
 import { baseKey, generationKeys, queryGenerationKey, variantKey } from './redis-keys.ts'
 
-/** The dependencies and settings of a tier. */
 export interface RedisTierOptions {
   readonly store: RedisCacheStore
   readonly partition: CachePartition
@@ -25,7 +24,6 @@ export interface RedisTierOptions {
   readonly shape: string
 }
 
-/** What was read under a key. */
 interface TierRead {
   /** When, by Redis's own clock: in milliseconds since the epoch; 0: unknown. */
   readonly foundAt: number
@@ -49,7 +47,6 @@ interface PendingRead {
   readonly read: Promise<TierRead>
 }
 
-/** A response that may be on its way into memory. */
 interface PendingLoad {
   readonly base: string
   readonly reservation: Reservation
@@ -127,14 +124,13 @@ export class RedisTier implements SharedTier {
     return store.renewGenerations([queryGenerationKey(store.space, partition.operation, query)])
   }
 
-  /** Keeps out of memory what is being read. */
   #cancel(base: string, key: string): void {
     const read = this.#pending.get(key)
     if (read !== undefined) read.reservation.isCancelled = true
     for (const load of this.#loads) if (load.base === base) load.reservation.isCancelled = true
   }
 
-  /** Loads what is there into memory. Never rejects. */
+  /** Never rejects. */
   async #load(
     cacheKey: CacheKey,
     key: string,
@@ -244,7 +240,6 @@ export class RedisTier implements SharedTier {
   }
 }
 
-/** Builds the key of the response that a request selects. */
 const selectedKey = (base: string, names: readonly string[] | null, request: CacheRequest): string =>
   names === null ? base : variantKey(base, selectingKey(names, request))
 
