@@ -1,4 +1,5 @@
 import type { Exchange } from '../exchange.ts'
+import type { FairQuota, QuotaShare } from './fair-quota.ts'
 import { toNetworkKey } from './rate-limiter/network-key.ts'
 
 /** Whose a request is: a client of the file, or the network of an address where no client is known. */
@@ -15,3 +16,18 @@ export const findRequestOwner = (
 
 /** Names an owner in one text. A client's id may look like an address, but no address begins as an id does here. */
 export const formatOwner = (owner: RequestOwner): string => ('client' in owner ? `id ${owner.client}` : owner.address)
+
+/**
+ * Returns the share of a request's owner in the room for bodies. The owner is found when something is reserved: most
+ * small bodies take no room.
+ */
+export const clientShare = (room: FairQuota, exchange: Exchange): QuotaShare => {
+  let share: QuotaShare | null = null
+  return {
+    reserve: (bytes) => {
+      share ??= room.shareOf(formatOwner(findRequestOwner(exchange)))
+      return share.reserve(bytes)
+    },
+    release: (bytes) => share?.release(bytes),
+  }
+}

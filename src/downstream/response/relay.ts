@@ -2,11 +2,11 @@ import { now } from '../../clock.ts'
 import type { Exchange, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { type HeaderFields, toClientFields } from '../../header-fields.ts'
+import { BytesBody, sliceBytes } from '../../shared/bodies/bytes-body.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 import { ClientSink } from './client-sink.ts'
 import { sendLocalReply } from './local-reply.ts'
 import { awaitFlush } from './response-flush.ts'
-import { sliceBody, sliceBytes } from './sliced-body.ts'
 
 /**
  * Writes a response to the client: a body that has already arrived in one write, any other as it comes and as the
@@ -32,10 +32,8 @@ export const relayResponse = (
     proxyResponse.body.consume(new ClientSink(activeRequest, proxyResponse.body))
     return response.flushHead()
   }
-  // What is written at once is known to be taken only when all of it is: a client that reads a long one slowly would
-  // pass for one that takes nothing. And TLS copies it, once for each client of a stored response.
   if (buffered.length > sliceBytes) {
-    const sliced = sliceBody(buffered)
+    const sliced = new BytesBody(buffered)
     return sliced.consume(new ClientSink(activeRequest, sliced))
   }
   activeRequest.bytesOut = buffered.length

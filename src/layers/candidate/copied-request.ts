@@ -1,7 +1,6 @@
 import type { Exchange } from '../../exchange.ts'
 import type { ShadowDropReason } from '../../observe/candidate/shadow-counts.ts'
-import { BodyCopy } from '../../shared/bodies/body-copy.ts'
-import { copyRequestBody } from '../../shared/bodies/copy-request-body.ts'
+import { BodyCopy, copyRequestBody } from '../../shared/bodies/body-copy.ts'
 import type { QuotaShare } from '../../shared/fair-quota.ts'
 
 export interface CopiedRequestListener {

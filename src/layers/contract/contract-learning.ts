@@ -4,11 +4,9 @@ import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import type { HeaderFields } from '../../header-fields.ts'
 import type { ObservedContent } from '../../observe/contract/learn-content.ts'
 import type { Learner } from '../../observe/contract/learner.ts'
-import { BodyCopy } from '../../shared/bodies/body-copy.ts'
-import { clientShare } from '../../shared/bodies/client-share.ts'
-import { copyRequestBody } from '../../shared/bodies/copy-request-body.ts'
+import { BodyCopy, copyRequestBody, copyResponseBody } from '../../shared/bodies/body-copy.ts'
+import { clientShare } from '../../shared/request-owner.ts'
 import type { CheckQueue } from './check-queue.ts'
-import { copyResponseBody } from './copy-response-body.ts'
 
 export interface ContractLearningOptions {
   readonly learner: Learner

@@ -10,10 +10,9 @@ import type { RequestContract, SchemaName, Violation } from '../../contract/comp
 import { noViolations } from '../../contract/violations.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import { BodyCopy } from '../../shared/bodies/body-copy.ts'
+import { BodyCopy, copyRequestBody } from '../../shared/bodies/body-copy.ts'
 import { bufferRequestBody } from '../../shared/bodies/buffered-request-body.ts'
-import { clientShare } from '../../shared/bodies/client-share.ts'
-import { copyRequestBody } from '../../shared/bodies/copy-request-body.ts'
+import { clientShare } from '../../shared/request-owner.ts'
 import {
   type ContractLayerOptions,
   countMessage,

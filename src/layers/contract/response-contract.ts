@@ -10,9 +10,9 @@ import { noViolations } from '../../contract/violations.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { type AddedResponseFields, type HeaderFields, omitFields, toClientFields } from '../../header-fields.ts'
-import { BodyCopy } from '../../shared/bodies/body-copy.ts'
+import { BodyCopy, copyResponseBody } from '../../shared/bodies/body-copy.ts'
 import { bufferResponseBody } from '../../shared/bodies/buffered-response-body.ts'
-import { clientShare } from '../../shared/bodies/client-share.ts'
+import { clientShare } from '../../shared/request-owner.ts'
 import {
   type ContractLayerOptions,
   countMessage,
@@ -22,7 +22,6 @@ import {
   refuseUnchecked,
   whyUnchecked,
 } from './contract-options.ts'
-import { copyResponseBody } from './copy-response-body.ts'
 
 export interface ResponseLayerOptions extends ContractLayerOptions {
   readonly clientFields: ClientFields

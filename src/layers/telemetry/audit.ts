@@ -1,10 +1,11 @@
 import { createHash, type Hash, hash } from 'node:crypto'
-import type { BodySink, RequestBody, ResponseBody } from '../../body.ts'
+import type { RequestBody, ResponseBody } from '../../body.ts'
 import type { AuditConfig } from '../../config/config.ts'
 import type { Handler, Layer } from '../../exchange.ts'
 import { auditUnavailableError } from '../../failures/errors.ts'
 import type { BodyDigests } from '../../observe/audit/audit-line.ts'
 import type { AuditSink } from '../../observe/audit/audit-sink.ts'
+import { ObservedResponseBody } from '../../shared/bodies/observed-response-body.ts'
 
 /**
  * Rejects an exchange that would leave no record, and takes the digests of bodies. It is the outermost layer: no other
@@ -44,29 +45,19 @@ const digestRequest = (body: RequestBody, digests: BodyDigests): void => {
   }
 }
 
-const digestingBody = (body: ResponseBody, digests: BodyDigests): ResponseBody => ({
-  isShared: body.isShared,
-  takeBuffered() {
-    const whole = body.takeBuffered()
-    if (whole !== null) digests.response = hash('sha256', whole)
-    return whole
-  },
-  consume: (sink) => body.consume(digestingSink(sink, digests)),
-  resume: () => body.resume(),
-  discard: () => body.discard(),
-})
-
-const digestingSink = (sink: BodySink, digests: BodyDigests): BodySink => {
-  const digest = createHash('sha256')
-  return {
-    data(chunk) {
+const digestingBody = (body: ResponseBody, digests: BodyDigests): ResponseBody => {
+  let digest: Hash | null = null
+  return new ObservedResponseBody(body, {
+    onChunk(chunk) {
+      digest ??= createHash('sha256')
       digest.update(chunk)
-      return sink.data(chunk)
     },
-    end() {
-      digests.response = digest.digest('hex')
-      sink.end()
+    onWhole(whole) {
+      digests.response = hash('sha256', whole)
     },
-    fail: (error) => sink.fail(error),
-  }
+    onEnd() {
+      digests.response ??= (digest ?? createHash('sha256')).digest('hex')
+    },
+    onCut() {},
+  })
 }

@@ -1,5 +1,7 @@
+import type { RequestBody, ResponseBody } from '../../body.ts'
 import { freeBuffer, minFreeBytes } from '../buffers.ts'
 import type { QuotaShare } from '../fair-quota.ts'
+import { ObservedResponseBody } from './observed-response-body.ts'
 
 const firstBytes = 4 * 1024
 
@@ -100,3 +102,26 @@ export class BodyCopy {
 }
 
 const noBytes = Buffer.alloc(0)
+
+/** Copies the body of a request while it is read. `onEnd` is called when all of it has come. */
+export const copyRequestBody = (body: RequestBody, copy: BodyCopy, onEnd: () => void): void => {
+  const { onData } = body
+  body.onData = (chunk) => {
+    onData?.(chunk)
+    if (chunk === null) onEnd()
+    else if (!copy.push(chunk)) copy.free()
+  }
+}
+
+/** Creates the body of a response that is copied while it is sent. `onEnd` is called when all of it was handed on. */
+export const copyResponseBody = (body: ResponseBody, copy: BodyCopy, onEnd: () => void): ResponseBody =>
+  new ObservedResponseBody(body, {
+    onChunk(chunk) {
+      if (!copy.push(chunk)) copy.free()
+    },
+    onWhole(whole) {
+      if (!copy.keep(whole)) copy.free()
+    },
+    onEnd,
+    onCut: () => copy.free(),
+  })

@@ -1,8 +1,10 @@
-import type { BodySink, ResponseBody } from '../../body.ts'
+import type { ResponseBody } from '../../body.ts'
 import type { Exchange } from '../../exchange.ts'
-import { type GatewayError, overloadedError } from '../../failures/errors.ts'
+import { overloadedError } from '../../failures/errors.ts'
 import type { QuotaShare } from '../fair-quota.ts'
 import { BodyCopy } from './body-copy.ts'
+import { BytesBody, sliceBytes } from './bytes-body.ts'
+import { ResponseBodyQueue } from './response-body-queue.ts'
 
 /** The body of a response that was read first. */
 export interface BufferedResponseBody {
@@ -61,61 +63,32 @@ export const bufferResponseBody = (
   return promise
 }
 
-// A slow client's connection takes so much at a time.
-const sliceBytes = 64 * 1024
-
-/** A body that has come completely. */
-class WholeResponseBody implements ResponseBody {
-  readonly isShared = true // slices of one memory
+/** A body that has come completely. The room for it is given back when it is delivered, or will not be. */
+class WholeResponseBody extends BytesBody {
   readonly #exchange: Exchange
   readonly #copy: BodyCopy
-  #rest: Buffer
-  #sink: BodySink | null = null
 
   constructor(whole: Buffer, exchange: Exchange, copy: BodyCopy) {
-    this.#rest = whole
+    super(whole)
     this.#exchange = exchange
     this.#copy = copy
     // The attempt is over, and does not listen any more.
     exchange.setAbortListener((reason) => {
-      const sink = this.#sink
-      // Not asked for yet: it stays whole, or a part of it would be relayed as all of it.
-      if (sink === null) return copy.release()
-      this.#close()
-      sink.fail(reason)
+      // A body that is not asked for yet stays whole, or a part of it would be relayed as all of it.
+      if (!this.fail(reason)) copy.release()
     })
   }
 
-  takeBuffered(): Buffer | null {
-    if (this.#rest.length > sliceBytes) return null
-    const whole = this.#rest
-    this.#close()
-    return whole
+  override takeBuffered(): Buffer | null {
+    const { bytes } = this
+    if (bytes.length > sliceBytes) return null
+    this.discard()
+    return bytes
   }
 
-  consume(sink: BodySink): void {
-    this.#sink = sink
-    this.resume()
-  }
-
-  resume(): void {
-    while (this.#sink !== null && this.#rest.length > 0) {
-      const slice = this.#rest.subarray(0, sliceBytes)
-      this.#rest = this.#rest.subarray(slice.length)
-      if (!this.#sink.data(slice)) return
-    }
-    const sink = this.#sink
-    this.#close()
-    sink?.end()
-  }
-
-  discard(): void {
-    this.#close()
-  }
-
-  #close(): void {
-    this.#sink = null
-    this.#rest = noBytes
+  override discard(): void {
+    super.discard()
+    this.bytes = noBytes
     this.#copy.release()
     this.#exchange.setAbortListener(null)
   }
@@ -123,60 +96,14 @@ class WholeResponseBody implements ResponseBody {
 
 const noBytes = Buffer.alloc(0)
 
-/** A body of which the beginning was read. */
-class PassingBody implements ResponseBody {
-  readonly isShared: boolean
-  readonly #source: ResponseBody
-  #chunks: Buffer[]
-  #sink: BodySink | null = null
-  #hasEnded = false
-  #failure: GatewayError | null = null
-
-  constructor(source: ResponseBody, chunks: Buffer[]) {
-    this.isShared = source.isShared
-    this.#source = source
-    this.#chunks = chunks
+/** A body of which the beginning was read. What has come of it may not be all, so it goes out as it comes. */
+class PassingBody extends ResponseBodyQueue {
+  constructor(body: ResponseBody, chunks: Buffer[]) {
+    // The source is paused by what its sink returns.
+    super({ pause() {}, resume: () => body.resume(), cancel: () => body.discard() }, body.isShared, chunks)
   }
 
-  push(chunk: Buffer): boolean {
-    if (this.#sink !== null) return this.#sink.data(chunk)
-    this.#chunks.push(chunk)
-    return false
-  }
-
-  end(): void {
-    this.#hasEnded = true
-    this.#sink?.end()
-  }
-
-  fail(error: GatewayError): void {
-    this.#failure = error
-    this.#sink?.fail(error)
-  }
-
-  takeBuffered(): null {
+  override takeBuffered(): null {
     return null
   }
-
-  consume(sink: BodySink): void {
-    this.#sink = sink
-    let isFlowing = true
-    for (const chunk of this.#chunks.splice(0)) isFlowing = sink.data(chunk)
-    if (this.#failure !== null) return sink.fail(this.#failure)
-    if (this.#hasEnded) return sink.end()
-    if (isFlowing) this.#source.resume()
-  }
-
-  resume(): void {
-    this.#source.resume()
-  }
-
-  discard(): void {
-    this.#chunks = []
-    this.#sink = discardSink
-    this.#source.discard()
-  }
 }
-
-/** Takes a body that nothing reads. */
-export const discardSink: BodySink = { data: () => true, end: () => {}, fail: () => {} }

@@ -3,6 +3,7 @@ import { CoalescedTimer, now } from '../../clock.ts'
 import type { AttemptRecord, AttemptTrace, Exchange, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { HeaderFields } from '../../header-fields.ts'
+import { ResponseBodyQueue, type ResponseBodySource } from '../../shared/bodies/response-body-queue.ts'
 import { MalformedResponseError } from '../classify-error.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import type { PlaceWaiter } from '../http1/client-places.ts'
@@ -16,7 +17,6 @@ import {
   recordIfFailed,
 } from './attempt-outcome.ts'
 import type { HeaderMutation } from './header-mutation.ts'
-import { ResponseBodyQueue, type ResponseBodySource } from './response-body-queue.ts'
 
 /** How requests are sent to an upstream, compiled once from its configuration. */
 export interface SendOptions {

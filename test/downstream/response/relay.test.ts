@@ -6,7 +6,7 @@ import { relayResponse } from '../../../src/downstream/response/relay.ts'
 import type { ProxyResponse } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { ObservedResponseBody } from '../../../src/shared/bodies/observed-response-body.ts'
-import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
+import { ResponseBodyQueue } from '../../../src/shared/bodies/response-body-queue.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 
 /** A response on its way, as a layer observes it that must know when it is over; and the attempt that is aborted. */

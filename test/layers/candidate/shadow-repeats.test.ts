@@ -5,8 +5,8 @@ import type { Exchange, Handler, ProxyResponse } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { shadowLayer } from '../../../src/layers/candidate/shadow.ts'
 import { ShadowCopies } from '../../../src/layers/candidate/shadow-copies.ts'
+import { ResponseBodyQueue } from '../../../src/shared/bodies/response-body-queue.ts'
 import { DeferredWork } from '../../../src/shared/scheduling/deferred-work.ts'
-import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 
 /** A response of which the whole body has come. */

@@ -10,8 +10,8 @@ import { retryLayer } from '../../../src/layers/resilience/retry.ts'
 import { RetryBudget } from '../../../src/layers/resilience/retry-budget.ts'
 import type { OnShadowPair, ShadowAnswer, ShadowedRequest } from '../../../src/observe/candidate/shadow-pair.ts'
 import { WholeBody } from '../../../src/shared/bodies/buffered-request-body.ts'
+import { ResponseBodyQueue } from '../../../src/shared/bodies/response-body-queue.ts'
 import { DeferredWork } from '../../../src/shared/scheduling/deferred-work.ts'
-import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
 import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
 
 afterEach(() => {

@@ -7,8 +7,8 @@ import { contractLearningLayer } from '../../../src/layers/contract/contract-lea
 import type { Learner, ObservedRequest, ObservedResponse } from '../../../src/observe/contract/learner.ts'
 import { usualBodyBytes } from '../../../src/shared/bodies/body-memory.ts'
 import { bufferRequestBody } from '../../../src/shared/bodies/buffered-request-body.ts'
+import { ResponseBodyQueue } from '../../../src/shared/bodies/response-body-queue.ts'
 import { FairQuota } from '../../../src/shared/fair-quota.ts'
-import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
 import { chunkedBody, fakeBody, fakeExchange } from '../../helpers/exchange.ts'
 
 const json = ['Content-Type', 'application/json']

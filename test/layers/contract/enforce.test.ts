@@ -8,7 +8,7 @@ import { CheckQueue } from '../../../src/layers/contract/check-queue.ts'
 import { enforceRequestLayer } from '../../../src/layers/contract/request-contract.ts'
 import { enforceResponseLayer, type ResponseLayerOptions } from '../../../src/layers/contract/response-contract.ts'
 import { DriftCounts } from '../../../src/observe/contract/drift-counts.ts'
-import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
+import { ResponseBodyQueue } from '../../../src/shared/bodies/response-body-queue.ts'
 import { chunkedBody, fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
 import { schemaName, validatorsOf } from '../../helpers/validators.ts'
 

@@ -7,7 +7,7 @@ import { CheckQueue } from '../../../src/layers/contract/check-queue.ts'
 import { reportRequestLayer } from '../../../src/layers/contract/request-contract.ts'
 import { type ResponseLayerOptions, reportResponseLayer } from '../../../src/layers/contract/response-contract.ts'
 import { DriftCounts } from '../../../src/observe/contract/drift-counts.ts'
-import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
+import { ResponseBodyQueue } from '../../../src/shared/bodies/response-body-queue.ts'
 import { fakeBody, fakeExchange, fakeNext } from '../../helpers/exchange.ts'
 import { schemaName, validatorsOf } from '../../helpers/validators.ts'
 

@@ -4,7 +4,7 @@ import type { ResponseBody } from '../../../src/body.ts'
 import type { AuditConfig } from '../../../src/config/config.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { auditLayer } from '../../../src/layers/telemetry/audit.ts'
-import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
+import { ResponseBodyQueue } from '../../../src/shared/bodies/response-body-queue.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
 
 const config: AuditConfig = {

@@ -3,8 +3,8 @@ import type { BodySink, ResponseBody } from '../../../src/body.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { usualBodyBytes } from '../../../src/shared/bodies/body-memory.ts'
 import { bufferResponseBody } from '../../../src/shared/bodies/buffered-response-body.ts'
+import { ResponseBodyQueue } from '../../../src/shared/bodies/response-body-queue.ts'
 import { FairQuota } from '../../../src/shared/fair-quota.ts'
-import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 
 interface Source {

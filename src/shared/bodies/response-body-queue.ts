@@ -1,7 +1,6 @@
 import type { BodySink, ResponseBody } from '../../body.ts'
 import type { GatewayError } from '../../failures/errors.ts'
-import { discardSink } from '../../shared/bodies/buffered-response-body.ts'
-import { concatAndFree } from '../../shared/buffers.ts'
+import { concatAndFree } from '../buffers.ts'
 
 /** Stops, restarts and ends the source that feeds the queue. */
 export interface ResponseBodySource {
@@ -15,26 +14,26 @@ const highWaterBytes = 64 * 1024
 
 /** Carries a response's body from the connection, which feeds it, to the relay, which takes it when it is ready. */
 export class ResponseBodyQueue implements ResponseBody {
-  readonly isShared = false
+  readonly isShared: boolean
   readonly #source: ResponseBodySource
-  #chunks: Buffer[] = []
+  #chunks: Buffer[]
   #queuedBytes = 0
   #ended = false
   #failure: GatewayError | null = null
   #sink: BodySink | null = null
 
-  constructor(source: ResponseBodySource) {
+  /** `chunks` came before; `isShared` as {@link ResponseBody.isShared}. */
+  constructor(source: ResponseBodySource, isShared = false, chunks: Buffer[] = []) {
     this.#source = source
+    this.isShared = isShared
+    this.#chunks = chunks
   }
 
-  push(chunk: Buffer): void {
-    if (this.#sink !== null) {
-      if (!this.#sink.data(chunk)) this.#source.pause()
-      return
-    }
-    this.#chunks.push(chunk)
-    this.#queuedBytes += chunk.length
-    if (this.#queuedBytes >= highWaterBytes) this.#source.pause()
+  /** Adds a chunk; false: it is enough for now, and the source is paused. */
+  push(chunk: Buffer): boolean {
+    const isFlowing = this.#sink === null ? this.#keep(chunk) : this.#sink.data(chunk)
+    if (!isFlowing) this.#source.pause()
+    return isFlowing
   }
 
   end(): void {
@@ -75,4 +74,13 @@ export class ResponseBodyQueue implements ResponseBody {
     this.#sink = discardSink
     this.#source.cancel()
   }
+
+  #keep(chunk: Buffer): boolean {
+    this.#chunks.push(chunk)
+    this.#queuedBytes += chunk.length
+    return this.#queuedBytes < highWaterBytes
+  }
 }
+
+/** Takes a body that nothing reads. */
+const discardSink: BodySink = { data: () => true, end: () => {}, fail: () => {} }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ResponseBody } from '../../../src/body.ts'
-import { sliceBody, sliceBytes } from '../../../src/downstream/response/sliced-body.ts'
+import { BytesBody, sliceBytes } from '../../../src/shared/bodies/bytes-body.ts'
 import { pseudoRandomBytes } from '../../helpers/wire.ts'
 
 const read = (body: ResponseBody, takes: number) => {
@@ -19,7 +19,7 @@ const read = (body: ResponseBody, takes: number) => {
 
 test('a body is handed on in slices, as they are taken, and ends once', () => {
   const whole = pseudoRandomBytes(sliceBytes * 3 + 1)
-  const body = sliceBody(whole)
+  const body = new BytesBody(whole)
 
   const { pieces, ended } = read(body, 2)
   const before = [pieces.length, ended()]
@@ -31,7 +31,7 @@ test('a body is handed on in slices, as they are taken, and ends once', () => {
 })
 
 test('a discarded body is not handed on', () => {
-  const body = sliceBody(pseudoRandomBytes(sliceBytes * 3))
+  const body = new BytesBody(pseudoRandomBytes(sliceBytes * 3))
   const { pieces, ended } = read(body, 1)
 
   body.discard()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { BodySink } from '../../../src/body.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
-import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
+import { ResponseBodyQueue } from '../../../src/shared/bodies/response-body-queue.ts'
 
 /** Creates a queue with a source and a sink that record what happens. */
 const createQueue = () => {
