@@ -9,15 +9,11 @@ import type { EndpointRates } from './endpoint-rates.ts'
 import type { ResolveCommand } from './findings/finding-commands.ts'
 import type { RateHistory } from './rate-history.ts'
 
-/** What the operator's listener shows and changes. */
 export interface AdminContext {
   readonly reloader: Reloader
   readonly overrides: Overrides
-  /** Records what operators do. */
   readonly audit: Pick<AuditLog, 'recordAdminEvent' | 'state' | 'failing'>
-  /** Whether the gateway is shutting down. */
   draining(): boolean
-  /** Why no client is served just now; null: clients are. */
   notServing(): NotServingReason | null
   /** Log lines dropped because their reader was too slow. */
   droppedLines(): number
@@ -25,17 +21,13 @@ export interface AdminContext {
   report(urgent?: Promise<void>): Promise<StatusReport>
   /** The workers as the last report found them; none: this process serves. */
   workers(): readonly WorkerStatus[]
-  /** Returns the state of the keys of `admin.jwt`; null: there is no such issuer. */
   operatorKeys(): IssuerKeysState | null
   /** Completes the commands of findings, so that they run on this machine. */
   readonly resolveCommand: ResolveCommand
-  /** The last orders of operators. */
   readonly orders: OrderHistory
   /** The traffic of the last fifteen minutes. */
   readonly history: RateHistory
-  /** The pace of each endpoint. */
   readonly endpointRates: EndpointRates
-  /** Runs a command in every process that serves clients. */
   readonly runEverywhere: RunInAllProcesses
 }
 

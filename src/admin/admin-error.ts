@@ -8,9 +8,7 @@ export interface AdminError {
   readonly status: number
   readonly code: string
   readonly detail: string
-  /** Further header fields of the response. */
   readonly headers?: Readonly<Record<string, string>>
-  /** What is wrong with the configuration file, when that is the reason. */
   readonly problems?: readonly ConfigProblem[]
   /** Further members of the body (RFC 9457 §3.2). */
   readonly extensions?: Readonly<Record<string, unknown>>
@@ -18,7 +16,6 @@ export interface AdminError {
   readonly done?: Readonly<Record<string, string | number | boolean | null>>
 }
 
-/** Tells an error from a result. */
 export const isAdminError = (result: object): result is AdminError => 'detail' in result
 
 /** Renders a JSON response: causes in it may quote what Redis or an upstream wrote, and terminals print it. */

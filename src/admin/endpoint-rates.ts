@@ -15,7 +15,6 @@ export const endpointRateShape = asObject({
   share: asNullable(asNumber),
 })
 
-/** How often an endpoint is asked. */
 export type EndpointRate = Decoded<typeof endpointRateShape>
 
 type Upstreams = Pick<StatusReport, 'upstreams'>['upstreams']
@@ -29,11 +28,9 @@ const windowMs = 10_000
 // A sample every five seconds: the oldest is ten seconds old or more.
 const keptSamples = 4
 
-/** Samples the counts of endpoints, to compute rates from. */
 export class EndpointRates {
   #samples: readonly EndpointSample[] = []
 
-  /** Takes a sample. */
   sample(upstreams: Upstreams): void {
     const counts = new Map(listEndpoints(upstreams).map(({ key, counts }) => [key, counts]))
     this.#samples = [...this.#samples, { at: now(), counts }].slice(-keptSamples)

@@ -3,7 +3,6 @@ import { epochMs } from '../clock.ts'
 /** Formats a time as RFC 3339. */
 export const formatTime = (ms: number): string => new Date(ms).toISOString()
 
-/** Formats a time as RFC 3339; null: there is none. */
 export const formatOptionalTime = (ms: number | null | undefined): string | null => (ms == null ? null : formatTime(ms))
 
 /** Formats the time of day; of another day, with its date. UTC, as all times are. */

@@ -7,14 +7,12 @@ import { takesTokens } from './access/operator-tokens.ts'
 import { findRouteScope } from './access/route-scopes.ts'
 import type { AdminError } from './admin-error.ts'
 
-/** What is known of a request before it is let in. */
 interface GuardedRequest {
   readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
 }
 
-/** Who sends a request. */
 interface GuardedPrincipal {
   /** Null: no credential, or a wrong one. */
   readonly operator: Operator | null
@@ -26,7 +24,7 @@ interface GuardedPrincipal {
 // nothing else.
 const probePaths: ReadonlySet<string> = new Set(['/live', '/ready'])
 
-/** Checks a request to the operator's listener. Null: it is let in. */
+/** Null: it is let in. */
 export const guardRequest = (
   { method, path, headers }: GuardedRequest,
   { operator, session }: GuardedPrincipal,

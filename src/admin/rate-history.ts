@@ -10,10 +10,9 @@ import { pluck, sum } from '../observe/sum-reports.ts'
 import { byOperation, type OperationId } from '../operations.ts'
 import { asNullable, asNumber, asObject, type Decoded } from '../shared/decode.ts'
 
-/** Decodes how long requests took. Null: there was none. */
+/** Null: there was none. */
 const quantilesShape = asObject({ p50Ms: asNullable(asNumber), p99Ms: asNullable(asNumber) })
 
-/** How long requests took. */
 type Quantiles = Decoded<typeof quantilesShape>
 
 /** Decodes what one operation did between two moments; rates are per second. */
@@ -30,10 +29,8 @@ export const rateMembers = {
   outcomes: asNullable(asObject({ served: quantilesShape, failed: quantilesShape, refused: quantilesShape })),
 }
 
-/** What one operation did between two moments. */
 export type OperationRates = { readonly [Name in keyof typeof rateMembers]: Decoded<(typeof rateMembers)[Name]> }
 
-/** Recent requests of an operation, and those answered with its upstream's own error. */
 export interface RecentTraffic {
   readonly requests: number
   /** Responses with 5xx, relayed from the upstream. */
@@ -42,7 +39,6 @@ export interface RecentTraffic {
   readonly storedErrors: number
 }
 
-/** What had been counted of each operation at one moment. */
 interface Sample {
   /** On the monotonic clock. */
   readonly at: number

@@ -31,7 +31,6 @@ import { getPrincipal, type Principal } from './session/principal.ts'
 import { SessionStore } from './session/session-store.ts'
 import { loggablePath, targetPath } from './url.ts'
 
-/** The operator's listener. */
 export interface AdminServer {
   readonly address: AddressInfo
   /**
@@ -42,7 +41,6 @@ export interface AdminServer {
   close(): Promise<void>
 }
 
-/** The context before the listener is open. */
 export type AdminContextInit = Omit<
   AdminContext,
   'history' | 'endpointRates' | 'orders' | 'resolveCommand' | 'operatorKeys'
@@ -99,7 +97,6 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   }
 }
 
-/** Creates the application: what each request passes before a route has it, and what becomes of a failure. */
 const createAdminApp = ({ reloader, audit }: AdminContext, log: Log, access: AdminAccess): FastifyInstance => {
   /** Notes the principal of a request, logs commands, and returns why it is rejected (null: it is not). */
   const authenticateAndLog = async (request: FastifyRequest, { raw }: FastifyReply): Promise<AdminError | null> => {

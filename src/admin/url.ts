@@ -1,11 +1,9 @@
 /** Gets the query of a request target, without its question mark. */
 export const targetQuery = (url: string): string => url.split('?').slice(1).join('?')
 
-/** Gets the path of a request target. */
 export const targetPath = (url: string): string => url.split('?', 1)[0] ?? ''
 
 // A client may write a token into the query; and a client without a token can leave log lines, though not long ones.
 const maxLoggedPath = 100
 
-/** Gets the part of a request target that may be logged. */
 export const loggablePath = (url: string): string => targetPath(url).slice(0, maxLoggedPath)

@@ -19,7 +19,7 @@ export class AttemptThrottle {
     this.#limit = limit
   }
 
-  /** Takes an attempt. Returns after how many seconds another may be made (null: this one may). */
+  /** Returns after how many seconds another may be made (null: this one may). */
   tryAcquire(): number | null {
     const outcome = consumeToken(this.#bucket, this.#limit, now())
     return isAllowed(outcome) ? null : Math.ceil(msUntilNextToken(outcome, this.#limit) / 1000)
@@ -47,7 +47,6 @@ export const throttlesByAddress = (limit: RateLimit): ((address: string) => Atte
   return (address) => all.memo(toNetworkKey(address, ipv6Prefix))
 }
 
-/** Creates the error for attempts that come too fast. */
 export const tooManyAttempts = (seconds: number): AdminError => ({
   status: 429,
   code: 'too-many-attempts',

@@ -15,7 +15,6 @@ import type { OperatorJwts } from './operator-jwts.ts'
 import { findOperatorToken, takesTokens } from './operator-tokens.ts'
 import type { TokenRefusals } from './token-refusals.ts'
 
-/** What operators are found by. */
 export interface AdminAccess {
   readonly sessions: SessionStore
   readonly jwts: Pick<OperatorJwts, 'verify' | 'recall'>
@@ -82,6 +81,5 @@ const asksForProof = (admin: AdminConfig): boolean =>
 const recallJwt = (token: string, jwts: AdminAccess['jwts'], { jwt }: AdminConfig): Operator | null =>
   jwt === null ? null : jwts.recall(digestSecret(token))
 
-/** Returns what an Authorization field gives as a bearer token, whatever it is; null: it gives none. */
 const parseBearerToken = (authorization = ''): string | null =>
   /^Bearer(?: |$)/i.test(authorization) ? authorization.slice('Bearer'.length).trim() : null

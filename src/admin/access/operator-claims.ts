@@ -8,10 +8,8 @@ import type { Operator } from './operator.ts'
 /** Why a token that is good in itself is that of no operator. */
 export type OperatorRefusal = 'bound-token' | 'no-name' | 'no-scope'
 
-/** The part of `admin.jwt` that says who a token is of, and what it opens. */
 type OperatorClaimConfig = Pick<OperatorJwtConfig, 'nameClaim' | 'scopeClaim' | 'scopes'>
 
-/** Reads the operator of a good token from its claims, or why there is none. */
 export const readOperator = (claims: Claims, config: OperatorClaimConfig): Operator | OperatorRefusal => {
   // Its owner has a key to prove with (RFC 7800), and who sends it as a bearer token may be a thief.
   if (Object.hasOwn(claims, 'cnf')) return 'bound-token'

@@ -63,12 +63,10 @@ export class OperatorJwts {
     return typeof operator === 'string' ? null : operator
   }
 
-  /** Returns the state of the issuer's keys; null: there is no issuer. */
   state(): IssuerKeysState | null {
     return this.#current?.lease.state() ?? null
   }
 
-  /** Stops fetching keys. */
   close(): void {
     this.applyConfig({ jwt: null })
   }
@@ -113,7 +111,6 @@ export class OperatorJwts {
   }
 }
 
-/** Gets the claims of a token, or why there are none. */
 const getOutcome = async (
   { getClaims }: JwtVerifierLease,
   token: string,

@@ -6,7 +6,6 @@ import { digestSecret } from '../../shared/secrets.ts'
 import { weakMemo } from '../../shared/weak-memo.ts'
 import type { Operator } from './operator.ts'
 
-/** A token that is good: its operator, and the SHA-256 of the token. */
 export interface OperatorToken {
   readonly operator: Operator
   readonly digest: Buffer

@@ -6,7 +6,6 @@ import type { OperatorScope } from '../../shared/operator-scopes.ts'
  */
 type OperatorProof = 'none' | 'token' | 'certificate' | 'jwt'
 
-/** The person or the program that sent a request to the admin listener. */
 export interface Operator {
   /** The name in the file, or in the token of the issuer. Null: the listener asks for no proof, so there is none. */
   readonly name: string | null
@@ -17,6 +16,5 @@ export interface Operator {
 /** The operator of every request where the listener asks for no proof: it is on loopback then. */
 export const unnamedOperator: Operator = { name: null, scope: 'operate', proof: 'none' }
 
-/** Tells whether two are the same operator with the same rights. */
 export const isSameOperator = (a: Operator, b: Operator): boolean =>
   a.name === b.name && a.scope === b.scope && a.proof === b.proof

@@ -1,7 +1,6 @@
 import type { OperatorScope } from '../../shared/operator-scopes.ts'
 import { commandGroups } from '../commands/command-groups.ts'
 
-/** A request that the admin listener knows, and the scope that it takes. */
 interface RouteScope {
   /** GET stands for HEAD too. */
   readonly method: 'GET' | 'POST' | 'DELETE'

@@ -7,7 +7,6 @@ const wrongTokenLimit = { policy: 'operator-token', perMs: 2 / 1000, burst: 20 }
 /** The tokens of operators that were no good: counted by address, and told of in the log as often as that allows. */
 export class TokenRefusals {
   readonly #log: Pick<Log, 'warn'>
-  /** Returns the throttle of an address. */
   readonly throttleOf = throttlesByAddress(wrongTokenLimit)
 
   constructor(log: Pick<Log, 'warn'>) {

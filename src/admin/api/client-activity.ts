@@ -4,7 +4,6 @@ import type { StatusReport } from '../../runtime/report/status-report.ts'
 import { asBoolean, asList, asNullable, asNumber, asObject, asText, type Decoded } from '../../shared/decode.ts'
 import { formatTime } from '../format-time.ts'
 
-/** Decodes what became of one client's requests over the last fifteen minutes. */
 const clientActivityRowShape = asObject({
   /** Its id in `clients`. */
   client: asText,
@@ -24,7 +23,6 @@ const clientActivityRowShape = asObject({
   keyId: asNullable(asText),
 })
 
-/** Decodes what authenticated clients did over the last fifteen minutes. */
 export const clientActivityShape = asObject({
   /** At most 100, the ones that fare worst first. */
   rows: asList(clientActivityRowShape),
@@ -37,10 +35,9 @@ export const clientActivityShape = asObject({
 // What an operator reads of them.
 const maxRows = 100
 
-/** What became of one client's requests. */
 export type ClientActivityView = Decoded<typeof clientActivityRowShape>
 
-/** Returns what clients did. Null: clients do not authenticate. */
+/** Null: clients do not authenticate. */
 export const clientActivityView = ({ clients }: StatusReport): Decoded<typeof clientActivityShape> | null =>
   clients && {
     rows: clients.rows.slice(0, maxRows).map(toRowView),

@@ -24,13 +24,11 @@ const parseProblem = asObject({
   hint: asNullable(asText),
 })
 
-/** Decodes what is wrong with a configuration file. */
 export const problemShape: Decoder<ConfigProblem> = (value, path) => {
   const { hint, ...problem } = parseProblem(value, path)
   return hint === null ? problem : { ...problem, hint }
 }
 
-/** Decodes one value that differs between two configurations. */
 export const changeShape = asObject({
   part: asText,
   group: asNullable(asWord<Group>()),
@@ -50,7 +48,6 @@ export const reloadResponseShape = asObject({
   neverRan: asNullable(asText),
 })
 
-/** The result of a reload or a rollback that was not rejected. */
 export type ReloadResponse = Decoded<typeof reloadResponseShape>
 
 /**

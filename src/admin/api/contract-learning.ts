@@ -10,7 +10,6 @@ import { workersNotAnswering } from '../commands/workers-not-answering.ts'
 import { formatOptionalTime } from '../format-time.ts'
 import { orderMembers, orderStatus } from './order-status.ts'
 
-/** Decodes how the contract is learnt. */
 export const learningShape = asObject({
   by: asWord<'file' | 'operator'>(),
   enums: asBoolean,
@@ -19,10 +18,8 @@ export const learningShape = asObject({
   ...orderMembers,
 })
 
-/** How the contract is learnt. */
 export type LearningStatus = Decoded<typeof learningShape>
 
-/** Renders how the contract is learnt just now; null: it is not. */
 export const learningStatus = (config: Config, { learning }: OverridesView): LearningStatus | null => {
   const mode = getLearningMode(config, learning)
   if (mode === null) return null

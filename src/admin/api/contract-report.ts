@@ -25,7 +25,6 @@ import type { AdminContext } from '../admin-context.ts'
 import { formatOptionalTime, formatTime } from '../format-time.ts'
 import { learningShape, learningStatus } from './contract-learning.ts'
 
-/** Decodes what became of the messages of one operation and direction. */
 const directionShape = asObject({
   mode: asWord<ContractMode>(),
   checked: asNumber,
@@ -36,7 +35,6 @@ const directionShape = asObject({
   unchecked: asObject(asNumbers(zeroUnchecked)),
 })
 
-/** Decodes the contract that runs, and how its operations keep it. */
 export const contractShape = asObject({
   file: asText,
   /** The start of its SHA-256; counts begin anew with another one. */
@@ -54,14 +52,13 @@ export const contractShape = asObject({
   ),
 })
 
-/** The contract that runs. */
 export type ContractStatus = Decoded<typeof contractShape>
 
 /** Tells whether any message was checked since the contract was loaded. */
 export const wasChecked = ({ operations }: ContractStatus): boolean =>
   Object.values(operations).some(({ request, response }) => request.checked + response.checked > 0)
 
-/** Decodes one way of breaking the contract. Nothing in it is what a client wrote, but for the request's id. */
+/** Nothing in it is what a client wrote, but for the request's id. */
 export const driftRowShape = asObject({
   operation: asWord<OperationId>(),
   direction: asWord<MessageDirection>(),
@@ -70,7 +67,6 @@ export const driftRowShape = asObject({
   in: asWord<ViolationPlace>(),
   rule: asText,
   detail: asText,
-  /** How many messages broke it so. */
   count: asNumber,
   /** Those of the last five minutes. */
   recent: asNumber,
@@ -84,17 +80,14 @@ export const driftRowShape = asObject({
   requestId: asNullable(asText),
 })
 
-/** One way in which messages broke the contract. */
 export type DriftRowView = Decoded<typeof driftRowShape>
 
 /** Decodes the response of /contract. Times are RFC 3339. */
 export const contractReportShape = asObject({
   at: asText,
-  /** Null: no contract is configured. */
   contract: asNullable(contractShape),
   /** The files that say something else than what runs: the contract may be one. */
   differingFiles: asNullable(asList(asText)),
-  /** Null: it is not learnt just now. */
   learning: asNullable(learningShape),
   /** The last five minutes; of responses, by endpoint. */
   recent: asList(
@@ -114,10 +107,8 @@ export const contractReportShape = asObject({
   others: asNumber,
 })
 
-/** What /contract says. */
 export type ContractReport = Decoded<typeof contractReportShape>
 
-/** Collects how the contract is kept. */
 export const getContractReport = async ({ report, reloader, overrides }: AdminContext): Promise<ContractReport> => {
   const [drifted, { drift }] = await Promise.all([findDriftedFiles(reloader), report()])
   return {
@@ -134,7 +125,6 @@ export const getContractReport = async ({ report, reloader, overrides }: AdminCo
   }
 }
 
-/** Renders the contract that runs; null: there is none. `file`: that of the configuration. */
 export const contractStatus = (
   { contract, compiledContract, operations }: Config,
   file: string,

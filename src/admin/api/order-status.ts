@@ -11,7 +11,6 @@ export const orderMembers = {
   orderReason: asNullable(asText),
 }
 
-/** Renders who has set an override, and when. */
 export const orderStatus = (override: Pick<Override, 'by' | 'since' | 'reason'> | null) => ({
   orderedBy: override?.by ?? null,
   orderedAt: formatOptionalTime(override?.since),

@@ -58,7 +58,6 @@ const operationShape = asObject({
   ...orderMembers,
 })
 
-/** Decodes the result of a reload. */
 const reloadShape = asObject({
   at: asText,
   trigger: asText,
@@ -74,7 +73,6 @@ const reloadShape = asObject({
   held: asBoolean,
 })
 
-/** Decodes an order that an operator gave. */
 const orderShape = asObject({
   at: asText,
   /** The operator's name, else the address. */
@@ -110,19 +108,14 @@ export const overviewShape = asObject({
   comparisons: asList(comparisonShape),
 })
 
-/** What the page and `top` show. */
 export type Overview = Decoded<typeof overviewShape>
 
-/** One operation. */
 export type OperationView = Decoded<typeof operationShape>
 
-/** The result of a reload. */
 export type ReloadView = Decoded<typeof reloadShape>
 
-/** An order that an operator gave. */
 export type OrderView = Decoded<typeof orderShape>
 
-/** Collects the overview. */
 export const getOverview = async (context: AdminContext): Promise<Overview> => {
   const report = await context.report()
   const status = await statusFromReport(context, report)

@@ -33,7 +33,6 @@ export const recentRequestMembers = {
   traceId: asNullable(asText),
 }
 
-/** Decodes a recent error. */
 export const recentErrorShape = asObject({
   ...recentRequestMembers,
   kind: asWord<FailureKind>(),
@@ -41,7 +40,6 @@ export const recentErrorShape = asObject({
   reason: asText,
 })
 
-/** A request that the gateway answered with an error of its own. */
 export type RecentErrorView = Decoded<typeof recentErrorShape>
 
 /**
@@ -67,16 +65,13 @@ export const recentErrorsShape = asObject({
   total: asNumber,
 })
 
-/** The response of /refused. */
 export type RecentErrorsResponse = Decoded<typeof recentErrorsShape>
 
-/** Collects the recent errors alone. */
 export const getRecentErrors = async ({ report, reloader }: AdminContext): Promise<RecentErrorsResponse> => {
   const all = await report()
   return { refusals: toRecentErrorViews(all, reloader.config), total: all.recentErrors.total }
 }
 
-/** Renders the recent errors, as far as they may be shown. */
 export const toRecentErrorViews = ({ recentErrors }: StatusReport, config: Config): RecentErrorsResponse['refusals'] =>
   recentErrors.last.map((entry) => toRecentErrorView(entry, config))
 

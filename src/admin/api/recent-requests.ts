@@ -20,7 +20,6 @@ const recentRequestShape = asObject({
   totalMs: asNumber,
 })
 
-/** A request that has ended. */
 export type RecentRequestView = Decoded<typeof recentRequestShape>
 
 /** Decodes the response of /requests. */
@@ -30,7 +29,6 @@ export const recentRequestsShape = asObject({
   total: asNumber,
 })
 
-/** The response of /requests. */
 export type RecentRequestsResponse = Decoded<typeof recentRequestsShape>
 
 /** Collects the requests that ended since an operator watches; those to come are kept for some seconds more. */

@@ -25,7 +25,6 @@ import {
 import { roundToTenths } from '../../units.ts'
 import { formatOptionalTime, formatTime } from '../format-time.ts'
 
-/** How near the gateway is to its limits. */
 export const limitsShape = asObject({
   /** Null: there is no rate limit, and no proof is counted in Redis. */
   rate: asNullable(
@@ -66,7 +65,6 @@ export const tokensShape = asObject({
   proofs: asNullable(asObject({ remembered: asNumber, room: asNumber })),
 })
 
-/** What the cache stores, and how often it is of use. */
 export const cacheShape = asObject({
   bytes: asNumber,
   maxBytes: asNumber,
@@ -88,7 +86,6 @@ export const cacheShape = asObject({
   ),
 })
 
-/** What is remembered of requests with a key of idempotency. */
 export const idempotencyShape = asObject({
   store: asWord<'memory' | 'redis'>(),
   /** `unavailable`: the store cannot be asked, so nothing new is remembered. */
@@ -112,7 +109,6 @@ export const idempotencyShape = asObject({
   refused: asNumber,
 })
 
-/** Renders the limits. */
 export const limitsStatus = ({ rate, concurrency, eventLoop }: LimitsReport): Decoded<typeof limitsShape> => ({
   rate: rate && { ...rate, since: formatTime(rate.since) },
   concurrency,
@@ -123,7 +119,6 @@ export const limitsStatus = ({ rate, concurrency, eventLoop }: LimitsReport): De
   },
 })
 
-/** Renders what tokens are checked with. */
 export const tokensStatus = (
   { jwt, introspection, proofs }: TokensReport,
   operatorKeys: IssuerKeysState | null,
@@ -147,7 +142,6 @@ const dependencyHealth = ({ error, since, lastSuccess, where }: NonNullable<Toke
   where,
 })
 
-/** Renders the cache. */
 export const cacheStatus = ({ redis, operations, ...store }: CacheReport): Decoded<typeof cacheShape> => ({
   ...store,
   redis: redis && redisStatus(redis),
@@ -161,7 +155,6 @@ export const cacheStatus = ({ redis, operations, ...store }: CacheReport): Decod
   ),
 })
 
-/** Renders what is remembered of requests with a key. */
 export const idempotencyStatus = (report: IdempotencyReport): Decoded<typeof idempotencyShape> => ({
   ...report,
   since: formatTime(report.since),

@@ -17,7 +17,6 @@ import { formatTime } from '../format-time.ts'
 import { describeComparison } from './describe-comparison.ts'
 import { comparedMembers, shadowShape, sumComparison } from './upstream-status.ts'
 
-/** The members that name a kind of difference at a place. */
 const placeMembers = {
   operation: asWord<OperationId>(),
   kind: asWord<DifferenceKind>(),
@@ -25,10 +24,9 @@ const placeMembers = {
   pointer: asText,
 }
 
-/** Decodes one way in which answers differ. Values are in it only where the file asks for examples. */
+/** Values are in it only where the file asks for examples. */
 const differenceShape = asObject({
   ...placeMembers,
-  /** How many answers differ so. */
   count: asNumber,
   /** Those of the last five minutes. */
   recent: asNumber,
@@ -52,13 +50,11 @@ const differenceShape = asObject({
   otherPairs: asNumber,
 })
 
-/** One way in which answers differ. */
 export type DifferenceView = Decoded<typeof differenceShape>
 
 /** Decodes how long a side took to the head, in milliseconds; null: nothing is known. */
 const latencyShape = asObject({ p50: asNullable(asNumber), p95: asNullable(asNumber), p99: asNullable(asNumber) })
 
-/** Decodes what was compared of one operation. */
 const comparedOperationShape = asObject({
   operation: asWord<OperationId>(),
   ...comparedMembers,
@@ -70,10 +66,8 @@ const comparedOperationShape = asObject({
   latency: asObject({ primary: latencyShape, candidate: latencyShape }),
 })
 
-/** Decodes how the answers of a candidate compare with those of its primary. */
 export const comparisonShape = asObject({
   group: asWord<Group>(),
-  /** In words. */
   verdict: asText,
   since: asText,
   ...comparedMembers,
@@ -89,20 +83,16 @@ export const comparisonShape = asObject({
   noise: asList(asObject({ ...placeMembers, count: asNumber, of: asNumber })),
 })
 
-/** How the answers of a candidate compare with those of its primary. */
 export type ComparisonView = Decoded<typeof comparisonShape>
 
 /** Decodes the response of /shadow. Times are RFC 3339. */
 export const shadowReportShape = asObject({
   at: asText,
-  /** The groups whose answers are compared. */
   comparisons: asList(comparisonShape),
 })
 
-/** What /shadow says. */
 export type ShadowReportView = Decoded<typeof shadowReportShape>
 
-/** Collects how the answers of all candidates compare. */
 export const getShadowReport = async ({ report }: AdminContext): Promise<ShadowReportView> => ({
   at: formatTime(epochMs()),
   comparisons: comparisonViews(await report()),

@@ -5,7 +5,6 @@ import { asBoolean, asNullable, asNumber, asObject, asText, asWord, type Decoded
 import { formatPercent } from '../../units.ts'
 import { formatOptionalTime, formatTime } from '../format-time.ts'
 
-/** The members that say who did something, why and when. */
 const noteMembers = {
   /** The name of an operator, else the address; null: no operator did. */
   by: asNullable(asText),
@@ -13,7 +12,7 @@ const noteMembers = {
   since: asText,
 }
 
-/** The members of how much of a group goes to its candidate. Shares are from 0 to 1. */
+/** Shares are from 0 to 1. */
 const shiftMembers = {
   share: asNumber,
   cause: asWord<ShiftCause>(),
@@ -40,13 +39,10 @@ const shiftMembers = {
   ),
 }
 
-/** Decodes how much of a group goes to its candidate. */
 export const shiftShape = asObject(shiftMembers)
 
-/** How much of a group goes to its candidate, and why. */
 export type ShiftStatus = Decoded<typeof shiftShape>
 
-/** Renders how much of a group goes to its candidate. */
 export const shiftStatus = (state: ShiftState): ShiftStatus => {
   const { share, cause, isStopped, until, afterwards, paused, step } = state
   return {
@@ -81,9 +77,7 @@ export const isResumable = ({ stopped, paused, until }: Pick<ShiftStatus, 'stopp
 
 /** How a text about a shift formats times: RFC 3339 comes in. */
 export interface ShiftTimeFormat {
-  /** Formats the time since which something is so. */
   since(time: string): string
-  /** Formats the time until which something is so, or at which it begins. */
   until(time: string): string
 }
 
@@ -125,7 +119,7 @@ const describePause = ({ paused, step }: ShiftStatus, format: ShiftTimeFormat): 
   return `; the steps are paused by ${by} since ${format.since(since)}, ${end}${because(reason)}`
 }
 
-/** Describes what holds when an order ends. `isPaused`: the steps do not go on then. */
+/** `isPaused`: the steps do not go on then. */
 export const describeAfterwards = (
   { share, cause }: NonNullable<ShiftStatus['afterwards']>,
   isPaused: boolean,

@@ -42,7 +42,6 @@ import {
 } from './resource-status.ts'
 import { upstreamShape, upstreamStatus } from './upstream-status.ts'
 
-/** Decodes a certificate that the gateway presents or trusts. */
 const certificateShape = asObject({
   key: asText,
   names: asList(asText),
@@ -51,14 +50,14 @@ const certificateShape = asObject({
   daysLeft: asNumber,
 })
 
-/** Decodes which gateway of several this is. Null: the file does not say. */
+/** Null: the file does not say. */
 const instanceShape = asObject({
   name: asNullable(asText),
   environment: asNullable(asText),
   colour: asWord<InstanceConfig['colour']>(),
 })
 
-/** Decodes one of several workers. Null: not known. */
+/** Null: not known. */
 const workerShape = asObject({
   worker: asNumber,
   pid: asNullable(asNumber),
@@ -139,9 +138,7 @@ export const statusShape = asObject({
   cache: asNullable(cacheShape),
   /** Null: no operation has idempotency. */
   idempotency: asNullable(idempotencyShape),
-  /** Null: no contract is configured. */
   contract: asNullable(contractShape),
-  /** Null: the contract is not learnt just now. */
   learning: asNullable(learningShape),
   /** Operations out of service, or in service by an override. */
   operations: asMap(asObject({ state: asWord<'serve' | 'refuse'>(), until: asNullable(asText), ...orderMembers })),
@@ -152,14 +149,11 @@ export const statusShape = asObject({
   log: asObject({ level: asWord<Config['log']['level']>(), dropped: asNumber }),
 })
 
-/** What /status says. */
 export type Status = Decoded<typeof statusShape>
 
-/** Collects the status now. */
 export const getStatus = async (context: AdminContext): Promise<Status> =>
   statusFromReport(context, await context.report())
 
-/** Renders the status from a report. */
 export const statusFromReport = async (context: AdminContext, report: StatusReport): Promise<Status> => {
   const { upstreams, limits, tokens, cache, idempotency, drift, retiring } = report
   const { reloader, overrides, droppedLines } = context
@@ -216,7 +210,7 @@ const workerStatus = ({ heardAt: _, ...worker }: WorkerStatus): Decoded<typeof w
   startedAt: formatOptionalTime(worker.startedAt),
 })
 
-/** Renders how clients authenticate. Operations that differ are in /config. */
+/** Operations that differ are in /config. */
 export const clientsStatus = ({ auth, clients }: Pick<Config, 'auth' | 'clients'>): Status['clients'] =>
   auth === null && clients.length === 0
     ? null

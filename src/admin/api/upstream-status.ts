@@ -33,7 +33,6 @@ const certificateShape = asObject({
   seenAt: asText,
 })
 
-/** Decodes the state of an endpoint. */
 const endpointShape = asObject({
   url: asText,
   weight: asNumber,
@@ -63,7 +62,6 @@ const endpointShape = asObject({
   failingSince: asNullable(asText),
   ejectedForSeconds: asNullable(asNumber),
   latencyMs: asNullable(asNumber),
-  /** Null: it has presented none. */
   certificate: asNullable(certificateShape),
   /** The end of an operator's override: drained, or ready. */
   drainUntil: asNullable(asText),
@@ -83,7 +81,6 @@ const breakerShape = asObject({
   nextTry: asNullable(asText),
 })
 
-/** The state of each endpoint of a side, and what holds for all of them. */
 const sideShape = {
   inFlight: asNumber,
   balance: asNullable(asWord<NonNullable<SideReport['balance']>>()),
@@ -91,7 +88,6 @@ const sideShape = {
   endpoints: asList(endpointShape),
 }
 
-/** Decodes what became of copies. */
 export const shadowShape = asObject({
   sent: asNumber,
   underWay: asNumber,
@@ -103,7 +99,6 @@ export const shadowShape = asObject({
   dropped: asObject(asNumbers(zeroShadowDrops)),
 })
 
-/** The members that say how many answers of a candidate were compared with those of its primary. */
 export const comparedMembers = {
   compared: asNumber,
   equal: asNumber,
@@ -117,7 +112,6 @@ const comparedShape = asObject({
   since: asNullable(asText),
 })
 
-/** Decodes the candidate of a group. */
 const candidateShape = asObject({
   ...sideShape,
   /** Null: the file asks for no copies. */
@@ -128,23 +122,18 @@ const candidateShape = asObject({
   shift: asNullable(shiftShape),
 })
 
-/** Decodes the upstream of a group. */
 export const upstreamShape = asObject({
   ...sideShape,
   retryBudget: asNullable(asObject({ left: asNumber })),
-  /** Null: the group has none. */
   candidate: asNullable(candidateShape),
 })
 
-/** The upstream of a group. */
 export type UpstreamStatus = Decoded<typeof upstreamShape>
 
-/** An endpoint of a group. */
 export type EndpointStatus = Decoded<typeof endpointShape>
 
 type SideStatus = Omit<UpstreamStatus, 'retryBudget' | 'candidate'>
 
-/** Renders a report. */
 export const upstreamStatus = (
   report: UpstreamReport,
   { endpoints, shifts }: Pick<OverridesView, 'endpoints' | 'shifts'>,
@@ -168,7 +157,6 @@ const comparedStatus = ({ totals, since }: ComparisonReport): Decoded<typeof com
   since: formatTime(since),
 })
 
-/** Sums what was compared of all operations. */
 export const sumComparison = (totals: ComparisonReport['totals']): Omit<Decoded<typeof comparedShape>, 'since'> => ({
   compared: sum(totals.map(({ compared }) => compared)),
   equal: sum(totals.map(({ equal }) => equal)),

@@ -6,10 +6,8 @@ import type { AdminError } from '../admin-error.ts'
 import { formatOptionalTime } from '../format-time.ts'
 import type { Argument } from './argument.ts'
 
-/** The longest time that an override holds, in milliseconds. */
 export const maxTtlMs = 24 * 3_600_000
 
-/** Creates the argument that says how long an override holds, in milliseconds. */
 export const durationArgument = (usage: string, byDefault: string): Argument<number> => ({
   usage,
   help: 'for how long, at least 1s and at most 24h',
@@ -22,7 +20,6 @@ export const durationArgument = (usage: string, byDefault: string): Argument<num
   },
 })
 
-/** How long an override of a state holds, in milliseconds. */
 export const ttlArgument = durationArgument('--ttl <DURATION>', '15m')
 
 interface OverrideOrder<Key, State> {
@@ -72,21 +69,18 @@ export const applyOrUndo = async (
   }
 }
 
-/** Rejects a command that comes too late. */
 export const stoppingError: AdminError = {
   status: 503,
   code: 'stopping',
   detail: 'the gateway is stopping: nothing is put into effect any more',
 }
 
-/** The help of commands that hold for a time. */
 export const overrideHelp = {
   help: 'The file is left alone, and its word holds again when the time is over. What is to stay belongs into the file.',
   exitCodes:
     '0 done, 1 the gateway does not accept the order or a worker does not answer (it is not in effect then, and not tried again), 2 it could not be asked',
 }
 
-/** How the response of such a command is read and printed. */
 export const overrideDefaults = {
   method: 'POST',
   query: null,
@@ -100,6 +94,5 @@ export const overrideDefaults = {
 export const orderReasonPhrase = ({ reason }: { readonly reason: string | null }): string =>
   reason === null ? '' : ` (${reason})`
 
-/** Formats for the command line until when it holds. */
 export const untilOrAsFile = (until: string | null): string =>
   until === null ? 'as the file says' : `until ${until}, then as the file says`

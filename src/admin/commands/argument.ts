@@ -9,22 +9,18 @@ export interface Argument<Value = unknown> {
   /** What is expected: `one of a, b`. */
   readonly expected: string
   readonly choices?: readonly string[]
-  /** The value on the command line when it is left out. */
   readonly default?: string
   /** A value in the example of a JSON body, shown to a script whose body cannot be parsed. */
   readonly example?: string
   /** Where alone it is given: by scripts and the command line, or by the form of a page. By default everywhere. */
   readonly only?: 'script' | 'form'
-  /** Whether an option has to be there. */
   readonly isRequired?: true
   /** Parses it; undefined: it is something else than expected. */
   read(value: unknown): Value | undefined
 }
 
-/** The arguments of a command, by name. */
 export type Arguments = Readonly<Record<string, Argument>>
 
-/** The parsed arguments. */
 export type ValuesOf<Args extends Arguments> = {
   readonly [Name in keyof Args]: Args[Name] extends Argument<infer Value> ? Value : never
 }
@@ -37,7 +33,6 @@ export type RawArguments = Readonly<Record<string, unknown>>
 
 type ArgumentInfo = Pick<Argument, 'usage' | 'help' | 'default' | 'example' | 'only' | 'isRequired'>
 
-/** Creates an argument that is one of several words. */
 export const choiceArgument = <Choice extends string>(
   choices: readonly Choice[],
   info: ArgumentInfo,
@@ -73,7 +68,6 @@ export const reasonArgument: Argument<string | null> = {
   },
 }
 
-/** Creates an option that is there or not. */
 export const flagArgument = (
   usage: `--${string}`,
   help: string,
@@ -86,7 +80,6 @@ export const flagArgument = (
   read: (value) => (value === undefined ? false : value === true || value === 'true' || undefined),
 })
 
-/** Parses the arguments one by one. */
 export const parseArguments = (args: Arguments, raw: RawArguments): object | AdminError => {
   const values = Object.entries(args).map(([name, argument]) => [name, argument.read(raw[name])] as const)
   const [wrong] = values.find(([, value]) => value === undefined) ?? []
@@ -117,7 +110,6 @@ export const parseFields = (
   return wrong === undefined ? Object.fromEntries(fields) : badRequest(`${quoted(wrong)} is not expected${expected}`)
 }
 
-/** Rejects a command that cannot be parsed. */
 export const badRequest = (detail: string): AdminError => ({ status: 400, code: 'bad-request', detail })
 
 const quoted = (key: string): string => JSON.stringify(key.slice(0, 60))

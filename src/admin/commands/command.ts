@@ -29,7 +29,6 @@ export interface CommandGroup {
   readonly commands: readonly Command[]
 }
 
-/** One run of a command. */
 export interface Order {
   /** The operator's name, or else the address. */
   readonly by: string
@@ -72,9 +71,8 @@ export interface Command<Values extends object = object, Plan extends object = o
   isUrgent?(values: Values): boolean
   /** Plans what it would do, or says what speaks against it. Changes nothing. What its page shows is a preview. */
   plan(context: AdminContext, values: Values): Plan | AdminError | Promise<Plan | AdminError>
-  /** Describes what its page asks before it is run. */
   confirmation?(context: AdminContext, plan: Plan): CommandConfirmation | Promise<CommandConfirmation | AdminError>
-  /** Runs it. The result is the JSON response. */
+  /** The result is the JSON response. */
   run(context: AdminContext, plan: Plan, order: Order): Promise<Result | AdminError>
   /** The event in the log and the audit log; null: the change that it starts writes its own. */
   readonly event: string | null
@@ -96,13 +94,10 @@ export interface Command<Values extends object = object, Plan extends object = o
   readonly links: CommandLinks
 }
 
-/** A command that has a page. */
 export type CommandWithPage = Command & Required<Pick<Command, 'confirmation'>> & { readonly page: string }
 
-/** The fields of a command's event, in the log and the audit log. */
 export type CommandEventFields = Readonly<Record<string, string | number | boolean | null>>
 
-/** What an operator is asked before a command is run. */
 export interface CommandConfirmation {
   /** What will be done: a question of a few words. */
   readonly title: string
@@ -116,12 +111,10 @@ export interface CommandConfirmation {
   readonly args?: Readonly<Record<string, string>>
   /** Other values of an argument, to be chosen instead. */
   readonly choices?: { readonly name: string; readonly words: string; readonly values: readonly string[] }
-  /** Whether the form asks for the argument `reason`. */
   readonly asksReason?: true
   readonly button: string
 }
 
-/** A link to the page of a command. */
 export interface CommandLink {
   readonly query: Readonly<Record<string, string>>
   readonly words: string

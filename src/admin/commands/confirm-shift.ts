@@ -13,7 +13,6 @@ export const listShareChoices = ({ step }: Pick<ShiftStatus, 'step'>): readonly 
 
 const asksReasonAlone = { ttlMs: null, asksReason: true } as const
 
-/** Describes what an order will do, to be asked before. */
 export const confirmShift = ({ group, order, before, after }: PlannedShift): CommandConfirmation => {
   const status = shiftStatus(before)
   const now = html`Now it gets ${describeShift(status)}.`

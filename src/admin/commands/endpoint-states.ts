@@ -15,7 +15,6 @@ export interface EndpointState {
   readonly side: Side
   readonly url: string
   readonly inFlight: number
-  /** Whether the configuration drains it. */
   readonly drainedByFile: boolean
   /** Whether the configuration gives it a share at all: no command does. */
   readonly hasWeight: boolean

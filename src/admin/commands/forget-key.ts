@@ -46,7 +46,7 @@ const args = {
   yes: flagArgument('--yes', 'forget it: the upstream has not processed the request, or may process it again'),
 }
 
-/** Decodes what is remembered of a key, as operators see it. Times are RFC 3339. */
+/** Times are RFC 3339. */
 const keySummaryShape = asObject({
   state: asWord<RecordSummary['state'] | 'absent'>(),
   /** Null: nothing is remembered, or requests have no ids. */
@@ -60,7 +60,6 @@ const keySummaryShape = asObject({
 
 type KeySummary = Decoded<typeof keySummaryShape>
 
-/** The same, and whose key it is. */
 interface ShownKey extends KeySummary {
   readonly operation: OperationId
   readonly client: string | null
@@ -74,7 +73,7 @@ interface Plan {
 
 type KeyCommand = Command<ValuesOf<typeof args>, Plan, ShownKey>
 
-/** What both commands have in common. A key is what a client wrote, and would stand in the address of a page. */
+/** A key is what a client wrote, and would stand in the address of a page. */
 const keyCommand = {
   page: null,
   method: 'POST',
@@ -123,7 +122,6 @@ const forgetCommand: KeyCommand = {
   rejectedText: 'has not forgotten it',
 }
 
-/** Shows what is remembered of a key of idempotency, or forgets it. */
 export const idempotencyCommands: CommandGroup = {
   name: 'idempotency',
   description: 'Show what a running gateway remembers of a key of idempotency, or have it forget one.',
@@ -141,7 +139,7 @@ A request whose key was forgotten is processed again. Ask the upstream first, by
   commands: [showCommand, forgetCommand],
 }
 
-/** Finds what is remembered of a key. Changes nothing. */
+/** Changes nothing. */
 const planLookup = async (
   context: AdminContext,
   { key, operation, client, address }: ValuesOf<typeof args>,
@@ -175,7 +173,7 @@ const summarize = (record: RecordSummary | false): KeySummary => {
   }
 }
 
-/** Says why a key could not be looked up. Undefined: no process has answered. */
+/** Undefined: no process has answered. */
 const toLookupError = (failure: LookupFailure | undefined, reference: KeyReference): AdminError =>
   failure === undefined ? noWorkerAnswered : lookupErrors[failure](reference)
 
@@ -213,7 +211,6 @@ const stillUnderWay: AdminError = {
     'the first request with this key is still under way: wait until it has ended, 15 s after its gateway at the latest',
 }
 
-/** Says what speaks against forgetting a key. Null: nothing does. */
 const rejectForgetting = (shown: KeySummary, isConfirmed: boolean): AdminError | null => {
   if (shown.state === 'absent') return notRemembered
   if (shown.state === 'in-progress') return stillUnderWay

@@ -94,7 +94,6 @@ function describeResult({ learning, until }: LearnCommandResult): string {
   return learning ? 'the contract is learnt as the file says' : 'the contract is not learnt any more; the draft stays'
 }
 
-/** Has the contract learnt from what passes, for a while. */
 export const contractCommands: CommandGroup = {
   name: 'learn',
   parent: 'contract',

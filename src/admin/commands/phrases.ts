@@ -33,10 +33,8 @@ export const joinFirst = (names: readonly string[], max: number, between = ', ')
 export const paragraphs = (...each: readonly HtmlValue[]): HtmlValue =>
   each.filter((one) => one !== null && one !== false && one !== '').map((one) => html`<p>${one}</p>\n`)
 
-/** Formats until when an override holds. */
 export const untilPhrase = (until: string | null): string => (until === null ? '' : ` until ${until}`)
 
-/** Gets the URL of a command's page. */
 export const actionHref = (page: string, args: Readonly<Record<string, string>> = {}): string => {
   const query = new URLSearchParams(args).toString()
   return `/actions/${page}${query === '' ? '' : `?${query}`}`

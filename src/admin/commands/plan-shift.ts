@@ -9,17 +9,14 @@ import type { AdminError } from '../admin-error.ts'
 import { isResumable, shiftStatus } from '../api/shift-status.ts'
 import { clientConsequences, findCandidateClients } from '../candidate-clients.ts'
 
-/** An order that can be carried out. */
 export interface PlannedShift {
   readonly group: Group
   readonly order: ShiftOrder
   readonly reason: string | null
   readonly before: ShiftState
-  /** How it will stand. */
   readonly after: ShiftState
 }
 
-/** What an operator wants: one order. */
 interface ShiftWishes {
   readonly group: Group
   readonly to: number | null
@@ -31,10 +28,8 @@ interface ShiftWishes {
   readonly force: boolean
 }
 
-/** How long a share holds that an operator orders, unless the order says. */
 export const defaultShiftMs = 3_600_000
 
-/** What runs while an order is planned. */
 interface RunningCandidates {
   readonly config: Pick<Config, 'upstreams'>
   readonly report: Pick<StatusReport, 'upstreams'>
@@ -66,7 +61,6 @@ const noCandidate = (group: Group): AdminError => ({
   detail: `${group} has no candidate: write upstreams.${group}.candidate in the file`,
 })
 
-/** Rejects an order that would change nothing. */
 const rejectIdle = (group: Group, { kind }: ShiftOrder, before: ShiftState): AdminError | null => {
   const { step } = before
   if (kind === 'pause' && step?.nextShare == null) {

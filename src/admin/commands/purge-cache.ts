@@ -32,7 +32,7 @@ interface PurgeCommandResult {
   readonly removed: number
 }
 
-/** Removes what is stored. A response on its way from an upstream meanwhile is not stored. */
+/** A response on its way from an upstream meanwhile is not stored. */
 const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResult> = {
   choice: 'clear',
   page: 'clear-cache',
@@ -78,7 +78,6 @@ const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResul
   },
 }
 
-/** Removes stored responses: all, those of an operation, those of a client. */
 export const cacheCommands: CommandGroup = {
   name: 'cache',
   description: 'Have a running gateway remove what it has stored of answers.',

@@ -10,7 +10,6 @@ import type { Command, CommandGroup } from './command.ts'
 import { actionHref, paragraphs, pluralize } from './phrases.ts'
 import { workersNotAnswering } from './workers-not-answering.ts'
 
-/** Creates the argument that skips a safeguard. */
 export const forceArgument = (help: string) => ({
   force: flagArgument('--force', help, 'true, or to be left out; nothing was done'),
 })
@@ -26,7 +25,6 @@ interface ReloadCommandResult extends Omit<Exclude<ReloadOutcome, { result: 'ref
 // Skipping a safeguard takes these very words: an operator who writes `force=0` means the contrary.
 const forceQueries: ReadonlySet<string> = new Set(['force', 'force=', 'force=true'])
 
-/** A command that puts another configuration into effect. */
 export type ReloadCommand<Args extends Arguments = typeof args> = Command<
   ValuesOf<Args>,
   ValuesOf<Args>,
@@ -80,7 +78,6 @@ const reloadCommand: ReloadCommand = {
   links: { summary: () => ({ query: {}, words: 'Reload the file' }) },
 }
 
-/** Reads the file again. */
 export const reloadCommands: CommandGroup = {
   name: 'reload',
   description: 'Have a running gateway read its file again; tell what changed, or every problem.',
@@ -93,7 +90,6 @@ export const reloadCommands: CommandGroup = {
   commands: [reloadCommand],
 }
 
-/** Converts the outcome of a reload or a rollback to the response. */
 export const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadCommandResult | AdminError> => {
   if (outcome.result !== 'refused') {
     const neverRan = formatOptionalTime(outcome.neverRan)
@@ -105,7 +101,7 @@ export const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadComm
   return { ...(held === null ? configurationRejected : endpointsUnreachable), problems, extensions }
 }
 
-/** Lists the groups that changes concern. Imported late: the command line reads this file, and compares nothing. */
+/** Imported late: the command line reads this file, and compares nothing. */
 export const getChangedGroups = async (changes: readonly ConfigChange[]): Promise<readonly string[]> =>
   (await import('../../config/diff/diff-reports.ts')).changedGroups(changes)
 
@@ -120,7 +116,6 @@ function appliedText({ result, from, to, changes, groups, switchedOff, neverRan 
   return `The configuration is ${to} now, and was ${from}: ${changesText(changes, groups)}.${off}${note}`
 }
 
-/** Says how many changes there are, and of which groups. */
 export const changesText = (changes: readonly ConfigChange[], groups: readonly string[]): string =>
   `${pluralize(changes.length, 'change')}${groups.length === 0 ? '' : ` in ${groups.join(', ')}`}`
 

@@ -33,7 +33,6 @@ const rollbackArgs = {
 
 const maxShownChanges = 20
 
-/** Returns to the configuration before this one. */
 const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
   ...reloadDefaults('rollback'),
   async confirmation({ reloader }) {
@@ -85,7 +84,6 @@ const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
   },
 }
 
-/** Returns to the configuration before this one. */
 export const rollbackCommands: CommandGroup = {
   name: 'rollback',
   description: 'Have a running gateway go back to the configuration that it ran before.',

@@ -94,7 +94,6 @@ const registerCommandPage = (
   })
 }
 
-/** Describes what a command would do, or what speaks against it. Changes nothing. */
 const confirm = async (
   context: AdminContext,
   command: CommandWithPage,
@@ -107,7 +106,7 @@ const confirm = async (
   return isAdminError(plan) ? plan : command.confirmation(context, plan)
 }
 
-/** Runs a command. Its log line and its audit record are the same wherever it comes from. */
+/** Its log line and its audit record are the same wherever it comes from. */
 const runCommand = async (
   context: AdminContext,
   log: Log,
@@ -148,7 +147,6 @@ const hurried = (context: AdminContext, urgent: Promise<void>): AdminContext => 
   runEverywhere: (name, params) => context.runEverywhere(name, params, urgent),
 })
 
-/** The operator who gives an order. */
 type OrderGiver = Pick<Order, 'by' | 'recheck'>
 
 const toOrderGiver = (request: FastifyRequest, recheck: Recheck): OrderGiver => ({
@@ -162,7 +160,7 @@ const eventFields = (command: Command, result: object): CommandEventFields | nul
   return result.done === undefined ? null : { ...result.done, incomplete: result.code }
 }
 
-/** Formats what was done, as a sentence. Of what was done in part it says why not all of it was. */
+/** Of what was done in part it says why not all of it was. */
 const orderText = (command: Command, result: object): string => {
   if (!isAdminError(result)) return command.successText(result)
   const facts = Object.entries(result.done ?? {}).flatMap(([key, value]) => (value === null ? [] : [`${key} ${value}`]))

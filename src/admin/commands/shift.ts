@@ -49,7 +49,6 @@ const resultShape = asObject({
   order: asText,
   by: asText,
   reason: asNullable(asText),
-  /** How it stands now. */
   shift: shiftShape,
 })
 
@@ -111,7 +110,6 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Decod
   },
 }
 
-/** Shifts clients to the candidate of a group by hand, or stops that. */
 export const shiftCommands: CommandGroup = {
   name: 'shift',
   description: 'Show how much of a group goes to its candidate, or shift clients there and back.',

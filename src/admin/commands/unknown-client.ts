@@ -2,7 +2,6 @@ import type { Config } from '../../config/config.ts'
 import type { AdminError } from '../admin-error.ts'
 import { badRequest } from './argument.ts'
 
-/** Rejects the name of a client that no entry under `clients` has; null: one has it. */
 export const rejectUnknownClient = async (name: string, { clients }: Config): Promise<AdminError | null> => {
   const known = clients.map(({ id }) => id)
   if (known.includes(name)) return null

@@ -1,9 +1,7 @@
 import { notAnsweringHint, WorkersNotAnsweringError } from '../../runtime/workers-not-answering-error.ts'
 import type { AdminError } from '../admin-error.ts'
 
-/**
- * Makes the error of a command that not all workers have replied to. `detail` says what is in effect, and what to do.
- */
+/** `detail` says what is in effect, and what to do. */
 export const workersNotAnswering = (detail: string): AdminError => ({
   status: 503,
   code: 'workers-not-answering',

@@ -12,7 +12,6 @@ import type { FindingInputs } from './finding-inputs.ts'
 
 const fullShare = 0.9
 
-/** Finds what is wrong with certificates, and with the sources of tokens' keys. */
 export const credentialFindings = (inputs: FindingInputs): readonly Finding[] => [
   ...certificateFindings(inputs),
   ...tokenFindings(inputs),

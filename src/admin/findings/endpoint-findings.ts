@@ -15,7 +15,7 @@ import { ownerDetails } from './owner-details.ts'
 // Of the timeout of its requests.
 const slowShare = 0.5
 
-/** Finds why an endpoint gets no requests, or fails, or is slow. `causes`: the recent errors of its group. */
+/** `causes`: the recent errors of its group. */
 export const endpointFindings = (
   group: Group,
   each: EndpointReport,
@@ -31,7 +31,7 @@ export const endpointFindings = (
     : [endpointOutageFinding(group, each, out, stale, inputs)]
 }
 
-/** Describes the failures at an endpoint. `errors`: its recent ones; `out`: why it gets no requests, if that is so. */
+/** `errors`: its recent ones; `out`: why it gets no requests, if that is so. */
 const failingEndpointFinding = (
   group: Group,
   each: EndpointReport,

@@ -12,7 +12,7 @@ export const minFailures = 3
 // In milliseconds. Where none has failed for that long, requests fail no more: the cause is gone, or others help.
 const quietMs = 15_000
 
-/** How often something failed of late. Times are milliseconds since the epoch. */
+/** Times are milliseconds since the epoch. */
 export interface FailureTally {
   readonly lastMinute: number
   readonly last15Min: number
@@ -20,7 +20,6 @@ export interface FailureTally {
   readonly lastAt: number | null
 }
 
-/** Sums error counts. */
 export const tallyFailures = (causes: readonly ErrorCount[]): FailureTally => ({
   lastMinute: sum(pluck(causes, 'lastMinute')),
   last15Min: sum(pluck(causes, 'last15Min')),
@@ -28,7 +27,7 @@ export const tallyFailures = (causes: readonly ErrorCount[]): FailureTally => ({
   lastAt: causes.length === 0 ? null : Math.max(...causes.map(({ lastAt }) => lastAt)),
 })
 
-/** Checks whether none has failed for a while. `lastAt`: when one failed last; `at`: now. */
+/** `lastAt`: when one failed last; `at`: now. */
 export const isQuiet = (lastAt: number, at: number): boolean => at - lastAt >= quietMs
 
 /** Checks whether at least half of the requests fail. */

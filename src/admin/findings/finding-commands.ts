@@ -8,10 +8,8 @@ import { programCommand, shellQuote } from '../../shared/program-command.ts'
 import type { Finding } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
-/** The command that shows the recent errors. */
 export const tailCommand = 'lender-gateway tail --refused --since 15m'
 
-/** Formats the command that shows what stands in the way of an operation. */
 export const explainCommandLine = (id: OperationId, { listen: { basePath } }: Pick<Config, 'listen'>): string => {
   const { method, path } = operationsById[id]
   return `lender-gateway explain ${method} ${shellQuote(basePath + path)} --live`

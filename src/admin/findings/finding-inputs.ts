@@ -15,7 +15,6 @@ import type { RecentTraffic } from '../rate-history.ts'
 export interface FindingInputs {
   readonly at: number
   readonly config: Config
-  /** When it took effect. */
   readonly loadedAt: number
   /** When the last edit took effect, where a rollback would undo it; null: what runs is no edit. */
   readonly undoableEditAt: number | null
@@ -23,22 +22,18 @@ export interface FindingInputs {
   readonly report: StatusReport
   /** The requests of each operation in the last minute; null: nothing is counted. */
   readonly recent: Readonly<Record<OperationId, RecentTraffic>> | null
-  /** The overrides of operators. */
   readonly overrides: OverridesView
   /** Null: there is no audit log, or another process writes it. */
   readonly audit: AuditWriterState | null
-  /** The keys of `admin.jwt`. Null: there is no such issuer. */
   readonly operatorKeys: IssuerKeysState | null
   /** None: one process serves. */
   readonly workers: readonly WorkerStatus[]
-  /** Why no client is served; null: clients are. */
   readonly notServing: NotServingReason | null
   readonly draining: boolean
   /** Log lines dropped since the start. */
   readonly droppedLines: number
 }
 
-/** The configuration file compared with the running configuration. */
 interface ConfigFileState {
   readonly name: string
   /** The files that say something else than what runs: this one, or files that it refers to. */
@@ -50,7 +45,7 @@ interface ConfigFileState {
   readonly nextTryAt: number | null
 }
 
-/** Collects the inputs of findings. `drifted`: the files that have changed since they were last read. */
+/** `drifted`: the files that have changed since they were last read. */
 export const collectFindingInputs = (
   context: AdminContext,
   report: StatusReport,

@@ -16,12 +16,11 @@ export const recentMs = 60_000
 export const severities = ['critical', 'warning', 'notice'] as const
 
 /**
- * How bad a finding is. Critical: requests fail, or records are lost. Warning: something is wrong, but most requests
- * are served. Notice: worth knowing.
+ * Critical: requests fail, or records are lost. Warning: something is wrong, but most requests are served. Notice:
+ * worth knowing.
  */
 export type Severity = (typeof severities)[number]
 
-/** Decodes something that is wrong, with its cause in words. */
 export const findingShape = asObject({
   severity: asWord<Severity>(),
   /** Its subject: `upstreams.risk`, `operations.market.insights`, `config`, `redis`. */
@@ -40,14 +39,13 @@ export const findingShape = asObject({
   command: asNullable(asText),
 })
 
-/** Something that is wrong, with its cause in words. */
 export type Finding = Decoded<typeof findingShape>
 
 /** Sorts by severity; findings of the same severity keep their order. */
 export const worstFirst = (found: readonly Finding[]): readonly Finding[] =>
   found.toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity))
 
-/** Creates a finding; `since` is in ms since the epoch. */
+/** `since` is in ms since the epoch. */
 export const createFinding = (
   severity: Severity,
   about: string,
@@ -109,7 +107,6 @@ export const causePhrase = (
   lastFailurePhrase({ kind, reason, status: null }, endpoint) +
   (operation === null ? '' : limitPhrase({ kind, at: lastAt }, groupOfOperation(operation), inputs, operation))
 
-/** Describes in words why a request last failed at an endpoint. */
 export const lastFailurePhrase = (
   { kind, reason, status }: Pick<AttemptReport, 'kind' | 'reason' | 'status'>,
   endpoint: string,
@@ -139,5 +136,4 @@ export const limitPhrase = (
   return limitMs == null ? '' : ` (${formatDuration(limitMs)})`
 }
 
-/** Gets the group of an operation. */
 export const groupOfOperation = (id: OperationId): Group => operationsById[id].group

@@ -48,7 +48,6 @@ export const collectFindings = (inputs: FindingInputs): readonly Finding[] =>
 // A client may err once; an error that comes again and again is worth a line.
 const often = { inAMinute: 3, in15Minutes: 10 } as const
 
-/** Finds what clients do wrong again and again. */
 const clientFindings = (inputs: FindingInputs): readonly Finding[] =>
   groupByKey(
     inputs.report.recentErrors.causes.filter(isClientFault),
@@ -91,7 +90,6 @@ const clientPhrase = (kind: FailureKind, reason: ErrorCount['reason'], { report 
   return who.size === 1 ? `, from ${one}` : `, from ${who.size} clients, the last one ${one}`
 }
 
-/** Finds why the audit log has gaps. */
 const auditFindings = ({ audit, config, report }: FindingInputs): readonly Finding[] => {
   const refused = tallyRejected(report, 'audit-unavailable')
   if (audit !== null && audit.reason !== null) {
@@ -115,7 +113,6 @@ const auditFindings = ({ audit, config, report }: FindingInputs): readonly Findi
   return found
 }
 
-/** Finds that the disk of the audit log is full soon. */
 const diskFindings = (
   audit: FindingInputs['audit'],
   onFailure: NonNullable<FindingInputs['config']['audit']>['onFailure'] | undefined,
@@ -142,7 +139,6 @@ const diskCommand = (file: string, reason: string): string | null => {
 
 const lostPhrase = (lines: number): string => (lines === 0 ? '' : `; ${pluralize(lines, 'line')} lost`)
 
-/** Finds why the file differs from the running configuration. */
 const configFindings = ({ file, loadedAt }: FindingInputs): readonly Finding[] => {
   const { name, differing, rolledBack, refusal, nextTryAt } = file
   const edit = `an edit of ${differing.length === 0 ? name : joinWithAnd(differing)}`
@@ -181,7 +177,6 @@ const refusalPhrase = (
   return `${edit} was refused, and ${isOlderThanRollback ? 'never ran' : 'what ran before runs on'}`
 }
 
-/** Finds why traces have gaps. */
 const spanFindings = ({ config: { tracing }, report: { requestMetrics } }: FindingInputs): readonly Finding[] => {
   const exportFailure = requestMetrics?.spans.exportFailure ?? null
   if (typeof tracing?.otlp !== 'string' || exportFailure === null) return []

@@ -13,13 +13,11 @@ const manyUnknown = 10
 // A client that repeats its request is refused until a person has looked.
 const oldUnknownMs = 15 * 60_000
 
-/** Finds why requests with a key of idempotency are refused, or go without a promise. */
 export const idempotencyFindings = (inputs: FindingInputs): readonly Finding[] => {
   const { idempotency } = inputs.report
   return idempotency === null ? [] : [...storeFindings(inputs, idempotency), ...unknownFindings(inputs, idempotency)]
 }
 
-/** Finds that nothing new can be remembered, or could not. */
 const storeFindings = (
   { config, file, report }: FindingInputs,
   { store, state, since, reason, where, entries, maxEntries }: IdempotencyReport,

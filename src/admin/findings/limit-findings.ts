@@ -8,7 +8,6 @@ import { createFinding, type Finding, groupOfOperation, joinWithAnd, type Severi
 import { explainCommandLine, tailCommand } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
-/** Finds limits that are full, and shared stores that are not reached. */
 export const limitFindings = (inputs: FindingInputs): readonly Finding[] => [
   ...rejectingLimitFindings(inputs),
   ...fullLimitFindings(inputs),
@@ -25,7 +24,6 @@ const hasReason =
   (cause: ErrorCount): cause is LimitError =>
     cause.operation !== null && reasons.some((reason) => reason === cause.reason)
 
-/** Names the key of a limit that has rejected a request. */
 const limitKey = ({ reason, operation }: LimitError): string => {
   if (reason === 'limits-concurrency') return 'limits.concurrency'
   return reason === 'upstream-concurrency'
@@ -112,7 +110,6 @@ const connectionFindings = ({ report, config }: FindingInputs): readonly Finding
     return createFinding(severity, key, cause, { since: firstAt })
   })
 
-/** Finds what should be shared in Redis and is not. */
 const redisFindings = ({ config, file, report: { limits, cache } }: FindingInputs): readonly Finding[] => {
   const found: Finding[] = []
   const { rate } = limits
@@ -129,7 +126,6 @@ const redisFindings = ({ config, file, report: { limits, cache } }: FindingInput
   return found
 }
 
-/** Says what the gateway does without the Redis of `limits`. */
 const unsharedPhrases = ({ auth, limits, clients }: FindingInputs['config']): readonly string[] => {
   const proofs = auth?.dpop?.withoutRedis
   return [

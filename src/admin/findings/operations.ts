@@ -18,7 +18,6 @@ import type { FindingInputs } from './finding-inputs.ts'
 import { groupOutage } from './outage.ts'
 import { storedErrorFindings } from './stored-errors.ts'
 
-/** Finds operations out of service, drained endpoints, an upstream's own errors, and failures of the gateway itself. */
 export const operationFindings = (inputs: FindingInputs): readonly Finding[] => [
   ...rejectedFindings(inputs),
   ...drainedFindings(inputs),

@@ -38,13 +38,12 @@ interface Outage {
   readonly kinds: readonly AttemptReport['kind'][]
 }
 
-/** An outage of the primary of a group. */
 interface PrimaryOutage extends Outage {
   /** The clients that are on it: no request of another one fails. */
   readonly clients: PrimaryClients
 }
 
-/** Finds the groups of which no endpoint serves. Endpoints that several groups share are reported once. */
+/** Endpoints that several groups share are reported once. */
 export const outageFindings = (inputs: FindingInputs): readonly Finding[] => {
   const { config, overrides } = inputs
   const found = groups.flatMap((group): readonly PrimaryOutage[] => {
@@ -173,7 +172,7 @@ const consequences: Readonly<Record<PrimaryClients, Consequence>> = {
   none: () => '; every client is on the candidate, which has no primary to fall back on',
 }
 
-/** Names the operations with recent requests. `say` says what happens to requests to them. */
+/** `say` says what happens to requests to them. */
 const failingOperations = (
   names: readonly Group[],
   { report, recent, config }: FindingInputs,

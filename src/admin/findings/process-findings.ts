@@ -10,7 +10,6 @@ const lateMs = 500
 
 const fullHeap = 0.9
 
-/** Finds what is wrong with the processes of the gateway. */
 export const processFindings = (inputs: FindingInputs): readonly Finding[] => [
   ...servingFindings(inputs),
   ...workerFindings(inputs),

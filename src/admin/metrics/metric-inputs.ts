@@ -8,7 +8,6 @@ import { collectFindingInputs, type FindingInputs } from '../findings/finding-in
 /** The state that metrics are read from, of one moment: the inputs of findings, and more. */
 export interface MetricInputs extends FindingInputs {
   readonly requestMetrics: RequestMetricsReport
-  /** Whether new clients are welcome. */
   readonly ready: boolean
   readonly reloads: readonly ReloadCount[]
   readonly certificates: readonly { readonly key: string; readonly notAfter: number }[]

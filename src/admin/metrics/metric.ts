@@ -1,13 +1,10 @@
 import type { MetricInputs } from './metric-inputs.ts'
 
-/** A metric without its name: its text, and how its value is read. */
 interface MetricDefinition {
   /** One sentence, as Prometheus shows it. */
   readonly help: string
   readonly type: MetricType
-  /**
-   * Its labels. Every value of one comes from the catalog or the configuration, or is one of a bounded number of words.
-   */
+  /** Every value of one comes from the catalog or the configuration, or is one of a bounded number of words. */
   readonly labels: readonly string[]
   read(inputs: MetricInputs): readonly MetricSample[]
 }
@@ -79,7 +76,6 @@ export const metricsOf = <Thing>(find: (inputs: MetricInputs) => Thing | null | 
     return thing === null ? [] : [[thing]]
   })
 
-/** The makers of metrics without labels that are of all inputs. */
 export const { counter, gauge } = metricsOf((inputs) => inputs)
 
 /** Creates a series for each possible state: 1 for the current one, 0 for the others. */
@@ -105,10 +101,8 @@ export const addUp = <Counted extends readonly [...labels: string[], count: numb
   return [...sums.values()]
 }
 
-/** The type of a metric family. */
 type MetricType = 'counter' | 'gauge' | 'histogram'
 
-/** A metric family with its samples, as Prometheus takes it. */
 export interface MetricFamily extends Pick<MetricDefinition, 'help' | 'type'> {
   /** In the gateway's own alphabet of names; nothing in it needs escaping. */
   readonly name: string
@@ -122,7 +116,6 @@ export interface MetricSample {
   readonly value: number | HistogramValue
 }
 
-/** The state of a histogram. */
 export interface HistogramValue {
   /** Ascending and cumulative: how many observations are at or below each bound. Without +Inf. */
   readonly buckets: readonly { readonly le: number; readonly count: number }[]

@@ -44,7 +44,6 @@ const definitions = {
   ...recordingMetrics,
 }
 
-/** All metric families, in the order of the response. */
 export const metricFamilies = Object.entries(definitions).map(([name, metric]) => ({
   name: `lender_gateway_${name}`,
   ...metric,

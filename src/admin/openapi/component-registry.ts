@@ -49,7 +49,6 @@ export const createComponentRegistry = (contractComponents: PlainObject): Compon
   }
 }
 
-/** Lists names until one is free. */
 function* candidateNames(name: string, variant: string | undefined): Generator<string, void> {
   yield name
   if (variant !== undefined) yield `${name}.${variant}`

@@ -4,7 +4,7 @@ import type { Operation } from '../../operations.ts'
 import { asPlainObject, isPlainObject, type PlainObject } from '../../plain-object.ts'
 import { memberOf, withoutMembers } from './openapi-node.ts'
 
-/** What a contract says, ready to be merged. Without a contract, everything is empty. */
+/** Without a contract, everything is empty. */
 export interface ContractSource {
   readonly info: PlainObject
   readonly components: PlainObject
@@ -12,11 +12,9 @@ export interface ContractSource {
   getOperation(operation: Operation): ContractOperation | null
   /** Returns what a reference leads to, or a value that is none as it is; null: it leads nowhere. */
   resolve(value: unknown): PlainObject | null
-  /** Returns the description of a tag; null: there is none. */
   getTagDescription(name: string): string | null
 }
 
-/** One operation of a contract. */
 export interface ContractOperation {
   /** What holds for each method of its path: summary, description and parameters. */
   readonly pathItem: PlainObject

@@ -11,7 +11,6 @@ import { describeProblem, problemResponses, problemSchema } from './problem-resp
 import { isInteractionId, type ResponseField, relayedFields } from './response-fields.ts'
 import { securityAlternatives, securitySchemes } from './security-schemes.ts'
 
-/** The dependencies of a description. */
 interface DescriptionOptions {
   readonly config: Config
   readonly contract: ContractSource

@@ -30,7 +30,7 @@ export const mergeResponses = (
   return { ...stated, ...Object.fromEntries(merged) }
 }
 
-/** Merges two responses with one status. A field that only one of them has is not required any more. */
+/** A field that only one of them has is not required any more. */
 export const mergeResponse = (
   one: PlainObject,
   other: PlainObject,
@@ -56,7 +56,7 @@ const mergeContent = (one: PlainObject, other: PlainObject): PlainObject => {
   return { ...one, ...other, ...Object.fromEntries(merged) }
 }
 
-/** Adds header fields to a response. They replace those with the same name: names compare case-insensitively. */
+/** They replace those with the same name: names compare case-insensitively. */
 const addFields = (response: PlainObject, added: PlainObject): PlainObject => {
   const names = new Set(Object.keys(added).map((name) => name.toLowerCase()))
   const kept = Object.entries(asPlainObject(response.headers)).filter(([name]) => !names.has(name.toLowerCase()))

@@ -3,6 +3,5 @@ import { isPlainObject, ownMember, type PlainObject } from '../../plain-object.t
 export const memberOf = (node: unknown, name: string): unknown =>
   isPlainObject(node) ? ownMember(node, name) : undefined
 
-/** Copies an object without some of its members. */
 export const withoutMembers = (node: PlainObject, names: readonly string[]): PlainObject =>
   Object.fromEntries(Object.entries(node).filter(([name]) => !names.includes(name)))

@@ -8,7 +8,6 @@ import { listSides } from '../../sides.ts'
 export const possibleFailures = (operation: Operation, config: Config): readonly FailureKind[] =>
   allFailureKinds.filter((kind) => conditions[kind](operation, config))
 
-/** Tells whether an operation has a failure, as the configuration says. */
 type Condition = (operation: Operation, config: Config) => boolean
 
 const always: Condition = () => true

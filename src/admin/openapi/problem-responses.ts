@@ -8,7 +8,6 @@ import type { PlainObject } from '../../plain-object.ts'
 import { possibleFailures } from './possible-failures.ts'
 import { problemFields, type ResponseField } from './response-fields.ts'
 
-/** An error of the gateway's own that an operation may respond with, of one status. */
 interface ProblemResponse {
   readonly status: number
   readonly kinds: readonly FailureKind[]
@@ -23,7 +22,7 @@ export const problemResponses = (operation: Operation, config: Config): readonly
     .map(([status, kinds]) => ({ status, kinds, fields: problemFields(kinds, operation, config) }))
 }
 
-/** Describes an error of one status. `problem` is the reference to the schema of all of them. */
+/** `problem` is the reference to the schema of all of them. */
 export const describeProblem = (
   { status, kinds }: Pick<ProblemResponse, 'status' | 'kinds'>,
   problem: string,
@@ -41,7 +40,6 @@ export const describeProblem = (
 /** The media type of the gateway's own errors (RFC 9457 §3). */
 const problemType = 'application/problem+json'
 
-/** Describes the body of the gateway's own errors. */
 export const problemSchema = (config: Config): PlainObject => {
   const hasId = config.requestId.header !== null
   const hasViolations = allOperations.some(({ id }) => enforcesContract(config, id, 'request'))

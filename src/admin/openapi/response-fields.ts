@@ -8,9 +8,7 @@ import { hasRate } from './possible-failures.ts'
 
 /** A response field that the gateway writes, as an object `Header` of OpenAPI, and its name there. */
 export interface ResponseField {
-  /** The name of the field. */
   readonly field: string
-  /** The name of the component. */
   readonly component: string
   readonly header: PlainObject
 }
@@ -55,7 +53,6 @@ const replayed = field(
 )
 const challenge = field('WWW-Authenticate', 'WWWAuthenticate', 'What is to be proved, and how (RFC 9110 §11.6.1).')
 
-/** Describes the field that carries the request id; null: ids are switched off. */
 const requestIdField = ({ requestId: { header } }: Config): ResponseField | null =>
   header === null
     ? null
@@ -65,7 +62,6 @@ const requestIdField = ({ requestId: { header } }: Config): ResponseField | null
         header: { description: 'The id of the request, as in the log.', required: true, schema: text },
       }
 
-/** Lists the fields that the gateway adds to what the upstream of an operation responds. */
 export const relayedFields = (operation: Operation, config: Config): readonly ResponseField[] => {
   const { cache, idempotency } = config.operations[operation.id]
   const names = listSides(config.upstreams[operation.group]).flatMap(({ upstream: { response } }) =>
@@ -95,7 +91,6 @@ const outermost: readonly FailureKind[] = [
   'loop',
 ]
 
-/** Lists the fields of an error of the gateway's own, of one of some kinds that have one status. */
 export const problemFields = (
   kinds: readonly FailureKind[],
   operation: Operation,

@@ -4,7 +4,6 @@ import type { PlainObject } from '../../plain-object.ts'
 /** The ways to authenticate that a client can choose from. A token of one method may come bound or not. */
 type SchemeName = 'apiKey' | 'bearerJwt' | 'bearer' | 'dpop' | 'mtls'
 
-/** Describes the security schemes that a configuration may ask for, by their names. */
 export const securitySchemes = ({ apiKey, mtls }: AuthConfig): Readonly<Record<SchemeName, PlainObject>> => ({
   apiKey: { type: 'apiKey', in: 'header', name: apiKey.field, description: 'A key: its id, a dot and its secret.' },
   bearerJwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'An access token (RFC 6750).' },

@@ -40,17 +40,12 @@ const readAssets = (): Assets => {
   return { version: hash('sha256', Buffer.concat([...contents.values()])).slice(0, 16), contents }
 }
 
-/**
- * Gets the path of an asset. It contains the hash of all assets, so that a browser's cache never has another version's.
- */
+/** It contains the hash of all assets, so that a browser's cache never has another version's. */
 export const assetPath = (name: keyof typeof assetFiles): string => `/assets/${loadAssets().version}/${name}`
 
-/** Gets the version of the assets, as in their paths. */
 export const assetsVersion = (): string => loadAssets().version
 
-/**
- * Serves the assets, from memory. All of them are public: the login page needs them before an operator has logged in.
- */
+/** All of them are public: the login page needs them before an operator has logged in. */
 export const registerAssets = (app: FastifyInstance): void => {
   const { version, contents } = loadAssets()
   const tag = `"${version}"`

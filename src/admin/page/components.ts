@@ -12,7 +12,6 @@ import type { RowState } from './row-state.ts'
 export const timeHtml = (at: string, time: string): Html =>
   html`<time datetime="${time}" title="${time}">${time.slice(0, 10) === at.slice(0, 10) ? '' : `${time.slice(0, 10)} `}${time.slice(11, 19)}</time>`
 
-/** Renders since when something is so, and how long that is. */
 export const sinceHtml = (at: string, time: string | null): Html | null =>
   time === null
     ? null
@@ -23,14 +22,12 @@ export type BadgeTone = 'good' | 'notice' | 'warning' | 'bad' | 'off'
 
 const badgeShapes: Readonly<Record<BadgeTone, string>> = { good: '●', notice: '◆', warning: '▲', bad: '■', off: '○' }
 
-/** Renders a state in words, with its shape and its colour. */
 export const badge = (tone: BadgeTone, words: string): Html =>
   html`<span class="mark ${tone}"><span aria-hidden="true">${badgeShapes[tone]}</span> ${words}</span>`
 
-/** Renders the state of a row. */
 export const stateBadge = ({ tone, words }: RowState): Html => badge(tone, words)
 
-/** Renders a command that a tap copies. Without a script a tap selects it. */
+/** Without a script a tap selects it. */
 export const commandHtml = (command: string): Html =>
   html`<span class="command"><code>${command}</code> <button type="button" class="copy">Copy<span class="unseen"> the command</span></button></span>`
 
@@ -57,7 +54,6 @@ interface TableOptions<Row> {
   readonly bodies: readonly TableBody<Row>[]
   /** The id of a row, which identifies one that moves; unique on the page. */
   readonly idOf: (row: Row) => string
-  /** Whether a row is marked, because it is not as it should be. */
   readonly isBad?: (row: Row) => boolean
 }
 
@@ -110,7 +106,6 @@ export const htmlSection = (id: string, heading: HtmlValue, body: HtmlValue, mor
 ${body}
 </section>`
 
-/** Renders the links to commands about something that the overview shows. */
 export const commandLinks = <Place extends keyof OverviewPlaces>(
   place: Place,
   about: OverviewPlaces[Place],

@@ -7,7 +7,6 @@ import { formatCount, formatCounted, truncate } from './format.ts'
 import { type Html, html } from './html.ts'
 import { renderLayout } from './page-response.ts'
 
-/** One value of the configuration, and where it comes from. */
 interface Setting {
   /** `timeouts.connect`, below the heading of its part. */
   readonly key: string

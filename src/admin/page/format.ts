@@ -31,6 +31,5 @@ export const formatAge = (ms: number): string => {
 export const formatCounted = (value: number, one: string, many = `${one}s`): string =>
   `${formatCount(value)} ${value === 1 ? one : many}`
 
-/** Truncates a text to what a cell holds. */
 export const truncate = (text: string, maxLength: number): string =>
   text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text

@@ -45,10 +45,8 @@ export const pageSections = {
   records: recordsSection,
 } as const satisfies Readonly<Record<string, (overview: Overview) => Html>>
 
-/** The name of a section, which is the `id` of its element. */
 export type SectionName = keyof typeof pageSections
 
-/** Renders all sections. */
 export const renderSections = (overview: Overview): readonly (readonly [SectionName, Html])[] =>
   (Object.keys(pageSections) as SectionName[]).map((name) => [name, pageSections[name](overview)])
 

@@ -23,7 +23,6 @@ export const contentSecurityPolicy = (...more: readonly string[]): string =>
     ...more,
   ].join('; ')
 
-/** The headers of every page. */
 const pageHeaders = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': contentSecurityPolicy(),
@@ -48,7 +47,6 @@ export const sendPage = (
     .headers({ ...pageHeaders, ...fields })
     .send(page.toString())
 
-/** Checks whether the client is a browser that goes to a page. */
 export const acceptsHtml = ({ accept }: IncomingHttpHeaders): boolean => accept?.includes('text/html') ?? false
 
 /**
@@ -65,7 +63,6 @@ export const sendAdminError = (
     ? sendPage(reply.headers(rejection.headers ?? {}), rejection.status, errorPage(rejection, instance))
     : sendProblem(reply, rejection)
 
-/** Formats a reason as a sentence. */
 export const toSentence = (reason: string): string => `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`
 
 const errorPage = ({ status, detail, problems = [] }: AdminError, instance: InstanceConfig | null): Html => {
@@ -79,10 +76,8 @@ ${problems.map((problem) => html`<pre>${formatProblem(problem)}</pre>\n`)}<p><a 
   })
 }
 
-/** Which gateway a page is of. */
 type ShownInstance = Pick<InstanceConfig, 'name' | 'environment' | 'colour'>
 
-/** The content of a page. */
 interface PageContent {
   readonly title: string
   /** Which gateway it is; null or missing: that is not said. */
@@ -116,18 +111,14 @@ ${body}
 </html>
 `
 
-/** Formats a title, with which gateway it is of. */
 export const formatTitle = (title: string, instance: ShownInstance | null): string =>
   [title, formatInstance(instance)].filter((each) => each !== null).join(' · ')
 
-/** The `id` of the element that says which gateway it is. */
 export const instanceId = 'which-gateway'
 
-/** Renders which gateway it is, in the colour that the file sets. */
 export const instanceHtml = (instance: ShownInstance | null): Html =>
   html`<span id="${instanceId}" class="instance ${instance?.colour ?? 'grey'}">${formatInstance(instance)}</span>`
 
-/** Renders which gateway a question is about. */
 export const instanceParagraph = (instance: ShownInstance | null): Html | null => {
   const words = formatInstance(instance)
   return words === null ? null : html`<p>On <strong class="instance ${instance?.colour}">${words}</strong>:</p>\n`

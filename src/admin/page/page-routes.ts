@@ -9,7 +9,7 @@ import { renderOverviewPage } from './overview-page.ts'
 import { contentSecurityPolicy, sendPage } from './page-response.ts'
 import { maxStreams, SseHub, type SseStream } from './sse-hub.ts'
 
-/** Registers the page and the stream that keeps it up to date. Returns the streams. */
+/** Returns the streams. */
 export const registerPageRoutes = (
   app: FastifyInstance,
   context: AdminContext,

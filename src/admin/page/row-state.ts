@@ -1,7 +1,6 @@
 import { type Finding, type Severity, severities } from '../findings/finding.ts'
 import type { BadgeTone } from './components.ts'
 
-/** The tones of findings, by how bad they are. */
 export const severityTones: Readonly<Record<Severity, BadgeTone>> = {
   critical: 'bad',
   warning: 'warning',
@@ -30,7 +29,6 @@ export interface RowFacts {
   readonly finding?: Severity | null
 }
 
-/** Recent requests, or their rates. */
 interface RecentRequests {
   readonly all: number
   /** Those that failed: not by the client's fault. */
@@ -39,7 +37,6 @@ interface RecentRequests {
   readonly refused: number
 }
 
-/** A state as a row shows it. */
 export interface RowState {
   readonly tone: BadgeTone
   readonly words: string
@@ -101,7 +98,6 @@ export const worstFinding = (
     .reduce<Severity | null>((worst, { severity }) => worseSeverity(worst, severity), null)
 }
 
-/** Returns the worse of two severities; null: there is none. */
 export const worseSeverity = (one: Severity | null, other: Severity | null): Severity | null =>
   severities.find((each) => each === one || each === other) ?? null
 

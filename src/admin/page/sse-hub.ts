@@ -14,7 +14,6 @@ const maxBlockedTicks = 30
 const largePartLength = 32 * 1024
 const largePartTicks = 5
 
-/** The connection to one page. */
 export interface SseSink {
   /** Writes to the page. False: it takes no more until {@link SseStream.onDrain}. */
   write(text: string): boolean
@@ -24,11 +23,9 @@ export interface SseSink {
   isAuthorized(): boolean
 }
 
-/** The stream of one page. */
 export interface SseStream {
   /** Called when what was written is on its way. */
   onDrain(): void
-  /** Called when the connection has closed. */
   onClose(): void
 }
 
@@ -38,7 +35,6 @@ interface SseSubscriber extends SseStream {
   readonly stale: Set<PartName>
   /** For how many ticks it has taken nothing; null: it takes more. */
   blocked: number | null
-  /** How many events it has been sent. */
   sent: number
 }
 
@@ -62,7 +58,6 @@ export class SseHub {
     this.#getOverview = getOverview
   }
 
-  /** How many streams there are. */
   get size(): number {
     return this.#subscribers.size
   }
@@ -166,7 +161,6 @@ interface PageState {
  */
 type PartName = SectionName | typeof instanceId | 'charts'
 
-/** Renders all parts of the page. */
 const renderPageState = (overview: Overview): PageState => ({
   at: overview.at,
   title: pageTitle(overview),
@@ -177,7 +171,6 @@ const renderPageState = (overview: Overview): PageState => ({
   ]),
 })
 
-/** Lists the parts that differ from those of the state before; null: there was none. */
 const changedParts = (before: PageState | null, { parts }: PageState): readonly PartName[] =>
   [...parts.keys()].filter((name) => before?.parts.get(name) !== parts.get(name))
 

@@ -6,14 +6,10 @@ import { getPrincipal, type Principal } from './principal.ts'
 
 const csrfFieldName = 'formToken'
 
-/** Renders the hidden field that makes a form count. */
 export const csrfTokenField = ({ csrfToken }: Principal): Html =>
   html`<input type="hidden" name="${csrfFieldName}" value="${csrfToken}">`
 
-/**
- * Parses a form. A form that was not made here for this principal is rejected: another page may have had the browser
- * send it.
- */
+/** A form that was not made here for this principal is rejected: another page may have had the browser send it. */
 export const parseForm = (request: FastifyRequest): URLSearchParams | AdminError => {
   const fields = new URLSearchParams(typeof request.body === 'string' ? request.body : '')
   const [given, another] = fields.getAll(csrfFieldName)

@@ -15,7 +15,6 @@ import { csrfTokenField, parseForm } from './csrf.ts'
 import { getPrincipal, type Principal } from './principal.ts'
 import { clearSessionCookie, formatSessionCookie } from './session-store.ts'
 
-/** Registers the login and logout of operators. */
 export const registerLogin = (
   app: FastifyInstance,
   { reloader, audit }: AdminContext,
@@ -75,7 +74,6 @@ export const registerLogin = (
   })
 }
 
-/** Shows the form once more, with the reason. */
 const showLoginAgain = (request: FastifyRequest, reply: FastifyReply, rejection: AdminError): FastifyReply =>
   acceptsHtml(request.headers)
     ? sendPage(
@@ -133,7 +131,6 @@ interface LoginConnection {
 export const isConfidential = ({ encrypted = false, localAddress, remoteAddress }: LoginConnection): boolean =>
   encrypted || [localAddress, remoteAddress].every((address) => address !== undefined && isLoopbackHost(address))
 
-/** Renders the login form, with the reason why the last attempt failed. */
 const loginPage = (principal: Principal, reason: string | null): Html =>
   renderLayout({
     title: 'Log in',
@@ -147,7 +144,6 @@ ${csrfTokenField(principal)}
 <p>A session lasts 30 minutes, and no longer than its token. Scripts send the token as <code>Authorization: Bearer</code> instead.</p>`,
   })
 
-/** Renders why a login is not possible on this connection, and what to do. */
 const loginUnavailablePage = (): Html =>
   renderLayout({
     title: 'No login here',

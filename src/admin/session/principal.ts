@@ -25,12 +25,10 @@ export class Principal {
     this.#endsAt = now() + lifeMs
   }
 
-  /** Whether the session has expired. */
   get isExpired(): boolean {
     return now() >= this.#endsAt
   }
 
-  /** Sets a message for the next page. */
   setFlash(message: string): void {
     this.#message = message
   }
@@ -45,11 +43,10 @@ export class Principal {
 
 const principals = new WeakMap<IncomingMessage, Principal>()
 
-/** Notes the principal of a request. */
 export const setPrincipal = (request: IncomingMessage, principal: Principal): void =>
   void principals.set(request, principal)
 
-/** Gets the principal of a request. Throws where none was noted: that is a defect. */
+/** Throws where none was noted: that is a defect. */
 export const getPrincipal = ({ raw }: { readonly raw: IncomingMessage }): Principal => {
   const principal = principals.get(raw)
   if (principal === undefined) throw new Error('the principal of this request was not noted')

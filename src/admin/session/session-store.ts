@@ -17,13 +17,12 @@ const sessionTtlMs = 30 * 60_000
 // Operators are few, and a client that knows a token must not fill the memory either.
 const maxSessions = 64
 
-/** A session, and the token that it was opened with. */
 interface Session {
   readonly principal: Principal
   readonly token: OperatorToken
 }
 
-/** Keeps the sessions of operators in the memory of this process. Of a cookie's content it knows the digest only. */
+/** Of a cookie's content it knows the digest only. */
 export class SessionStore {
   /** By the digest of the id; the oldest first. */
   readonly #sessions = new Map<string, Session>()
@@ -67,7 +66,6 @@ export class SessionStore {
     return { id, principal, lifeMs }
   }
 
-  /** Ends a session. */
   end(principal: Principal): void {
     for (const [id, each] of this.#sessions) if (each.principal === principal) this.#sessions.delete(id)
   }
@@ -132,7 +130,6 @@ export const parseSessionCookie = (headers: IncomingHttpHeaders): string | null 
 export const formatSessionCookie = (headers: IncomingHttpHeaders, id: string, lifeMs: number): string =>
   `${cookieName(headers)}=${id}; Path=/; Max-Age=${Math.ceil(lifeMs / 1000)}; Secure; HttpOnly; SameSite=Strict`
 
-/** Formats the cookie that makes a browser forget the session. */
 export const clearSessionCookie = (headers: IncomingHttpHeaders): string => formatSessionCookie(headers, '', 0)
 
 /**

@@ -52,10 +52,7 @@ const sources = seriesFor(['source'], ({ report: { tokens } }) =>
 
 const proofs = metricsOf(({ report }) => report.tokens.proofs)
 
-/**
- * Authentication: accepted and rejected credentials, and the sources of keys. No series while clients need no
- * credential.
- */
+/** No series while clients need no credential. */
 export const authMetrics: MetricDefinitions = {
   authentications_total: seriesFor(['method', 'result', 'reason'], authentications).counter(
     'Credentials that were checked, by the way to prove who calls (none: nothing was shown), by what came of it and why.',

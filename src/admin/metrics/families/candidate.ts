@@ -16,7 +16,7 @@ const listShadows = ({ report: { upstreams } }: MetricInputs): readonly (readonl
 const countsOf = seriesOfCounts('group', listShadows)
 const perGroup = seriesFor(['group'], listShadows)
 
-/** The copies of requests that go to candidates. No series for a group without any. */
+/** No series for a group without any. */
 export const shadowMetrics: MetricDefinitions = {
   shadow_copies_total: perGroup.counter('Copies of requests that were sent to a candidate.', 'sent'),
   shadow_repeats_total: perGroup.counter(
@@ -36,7 +36,6 @@ type Counted = Pick<ComparisonTotals, 'compared' | 'equal' | 'byKind' | 'uncompa
 
 const nothingCompared: Counted = { compared: 0, equal: 0, byKind: zeroDifferences, uncompared: zeroUncompared }
 
-/** Lists the operations whose answers are compared. */
 const listCompared = ({ config, report }: MetricInputs): readonly (readonly [OperationId, Counted])[] =>
   allOperations.flatMap((operation): readonly (readonly [OperationId, Counted])[] => {
     const { id, group } = operation
@@ -48,7 +47,7 @@ const listCompared = ({ config, report }: MetricInputs): readonly (readonly [Ope
 
 const countsOfCompared = seriesOfCounts('operation', listCompared)
 
-/** The answers of candidates beside those of their primaries. No series for an operation that is not compared. */
+/** No series for an operation that is not compared. */
 export const comparisonMetrics: MetricDefinitions = {
   shadow_compared_total: countsOfCompared('result', ({ compared, equal }) => ({
     equal,
@@ -64,7 +63,6 @@ export const comparisonMetrics: MetricDefinitions = {
 
 type OfOperation = readonly [string, MetricInputs['requestMetrics']['operations']['none']]
 
-/** Lists the operations whose group has a candidate. */
 const sided = ({ config, requestMetrics }: MetricInputs): readonly OfOperation[] =>
   allOperations.flatMap(({ id, group }): readonly OfOperation[] =>
     config.upstreams[group].candidate === null ? [] : [[id, requestMetrics.operations[id]]],
@@ -84,7 +82,7 @@ const bySide = seriesFor(['operation', 'side', 'status_class'], (inputs) =>
 
 const shifted = seriesFor(['group'], ({ overrides }) => overrides.shifts.all)
 
-/** What became of requests by the side of their client. No series for a group without a candidate. */
+/** No series for a group without a candidate. */
 export const candidateMetrics: MetricDefinitions = {
   side_requests_total: bySide.counter(
     'Requests while a candidate is in use, by the side that their client is on, and by the class of their status.',

@@ -35,7 +35,7 @@ const countOutcomes = (
   }
 }
 
-/** The contract: how many messages keep it. No series for what is not held to it. */
+/** No series for what is not held to it. */
 export const contractMetrics: MetricDefinitions = {
   contract_messages_total: seriesFor(['operation', 'direction', 'outcome'], outcomes).counter(
     'Messages that were held to the contract: those that kept it, broke it and passed (broken), broke it and were rejected, or had a body that was not read (unchecked).',

@@ -9,7 +9,7 @@ const outcomes = seriesOfCounts('operation', ({ config, requestMetrics }) =>
 
 const store = metricsOf(({ report }) => report.idempotency)
 
-/** Keys of idempotency: what became of requests, and what is remembered. No series while no operation has it. */
+/** No series while no operation has it. */
 export const idempotencyMetrics: MetricDefinitions = {
   idempotency_requests_total: outcomes.counter('Requests with a key of idempotency, by what became of it.'),
   idempotency_store_up: store.gauge(

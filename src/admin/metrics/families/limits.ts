@@ -23,7 +23,7 @@ const cache = metricsOf(({ report }) => report.cache)
 const redis = metricsOf(({ report }) => report.cache?.redis)
 const redisCounts = metricsOf(({ report }) => report.cache?.redis?.counts)
 
-/** The cache: what it stores, and of how much use it is. No series while no operation is cached. */
+/** No series while no operation is cached. */
 export const cacheMetrics: MetricDefinitions = {
   cache_requests_total: outcomes.counter('Requests for an operation that is cached, by what the cache did.'),
   cache_stored_errors_total: storedErrors.counter(
@@ -67,7 +67,6 @@ const countsOfKinds = (...kinds: readonly FailureKind[]) =>
 
 const concurrency = seriesFor(['limit'], ({ report }) => report.limits.concurrency.map((each) => [each.key, each]))
 
-/** Limits: how near the gateway is to them, and what they reject. */
 export const limitMetrics: MetricDefinitions = {
   concurrency_in_flight: concurrency.gauge('Requests that a bound of concurrency counts just now.', 'inFlight'),
   concurrency_limit: concurrency.gauge('How many requests a bound of concurrency lets in at once.', 'limit'),

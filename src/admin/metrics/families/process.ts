@@ -24,7 +24,6 @@ const certificate = seriesFor(['certificate'], ({ certificates }) =>
   certificates.map(({ key, notAfter }) => [key, notAfter]),
 )
 
-/** The running configuration, and how long its certificates are valid. */
 export const configurationMetrics: MetricDefinitions = {
   config_info: seriesFor(['hash'], ({ config }) => [[config.hash, 1]]).gauge(
     'Is 1; its label is the hash of the configuration that runs.',
@@ -68,7 +67,6 @@ const delays = seriesFor(['process', 'statistic'], ({ report }) =>
 
 const worker = seriesFor(['worker'], ({ workers }) => workers.map((each) => [String(each.worker), each]))
 
-/** The processes of the gateway. */
 export const processMetrics: MetricDefinitions = {
   build_info: seriesFor(['version', 'node'], () => [[version(), process.version, 1]]).gauge(
     'Is 1; its labels are the versions of the gateway and of Node.',
@@ -111,7 +109,6 @@ const span = seriesFor(['outcome'], ({ requestMetrics: { spans } }) => [
 
 const audit = metricsOf((inputs) => inputs.audit)
 
-/** Records of exchanges: whether the log, the audit log and the spans are written. */
 export const recordingMetrics: MetricDefinitions = {
   log_lines_dropped_total: counter('Log lines that were dropped because their reader was too slow.', 'droppedLines'),
   audit_lines_total: audit.counter(

@@ -81,7 +81,6 @@ const handshakes = seriesFor(['version', 'group'], ({ config, requestMetrics }) 
   ])
 })
 
-/** Requests, responses and their bodies. */
 export const trafficMetrics: MetricDefinitions = {
   requests_total: endedRequests.counter(
     'Requests that have ended, by operation, by the class of their status, and by what went wrong (none: nothing of the gateway).',

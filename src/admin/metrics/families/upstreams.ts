@@ -29,7 +29,7 @@ const listUpstreams = ({ upstreams }: MetricInputs['report']): readonly (readonl
     return candidate === null ? [primary] : [primary, [group, 'candidate', candidate] as const]
   })
 
-/** Lists the endpoints of an upstream. One that the configuration names twice is counted once. */
+/** One that the configuration names twice is counted once. */
 const uniqueEndpoints = ({ endpoints }: SideReport): readonly EndpointReport[] =>
   [...new Map(endpoints.toReversed().map((endpoint) => [endpoint.url, endpoint])).values()].toReversed()
 
@@ -75,7 +75,6 @@ const failed = seriesFor(['group', 'side', 'reason'], ({ report, requestMetrics 
   }),
 )
 
-/** Groups, their endpoints and breakers. */
 export const upstreamMetrics: MetricDefinitions = {
   endpoint_state: endpointState.gauge('Which state an endpoint is in: 1 for that one, 0 for the others.'),
   endpoint_weight: endpoint.gauge(

@@ -11,7 +11,6 @@ interface CandidateRow {
   readonly isUp: boolean
 }
 
-/** Renders how much of each group goes to its candidate, why, and what comes next. */
 export const candidateSection = ({ at, promoteCommands, status: { upstreams } }: Overview): Html => {
   const rows = groups.flatMap((group): readonly CandidateRow[] => {
     const { shift, endpoints } = upstreams[group]?.candidate ?? { shift: null, endpoints: [] }

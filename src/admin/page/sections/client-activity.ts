@@ -4,7 +4,6 @@ import { htmlSection, htmlTable, timeHtml } from '../components.ts'
 import { formatCount, formatCounted, formatMilliseconds } from '../format.ts'
 import { type Html, html } from '../html.ts'
 
-/** Renders which clients are affected: what became of the requests of each, of the last fifteen minutes. */
 export const clientActivitySection = ({ at, clients }: Overview): Html => {
   if (clients === null) return htmlSection(name, heading, 'Nobody is asked who it is.')
   const { rows } = clients

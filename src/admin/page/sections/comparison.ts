@@ -13,7 +13,6 @@ import { badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
 import { formatCount, formatMilliseconds } from '../format.ts'
 import { type Html, html } from '../html.ts'
 
-/** Renders how the answers of candidates compare with those of their primaries: the verdict, and what differs. */
 export const comparisonSection = ({ at, comparisons, status: { upstreams } }: Overview): Html =>
   htmlSection(
     'comparison',

@@ -7,7 +7,6 @@ import { badge, commandLinks, htmlSection, htmlTable, timeHtml } from '../compon
 import { formatCount } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
 
-/** Renders how the contract is kept: where messages break it, how many, and its modes; and that it is learnt. */
 export const contractSection = ({ at, status: { contract, learning }, drift }: Overview): Html =>
   htmlSection(
     'contract',

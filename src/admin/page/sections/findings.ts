@@ -44,7 +44,6 @@ const countText: Readonly<Record<Severity, (count: number) => string>> = {
   notice: (count) => `${count} worth knowing`,
 }
 
-/** What is broken. */
 interface FindingSubject {
   readonly id: string
   readonly kind: string
@@ -52,7 +51,6 @@ interface FindingSubject {
   readonly name: string | null
 }
 
-/** Names what a finding is about: an upstream, an operation, clients, or else the gateway itself. */
 const toSubject = (about: string): FindingSubject => {
   const [, part, name] = /^(upstreams|operations)\.([\w-]+(?:\.[\w-]+)?)/.exec(about) ?? []
   if (part === 'operations' && name !== undefined) return { id: `operations-${name}`, kind: 'Operation', name }

@@ -11,7 +11,6 @@ interface OperationRow extends OperationView {
   readonly goes: RowState
 }
 
-/** Renders the operations: how that goes, how often they are called, and how long it takes. */
 export const operationsSection = ({ at, operations, unmatchedPerSecond, status: { findings } }: Overview): Html =>
   htmlSection(
     'operations',
@@ -48,7 +47,6 @@ const unmatchedParagraph = (perSecond: number | null): Html | null =>
     ? null
     : html`<p class="unmatched"><strong>${formatPerSecond(perSecond)}</strong> requests a second are refused before they come to any of the nine: <a href="#refusals">why</a></p>`
 
-/** Renders the charts of all nine, with axes. Nothing is counted: there is nothing to draw. */
 const wholeCharts = (operations: readonly OperationView[]): Html | null =>
   operations.every(({ history }) => history === null)
     ? null
@@ -119,7 +117,6 @@ const latencyCell = ({ outcomes, ...all }: Pace, name: 'p50Ms' | 'p99Ms'): HtmlV
 const outcomePart = (words: string, ms: number | null): Html | null =>
   ms === null ? null : html` <span class="age outcome">${words} ${formatMilliseconds(ms)}</span>`
 
-/** Renders a rate of errors, which stands out unless it is zero. */
 export const errorRateHtml = (perSecond: number): Html | string =>
   perSecond === 0 ? formatPerSecond(perSecond) : html`<strong>${formatPerSecond(perSecond)}</strong>`
 

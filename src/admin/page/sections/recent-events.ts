@@ -6,7 +6,6 @@ import { type BadgeTone, badge, htmlSection, htmlTable, timeHtml } from '../comp
 import { formatCounted, truncate } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
 
-/** Renders the recent errors, each with its reason. */
 export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
   htmlSection(
     'refusals',
@@ -51,10 +50,6 @@ const badgeTones: Readonly<Record<ReloadView['result'], BadgeTone>> = {
 const shownEntries = 3
 const maxEntries = 50
 
-/**
- * Renders the result of each reload, what changed or was rejected and where, and the warnings about the running
- * configuration.
- */
 export const reloadsSection = ({ at, reloads, status: { warnings } }: Overview): Html =>
   htmlSection(
     'reloads',
@@ -88,7 +83,6 @@ const reloadsTable = (at: string, reloads: readonly ReloadView[]): Html =>
         ],
       })
 
-/** Renders who has ordered what, the newest first. */
 export const ordersSection = ({ at, orders }: Overview): Html =>
   htmlSection(
     'orders',
@@ -116,7 +110,7 @@ const foldedList = <Each>(id: string, all: readonly Each[], render: (each: Each)
   }`
 }
 
-/** Renders a change. A value that looks the same before and after is, or holds, a secret. */
+/** A value that looks the same before and after is, or holds, a secret. */
 const changeItem = ({ path, from, to }: ConfigChange): Html =>
   JSON.stringify(from) === JSON.stringify(to)
     ? html`<li><code>${path}</code>: changed, not shown</li>`

@@ -18,7 +18,6 @@ import { type RowState, toRowState } from '../row-state.ts'
 
 type Status = Overview['status']
 
-/** Renders the processes that serve clients. */
 export const workersSection = ({ at, status }: Overview): Html =>
   htmlSection(
     'workers',
@@ -43,7 +42,6 @@ const workerState = (state: Status['workers'][number]['state']): RowState =>
     isProven: true,
   })
 
-/** Renders the state of the audit log and of the log. */
 export const recordsSection = ({ at, status: { audit, log } }: Overview): Html =>
   htmlSection(
     'records',
@@ -60,7 +58,6 @@ const auditState = (at: string, { reason, since, file, count: lines, waitingByte
 
 type Audit = NonNullable<Status['audit']>
 
-/** Renders what the cache stores, and of how much use that is. */
 export const cacheSection = ({ at, status: { cache } }: Overview): Html =>
   htmlSection(
     'cache',
@@ -85,7 +82,6 @@ export const cacheSection = ({ at, status: { cache } }: Overview): Html =>
     cache && commandLinks('cache', cache),
   )
 
-/** Renders what is remembered of requests with a key of idempotency. */
 export const idempotencySection = ({ at, status: { idempotency } }: Overview): Html =>
   htmlSection(
     'idempotency',
@@ -124,7 +120,6 @@ const unknownText = (at: string, { unknown, oldestUnknown }: IdempotencyStatus):
     ? '0'
     : html`${badge('warning', formatCount(unknown ?? 0))} the oldest since ${sinceHtml(at, oldestUnknown)}`
 
-/** Renders how near the gateway is to its limits. */
 export const limitsSection = ({ at, status: { limits } }: Overview): Html => {
   const { concurrency, rate, eventLoop } = limits
   return htmlSection(
@@ -161,7 +156,6 @@ const sharedBadge = (at: string, { state, since, reason, where }: SharedState): 
     ? html`${badge('good', 'shared')} since ${sinceHtml(at, since)}`
     : html`${badge('warning', 'by itself')} ${where} since ${sinceHtml(at, since)}${reason !== null && `: ${reason}`}`
 
-/** Renders how clients authenticate, and the health of the servers behind that. */
 export const clientsSection = ({ at, status: { clients, tokens } }: Overview): Html =>
   htmlSection(
     'clients',
@@ -194,7 +188,6 @@ const dependencyBadge = (at: string, { error, since, lastSuccess, where }: Depen
       : html`${badge('good', 'answers')} since ${sinceHtml(at, since)}`
     : html`${badge('bad', 'does not answer')} ${where} since ${sinceHtml(at, since)}: ${error}; last had ${lastSuccess === null ? 'never' : timeHtml(at, lastSuccess)}`
 
-/** Renders how long the certificates are valid. */
 export const certificatesSection = ({ at, status }: Overview): Html =>
   htmlSection(
     'certificates',

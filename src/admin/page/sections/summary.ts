@@ -4,7 +4,6 @@ import { formatAge } from '../format.ts'
 import { type Html, type HtmlValue, html } from '../html.ts'
 import { toRowState } from '../row-state.ts'
 
-/** Renders the state in a line: whether it serves, and what it runs since when. */
 export const summarySection = ({ at, status }: Overview): Html => {
   const { state, notReady, version, config, uptimeSeconds, retiring, findings } = status
   const critical = findings.filter(({ severity }) => severity === 'critical').length

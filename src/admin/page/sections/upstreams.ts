@@ -31,11 +31,9 @@ interface EndpointRow extends EndpointStatusView {
   readonly goes: RowState
   /** Whether an earlier row of the group has the same URL: orders are given to both at once. */
   readonly isRepeated: boolean
-  /** Null: it is not known yet. */
   readonly pace: EndpointRate | null
 }
 
-/** Renders the eight groups, with their candidates: every endpoint with its state, and the reason for it. */
 export const upstreamsSection = (overview: Overview): Html =>
   htmlSection(
     'upstreams',
@@ -50,7 +48,6 @@ export const upstreamsSection = (overview: Overview): Html =>
     }),
   )
 
-/** Lists the endpoints of a group, those of each side under a heading. */
 const groupBodies = (group: Group, { at, status, endpointRates }: Overview): readonly TableBody<EndpointRow>[] => {
   const upstream = status.upstreams[group]
   if (upstream === undefined) return []
@@ -114,7 +111,7 @@ const endpointColumns = (at: string): readonly TableColumn<EndpointRow>[] => [
   { title: 'Do', kind: 'act', cell: (row) => !row.isRepeated && commandLinks('endpoint', row) },
 ]
 
-/** Creates a column of numbers. A dash stands for what is not known. */
+/** A dash stands for what is not known. */
 const numberColumn = (
   title: string,
   read: (row: EndpointRow) => number | null | undefined,
@@ -129,7 +126,6 @@ const numberColumn = (
   isIdle: (row) => (read(row) ?? 0) === 0,
 })
 
-/** What is known of an endpoint besides its state. */
 interface EndpointEvidence {
   /** The time of the overview. */
   readonly at: string
@@ -161,7 +157,6 @@ const endpointState = (endpoint: EndpointStatusView, { at, finding, pace }: Endp
   })
 }
 
-/** Derives how the endpoints of a side go together. */
 const groupState = (rows: readonly EndpointRow[], breaker: BreakerView | null, finding: Severity | null): RowState => {
   const up = rows.filter(({ state, goes }) => state === 'up' && goes.tone !== 'bad').length
   const words = `${up} of ${rows.length} up`
