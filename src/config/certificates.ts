@@ -5,11 +5,9 @@ import { withoutRootDot } from '../host-names.ts'
 import type { Config, MtlsConfig } from './config.ts'
 import type { ConfigIssue, KeyPath } from './problem.ts'
 
-/** Cuts a PEM text into its blocks, each from its BEGIN on. */
 export const pemBlocks = (text: string): readonly string[] =>
   text.split(/(?=-----BEGIN )/).filter((block) => block.startsWith('-----BEGIN '))
 
-/** The names and the end of a certificate. */
 export interface CertificateFacts {
   /** Its DNS names, in lower case; a wildcard as `*.example.com`. */
   readonly names: readonly string[]
@@ -26,7 +24,7 @@ export const readCertificateFacts = (certificate: string): CertificateFacts => {
   return { names: names.map((name) => withoutRootDot(name.toLowerCase())), notAfter: validToDate.getTime() }
 }
 
-/** A certificate of the file. `path` leads to the map that holds it, or to the list of authorities. */
+/** `path` leads to the map that holds it, or to the list of authorities. */
 export interface ConfiguredCertificate extends CertificateFacts {
   readonly path: KeyPath
 }
@@ -57,7 +55,7 @@ const earliestExpiring = (path: ConfiguredCertificate['path'], text: string): re
       notAfter: validToDate.getTime(),
     }))
 
-/** Lists what is wrong with a certificate and its key (PEM texts). `path` leads to the map that holds both. */
+/** `path` leads to the map that holds both. */
 export function validateKeyPair(
   path: KeyPath,
   { certificate, key }: { readonly certificate: string; readonly key: string },
@@ -79,7 +77,7 @@ export function validateKeyPair(
   ]
 }
 
-/** Lists what is wrong with certificates of authorities (a PEM text). `path` leads to it. */
+/** `path` leads to it. */
 export function validateCaBundle(path: KeyPath, text: string): readonly ConfigIssue[] {
   const isRead = pemBlocks(text).every((block) => tryOrNull(() => new X509Certificate(block)) !== null)
   const isAccepted = isRead && tryOrNull(() => createSecureContext({ ca: text })) !== null
@@ -122,7 +120,7 @@ export function validateChainsToRoots(path: KeyPath, text: string): readonly Con
 
 const readAll = (text: string): readonly X509Certificate[] => pemBlocks(text).map((block) => new X509Certificate(block))
 
-/** Lists what is wrong with lists of revoked certificates (a PEM text). `path` leads to it. */
+/** `path` leads to it. */
 export function validateRevocationLists(path: KeyPath, text: string): readonly ConfigIssue[] {
   const isBroken = pemBlocks(text).some((block) => tryOrNull(() => createSecureContext({ crl: block })) === null)
   return isBroken ? [unreadableIssue(path, 'a list of revoked certificates')] : []

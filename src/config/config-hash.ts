@@ -15,7 +15,7 @@ export const hashConfig = ({
     ...(compiledContract === null ? {} : { compiledContract: compiledContract.digest }),
   })
 
-/** Hashes a value to 12 hex digits. The order of keys makes no difference. */
+/** The order of keys makes no difference. */
 export const hashValue = (settings: unknown): string =>
   hash('sha256', JSON.stringify(settings, sortKeys), 'hex').slice(0, 12)
 

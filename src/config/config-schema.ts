@@ -109,7 +109,6 @@ const metricsSchema = z
   .transform((given) => (given === true ? metricsOptions.parse({}) : given === false ? null : given))
   .meta({ description: 'What is counted of exchanges, for /metrics and the page of the admin listener' })
 
-/** The schema of `reload`: how the gateway notices an edit. */
 const reloadSchema = z
   .strictObject({
     watch: boolean('Whether an edit of the file is noticed; else only SIGHUP and POST /reload').prefault(true),
@@ -122,7 +121,6 @@ const reloadSchema = z
   })
   .meta({ description: 'How an edit of this file is noticed, and tried' })
 
-/** The schema of `shutdown`: the limits of its two phases. */
 const shutdownSchema = z
   .strictObject({
     wait: duration('How long connections are still accepted after /ready says no', { min: 0 }).prefault('5s'),

@@ -1,7 +1,6 @@
 import { now } from '../clock.ts'
 import type { ReloadConfig } from './config.ts'
 
-/** The files of a configuration, as the watcher checks them, and the receiver of its reports. */
 interface WatchTarget {
   /** Reads the stat data of the files, as one text. */
   stamp(): Promise<string>
@@ -30,7 +29,6 @@ export class FileWatcher {
   #pollMs: number | null = null
   #timer: NodeJS.Timeout | null = null
   #isChecking = false
-  /** The stat data of the last check. */
   #lastStamp = ''
   /** The stat data of the contents compared last; empty: they were being written. */
   #comparedStamp = ''

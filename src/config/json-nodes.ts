@@ -2,14 +2,13 @@ import { parseJson } from '../plain-object.ts'
 import { type ConfigProblem, fileProblem, quote } from './problem.ts'
 import { createPositionFinder } from './text-positions.ts'
 
-/** A value in a text of JSON, and where it stands there. */
 export type JsonNode = { readonly start: number; readonly end: number } & (
   | { readonly kind: 'object'; readonly members: readonly JsonMember[] }
   | { readonly kind: 'array'; readonly items: readonly JsonNode[] }
   | { readonly kind: 'scalar'; readonly value: string | number | boolean | null }
 )
 
-/** A member of an object. Its name may stand in the object twice. */
+/** Its name may stand in the object twice. */
 export interface JsonMember {
   readonly name: string
   readonly nameStart: number
@@ -112,7 +111,6 @@ export const parseJsonNodes = (text: string, maxDepth = 200, remedy = ''): JsonN
   return fault ?? root ?? { offset: at, expected: value }
 }
 
-/** Makes a problem of a fault in a text of JSON. */
 export const jsonProblem = (
   file: string,
   text: string,
@@ -123,7 +121,6 @@ export const jsonProblem = (
   return { ...fileProblem(file, message, expected, found), ...createPositionFinder(text)(offset) }
 }
 
-/** Finds the first name that stands twice in an object; null: there is none. */
 export const findRepeatedName = (node: JsonNode): JsonSyntaxFault | null => {
   if (node.kind === 'scalar') return null
   const names = new Set<string>()

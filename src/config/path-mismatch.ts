@@ -1,13 +1,11 @@
 import { allOperations, type Operation } from '../operations.ts'
 import { suggestNearest } from './suggest.ts'
 
-/** The differences between a path and one of the nine, and the operation that was probably meant. */
 export interface PathMismatch {
   readonly differs: readonly string[]
   readonly meant: Operation | null
 }
 
-/** The base path of the nine operations, and the key of the file that sets it. */
 interface PathContext {
   readonly basePath: string
   readonly baseKey: string

@@ -49,7 +49,6 @@ export const locateKey = (path: string, positions: ReadonlyMap<string, FilePosit
   return { file, line: Math.max(1, line), column: Math.max(1, column), path }
 }
 
-/** Makes a problem with a file as a whole. */
 export const fileProblem = (file: string, message: string, expected: string, found: string): ConfigProblem => ({
   file,
   line: 1,
@@ -77,7 +76,6 @@ export const formatPlace = ({ file, line, column, path }: ConfigProblem): string
 export const formatProblems = (problems: readonly ConfigProblem[]): string =>
   `${[...problems.map(formatProblem), formatProblemCount(problems.length)].join('\n')}\n`
 
-/** Formats the count that stands below problems. */
 export const formatProblemCount = (count: number): string => (count === 1 ? '1 problem' : `${count} problems`)
 
 /** Formats a key path as `upstreams.risk.endpoints[1].weight`. A key that is not a plain word is quoted. */

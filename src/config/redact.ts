@@ -1,5 +1,4 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
-/** A value that must not be shown. */
 export class Secret {
   // Private, so that no inspection prints it either.
   readonly #value: string

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import type { Config } from './config.ts'
 
-/** Returns the number of processes that serve clients. `cores` are those of this machine by default. */
+/** `cores` are those of this machine by default. */
 export const workerCount = ({ workers }: Pick<Config, 'workers'>, cores = availableParallelism()): number =>
   workers === 'auto' ? cores : workers
 

@@ -3,7 +3,6 @@ import type { Tree } from './contract-node.ts'
 import type { FollowReference } from './schema-types.ts'
 import { subSchemas } from './schema-walk.ts'
 
-/** The largest number of schemas that hold for one value by themselves. */
 export const maxChecksInPlace = 5_000
 
 /**

@@ -33,17 +33,14 @@ export class SchemaCollector {
     return new Set(this.#names.keys())
   }
 
-  /** Finds the schema of a name. */
   find(name: SchemaName): unknown {
     return [...this.#names].find(([, each]) => each === name)?.[0]
   }
 
-  /** Every name of a member that the schemas know. */
   get memberNames(): readonly string[] {
     return [...this.#memberNames]
   }
 
-  /** Gives a schema a name. */
   add(schema: unknown): SchemaName {
     const known = this.#names.get(schema)
     if (known !== undefined) return known

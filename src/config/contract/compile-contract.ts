@@ -8,13 +8,11 @@ import { errorMessage } from '../../failures/error-message.ts'
 import { ownKeywords } from './own-keywords.ts'
 
 // Each has its own: for parts of one document Ajv takes a time that is quadratic in their number.
-/** Returns the address of a schema that others refer to. */
 export const sharedSchema = (name: string): string => `contract:///shared/${encodeURIComponent(name)}`
 
 // Words of OpenAPI that may stand in a schema and check nothing (OpenAPI 3.1 §4.8.24).
 const annotations = ['discriminator', 'xml', 'externalDocs', 'example']
 
-/** Thrown when compiling takes too long. */
 export class CompileTimeout extends Error {}
 
 /** Thrown for a schema that Ajv refuses, though no check has found anything. */
@@ -81,14 +79,12 @@ const checkTime = (endsAt: number): void => {
 // To ask whether a member is an object's own takes a third of a check. What JSON.parse makes inherits no other name.
 const inheritedName = new RegExp(`"(?:${Object.getOwnPropertyNames(Object.prototype).join('|')})"`)
 
-/** The options of Ajv in which its uses differ. */
 interface AjvOptions {
   readonly allErrors: boolean
   /** Whether `toString` is no member of every object. */
   readonly ownProperties: boolean
   /** Whether the meta-schema is compiled first. Otherwise schemas are taken for valid. */
   readonly validateSchema: boolean
-  /** Called for each schema that is compiled. */
   readonly onSchema?: () => void
 }
 

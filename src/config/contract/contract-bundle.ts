@@ -34,7 +34,6 @@ export class ContractBundle {
     this.faulty = faulty
   }
 
-  /** Returns an object, or what it refers to; null: there is none. */
   followObject(value: unknown): Tree | null {
     if (!isPlainObject(value)) return null
     const target = typeof value.$ref === 'string' ? this.follow(value.$ref) : value
@@ -61,7 +60,6 @@ export class ContractBundle {
     return [...parts]
   }
 
-  /** Gives the schema of a media type or a parameter a name. */
   addSchema(owner: Tree, schema: unknown): SchemaName {
     if (schema === false)
       this.error(owner, ['schema'], {
@@ -84,7 +82,6 @@ export class ContractBundle {
     })
   }
 
-  /** Reports a problem with what stands at a path of an object. */
   error(object: Tree, path: readonly (string | number)[], issue: NodeIssue): void {
     const node = this.origins.get(object)
     if (node !== undefined) this.findings.error(path.reduce(childOf, node), issue)

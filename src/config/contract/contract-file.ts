@@ -15,7 +15,6 @@ export const maxContractBytes = 8 * 1024 ** 2
 // The YAML parser takes a second for each MiB, and fifty times as much memory as the text.
 const maxYamlBytes = 2 * 1024 ** 2
 
-/** A file of a contract that was read. */
 export interface ContractFile {
   /** The absolute path. */
   readonly file: string

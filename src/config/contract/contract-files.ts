@@ -40,7 +40,6 @@ export class ContractFiles {
     return this.#sources
   }
 
-  /** The references that were followed. */
   get links(): readonly ReferenceLink[] {
     return this.#links
   }

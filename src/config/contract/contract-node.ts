@@ -2,17 +2,14 @@ import type { PlainObject } from '../../plain-object.ts'
 import { type ConfigIssue, type ConfigProblem, fileProblem, formatKeyPath, type KeyPath } from '../problem.ts'
 import type { ContractFile } from './contract-file.ts'
 
-/** A map of a document. */
 export type Tree = PlainObject
 
-/** A value in a file of the contract. */
 export interface ContractNode {
   readonly file: ContractFile
   readonly path: KeyPath
   readonly value: unknown
 }
 
-/** What is wrong with a node, or with what it lacks. */
 export type NodeIssue = Pick<ConfigIssue, 'message' | 'expected' | 'found' | 'hint' | 'atKey'>
 
 /** Returns a list; an empty one for any other value. */
@@ -25,7 +22,6 @@ export const childOf = ({ file, path, value }: ContractNode, key: string | numbe
   value: typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? (value as Tree)[key] : undefined,
 })
 
-/** Locates a problem. */
 const problemAt = (
   { file, path }: Pick<ContractNode, 'file' | 'path'>,
   { atKey, hint, ...issue }: NodeIssue,
@@ -37,10 +33,8 @@ const problemAt = (
 // An operator mends the first ones first; a file in a foreign format would give thousands.
 const maxFindings = 100
 
-/** A place in a file of the contract. */
 export type NodePlace = Pick<ContractNode, 'file' | 'path'>
 
-/** Collects what is found wrong with a contract, and what was probably not meant. */
 export class ContractFindings {
   readonly problems = new FirstFindings('problems')
   readonly warnings = new FirstFindings('warnings')

@@ -19,7 +19,6 @@ import { readOperations } from './read-operations.ts'
 import { isKnownDialect, jsonSchemaDialect } from './schema-keywords.ts'
 import { findUsedPlaces } from './used-places.ts'
 
-/** A contract that was read, or the problems of its files. */
 export interface LoadedContract {
   /** Null: there are problems. */
   readonly contract: CompiledContract | null

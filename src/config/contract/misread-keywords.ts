@@ -21,7 +21,6 @@ export const warnOfLostNull = (schema: Tree, bundle: ContractBundle): void => {
 /** The keywords by which a member belongs to responses, or to requests, alone. */
 export const oneWayKeywords = ['readOnly', 'writeOnly'] as const
 
-/** One of {@link oneWayKeywords}. */
 export type OneWayKeyword = (typeof oneWayKeywords)[number]
 
 /**

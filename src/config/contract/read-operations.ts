@@ -14,7 +14,6 @@ import type { NodeIssue, Tree } from './contract-node.ts'
 import { type OneWayKeyword, warnOfOneWayMembers } from './misread-keywords.ts'
 import { readParameters, readValues } from './read-parameters.ts'
 
-/** Reads what a document says of the nine: parameters, bodies and responses. */
 export const readOperations = (bundle: ContractBundle): Readonly<Partial<Record<OperationId, OperationContract>>> => {
   const reader = new OperationReader(bundle)
   const operations: Partial<Record<OperationId, OperationContract>> = {}

@@ -73,7 +73,6 @@ const otherPlaces: ReadonlyMap<unknown, string> = new Map([
   ['querystring', 'the gateway does not read a query as one value (OpenAPI 3.2)'],
 ])
 
-/** Reads how the text of a parameter or a field becomes a value, and its schema. */
 export const readValues = (
   bundle: ContractBundle,
   parameter: Tree,

@@ -1,7 +1,6 @@
 /** What stands in a keyword of JSON Schema 2020-12: any value, a schema, or a list or a map of schemas. */
 export type KeywordValue = 'any' | 'schema' | 'schema-list' | 'schema-map'
 
-/** The keywords that a schema of a contract may have. */
 export const schemaKeywords: Readonly<Record<string, KeywordValue>> = {
   $ref: 'any',
   $schema: 'any',
@@ -83,7 +82,6 @@ export const refusedKeywords: Readonly<Record<string, string>> = {
   unevaluatedItems: 'write prefixItems for the first items, and items: false',
 }
 
-/** The dialect in which the schemas of a contract are read. */
 export const jsonSchemaDialect = 'https://json-schema.org/draft/2020-12/schema'
 
 /** Tells whether `$schema` or `jsonSchemaDialect` names a dialect that is read: OpenAPI's own add annotations alone. */

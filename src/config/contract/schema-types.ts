@@ -2,7 +2,6 @@ import type { JsonType } from '../../contract/compiled-contract.ts'
 import { asPlainObject, isPlainObject, ownMember } from '../../plain-object.ts'
 import { asItems, type Tree } from './contract-node.ts'
 
-/** Finds what a reference of the bundled document leads to. */
 export type FollowReference = (pointer: string) => unknown
 
 /** What a schema says of itself: `never` is why it can never match. */
@@ -40,7 +39,6 @@ export class SchemaTypeAnalysis {
     return types
   }
 
-  /** Lists the bounds of one schema that contradict each other. */
   contradictions(schema: Tree): readonly Contradiction[] {
     return findContradictions(schema, (sub) => this.typesOf(sub).never !== null)
   }

@@ -3,7 +3,6 @@ import { asPlainObject, isPlainObject, ownMember } from '../../plain-object.ts'
 import { asItems, type Tree } from './contract-node.ts'
 import { type KeywordValue, schemaKeywords } from './schema-keywords.ts'
 
-/** A schema inside another one. */
 export interface SubSchema {
   readonly schema: unknown
   readonly keyword: string

@@ -4,7 +4,6 @@ import { type ConfigChange, type ConfigReport, diffReports, showsClients } from 
 // An operator who has edited a few clients wants to see their names. The log is no place for thousands.
 const maxNamed = 10
 
-/** A configuration and its report. */
 export interface ReportedConfig {
   readonly config: Config
   readonly report: ConfigReport

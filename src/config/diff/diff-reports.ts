@@ -5,7 +5,6 @@ import { type Digests, diffValues, toComparedValue, type ValueChange } from './d
 
 type ReportTree = { readonly [key: string]: unknown }
 
-/** A configuration as an operator may see it, and compare it with another. */
 export interface ConfigReport {
   readonly hash: string
   /** In the shape of the file, secrets as `***`. */
@@ -14,7 +13,6 @@ export interface ConfigReport {
   readonly digests: Digests
 }
 
-/** One value that differs between two configurations. */
 export interface ConfigChange extends ValueChange {
   /** The part of the file: `upstreams.market`, `operations.market.insights`, `listen`. */
   readonly part: string

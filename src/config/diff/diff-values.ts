@@ -11,7 +11,6 @@ export interface ValueChange {
 /** The hash of each secret, by its key path. */
 export type Digests = { readonly [path: string]: string }
 
-/** A value as it is compared. */
 export interface ComparedValue {
   /** As the report has it. */
   readonly shown: unknown
@@ -21,7 +20,7 @@ export interface ComparedValue {
   readonly members: ReadonlyMap<string, ComparedValue> | null
 }
 
-/** Reads a value of a report. `digests` tell masked values apart. */
+/** `digests` tell masked values apart. */
 export const toComparedValue = (value: unknown, path: KeyPath, digests: Digests): ComparedValue => {
   const digest = ownMember(digests, formatKeyPath(path))
   if (Array.isArray(value)) {

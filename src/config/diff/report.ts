@@ -51,7 +51,6 @@ export const reportConfig = (config: Config): ConfigReport => {
 /** Settings that need a restart, by key path: the value as the file writes it, for a map its path; null: not set. */
 export type RestartOnlySettings = { readonly [path: string]: string | null }
 
-/** Lists the settings of a configuration that only a restart can change. */
 export const getRestartOnlySettings = ({ config }: ConfigReport): RestartOnlySettings =>
   Object.fromEntries(
     schemaKeys.flatMap(({ path, restart }) => {
@@ -65,7 +64,6 @@ export const getRestartOnlySettings = ({ config }: ConfigReport): RestartOnlySet
 const redacted = (tree: { readonly [key: string]: RenderedValue }): ConfigReport['config'] =>
   JSON.parse(JSON.stringify(tree))
 
-/** Lists the secrets with their key paths. */
 function collectSecrets(
   value: RenderedValue,
   path: KeyPath = [],

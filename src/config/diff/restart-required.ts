@@ -4,7 +4,7 @@ import type { RestartOnlySettings } from './report.ts'
 
 type NextConfig = Pick<LoadedConfig, 'restartOnly' | 'provenance'>
 
-/** Lists what a new configuration changes that needs a restart. `file` names the new configuration. */
+/** `file` names the new configuration. */
 export const findRestartRequired = (
   running: RestartOnlySettings,
   { restartOnly, provenance }: NextConfig,

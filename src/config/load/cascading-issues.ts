@@ -51,7 +51,6 @@ const countNames = (names: readonly string[]): Map<string, number> => {
   return counts
 }
 
-/** Finds the key after another one in the same map; null: it is the last one. */
 const nextSibling = (tree: unknown, path: KeyPath): KeyPath | null => {
   const above = path.slice(0, -1)
   const map = valueAt(tree, above)

@@ -15,7 +15,6 @@ const maxBytes = 32 * 1024 ** 2
 // The YAML parser takes a second for each MiB, and fifty times as much memory as the text.
 const maxYamlBytes = 4 * 1024 ** 2
 
-/** A file of clients that was read. */
 export interface ClientFile extends PositionLookup {
   /** The path, as problems name it. */
   readonly file: string
@@ -115,7 +114,6 @@ const jsonPositionLookup = (text: string): PositionLookup => {
   }
 }
 
-/** Finds the offset of each entry of a JSON list. */
 const findEntryOffsets = (text: string): readonly number[] => {
   const starts: number[] = []
   let depth = 0

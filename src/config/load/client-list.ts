@@ -47,7 +47,6 @@ export const assembleClientList = (stated: unknown, folder: string, environment:
   const issues: LocatableIssue[] = []
   const files: ClientFile[] = []
   const sources: SourceFile[] = []
-  /** Adds an entry of the configuration file, and returns its path. */
   const addOwnEntry = (entry: unknown, index: number): KeyPath => {
     if (parts.at(-1)?.file !== null)
       parts.push({ file: null, shown: null, start: list.length, startInFile: index, count: 0 })
@@ -105,7 +104,6 @@ const parseReference = (value: unknown): { readonly name: string; readonly shown
   return { name: text.slice('file:'.length), shown: value instanceof ExternalValue ? value.asWritten : text }
 }
 
-/** Validates each entry of the list of clients. */
 export const validateClients = (
   list: readonly unknown[],
 ): { readonly clients: readonly ClientConfig[]; readonly issues: readonly ConfigIssue[] } => {

@@ -12,7 +12,6 @@ const maxFiles = 256
 
 const referenceKeys = schemaKeys.filter(({ file }) => file !== undefined)
 
-/** A tree with its references filled in. */
 interface ResolvedTree {
   readonly tree: unknown
   readonly issues: readonly ConfigIssue[]

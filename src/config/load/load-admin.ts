@@ -35,7 +35,6 @@ export function loadAdmin(file: string, environment: Environment = process.env):
     : parseAdmin(bytes, file, environment)
 }
 
-/** Does what {@link loadAdmin} does, with the bytes of the file in hand. */
 export function parseAdmin(bytes: Uint8Array, file: string, environment: Environment): AdminLoadResult {
   if (!isUtf8(bytes)) return builtInAdmin(`${file} is not UTF-8`)
   const { document, usable } = parseYamlSource(new TextDecoder().decode(bytes))
@@ -65,7 +64,7 @@ const schema = configSchema.shape.admin
 const { shape } = schema.unwrap()
 const defaults: AdminConfig = deepFreeze(schema.parse({}))
 
-/** Takes the sound keys. `unfilled` are the paths of values that could not be filled in. */
+/** `unfilled` are the paths of values that could not be filled in. */
 function selectSoundKeys(section: unknown, unfilled: ReadonlySet<string>, file: string): AdminLoadResult {
   if (typeof section !== 'object' || section === null || Array.isArray(section))
     return builtInAdmin(`admin in ${file} is no map`)

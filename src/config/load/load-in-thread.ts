@@ -144,7 +144,6 @@ const terminateThread = (thread: Worker): void => {
   void thread.terminate()
 }
 
-/** Makes the result for a file that could not be read to the end. */
 const failedResult = (file: string, source: SourceFile, message: string): LoadResult => {
   const problem = fileProblem(file, message, 'a configuration file of ordinary size', 'another one')
   return { ok: false, problems: [problem], unreadable: false, sources: [source], isCutShort: true }

@@ -6,13 +6,11 @@ import type { Environment } from '../environment.ts'
 import { type LoadResult, noContract, openConfig } from './load.ts'
 import { serializeClients } from './serialize-clients.ts'
 
-/** A message to the thread: load this file. */
 export interface LoadRequest {
   readonly file: string
   readonly environment: Environment
 }
 
-/** The thread's reply. */
 export interface LoadReply {
   /** The result, without its clients. */
   readonly result: LoadResult

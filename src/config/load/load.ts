@@ -36,20 +36,15 @@ import { issuesFromZod } from './zod-issues.ts'
 export interface LoadedConfig {
   readonly ok: true
   readonly config: Config
-  /** The configuration as an operator may see it. */
   readonly report: ConfigReport
-  /** The settings that only a restart can change. */
   readonly restartOnly: RestartOnlySettings
-  /** The level of the file that each value comes from, and its position. */
   readonly provenance: ProvenanceMap
-  /** The settings that work, but were probably not meant. */
   readonly warnings: readonly ConfigProblem[]
   readonly sources: readonly SourceFile[]
   /** The admin port as the file alone states it, without variables; null: the file leaves it open. */
   readonly statedAdminPort: number | null
 }
 
-/** The outcome of a load: a configuration that can run, or the problems of the file. */
 export type LoadResult =
   | LoadedConfig
   | {
@@ -148,7 +143,6 @@ const findOpenApi = (tree: unknown): ConfigIssue | null =>
         hint: 'check the configuration: that checks its contract too',
       }
 
-/** The contract of a configuration that names none. */
 export const noContract: LoadedContract = { contract: null, unreadable: null, problems: [], warnings: [], sources: [] }
 
 const contractFilePath = ['contract', 'file']

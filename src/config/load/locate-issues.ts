@@ -12,7 +12,6 @@ import { redactKey } from '../schema/schema-keys.ts'
 /** Problems beyond this many are only counted: locating one takes a walk through the file. */
 const maxProblems = 1000
 
-/** Finds positions in a file. */
 export interface PositionLookup {
   readonly at: (offset: number) => FilePosition
   readonly locate: (path: KeyPath, atKey?: boolean) => FilePosition

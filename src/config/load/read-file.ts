@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 
-/** Why a file was not read. `reason` quotes nothing of the file. */
+/** `reason` quotes nothing of the file. */
 export interface ReadError {
   readonly reason: string
   /** Whether the file exists and can be read, but is too large. */
@@ -28,7 +28,6 @@ export function readFileWithLimit(file: string, limit: number): Buffer | ReadErr
   }
 }
 
-/** Tells a read error from the bytes of a file. */
 export const isReadError = (read: Buffer | ReadError): read is ReadError => !Buffer.isBuffer(read)
 
 function describeError(error: unknown): string {

@@ -24,7 +24,6 @@ import { clientsDigest } from './serialize-clients.ts'
 type ParsedUpstream = ParsedConfig['upstreams'][Group]
 type ParsedOperation = NonNullable<ParsedConfig['operations'][OperationId]>
 
-/** The clients of all files of a configuration. */
 interface ListedClients {
   readonly clients: readonly ClientConfig[]
   readonly parts: ClientsSource['parts']

@@ -4,7 +4,6 @@ import { parseJson } from '../../plain-object.ts'
 import { parseYamlSource } from '../yaml/yaml-document.ts'
 import { keyOf, listPromotedKeys, type PromotedKey, type RenderedCandidate, writtenOut } from './promoted-keys.ts'
 
-/** A part of a text, and what stands there instead. */
 interface TextEdit {
   readonly start: number
   readonly end: number

@@ -4,7 +4,6 @@ import { candidateOnlyKeys } from '../sections/candidate/candidate.ts'
 /** Where a key of the promoted group comes from. A merged one has keys of both. */
 type KeyOrigin = 'group' | 'candidate' | 'merged'
 
-/** A key of the group, with the candidate as its upstream. */
 export interface PromotedKey {
   readonly name: string
   readonly origin: KeyOrigin
@@ -43,7 +42,6 @@ export const listPromotedKeys = (
   return [...own, ...added.map((pair) => ({ name: keyOf(pair), origin: 'candidate' as const, pair }))]
 }
 
-/** Returns the name of a key. */
 export const keyOf = ({ key }: Pair): string => String(isScalar(key) ? key.value : key)
 
 /** Copies a node without anchors and aliases: its values stand in their place. */

@@ -8,20 +8,16 @@ import { parseConfig } from '../load/load-config.ts'
 import type { ConfigProblem } from '../problem.ts'
 import { promoteCandidate } from './promote-candidate.ts'
 
-/** The edit of a file that makes the candidate of a group its upstream, or why there is none. */
 export type Promotion =
   | {
       readonly ok: true
-      /** The whole file, edited. */
       readonly text: string
       readonly hash: string
-      /** What changes in effect. */
       readonly changes: readonly ConfigChange[]
     }
   /** `problems`: those of the edited file. None: it would change something else too. */
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
 
-/** Returns what the upstream of a group is when its candidate has become it. */
 export const promotedUpstream = ({ upstreams }: Pick<Config, 'upstreams'>, group: Group) => {
   const { candidate, retry, concurrency } = upstreams[group]
   // One of each for both sides: a candidate has none of its own.

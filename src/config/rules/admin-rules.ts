@@ -14,7 +14,6 @@ export interface ConfiguredListener {
   readonly port: number | undefined
 }
 
-/** Reads the addresses of the public listener and of the admin listener. */
 export const configuredListeners = (
   tree: unknown,
 ): readonly [listen: ConfiguredListener, admin: ConfiguredListener] => [
@@ -30,7 +29,7 @@ export const configuredListeners = (
   },
 ]
 
-/** Rejects two listeners on one address. With port 0 the system chooses a free port. */
+/** With port 0 the system chooses a free port. */
 const sameAddress: ConfigRule = (tree) => {
   const [publicListener, adminListener] = configuredListeners(tree)
   if (publicListener.port === undefined || publicListener.port === 0 || publicListener.port !== adminListener.port)
@@ -75,5 +74,4 @@ const tlsKeyPair: ConfigRule = (tree) => {
   return tls && validateKeyPair(['admin', 'tls'], tls)
 }
 
-/** The rules that keep the admin listener to operators. */
 export const adminRules: readonly ConfigRule[] = [sameAddress, unguarded, tlsKeyPair, ...operatorRules]

@@ -15,7 +15,6 @@ import {
   valueAt,
 } from './rule.ts'
 
-/** Checks the settings of authentication. */
 const authSettings: ConfigRule = (tree) => {
   if (!isEnabledAt(tree, ['auth'])) return allOperations.map(({ id }) => unprovableAuth(tree, id))
   const auth = parseAt(tree, authSchema, ['auth'])
@@ -149,7 +148,6 @@ const duplicateClients: ConfigRule = (tree) => {
   return issues
 }
 
-/** Reads a text of the unchecked tree; null: there is none. */
 function textAt(tree: unknown, key: string): string | null {
   const text = valueAt(tree, [key])
   return typeof text === 'string' ? text : null
@@ -183,7 +181,4 @@ const burstWithoutRate: ConfigRule = (tree) =>
       },
   )
 
-/**
- * The rules of authentication: clients can meet it, each client and key is unique, and the limits of clients can hold.
- */
 export const authRules: readonly ConfigRule[] = [authSettings, duplicateClients, unenforcedClients, burstWithoutRate]

@@ -70,5 +70,4 @@ const alpn: ConfigRule = (tree) =>
     hint: 'add listen.tls, or remove http2',
   }
 
-/** The rules of TLS and HTTP/2 on the public listener. */
 export const listenRules: readonly ConfigRule[] = [keyPairs, clientCaPresence, clientCaBundle, revocationLists, alpn]

@@ -103,5 +103,4 @@ const operatorJwt: ConfigRule = (tree) => {
   ]
 }
 
-/** The rules of what operators prove themselves by: tokens, certificates, an issuer. */
 export const operatorRules: readonly ConfigRule[] = [metricsToken, duplicateTokens, clientCertificates, operatorJwt]

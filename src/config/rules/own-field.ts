@@ -36,7 +36,6 @@ export const findField = (fields: readonly OwnField[], name: string): OwnField |
   return fields.find((field) => foldUnderscores(field.name) === folded)
 }
 
-/** Where else the file may name a field that is to be the gateway's own. */
 interface OtherUses {
   readonly fields: readonly OwnField[]
   /** Maps and lists of the fields that are edited. */
@@ -53,7 +52,6 @@ export const findOtherUse = (tree: unknown, name: string, { fields, edits }: Oth
   return edit === undefined ? null : `a field of ${edit.join('.')}`
 }
 
-/** Lists the names of a map of fields, or of a list of them. */
 const namesAt = (tree: unknown, path: KeyPath): readonly unknown[] => {
   const value = valueAt(tree, path)
   return isPlainObject(value) ? Object.keys(value) : listAt(tree, path)

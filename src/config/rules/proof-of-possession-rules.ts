@@ -66,7 +66,6 @@ const untrustedClientCert: ConfigRule = (tree) => {
   }
 }
 
-/** The name of a client certificate, and its key path. */
 interface NamedCertificate {
   readonly name: string
   readonly path: () => KeyPath

@@ -11,7 +11,6 @@ const redisPaths: readonly KeyPath[] = [
   ['idempotency', 'redis'],
 ]
 
-/** A rule about one Redis, whose path it gets. */
 type RedisRule = (tree: unknown, path: KeyPath) => RuleResult
 
 type RedisKey = keyof typeof redisKeys
@@ -154,7 +153,6 @@ const halfPair = (base: KeyPath, name: string, other: string): RuleResult => ({
 
 const rules: readonly RedisRule[] = [onePlace, sentinelsAndName, credentials, tlsOfUrls, certificates]
 
-/** The rules of each Redis: where it is, and how the gateway proves itself there. */
 export const redisRules: readonly ConfigRule[] = rules.map(
   (rule) => (tree) => redisPaths.filter((path) => isPlainObject(valueAt(tree, path))).map((path) => rule(tree, path)),
 )

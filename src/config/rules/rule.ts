@@ -18,14 +18,12 @@ export type ConfigRule = (tree: unknown) => RuleResult
 /** A rule about settings that work but were probably not meant, or must not be overlooked. */
 export type WarningRule = (loaded: WarningInput) => RuleResult
 
-/** A valid file, and the number of cores of the machine. */
 export interface WarningInput {
   readonly parsed: ParsedConfig
   readonly config: Config
   readonly cores: number
 }
 
-/** Lists the issues of rules, in the order of the rules. */
 export const applyRules = <T>(rules: readonly ((subject: T) => RuleResult)[], subject: T): readonly ConfigIssue[] =>
   rules.flatMap((rule) => flattenResult(rule(subject)))
 
@@ -86,6 +84,5 @@ export const requestsClientCertificates = (tree: unknown): boolean =>
   valueAt(tree, ['listen', 'tls']) !== undefined &&
   parseAt(tree, listenTlsSchema.shape.clientCertificates, ['listen', 'tls', 'clientCertificates']) !== 'none'
 
-/** Tells whether a method takes tokens. */
 export const isTokenMethod = (name: unknown): name is 'jwt' | 'introspection' =>
   name === 'jwt' || name === 'introspection'

@@ -19,7 +19,6 @@ import { endpointRules, headerMutationRule } from './upstream-rules.ts'
 /** Checks the rules across several keys, on a tree that may be broken. */
 export const validateCrossKeyRules = (tree: unknown): readonly ConfigIssue[] => applyRules(rules, tree)
 
-/** Requires that the whole cache has room for the largest entry. */
 const entryFitsCache: ConfigRule = (tree) => {
   const cache = parseAt(tree, configSchema.shape.cache, ['cache'])
   if (cache === undefined) return null

@@ -50,5 +50,4 @@ const markerTwice: ConfigRule = (tree) =>
     )
   })
 
-/** The rules of shadows across several keys. */
 export const shadowRules: readonly ConfigRule[] = [postsTwice, markerTwice]

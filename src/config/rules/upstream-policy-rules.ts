@@ -26,7 +26,6 @@ export const upstreamPolicyRule: ConfigRule = (tree) => {
   return [...new Map(issues.map((issue) => [`${formatKeyPath(issue.path)}: ${issue.message}`, issue])).values()]
 }
 
-/** A key, as the levels of a group state it. */
 interface StatedKey<T> {
   /** Undefined: no level states it, or the level that does has a broken value. */
   readonly value: T | undefined
@@ -36,7 +35,6 @@ interface StatedKey<T> {
 }
 
 interface Levels {
-  /** Reads a key from the first level that states it. */
   readonly read: <T>(schema: z.ZodType<T>, ...key: KeyPath) => StatedKey<T>
   /** Finds the level that turns a policy on; null: it is off. */
   readonly enabledAt: (policy: string) => KeyPath | null

@@ -73,7 +73,6 @@ const sandboxOnOpenAddress: ConfigRule = (tree) => {
   )
 }
 
-/** The rules of the addresses of endpoints. */
 export const endpointRules: readonly ConfigRule[] = [loopToGateway, sandboxOnOpenAddress]
 
 interface OwnMeaning {

@@ -77,7 +77,6 @@ export const basePath = (description: string) =>
     description,
   )
 
-/** An endpoint of a group, as parsed. */
 export interface ParsedEndpoint {
   /** `sandbox` for the embedded upstream, else scheme, host and port: `http://host:port`, default port omitted. */
   readonly origin: string

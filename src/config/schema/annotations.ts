@@ -30,7 +30,6 @@ export const getAnnotations = (schema: z.core.$ZodType): SchemaAnnotations => {
   return { ...(parent && getAnnotations(parent)), ...annotations.get(schema) }
 }
 
-/** Adds annotations to a schema. */
 export const annotate = <S extends z.core.$ZodType>(schema: S, additions: SchemaAnnotations): S => {
   annotations.set(schema, { ...annotations.get(schema), ...additions })
   return schema
@@ -39,6 +38,5 @@ export const annotate = <S extends z.core.$ZodType>(schema: S, additions: Schema
 /** Makes a key optional; its value is null when the key is left out. */
 export const optionalKey = <S extends z.ZodType>(schema: S) => schema.optional().transform((value) => value ?? null)
 
-/** Tells whether a schema was made by {@link optionalKey}. */
 export const isOptionalKey = (schema: z.core.$ZodType): schema is z.ZodPipe<z.ZodOptional> =>
   schema instanceof z.ZodPipe && schema.in instanceof z.ZodOptional

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { InvalidScalar, type ScalarKind } from './scalar.ts'
 import type { Range } from './scalar-kinds.ts'
 
-/** The schema of a list; `range` is for the number of its entries. */
+/** `range` is for the number of its entries. */
 export const list = <S extends z.ZodType>(description: string, entry: S, { min, max }: Range = {}) => {
   let entries = z.array(entry)
   if (min !== undefined) entries = entries.min(min)
@@ -19,7 +19,7 @@ export const keySchema = ({ expected, parse }: Pick<ScalarKind<string>, 'expecte
     if (parsed instanceof InvalidScalar) reject(context, parsed.message, expected, parsed.hint)
   })
 
-/** Rejects a value in the check of a schema. `path` leads from the value to what is wrong in it. */
+/** `path` leads from the value to what is wrong in it. */
 export const reject = (
   context: z.core.ParsePayload,
   message: string,

@@ -18,7 +18,6 @@ const perHopFields = ['content-length', 'expect', 'host', 'via']
 
 const forwarded = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']
 
-/** The messages whose fields an operator edits. */
 export type EditDirection = 'request' | 'response'
 
 /**
@@ -58,7 +57,6 @@ const requestFieldKind = (example: string): ScalarKind<string> => ({
   json: { type: 'string', pattern: httpTokenPattern, maxLength: 128 },
 })
 
-/** The schema of a field name. */
 export const fieldName = (description: string, example: string) => scalar(requestFieldKind(example), description)
 
 /** The schema of a field name that is parsed to lower case, for comparison. */
@@ -95,7 +93,6 @@ export const optionalResponseField = (description: string, example: string) => {
   return scalar(orNone({ ...kind, parse: parseOwn }), description)
 }
 
-/** A field that the gateway sets. */
 export interface ConfiguredField {
   readonly name: string
   readonly value: string

@@ -30,7 +30,6 @@ function withoutDefaults(schema: z.core.$ZodType): z.core.$ZodType {
   return schema
 }
 
-/** Gives a schema the description and the annotations of another one. */
 const copyAnnotations = <S extends z.ZodType>(schema: S, other: z.ZodType): S =>
   annotate(schema.meta(other.meta() ?? {}), getAnnotations(other))
 

@@ -1,6 +1,5 @@
 import { isIP } from 'node:net'
 
-/** The form of an operator's name in the file, in words. */
 export const operatorNameForm = '1 to 64 letters, digits and -_.'
 
 /** The names of the operators whose tokens have a key of their own. */

@@ -23,14 +23,10 @@ const revocationListKind = pemKind('a list of revoked certificates', /-----BEGIN
 /** The schema of one or more certificates in PEM. It does not check what stands between BEGIN and END. */
 export const certificate = (description: string) => fileSecret(scalar(certificateKind, description))
 
-/** The schema of one or more certificates, or of `none`/`false` for null. */
 export const optionalCertificate = (description: string) => fileSecret(scalar(orNone(certificateKind), description))
 
-/** The schema of one or more lists of revoked certificates in PEM. */
 export const revocationList = (description: string) => fileSecret(scalar(revocationListKind, description))
 
-/** The schema of a private key in PEM. */
 export const privateKey = (description: string) => fileSecret(scalar(privateKeyKind, description))
 
-/** The schema of a private key, or of `none`/`false` for null. */
 export const optionalPrivateKey = (description: string) => fileSecret(scalar(orNone(privateKeyKind), description))

@@ -28,13 +28,10 @@ import {
 import { renderPlain } from './render.ts'
 import { InvalidScalar, type ScalarKind } from './scalar.ts'
 
-/** An hour in milliseconds. */
 export const hour = 3_600_000
 
-/** A day in milliseconds. */
 export const day = 24 * hour
 
-/** A mebibyte in bytes. */
 export const mebibyte = 1024 ** 2
 
 const tebibyte = 1024 ** 4
@@ -48,7 +45,6 @@ export interface Range {
 /** The hint for `none` where {@link orNone} does not apply. */
 const cannotDisable = 'this bound cannot be turned off: write a larger one, or leave the key out'
 
-/** A duration in milliseconds within a range. */
 export const durationKind = ({ min = 1, max = day }: Range): ScalarKind<Milliseconds> => ({
   name: 'Duration',
   expected: `a duration from ${formatDuration(min)} to ${formatDuration(max)}, such as 250ms, 2s, 1m or 1h`,
@@ -57,7 +53,6 @@ export const durationKind = ({ min = 1, max = day }: Range): ScalarKind<Millisec
   json: { type: 'string', pattern: durationPattern },
 })
 
-/** A size in bytes within a range. */
 export const sizeKind = ({ min = 0, max = tebibyte }: Range): ScalarKind<Bytes> => ({
   name: 'Size',
   expected: `a size from ${formatSize(min)} to ${formatSize(max)}, such as 512B, 64KiB or 1MiB`,
@@ -66,7 +61,6 @@ export const sizeKind = ({ min = 0, max = tebibyte }: Range): ScalarKind<Bytes> 
   json: { type: 'string', pattern: sizePattern },
 })
 
-/** Bytes a second within a range. */
 export const byteRateKind = ({ min = 1, max = tebibyte }: Range): ScalarKind<BytesPerSecond> => ({
   name: 'ByteRate',
   expected: `bytes a second from ${formatByteRate(min)} to ${formatByteRate(max)}, such as 240B/s or 1KiB/s`,
@@ -75,7 +69,6 @@ export const byteRateKind = ({ min = 1, max = tebibyte }: Range): ScalarKind<Byt
   json: { type: 'string', pattern: byteRatePattern },
 })
 
-/** A percentage, as a fraction within a range. */
 export const percentKind = ({ min = 0, max = 1 }: Range): ScalarKind<Fraction> => ({
   name: 'Percent',
   expected: `a percentage from ${formatPercent(min)} to ${formatPercent(max)}, such as 10%`,
@@ -84,7 +77,6 @@ export const percentKind = ({ min = 0, max = 1 }: Range): ScalarKind<Fraction> =
   json: { type: 'string', pattern: percentPattern },
 })
 
-/** A factor within a range. */
 export const multipleKind = ({ min = 1, max = 100 }: Range): ScalarKind<number> => ({
   name: 'Multiple',
   expected: `how many times, from ${formatMultiple(min)} to ${formatMultiple(max)}, such as 2x`,
@@ -113,7 +105,6 @@ const quantityParser =
     return new InvalidScalar(bare ? 'a unit is missing' : `not ${what}`, suggestion && `write ${suggestion}`)
   }
 
-/** A whole number within a range. */
 export const integerKind = ({ min, max }: Required<Range>): ScalarKind<number> => ({
   expected: `a whole number from ${min} to ${max}`,
   parse: (value, fromVariable) => {

@@ -17,7 +17,6 @@ import {
 /** The schema of a duration in milliseconds: from 1ms to 24h unless `range` says otherwise. */
 export const duration = (description: string, range: Range = {}) => scalar(durationKind(range), description)
 
-/** The schema of a duration, or of `none`/`false` for null: no limit. */
 export const optionalDuration = (description: string, range: Range = {}) =>
   scalar(orNone(durationKind(range)), description)
 
@@ -28,31 +27,25 @@ export const durationOrZero = (description: string, range: Range = {}) =>
 /** The schema of a size in bytes: from 0B to 1TiB unless `range` says otherwise. */
 export const size = (description: string, range: Range = {}) => scalar(sizeKind(range), description)
 
-/** The schema of a size, or of `none`/`false` for null: no limit. */
 export const optionalSize = (description: string, range: Range = {}) => scalar(orNone(sizeKind(range)), description)
 
-/** The schema of bytes a second, or of `none`/`false` for null: no limit. */
 export const optionalByteRate = (description: string, range: Range = {}) =>
   scalar(orNone(byteRateKind(range)), description)
 
 /** The schema of a percentage, parsed to a fraction: from 0% to 100% unless `range`, also in fractions, differs. */
 export const percent = (description: string, range: Range = {}) => scalar(percentKind(range), description)
 
-/** The schema of a percentage, or of `none`/`false` for null: no limit. */
 export const optionalPercent = (description: string, range: Range = {}) =>
   scalar(orNone(percentKind(range)), description)
 
 /** The schema of a factor: from 1x to 100x unless `range` says otherwise. */
 export const multiple = (description: string, range: Range = {}) => scalar(multipleKind(range), description)
 
-/** The schema of a whole number within `range`. */
 export const integer = (description: string, range: Required<Range>) => scalar(integerKind(range), description)
 
-/** The schema of a whole number, or of `none`/`false` for null: no limit. */
 export const optionalInteger = (description: string, range: Required<Range>) =>
   scalar(orNone(integerKind(range)), description)
 
-/** The schema of `true` or `false`. */
 export const boolean = (description: string) =>
   scalar<boolean>(
     {
@@ -71,7 +64,6 @@ export const boolean = (description: string) =>
     description,
   )
 
-/** The schema of one of a few words. */
 export const choice = <const W extends string>(description: string, words: readonly W[]) =>
   scalar<W>(
     {

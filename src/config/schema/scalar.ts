@@ -34,7 +34,6 @@ export class InvalidScalar {
 
 type PlainScalar = string | number | boolean
 
-/** One kind of scalar: its name, its parser, and its JSON Schema for editors. */
 export interface ScalarKind<T> {
   /** The name of its definition in the JSON Schema, where many keys share it. */
   readonly name?: string
@@ -96,7 +95,6 @@ export const scalar = <T>(
   return annotate(schema, { render })
 }
 
-/** Tells a plain scalar from lists, maps and external values. */
 const isPlainScalar = (value: unknown): value is PlainScalar =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 

@@ -7,7 +7,6 @@ import { getAnnotations, type SchemaAnnotations } from './annotations.ts'
 
 type Schema = z.core.$ZodType
 
-/** A key of the file, with its annotations. */
 export interface SchemaKey extends SchemaAnnotations {
   /** Its key path; `*` stands for any key, `#` for any index of a list. */
   readonly path: readonly string[]
@@ -29,7 +28,6 @@ const innerSchemas = (schema: Schema): readonly Schema[] => {
 const mergeAnnotations = (layers: readonly Schema[]): SchemaAnnotations =>
   Object.assign({}, ...layers.map(getAnnotations))
 
-/** Lists the schemas below a schema, each with its key. */
 const childSchemas = (schema: Schema): readonly (readonly [key: string, schema: Schema])[] => {
   if (schema instanceof z.ZodObject) return Object.entries<Schema>(schema.shape)
   if (schema instanceof z.ZodArray) return [['#', schema.element]]
@@ -44,7 +42,6 @@ const collectKeys = (schema: Schema, path: readonly string[]): readonly SchemaKe
   ]
 }
 
-/** Every key that the file may have, with its annotations. */
 export const schemaKeys: readonly SchemaKey[] = collectKeys(configSchema, [])
 
 /** Lists the keys that may stand at a path; empty where any key may. */

@@ -142,7 +142,6 @@ const jwt = z
   })
   .meta({ description: 'Tokens of operators that an issuer makes: signed JWTs' })
 
-/** The schema of `admin`, the operator's listener. */
 export const adminSchema = annotate(
   z
     .strictObject({

@@ -48,7 +48,6 @@ const rejectKey = (input: unknown): InvalidScalar | null => {
   return length >= minKeyBytes ? null : new InvalidScalar('too short', 'make one with: openssl rand -hex 32')
 }
 
-/** The schema of `audit`. */
 export const auditSchema = annotate(
   optionalPolicy(
     z

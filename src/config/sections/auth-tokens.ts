@@ -86,7 +86,6 @@ const audience = list(
   { min: 1, max: 32 },
 )
 
-/** The schema of an algorithm that tokens and proofs are signed with. */
 export const algorithmSchema = choice<JwsAlgorithm>('An algorithm', jwsAlgorithms)
 
 const tokenType = scalar<string>(
@@ -106,7 +105,6 @@ const clockTolerance = duration('How far the clocks of issuer and gateway may be
   max: 300_000,
 }).prefault('5s')
 
-/** The schema of `auth.jwt`: the issuer whose tokens the gateway verifies itself. */
 export const jwtSchema = z
   .strictObject({
     issuer,
@@ -120,7 +118,6 @@ export const jwtSchema = z
   })
   .meta({ description: 'Access tokens that are signed JWTs' })
 
-/** The schema of `auth.introspection`: the server that the gateway asks about tokens. */
 export const introspectionSchema = annotate(
   z
     .strictObject({
@@ -156,7 +153,6 @@ const claimNameKind: ScalarKind<string> = {
   json: { type: 'string', pattern: claimNamePattern },
 }
 
-/** The schema of the name of a claim, as a value. */
 export const claimNameSchema = (description: string) => scalar(claimNameKind, description)
 
 // The characters of a scope: RFC 6749 §3.3.
@@ -170,7 +166,6 @@ export const scopeSchema = scalar(
   'A scope',
 )
 
-/** The schema of claims: names with their values. */
 export const claimsSchema = z
   .record(
     keySchema(claimNameKind).meta({ pattern: claimNamePattern }),

@@ -9,7 +9,6 @@ import { algorithmSchema, claimsSchema, introspectionSchema, jwtSchema, scopeSch
 
 const methodNames = ['apiKey', 'jwt', 'introspection', 'mtls'] as const
 
-/** The schema of a list of methods. */
 export const authMethodsSchema = list(
   'The ways to prove who calls: the first whose credential a request carries decides',
   choice('A way to prove who calls', methodNames),
@@ -22,7 +21,6 @@ const apiKey = z
   })
   .meta({ description: 'Keys made with lender-gateway hash-key' })
 
-/** The schema of `auth.mtls`: the source of client certificates. */
 export const mtlsSchema = z
   .strictObject({
     from: choice(
@@ -66,7 +64,6 @@ const dpop = optionalPolicy(
   '{ maxAge: 60s }',
 )
 
-/** The schema of `auth`: the ways in which clients authenticate. */
 export const authSchema = optionalPolicy(
   z
     .strictObject({
@@ -92,7 +89,6 @@ export const authSchema = optionalPolicy(
   '{ methods: [apiKey] }',
 )
 
-/** The schema of `auth` of one operation: where it differs from that of all. */
 export const operationAuthSchema = optionalPolicy(
   z
     .strictObject({

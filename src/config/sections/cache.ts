@@ -8,7 +8,6 @@ import { mebibyte } from '../schema/scalar-kinds.ts'
 import { boolean, duration, durationOrZero, optionalDuration, size } from '../schema/scalar-types.ts'
 import { redisSchema } from './redis.ts'
 
-/** The schema of `cache`: the store that all cached operations share. */
 export const cacheSchema = z
   .strictObject({
     maxBytes: size('Most memory of what is stored, of all operations and workers together', {
@@ -79,7 +78,6 @@ const cacheSwitch = policySwitch(
   '{ staleIfError: 10m }',
 )
 
-/** The schema of `cache` of one operation; null: it is not cached. */
 export const operationCacheSchema = z
   .union([cacheSwitch, policy])
   .transform((given) => (given === true ? policy.parse({}) : given === false ? null : given))

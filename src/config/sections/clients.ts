@@ -61,7 +61,6 @@ const certificateNameHint = (value: string): string | undefined => {
 /** The largest number of clients, those of included files among them. */
 export const maxClients = 100_000
 
-/** The schema of the name of a client. */
 export const clientName = (description: string) =>
   scalar(patternKind('1 to 64 letters, digits and -_.', '^[0-9A-Za-z_.-]{1,64}$', 'not a name'), description)
 
@@ -103,7 +102,7 @@ const operations = z
   ])
   .meta({ description: 'What it may call' })
 
-/** A reference to a file of clients. Its contents are read before the schema is applied. */
+/** Its contents are read before the schema is applied. */
 const clientFileReference = scalar<string>(
   {
     expected: 'file: and the path of a list of clients',
@@ -117,10 +116,8 @@ const clientFileReference = scalar<string>(
   'A list of clients in a file of its own',
 )
 
-/** Tells whether a text is a reference to a file of clients. */
 export const isClientFileReference = (text: string): boolean => text.startsWith('file:') && text.length > 'file:'.length
 
-/** The schema of one client: a lender's system. */
 export const clientSchema = z
   .strictObject({
     id: clientName('Its name, in the log and for upstreams'),
@@ -154,7 +151,6 @@ export const clientSchema = z
   })
   .meta({ id: 'Client', description: "A lender's system" })
 
-/** The schema of `clients`. */
 export const clientsSchema = z
   .union([clientFileReference, z.array(z.union([clientFileReference, clientSchema])).max(maxClients)])
   .meta({ description: "The lenders' systems that are known" })

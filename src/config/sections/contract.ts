@@ -7,7 +7,6 @@ import { InvalidScalar, scalar } from '../schema/scalar.ts'
 import { mebibyte } from '../schema/scalar-kinds.ts'
 import { boolean, choice, percent, size } from '../schema/scalar-types.ts'
 
-/** The schema of `contract.file`. */
 export const contractFileSchema = scalar<string>(
   {
     expected: 'the path of an OpenAPI document such as contract.yaml',
@@ -29,7 +28,6 @@ const uncheckedMode = choice(
   uncheckedModes,
 )
 
-/** The schema of `contract`; null: there is none. */
 export const contractSchema = optionalPolicy(
   z
     .strictObject({
@@ -48,7 +46,6 @@ export const contractSchema = optionalPolicy(
   '{ file: contract.yaml }',
 )
 
-/** The schema of `contract` of one operation. */
 export const operationContractSchema = z
   .strictObject({
     request: requestMode.optional(),

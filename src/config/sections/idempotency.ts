@@ -58,7 +58,6 @@ const encryptionKey = annotate(
   { secret: true, file: 'line' },
 )
 
-/** The schema of `idempotency`: what is the same for all operations that have it, and where it is remembered. */
 export const idempotencySchema = z
   .strictObject({
     ...policyShape,
@@ -97,7 +96,6 @@ const idempotencySwitch = policySwitch(
   '{ required: true }',
 )
 
-/** The schema of `idempotency` of one operation: which keys differ from those of all. */
 export const operationIdempotencySchema = z
   .union([idempotencySwitch, z.strictObject(partialShape(policyShape))])
   .meta({ description: 'Whether a POST with a key happens once; POST operations only' })

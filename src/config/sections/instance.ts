@@ -19,7 +19,6 @@ const labelKind = patternKind(
  */
 export const instanceColours = ['grey', 'red', 'orange', 'brown', 'teal', 'blue', 'purple', 'pink'] as const
 
-/** The schema of `instance`: which gateway of several this is, for the operators who read its page. */
 export const instanceSchema = z
   .strictObject({
     name: optionalKey(scalar(labelKind, 'What this gateway is called on the page of the admin listener')),

@@ -19,13 +19,11 @@ const redis = redisSchema('Redis or Valkey, by which several gateways count toge
 
 const exchangeRange = { min: 1, max: 1_000_000 }
 
-/** The schema of the limit on exchanges in flight, of one upstream or of one operation. */
 export const concurrencySchema = optionalInteger(
   'Most exchanges in flight; what is beyond is answered 503 at once. All such bounds hold, none overrides another',
   exchangeRange,
 )
 
-/** The schema of `limits`, with the built-in values. */
 export const limitsSchema = z
   .strictObject({
     address: addressLimit.prefault('none'),

@@ -56,7 +56,6 @@ const certificatePair = z.strictObject({
   key: privateKey('The private key of the certificate'),
 })
 
-/** The schema of `listen.tls`. */
 export const listenTlsSchema = annotate(
   z
     .strictObject({
@@ -91,7 +90,6 @@ export const listenTlsSchema = annotate(
   },
 )
 
-/** The schema of `listen.proxyProtocol`. */
 const proxyProtocolSchema = z
   .strictObject({
     from: list(
@@ -105,7 +103,6 @@ const proxyProtocolSchema = z
   })
   .meta({ description: 'Who the client is, by the PROXY protocol, version 1 or 2' })
 
-/** The schema of `listen`: the public listener, the only one that clients see, and the limits that protect it. */
 export const listenSchema = z
   .strictObject({
     host: annotate(hostOrAddress('The address to listen on').prefault('127.0.0.1'), { restart: true }),

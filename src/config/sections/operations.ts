@@ -38,7 +38,7 @@ const postOperation = z
   })
   .meta({ id: 'PostOperation' })
 
-/** The schema of `operations`: the settings of single operations. The method decides whether `cache` is allowed. */
+/** The method decides whether `cache` is allowed. */
 export const operationsSchema = z
   .strictObject({
     'valuation.score': postOperation.optional(),

@@ -36,7 +36,6 @@ const url = annotate(
   { secret: true, file: 'line' },
 )
 
-/** Tells whether user name and password can be decoded. */
 const isDecodable = ({ username, password }: URL): boolean =>
   tryOrNull(() => decodeURIComponent(username + password)) !== null
 
@@ -154,7 +153,7 @@ const requireKeys = (...keys: readonly string[]) => ({
   properties: Object.fromEntries(keys.map((key) => [key, { description: 'Needed' }])),
 })
 
-/** The schema of a Redis. `otherwise` describes what the gateway does when Redis does not reply in time. */
+/** `otherwise` describes what the gateway does when Redis does not reply in time. */
 export const redisSchema = (description: string, otherwise: string, timeout: '20ms' | '500ms' = '20ms') =>
   annotate(
     optionalPolicy(

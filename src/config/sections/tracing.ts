@@ -8,7 +8,7 @@ import { boolean, percent } from '../schema/scalar-types.ts'
 
 const example = 'http://localhost:4318/v1/traces'
 
-/** The URL that spans are posted to. Credentials belong into `headers`, where they are not shown. */
+/** Credentials belong into `headers`, where they are not shown. */
 const tracesUrlKind: ScalarKind<string> = {
   expected: `the whole URL of an OTLP/HTTP receiver of traces, such as ${example}`,
   parse: textParser((value) => {
@@ -67,7 +67,6 @@ const policy = annotate(
   { redundantKeys: ({ otlp }: TracingValue) => (otlp === null ? ['headers', 'sample', 'serviceName'] : []) },
 )
 
-/** The schema of `tracing`; null: neither spans nor Server-Timing. */
 export const tracingSchema = annotate(optionalPolicy(policy, `{ otlp: ${example} }`), {
   render: (value: TracingValue | null) =>
     value === null || (value.otlp === null && !value.serverTiming) ? 'none' : renderValue(policy, value),

@@ -19,7 +19,6 @@ export const deadlineSchema = optionalDuration(
 /** The schema of the largest request body. It may stand where {@link deadlineSchema} may. */
 export const maxBodySchema = optionalSize('Largest request body')
 
-/** The schema of `defaults`, which hold for every group that does not state its own, with the built-in values. */
 export const defaultsSchema = z
   .strictObject({
     timeouts: z

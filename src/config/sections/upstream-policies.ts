@@ -22,7 +22,6 @@ export interface StatusRange {
   readonly to: number
 }
 
-/** The schema of one status or a range of them. */
 const statusRange = (description: string) =>
   scalar<StatusRange>(
     {
@@ -97,7 +96,6 @@ export const healthCheckSchema = z
   })
   .meta({ description: 'Probes each endpoint on a timer; path is required' })
 
-/** The schema of outlier detection, which ejects endpoints by the outcomes of requests, with the built-in values. */
 export const outlierSchema = z
   .strictObject({
     consecutiveFailures: optionalInteger('So many failures in a row take an endpoint out', {
@@ -115,7 +113,6 @@ export const outlierSchema = z
   })
   .meta({ description: 'When real traffic takes one endpoint out for a while' })
 
-/** The schema of the circuit breaker of a whole upstream, with the built-in values. */
 export const circuitBreakerSchema = z
   .strictObject({
     failureRate: percent('The share of failed requests at which it opens', { min: 0.01 }).prefault('50%'),
@@ -145,7 +142,6 @@ const retriedFailures = [
 /** The statuses that another time, or another endpoint, may change. */
 const retriedStatuses = [429, 500, 502, 503, 504] as const
 
-/** A cause for a retry: a failure, or a status of the upstream. */
 export type RetryCause = (typeof retriedFailures)[number] | (typeof retriedStatuses)[number]
 
 const retryCauses: readonly RetryCause[] = [...retriedFailures, ...retriedStatuses]
@@ -180,7 +176,6 @@ const retryOn = z
 
 const backoffDuration = (description: string) => duration(description, { max: 60_000 })
 
-/** The schema of retries, with the built-in values. */
 export const retrySchema = z
   .strictObject({
     attempts: integer('Most attempts, the first included', { min: 2, max: 10 }).prefault(3),

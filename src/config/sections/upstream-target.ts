@@ -6,7 +6,6 @@ import { headerMutationSchema } from '../schema/header-fields.ts'
 import { scalar } from '../schema/scalar.ts'
 import { boolean, integer } from '../schema/scalar-types.ts'
 
-/** The schema of the short form of an upstream: the URL of its only endpoint, or `sandbox`. */
 export const endpointUrlSchema = scalar(
   endpointUrl,
   'http:// or https://, a host, and an optional path prefix; or sandbox',
@@ -22,7 +21,6 @@ const weighted = z
     ({ url: { origin, pathPrefix }, weight, drain }): ParsedEndpoint => ({ origin, pathPrefix, weight, drain }),
   )
 
-/** The schema of one endpoint: a URL, `sandbox`, or a map with its URL, weight and drain. */
 export const endpointSchema = annotate(
   z.union([endpointUrlSchema, weighted]).meta({ id: 'Endpoint' }),
   getAnnotations(endpointUrlSchema),

@@ -59,7 +59,6 @@ const forEachGroup = <S extends z.ZodType>(upstream: S) =>
     } satisfies Record<(typeof groups)[number], S>)
     .meta({ description: 'What stands behind each purpose group; all eight are required' })
 
-/** The schema of `upstreams`: for each of the eight groups a URL, `sandbox`, or the long form. */
 export const upstreamsSchema = forEachGroup(upstreamSchema({ ...upstreamPolicyShape, ...candidateForm.shape }))
 
 /** The schema of `upstreams` for editors, which shows the built-in values. */

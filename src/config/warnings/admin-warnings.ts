@@ -40,5 +40,4 @@ const noOrders: WarningRule = ({ config: { admin } }) =>
 const hasTokens = ({ tokens, metricsToken, jwt, tls }: Config['admin']): boolean =>
   tokens.length > 0 || metricsToken !== null || jwt !== null || (tls?.clientCertificate ?? null) !== null
 
-/** The warnings of the admin listener: tokens that are good for nothing, and orders that no token gives. */
 export const adminWarnings: readonly WarningRule[] = [unusedScrapers, noOrders]

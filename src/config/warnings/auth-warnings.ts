@@ -92,13 +92,11 @@ const untoldUpstreams: WarningRule = ({ parsed: { auth, upstreams } }) => {
   ])
 }
 
-/** Lists the authentication methods of all operations. */
 const acceptedMethods = ({ auth, operations }: Config): ReadonlySet<AuthMethod> =>
   new Set(
     [auth, ...Object.values(operations).map((operation) => operation.auth)].flatMap((each) => each?.methods ?? []),
   )
 
-/** The warnings of authentication: settings that no operation uses, whom they lock out, and who is not told. */
 export const authWarnings: readonly WarningRule[] = [
   lockedOut,
   unusedTokens,

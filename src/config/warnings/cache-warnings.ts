@@ -81,7 +81,6 @@ const lifetimeOfEveryStatus: WarningRule = ({ parsed: { upstreams }, config: { o
     )
   })
 
-/** The warnings of caching: settings without an effect, or with another one than was meant. */
 export const cacheWarnings: readonly WarningRule[] = [
   unusedCacheRedis,
   bypassedCache,

@@ -8,10 +8,8 @@ import { suggestNearest } from '../suggest.ts'
 import { findDuplicates, findUnusedTls, warnOfUnverifiedTls } from './upstream-warnings.ts'
 
 type CandidateRule = (candidate: {
-  /** Where it stands. */
   readonly path: KeyPath
   readonly config: CandidateConfig
-  /** The upstream of its group. */
   readonly primary: UpstreamConfig
   /** What the candidate itself says of TLS; undefined: nothing. */
   readonly statedTls: object | undefined
@@ -167,7 +165,6 @@ const unaskedClients: WarningRule = ({ config: { operations, upstreams } }) =>
       },
   )
 
-/** The warnings of candidates, and of the clients that they name. */
 export const candidateWarnings: readonly WarningRule[] = [
   ...[
     duplicates,

@@ -126,7 +126,6 @@ const credentialFields = (method: AuthMethod, auth: AuthConfig): readonly string
   return method === 'mtls' ? certificateFields(auth.mtls) : ['authorization', 'dpop', ...certificateFields(auth.mtls)]
 }
 
-/** The warnings of the contract: what is enforced in part or not at all. */
 export const contractWarnings: readonly WarningRule[] = [
   passedUnchecked,
   unnamedServerErrors,

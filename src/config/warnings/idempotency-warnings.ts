@@ -75,7 +75,6 @@ const unusedIdempotencyRedis: WarningRule = ({ config: { idempotency, operations
     hint: 'add financing.pre-approval: { idempotency: true } under operations, or remove redis',
   }
 
-/** The warnings of idempotency: requests that may happen twice, and settings without an effect. */
 export const idempotencyWarnings: readonly WarningRule[] = [
   lostIdempotencyKeys,
   keysOfTwoSides,

@@ -31,5 +31,4 @@ const trustedLoadBalancers: WarningRule = ({ config: { listen } }) => {
 
 const firstAddress = (cidr: string): string => cidr.split('/')[0] ?? ''
 
-/** Warnings of who the client is. */
 export const listenWarnings: readonly WarningRule[] = [unusedForwarded, trustedLoadBalancers]

@@ -95,7 +95,6 @@ const bodyWithoutRoom: WarningRule = ({ config, cores }) =>
     )
   })
 
-/** The warnings of shadows. */
 export const shadowWarnings: readonly WarningRule[] = [
   unusedPostWords,
   nothingCopied,

@@ -26,7 +26,6 @@ const exposedSandbox: WarningRule = ({ parsed: { allowSandbox, listen, upstreams
 
 type ParsedUpstream = ParsedConfig['upstreams'][Group]
 
-/** Returns the endpoints of a group with those of its candidate. */
 const ofBothSides = ({ endpoints, candidate }: ParsedUpstream): Endpoints => ({
   endpoints: [...endpoints, ...(candidate?.endpoints ?? [])],
 })
@@ -38,7 +37,7 @@ const ofInheritingSides = (upstream: ParsedUpstream): Endpoints =>
 const duplicateEndpoints: WarningRule = ({ parsed: { upstreams } }) =>
   groups.map((group) => findDuplicates(['upstreams', group], upstreams[group]))
 
-/** Finds the endpoints that stand in the same list before; `path` is that of their upstream. */
+/** `path` is that of their upstream. */
 export const findDuplicates = (path: KeyPath, { endpoints }: Endpoints): RuleResult => {
   const urls = endpoints.map(({ origin, pathPrefix }) => `${origin}${pathPrefix}`)
   return urls.map(
@@ -77,7 +76,7 @@ const unverifiedTls: WarningRule = ({ parsed, config: { upstreams } }) => {
   )
 }
 
-/** Warns of certificates that are not verified; `path` is that of the key, and `where` names what has TLS by it. */
+/** `path` is that of the key, and `where` names what has TLS by it. */
 export const warnOfUnverifiedTls = (path: KeyPath, where: string): ConfigIssue => ({
   path,
   message:
@@ -113,7 +112,7 @@ const unusedTls: WarningRule = ({ parsed }) =>
       findUnusedTls(['upstreams', group, 'tls'], 'group', ofBothSides(parsed.upstreams[group])),
   )
 
-/** Finds settings of TLS that no endpoint uses; `path` is theirs, and `owner` has the endpoints. */
+/** `path` is theirs, and `owner` has the endpoints. */
 export const findUnusedTls = (path: KeyPath, owner: 'candidate' | 'group', upstream: Endpoints): RuleResult =>
   !hasTls(upstream) && {
     path,
@@ -125,7 +124,6 @@ export const findUnusedTls = (path: KeyPath, owner: 'candidate' | 'group', upstr
 
 const hasTls = ({ endpoints }: Endpoints): boolean => endpoints.some(({ origin }) => origin.startsWith('https:'))
 
-/** The warnings of endpoints and of TLS towards them. */
 export const upstreamWarnings: readonly WarningRule[] = [
   exposedSandbox,
   duplicateEndpoints,

@@ -36,7 +36,6 @@ export function parseYamlSource(text: string): YamlSource {
   return { document, issues: [...unquotedPlaceholders, ...issues], usable, at, locate, locateStated }
 }
 
-/** A file as plain values, with the issues found so far. */
 export interface ParsedTree {
   /** Undefined: the file has no reliable tree. */
   readonly tree: unknown

@@ -42,7 +42,6 @@ export const bundleDocument = (
   version: OpenApiVersion,
 ): BundledDocument => new Bundler(files, findings, version).bundle(main)
 
-/** Lists the names that an object may have. */
 const namesOf = ({ members }: ObjectShape, version: OpenApiVersion): readonly string[] =>
   Object.entries(members).flatMap(([name, { kind, isNew }]) =>
     kind === 'refused' || (isNew && version !== '3.2') ? [] : [name],
@@ -131,7 +130,6 @@ class Bundler {
     return copy
   }
 
-  /** Follows a chain of references to one that is an object. */
   #reference(node: ContractNode, reference: string, shape: ObjectShape, pointer: string, copy: TreeCopy): TreeCopy {
     for (const key of Object.keys(asPlainObject(node.value)))
       if (!['$ref', 'summary', 'description'].includes(key) && !key.startsWith('x-'))

@@ -15,7 +15,6 @@ export const otherForm = (name: string, expected: string, value: unknown): NodeI
   found: describeValue(value),
 })
 
-/** Describes a reference that is no text. */
 export const otherReference = (value: unknown): NodeIssue => ({
   message: 'the reference is no text',
   expected: "one such as '#/components/schemas/Asset'",
@@ -23,7 +22,6 @@ export const otherReference = (value: unknown): NodeIssue => ({
   hint: value === null ? 'put it in quotes: in YAML, # begins a comment' : 'write the path to one object',
 })
 
-/** Describes a reference that leads to an object of another shape. */
 export const otherTarget = (shape: ObjectShape, found: ObjectShape): NodeIssue => ({
   message: 'the reference leads to something else',
   expected: shape.name,
@@ -40,7 +38,6 @@ export const besideReference = (key: string): NodeIssue => ({
   hint: 'move it to where the reference leads',
 })
 
-/** Describes references that end nowhere. */
 export const circle = (shape: ObjectShape): NodeIssue => ({
   message: 'the references lead in a circle',
   expected: `${shape.name} at the end`,
@@ -48,7 +45,6 @@ export const circle = (shape: ObjectShape): NodeIssue => ({
   hint: 'write the object out in one of the places',
 })
 
-/** Describes a key that the gateway does not look at. */
 export const ignored = (name: string, why: string): NodeIssue => ({
   message: `this does nothing: ${why}`,
   expected: `no ${name}`,
@@ -71,7 +67,6 @@ export const findPath = (path: string): { readonly operation: Operation | null; 
   return { operation: meant, issue }
 }
 
-/** Describes a method that the operation of a path does not have. */
 export const otherMethod = ({ path, method: own }: Operation, method: string): NodeIssue => ({
   message: `${path} has no ${method.toUpperCase()}`,
   expected: own.toLowerCase(),
@@ -80,21 +75,18 @@ export const otherMethod = ({ path, method: own }: Operation, method: string): N
   atKey: true,
 })
 
-/** Describes what a document of OpenAPI 3.0 says and one of 3.1 cannot. */
 export const lostInUpgrade = (what: string): NodeIssue => ({
   message: `this does nothing in OpenAPI 3.0: ${what}`,
   expected: 'a document of OpenAPI 3.1',
   found: what,
 })
 
-/** Describes a dialect of JSON Schema that is not read. */
 export const otherDialect = (dialect: unknown): NodeIssue => ({
   message: 'the schema is of another dialect',
   expected: jsonSchemaDialect,
   found: describeValue(dialect),
 })
 
-/** Describes a name that is none of the known ones. */
 export const unknownName = (name: string, known: readonly string[], message: string): NodeIssue => {
   const near = suggestNearest(name, known)
   return {
@@ -106,7 +98,6 @@ export const unknownName = (name: string, known: readonly string[], message: str
   }
 }
 
-/** Describes a name of OpenAPI 3.2 in a document of an earlier version. */
 export const newName = (name: string, message: string): NodeIssue => ({
   message,
   expected: 'a name of the version that the document states',
@@ -124,7 +115,6 @@ export const refusedName = (name: string, shape: ObjectShape, hint: string): Nod
   atKey: true,
 })
 
-/** Describes a keyword that schemas do not have, or that is refused. */
 export const unknownKeyword = (name: string): NodeIssue => {
   const remedy = ownMember(refusedKeywords, name)
   const issue = unknownName(name, Object.keys(schemaKeywords), 'unknown keyword')

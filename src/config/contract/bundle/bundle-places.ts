@@ -2,10 +2,8 @@ import { escapeSegment } from '../../../contract/json-pointer.ts'
 import type { ContractNode, NodePlace, Tree } from '../contract-node.ts'
 import type { ObjectShape } from './object-shapes.ts'
 
-/** A map of a document that is being made. */
 export type TreeCopy = Record<string, unknown>
 
-/** A place in a bundled document, and the kind of object that stands there. */
 export interface BundlePlace {
   /** A JSON pointer. */
   readonly pointer: string
@@ -27,7 +25,6 @@ export class BundlePlaces {
   }
 }
 
-/** Returns the name of a node's file with its pointer there. */
 export const nodeKey = ({ file, path }: NodePlace): string =>
   `${file.file}#${path.map((key) => escapeSegment(String(key))).join('/')}`
 

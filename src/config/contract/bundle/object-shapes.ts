@@ -42,7 +42,6 @@ const dropped: Member = { kind: 'dropped' }
 const refused = (hint: string): Member => ({ kind: 'refused', hint })
 const since32 = (member: Member): Member => ({ ...member, isNew: true })
 
-/** A type of a body, with its schema. */
 const mediaTypeShape: ObjectShape = {
   name: 'a media type',
   section: null,
@@ -70,24 +69,20 @@ const parameterMembers: ObjectShape['members'] = {
   examples: dropped,
 }
 
-/** A field of a response. */
 const headerShape: ObjectShape = { name: 'a header', section: 'headers', members: parameterMembers }
 
-/** A parameter of a request. */
 const parameterShape: ObjectShape = {
   name: 'a parameter',
   section: 'parameters',
   members: { ...parameterMembers, name: any, in: any, allowEmptyValue: any, allowReserved: any },
 }
 
-/** A request body. */
 const requestBodyShape: ObjectShape = {
   name: 'a request body',
   section: 'requestBodies',
   members: { description: any, content: map(mediaTypeShape), required: any },
 }
 
-/** A response. */
 export const responseShape: ObjectShape = {
   name: 'a response',
   section: 'responses',
@@ -100,7 +95,6 @@ export const responseShape: ObjectShape = {
   },
 }
 
-/** An operation. */
 export const operationShape: ObjectShape = {
   name: 'an operation',
   section: null,
@@ -120,7 +114,6 @@ export const operationShape: ObjectShape = {
   },
 }
 
-/** What stands under a path: operations by method. */
 export const pathItemShape: ObjectShape = {
   name: 'a path item',
   section: 'pathItems',
@@ -158,7 +151,6 @@ const componentsShape: ObjectShape = {
   },
 }
 
-/** The document itself. */
 export const documentShape: ObjectShape = {
   name: 'an OpenAPI document',
   section: null,

@@ -132,7 +132,6 @@ class OneWaySplitter {
     return this.visit(schema, combining.includes(keyword) ? released : [])
   }
 
-  /** Returns a reference to the copy of a schema. */
   #placeOf(reference: string, released: Iterable<string>): string {
     const use = this.visit(this.#follow(reference), released)
     const origin = use && this.#open.origins.get(use.schema)

@@ -1,10 +1,8 @@
 import { asPlainObject, isPlainObject } from '../../../plain-object.ts'
 import type { Tree } from '../contract-node.ts'
 
-/** The versions of OpenAPI that are read. */
 export type OpenApiVersion = '3.0' | '3.1' | '3.2'
 
-/** A schema of another version as one of OpenAPI 3.1. */
 interface UpgradedSchema {
   readonly schema: Tree
   /** What cannot be said in 3.1, or was without effect in 3.0 already. */

@@ -86,7 +86,6 @@ const arrays = z
     maxProperties: maxRules,
   })
 
-/** The keys of `compare`. */
 const compareKeys = z
   .strictObject({
     ignore: list(
@@ -107,5 +106,4 @@ const compareKeys = z
   })
   .meta({ description: 'How the answers of the candidate are compared with those of the primary' })
 
-/** The schema of `compare` of a shadow; null: answers are not compared. */
 export const shadowCompareSchema = optionalPolicy(compareKeys, '{ ignore: [/generatedAt] }')

@@ -6,7 +6,6 @@ import { mebibyte } from '../../schema/scalar-kinds.ts'
 import { boolean, choice, duration, integer, percent, size } from '../../schema/scalar-types.ts'
 import { shadowCompareSchema } from './candidate-compare.ts'
 
-/** The keys of `shadow`. */
 export const shadowKeys = z
   .strictObject({
     sample: percent('The part of the requests that is copied').prefault('10%'),
@@ -37,5 +36,4 @@ export const shadowKeys = z
   })
   .meta({ description: 'Copies of requests go to the candidate; clients get nothing of its answers' })
 
-/** The schema of `shadow` of a candidate; null: it gets no copies. */
 export const candidateShadowSchema = optionalPolicy(shadowKeys, '{ sample: 10% }')

@@ -46,7 +46,6 @@ const time = (description: string) =>
     description,
   )
 
-/** The schema of the steps of a candidate: shares that follow each other by themselves. */
 export const stepsSchema = optionalPolicy(
   z
     .strictObject({

@@ -22,7 +22,7 @@ const inheritedShape = partialShape(inheritedTarget)
 
 const policyShape = { ...inheritedShape, ...partialShape(policies.shape) }
 
-/** The schema of the guard of a candidate: when it takes the candidate back by itself. Null: never. */
+/** Null: never. */
 const candidateGuardSchema = optionalPolicy(
   z
     .strictObject({
@@ -37,7 +37,7 @@ const candidateGuardSchema = optionalPolicy(
   '{ errors: 2x, latency: 1.5x }',
 )
 
-/** The schema of `expose`. Null: no field names the side. */
+/** Null: no field names the side. */
 export const exposeSchema = optionalResponseField(
   'The response field that names the side, or none',
   'X-Upstream-Side',
