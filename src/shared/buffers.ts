@@ -4,6 +4,16 @@
  */
 export const maxSingleWriteBytes = 8 * 1024
 
+/**
+ * The most of a body in memory that is handed on, or written, in one piece. What is written is known to be taken only
+ * when all of it is: a client that reads a long one slowly would pass for one that takes nothing. And TLS copies it,
+ * whether the client takes it or not.
+ */
+export const sliceBytes = 64 * 1024
+
+/** The most of a body that waits for its reader before its sender is held back; a small one fits completely. */
+export const maxWaitingBytes = 64 * 1024
+
 /** The least that is freed by hand: a smaller chunk costs more to free than to leave to the collector. */
 export const minFreeBytes = 16 * 1024
 

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { pluralize } from '../../admin/commands/phrases.ts'
-import { isReadError, readFileWithLimit } from '../../config/load/read-file.ts'
+import { isReadError, maxReferencedBytes, readFileWithLimit } from '../../config/load/read-file.ts'
 import { errorMessage } from '../../failures/error-message.ts'
 import { type AuditKey, type ParsedAuditLine, parseAuditLine, toAuditKey } from '../../observe/audit/chain.ts'
 import { type AuditFinding, ChainVerifier, type Checkpoint } from '../../observe/audit/chain-verifier.ts'
@@ -100,11 +100,9 @@ const printResult = (
 const formatFinding = ({ file, line, message }: AuditFinding): string =>
   escapeControls(line === 0 ? message : `${file}:${line}: ${message}`)
 
-const maxKeyBytes = 64 * 1024
-
 const readKey = (reference: string): AuditKey => {
   const file = reference.replace(/^file:/, '')
-  const read = readFileWithLimit(file, maxKeyBytes)
+  const read = readFileWithLimit(file, maxReferencedBytes)
   if (isReadError(read)) throw new Error(`the key ${file} cannot be read: ${read.reason}`)
   return toAuditKey(read.toString('utf8').replace(/\r?\n$/, ''))
 }

@@ -1,12 +1,12 @@
 import { isAbsolute, resolve } from 'node:path'
 import { isFieldValue } from '../../header-fields.ts'
+import { formatSize } from '../../units.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { type SchemaKey, schemaKeys } from '../schema/schema-keys.ts'
-import { isReadError, readFileWithLimit } from './read-file.ts'
+import { isReadError, maxReferencedBytes, readFileWithLimit } from './read-file.ts'
 import { type SourceFile, toSourceFile } from './source-files.ts'
 
-const maxReferencedBytes = 64 * 1024
 // The serving thread compares their contents every `reload.poll`.
 const maxFiles = 256
 
@@ -74,7 +74,7 @@ const tooManyFiles = {
   hint: 'several values may refer to the same file',
 }
 
-const expected = 'a readable text file of 1 byte to 64KiB'
+const expected = `a readable text file of 1 byte to ${formatSize(maxReferencedBytes)}`
 
 function parseContents(
   bytes: Buffer,

@@ -7,6 +7,9 @@ export interface ReadError {
   readonly readable: boolean
 }
 
+/** The most bytes of a file that a value `file:NAME` stands for. */
+export const maxReferencedBytes = 64 * 1024
+
 /** Reads a regular file of at most `limit` bytes. It follows symbolic links, and never blocks on a pipe or a device. */
 export function readFileWithLimit(file: string, limit: number): Buffer | ReadError {
   let descriptor: number | undefined

@@ -1,9 +1,9 @@
 import type { Upload } from '../../body.ts'
+import { maxWaitingBytes, sliceBytes } from '../../shared/buffers.ts'
 import type { BodySource } from '../codec.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 
 // Each chunk is a write of its own, which costs much more than a byte, and a client may send a byte a chunk.
-const maxChunkBytes = 64 * 1024
 const minWriteBytes = 4 * 1024
 
 /**
@@ -31,7 +31,7 @@ export class UploadStream implements Upload {
     for (;;) {
       if (this.#failure !== null) throw this.#failure
       const enough = this.#ended || this.#scheduledFlush === null || this.#chunks.bytes >= minWriteBytes
-      if (this.#chunks.bytes > 0 && enough) yield this.#chunks.take(maxChunkBytes)
+      if (this.#chunks.bytes > 0 && enough) yield this.#chunks.take(sliceBytes)
       else if (this.#ended) return
       else await this.#waitForMore()
     }
@@ -40,7 +40,7 @@ export class UploadStream implements Upload {
   push(chunk: Buffer): void {
     if (this.#failure !== null) return // discarded
     this.#chunks.push(chunk)
-    if (this.#chunks.bytes >= (this.#resumeReader === null ? maxChunkBytes : minWriteBytes)) return this.#flush()
+    if (this.#chunks.bytes >= (this.#resumeReader === null ? maxWaitingBytes : minWriteBytes)) return this.#flush()
     // More chunks of the same packet may be about to come.
     this.#scheduledFlush ??= setImmediate(() => this.#flush())
   }
@@ -76,7 +76,7 @@ export class UploadStream implements Upload {
   #flush(): void {
     if (this.#scheduledFlush !== null) clearImmediate(this.#scheduledFlush)
     this.#scheduledFlush = null
-    if (this.#resumeReader === null && this.#chunks.bytes >= maxChunkBytes) this.#request.pause()
+    if (this.#resumeReader === null && this.#chunks.bytes >= maxWaitingBytes) this.#request.pause()
     if (this.#chunks.bytes > 0) this.#wakeReader()
   }
 

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { GatewayError } from '../../failures/errors.ts'
+import { maxWaitingBytes } from '../../shared/buffers.ts'
 import { ChunkQueue } from '../body/chunk-queue.ts'
 import type { BodyConsumer, DownstreamRequest } from '../codec.ts'
 import type { RequestTarget } from '../request/request-target.ts'
@@ -12,8 +13,6 @@ export interface FlowControl {
   resume(): void
 }
 
-// As much as is held of a body that was not asked for yet, before its client is held back.
-const maxHeldBytes = 64 * 1024
 // In pieces, so that its consumer can pause between them.
 const maxHandedOnBytes = 16 * 1024
 
@@ -80,7 +79,7 @@ export class Http1Request implements DownstreamRequest {
     else {
       this.#held ??= new ChunkQueue()
       this.#held.push(chunk)
-      if (this.#held.bytes >= maxHeldBytes) this.#flow.pause()
+      if (this.#held.bytes >= maxWaitingBytes) this.#flow.pause()
     }
   }
 

@@ -1,9 +1,7 @@
 import type { ServerHttp2Stream } from 'node:http2'
+import { sliceBytes } from '../../shared/buffers.ts'
 import { ChunkQueue } from '../body/chunk-queue.ts'
 import type { BodyWindow } from './receive-windows.ts'
-
-// Buffered bytes are handed on in slices, so that the rest can wait again after each.
-const releaseBytes = 64 * 1024
 
 /**
  * The body of a request, as its stream receives it. Chunks that come while it is not read are held here. Node would
@@ -77,7 +75,8 @@ export class StreamBody {
 
   #release(): void {
     while (this.#isReading && this.#buffered.bytes > 0 && !this.#stream.destroyed) {
-      const chunk = this.#buffered.take(releaseBytes)
+      // In slices, so that the rest can wait again after each.
+      const chunk = this.#buffered.take(sliceBytes)
       this.#reportPending()
       // Before the first pause it waited for the upstream to be connected, not because that was slow.
       if (!this.#hasPaused) this.#reportConsumed(chunk)

@@ -1,6 +1,7 @@
 import { CoalescedTimer } from '../../clock.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
+import { sliceBytes } from '../../shared/buffers.ts'
 import { MinRateMonitor } from '../body/min-rate.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 
@@ -13,9 +14,6 @@ export const awaitFlush = (activeRequest: ActiveRequest): void => {
   if (!response.isHeadOfLine) activeRequest.onHeadOfLine = () => awaitFlush(activeRequest)
   else if (!response.isFlushed) new FlushMonitor(activeRequest).start()
 }
-
-// The system reports a write when it has taken all of it, and not before.
-const writeToleranceBytes = 64 * 1024
 
 // Linux reports room in a full send buffer when a third of it is free; it lets the buffer grow to 4 MiB, and may be
 // configured for more.
@@ -51,7 +49,8 @@ export class FlushMonitor {
       ? () => activeRequest.bytesOut - response.writableLength
       : () => socket.bytesWritten - socket.writableLength
     this.#timer.set(activeRequest.snapshot.config.listen.timeouts.body)
-    this.#rateMonitor?.wait(activeRequest, moved, writeToleranceBytes, () =>
+    // The system reports a write when it has taken all of it, and not before.
+    this.#rateMonitor?.wait(activeRequest, moved, sliceBytes, () =>
       resetSlowClient(activeRequest, 'takes-too-slowly', 'takes less than listen.minRate'),
     )
   }

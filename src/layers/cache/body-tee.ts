@@ -2,7 +2,7 @@ import type { BodySink, ResponseBody } from '../../body.ts'
 import type { Exchange, ProxyResponse } from '../../exchange.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import { getFirstFieldValue } from '../../header-fields.ts'
-import { freeBuffer } from '../../shared/buffers.ts'
+import { freeBuffer, sliceBytes } from '../../shared/buffers.ts'
 import type { Reservation } from './reservation.ts'
 import { TeeReader } from './tee-reader.ts'
 
@@ -25,9 +25,6 @@ interface TeeSegment {
   readonly start: number
   filled: number
 }
-
-// The largest chunk for a reader: TLS copies all that is written, whether the client takes it or not.
-const maxChunkBytes = 64 * 1024
 
 // For a body of unknown length: the segments double, from a small one.
 const firstSegmentBytes = 8 * 1024
@@ -126,7 +123,7 @@ export class BodyTee implements BodySink {
 
   /** Returns the bytes from an offset on, up to the largest chunk; null: nothing yet. */
   from(offset: number): Buffer | null {
-    const until = offset + maxChunkBytes
+    const until = offset + sliceBytes
     if (this.whole !== null) return offset < this.whole.length ? this.whole.subarray(offset, until) : null
     for (let i = this.#segments.length - 1; i >= 0; i--) {
       const { memory, start, filled } = this.#segments[i] as TeeSegment

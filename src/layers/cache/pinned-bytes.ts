@@ -1,7 +1,5 @@
+import { sliceBytes } from '../../shared/buffers.ts'
 import type { StoredBody } from './stored-response.ts'
-
-// A client that does not read holds about that much of any response.
-const minPinnedBytes = 64 * 1024
 
 /**
  * Counts the memory of bodies that are still being sent but are no longer stored: a slow reader holds its body,
@@ -21,7 +19,8 @@ export class PinnedBytes {
 
   /** Pins a body for one more reader; false: it is too short to be counted. */
   pin(body: StoredBody): boolean {
-    if (body.bytes.length <= minPinnedBytes) return false
+    // A client that does not read holds about that much of any response.
+    if (body.bytes.length <= sliceBytes) return false
     if (body.pins++ === 0 && body.storedCount === 0) this.bytes += body.bytes.length
     return true
   }

@@ -2,16 +2,15 @@ import type { Exchange, Handler, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
 import { adoptAttempts, createBackgroundExchange } from '../../shared/background-exchange.ts'
+import { usualBodyBytes } from '../../shared/bodies/body-memory.ts'
 import { type BufferedResponseBody, bufferResponseBody } from '../../shared/bodies/buffered-response-body.ts'
 import { FairQuota, type QuotaShare } from '../../shared/fair-quota.ts'
 import { findRequestOwner, formatOwner } from '../../shared/request-owner.ts'
 import type { HeldClaim } from './held-claim.ts'
 import { encodeKeptResponse } from './kept-response.ts'
 
-// Attempts that go on without their client, of one process, and the bodies that they hold: the room of these was given
-// back when their client left.
+// Attempts that go on without their client, of one process.
 const maxAbandoned = 1000
-const maxAbandonedBytes = 64 * 1024 * 1024
 
 /**
  * The attempts of a process that go on without their client, whose repetition will ask what they led to. One owner has
@@ -19,7 +18,8 @@ const maxAbandonedBytes = 64 * 1024 * 1024
  */
 export class AbandonedAttempts {
   readonly #places = new FairQuota(maxAbandoned)
-  readonly #bodies = new FairQuota(maxAbandonedBytes)
+  // The room of these was given back when their client left.
+  readonly #bodies = new FairQuota(usualBodyBytes)
   readonly #attempts = new Set<Exchange>()
 
   /** Adds one. Returns what is called when it has ended; null: there are too many, or too large ones. */

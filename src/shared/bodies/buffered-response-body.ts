@@ -1,9 +1,10 @@
 import type { ResponseBody } from '../../body.ts'
 import type { Exchange } from '../../exchange.ts'
 import { overloadedError } from '../../failures/errors.ts'
+import { sliceBytes } from '../buffers.ts'
 import type { QuotaShare } from '../fair-quota.ts'
 import { BodyCopy } from './body-copy.ts'
-import { BytesBody, sliceBytes } from './bytes-body.ts'
+import { BytesBody } from './bytes-body.ts'
 import { ResponseBodyQueue } from './response-body-queue.ts'
 
 /** The body of a response that was read first. */

@@ -1,12 +1,6 @@
 import type { BodySink, ResponseBody } from '../../body.ts'
 import type { GatewayError } from '../../failures/errors.ts'
-
-/**
- * The most of a body in memory that is written at once. What is written is known to be taken only when all of it is: a
- * client that reads a long one slowly would pass for one that takes nothing. And TLS copies it, whether the client
- * takes it or not.
- */
-export const sliceBytes = 64 * 1024
+import { sliceBytes } from '../buffers.ts'
 
 /**
  * The body of a response whose bytes are in memory. Any number of responses may take them whole, also at the same time;

@@ -1,6 +1,6 @@
 import type { BodySink, ResponseBody } from '../../body.ts'
 import type { GatewayError } from '../../failures/errors.ts'
-import { concatAndFree } from '../buffers.ts'
+import { concatAndFree, maxWaitingBytes } from '../buffers.ts'
 
 /** Stops, restarts and ends the source that feeds the queue. */
 export interface ResponseBodySource {
@@ -8,9 +8,6 @@ export interface ResponseBodySource {
   resume(): void
   cancel(): void
 }
-
-// Until the relay takes the body, this much may wait here; a small response fits completely.
-const highWaterBytes = 64 * 1024
 
 /** Carries a response's body from the connection, which feeds it, to the relay, which takes it when it is ready. */
 export class ResponseBodyQueue implements ResponseBody {
@@ -78,7 +75,7 @@ export class ResponseBodyQueue implements ResponseBody {
   #keep(chunk: Buffer): boolean {
     this.#chunks.push(chunk)
     this.#queuedBytes += chunk.length
-    return this.#queuedBytes < highWaterBytes
+    return this.#queuedBytes < maxWaitingBytes
   }
 }
 

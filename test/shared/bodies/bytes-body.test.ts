@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ResponseBody } from '../../../src/body.ts'
-import { BytesBody, sliceBytes } from '../../../src/shared/bodies/bytes-body.ts'
+import { BytesBody } from '../../../src/shared/bodies/bytes-body.ts'
+import { sliceBytes } from '../../../src/shared/buffers.ts'
 import { pseudoRandomBytes } from '../../helpers/wire.ts'
 
 const read = (body: ResponseBody, takes: number) => {
