@@ -8,7 +8,6 @@ import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { getLogDestination, type Log } from './log.ts'
 import { sideJson } from './side-json.ts'
 
-/** Writes a log line for each exchange. */
 export const accessLog = (log: Log): ExchangeObserver => ({
   name: 'access-log',
   record: (record) => logAccess(log, record),

@@ -31,7 +31,6 @@ export class BoundedMap<Value> {
     return true
   }
 
-  /** Makes room. */
   delete(key: string): void {
     this.#values.delete(key)
   }

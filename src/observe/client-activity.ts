@@ -42,7 +42,6 @@ const sliceMs = 60_000
 const sliceCount = 15
 const maxTracked = 500
 
-/** Counts what becomes of each client's requests, over the last fifteen minutes. */
 export class ClientActivity implements ExchangeObserver {
   readonly name = 'clients'
   readonly #clients = new BoundedMap<ClientWindow>(maxTracked, (window, at) => window.isStale(at))
@@ -86,7 +85,6 @@ const classifyOutcome = ({ status, failure }: ExchangeRecord): ClientOutcome | n
   return status === 429 ? 'limited' : 'rejected'
 }
 
-/** Merges what several processes have seen. */
 export const mergeClientActivity = (each: readonly ClientActivityReport[]): ClientActivityReport => {
   const rows = mergeBy(
     each.flatMap((one) => one.rows),

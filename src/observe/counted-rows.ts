@@ -38,7 +38,6 @@ export class CountedRows<Row extends object, Example> {
     return this.#others
   }
 
-  /** Begins the next message. */
   beginMessage(): void {
     this.#message++
   }

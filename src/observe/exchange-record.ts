@@ -7,7 +7,6 @@ import type { GatewayError } from '../failures/errors.ts'
  */
 export interface ExchangeRecord {
   readonly requestId: string
-  /** The client's address. */
   readonly client: string
   /** Null: no request could be parsed. */
   readonly method: string | null

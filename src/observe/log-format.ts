@@ -6,13 +6,10 @@ import { isIP } from 'node:net'
 import type { Config, LogConfig } from '../config/config.ts'
 import { escapeQuotedControls } from './escape-controls.ts'
 
-/** The part of a configuration that says how lines are written, and whose they are. */
 export type LoggingConfig = Pick<Config, 'log' | 'tracing' | 'instance'>
 
-/** A format that pino's lines are rewritten to. */
 type ForeignFormat = Exclude<LogConfig['format'], 'pino'>
 
-/** Rewrites a line that pino has rendered. */
 export type RewriteLine = (line: string) => string
 
 // The release whose field list the names were checked against.
@@ -57,7 +54,6 @@ export const fieldNames: Readonly<Record<string, Readonly<Partial<Record<Foreign
   'instance.environment': { ecs: 'service.environment', otel: 'deployment.environment.name' },
 }
 
-/** Finds what a format calls a field. */
 export const fieldNameIn = (format: ForeignFormat, name: string): string =>
   fieldNames[name]?.[format] ??
   `lender_gateway.${name.replace('.', '_').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`
@@ -83,7 +79,6 @@ const otherMeanings = new Map<string, Readonly<Record<string, string>>>([
   ),
 ])
 
-/** A line of pino's, parsed. */
 interface PinoLine {
   readonly level: number
   readonly time: number
@@ -195,7 +190,6 @@ const renderError = (err: unknown, keyOf: RenderKey): string => {
   return members.map(([name, value]) => keyOf(`err.${name}`) + toJson(value)).join('')
 }
 
-/** Adds up how long an exchange took. */
 const durationNs = ({ gatewayMs, upstreamMs }: PinoLine): number =>
   Math.round((Number(gatewayMs) + Number(upstreamMs ?? 0)) * 1e6)
 

@@ -13,7 +13,6 @@ const emptyBuffer = Buffer.alloc(0)
 // UTF-8 bytes of one UTF-16 code unit, at most: a character beyond U+FFFF is two units and takes four bytes.
 const maxBytesPerCodeUnit = 3
 
-/** What a queue of lines writes to, one batch after another. */
 export type LogDestination = Pick<Writable, 'write' | 'on'>
 
 /**
@@ -54,7 +53,6 @@ export class LogQueue {
     })
   }
 
-  /** Queues a line. */
   write(line: string): void {
     if (this.#broken || this.#waitingBytes + line.length > this.#maxBytes) return void this.dropped++
     const room = maxBytesPerCodeUnit * line.length
@@ -98,7 +96,6 @@ export class LogQueue {
     this.#notifyIfEmpty()
   }
 
-  /** Ends the batch that lines are added to. */
   #endBatch(): void {
     const batch = this.#current.subarray(0, this.#currentBytes)
     // A batch that is hardly filled would hold on to the rest of its buffer for as long as the reader takes.

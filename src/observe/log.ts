@@ -6,7 +6,6 @@ import { doubleEscapes, escapeQuotedControls } from './escape-controls.ts'
 import { createLineRewriter, type LoggingConfig, type RewriteLine } from './log-format.ts'
 import { LogQueue, openStdout } from './log-queue.ts'
 
-/** The log: events with their fields. */
 export type Log = Logger
 
 const closeTimeoutMs = 1000
@@ -95,7 +94,6 @@ export const openTerminalLog = async (destination: 1 | NodeJS.WritableStream = 1
   return { write: (lines) => void pretty.write(doubleEscapes(lines)) }
 }
 
-/** An error as a log line shows it. */
 interface SerializedError {
   readonly type: string
   readonly message: string

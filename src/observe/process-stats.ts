@@ -3,7 +3,6 @@ import { getHeapStatistics } from 'node:v8'
 import { epochMs, now } from '../clock.ts'
 import { tryOrNull } from '../failures/try-or-null.ts'
 
-/** The state of one process, as plain data. */
 export type ProcessStatsReport = ProcessStats['report']
 
 /** How late timers were, in milliseconds. */
@@ -17,7 +16,6 @@ interface EventLoopDelay {
 const windowMs = 5000
 const resolutionMs = 20
 
-/** Measures the process that it runs in. */
 export class ProcessStats {
   /** Computed once: the clock may be set, and reports may be read late. */
   readonly #startedAt = Math.round(epochMs() - process.uptime() * 1000)

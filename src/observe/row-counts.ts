@@ -2,27 +2,23 @@ import { sum } from './sum-reports.ts'
 
 /** How often messages did what a row names. Times are milliseconds since the epoch. */
 export interface RowCounts<Example> {
-  /** How many messages did so. */
   readonly count: number
   /** Those of the last five minutes. */
   readonly recent: number
   readonly firstAt: number
   readonly lastAt: number
-  /** The last message of this kind. */
   readonly example: Example
 }
 
 /** How long something is recent. A finding is gone when nothing was wrong for that long. */
 export const recentRowMs = 300_000
 
-/** Several values, of which there is at least one. */
 export type NonEmpty<T> = readonly [T, ...T[]]
 
 /** Groups values by a key, in the order in which keys come. */
 export const groupByKey = <T>(all: readonly T[], keyOf: (one: T) => string): readonly NonEmpty<T>[] =>
   [...Map.groupBy(all, keyOf).values()] as unknown as readonly NonEmpty<T>[]
 
-/** Merges values that have the same key. */
 export const mergeBy = <T>(
   all: readonly T[],
   keyOf: (one: T) => string,

@@ -51,7 +51,6 @@ const isNumber = (value: unknown): value is number => typeof value === 'number'
 
 const isCountEntry = (value: unknown): value is CountEntry => isPlainObject(value) && isNumber(value.count)
 
-/** The state of one worker, or of several. */
 export type WithWhere<State> = State & {
   /** How many of several workers are in that state: `in 1 of 2 workers`. Null: all. */
   readonly where: string | null

@@ -47,7 +47,6 @@ const findEnd = async (path: string, handle: FileHandle, key: AuditKey) => {
 const joinTorn = (before: Buffer | null, own: Buffer | null): Buffer | null =>
   before === null || own === null ? (own ?? before) : Buffer.concat([before, newline, own])
 
-/** The names of a file. */
 interface FileLocation {
   /** As the configuration has it, perhaps a symbolic link. */
   readonly name: string

@@ -4,7 +4,6 @@ import type { ExchangeFacts, ExchangeRecord } from '../exchange-record.ts'
 import { sideJson } from '../side-json.ts'
 import type { AuditKey, ChainPosition, TornLine } from './chain.ts'
 
-/** What is written of an exchange. */
 export interface AuditedExchange
   extends Pick<ExchangeRecord, 'requestId' | 'client' | 'status' | 'failure' | 'configHash'> {
   readonly exchange: Pick<
@@ -34,7 +33,6 @@ export const exchangeLine = (time: number, record: AuditedExchange): string => {
   )
 }
 
-/** Renders what became of a key of idempotency; empty: the request had none. */
 const idempotencyMembers = (record: IdempotencyRecord | null): string =>
   record === null
     ? ''
@@ -45,7 +43,6 @@ export type RecordAdminEvent = (event: string, fields: AdminEventFields) => void
 
 type AdminEventFields = Readonly<Record<string, string | number | boolean | null>>
 
-/** Renders what a line says of an operator's action. */
 export const adminLine = (time: number, event: string, fields: AdminEventFields): string =>
   `${timeAndEvent(time, event)}${jsonMembers(fields)}`
 

@@ -52,7 +52,6 @@ export class AuditLog implements AuditSink {
     return this.#writer?.failing ?? false
   }
 
-  /** The state of the writer; null: there is none. */
   get state(): AuditWriterState | null {
     const state = this.#writer?.state ?? null
     return state && { ...state, lost: this.#lostBefore + state.lost }
@@ -64,12 +63,10 @@ export class AuditLog implements AuditSink {
     else this.#countLost(1)
   }
 
-  /** Records what operators did, or had done. */
   readonly recordAdminEvent: RecordAdminEvent = (event, fields) => {
     if (this.#config !== null || this.#early !== null) this.record(adminLine(epochMs(), event, fields))
   }
 
-  /** Records the lines of a worker, and how many it has lost. */
   recordFromWorker(lines: readonly string[], lost: number): void {
     for (const content of lines) this.record(content)
     if (lost > 0) this.#countLost(lost)

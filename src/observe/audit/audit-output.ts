@@ -24,7 +24,6 @@ export interface AuditOutput {
   close(): Promise<void>
 }
 
-/** An open output, and the end of the chain in it. */
 export interface OpenedAuditOutput {
   readonly output: AuditOutput
   readonly link: ChainPosition

@@ -6,14 +6,12 @@ import { exchangeLine } from './audit-line.ts'
 export interface AuditSink {
   /** Whether lines wait, or are lost, because they cannot be written. */
   readonly failing: boolean
-  /** Records what a line says. Never waits, and never throws. */
+  /** Never waits, and never throws. */
   record(content: string): void
 }
 
-/** Records nothing. */
 export const nullAuditSink: AuditSink = { failing: false, record() {} }
 
-/** Creates the observer that records a line of each exchange. */
 export const auditObserver = (sink: AuditSink): ExchangeObserver => ({
   name: 'audit',
   record: (record) => sink.record(exchangeLine(epochMs(), record)),

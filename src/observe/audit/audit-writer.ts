@@ -15,17 +15,13 @@ export const defaultWriterOptions = {
   batchDelayMs: 5,
   /** The most bytes of lines that wait; lines beyond that are lost, and counted. */
   maxPendingBytes: 16 * 1024 * 1024,
-  /** The delay between a failed write and the next. */
   retryDelayMs: 250,
-  /** How long a write may take before it counts as failed. */
   writeTimeoutMs: 5000,
   checkpointIntervalMs: 60_000,
 }
 
-/** The state of a writer. */
 export type AuditWriterState = AuditWriter['state']
 
-/** What a writer could not write to the end. */
 export interface UnwrittenLines {
   readonly lines: readonly string[]
   /** The number of lost lines that no line reports. */
@@ -45,7 +41,6 @@ export class AuditWriter {
   /** The end of what is written: the current batch begins after it. */
   #position: ChainPosition
   #key: AuditKey
-  /** The torn bytes after what is written. */
   #tornTail: TornTail
   readonly #backlog: Backlog
   #batch: SealedBatch | null = null
@@ -102,7 +97,6 @@ export class AuditWriter {
     return { file, chain, count, hash, reason, since, waitingBytes, lost, disk }
   }
 
-  /** Records what a line says. */
   record(content: string): void {
     if (!this.#backlog.hasRoomFor(content)) return this.countLost(1)
     this.#backlog.addLostLine()
@@ -127,12 +121,10 @@ export class AuditWriter {
     this.#add({ content: () => keyLine(epochMs(), key), bytes: 0, nextKey: key })
   }
 
-  /** Tells whether a path leads to the file that is written. */
   isAt(path: string): Promise<boolean> {
     return this.#output.isAt(path)
   }
 
-  /** Sets by which path the file is named, and the size from which it is rotated. */
   configureFile({ file, rotate }: Pick<AuditConfig, 'file' | 'rotate'>): void {
     this.#output.name = file
     this.#output.rotateBytes = rotate

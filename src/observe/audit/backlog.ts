@@ -27,7 +27,6 @@ const maxBatchBytes = 256 * 1024
 /** Sealed lines on their way to the output, in one write unless that takes fewer bytes. */
 export class SealedBatch {
   readonly bytes: Buffer
-  /** How many bytes the output has taken. */
   writtenBytes = 0
   /** The end of the chain after the last line. */
   readonly link: ChainPosition
@@ -170,7 +169,6 @@ export class TornTail {
   }
 }
 
-/** Describes a torn piece as a later line reports it. */
 export const toTornLine = (bytes: Buffer): TornLine => ({
   bytes: bytes.length,
   sha256: hash('sha256', bytes, 'hex'),

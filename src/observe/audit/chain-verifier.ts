@@ -61,7 +61,6 @@ export class ChainVerifier {
   /** The keys that were not given, each reported once: of the lines that they seal, nothing more can be said. */
   readonly #missingKeys = new Set<string | null>()
   #last: ChainProgress | null = null
-  /** The file of the last line. */
   #file: string | null = null
   /** What stands after the last line and forms no line, up to the file of the last piece. */
   #torn: TornPieces | null = null
@@ -73,7 +72,6 @@ export class ChainVerifier {
     this.#isMixed = isMixed
   }
 
-  /** The chains that were met, as far as they were read. */
   get chains() {
     return [...this.#chains.values()].map(({ first, link, lines }) => ({ first, last: link, lines }))
   }

@@ -10,7 +10,6 @@ export interface ChainPosition {
   readonly mac: string
 }
 
-/** A key that lines are sealed with. */
 export interface AuditKey {
   /** The id that tells keys apart, and reveals nothing of the key. */
   readonly id: string
@@ -25,14 +24,12 @@ const beforeMac = ',"mac":"'
 const afterMac = '"}'
 const tailLength = beforeMac.length + macLength + afterMac.length
 
-/** Begins a chain. */
 export const genesis = (): ChainPosition => ({
   chain: randomBytes(8).toString('hex'),
   count: 0,
   mac: '0'.repeat(macLength),
 })
 
-/** Creates a key from the text of a file. */
 export const toAuditKey = (text: string): AuditKey => {
   const secret = createSecretKey(Buffer.from(text, 'utf8'))
   return { id: createHmac('sha256', secret).update('lender-gateway audit key').digest('hex').slice(0, 16), secret }
@@ -55,7 +52,6 @@ export const seal = (
 /** The beginning of every audit line, and of no line of the main log. */
 export const linePrefix = '{"audit":"'
 
-/** The beginning of the next line of a chain. */
 export const nextLinePrefix = ({ chain, count }: ChainPosition): string => `${linePrefix}${chain}","seq":${count + 1},`
 
 /** Checks whether a piece can be the beginning of a text with this prefix, however short it is. */
@@ -75,7 +71,6 @@ export const parseAuditLine = (line: Buffer) => {
 const tail = /^,"mac":"([0-9a-f]{64})"\}$/
 const head = /^\{"audit":"([0-9a-f]{16})","seq":([1-9]\d{0,14}),/
 
-/** Computes the HMAC that a line must have after another. */
 export const computeMac = ({ secret }: AuditKey, before: string, sealed: string | Buffer): string =>
   createHmac('sha256', secret).update(before).update(sealed).digest('hex')
 

@@ -8,7 +8,6 @@ export interface FileSystemSize {
   readonly sizeBytes: number
 }
 
-/** The space of a disk, and how soon that is used up. */
 export interface DiskSpaceState extends FileSystemSize {
   /** After how long the disk is full at the pace of the last hour; null: nothing fills it, or that is not known yet. */
   readonly fullInSeconds: number | null
@@ -33,7 +32,6 @@ export class DiskSpace {
   readonly #log: Log
   readonly #samples: { readonly at: number; readonly size: FileSystemSize }[] = []
   #isMeasuring = false
-  /** Null: not known. */
   state: DiskSpaceState | null = null
 
   constructor(log: Log, output: MeasuredOutput) {

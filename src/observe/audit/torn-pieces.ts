@@ -1,7 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { couldStartWith, type TornLine } from './chain.ts'
 
-/** A position in the files that are verified. */
 export interface AuditLinePosition {
   readonly file: string
   readonly line: number
@@ -9,7 +8,6 @@ export interface AuditLinePosition {
 
 /** Torn pieces that one line may report together. */
 export class PieceDigest {
-  /** Where they begin. */
   readonly place: AuditLinePosition
   readonly #hash: Hash
   #bytes: number

@@ -1,7 +1,6 @@
 import { CoalescedTimer, epochMs, now } from '../../clock.ts'
 import type { Log } from '../log.ts'
 
-/** The least time between two log lines about the health, in ms. */
 const minLogIntervalMs = 10_000
 
 /** Knows whether lines can be written, and logs changes, though not each: a full disk may be full again in a moment. */
@@ -11,9 +10,7 @@ export class WriterHealth {
   readonly #logTimer = new CoalescedTimer(() => this.#logChange())
   /** Why lines cannot be written; null: they can. */
   reason: string | null = null
-  /** The time of the last change, in ms since the epoch. */
   since = epochMs()
-  /** How many lines were lost in all. */
   lost = 0
   #loggedFailing = false
   #loggedLost = 0

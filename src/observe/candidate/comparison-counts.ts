@@ -25,7 +25,6 @@ import { maxNoisePlaces, Noise } from './noise.ts'
 import type { OnShadowPair, ShadowAnswer } from './shadow-pair.ts'
 import { ValuePairs } from './value-pairs.ts'
 
-/** How the answers of a candidate are compared. */
 export interface ComparisonOptions extends ComparisonRules {
   /** A body that is larger when it is decoded is not compared. */
   readonly maxBody: number
@@ -35,7 +34,6 @@ export interface ComparisonOptions extends ComparisonRules {
   readonly examples: boolean
 }
 
-/** A place where answers differ, with the values that they had there. */
 interface CountedPlace extends DifferencePlace {
   readonly values: ValuePairs
 }
@@ -64,7 +62,6 @@ export class ComparisonCounts {
     this.#compare = createComparison(options, options.maxBody)
   }
 
-  /** Compares what both sides answered. */
   readonly onPair: OnShadowPair = (primary, candidate, { operation, requestId }) => {
     const counts = this.#operations[operation]
     const { noise } = counts
@@ -88,7 +85,6 @@ export class ComparisonCounts {
     return this.#learnsNoise(operation) && this.#operations[operation].noise.wantsRepeat()
   }
 
-  /** Counts a request that is sent to the primary twice. */
   readonly onRepeat = (operation: OperationId): void => this.#operations[operation].noise.countRepeat()
 
   get report(): ComparisonReport {
@@ -129,7 +125,6 @@ const repeatable: ReadonlySet<OperationId> = new Set(
   allOperations.filter(({ method }) => method === 'GET').map(({ id }) => id),
 )
 
-/** Counts the pairs of one operation. */
 class OperationComparison {
   readonly noise: Noise
   readonly #operation: OperationId
@@ -145,7 +140,6 @@ class OperationComparison {
     this.noise = new Noise(operation)
   }
 
-  /** Whether there was a pair. */
   get isUsed(): boolean {
     return this.#compared > 0 || this.noise.pairs > 0 || Object.values(this.#uncompared).some((count) => count > 0)
   }

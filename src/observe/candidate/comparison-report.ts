@@ -11,7 +11,6 @@ export interface DifferenceExample {
   readonly requestId: string | null
 }
 
-/** How often the answers had the same two values at a place. */
 export interface ValuePairCount {
   /** The digest of the two, keyed anew at each start: it says which pairs are the same, and nothing else. */
   readonly digest: string
@@ -22,7 +21,6 @@ export interface ValuePairCount {
   readonly values: { readonly primary: string; readonly candidate: string } | null
 }
 
-/** A kind of difference at one place. */
 export interface DifferencePlace {
   readonly operation: OperationId
   readonly kind: DifferenceKind
@@ -30,7 +28,6 @@ export interface DifferencePlace {
   readonly pointer: string
 }
 
-/** A kind of difference at one place, and how many answers have it. */
 export interface DifferenceRow extends DifferencePlace, RowCounts<DifferenceExample> {
   /** The most frequent first. */
   readonly pairs: readonly ValuePairCount[]
@@ -44,7 +41,6 @@ export interface NoiseRow extends DifferencePlace {
   readonly count: number
 }
 
-/** What was compared of one operation. */
 export interface ComparisonTotals {
   readonly operation: OperationId
   /** The pairs of answers that were compared. */
@@ -91,7 +87,6 @@ const leastNoiseShare = 0.02
 export const isNoise = (count: number, noisePairs: number): boolean =>
   count > 0 && count >= noisePairs * leastNoiseShare
 
-/** Names a place. */
 export const placeKey = (place: DifferencePlace): string => `${place.operation} ${differenceKey(place)}`
 
 /** Merges what several processes know of the comparison with that digest; reports on another one are left out. */
@@ -130,7 +125,6 @@ export const withoutRecentDifferences = (report: ComparisonReport): ComparisonRe
   rows: report.rows.map((row) => ({ ...row, recent: 0 })),
 })
 
-/** Keeps the most frequent pairs, and counts the rest. */
 export const keepFrequentPairs = (
   pairs: readonly ValuePairCount[],
   otherPairs: number,

@@ -30,7 +30,6 @@ export class Noise {
     this.#operation = operation
   }
 
-  /** How many pairs it was learnt from. */
   get pairs(): number {
     return this.#pairs
   }
@@ -40,7 +39,6 @@ export class Noise {
     return Math.max(0, firstNoisePairs - this.#pairs)
   }
 
-  /** Whether enough is known to compare. */
   get isLearnt(): boolean {
     return this.pairsMissing === 0
   }
@@ -59,7 +57,6 @@ export class Noise {
     this.#repeats++
   }
 
-  /** Learns from a pair of answers of the primary. */
   learn(differences: readonly Difference[]): void {
     if (differences.some(({ kind }) => neverNoise.has(kind))) return
     this.#pairs++
@@ -72,7 +69,6 @@ export class Noise {
     }
   }
 
-  /** Tells whether a difference is noise. */
   readonly has = (key: string): boolean => {
     const place = this.#places.get(key)
     return place !== undefined && isNoise(place.count, this.#pairs)

@@ -15,13 +15,11 @@ export const zeroShadowDrops = {
   stopped: 0,
 }
 
-/** Why a copy was not sent. */
 export type ShadowDropReason = keyof typeof zeroShadowDrops
 
 /** Counts, all 0, of answers to copies: by the class of the status, or `failed` where there is no whole answer. */
 export const zeroShadowOutcomes = { '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0, failed: 0 }
 
-/** What a copy was answered. */
 export type ShadowOutcome = keyof typeof zeroShadowOutcomes
 
 /** What became of the copies to one candidate, since the process started. */
@@ -34,15 +32,12 @@ export interface ShadowCounts {
   readonly dropped: Record<ShadowDropReason, number>
 }
 
-/** What became of the copies to one candidate, as plain data. */
 export interface ShadowReport extends Readonly<ShadowCounts> {
-  /** How many are under way. */
   readonly underWay: number
   /** The requests that the primary was sent twice, so that its noise is learnt. */
   readonly repeated: number
 }
 
-/** Creates counts, all 0. */
 export const createShadowCounts = (): ShadowCounts => ({
   sent: 0,
   pairs: 0,

@@ -16,7 +16,6 @@ export interface ShadowedRequest {
   readonly requestId: string | null
 }
 
-/** What one side answered. */
 export interface ShadowAnswer {
   /** Null: no head came. */
   readonly status: number | null

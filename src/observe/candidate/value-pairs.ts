@@ -3,7 +3,6 @@ import { copyText } from '../../copy-text.ts'
 import type { Difference } from './compare/comparison.ts'
 import { type DifferenceRow, keepFrequentPairs, maxValuePairs, type ValuePairCount } from './comparison-report.ts'
 
-/** How values are told. */
 export interface ValuePairOptions {
   /** What digests are keyed with: one secret for all workers, made anew at each start. */
   readonly key: string

@@ -59,7 +59,6 @@ export const draftSchema = (shape: Shape): DraftPart => {
   return { anyOf: withNull.map(({ seenTimes, schema }) => ({ ...schema, ...seen(seenTimes, count) })) }
 }
 
-/** Allows null beside one other type. */
 const nullable = (schema: DraftPart, nulls: number, count: number): DraftPart => ({
   ...schema,
   type: [schema.type, 'null'],

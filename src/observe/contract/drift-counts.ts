@@ -38,7 +38,7 @@ export class DriftCounts {
     this.digest = digest
   }
 
-  /** Counts a message that keeps the contract. `endpoint`: where a response comes from; null for a request. */
+  /** `endpoint`: where a response comes from; null for a request. */
   countKept(operation: OperationId, direction: MessageDirection, endpoint: string | null): void {
     this.#counts[direction][operation].countChecked(endpoint, false, false, epochMs())
   }
@@ -48,7 +48,6 @@ export class DriftCounts {
     this.#counts[direction][operation].countUnchecked(why)
   }
 
-  /** Counts a message that breaks the contract. */
   countBroken(
     operation: OperationId,
     direction: MessageDirection,
@@ -95,7 +94,6 @@ const isCounted = ({ checked, unchecked }: DriftReport['totals'][number]): boole
 // Endpoints are those of the file, which edits may replace for years.
 const maxEndpoints = 32
 
-/** Counts the messages of one operation and direction: since the start, and lately. */
 class MessageCounts {
   readonly #operation: OperationId
   readonly #direction: MessageDirection

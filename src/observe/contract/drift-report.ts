@@ -4,10 +4,8 @@ import type { OperationId } from '../../operations.ts'
 import { keepWorstRows, mergeBy, mergeRowCounts, type NonEmpty, type RowCounts } from '../row-counts.ts'
 import { pluck, sum, sumReports } from '../sum-reports.ts'
 
-/** The directions in which messages go. */
 export const messageDirections = ['request', 'response'] as const
 
-/** The direction of a message. */
 export type MessageDirection = (typeof messageDirections)[number]
 
 /** What is looked for in the log: a message that broke the contract. */
@@ -20,16 +18,13 @@ export interface DriftExample {
   readonly requestId: string | null
 }
 
-/** One way in which messages broke the contract. */
 export interface BrokenRule extends Violation {
   readonly operation: OperationId
   readonly direction: MessageDirection
 }
 
-/** One way in which messages broke the contract, and how often. */
 export type DriftRow = BrokenRule & RowCounts<DriftExample>
 
-/** How many messages of one operation and direction were checked, and with which outcome. */
 export interface DriftTotals {
   readonly operation: OperationId
   readonly direction: MessageDirection
@@ -55,13 +50,11 @@ export interface RecentDrift {
   readonly broken: number
   /** The first broken message after five minutes without one. Null: none is broken. */
   readonly brokenSince: number | null
-  /** Null: none is broken. */
   readonly lastBrokenAt: number | null
 }
 
 /** What processes know of messages that broke a contract, as plain data. */
 export interface DriftReport {
-  /** The digest of the contract. */
   readonly digest: string
   /** Since when it counts, in milliseconds since the epoch. Null: no process counts yet. */
   readonly since: number | null
@@ -86,7 +79,6 @@ export const zeroUnchecked: Readonly<Record<UncheckedReason, number>> = {
   busy: 0,
 }
 
-/** Names a way of breaking the contract. */
 export const driftRowKey = (
   operation: OperationId,
   direction: MessageDirection,

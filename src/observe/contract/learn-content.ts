@@ -7,7 +7,6 @@ import { createShape, type LearningContext, type Shape } from './shape.ts'
 /** The most content types of one operation's requests, and of its responses with one status. */
 const maxMediaTypes = 8
 
-/** A body as a learner meets it. */
 export interface ObservedContent {
   /** The value of Content-Type; null: there was none. */
   readonly contentType: string | null
@@ -15,7 +14,6 @@ export interface ObservedContent {
   readonly body: unknown
 }
 
-/** Creates what is known of no message. */
 export const createLearnedContent = (): LearnedContent => ({
   count: 0,
   empty: 0,
@@ -23,10 +21,8 @@ export const createLearnedContent = (): LearnedContent => ({
   mediaTypes: createNameTable(),
 })
 
-/** Creates what is known of no body. */
 export const createMediaType = (): LearnedMediaType => ({ count: 0, body: createShape() })
 
-/** Learns from the content type and the body of one message. */
 export const learnContent = (
   context: LearningContext,
   content: LearnedContent,
@@ -43,7 +39,6 @@ export const learnContent = (
   if (body !== undefined) learnValue(context, mediaType.body, body)
 }
 
-/** Lists what was learnt of the bodies of some messages. */
 export const bodyShapes = (content: LearnedContent): readonly Shape[] =>
   learnedInTable(content.mediaTypes).map(({ body }) => body)
 

@@ -41,7 +41,6 @@ const countByName = (fields: HeaderFields): ReadonlyMap<string, number> => {
   return times
 }
 
-/** Creates what is known of a field that has not come. */
 export const createField = (): LearnedName => ({ count: 0, repeated: 0 })
 
 /** The most header fields of one operation. */

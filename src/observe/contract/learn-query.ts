@@ -5,7 +5,7 @@ import { looksLikeData } from './looks-like-data.ts'
 import { findOrAddName, learnedInTable } from './name-table.ts'
 import { createShape, type LearningContext, type Shape } from './shape.ts'
 
-/** Learns from the query of a request; `query` is as it came, with its question mark. */
+/** `query` is as it came, with its question mark. */
 export const learnQuery = (context: LearningContext, request: LearnedRequest, query: string): void => {
   if (query.length < 2) return
   for (const [name, values] of groupByName(query.slice(1))) {
@@ -16,7 +16,6 @@ export const learnQuery = (context: LearningContext, request: LearnedRequest, qu
   }
 }
 
-/** Lists what was learnt of the values of parameters. */
 export const parameterShapes = ({ parameters }: LearnedRequest): readonly Shape[] =>
   learnedInTable(parameters).map(({ values }) => values)
 
@@ -41,7 +40,6 @@ const decode = (text: string): string => {
   return tryOrNull(() => decodeURIComponent(spaced)) ?? spaced
 }
 
-/** Creates what is known of a parameter that has not come. */
 export const createParameter = (): LearnedParameter => ({
   count: 0,
   repeated: 0,

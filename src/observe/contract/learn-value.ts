@@ -93,7 +93,6 @@ const learnArray = (context: LearningContext, facts: ArrayFacts, items: readonly
   for (const item of items) learnValue(context, facts.items, item, depth + 1)
 }
 
-/** An object as JSON.parse makes it. */
 type JsonObject = Readonly<Record<string, unknown>>
 
 const learnObject = (context: LearningContext, facts: ObjectFacts, value: JsonObject, depth: number): void => {

@@ -10,14 +10,12 @@ export interface LearnedContract {
   readonly operations: Map<OperationId, LearnedOperation>
 }
 
-/** What was learnt of one operation. */
 export interface LearnedOperation {
   readonly request: LearnedRequest
   /** By status. */
   readonly responses: NameTable<LearnedContent>
 }
 
-/** What was learnt of the requests for one operation. */
 export interface LearnedRequest {
   readonly parameters: NameTable<LearnedParameter>
   /** Names of header fields that are not the protocol's. */
@@ -29,13 +27,11 @@ export interface LearnedRequest {
 
 /** What was learnt of a name that requests may have more than once: all that is known of a header field. */
 export interface LearnedName {
-  /** In how many requests it came. */
   count: number
   /** In how many requests it came more than once. */
   repeated: number
 }
 
-/** What was learnt of a query parameter. */
 export interface LearnedParameter extends LearnedName {
   /** How many of its values are `true` or `false`, whole numbers, or numbers at all. */
   booleans: number
@@ -47,7 +43,6 @@ export interface LearnedParameter extends LearnedName {
 
 /** What was learnt of the bodies of requests, or of the responses with one status. */
 export interface LearnedContent {
-  /** How many messages there were. */
   count: number
   /** How many of them had neither a body nor a content type. */
   empty: number
@@ -56,9 +51,7 @@ export interface LearnedContent {
   readonly mediaTypes: NameTable<LearnedMediaType>
 }
 
-/** What was learnt of bodies of one content type. */
 export interface LearnedMediaType {
   count: number
-  /** What was learnt of those that were read as JSON. */
   readonly body: Shape
 }

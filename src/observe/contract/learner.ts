@@ -8,7 +8,6 @@ import { findOrAddOperation, mergeOperation } from './merge-learned.ts'
 import { findOrAddKnownName, learnedInTable } from './name-table.ts'
 import { childShapes, forgetItems, forgetMembers, type LearningContext, measureContext, type Shape } from './shape.ts'
 
-/** How a learner learns. */
 export interface LearnerOptions {
   /** Whether the values of strings that look like enumerations are kept. */
   readonly enums: boolean
@@ -18,23 +17,19 @@ export interface LearnerOptions {
   readonly credentialFields: readonly string[]
 }
 
-/** A request as a learner meets it. */
 export interface ObservedRequest extends ObservedContent {
   /** The query as it came, with its question mark; empty for none. */
   readonly query: string
   readonly fields: HeaderFields
 }
 
-/** A response as a learner meets it. */
 export interface ObservedResponse extends ObservedContent {
   readonly status: number
 }
 
-/** Learns the contract from what passes in one process. */
 export interface Learner {
   observeRequest(operation: OperationId, request: ObservedRequest): void
   observeResponse(operation: OperationId, response: ObservedResponse): void
-  /** Says whether values of enumerations are kept from now on. */
   keepEnums(enums: boolean): void
   /** Takes over what another learner of the same key has learnt. It stays as it is. */
   adopt(learned: LearnedContract): void

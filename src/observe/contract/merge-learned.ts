@@ -25,7 +25,6 @@ export const mergeLearned = (reports: readonly LearnedContract[]): LearnedContra
   return merged
 }
 
-/** Finds what was learnt of an operation, or adds it. */
 export const findOrAddOperation = ({ operations }: LearnedContract, operation: OperationId): LearnedOperation => {
   const known = operations.get(operation)
   if (known !== undefined) return known
@@ -42,7 +41,6 @@ export const findOrAddOperation = ({ operations }: LearnedContract, operation: O
   return added
 }
 
-/** Merges what was learnt of an operation into what another learner has. */
 export const mergeOperation = (into: LearnedOperation, { request, responses }: LearnedOperation): void => {
   mergeNameTable(into.request.parameters, request.parameters, parameterEntries)
   mergeNameTable(into.request.fields, request.fields, fieldEntries)

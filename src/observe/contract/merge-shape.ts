@@ -35,7 +35,6 @@ const mergeOptional = (into: Shape | null, from: Shape | null): Shape | null => 
   return merged
 }
 
-/** Merges several shapes into a new one. */
 export const mergeShapes = (shapes: readonly Shape[]): Shape => {
   const merged = createShape()
   for (const shape of shapes) mergeShape(merged, shape)

@@ -27,12 +27,10 @@ interface UnnamedEntry<T> {
   readonly learned: T
 }
 
-/** What is known of a name by how often it came alone. */
 export interface Counted {
   count: number
 }
 
-/** How entries that are only counted are made and merged. */
 export const countedEntries = {
   create: (): Counted => ({ count: 0 }),
   merge: (into: Counted, from: Counted): void => {
@@ -40,7 +38,6 @@ export const countedEntries = {
   },
 }
 
-/** What tables need to know of the request, or response, that is being observed. */
 export interface Sighting {
   /** The key of the hashes. Tables that are merged have the same. */
   readonly key: string
@@ -51,7 +48,6 @@ export interface Sighting {
 /** How many requests, or responses, have to have a name before it is kept. */
 const sightingsToName = 3
 
-/** Creates an empty table. */
 export const createNameTable = <T>(): NameTable<T> => ({ named: new Map(), unnamed: new Map(), leftOut: 0 })
 
 /** Returns how many names a table tells apart. */

@@ -14,7 +14,6 @@ import { everyFormat, type StringFormats } from './string-formats.ts'
  * function of the values alone, not of their order, so that shapes of several processes can be merged.
  */
 export interface Shape {
-  /** How many values there were. */
   count: number
   nulls: number
   booleans: number
@@ -24,7 +23,6 @@ export interface Shape {
   objects: ObjectFacts | null
 }
 
-/** What was learnt of the strings in one place. */
 export interface StringFacts {
   count: number
   lengths: Magnitudes
@@ -34,7 +32,6 @@ export interface StringFacts {
   values: NameTable<Counted> | null
 }
 
-/** What was learnt of the numbers in one place. */
 export interface NumberFacts {
   count: number
   /** How many of them were no whole number. */
@@ -46,7 +43,6 @@ export interface NumberFacts {
   negative: Magnitudes
 }
 
-/** What was learnt of the arrays in one place. */
 export interface ArrayFacts {
   count: number
   lengths: Magnitudes
@@ -56,7 +52,6 @@ export interface ArrayFacts {
   forgotten: boolean
 }
 
-/** What was learnt of the objects in one place. */
 export interface ObjectFacts {
   count: number
   members: NameTable<Shape>
@@ -72,22 +67,17 @@ export interface ObjectFacts {
 /** The most names in one place. Beyond it they are the keys of a map: data, and not kept. */
 export const maxMembers = 64
 
-/** The most values of an enumeration. */
 export const maxEnumValues = 12
 
 /** What one direction of an operation has learnt, and what that takes of the bounds of a learner. */
 export interface LearningContext extends Sighting {
-  /** Whether values of enumerations are kept. */
   enums: boolean
-  /** Lists the shapes that are not in another. */
   readonly listRoots: () => readonly Shape[]
   /** How many shapes there are below the roots. */
   shapes: number
-  /** How many values of enumerations there are. */
   values: number
 }
 
-/** Creates the shape of no value. */
 export const createShape = (): Shape => ({
   count: 0,
   nulls: 0,
@@ -98,7 +88,6 @@ export const createShape = (): Shape => ({
   objects: null,
 })
 
-/** Creates what is known of no string; `enums`: values may be counted. */
 export const createStringFacts = ({ enums }: { readonly enums: boolean }): StringFacts => ({
   count: 0,
   lengths: 0,
@@ -106,13 +95,10 @@ export const createStringFacts = ({ enums }: { readonly enums: boolean }): Strin
   values: enums ? createNameTable() : null,
 })
 
-/** Creates what is known of no number. */
 export const createNumberFacts = (): NumberFacts => ({ count: 0, fractions: 0, infinite: 0, positive: 0, negative: 0 })
 
-/** Creates what is known of no array. */
 export const createArrayFacts = (): ArrayFacts => ({ count: 0, lengths: 0, items: null, forgotten: false })
 
-/** Creates what is known of no object. */
 export const createObjectFacts = (): ObjectFacts => ({
   count: 0,
   members: createNameTable(),
@@ -139,7 +125,6 @@ export const childShapes = ({ arrays, objects }: Shape): readonly Shape[] => {
   return objects === null ? items : [...memberShapes(objects), ...items]
 }
 
-/** Lists the shapes of members. */
 export const memberShapes = ({ members, others }: ObjectFacts): readonly Shape[] =>
   others === null ? learnedInTable(members) : [...learnedInTable(members), others]
 

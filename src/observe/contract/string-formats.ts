@@ -4,7 +4,6 @@
  * same characters in different ways.
  */
 interface StringFormat {
-  /** What the draft says of a string of this format. */
   readonly keyword: { readonly format: string } | { readonly pattern: string }
   readonly matches: (text: string) => boolean
 }

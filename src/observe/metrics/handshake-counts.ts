@@ -14,11 +14,9 @@ export const keyExchangeGroups: readonly string[] = [...groupNames.values(), 'ot
 /** The versions of TLS that clients may speak. */
 export const tlsVersions: readonly string[] = ['TLSv1.3', 'TLSv1.2']
 
-/** Counts completed handshakes of clients. */
 export class HandshakeCounts {
   readonly #counts = new Map<string, { readonly version: string; readonly group: string; count: number }>()
 
-  /** Counts one, by the version of TLS and the number of the group. */
   count(version: string, groupNumber: number): void {
     const group = groupNames.get(groupNumber) ?? 'other'
     const key = `${version} ${group}`

@@ -1,4 +1,3 @@
-/** How many durations fell into each bucket, as plain data. */
 export type HistogramReport = Histogram['report']
 
 const steps = [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8] as const

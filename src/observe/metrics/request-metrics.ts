@@ -13,13 +13,11 @@ import { Histogram } from './histogram.ts'
 /** The label of an operation; `none`: the request was rejected before it matched one. */
 export type OperationLabel = OperationId | 'none'
 
-/** What a process has counted since it started, as plain data. */
 export type RequestMetricsReport = RequestMetrics['report']
 
 /** Why an attempt failed: its reason, its kind where that says it all, or a `status` that counts as a failure. */
 export type AttemptFailureReason = FailureReason | FailureKind | 'status'
 
-/** What was counted of one operation, as plain data. */
 export type OperationMetricsReport = OperationMetrics['report']
 
 /** Drops the gauges of a process that has exited: only its counters still count. */
@@ -29,7 +27,6 @@ export const withoutGauges = ({ operations, spans, ...rest }: RequestMetricsRepo
   operations: byLabel((label) => ({ ...operations[label], inFlight: 0 })),
 })
 
-/** Builds a record with a value for each label. */
 const byLabel = <T>(make: (label: OperationLabel) => T): Readonly<Record<OperationLabel, T>> => ({
   ...byOperation(({ id }) => make(id)),
   none: make('none'),
@@ -108,7 +105,6 @@ class OperationMetrics {
     if (upstreamMs !== null) this.#upstream.observe(upstreamMs)
   }
 
-  /** Counts a failed attempt at one of the upstreams, at the moment it fails. */
   countFailedAttempt({ errorOrStatus }: FailedAttempt, side: Side): void {
     const failures = this.#attemptFailures[side]
     const reason = typeof errorOrStatus === 'number' ? 'status' : (errorOrStatus.reason ?? errorOrStatus.kind)
@@ -201,9 +197,7 @@ export const toStatusClass = (status: number): number => Math.min(statusClassCou
 /** Counts what one process serves, across all its snapshots. */
 export class RequestMetrics {
   readonly operations = byLabel(() => new OperationMetrics())
-  /** The fate of spans. */
   readonly spans: SpanCounts = emptySpanCounts()
-  /** Handshakes of clients over TLS. */
   readonly handshakes = new HandshakeCounts()
   /** By client id, then by status class. Ids are those of the configuration. */
   readonly #clients = new Map<string, number[]>()
@@ -223,7 +217,6 @@ export class RequestMetrics {
   get report() {
     return {
       operations: byLabel((label) => this.operations[label].report),
-      /** The fate of spans. */
       spans: { ...this.spans },
       handshakes: this.handshakes.report,
       /** Requests by client id and status class; empty unless counted by client. */

@@ -31,7 +31,6 @@ interface CountedError {
   lastAt: number
 }
 
-/** Counts errors over fifteen minutes. */
 export class ErrorCounts {
   // Kept apart: a client that is rejected in every possible way would leave no room for an upstream that is dead.
   readonly #clientErrors = new ErrorPool()
@@ -50,7 +49,6 @@ export class ErrorCounts {
   }
 }
 
-/** Keeps at most {@link maxErrors} errors. */
 class ErrorPool {
   readonly #errors = new BoundedMap<CountedError>(maxErrors, isStale)
 
@@ -90,7 +88,6 @@ const toErrorCount = ({ last, counter, metAt, lastAt }: CountedError, at: number
   lastAt,
 })
 
-/** Sums what several processes have counted. */
 export const mergeErrorCounts = (each: readonly ErrorCount[]): readonly ErrorCount[] =>
   mostFrequentFirst([...Map.groupBy(each, errorKey).values()].map((same) => same.reduce(combine)))
 

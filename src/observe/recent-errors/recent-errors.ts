@@ -6,7 +6,6 @@ import type { ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
 import { sum } from '../sum-reports.ts'
 import { ErrorCounts, mergeErrorCounts } from './error-counts.ts'
 
-/** The recent errors that the gateway itself responded with, as plain data. */
 export type RecentErrorsReport = RecentErrors['report']
 
 /**
@@ -50,7 +49,6 @@ export class RecentErrors implements ExchangeObserver {
   }
 }
 
-/** Merges the reports of several processes. */
 export const mergeRecentErrors = (each: readonly RecentErrorsReport[]): RecentErrorsReport => ({
   last: mergeLastErrors(each.map(({ last }) => last)),
   total: sum(each.map(({ total }) => total)),
@@ -66,7 +64,6 @@ export const mergeLastErrors = (each: readonly RecentErrorsReport['last'][]): Re
   return newestFirst([...matched.all, ...unmatched.all])
 }
 
-/** Creates a list that keeps some errors of each reason. */
 const createFairList = (): FairList<RecentError> => new FairList(maxKept, ({ kind, reason }) => `${kind} ${reason}`)
 
 const newestFirst = (entries: readonly RecentError[]): readonly RecentError[] => entries.toSorted((a, b) => b.at - a.at)
@@ -85,14 +82,11 @@ export const toRecentError = (at: number, record: ExchangeRecord, failure: Gatew
   failedAttempt: failure.cause instanceof FailedAttempt ? failure.cause.report : null,
 })
 
-/** Copies what says which request it was, of which client, and where it went. */
 export const toRequestSummary = (at: number, record: ExchangeRecord) => ({
   /** Milliseconds since the epoch. */
   at,
   requestId: copyText(record.requestId),
-  /** The client's address. */
   client: copyText(record.client),
-  /** Null: no client was authenticated. */
   clientId: record.exchange?.identity?.client ?? null,
   /** Null: no request could be parsed. */
   method: record.method === null || knownMethods.has(record.method) ? record.method : 'another method',
@@ -136,7 +130,6 @@ class FairList<T> {
     else this.#drop()
   }
 
-  /** All entries, grouped by key. */
   get all(): readonly T[] {
     return [...this.#byKey.values()].flat()
   }

@@ -17,7 +17,6 @@ export interface SpanCounts {
   exportFailure: { readonly since: number; readonly reason: string } | null
 }
 
-/** Creates the counts of a process that has sent no span. */
 export const emptySpanCounts = (): SpanCounts => ({ exported: 0, dropped: 0, failed: 0, exportFailure: null })
 
 /**

@@ -15,15 +15,12 @@ export interface OtlpTransportOptions extends Pick<TracingConfig, 'headers' | 's
   readonly url: string
 }
 
-/** What a transport asks of its exporter, and tells it. */
 interface OtlpTransportHooks {
-  /** Called with how many spans are on their way. */
   onSend(spans: number): void
   /** Whether batches are sent side by side, until {@link OtlpTransport.destroy} ends all of them. */
   isClosing(): boolean
 }
 
-/** A connection to a collector. */
 export interface OtlpTransport extends SpanExporter {
   /** Cuts the exports under way, and connects no more. */
   destroy(): void

@@ -11,9 +11,7 @@ const defaultLimits = {
   /** The most spans that wait: about 1 KiB each. Those beyond are dropped. */
   maxQueued: 2048,
   batchSize: 512,
-  /** How long a span waits for others. */
   delayMs: 5000,
-  /** How long the gateway tries to send a batch. */
   exportMs: 10_000,
   /** How long it tries to send what waits at the end. */
   flushMs: 1000,
@@ -86,7 +84,7 @@ export class OtlpSpanExporter {
     this.#tracer = this.#provider.getTracer('lender-gateway', version())
   }
 
-  /** Queues a finished span. Never throws. */
+  /** Never throws. */
   enqueue(finished: FinishedSpan): void {
     if (this.#isClosed) return this.#stats.onLost('dropped', 1, 'the receiver is no longer used')
     if (this.#queued >= this.#limits.maxQueued) return this.#stats.onLost('dropped', 1, 'too many spans wait')

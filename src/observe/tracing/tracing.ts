@@ -9,7 +9,6 @@ import { sdk } from './sdk.ts'
 import { attemptAttributes, exchangeAttributes, isErrorSpan, type ServerAddress } from './span-attributes.ts'
 import type { OtlpSpanExporter } from './span-exporter.ts'
 
-/** The tracing of one snapshot. */
 export type Tracing = ReturnType<typeof createTracing>
 
 /**
@@ -70,7 +69,6 @@ const isSampled = (
   return decision === trace.SamplingDecision.RECORD_AND_SAMPLED
 }
 
-/** What a sampled trace is made of. */
 interface SampledTraceInit {
   readonly exporter: OtlpSpanExporter
   readonly ids: IdGenerator

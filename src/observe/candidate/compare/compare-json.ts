@@ -5,9 +5,7 @@ import { type Differences, type Segment, TooManyDifferencesError } from './diffe
 import { ExactNumber, isSameNumber, numberText } from './exact-number.ts'
 import type { PlaceRules } from './pointer-rules.ts'
 
-/** What two documents are compared by. */
 export interface JsonRules {
-  /** The rules of the whole document. */
   readonly places: PlaceRules
   readonly numbers: NumberTolerance | null
 }

@@ -1,6 +1,5 @@
 import type { ShadowAnswer } from '../shadow-pair.ts'
 
-/** An answer, as far as it is compared. */
 export type ComparedAnswer = Pick<ShadowAnswer, 'status' | 'fields' | 'body' | 'failure'>
 
 /** How far two numbers may be apart: a share of the primary's number, or an amount. */
@@ -42,10 +41,8 @@ export const zeroDifferences = {
   unreadable: 0,
 }
 
-/** A kind of difference. */
 export type DifferenceKind = keyof typeof zeroDifferences
 
-/** A difference between two answers. */
 export interface Difference {
   readonly kind: DifferenceKind
   /**
@@ -53,7 +50,6 @@ export interface Difference {
    * name of the field. Empty: the whole.
    */
   readonly pointer: string
-  /** What the primary has. */
   readonly primary: string
   readonly candidate: string
   /** Whether both texts may be told: they are no values, but a status, a media type, a type of JSON, a failure. */
@@ -76,10 +72,8 @@ export const zeroUncompared = {
   'not-modified': 0,
 }
 
-/** The reason why two answers are not compared. */
 export type UncomparedReason = keyof typeof zeroUncompared
 
-/** The outcome of a comparison. */
 export type Comparison =
   | { readonly kind: 'uncompared'; readonly why: UncomparedReason }
   /** `isCut`: there are more differences than are listed, or may be: the rest was not compared. */

@@ -3,13 +3,11 @@ import { shorten } from '../../../contract/violations.ts'
 import { looksLikeData } from '../../contract/looks-like-data.ts'
 import type { Difference, DifferenceKind } from './comparison.ts'
 
-/** Thrown when there is another difference than those that are told apart. */
 export class TooManyDifferencesError extends Error {}
 
 /** A segment of a pointer: a member's name, or null for an item of an array. */
 export type Segment = string | null
 
-/** Names a kind of difference at a place. */
 export const differenceKey = ({ kind, pointer }: Pick<Difference, 'kind' | 'pointer'>): string => `${kind} ${pointer}`
 
 /** Collects the differences of two answers: one for each kind and place, the first that was met. */
@@ -30,12 +28,12 @@ export class Differences {
     return [...this.#byKey.values()]
   }
 
-  /** Adds a difference at a place of the body. Throws {@link TooManyDifferencesError} when there are too many. */
+  /** Throws {@link TooManyDifferencesError} when there are too many. */
   addAt(path: readonly Segment[], kind: DifferenceKind, primary: unknown, candidate: unknown, isSafe = false): void {
     this.add(kind, this.#toPointer(path), primary, candidate, isSafe)
   }
 
-  /** Adds a difference. `isSafe`: both may be told. Throws {@link TooManyDifferencesError} when there are too many. */
+  /** `isSafe`: both may be told. Throws {@link TooManyDifferencesError} when there are too many. */
   add(kind: DifferenceKind, pointer: string, primary: unknown, candidate: unknown, isSafe = false): void {
     const key = differenceKey({ kind, pointer })
     if (this.#byKey.has(key) || this.#isNoise(key)) return

@@ -11,7 +11,6 @@ export class ExactNumber {
   }
 }
 
-/** A number of a document. */
 export type JsonNumber = number | ExactNumber
 
 /** Keeps the text of a number where a double would lose some of it. */
@@ -65,7 +64,6 @@ const isSameAsDecimal = (one: Decimal, other: Decimal, tolerance: NumberToleranc
   isSameDecimal(one, other) ||
   (tolerance !== null && !isLargeInteger(one) && !isLargeInteger(other) && isWithin(one, other, tolerance))
 
-/** Writes a number as it is in the document. */
 export const numberText = (value: JsonNumber): string => (typeof value === 'number' ? String(value) : value.text)
 
 /** A decimal number: `digits` × 10^`exponent`. */

@@ -1,7 +1,6 @@
 import { unescapeSegment } from '../../../contract/json-pointer.ts'
 import type { ComparisonRules } from './comparison.ts'
 
-/** What the rules say of one place of a document, and of the places below it. */
 export interface PlaceRules {
   /** Whether what stands here is not compared. */
   readonly isIgnored: boolean
@@ -9,11 +8,9 @@ export interface PlaceRules {
   readonly keyMember: string | null
   /** How many rules may hold further below: what a step costs. */
   readonly size: number
-  /** Returns the rules of a member, or of an item by its index. */
   below(segment: string): PlaceRules
 }
 
-/** A tree of the pointers, by segment. */
 interface RuleNode {
   isIgnored: boolean
   keyMember: string | null
@@ -22,7 +19,7 @@ interface RuleNode {
   every: RuleNode | null
 }
 
-/** Compiles the rules of places. Returns those of the whole document. */
+/** Returns those of the whole document. */
 export const compilePointerRules = ({
   ignore,
   unordered,

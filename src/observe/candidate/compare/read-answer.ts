@@ -5,11 +5,9 @@ import { getFieldValues, type HeaderFields } from '../../../header-fields.ts'
 import { ownMember } from '../../../plain-object.ts'
 import { toExactNumber } from './exact-number.ts'
 
-/** The type of a body, as far as it is compared. */
 export interface ComparedType {
   /** It comes from the upstream, and is kept and shown: what is no type is a word of the gateway. */
   readonly text: string
-  /** Whether the body says that it is JSON. */
   readonly isJson: boolean
 }
 
@@ -57,7 +55,6 @@ export const decodeContent = (bytes: Buffer, fields: HeaderFields, maxBytes: num
   }
 }
 
-/** A document that was read, or what is wrong with it. */
 type DocumentResult = { readonly value: unknown } | { readonly fault: JsonFault }
 
 /** Reads a document of JSON, strictly. A number that no double holds as it is written is an {@link ExactNumber}. */

@@ -47,14 +47,13 @@ const maxLogChanceOfOutage = Math.log(1e-3)
 const minShareBefore: Readonly<Record<GuardFault, number>> = { failed: 0.1, refused: 0.5, slow: 0.5 }
 const minShareAlone = 0.5
 
-/** Returns which part of the requests has to be bad at least. */
 export const minShare = (reference: GuardReference, fault: GuardFault): number =>
   ({ meanwhile: 0, before: minShareBefore[fault], none: minShareAlone })[reference]
 
 /** The part of the requests that is slower than the 95th percentile. */
 export const slowShare = 0.05
 
-/** Counts a fault in the requests to an operation. `latency`: how many times the primary's percentile is too slow. */
+/** `latency`: how many times the primary's percentile is too slow. */
 export const countFault = (evidence: OperationEvidence, fault: GuardFault, latency: number): FaultCounts => {
   const { primary, earlier, candidate } = evidence
   const bound = fault === 'slow' ? findBound(primary, earlier, latency) : null

@@ -43,7 +43,7 @@ export class GuardCounts {
     this.#onFirst = onFirst
   }
 
-  /** Notes that a request goes to its side. `cell` is that of its client. */
+  /** `cell` is that of its client. */
   begin(operation: OperationId, side: Side, cell: number, isSent: boolean): GuardedRequest {
     const request = { keyBase: guardKeyBase(operation, side, cell), startedAt: isSent ? now() : null, slot: -1 }
     this.#waiting.add(request)
@@ -51,17 +51,14 @@ export class GuardCounts {
     return request
   }
 
-  /** Notes that the head of its response has come. */
   answered(request: GuardedRequest): void {
     this.#settle(request, answeredCode(waitedMs(request)))
   }
 
-  /** Notes that its side has failed it, or refused it. */
   failed(request: GuardedRequest, failure: GuardFailure): void {
     this.#settle(request, failureCode(failure))
   }
 
-  /** Notes that its client has left, before there was a head. */
   left(request: GuardedRequest): void {
     if (request.startedAt === null) this.#waiting.delete(request)
     else this.#settle(request, waitedCode(waitedMs(request)))
@@ -129,7 +126,6 @@ export class GuardReporter {
   #onReports: ((reports: readonly GuardReport[]) => void) | null = null
   #stop: (() => void) | null = null
 
-  /** Sets what is called with the reports. */
   set onReports(listener: (reports: readonly GuardReport[]) => void) {
     this.#onReports = listener
   }
@@ -145,7 +141,6 @@ export class GuardReporter {
     return counts
   }
 
-  /** Reports nothing any more. */
   close(): void {
     this.#stop?.()
     this.#onReports = null

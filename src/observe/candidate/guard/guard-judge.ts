@@ -13,7 +13,6 @@ import {
 } from './guard-comparison.ts'
 import type { GuardEvidence } from './guard-window.ts'
 
-/** What a candidate must not do. */
 export interface GuardRules {
   /** How many times as many failures as the primary. */
   readonly errors: number
@@ -23,7 +22,6 @@ export interface GuardRules {
   readonly minRequests: number
 }
 
-/** Why a candidate is to be taken back. */
 export interface GuardVerdict extends Stratum {
   readonly fault: GuardFault
   readonly reference: GuardReference
@@ -123,7 +121,6 @@ const toVerdict = (strata: readonly GuardComparison[], fault: GuardFault, refere
 const sum = (strata: readonly Stratum[], name: keyof Stratum): number =>
   strata.reduce((total, stratum) => total + stratum[name], 0)
 
-/** What the clients of a candidate had, and would have had at the primary. */
 interface ClientExcess {
   readonly cell: number
   readonly requests: number
@@ -159,7 +156,6 @@ const countBearers = (shares: readonly ClientExcess[]): number => {
   return sum <= 0 ? 0 : sum ** 2 / squares
 }
 
-/** Leaves clients out. */
 const withoutClients = (strata: readonly GuardComparison[], cells: readonly number[]): readonly Stratum[] =>
   strata.map((stratum) => {
     const byCell = stratum.byCell()

@@ -10,7 +10,6 @@ import { allOperations, type OperationId, type Side } from '../../../operations.
  */
 export type GuardFailure = 'failed' | 'refused' | 'late'
 
-/** What a key says. */
 export interface GuardEvent {
   readonly operation: number
   readonly side: Side
@@ -36,7 +35,6 @@ const operationIndex = new Map<OperationId, number>(allOperations.map(({ id }, i
 export const guardKeyBase = (operation: OperationId, side: Side, cell: number): number =>
   (((operationIndex.get(operation) as number) * 2 + (side === 'candidate' ? 1 : 0)) * cellCount + cell) * codeCount
 
-/** Returns the code of what is no latency. */
 export const failureCode = (failure: GuardFailure): number => failures.indexOf(failure)
 
 /** Returns the code of a response whose head took so many milliseconds. */
@@ -52,7 +50,6 @@ export const latencyBucket = (ms: number): number =>
 /** Returns the end of a bucket, in milliseconds. */
 export const latencyBucketEnd = (bucket: number): number => Math.exp(bucket * bucketRatio)
 
-/** Reads a key. */
 export const readGuardKey = (key: number): GuardEvent => {
   const code = key % codeCount
   const cell = Math.trunc(key / codeCount) % cellCount
@@ -67,5 +64,4 @@ export const readGuardKey = (key: number): GuardEvent => {
   }
 }
 
-/** Returns the cell of a client, from its bucket. */
 export const cellOf = (bucket: number): number => bucket % cellCount

@@ -1,7 +1,6 @@
 import { allOperations, type Side } from '../../../operations.ts'
 import { type GuardEvent, latencyBucketCount } from './guard-key.ts'
 
-/** What became of the requests of an operation at one side. */
 export interface GuardTotals {
   /** Requests that came to an end at the side: with a head, or because it has failed them. */
   requests: number
@@ -13,7 +12,6 @@ export interface GuardTotals {
   readonly buckets: number[]
 }
 
-/** Creates totals of no requests. */
 export const emptyTotals = (): GuardTotals => ({
   requests: 0,
   failed: 0,
@@ -22,16 +20,13 @@ export const emptyTotals = (): GuardTotals => ({
   buckets: new Array(latencyBucketCount).fill(0),
 })
 
-/** Creates totals for each operation. */
 export const createSideTotals = (): readonly GuardTotals[] => allOperations.map(emptyTotals)
 
-/** Creates totals for each operation at both sides. */
 export const createGuardTotals = (): Readonly<Record<Side, readonly GuardTotals[]>> => ({
   primary: createSideTotals(),
   candidate: createSideTotals(),
 })
 
-/** Adds what became of so many requests. */
 export const addEvent = (totals: GuardTotals, { outcome, isAnswered }: GuardEvent, count: number): void => {
   if (typeof outcome === 'number') {
     totals.timed += count
@@ -44,7 +39,6 @@ export const addEvent = (totals: GuardTotals, { outcome, isAnswered }: GuardEven
   }
 }
 
-/** Subtracts the totals of each operation. */
 export const subtractAll = (from: readonly GuardTotals[], others: readonly GuardTotals[]): void => {
   for (const [i, { requests, failed, refused, timed, buckets }] of others.entries()) {
     const totals = from[i] as GuardTotals

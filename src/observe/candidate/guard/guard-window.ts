@@ -10,7 +10,6 @@ import {
   subtractAll,
 } from './guard-totals.ts'
 
-/** What became of the requests of an operation at both sides. */
 export interface OperationEvidence {
   /** Its place in the interface. */
   readonly operation: number
@@ -24,7 +23,6 @@ export interface OperationEvidence {
   slices(): readonly GuardTotals[]
 }
 
-/** What the requests of a group show of its candidate. */
 export interface GuardEvidence {
   readonly operations: readonly OperationEvidence[]
   /** How many clients the candidate has had since the share is what it is, as cells count them. */
@@ -33,7 +31,6 @@ export interface GuardEvidence {
 
 /** What was counted in a sixtieth of the window: so many batches there are, however many processes report. */
 interface Batch {
-  /** When it began. */
   readonly at: number
   readonly counts: Map<number, number>
 }
@@ -43,7 +40,6 @@ const maxEarlier = 30
 
 const batchesOfWindow = 60
 
-/** How many slices a window has. */
 export const slicesOfWindow = 4
 
 /** The last requests of one group at both its sides: those of a window that moves on, and the primary's before it. */
@@ -52,7 +48,6 @@ export class GuardWindow {
   #era: string | null = null
   /** What was counted, by when, the oldest first. */
   #batches: Batch[] = []
-  /** What waits, by process. */
   readonly #waiting = new Map<string, readonly number[]>()
   #totals = createGuardTotals()
   /** Keys of the candidate, and how often they came. */
@@ -79,7 +74,6 @@ export class GuardWindow {
     this.#clients.clear()
   }
 
-  /** Adds what a process has counted. */
   add(source: string, { era, counts, waiting }: GuardReport, at: number): void {
     if (era !== this.#era) return
     if (counts.length > 0) this.#addCounts(counts, at)
@@ -102,7 +96,6 @@ export class GuardWindow {
     }
   }
 
-  /** What there is to judge by. */
   get evidence(): GuardEvidence {
     const operations = allOperations.flatMap((_, operation): readonly OperationEvidence[] => {
       const primary = this.#totals.primary[operation] as GuardTotals
