@@ -8,21 +8,17 @@ import { shareEndpoint } from './reload/new-endpoints.ts'
 import { guardEra } from './shift/shift-state.ts'
 import type { Shifts, ShiftsView } from './shifts.ts'
 
-/** Takes what one process has counted. */
 export type OnGuardReports = (source: string, reports: readonly GuardReport[]) => void
 
-/** What a guard acts on. */
 export interface CandidateGuardOptions {
   readonly shifts: Pick<Shifts, 'takeBack'>
   /** Returns the shifts that are in effect: what processes count, they count under these. */
   shiftsInEffect(): Pick<ShiftsView, 'get'>
-  /** Returns the configuration that runs. */
   config(): Pick<Config, 'upstreams'>
 }
 
 const judgeEveryMs = 1000
 
-/** What the requests of a group show, and of which primary. */
 interface OpenWindow {
   readonly windowMs: number
   readonly primary: readonly EndpointConfig[]
@@ -58,7 +54,6 @@ export class CandidateGuard {
     for (const { window } of this.#windows.values()) window.forget(source)
   }
 
-  /** Judges nothing any more. */
   close(): void {
     this.#stop?.()
     this.#stop = null

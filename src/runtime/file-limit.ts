@@ -22,7 +22,6 @@ export const neededFiles = (config: Pick<Config, 'listen' | 'upstreams' | 'worke
   return needed
 }
 
-/** Warns where the configuration may need more descriptors than the process gets. */
 export const warnOfLowFileLimit = (log: Log, config: Config, limit = maxOpenFiles()): void => {
   const needed = neededFiles(config)
   if (needed <= limit) return

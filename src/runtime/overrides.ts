@@ -23,23 +23,19 @@ export interface Override<State = OperationConfig['state']> {
   readonly endsAt: number
 }
 
-/** The states that an operator can set for an endpoint. */
 export type EndpointOverrideState = 'drain' | 'ready'
 
-/** How an operator has the contract learnt. */
 export interface OrderedLearning {
   readonly enums: boolean
   /** When the command was given, in ms since the epoch. Another one begins anew. */
   readonly orderedAt: number
 }
 
-/** The operator's command to learn the contract, to be looked up and listed. */
 export type LearningOverrides = Pick<TtlOverrides<'contract', OrderedLearning>, 'get' | 'all'>
 
 /** The key of an endpoint behind a group. A URL holds no blank, so no two have the same key. */
 export type EndpointKey = `${Group} ${string}`
 
-/** The operators' overrides, to be looked up and listed. */
 export interface OverridesView {
   readonly operations: Pick<TtlOverrides<OperationId, OperationConfig['state']>, 'get' | 'all'>
   readonly endpoints: Pick<TtlOverrides<EndpointKey, EndpointOverrideState>, 'get' | 'all'>
@@ -55,7 +51,6 @@ const maxEndpointOverrides = 1000
  * outlive a reload, and end with the process.
  */
 export class Overrides implements OverridesView {
-  /** By operation id. */
   readonly operations: TtlOverrides<OperationId, OperationConfig['state']>
   /** By {@link toEndpointKey}, also of an endpoint that no configuration names at present. */
   readonly endpoints: TtlOverrides<EndpointKey, EndpointOverrideState>
@@ -93,13 +88,11 @@ const minStepMs = 1000
 
 type OverrideEntries<Key, State> = readonly (readonly [Key, Override<State>])[]
 
-/** A map of overrides that each hold for a time, at most one for a key. */
 export class TtlOverrides<Key extends string, State> {
   readonly #onExpiry: (key: Key) => void
   readonly #max: number
   readonly #entries = new Map<Key, { override: Override<State>; readonly timer: CoalescedTimer }>()
 
-  /** `onExpiry` is called with the key of an override that has expired. */
   constructor(onExpiry: (key: Key) => void, max = Number.POSITIVE_INFINITY) {
     this.#onExpiry = onExpiry
     this.#max = max
@@ -111,13 +104,11 @@ export class TtlOverrides<Key extends string, State> {
     return this.#entries.get(key)?.override ?? null
   }
 
-  /** The overrides that hold now. */
   get all(): OverrideEntries<Key, State> {
     this.#correctTimes()
     return [...this.#entries].map(([key, { override }]) => [key, override])
   }
 
-  /** Tells whether there is room for an override. */
   hasRoomFor(key: Key): boolean {
     return this.#entries.has(key) || this.#entries.size < this.#max
   }
@@ -154,7 +145,6 @@ export class TtlOverrides<Key extends string, State> {
     this.set(key, state, Math.max(1, endsAt - systemMs()), by, reason, since)
   }
 
-  /** Removes an override before it expires. */
   remove(key: Key): void {
     this.#entries.get(key)?.timer.clear()
     this.#entries.delete(key)
@@ -168,13 +158,12 @@ export class TtlOverrides<Key extends string, State> {
     }
   }
 
-  /** Removes all overrides. */
   clear(): void {
     for (const key of [...this.#entries.keys()]) this.remove(key)
   }
 }
 
-/** Returns the key of an endpoint. `url` is how `/status` shows it. */
+/** `url` is how `/status` shows it. */
 export const toEndpointKey = (group: Group, url: string): EndpointKey => `${group} ${url}`
 
 /** Returns by what an endpoint takes no new requests: an override goes before the file. Null: it takes some. */
@@ -188,7 +177,6 @@ export const findDrain = (
   return override.state === 'drain' ? 'order' : null
 }
 
-/** Splits a key into its group and endpoint, as the log names them. */
 const parseEndpointKey = (key: EndpointKey): { readonly group: string; readonly endpoint: string } => {
   const [group = '', endpoint = ''] = key.split(' ', 2)
   return { group, endpoint }

@@ -28,7 +28,6 @@ import {
 } from './shift/shift-record.ts'
 import { type ShiftState, toShiftState } from './shift/shift-state.ts'
 
-/** How much of each group goes to its candidate, to be looked up and listed. */
 export interface ShiftsView {
   /** Returns how it stands. Null: the group has no candidate. */
   get(group: Group): ShiftState | null
@@ -78,13 +77,11 @@ export class Shifts implements ShiftsView {
     this.#onNews = onNews
   }
 
-  /** Returns how it stands. Null: the group has no candidate. */
   get(group: Group): ShiftState | null {
     const entry = this.#entries.get(group)
     return entry === undefined ? null : toState(entry)
   }
 
-  /** How it stands with each group that has a candidate. */
   get all(): ShiftsView['all'] {
     return [...this.#entries].map(([group, entry]) => [group, toState(entry)])
   }
@@ -191,7 +188,6 @@ export class Shifts implements ShiftsView {
     return { digest: plan.digest, record, revision, isHeld: isHeld(record) }
   }
 
-  /** Notes that a record is kept elsewhere. */
   markKept(group: Group, { digest, revision }: ShiftToKeep): void {
     const entry = this.#entries.get(group)
     if (entry?.plan.digest === digest && entry.revision === revision) entry.changes.keys.clear()

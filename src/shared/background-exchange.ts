@@ -22,7 +22,6 @@ export const createBackgroundExchange = (cause: Exchange, isDetached = false): E
   return own
 }
 
-/** Lets an exchange have what its background exchange noted of the attempts. */
 export const adoptAttempts = (exchange: Exchange, own: Exchange): void => {
   exchange.attempt = own.attempt
   exchange.attempts += own.attempts

@@ -27,7 +27,6 @@ interface BindDescriptor extends InheritedSocket {
   readonly port: number | null
 }
 
-/** Why a listener could not open. */
 export interface ListenError extends NodeJS.ErrnoException {
   /** The address as it was configured; Node names the one that a host name has. */
   readonly target?: BindAddress
@@ -57,6 +56,5 @@ export const listenAt = (server: Server, target: BindTarget): Promise<void> =>
 
 const describeSocket = ({ fd, source }: InheritedSocket): string => `descriptor ${fd} (${source})`
 
-/** Says what is wrong with a descriptor. */
 export const notListeningText = (target: InheritedSocket): string =>
   `${describeSocket(target)} is no TCP socket that listens`

@@ -1,6 +1,5 @@
 import { BlockList, isIPv6 } from 'node:net'
 
-/** Compiles a list of addresses and CIDRs into a function that tells whether an address is in one of them. */
 export const cidrMatcher = (cidrs: readonly string[]): ((address: string) => boolean) => {
   if (cidrs.length === 0) return () => false
   const list = new BlockList()

@@ -26,7 +26,6 @@ export const asText: Decoder<string> = (value, path) => {
 /** Decodes one of some words. Another word is accepted as well: only the wording depends on it. */
 export const asWord = <Word extends string>(): Decoder<Word> => asText as Decoder<Word>
 
-/** Decodes a number. */
 export const asNumber: Decoder<number> = (value, path) => {
   if (typeof value === 'number' && Number.isFinite(value)) return value
   throw new DecodeError(path, 'a number')
@@ -36,13 +35,11 @@ export const asNumber: Decoder<number> = (value, path) => {
 export const asNumbers = <T extends object>(like: T): { readonly [K in keyof T]: Decoder<number> } =>
   Object.fromEntries(Object.keys(like).map((name) => [name, asNumber])) as { [K in keyof T]: Decoder<number> }
 
-/** Decodes true or false. */
 export const asBoolean: Decoder<boolean> = (value, path) => {
   if (typeof value === 'boolean') return value
   throw new DecodeError(path, 'true or false')
 }
 
-/** Accepts a value as it is. */
 export const asUnknown: Decoder<unknown> = (value) => value
 
 /** Decodes what may be null; missing is the same. */
@@ -51,7 +48,6 @@ export const asNullable =
   (value, path) =>
     value === null || value === undefined ? null : decode(value, path)
 
-/** Decodes a list. */
 export const asList =
   <T>(decode: Decoder<T>): Decoder<readonly T[]> =>
   (value, path) => {
@@ -87,7 +83,6 @@ export const asObject =
     return Object.fromEntries(decoded) as { [K in keyof Members]: Decoded<Members[K]> }
   }
 
-/** Returns a member of a value that may be anything. Undefined: there is none. */
 export const getMember = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 

@@ -22,12 +22,10 @@ export class FairQuota implements QuotaShare {
     this.max = max
   }
 
-  /** How much is taken. */
   get used(): number {
     return this.#used
   }
 
-  /** How many owners have some of it. */
   get owners(): number {
     return this.#usedByOwner.size - this.#idle
   }

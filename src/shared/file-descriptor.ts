@@ -44,7 +44,6 @@ export const otherFiles = 512
  */
 export const maxUpstreamFiles = (limit: number): number => Math.floor((limit - Math.min(otherFiles, 0.3 * limit)) / 2)
 
-/** The connections to upstreams of this process. */
 export const upstreamFiles = { open: 0 }
 
 let mostUpstreamFiles: number | null = null

@@ -10,7 +10,6 @@ import { NoAnswerError } from './try-outside.ts'
  */
 export type HttpClient = ReturnType<typeof createHttpClient>
 
-/** A request to the server. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
@@ -23,7 +22,6 @@ export interface HttpResult {
   readonly text: string
 }
 
-/** The limits of what a server may cost. */
 export interface HttpClientLimits {
   /** How long a request takes, connecting and reading included. */
   readonly timeoutMs: number

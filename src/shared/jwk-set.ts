@@ -16,7 +16,6 @@ const keyChecks = {
   RS512: (key) => isRsa(key),
 } as const satisfies Readonly<Record<string, (key: KeyObject) => boolean>>
 
-/** An algorithm that tokens may be signed with. */
 export type JwsAlgorithm = keyof typeof keyChecks
 
 /** All algorithms. Those of PKCS #1 v1.5 (RS…) are off by default: FAPI 2.0 §5.4 does not allow them. */
@@ -46,12 +45,10 @@ export interface VerificationKey {
   readonly key: KeyObject
 }
 
-/** The keys of an issuer at one time. */
 export interface JwkSet {
   /** How many are usable: of a kind that an algorithm signs with, for signatures, and well formed (RFC 7517 §5). */
   readonly size: number
   has(key: VerificationKey): boolean
-  /** Finds the keys that a token may be signed with. */
   find(algorithm: JwsAlgorithm, kid: string | null): readonly VerificationKey[]
 }
 

@@ -4,6 +4,5 @@ export const operatorScopes = ['metrics', 'read', 'operate'] as const
 /** `metrics`: /metrics and /whoami alone. `read`: whatever is shown. `operate`: orders as well. */
 export type OperatorScope = (typeof operatorScopes)[number]
 
-/** Tells whether one scope includes another. */
 export const includesScope = (held: OperatorScope, needed: OperatorScope): boolean =>
   operatorScopes.indexOf(held) >= operatorScopes.indexOf(needed)

@@ -21,7 +21,6 @@ export interface ReplayCache {
 /** The result when it cannot be told whether a key was used. */
 export const firstUseUnknown: FirstUseResult = 0
 
-/** Tells whether a key came for the first time. */
 export const isFirstUse = (result: FirstUseResult): boolean => result > 0
 
 /** Encodes the arguments of {@link ReplayCache.record} in one text, for another process. */
@@ -51,10 +50,8 @@ export const remoteReplayCache = (callAll: BatchCall<string, FirstUseResult>, ti
   }
 }
 
-/** The options of a replay cache that several gateways share. */
 interface SharedReplayOptions {
   readonly link: Pick<ManagedRedis, 'isShared' | 'consume'>
-  /** The prefix of every key. */
   readonly prefix: string
   readonly windowMs: number
   /**
@@ -108,7 +105,6 @@ export class ReplayWindow implements ReplayCache {
   #windowMs: number
   readonly #max: number
   #current = new Set<string>()
-  /** How many of the current keys each owner has. */
   #countByOwner = new Map<string, number>()
   #previous = new Set<string>()
   /** When the proofs behind the current keys, the previous ones, and those that were forgotten, were made. */
@@ -125,7 +121,6 @@ export class ReplayWindow implements ReplayCache {
     this.#forgottenTimes = new TimeRanges(windowMs)
   }
 
-  /** Returns how much of its room is taken. */
   state() {
     this.#rotate()
     return { remembered: this.#current.size, room: this.#max }

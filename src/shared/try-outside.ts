@@ -8,7 +8,6 @@ export class NoAnswerError extends Error {
   }
 }
 
-/** The options of {@link tryOutside}. */
 export interface TryOptions {
   /** How long a try may take, in milliseconds for which this process has waited. */
   readonly waitMs: number

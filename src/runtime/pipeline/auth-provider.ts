@@ -28,19 +28,14 @@ import type {
 import type { ReplayWindowState } from '../../shared/replay-cache.ts'
 import type { TokenVerifiers } from '../resources/token-verifiers.ts'
 
-/** The source of authentication for all operations of one configuration. */
 export interface AuthProvider {
-  /** Returns the options of the `auth` layer of an operation. */
   authOptions(config: OperationAuthConfig): AuthOptions
-  /** Returns the state of the issuer's keys, of introspection and of the replay window. */
   state(): AuthProviderState
   /** Returns whether Redis remembers proofs for all gateways. Null: it is not meant to, or other processes ask it. */
   sharedProofsState(): RateLimiterState | null
-  /** Releases the verifiers and the replay cache. */
   release(): void
 }
 
-/** The state of what tokens are checked by. Null: the configuration does not use it. */
 export interface AuthProviderState {
   readonly jwt: IssuerKeysState | null
   readonly introspection: DependencyHealthState | null
@@ -141,11 +136,9 @@ interface TokenBindingChecker {
   state(): ReplayWindowState | null
   /** Returns whether Redis remembers proofs for all gateways. Null: it is not meant to, or other processes ask it. */
   sharedState(): RateLimiterState | null
-  /** Releases the replay cache. */
   release(): void
 }
 
-/** Creates the checker of one configuration. */
 const createTokenBindingChecker = (
   { bound, mtls, dpop: config }: AuthConfig,
   { listen, limits }: Pick<Config, 'listen' | 'limits'>,

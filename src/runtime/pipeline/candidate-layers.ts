@@ -19,7 +19,6 @@ import type { Upstream } from '../../upstream/upstream.ts'
 import type { CandidateUse } from '../shift/candidate-use.ts'
 import { keyFieldOf } from './idempotency-layer.ts'
 
-/** Creates the layer that decides the side of each exchange of a group. */
 export const createSideLayer = (config: Config, group: Group, use: CandidateUse): Layer =>
   sideLayer({
     ...use,
@@ -32,14 +31,10 @@ export const createSideLayer = (config: Config, group: Group, use: CandidateUse)
 export const clientIpv6Prefix = ({ limits }: Pick<Config, 'limits'>): number =>
   limits.address?.ipv6Prefix ?? defaultIpv6Prefix
 
-/** Describes when the candidate is taken back, as the file would write it. */
 export const formatGuard = ({ errors, latency, minRequests, window }: CandidateGuardConfig): string =>
   `errors: ${formatMultiple(errors)}, latency: ${formatMultiple(latency)}, minRequests: ${minRequests}, window: ${formatDuration(window)}`
 
-/**
- * Creates what the guard of a group counts with. `members` are those of the candidate. `counts` left out: nothing is
- * reported.
- */
+/** `members` are those of the candidate. `counts` left out: nothing is reported. */
 export const createGuardOptions = (
   config: Config,
   group: Group,
@@ -83,7 +78,6 @@ export const withoutExposedField = (upstream: UpstreamConfig, candidate: Candida
   return expose === null ? upstream : { ...upstream, response: { ...response, remove: [...response.remove, expose] } }
 }
 
-/** Returns how attempts that failed at the candidate are repeated. */
 export const createCandidateRetries = (
   candidate: CandidateConfig | null,
   idempotency: OperationIdempotencyConfig | null,

@@ -12,10 +12,8 @@ import {
 import type { Operation } from '../../operations.ts'
 import type { CandidateUse } from '../shift/candidate-use.ts'
 
-/** What the layers of the contract share in a process. */
 export type ContractResources = Pick<ContractLayerOptions, 'validators' | 'driftCounts' | 'checks'>
 
-/** What the layers of the contract of one operation are made from. */
 export interface ContractStackOptions {
   readonly operation: Operation
   readonly config: Config
@@ -25,19 +23,16 @@ export interface ContractStackOptions {
   readonly learning: Pick<ContractLearningOptions, 'learner' | 'checks'> | null
 }
 
-/** What the layer that holds responses to the contract is made from. */
 export interface ResponseStackOptions extends ContractStackOptions {
   /** Which clients of the operation's group are on its candidate. Null: none are. */
   readonly candidateUse: CandidateUse | null
 }
 
-/** A mode in which messages are held to the contract. */
 export type ActiveMode = Exclude<ContractMode, 'off'>
 
 /** Returns the mode in which messages are held to the contract; null: they are not. */
 export const heldTo = (mode: ContractMode): ActiveMode | null => (mode === 'off' ? null : mode)
 
-/** Formats a mode as `explain` shows it. */
 export const formatMode = (mode: ActiveMode, unchecked: UncheckedMode): string =>
   mode === 'enforce' && unchecked === 'refuse' ? 'enforce, unchecked: refuse' : mode
 
@@ -83,7 +78,6 @@ export const createClientFields = ({
   }
 }
 
-/** Creates the layer that learns the contract; null: nothing is learnt. */
 export const createLearningLayer = ({ learning, config }: ContractStackOptions): Layer | null =>
   learning && contractLearningLayer({ ...learning, maxBytes: config.contract?.maxBody ?? defaultMaxCheckedBytes })
 

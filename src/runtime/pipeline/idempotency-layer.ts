@@ -20,7 +20,6 @@ export const createIdempotencyLayer = (
 
 const shorterThan = (ms: number, other: number | null): number | null => (other !== null && other < ms ? other : null)
 
-/** Describes the rules of an operation in one line. */
 export const formatIdempotency = ({ header, required, onUnknown }: OperationIdempotencyConfig): string =>
   `${header}, required: ${required}, onUnknown: ${onUnknown}`
 

@@ -66,7 +66,6 @@ export interface LayerRow {
   readonly layer: Layer | null
 }
 
-/** Everything that the layers of one operation are made from. */
 export interface LayerStackOptions extends ResponseStackOptions {
   /**
    * The budget that all retries to the operation's group share. Null: retries are off, or the handler serves no
@@ -75,11 +74,8 @@ export interface LayerStackOptions extends ResponseStackOptions {
   readonly retryBudget: RetryAllowance | null
   /** The rate limiter by client address. Null: it is off, or the handler serves no traffic. */
   readonly addressLimiter: RateLimiter | null
-  /** The source of the authentication settings of each operation. */
   readonly authProvider: AuthProvider
-  /** The limits of each client. */
   readonly clientLimits: ClientLimits
-  /** The in-flight counters and the event-loop lag of the process. */
   readonly processLoad: ProcessLoad
   /** Null: tracing is off, or the handler serves no traffic. */
   readonly tracing: Tracing | null
@@ -269,10 +265,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
   ]
 }
 
-/**
- * Composes the handler of one operation from the layers that are on. `override` is an operator's command, which goes
- * before the file.
- */
+/** `override` is an operator's command, which goes before the file. */
 export const composeLayers = (options: LayerStackOptions, send: Handler, override: Override | null = null): Handler =>
   (override ?? options.config.operations[options.operation.id]).state === 'refuse'
     ? outOfServiceHandler(override?.endsAt ?? null)
@@ -281,7 +274,7 @@ export const composeLayers = (options: LayerStackOptions, send: Handler, overrid
         send,
       )
 
-/** Makes a row. `off`: how the file writes that the layer is off, which is a `value` of null. */
+/** `off`: how the file writes that the layer is off, which is a `value` of null. */
 const row = <T>(
   name: string,
   key: string,

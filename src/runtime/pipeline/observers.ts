@@ -15,7 +15,7 @@ import { spanObserver } from '../../observe/tracing/tracing.ts'
 import { byGroup, type Group } from '../../operations.ts'
 import { DeferredWork } from '../../shared/scheduling/deferred-work.ts'
 
-/** Everything that one process observes its exchanges with. All its snapshots share it. */
+/** All its snapshots share it. */
 export interface ProcessTelemetry {
   /** Null: no access line is written. */
   readonly log: Log | null
@@ -24,17 +24,13 @@ export interface ProcessTelemetry {
   readonly recentRequests: RecentRequests
   readonly clientActivity: ClientActivity
   readonly runtime: ProcessStats
-  /** The checks against the contract that wait. */
   readonly contract: { readonly checks: CheckQueue }
-  /** The copies of requests that are under way to the candidate of each group. */
   readonly shadows: Readonly<Record<Group, ShadowCopies>>
-  /** What is counted for the guards of candidates. */
   readonly guards: GuardReporter
   /** The name of the process: `gateway` when there is only one. */
   readonly process: string
 }
 
-/** Creates the telemetry of a process that has served no exchange yet. */
 export const createProcessTelemetry = (log: Log | null, process: string): ProcessTelemetry => {
   const deferred = (): DeferredWork =>
     new DeferredWork((err) => {

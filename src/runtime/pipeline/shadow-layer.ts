@@ -28,11 +28,9 @@ export const copiesOf = (
   return sample > 0 && (method === 'GET' || (posts && sideEffects === 'none')) ? rules : null
 }
 
-/** Describes copies in one line. */
 export const formatShadow = ({ sample, compare }: CandidateShadowConfig): string =>
   `sample: ${formatPercent(sample)}, ${compare === null ? 'not compared' : 'compared'}`
 
-/** Creates the layer that copies requests. Null: there is no destination. */
 export const createShadowLayer = (
   config: Config,
   { sample, timeout, maxBody, marker, credentials }: CandidateShadowConfig,

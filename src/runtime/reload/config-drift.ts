@@ -10,7 +10,6 @@ const maxWaitMs = 1000
 type Reading = Pick<LastReading, 'sources'>
 
 interface Comparison extends Reading {
-  /** The files that have changed. */
   readonly found: Promise<readonly string[]>
 }
 

@@ -27,7 +27,6 @@ export class DeferredReload {
   #due = false
   #closed = false
 
-  /** `onDue` is called when the next try is due. */
   constructor(onDue: () => void) {
     this.#timer = new CoalescedTimer(() => {
       this.#due = true
@@ -35,7 +34,6 @@ export class DeferredReload {
     })
   }
 
-  /** The edit that waits. Null: none does. */
   get edit(): DeferredEdit | null {
     return this.#edit
   }

@@ -18,7 +18,6 @@ export class LastReading {
     this.#hash = config.hash
   }
 
-  /** The files, with what was in them. */
   get sources(): LoadResult['sources'] {
     return this.#sources
   }
@@ -28,12 +27,11 @@ export class LastReading {
     return this.#hash
   }
 
-  /** Whether they are being read just now. */
   get isUnderWay(): boolean {
     return this.#isUnderWay
   }
 
-  /** Reads them again. Never throws. */
+  /** Never throws. */
   async repeat(): Promise<LoadResult> {
     this.#isUnderWay = true
     const loaded = await this.#load().finally(() => {

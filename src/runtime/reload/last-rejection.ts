@@ -3,7 +3,6 @@ import type { LoadResult } from '../../config/load/load.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 import type { ReloadTrigger } from './reload-history.ts'
 
-/** The last reload or rollback that was rejected. */
 export interface ReloadRejection {
   /** Milliseconds since the epoch. */
   readonly at: number

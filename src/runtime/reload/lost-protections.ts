@@ -5,7 +5,6 @@ import { allOperations, groups, type OperationId } from '../../operations.ts'
 
 /** A setting that is on or off, and keeps out attackers, or shows what they did. */
 interface Protection {
-  /** The key of the file. */
   readonly path: string
   isOn(config: Config): boolean
 }

@@ -32,7 +32,6 @@ const toConnectionKey = ({ endpoint: { origin }, upstream }: ConfiguredEndpoint)
 /** Tells whether the file gives an endpoint traffic. */
 export const receivesTraffic = ({ weight, drain }: EndpointConfig): boolean => weight > 0 && !drain
 
-/** Tells whether two lists have an endpoint in common. */
 export const shareEndpoint = (some: readonly EndpointConfig[], others: readonly EndpointConfig[]): boolean => {
   const names = new Set(some.map(toName))
   return others.some((endpoint) => names.has(toName(endpoint)))

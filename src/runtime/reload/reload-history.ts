@@ -6,7 +6,6 @@ import type { DeferredEdit } from './deferred-reload.ts'
 /** What set a reload off. `preflight` is a further try of an edit that was held back. */
 export type ReloadTrigger = 'start' | 'file' | 'signal' | 'request' | 'rollback' | 'preflight'
 
-/** What came of a reload. */
 export type ReloadOutcome =
   | {
       readonly result: 'applied' | 'unchanged'
@@ -37,11 +36,9 @@ export type ReloadOutcome =
 /** A rollback that changes nothing, because it would switch protections off and was not forced. */
 export interface UnforcedRollback {
   readonly result: 'unforced'
-  /** Their keys. */
   readonly switchesOff: readonly string[]
 }
 
-/** A reload as it is remembered. */
 export interface ReloadEntry {
   /** Milliseconds since the epoch. */
   readonly at: number
@@ -60,7 +57,6 @@ export interface ReloadCount {
 
 const maxEntries = 20
 
-/** The last reloads, and the counts of all. */
 export class ReloadHistory {
   #last: readonly ReloadEntry[] = []
   readonly #counts = new Map<string, ReloadCount>()
@@ -90,7 +86,6 @@ export class ReloadHistory {
     return { loadedAt: epochMs(), loadedBy, orderedBy: this.#requestedBy }
   }
 
-  /** Adds what came of the reload that is under way. */
   add(trigger: ReloadTrigger, outcome: ReloadOutcome): void {
     const { result } = outcome
     const key = `${trigger} ${result}`

@@ -35,7 +35,6 @@ export const logReload = (
   logWarnings(log, warnings)
 }
 
-/** Logs settings that work, but were probably not meant. */
 export const logWarnings = (log: Log, warnings: readonly ConfigProblem[]): void => {
   for (const warning of warnings) log.warn(warning, 'configuration warning')
 }

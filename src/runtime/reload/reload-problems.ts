@@ -9,9 +9,7 @@ const maxNamedEndpoints = 5
 
 const hint = 'reload --force takes it all the same'
 
-/**
- * Points at the endpoints of each upstream of which none was reached. `provenance` and `file` are those of the edit.
- */
+/** `provenance` and `file` are those of the edit. */
 export const unreachableProblems = (
   unreached: readonly UnreachableUpstream[],
   provenance: ProvenanceMap,
@@ -29,16 +27,15 @@ export const unreachableProblems = (
     }
   })
 
-/** New keys that cannot be fetched. The reason may be shown to operators. */
+/** The reason may be shown to operators. */
 export interface JwksUnavailable {
-  /** The key of the file that names their issuer. */
   readonly key: 'auth.jwt' | 'admin.jwt'
   /** Without the query, which may hold a secret. */
   readonly url: string
   readonly reason: string
 }
 
-/** Points at the URL of keys that cannot be fetched. `provenance` and `file` are those of the edit. */
+/** `provenance` and `file` are those of the edit. */
 export const jwksUnavailableProblem = (
   { key, url, reason }: JwksUnavailable,
   provenance: ProvenanceMap,
@@ -68,7 +65,7 @@ export const unannouncedChangeProblem = (file: string): ConfigProblem => ({
 /** The message of {@link applyFailedProblem}. It says nothing of the reason, which is in `found`. */
 export const applyFailedMessage = 'the configuration is sound, but could not be put into effect'
 
-/** Explains why a sound configuration could not be put into effect. `tip`: what an operator can do. */
+/** `tip`: what an operator can do. */
 export const applyFailedProblem = (file: string, error: unknown, tip?: string): ConfigProblem => ({
   ...fileProblem(file, applyFailedMessage, 'a configuration that can be put into effect', errorMessage(error)),
   ...(tip === undefined ? {} : { hint: tip }),

@@ -1,6 +1,5 @@
 import type { ReloadOutcome, ReloadTrigger } from './reload-history.ts'
 
-/** A request for the next reload. */
 interface ReloadRequest {
   readonly trigger: ReloadTrigger
   /** Whether it asks for no preflight. */

@@ -18,7 +18,6 @@ import { applyFailedProblem, unannouncedChangeProblem } from './reload-problems.
 import { ReloadRequests } from './reload-requests.ts'
 import { RollbackTarget } from './rollback-target.ts'
 
-/** How a configuration is put into effect. */
 export interface HowToApply {
   readonly isRollback: boolean
   /** As {@link ApplyQueue} tells. */
@@ -29,7 +28,7 @@ interface ReloaderOptions {
   readonly file: string
   /** The configuration that the process was started with. */
   readonly initial: LoadedConfig
-  /** Reads the file again. Never throws. */
+  /** Never throws. */
   load(): Promise<LoadResult>
   /** Tries the new endpoints and keys of an edit before it takes effect. Lists what was not reached. */
   preflight(next: Config, provenance: ProvenanceMap): Promise<readonly ConfigProblem[]>
@@ -50,7 +49,6 @@ export class Reloader {
   readonly lastReading: LastReading
   /** The port of the admin listener as the file alone said it at first. */
   readonly statedAdminPort: number | null
-  /** The outcomes of the last reloads. */
   readonly history = new ReloadHistory()
   readonly #options: ReloaderOptions
   readonly #queue = new SerialQueue()
@@ -72,12 +70,10 @@ export class Reloader {
     this.#running = { config, report, warnings, sources, provenance }
   }
 
-  /** The configuration that runs. */
   get config(): Config {
     return this.#running.config
   }
 
-  /** The configuration that runs, with what may be shown of it. */
   get running(): AppliedConfig {
     return this.#running
   }

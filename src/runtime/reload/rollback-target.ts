@@ -8,12 +8,10 @@ import type { AppliedConfig } from './applied-config.ts'
 export class RollbackTarget {
   #earlier: AppliedConfig | null = null
 
-  /** Whether no other configuration has run since the start. */
   get isFirst(): boolean {
     return this.#earlier === null
   }
 
-  /** Notes what ran before `running`. */
   record(earlier: AppliedConfig, running: AppliedConfig): void {
     // Undone, an edit of credentials alone changes nothing: it leaves the way back to what ran before it.
     if (this.#earlier === null || !differsOnlyInCredentials(earlier, running)) this.#earlier = earlier

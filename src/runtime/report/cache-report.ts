@@ -10,9 +10,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts'
 export interface CacheReport {
   readonly bytes: number
   readonly maxBytes: number
-  /** How many stored responses were removed to make room. */
   readonly evictions: number
-  /** Null: Redis is not used. */
   readonly redis: SharedCacheReport | null
   readonly operations: readonly OperationCacheReport[]
 }
@@ -23,18 +21,14 @@ export interface SharedCacheReport extends WithWhere<SharedCacheState> {
   readonly server: string
 }
 
-/** What is stored of one operation, and the outcomes of its requests. */
 export interface OperationCacheReport {
   readonly operation: OperationId
   readonly bytes: number
-  /** How many responses are stored. */
   readonly entries: number
   readonly outcomes: Readonly<Record<CacheOutcome, number>>
-  /** Null: no client got a stored error. */
   readonly lastError: StoredError | null
 }
 
-/** Collects the report on what is stored for a snapshot. */
 export const collectCacheReport = ({ caches, config }: Snapshot): CacheReport | null => {
   if (!caches.isUsed) return null
   const { bytes, maxBytes, evictions } = caches.state()

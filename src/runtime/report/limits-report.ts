@@ -4,13 +4,11 @@ import { allOperations, groups } from '../../operations.ts'
 import { collectRateLimitReport, mergeRateLimitReports, type RateLimitReport } from '../resources/rate-limits.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 
-/** How near a process is to its limits, as plain data. */
 export interface LimitsReport {
   /** Null: there is no rate limit, and no proof is counted in Redis. */
   readonly rate: RateLimitReport | null
   /** The limits that are set, in the order in which an exchange meets them. */
   readonly concurrency: readonly ConcurrencyReport[]
-  /** Null: its limit is off. */
   readonly eventLoop: EventLoopReport | null
 }
 
@@ -31,7 +29,6 @@ interface EventLoopReport {
   readonly where: string | null
 }
 
-/** Collects the report on the limits of a snapshot. */
 export const collectLimitsReport = ({
   config,
   authProvider,

@@ -1,4 +1,4 @@
-/** The success and failure times of an endpoint or a group. Times are milliseconds since the epoch. */
+/** Times are milliseconds since the epoch. */
 export interface OutageWindow {
   /** When a request last succeeded. Null: none has. */
   readonly succeededAt: number | null
@@ -17,5 +17,4 @@ export const mergeOutageWindows = (windows: readonly OutageWindow[]): OutageWind
   return { succeededAt, failingSince: earliest(failing) }
 }
 
-/** Returns the earliest time. Null: there is none. */
 export const earliest = (times: readonly number[]): number | null => (times.length === 0 ? null : Math.min(...times))

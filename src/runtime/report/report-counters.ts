@@ -21,7 +21,6 @@ export const collectCounters = (report: StatusReport): ReportCounters => {
   return counts
 }
 
-/** Adds up the counters of several processes. */
 export const sumCounters = (all: readonly ReportCounters[]): ReportCounters => {
   const sums = new Map<string, number>()
   for (const counts of all) for (const [name, count] of counts) sums.set(name, (sums.get(name) ?? 0) + count)

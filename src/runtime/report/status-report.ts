@@ -45,7 +45,6 @@ export interface StatusReport {
   readonly retiring: number
 }
 
-/** The resources that one process uses. */
 export interface ProcessReport extends ProcessStatsReport {
   /** `gateway` when there is only one; else `primary`, or `worker-1` and so on. */
   readonly process: string
@@ -95,14 +94,11 @@ export interface SideReport {
   readonly endpoints: readonly EndpointReport[]
 }
 
-/** The upstream of a group, and the candidate beside it. */
 export interface UpstreamReport extends SideReport {
   readonly retryBudget: { readonly left: number } | null
-  /** Null: the group has none. */
   readonly candidate: CandidateReport | null
 }
 
-/** The candidate of a group. */
 export interface CandidateReport extends SideReport {
   /** What became of copies. Null: the file asks for none. */
   readonly shadow: ShadowReport | null
@@ -110,7 +106,6 @@ export interface CandidateReport extends SideReport {
   readonly comparison: ComparisonReport | null
 }
 
-/** An endpoint of a group. */
 export interface EndpointReport {
   readonly url: string
   readonly weight: number
@@ -122,7 +117,6 @@ export interface EndpointReport {
   readonly counts: EndpointCounts
   /** Since when they count, in milliseconds since the epoch. Those of a worker that has ended stay. */
   readonly countedSince: number
-  /** Null: none has failed. */
   readonly lastFailure: AttemptReport | null
   /** When a request last succeeded. Null: none has. */
   readonly succeededAt: number | null
@@ -147,7 +141,6 @@ export interface EndpointReport {
   readonly recentResponses: { readonly requests: number; readonly clientErrors: number }
 }
 
-/** Collects the report on the current snapshot. */
 export const collectReport = ({ value: current, retiring }: CurrentSnapshot): StatusReport => ({
   upstreams: byGroup((group) => upstreamReport(current, group)),
   limits: collectLimitsReport(current),

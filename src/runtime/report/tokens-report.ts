@@ -4,7 +4,6 @@ import { pluck, type WithWhere, worstWorker } from '../../observe/sum-reports.ts
 import type { ReplayWindowState } from '../../shared/replay-cache.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 
-/** The state of what tokens are checked by, as plain data. Null: the configuration does not use it. */
 export interface TokensReport {
   readonly jwt: WithWhere<IssuerKeysState> | null
   readonly introspection: WithWhere<DependencyHealthState> | null
@@ -12,7 +11,6 @@ export interface TokensReport {
   readonly proofs: ReplayWindowState | null
 }
 
-/** Collects the report on what the tokens of a snapshot are checked by. */
 export const collectTokensReport = ({ authProvider }: Snapshot): TokensReport => {
   const { jwt, introspection, proofs } = authProvider.state()
   return {

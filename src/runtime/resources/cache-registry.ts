@@ -10,30 +10,23 @@ import { allOperations, type Group, type Operation, type OperationId, type Side 
 import { RefCountedMap } from '../../shared/ref-counted-map.ts'
 import type { SharedCacheRegistry, SharedCacheState } from './shared-cache-registry.ts'
 
-/** The cache, as a snapshot uses it. */
 export interface CacheLease {
   /** Returns the stored responses of an operation and a side of its group. Null: it is not cached, or not in use. */
   get(id: OperationId, side: Side): CachePartition | null
   /** Returns the tier in Redis, where other gateways have stored such responses. Null: there is none. */
   getSharedTier(id: OperationId, side: Side): SharedTier | null
-  /** Whether any operation is cached. */
   readonly isUsed: boolean
-  /** The events of the cache that no client sees. */
   readonly events: CacheEvents
   /** Removes what has become invalid: here, in the other processes that serve, and in Redis, which is waited for. */
   readonly invalidate: Invalidate
-  /** Returns how full it is. */
   state(): { readonly bytes: number; readonly maxBytes: number; readonly evictions: number }
-  /** Returns the state of the shared tier. Null: there is none. */
   sharedState(): SharedCacheState | null
   /** Applies the maximum size of its configuration. */
   activate(): void
   release(): void
 }
 
-/** The result of a purge in one process. */
 export interface PurgeResult {
-  /** How many responses were removed. */
   readonly removed: number
   /** Whether Redis knows of the purge, or is not used. */
   readonly isSharedPurged: boolean

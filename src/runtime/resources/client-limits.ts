@@ -3,17 +3,13 @@ import type { RateLimiterRegistry, RateLimiterState } from '../../shared/rate-li
 import type { RateLimit, RateLimiter } from '../../shared/rate-limiter/token-bucket.ts'
 import { frozenMemo } from '../../shared/weak-memo.ts'
 
-/** The limits of clients, each from the client's own entry. */
 export interface ClientLimits {
-  /** How many clients have a rate limit. */
   readonly rateLimitedCount: number
-  /** How many clients have a limit of requests in flight. */
   readonly concurrencyLimitedCount: number
   /** Returns the rate limiter of a client. Undefined: the client has none. */
   getRateLimiter(client: string): RateLimiter | undefined
   /** Returns how many exchanges a client may have in flight in this process. Null: any number. */
   getConcurrencyLimit(client: string): number | null
-  /** Returns the state of the limiters. Null: there are none. */
   state(): RateLimiterState | null
   release(): void
 }
@@ -47,9 +43,7 @@ export const acquireClientLimits = (
   }
 }
 
-/** The limits in the entries of clients. */
 interface ParsedClientLimits {
-  /** The different rate limits. */
   readonly limits: readonly RateLimit[]
   /** The index of each client's rate limit, by the client's id. */
   readonly limitIndexes: ReadonlyMap<string, number>

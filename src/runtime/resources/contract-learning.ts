@@ -3,7 +3,6 @@ import { createLearner, type Learner } from '../../observe/contract/learner.ts'
 import { listCredentialFields } from '../credential-fields.ts'
 import type { LearningOverrides } from '../overrides.ts'
 
-/** How the contract is learnt just now. */
 export interface LearningMode {
   readonly enums: boolean
   /** When the operator's command was given, which begins anew. Null: the file says so. */

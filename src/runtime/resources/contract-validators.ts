@@ -5,7 +5,6 @@ import { type ContractValidators, createValidators } from '../../contract/valida
 export class ContractValidatorsCache {
   #last: { readonly digest: string; readonly validators: ContractValidators } | null = null
 
-  /** Returns the validators of a contract; null: nothing is held to it. */
   get({ compiledContract, operations }: Config): ContractValidators | null {
     const isUsed = Object.values(operations).some(
       ({ contract: { request, response } }) => request !== 'off' || response !== 'off',

@@ -19,7 +19,6 @@ export interface KeyReference {
 /** Why a key cannot be looked up: no key looks like that, the operation has no idempotency, or the store is away. */
 export type LookupFailure = 'malformed' | 'off' | 'unavailable'
 
-/** What a lookup needs of a snapshot. */
 interface LookupParts {
   readonly config: Config
   readonly idempotency: IdempotencyLease | null

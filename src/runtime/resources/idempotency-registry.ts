@@ -15,7 +15,6 @@ import { calmChanges } from '../../shared/redis/calm-changes.ts'
 import { RedisRegistry } from '../../shared/redis/redis-registry.ts'
 import { describeKeyspace, isSameKeyspace, withReplicas } from '../../shared/redis/redis-settings.ts'
 
-/** The state of the store that remembers requests with a key. */
 export interface IdempotencyState {
   readonly store: 'memory' | 'redis'
   /**
@@ -51,7 +50,6 @@ export interface IdempotencyLease extends Pick<IdempotencyDeps, 'store' | 'rooms
   readonly settled: Promise<void>
   /** Returns the state of the store, and how full it is. Null: another process remembers for this one. */
   state(): IdempotencyState | null
-  /** Applies the bounds of its configuration. */
   activate(): void
   release(): void
 }
@@ -99,7 +97,7 @@ export class IdempotencyRegistry {
     }
   }
 
-  /** Acquires the store of a configuration. Null: no operation has idempotency. */
+  /** Null: no operation has idempotency. */
   acquire(config: Config): IdempotencyLease | null {
     const { idempotency, operations } = config
     if (Object.values(operations).every((operation) => operation.idempotency === null)) return null

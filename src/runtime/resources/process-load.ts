@@ -5,14 +5,14 @@ import type { LogEvent } from '../../observe/log-event.ts'
 import { RollingCounter } from '../../observe/rolling-counter.ts'
 import { sumReports } from '../../observe/sum-reports.ts'
 
-/** How much one process has to do. All its snapshots share it. */
+/** All its snapshots share it. */
 export interface ProcessLoad {
   readonly counts: InFlightCounters
   readonly loop: EventLoopLag
   readonly rejectedConnections: RejectedConnectionCounts
 }
 
-/** Creates the load of a process that has nothing to do yet. `logEvent` logs load shedding. */
+/** `logEvent` logs load shedding. */
 export const createProcessLoad = (logEvent?: LogEvent): ProcessLoad => ({
   counts: createInFlightCounters(),
   loop: new EventLoopLag(logEvent),
@@ -24,10 +24,8 @@ const limitKeys = ['maxConnections', 'maxConnectionsPerAddress'] as const
 /** A setting that closes connections at once. */
 export type ConnectionLimitKey = (typeof limitKeys)[number]
 
-/** The connections of one process that were closed at once, by the setting that closed them. */
 export type RejectedConnectionCounts = Readonly<Record<ConnectionLimitKey, RollingCounter>>
 
-/** How many connections a setting has closed of late, as plain data. */
 export interface RejectedConnectionsReport {
   readonly setting: ConnectionLimitKey
   readonly lastMinute: number
@@ -36,7 +34,6 @@ export interface RejectedConnectionsReport {
   readonly firstAt: number
 }
 
-/** Collects the report on settings that have closed any connection in the last quarter of an hour. */
 export const collectRejectedConnections = (counts: RejectedConnectionCounts): readonly RejectedConnectionsReport[] => {
   const at = epochMs()
   return limitKeys.flatMap((setting): readonly RejectedConnectionsReport[] => {
@@ -49,7 +46,6 @@ export const collectRejectedConnections = (counts: RejectedConnectionCounts): re
   })
 }
 
-/** Adds up what several processes have closed. */
 export const mergeRejectedConnections = (
   each: readonly RejectedConnectionsReport[],
 ): readonly RejectedConnectionsReport[] =>

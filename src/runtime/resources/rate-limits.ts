@@ -26,23 +26,19 @@ export interface RateLimitReport {
   readonly evictions: number
 }
 
-/** The rate limiters of a snapshot. */
 export interface RateLimiters {
-  /** Null: it is off. */
   readonly address: RateLimiterLease | null
   readonly clients: ClientLimits
-  /** What all limiters of the process have counted. */
   readonly counts: RateLimiterRegistry['counts']
 }
 
-/** Converts the configured limit of an address. */
 export const toAddressLimit = ({ rate, burst }: AddressLimitConfig): RateLimit => ({
   policy: 'address',
   perMs: rate.count / rate.perMs,
   burst,
 })
 
-/** Acquires the rate limiter by address. Null: it is off. */
+/** Null: it is off. */
 export const acquireAddressLimiter = (
   { address, redis }: LimitsConfig,
   limiters: RateLimiterRegistry,
@@ -71,7 +67,7 @@ export const collectRateLimitReport = (
   }
 }
 
-/** Merges the reports of several workers: the worst state wins. The primary keeps the keys. */
+/** The primary keeps the keys. */
 export const mergeRateLimitReports = (
   primary: RateLimitReport | null,
   workers: readonly RateLimitReport[],

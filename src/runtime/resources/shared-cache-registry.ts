@@ -10,7 +10,6 @@ import { calmChanges } from '../../shared/redis/calm-changes.ts'
 import { RedisRegistry } from '../../shared/redis/redis-registry.ts'
 import { RefCountedMap } from '../../shared/ref-counted-map.ts'
 
-/** The state of a shared tier. */
 export interface SharedCacheState {
   /** `local`: this gateway has only what it has stored itself. */
   readonly state: 'shared' | 'local'
@@ -23,7 +22,6 @@ export interface SharedCacheState {
 
 /** A shared tier, as long as a snapshot needs it. */
 export interface SharedCacheLease {
-  /** Creates the tier of one operation. */
   createTier(options: Omit<RedisTierOptions, 'store'>): SharedTier
   state(): SharedCacheState
   release(): void
@@ -50,7 +48,6 @@ export class SharedCacheRegistry {
     })
   }
 
-  /** Opens a shared tier, or acquires the open one. */
   acquire(redis: RedisConfig): SharedCacheLease {
     const name = JSON.stringify(redis)
     const { link, release } = this.#links.acquire(redis, 'cache')

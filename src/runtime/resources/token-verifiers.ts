@@ -17,14 +17,12 @@ import { RefCountedMap } from '../../shared/ref-counted-map.ts'
 // One response is about one token. More connections than that would be a flood.
 const introspectionLimits = { maxBytes: 64 * 1024, connections: 32 } as const
 
-/** A source of claims, as long as a snapshot needs it. */
 export interface TokenVerifierLease<State> {
   readonly getClaims: GetClaims
   state(): State
   release(): void
 }
 
-/** A verifier of JWTs, as long as its user needs it. */
 export interface JwtVerifierLease extends JwtVerifier, TokenVerifierLease<IssuerKeysState> {}
 
 /** The last keys that were fetched from a URL: plain data, 256 KiB at most, which one process hands to others. */
@@ -57,17 +55,15 @@ export class TokenVerifiers {
     this.#onKeysFetched = onKeysFetched
   }
 
-  /** The last keys of each URL that is in use. */
   get keysToHandOver(): readonly KeysHandover[] {
     return [...this.#jwksCaches].flatMap(([url, { fetched }]) => (fetched === null ? [] : [{ url, ...fetched }]))
   }
 
-  /** Adopts keys that another process has fetched. Keys of a URL that is not in use are dropped. */
+  /** Keys of a URL that is not in use are dropped. */
   adoptKeys({ url, ...fetched }: KeysHandover): void {
     this.#jwksCaches.get(url)?.adopt(fetched)
   }
 
-  /** Opens the verifier of JWTs, or acquires the open one. */
   acquireJwt(config: JwtConfig): JwtVerifierLease {
     const keysName = JSON.stringify(config.jwks)
     const name = JSON.stringify(config)
@@ -83,7 +79,6 @@ export class TokenVerifiers {
     }
   }
 
-  /** Opens the introspector, or acquires the open one. */
   acquireIntrospection(config: IntrospectionConfig): TokenVerifierLease<DependencyHealthState> {
     const name = JSON.stringify(config)
     const source = this.#introspectors.acquire(name, () => this.#openIntrospector(config))
@@ -141,11 +136,9 @@ export const jwksTimeoutMs = 5000
 // Far more than any issuer's keys take.
 const jwksLimits = { maxBytes: 256 * 1024, connections: 1 } as const
 
-/** The server that publishes a JWK Set at a URL. */
 export interface JwksFetcher {
-  /** Fetches the text of its JWK Set. Rejects with an Error whose message is for operators. */
+  /** Rejects with an Error whose message is for operators. */
   fetchJwks(): Promise<string>
-  /** Aborts the fetches under way. */
   close(): void
 }
 

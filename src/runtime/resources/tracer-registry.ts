@@ -8,7 +8,6 @@ import { OtlpSpanExporter } from '../../observe/tracing/span-exporter.ts'
 import { createTracing, type Tracing } from '../../observe/tracing/tracing.ts'
 import { RefCountedMap } from '../../shared/ref-counted-map.ts'
 
-/** The tracing of a snapshot. */
 export interface TracerLease {
   /** Null: no span is exported. */
   readonly tracing: Tracing | null
@@ -34,7 +33,7 @@ export class TracerRegistry {
     this.#logEvent = logEvent
   }
 
-  /** Acquires the exporter of a configuration. Throws where {@link preloadTracing} has not been awaited. */
+  /** Throws where {@link preloadTracing} has not been awaited. */
   acquire({ tracing, listen }: Config): TracerLease {
     if (typeof tracing?.otlp !== 'string') return nullTracerLease
     const { otlp: url, sample, headers, serviceName } = tracing
@@ -50,7 +49,6 @@ export class TracerRegistry {
   }
 }
 
-/** A lease without tracing. */
 export const nullTracerLease: TracerLease = { tracing: null, release: async () => {} }
 
 /**

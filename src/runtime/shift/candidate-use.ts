@@ -25,6 +25,5 @@ export const findCandidateUse = (
   return bucketsOfShare(share) === 0 && clients.length === 0 ? null : { share, clients }
 }
 
-/** Describes which clients are on the candidate, in one line. */
 export const formatCandidateUse = ({ share, clients }: CandidateUse): string =>
   formatPercent(share) + (clients.length === 0 ? '' : `, clients: ${clients.join(', ')}`)

@@ -13,7 +13,6 @@ export interface KeptShift {
 /** What is kept elsewhere of a plan that begins. Null: nothing is. A text says why it is not known. */
 export type FindKeptShift = (group: Group, plan: ShiftPlan) => KeptShift | string | null
 
-/** A record to be kept elsewhere. */
 export interface ShiftToKeep {
   readonly digest: string
   readonly record: ShiftRecord
@@ -26,7 +25,7 @@ export interface ShiftToKeep {
 // So many steps are made up for that fell into a time without this gateway: each has to hold for its time.
 const maxStepsMadeUp = 1
 
-/** Returns the record with which a plan begins. `own` is what it would be without what is kept elsewhere. */
+/** `own` is what it would be without what is kept elsewhere. */
 export const beginWithKept = (
   kept: KeptShift | string | null,
   plan: ShiftPlan,
@@ -82,7 +81,6 @@ export const changedKeys = (before: ShiftRecord, after: ShiftRecord): readonly (
 /** What a stop is about: it ends orders too. */
 export const stopKeys: readonly (keyof ShiftRecord)[] = ['stop', 'order']
 
-/** The stop that was known at a change. */
 export interface KnownStop {
   readonly knownStop: ShiftStop | null
   /** The time of the change, in milliseconds since the epoch. */

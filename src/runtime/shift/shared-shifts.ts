@@ -14,7 +14,6 @@ import { callShiftStore, isOlder, type OtherShift } from './shift-store.ts'
 
 /** The plans of another configuration, and where their records will be kept. */
 export interface PreparedSharedShifts extends PreparedShifts {
-  /** Releases what is not put into effect. */
   discard(): void
 }
 
@@ -111,7 +110,6 @@ export class SharedShifts {
     }
   }
 
-  /** Releases Redis. */
   close(): void {
     this.#timer.clear()
     this.#place?.release()

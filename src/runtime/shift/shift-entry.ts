@@ -4,7 +4,6 @@ import type { ShiftPlan } from './shift-plan.ts'
 import type { ShiftRecord } from './shift-record.ts'
 import { type ShiftState, toShiftState } from './shift-state.ts'
 
-/** How the shift of one group stands at this gateway. */
 export interface ShiftEntry {
   readonly plan: ShiftPlan
   readonly timer: CoalescedTimer
@@ -25,7 +24,6 @@ export interface PendingOrder extends KnownStop {
   change(record: ShiftRecord): ShiftRecord
 }
 
-/** Creates the entry of a plan that begins, or goes on, with a record. */
 export const createEntry = (
   plan: ShiftPlan,
   record: ShiftRecord,
@@ -35,8 +33,6 @@ export const createEntry = (
   changes: OwnChanges,
 ): ShiftEntry => ({ plan, timer, record, pending: null, at, epoch, revision: 0, changes })
 
-/** Returns the record with the order that is pending. */
 export const effectiveRecord = ({ record, pending }: ShiftEntry): ShiftRecord => pending?.change(record) ?? record
 
-/** Renders how an entry stands, with the order that is pending. */
 export const toState = (entry: ShiftEntry): ShiftState => toShiftState(effectiveRecord(entry), entry.plan, entry.epoch)

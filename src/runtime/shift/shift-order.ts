@@ -1,7 +1,6 @@
 import type { ShiftPlan } from './shift-plan.ts'
 import { resumed, type ShiftNote, type ShiftRecord, withOrder, withPause, withStop } from './shift-record.ts'
 
-/** What an operator orders of a shift. */
 export type ShiftOrder =
   | { readonly kind: 'to'; readonly share: number; readonly ttlMs: number }
   /** The steps stay where they are. `ttlMs` null: until an operator resumes. */
@@ -14,7 +13,7 @@ export type ShiftOrder =
 /** What is said of an order: by whom, and why. */
 export type ShiftWords = Omit<ShiftNote, 'since'>
 
-/** Carries an order out. `epoch` is the wall clock's time. */
+/** `epoch` is the wall clock's time. */
 export const applyOrder = (
   record: ShiftRecord,
   plan: ShiftPlan,

@@ -11,7 +11,6 @@ export interface ShiftPlan {
   readonly steps: StepsPlan | null
 }
 
-/** Shares that follow each other by themselves. */
 export interface StepsPlan {
   /** Rising, each from 0 to 1. */
   readonly shares: readonly number[]
@@ -20,13 +19,11 @@ export interface StepsPlan {
   readonly startedAt: number | null
 }
 
-/** The plans of the groups that have a candidate. */
 export type ShiftPlans = Readonly<Partial<Record<Group, ShiftPlan>>>
 
 /** Names a plan of a group among those that come and go with edits. */
 export const shiftKey = (group: Group, digest: string): string => `${group} ${digest}`
 
-/** Lists what a configuration says of each group that has a candidate. */
 export const listShiftPlans = ({ upstreams }: Pick<Config, 'upstreams'>): ShiftPlans =>
   Object.fromEntries(
     groups.flatMap((group) => {

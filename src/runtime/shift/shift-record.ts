@@ -3,7 +3,6 @@ import type { ShiftPlan } from './shift-plan.ts'
 /** What decides how much goes to the candidate. `redis`: what was said before is kept there, and not known yet. */
 export type ShiftCause = 'file' | 'steps' | 'operator' | 'guard' | 'redis'
 
-/** Who did something, why and when. */
 export interface ShiftNote {
   /** The operator's session or address. Null: the gateway itself. */
   readonly by: string | null
@@ -13,7 +12,6 @@ export interface ShiftNote {
   readonly since: number
 }
 
-/** An operator's order of a share. */
 export interface ShareOrder extends ShiftNote {
   readonly share: number
   readonly leftMs: number
@@ -27,7 +25,6 @@ export interface ShiftStop extends ShiftNote {
   readonly cause: 'guard' | 'operator' | 'redis'
 }
 
-/** A pause of the steps. */
 export interface StepsPause extends ShiftNote {
   /** Null: until an operator resumes. */
   readonly leftMs: number | null
@@ -86,7 +83,6 @@ export const withOrder = (record: ShiftRecord, order: ShareOrder): ShiftRecord =
 /** Stops the shift: the share is 0. It ends an order, which was given before. */
 export const withStop = (record: ShiftRecord, stop: ShiftStop): ShiftRecord => ({ ...record, order: null, stop })
 
-/** Pauses the steps. */
 export const withPause = (record: ShiftRecord, pause: StepsPause): ShiftRecord => ({ ...record, pause })
 
 /** Ends what operators and the guard have said. After a stop, the steps begin anew. */
@@ -118,7 +114,6 @@ export const untilNextMs = (record: ShiftRecord, plan: ShiftPlan): number | null
   return lefts.reduce<number | null>((min, left) => (left == null ? min : Math.min(min ?? left, left)), null)
 }
 
-/** A record as it stands after some time, and what has come about meanwhile. */
 interface AdvancedRecord {
   readonly record: ShiftRecord
   readonly events: readonly ShiftEvent[]

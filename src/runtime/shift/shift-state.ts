@@ -19,17 +19,14 @@ export interface ShiftState extends ShiftNote {
   readonly afterwards: { readonly share: number; readonly cause: ShiftCause } | null
   /** Null: the steps are not paused, or there are none. */
   readonly paused: ShiftPauseState | null
-  /** Null: the file has no steps. */
   readonly step: ShiftStepState | null
 }
 
-/** A pause of the steps. */
 export interface ShiftPauseState extends ShiftNote {
   /** Null: until an operator resumes. */
   readonly until: number | null
 }
 
-/** Where the steps are. */
 export interface ShiftStepState {
   /** Counted from 1. 0: the first one has not begun. */
   readonly reached: number
@@ -40,7 +37,6 @@ export interface ShiftStepState {
   readonly nextAt: number | null
 }
 
-/** Renders a record, as it stands at `epoch`. */
 export const toShiftState = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftState => {
   const { order, stop, pause } = record
   const beneath = stop === null ? planned(record, plan) : stopped(stop)

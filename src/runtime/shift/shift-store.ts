@@ -95,7 +95,6 @@ const asRecord = asObject({
   rollbacks: asNullable(asNumber),
 })
 
-/** Parses a record that a gateway has written. Null: it is none. */
 const parseRecord = (json: string): ShiftRecord | null => {
   try {
     const record = asRecord(JSON.parse(json), '')

@@ -33,7 +33,6 @@ import { carryOver } from './carry-over.ts'
 import { openShadow } from './open-shadow.ts'
 import { createSnapshot, type Snapshot, type SnapshotParts } from './snapshot.ts'
 
-/** Everything that a snapshot is built from. */
 export interface SnapshotInput {
   readonly config: Config
   /** The operators' overrides, which go before the file. */

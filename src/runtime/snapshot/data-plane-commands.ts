@@ -19,7 +19,6 @@ import type { DataPlane } from './data-plane.ts'
 export interface DataPlaneCommands {
   /** Ends the ejection of an endpoint, named as `/status` shows it. */
   readonly uneject: { readonly params: { readonly group: Group; readonly url: string }; readonly result: undefined }
-  /** Removes stored responses. */
   readonly purge: { readonly params: PurgeScope; readonly result: PurgeResult }
   /** Collects the requests that ended since an operator watches, and has those kept that end within seconds. */
   readonly watchRequests: { readonly params: object; readonly result: RecentRequestsReport }
@@ -62,7 +61,6 @@ const handlers: {
   forgetKey: ({ currentSnapshot }, reference) => forgetKeyRecord(currentSnapshot.value, reference),
 }
 
-/** Runs a command in this process. */
 export const runInProcess = <Name extends keyof DataPlaneCommands>(
   plane: DataPlane,
   name: Name,

@@ -26,16 +26,13 @@ import { buildSnapshot, type SharedResources, type SnapshotInput } from './build
 import { CurrentSnapshot } from './current-snapshot.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** The dependencies of a data plane. */
 export interface DataPlaneDeps {
   readonly logEvent: LogEvent
   /** Receives what the probes of this process find. Null: this process does not probe. */
   readonly onVerdict?: OnHealthVerdict
-  /** What the probes of another process have found. */
   readonly initialVerdicts?: readonly HealthVerdict[]
   /** The keys of issuers that other processes have fetched. */
   readonly initialKeys?: readonly KeysHandover[]
-  /** Called with the keys of an issuer that this process has fetched. */
   readonly onKeysFetched?: (keys: KeysHandover) => void
   /** The role of this process where several count together; by default it is alone. */
   readonly limiterRole?: LimiterRole
@@ -53,7 +50,7 @@ export interface DataPlaneDeps {
   readonly onGuardReports?: (reports: readonly GuardReport[]) => void
 }
 
-/** Opens a data plane, with everything that its first snapshot needs. Rejects as {@link buildSnapshot} throws. */
+/** Rejects as {@link buildSnapshot} throws. */
 export const createDataPlane = async (first: SnapshotInput, deps: DataPlaneDeps): Promise<DataPlane> => {
   await preloadTracing(first.config)
   const dataPlane = new DataPlane(first, deps)
@@ -77,7 +74,7 @@ export class DataPlane {
   readonly #shared: SharedResources
   readonly currentSnapshot: CurrentSnapshot
 
-  /** Builds the first snapshot. Throws as {@link buildSnapshot} does. */
+  /** Throws as {@link buildSnapshot} does. */
   constructor(
     first: SnapshotInput,
     {
@@ -127,17 +124,14 @@ export class DataPlane {
     return this.#shared.endpoints.verdicts
   }
 
-  /** Applies what the probes of another process found. */
   applyVerdict(verdict: HealthVerdict): void {
     this.#shared.endpoints.applyVerdict(verdict)
   }
 
-  /** The last keys of issuers, for a process that begins to serve. */
   get keysToHandOver(): readonly KeysHandover[] {
     return this.#shared.tokenVerifiers.keysToHandOver
   }
 
-  /** Adopts the keys of an issuer that another process has fetched. */
   adoptKeys(keys: KeysHandover): void {
     this.#shared.tokenVerifiers.adoptKeys(keys)
   }
@@ -152,7 +146,6 @@ export class DataPlane {
     return this.#shared.idempotency.replyAll(calls)
   }
 
-  /** Removes stored responses. */
   purge(scope: PurgeScope): Promise<PurgeResult> {
     return this.#shared.caches.purge(scope)
   }

@@ -9,9 +9,7 @@ import type { Upstream } from '../../upstream/upstream.ts'
 // A time in whole seconds is another one then.
 const repeatAfterMs = 1_100
 
-/** What the destination of copies is opened with. */
 export interface ShadowResources {
-  /** The upstreams that run. */
   readonly sides: Readonly<Record<Side, Upstream>>
   /** The configuration of the primary. */
   readonly primary: UpstreamConfig

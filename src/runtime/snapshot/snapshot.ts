@@ -15,11 +15,9 @@ import type { IdempotencyLease } from '../resources/idempotency-registry.ts'
 import type { ProcessLoad } from '../resources/process-load.ts'
 import type { RateLimiters } from '../resources/rate-limits.ts'
 
-/** The parts of a snapshot. */
 export interface SnapshotParts {
   readonly config: Config
   readonly handlers: Readonly<Record<OperationId, Handler>>
-  /** The upstream that serves each group. */
   readonly upstreams: Readonly<Record<Group, Upstream>>
   /** The upstream that is tried beside it. Null: the group has none. */
   readonly candidates: Readonly<Record<Group, Upstream | null>>
@@ -29,11 +27,8 @@ export interface SnapshotParts {
   readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
   /** The in-flight counters of the process, which all its snapshots share. */
   readonly processLoad: ProcessLoad
-  /** The rate limiters by address and by client. */
   readonly rateLimiters: RateLimiters
-  /** The source of authentication. */
   readonly authProvider: AuthProvider
-  /** The stored responses. */
   readonly caches: CacheLease
   /** What requests with a key are remembered with. Null: no operation has idempotency. */
   readonly idempotency: IdempotencyLease | null
@@ -43,7 +38,6 @@ export interface SnapshotParts {
   readonly comparisons: Readonly<Record<Group, ComparisonCounts | null>>
   /** What is learnt of the contract, or was. Null: nothing. */
   readonly learning: ContractLearning | null
-  /** What the process has observed. */
   readonly telemetry: ProcessTelemetry
   /** The observers of every exchange, in the order in which they are called. */
   readonly observers: readonly ExchangeObserver[]
@@ -53,7 +47,6 @@ export interface SnapshotParts {
 export interface Snapshot extends SnapshotParts {
   /** Counts a request that begins with this snapshot, or outlives its client, and keeps the snapshot open for it. */
   acquire(): void
-  /** Counts out a request that has ended. */
   release(): void
   /**
    * Releases the resources when no request uses the snapshot any more, however long that takes: a body has no total
@@ -68,7 +61,7 @@ export const listUpstreams = ({ upstreams, candidates }: SnapshotParts): readonl
   ...Object.values(candidates).filter((candidate) => candidate !== null),
 ]
 
-/** Creates a snapshot. `releaseResources` releases what it was built on. */
+/** `releaseResources` releases what it was built on. */
 export const createSnapshot = (parts: SnapshotParts, releaseResources: () => Promise<void>): Snapshot => {
   let inFlight = 0
   let onIdle = (): void => {}

@@ -32,7 +32,6 @@ export class BodyCopy {
     this.#expected = Math.min(expected ?? 0, maxExpectedBytes)
   }
 
-  /** The bytes so far. */
   get bytes(): Buffer {
     return this.#length === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.#length)
   }

@@ -4,7 +4,6 @@ import { GatewayError, overloadedError } from '../../failures/errors.ts'
 import type { QuotaShare } from '../fair-quota.ts'
 import { BodyCopy } from './body-copy.ts'
 
-/** The body of a request that was read first. */
 export interface BufferedRequestBody {
   /** All of it; null: it is longer than the bound, and streams on. */
   readonly whole: Buffer | null

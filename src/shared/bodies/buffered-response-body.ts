@@ -7,7 +7,6 @@ import { BodyCopy } from './body-copy.ts'
 import { BytesBody } from './bytes-body.ts'
 import { ResponseBodyQueue } from './response-body-queue.ts'
 
-/** The body of a response that was read first. */
 export interface BufferedResponseBody {
   /** All of it; null: it is longer than the bound, and streams on. */
   readonly whole: Buffer | null

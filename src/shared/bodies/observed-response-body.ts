@@ -13,7 +13,6 @@ export interface BodyObserver {
   onCut(error: GatewayError | null): void
 }
 
-/** The body of a response that is observed while it is sent. */
 export class ObservedResponseBody implements ResponseBody, BodySink {
   readonly #body: ResponseBody
   readonly #observer: BodyObserver

@@ -2,7 +2,6 @@ import type { BodySink, ResponseBody } from '../../body.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import { concatAndFree, maxWaitingBytes } from '../buffers.ts'
 
-/** Stops, restarts and ends the source that feeds the queue. */
 export interface ResponseBodySource {
   pause(): void
   resume(): void
@@ -79,5 +78,4 @@ export class ResponseBodyQueue implements ResponseBody {
   }
 }
 
-/** Takes a body that nothing reads. */
 const discardSink: BodySink = { data: () => true, end: () => {}, fail: () => {} }

@@ -27,7 +27,6 @@ const inTrailers = 13
 const finished = 14
 const stopped = 15
 
-/** Receives a body. */
 export interface BodyEvents {
   /** A piece of the body: bytes[from, to) of what was given to read(). It is valid until the call returns. */
   body(bytes: Buffer, from: number, to: number): void
@@ -39,7 +38,6 @@ export interface BodyEvents {
  */
 export class ChunkedBodyParser {
   readonly #events: BodyEvents
-  /** Reads trailers; it is not in use while a body comes. */
   readonly #scanner: HeadScanner
   readonly #reject: RejectMessage
   #state = atSize

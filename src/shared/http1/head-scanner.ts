@@ -6,7 +6,6 @@ export type RejectMessage = (flaw: MessageFlaw, message: string) => Error
 
 /** The first line of a message: a parser of its own for each kind of message. */
 export interface StartLine {
-  /** Forgets the line before. */
   reset(): void
   /**
    * Continues with bytes[at, end) of a line that begins at `base`. Returns where the CR behind it stands; `end`: more
@@ -15,7 +14,6 @@ export interface StartLine {
   scan(bytes: Buffer, base: number, at: number, end: number): number
 }
 
-/** The limits of a head, or of a trailer section. */
 export interface HeadLimits {
   readonly maxBytes: number
   readonly maxFields: number
@@ -33,10 +31,8 @@ for (let byte = 0; byte < 256; byte++) {
   if (byte === 0x09 || (byte >= 0x20 && byte !== 0x7f)) classes[byte] = (classes[byte] ?? 0) | textByte
 }
 
-/** Returns whether a byte may stand in a token. */
 export const isTokenByte = (byte: number): boolean => ((classes[byte] as number) & tokenByte) !== 0
 
-/** Returns whether a byte may stand in a value. */
 export const isTextByte = (byte: number): boolean => ((classes[byte] as number) & textByte) !== 0
 
 const [tab, lf, cr, space, zero, nine, colon] = [0x09, 0x0a, 0x0d, 0x20, 0x30, 0x39, 0x3a]
@@ -59,7 +55,6 @@ export class HeadScanner {
   text = ''
   /** Where in the text each field's name and value begin and end, four numbers a field, without the blanks around. */
   readonly #offsets: number[] = []
-  /** The number of offsets that are in use. */
   #offsetCount = 0
   readonly #startLine: StartLine
   #limits: HeadLimits
@@ -82,7 +77,6 @@ export class HeadScanner {
     return this.#offsetCount / 4
   }
 
-  /** Returns the name of the i-th field of a complete head. */
   name(i: number): string {
     return this.text.slice(this.#offsets[4 * i], this.#offsets[4 * i + 1])
   }
@@ -99,7 +93,6 @@ export class HeadScanner {
     this.#await(inStartLine)
   }
 
-  /** Awaits trailer fields alone. */
   awaitTrailers(): void {
     this.#await(atLineStart)
   }

@@ -31,7 +31,6 @@ export interface Claim extends KeyDigest {
   readonly maxKeys: number
 }
 
-/** What is known of the request that a key came with first. */
 interface FirstRequest {
   readonly requestId: string
   /** The digest of its query and body; null: it is not known, or not yet. */
@@ -79,7 +78,6 @@ export type IdempotencyCall =
   | { readonly type: 'find'; readonly key: KeyDigest }
   | { readonly type: 'forget'; readonly key: KeyDigest }
 
-/** The reply to each call. */
 export interface IdempotencyReplies {
   readonly claim: ClaimResult
   /** False: the attempt is no longer this one's. */
@@ -91,10 +89,8 @@ export interface IdempotencyReplies {
   readonly forget: boolean | 'in-progress'
 }
 
-/** The reply to any call. */
 export type IdempotencyReply = IdempotencyReplies[IdempotencyCall['type']]
 
-/** A call of one type. */
 export type CallOf<Type extends IdempotencyCall['type']> = Extract<IdempotencyCall, { readonly type: Type }>
 
 /**
@@ -107,7 +103,6 @@ export interface IdempotencyStore {
   call<Type extends IdempotencyCall['type']>(call: CallOf<Type>): Promise<IdempotencyReplies[Type] | null>
 }
 
-/** How full a store in memory is. */
 export interface IdempotencyStoreState {
   readonly entries: number
   /** Bytes of stored responses. */

@@ -16,9 +16,7 @@ import { type Attempt, AttemptTable } from './memory/attempt-table.ts'
 import type { SettledRecord } from './memory/record-bytes.ts'
 import { SettledRecords } from './memory/settled-records.ts'
 
-/** The bounds of a store in memory. */
 export interface MemoryStoreBounds {
-  /** The maximum of records. */
   readonly maxEntries: number
   /** The maximum of bytes of stored responses. */
   readonly maxBytes: number
@@ -54,7 +52,6 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return Promise.resolve(this.reply(call) as IdempotencyReplies[Type])
   }
 
-  /** Replies to a call. */
   reply(call: IdempotencyCall): IdempotencyReply {
     switch (call.type) {
       case 'claim':
@@ -70,7 +67,6 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     }
   }
 
-  /** Returns how full it is. */
   state(): IdempotencyStoreState {
     const at = now()
     this.#lapseAll(at)

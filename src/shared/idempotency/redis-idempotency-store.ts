@@ -25,12 +25,10 @@ import type { ResponseSealer } from './response-sealer.ts'
 
 type Link = Pick<ManagedRedis, 'run' | 'isShared' | 'failure'>
 
-/** The options of a store in Redis. */
 export interface RedisStoreOptions {
   readonly link: Link
   /** A connection on which replicas confirm each claim (docs/decisions/063). By default none has to. */
   readonly replicated?: Link | null
-  /** The prefix of every key. */
   readonly prefix: string
   readonly sealer: ResponseSealer
   /** Counts keys that were refused, since there were too many of their client. */

@@ -15,13 +15,12 @@ const [plain, packed] = [Buffer.from([0]), Buffer.from([1])]
 
 /** Encrypts responses for a store that others can read or edit, and decrypts them again. */
 export interface ResponseSealer {
-  /** Encrypts a response that belongs to `context`. */
   seal(response: Buffer, context: string): Buffer
   /** Decrypts a response; null: it was edited, is of another context, or its key is gone. */
   open(sealed: Buffer, context: string): Buffer | null
 }
 
-/** Creates a sealer. The first key encrypts, all decrypt. Each has 32 bytes. */
+/** The first key encrypts, all decrypt. Each has 32 bytes. */
 export const createResponseSealer = (bytes: readonly Buffer[]): ResponseSealer => {
   const keys = bytes.map((key) => createSecretKey(key))
   const [newest] = keys

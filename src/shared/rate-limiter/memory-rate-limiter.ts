@@ -8,7 +8,6 @@ import {
   type TokenBucket,
 } from './token-bucket.ts'
 
-/** The maximum of keys that are counted at once. */
 export const maxRateLimitKeys = 100_000
 
 // So many are visited for each new key: more than one, so that drained keys go faster than others come.

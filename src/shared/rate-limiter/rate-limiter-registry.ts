@@ -38,7 +38,6 @@ export type RateLimiterLease = ReturnType<RateLimiterRegistry['acquire']>
 /** A replay cache, as long as a snapshot needs it. */
 export type ReplayCacheLease = ReturnType<RateLimiterRegistry['acquireReplayCache']>
 
-/** The options of a replay cache. */
 export interface ReplayCacheOptions {
   /** The name of what may come only once, in the key of Redis and for other processes. */
   readonly name: string
@@ -47,9 +46,7 @@ export interface ReplayCacheOptions {
   readonly whenUnavailable: 'refuse' | 'serve'
 }
 
-/** The state of a rate limiter. */
 export interface RateLimiterState {
-  /** Whether other gateways count with this one. */
   readonly isShared: boolean
   /** Since when it is so, in milliseconds since the epoch. */
   readonly since: number

@@ -1,6 +1,5 @@
 /** A token bucket: so many requests at once, and as time goes by so many more. */
 export interface RateLimit {
-  /** The name of the limit, which clients see. */
   readonly policy: string
   /** How many tokens a millisecond. */
   readonly perMs: number
@@ -37,15 +36,12 @@ export const consumeToken = (bucket: TokenBucket, limit: RateLimit, now: number)
 /** Tells whether there was a token. A rejected request finds some used: a burst is at least 1. */
 export const isAllowed = (outcome: ConsumeResult): boolean => outcome > 0
 
-/** Returns how many more tokens there are. */
 export const remainingTokens = (outcome: ConsumeResult, { burst }: RateLimit): number =>
   Math.max(0, Math.floor(burst - Math.abs(outcome)))
 
-/** Returns how long it takes until there is one token more than now, in milliseconds. */
 export const msUntilNextToken = (outcome: ConsumeResult, limit: RateLimit): number =>
   Math.max(0, Math.abs(outcome) + remainingTokens(outcome, limit) + 1 - limit.burst) / limit.perMs
 
-/** A rate limit, and the counts of its keys. */
 export interface RateLimiter {
   readonly limit: RateLimit
   /** Consumes one token: at once, or soon, when another process or Redis has to be asked. Never rejects. */

@@ -17,10 +17,8 @@ const pauseMs = { min: 100, max: 300 } as const
 // A connection that is silent for so long is given up for a new one.
 const maxSilenceMs = 1000
 
-/** The options of a managed connection. */
 export interface ManagedRedisOptions {
   readonly connect: ConnectRedis
-  /** How long to wait for a reply. */
   readonly timeoutMs: number
   /** The key of the file that says so, for operators; by default none. */
   readonly timeoutKey?: string
@@ -54,7 +52,6 @@ export class ManagedRedis {
     this.#lateReply = null
     if (this.isShared) this.#interrupt(`no answer within ${maxSilenceMs}ms`)
   })
-  /** Ends the current wait. */
   #interrupt = (_reason: string): void => {}
 
   constructor(options: ManagedRedisOptions) {
@@ -72,7 +69,6 @@ export class ManagedRedis {
     return this.isShared ? this.#lastFailure : this.reason
   }
 
-  /** How long a command waits for a reply by default. */
   get timeoutMs(): number {
     return this.#options.timeoutMs
   }
@@ -137,7 +133,6 @@ export class ManagedRedis {
     outcome.then(onReply, onReply)
   }
 
-  /** Closes it. */
   close(): void {
     this.#isClosed = true
     this.isShared = false

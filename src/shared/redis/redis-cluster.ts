@@ -77,7 +77,6 @@ export const connectCluster = async (
   }
 }
 
-/** Asks the seeds for the nodes that serve slots. */
 export const findClusterNodes = async (seeds: readonly RedisServerOptions[]): Promise<readonly RedisAddress[]> => [
   ...addressesOf(await discoverSlots(seeds)).values(),
 ]

@@ -17,7 +17,6 @@ export interface RedisConnection {
   run(script: RedisScript, invocation: ScriptArgs, options?: ScriptOptions): Promise<unknown>
   /** Consumes of a bucket at each server: all have to write, as for requests. Rejects as {@link run} does. */
   probe(): Promise<true>
-  /** Closes it at once. */
   destroy(): void
 }
 

@@ -8,7 +8,6 @@ export type OnSharedChange = (isShared: boolean, reason: string | null) => void
 
 type RedisSection = 'limits' | 'cache' | 'idempotency'
 
-/** The connections to one Redis. */
 interface RedisLinks {
   readonly link: ManagedRedis
   /**

@@ -13,13 +13,11 @@ export interface ScriptArgs {
   readonly args: readonly (string | Buffer)[]
 }
 
-/** How a script is run. */
 export interface ScriptOptions {
   /** Whether as many replicas as the settings say must have what it wrote. Otherwise it is rejected. */
   readonly isReplicated?: boolean
 }
 
-/** Creates a script from its Lua text. */
 export const createScript = (text: string): RedisScript => ({
   text,
   sha: hash('sha1', text, 'hex'),

@@ -6,7 +6,6 @@ import { weakMemo } from '../weak-memo.ts'
 import { consumeScript, type RedisScript, type ScriptArgs, type ScriptOptions } from './redis-script.ts'
 import type { RedisServerOptions, RedisTls } from './redis-settings.ts'
 
-/** A connection to one server. */
 export interface RedisServer {
   /** Runs a script. `isAsking`: the server is to serve keys of a slot that it is just taking over (`ASKING`). */
   run(
@@ -23,7 +22,6 @@ type Command = readonly string[]
 
 /** A server that is asked where others are: a Sentinel, or a node of a cluster. */
 export interface DirectoryServer {
-  /** Replies to the commands that it was asked first. */
   readonly replies: readonly unknown[]
   ask(commands: readonly Command[]): Promise<readonly unknown[]>
   destroy(): void

@@ -27,7 +27,6 @@ export interface RedisSettings {
   /** Null: as the URL says, and none with Sentinels. */
   readonly tls: RedisTls | null
   readonly timeout: Milliseconds
-  /** The prefix of every key. */
   readonly prefix: string
   /** How many replicas must have what is written with `isReplicated`; by default none. */
   readonly replicas?: number
@@ -39,7 +38,6 @@ export interface RedisAddress {
   readonly port: number
 }
 
-/** How a server is reached. */
 export interface RedisServerOptions extends RedisAddress {
   /** Null: without TLS. */
   readonly tls: RedisTls | null
@@ -200,5 +198,4 @@ export const redactSecrets = (reason: string, { url, password, sentinelPassword 
   return secrets.reduce<string>((text, secret) => (secret ? text.replaceAll(secret, '***') : text), masked)
 }
 
-/** Formats an address as URLs do. */
 export const formatAddress = ({ host, port }: RedisAddress): string => `${isIPv6(host) ? `[${host}]` : host}:${port}`

@@ -6,7 +6,6 @@ import { formatAddress, type RedisAddress, type RedisServerOptions } from './red
 /** The master that Sentinels name, while it is watched. */
 export interface WatchedMaster {
   readonly address: RedisAddress
-  /** Ends the watch. */
   destroy(): void
 }
 

@@ -1,7 +1,7 @@
 import type { Claim } from '../idempotency-store.ts'
 import { NameIndex } from './name-index.ts'
 
-/** An attempt that is under way. Times are of the monotonic clock. */
+/** Times are of the monotonic clock. */
 export interface Attempt {
   readonly claim: Claim
   /** When the first attempt with its key was claimed. */
@@ -32,7 +32,6 @@ export class AttemptTable {
     return place === null ? null : (this.#attempts[place - 1] ?? null)
   }
 
-  /** Adds an attempt of a name that has none. */
   add(attempt: Attempt): void {
     const at = this.#free.pop() ?? this.#attempts.length
     this.#attempts[at] = attempt

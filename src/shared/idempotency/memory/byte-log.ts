@@ -1,6 +1,5 @@
 import { freeBuffer } from '../../buffers.ts'
 
-/** A piece of memory of a log. */
 interface Segment {
   readonly number: number
   readonly memory: Buffer
@@ -35,7 +34,6 @@ export class LogMemory {
     this.#segmentBytes = segmentBytes
   }
 
-  /** How many pieces of memory there are. */
   get segments(): number {
     return this.#segments.size
   }
@@ -63,7 +61,6 @@ export class LogMemory {
     return this.segmentOf(place).memory
   }
 
-  /** Returns how many bytes an entry has. */
   lengthOf(place: number): number {
     return this.memoryOf(place).readUInt32LE(positionOf(place) - headerBytes) - headerBytes
   }

@@ -26,12 +26,10 @@ export class NameIndex {
     return this.#size
   }
 
-  /** How many places there is room for. */
   get slots(): number {
     return this.#places.length
   }
 
-  /** Finds the place of a name; null: it has none. */
   find(name: string): number | null {
     const slot = this.#slotOf(name)
     return slot === null ? null : (this.#places[slot] as number)

@@ -9,7 +9,6 @@ export interface SettledRecord {
   readonly state: 'unknown' | 'done'
   /** When the first attempt was claimed. */
   readonly claimedAt: number
-  /** When the attempt ended. */
   readonly since: number
   /** How long it is kept from then on. */
   readonly ttlMs: number
@@ -33,7 +32,6 @@ const at = {
 
 const [done, unknown] = [1, 2]
 
-/** Returns how many bytes a record takes. */
 export const recordLength = (record: SettledRecord): number => {
   const { name, client, requestId, fingerprint } = record
   return (
@@ -68,7 +66,6 @@ const writeText = (memory: Buffer, lengthAt: number, text: string, textAt: numbe
   return textAt + memory.write(text, textAt, 'latin1')
 }
 
-/** Reads a record. */
 export const readRecord = (memory: Buffer, from: number): SettledRecord => {
   const nameEnd = from + at.texts + memory.readUInt32LE(from + at.nameLength)
   const clientEnd = nameEnd + memory.readUInt32LE(from + at.clientLength)
@@ -90,10 +87,8 @@ export const readRecord = (memory: Buffer, from: number): SettledRecord => {
   }
 }
 
-/** Tells whether a record's outcome is unknown. */
 export const isUnknown = (memory: Buffer, from: number): boolean => memory[from + at.state] === unknown
 
-/** Reads when a record's attempt ended. */
 export const readSince = (memory: Buffer, from: number): number => memory.readDoubleLE(from + at.since)
 
 /** Reads where a record's response is; 0: it has none. */
@@ -104,7 +99,6 @@ export const writeResponsePlace = (memory: Buffer, from: number, place: number):
   memory.writeDoubleLE(place, from + at.responsePlace)
 }
 
-/** Tells whether a record has a name. */
 export const hasName = (memory: Buffer, from: number, name: string): boolean => {
   if (memory.readUInt32LE(from + at.nameLength) !== name.length) return false
   for (let i = 0; i < name.length; i++) if (memory[from + at.texts + i] !== name.charCodeAt(i)) return false

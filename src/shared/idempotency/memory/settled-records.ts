@@ -39,7 +39,6 @@ export class SettledRecords {
   #bytes = 0
   #dropped = 0
 
-  /** `onRemoved` is told of each record that is removed. */
   constructor(onRemoved: (record: SettledRecord) => void) {
     this.#onRemoved = onRemoved
   }
@@ -48,24 +47,20 @@ export class SettledRecords {
     return this.#index.size
   }
 
-  /** Bytes of responses. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** How many responses were given up for want of room. */
   get dropped(): number {
     return this.#dropped
   }
 
-  /** How many outcomes are unknown. */
   get unknown(): number {
     let unknown = 0
     for (const generation of this.#generations.values()) unknown += generation.unknown
     return unknown
   }
 
-  /** Returns since when the oldest unknown outcome is so; null: there is none. */
   oldestUnknownSince(): number | null {
     let oldest: number | null = null
     for (const { unknown, oldestUnknown } of this.#generations.values()) {
@@ -74,7 +69,6 @@ export class SettledRecords {
     return oldest
   }
 
-  /** Finds the place of a record that has not expired; null: there is none. */
   find(name: string, at: number): number | null {
     const place = this.#index.find(name)
     if (place === null) return null
@@ -88,7 +82,6 @@ export class SettledRecords {
     return readRecord(this.#memory.memoryOf(place), positionOf(place))
   }
 
-  /** Copies the response of a record; null: it has none. */
   copyResponse(place: number): Buffer | null {
     const responsePlace = this.#responsePlaceOf(place)
     if (responsePlace === 0) return null
@@ -97,7 +90,6 @@ export class SettledRecords {
     return Buffer.from(bytes.subarray(from + responseHeaderBytes, from + this.#memory.lengthOf(responsePlace)))
   }
 
-  /** Returns how long the response of a record is; null: it has none. */
   responseLength(place: number): number | null {
     const responsePlace = this.#responsePlaceOf(place)
     return responsePlace === 0 ? null : this.#memory.lengthOf(responsePlace) - responseHeaderBytes
@@ -132,7 +124,6 @@ export class SettledRecords {
     this.#onRemoved(record)
   }
 
-  /** Removes what has expired. */
   removeExpired(at: number): void {
     if (at < this.#nothingExpiresBefore) return
     this.#nothingExpiresBefore = Number.POSITIVE_INFINITY
@@ -163,7 +154,6 @@ export class SettledRecords {
     return readResponsePlace(this.#memory.memoryOf(place), positionOf(place))
   }
 
-  /** Finds the next unknown outcome after one, where there is another. */
   #nextUnknown({ records }: Generation, place: number): number {
     let next = records.next(place)
     while (next !== null && !isUnknown(this.#memory.memoryOf(next), positionOf(next))) next = records.next(next)
