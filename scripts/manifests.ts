@@ -6,8 +6,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
-import { createHttpRoute } from '../src/cli/commands/httproute.ts'
-import { formatYaml } from '../src/config/yaml/format-yaml.ts'
+import { formatYaml } from '../src/core/config/yaml/format-yaml.ts'
+import { createHttpRoute } from '../src/features/httproute/httproute.ts'
 
 const examples = fileURLToPath(new URL('../config/examples', import.meta.url))
 const production = 'kubernetes/overlays/production'

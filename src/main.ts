@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-import { withDefaultCommand } from './cli/command-line.ts'
-import { flushStderr, ignoreBrokenPipe } from './cli/exit.ts'
-import { runCommandLine } from './cli/run-command-line.ts'
-import { installFeatures } from './core/features.ts'
-import { exitProcess } from './exit-process.ts'
+import { withDefaultCommand } from './core/cli/command-line.ts'
+import { flushStderr, ignoreBrokenPipe } from './core/cli/exit.ts'
+import { runCommandLine } from './core/cli/run-command-line.ts'
+import { installFeatures } from './core/feature.ts'
+import { exitProcess } from './core/lib/exit-process.ts'
+import { tuneHeap } from './core/runtime/workers/heap.ts'
 import { features } from './features/index.ts'
-import { tuneHeap } from './workers/heap.ts'
 
 // The edge of the process: arguments in, exit code out.
 tuneHeap()

@@ -21,70 +21,61 @@ const sources: readonly Source[] = readdirSync(src, { recursive: true, encoding:
     return { path, text, imports }
   })
 
-// A room imports from the rooms to its right and from its own, never from those to its left or beside it.
+// A room of core imports from the rooms to its right and from its own, never from those to its left or beside it.
 const rooms: readonly (readonly string[])[] = [
   ['main.ts'],
   ['features/'],
-  ['cli/'],
-  ['core/'],
-  ['gateway.ts'],
-  ['workers/'],
-  ['downstream/', 'admin/', 'sandbox/'],
-  ['runtime/'],
-  ['layers/', 'upstream/', 'config/'],
-  ['shared/'],
-  [
-    'version.ts',
-    'exchange.ts',
-    'exchange-outcomes.ts',
-    'sides.ts',
-    'body.ts',
-    'contract/',
-    'failures/',
-    'clock.ts',
-    'exit-process.ts',
-    'units.ts',
-    'copy-text.ts',
-    'plain-object.ts',
-    'serial-queue.ts',
-    'slot-list.ts',
-    'header-fields.ts',
-    'host-names.ts',
-    'trust-anchors.ts',
-    'node-http.ts',
-    'verified-tls.ts',
-    'observe/',
-  ],
+  ['core/feature.ts'],
+  ['core/cli/'],
+  ['core/runtime/supervisor.ts'],
+  ['core/runtime/gateway.ts'],
+  ['core/runtime/workers/'],
+  ['core/downstream/', 'core/admin/'],
+  ['core/runtime/'],
+  ['core/upstream/', 'core/config/'],
+  ['core/log/'],
+  ['core/exchange/'],
+  ['core/lib/'],
   ['operations.ts'],
 ]
 
-// Rooms of one column know each other in two cases: every room reads the Config type, and the small files at the right
-// read each other.
-const beside = (from: string, to: string): boolean => isConfig(to) || columnOf(from) === rooms.length - 2
-
-const isConfig = (path: string): boolean => path === 'config/config.ts'
+// Every room reads the type of the configuration.
+const isConfig = (path: string): boolean => path === 'core/config/config.ts'
 
 const roomOf = (path: string): string | undefined =>
-  rooms.flat().find((room) => (room.endsWith('/') ? path.startsWith(room) : path === room))
+  rooms
+    .flat()
+    .filter((room) => (room.endsWith('/') ? path.startsWith(room) : path === room))
+    .sort((a, b) => b.length - a.length)[0]
 
 const columnOf = (path: string): number => rooms.findIndex((column) => column.some((room) => room === roomOf(path)))
 
+// What core still imports of features, each of which is to stand on its own.
+const known: readonly string[] = [
+  ...[
+    'audit',
+    'auth',
+    'bundle',
+    'cache',
+    'candidate',
+    'clients',
+    'console',
+    'contract',
+    'contract-learning',
+    'deadline',
+  ],
+  ...['explain', 'get-content', 'httproute', 'idempotency', 'limits', 'openapi', 'proxy-protocol', 'redis', 'retry'],
+  ...['sample', 'sandbox', 'server-timing', 'tail', 'top', 'tracing'],
+]
+
+const featureOf = (path: string): string | undefined => /^features\/([^/]+)\//.exec(path)?.[1]
+
 /** Returns whether a file of src may import another. */
 const mayImport = (from: string, to: string): boolean => {
-  if (roomOf(from) === roomOf(to)) return !from.startsWith('layers/') || sameLayer(from, to)
-  // Observing takes a configured level as a type, and nothing else from its left.
-  if (columnOf(to) < columnOf(from)) return from.startsWith('observe/') && isConfig(to)
-  return columnOf(to) > columnOf(from) || beside(from, to)
+  const feature = featureOf(to)
+  if (feature !== undefined) return columnOf(from) <= 1 || known.includes(feature)
+  return roomOf(from) === roomOf(to) || isConfig(to) || columnOf(to) > columnOf(from)
 }
-
-// In the other folders of layers/ each file is a layer of its own.
-const wholeLayers = ['auth', 'cache', 'candidate', 'contract', 'idempotency']
-
-/** Returns whether two files belong to one layer. */
-const sameLayer = (from: string, to: string): boolean =>
-  folderOf(from) === folderOf(to) && wholeLayers.includes(folderOf(from) ?? '')
-
-const folderOf = (path: string): string | undefined => path.split('/')[1]
 
 /**
  * Lists the modules that Node loads with a file: all its imports and theirs, except those that are loaded on demand.
@@ -108,7 +99,7 @@ test('every file stands in a room', () => {
   expect(sources.length).toBeGreaterThan(50)
 })
 
-test('nothing imports from its left, and no layer another', () => {
+test('core imports from its right alone, and no feature', () => {
   const inside = sources.flatMap(({ path, imports }) =>
     imports.filter((name) => name.endsWith('.ts') && !mayImport(path, name)).map((name) => `${path} → ${name}`),
   )
@@ -117,14 +108,12 @@ test('nothing imports from its left, and no layer another', () => {
 })
 
 test('the rule can fail', () => {
-  expect(mayImport('upstream/attempt/attempt-sender.ts', 'downstream/response/relay.ts')).toBe(false)
-  expect(mayImport('layers/admission/limits.ts', 'layers/admission/rate-limit.ts')).toBe(false)
-  expect(mayImport('layers/admission/limits.ts', 'upstream/attempt/attempt-sender.ts')).toBe(false)
-  expect(mayImport('layers/admission/limits.ts', 'config/load/load.ts')).toBe(false)
-  expect(mayImport('downstream/request/request-handler.ts', 'sandbox/sandbox.ts')).toBe(false)
-  expect(mayImport('config/load/load.ts', 'upstream/attempt/attempt-sender.ts')).toBe(false)
-  expect(mayImport('operations.ts', 'failures/errors.ts')).toBe(false)
-  expect(mayImport('layers/cache/cache.ts', 'layers/cache/policy/reuse.ts')).toBe(true)
+  expect(mayImport('core/upstream/attempt/attempt-sender.ts', 'core/downstream/response/relay.ts')).toBe(false)
+  expect(mayImport('core/downstream/request/request-handler.ts', 'core/admin/server.ts')).toBe(false)
+  expect(mayImport('core/config/load/load.ts', 'core/upstream/attempt/attempt-sender.ts')).toBe(false)
+  expect(mayImport('operations.ts', 'core/exchange/failures/errors.ts')).toBe(false)
+  expect(mayImport('core/cli/commands/serve.ts', 'features/systemd/index.ts')).toBe(false)
+  expect(mayImport('features/systemd/index.ts', 'core/feature.ts')).toBe(true)
 })
 
 describe('libraries stay at the rim', () => {
@@ -132,27 +121,26 @@ describe('libraries stay at the rim', () => {
   const parts = ['api', 'core', 'resources', 'sdk-trace', ...otlp, 'semantic-conventions']
   const opentelemetry = parts.map((part) => `@opentelemetry/${part}`)
   const rims: Readonly<Record<string, RegExp>> = {
-    fastify: /^(downstream|admin)\//,
-    '@fastify/http-proxy': /^downstream\/request\/fastify-routes\.ts$/,
-    undici: /^shared\/http-client\.ts$/,
-    jose: /^layers\/auth\//,
-    'lru-cache':
-      /^(admin\/(access\/attempt-throttle|session\/session-store)|layers\/(auth|cache|candidate)\/|runtime\/shift)/,
-    pino: /^observe\//,
-    'pino-pretty': /^observe\//,
-    yaml: /^config\//,
-    zod: /^config\//,
-    'fastest-levenshtein': /^config\//,
-    'ajv/dist/2020.js': /^config\/contract\//,
-    'ajv/dist/standalone/index.js': /^config\/contract\//,
-    ajv: /^config\/contract\//,
-    'idn-hostname': /^contract\/formats\/hostname\.ts$/,
-    re2js: /^contract\/linear-regexp\.ts$/,
-    'structured-headers': /^(shared\/rate-limiter|layers\/auth|layers\/cache|layers\/idempotency)\//,
-    '@redis/client': /^shared\/redis\/redis-server\.ts$/,
-    fflate: /^cli\/bundle\/bundle\.ts$/,
-    ...Object.fromEntries(opentelemetry.map((name) => [name, /^observe\/tracing\//])),
-    commander: /^(cli\/|main\.ts$)/,
+    fastify: /^(core\/(downstream|admin)|features\/console)\//,
+    '@fastify/http-proxy': /^core\/downstream\/request\/fastify-routes\.ts$/,
+    undici: /^core\/lib\/net\/http-client\.ts$/,
+    jose: /^features\/auth\//,
+    'lru-cache': /^(core\/admin\/access\/attempt-throttle|features\/(console|auth|cache|candidate)\/)/,
+    pino: /^core\/log\//,
+    'pino-pretty': /^core\/log\//,
+    yaml: /^(core\/config|features\/candidate\/promote)\//,
+    zod: /^(core\/config|features)\//,
+    'fastest-levenshtein': /^core\/config\//,
+    'ajv/dist/2020.js': /^features\/contract\/compile\//,
+    'ajv/dist/standalone/index.js': /^features\/contract\/compile\//,
+    ajv: /^features\/contract\/compile\//,
+    'idn-hostname': /^features\/contract\/check\/formats\/hostname\.ts$/,
+    re2js: /^features\/contract\/check\/linear-regexp\.ts$/,
+    'structured-headers': /^features\/(limits|auth|cache|idempotency)\//,
+    '@redis/client': /^features\/redis\/redis-server\.ts$/,
+    fflate: /^features\/bundle\/bundle\.ts$/,
+    ...Object.fromEntries(opentelemetry.map((name) => [name, /^features\/tracing\//])),
+    commander: /^(core\/cli\/|features\/|main\.ts$)/,
   }
 
   test('each is imported where it belongs, and all that are imported have a place', () => {
@@ -179,7 +167,7 @@ describe('libraries stay at the rim', () => {
       ),
     )
 
-    expect(at).toEqual(["layers/auth/jose.ts: import('jose')"])
+    expect(at).toEqual(["features/auth/tokens/jose.ts: import('jose')"])
   })
 
   test('a gateway that starts loads these packages, and none that it does not use yet', () => {
@@ -189,28 +177,30 @@ describe('libraries stay at the rim', () => {
     // `serve` imports the others than main.ts when it runs, and the primary forks the last.
     const loaded = [
       'main.ts',
-      'cli/commands/serve.ts',
-      'config/load/load-in-thread.ts',
-      'gateway.ts',
-      'workers/child/worker-main.ts',
+      'core/cli/commands/serve.ts',
+      'core/config/load/load-in-thread.ts',
+      'core/runtime/gateway.ts',
+      'core/runtime/workers/child/worker-main.ts',
     ].flatMap(reached)
 
     expect(loaded.filter((name) => !/^node:|\.ts$/.test(name) && !allowed.has(name))).toEqual([])
-    expect(loaded).toContain('downstream/request/fastify-routes.ts')
+    expect(loaded).toContain('core/downstream/request/fastify-routes.ts')
     // The secret of session tickets is made before it is known who listens.
-    expect([...new Set(loaded)].filter((name) => /^downstream\/(http2|tls)\//.test(name))).toEqual([
-      'downstream/tls/session-tickets.ts',
+    expect([...new Set(loaded)].filter((name) => /^core\/downstream\/(http2|tls)\//.test(name))).toEqual([
+      'core/downstream/tls/session-tickets.ts',
     ])
-    const reading = reached('config/load/load-thread.ts').filter((name) => !/^node:|\.ts$/.test(name))
+    const reading = reached('core/config/load/load-thread.ts').filter((name) => !/^node:|\.ts$/.test(name))
     expect(reading.sort()).toEqual(['fastest-levenshtein', 'yaml', 'zod'])
   })
 
   test('a health check loads no operator command, and the commands load nothing that serves clients', () => {
-    expect(reached('main.ts').filter((name) => /^(admin|workers\/(?!heap)|runtime)/.test(name))).toEqual([])
-    expect(reached('cli/commands/operator-commands.ts')).toContain('admin/commands/drain-endpoint.ts')
     expect(
-      reached('cli/commands/operator-commands.ts').filter((name) =>
-        /^(workers|downstream|layers|upstream|config)\/|^fastify$/.test(name),
+      reached('main.ts').filter((name) => /^core\/(admin|runtime\/(?!workers\/heap|supervisor))/.test(name)),
+    ).toEqual([])
+    expect(reached('core/cli/commands/operator-commands.ts')).toContain('core/admin/commands/drain-endpoint.ts')
+    expect(
+      reached('core/cli/commands/operator-commands.ts').filter((name) =>
+        /^core\/(runtime\/workers|downstream|upstream|config)\/|^fastify$/.test(name),
       ),
     ).toEqual([])
   })
@@ -218,7 +208,7 @@ describe('libraries stay at the rim', () => {
   test('the packages of the browser are served from one file, and imported by none', () => {
     const users = sources.filter(({ text }) => /['"](uplot|idiomorph)[/'"]/.test(text))
 
-    expect(users.map(({ path }) => path)).toEqual(['admin/page/assets.ts'])
+    expect(users.map(({ path }) => path)).toEqual(['features/console/page/assets.ts'])
     expect(users.flatMap(({ imports }) => imports).filter((name) => /uplot|idiomorph/.test(name))).toEqual([])
   })
 
@@ -229,13 +219,13 @@ describe('libraries stay at the rim', () => {
       ),
     )
 
-    expect(at).toEqual(opentelemetry.map((name) => `observe/tracing/sdk.ts: import('${name}')`))
+    expect(at).toEqual(opentelemetry.map((name) => `features/tracing/sdk.ts: import('${name}')`))
   })
 
   test('@fastify/http-proxy stands in exactly one file', () => {
     const users = sources.filter(({ imports }) => imports.includes('@fastify/http-proxy'))
 
-    expect(users.map(({ path }) => path)).toEqual(['downstream/request/fastify-routes.ts'])
+    expect(users.map(({ path }) => path)).toEqual(['core/downstream/request/fastify-routes.ts'])
   })
 
   test('node:http is imported as a type only: to import it loads the fetch of Node', () => {
@@ -250,29 +240,29 @@ describe('libraries stay at the rim', () => {
 test('only clock.ts reads time', () => {
   const readers = sources.filter(({ text }) => /\bDate\.now\(|\bperformance\.now\(|\bnew Date\(\)|hrtime/.test(text))
 
-  expect(readers.map(({ path }) => path)).toEqual(['clock.ts'])
+  expect(readers.map(({ path }) => path)).toEqual(['core/lib/clock.ts'])
 })
 
 // A duration by the wall clock is wrong by two hours when an operator, NTP or a restored machine sets it by two hours.
 test('the wall clock is compared only with times that others have written, or that operators are shown', () => {
   const users = sources.filter(
-    ({ path, text }) => path !== 'clock.ts' && /epochMs\(\) *[-+<>]|[-+<>]=? *epochMs\(\)/.test(text),
+    ({ path, text }) => path !== 'core/lib/clock.ts' && /epochMs\(\) *[-+<>]|[-+<>]=? *epochMs\(\)/.test(text),
   )
 
   expect(users.map(({ path }) => path).sort()).toEqual([
-    'admin/api/upstream-status.ts', // a certificate's end; when a breaker lets a request through, to be shown
-    'admin/commands/endpoint-states.ts', // the ends of overrides, as operators are shown them
-    'admin/format-time.ts', // a certificate's end
-    'admin/session/session-store.ts', // `exp`
-    'cli/commands/check-online.ts', // a certificate's end
-    'config/warnings/warnings.ts', // certificates' ends
-    'downstream/tls/handshakes.ts', // a certificate's end
-    'layers/auth/dpop.ts', // `iat`
-    'layers/auth/token-cache.ts', // `exp`
-    'observe/process-stats.ts', // the start of the process, to be shown
-    'observe/tracing/tracing.ts', // the times of spans, to be shown
-    'runtime/overrides.ts', // the end of an override, to be shown
-    'shared/idempotency/redis-idempotency-store.ts', // the end of a record, to be shown
+    'core/admin/api/upstream-status.ts', // a certificate's end; when a breaker lets a request through, to be shown
+    'core/admin/commands/endpoint-states.ts', // the ends of overrides, as operators are shown them
+    'core/admin/format-time.ts', // a certificate's end
+    'core/cli/commands/check-online.ts', // a certificate's end
+    'core/config/warnings/warnings.ts', // certificates' ends
+    'core/downstream/tls/handshakes.ts', // a certificate's end
+    'core/log/process-stats.ts', // the start of the process, to be shown
+    'core/runtime/overrides.ts', // the end of an override, to be shown
+    'features/auth/tokens/dpop.ts', // `iat`
+    'features/auth/tokens/token-cache.ts', // `exp`
+    'features/console/session/session-store.ts', // `exp`
+    'features/idempotency/store/redis-idempotency-store.ts', // the end of a record, to be shown
+    'features/tracing/tracing.ts', // the times of spans, to be shown
   ])
 })
 
@@ -287,10 +277,10 @@ test('each undocumented part of Node is used in one file, and listed', () => {
   })
 
   expect(used.sort()).toEqual([
-    '_handle: shared/file-descriptor.ts',
-    '_sharedCreds: trust-anchors.ts',
-    '_write: upstream/http1/early-response.ts',
-    '_writev: upstream/http1/early-response.ts',
+    '_handle: core/lib/file-descriptor.ts',
+    '_sharedCreds: core/lib/net/trust-anchors.ts',
+    '_write: core/upstream/http1/early-response.ts',
+    '_writev: core/upstream/http1/early-response.ts',
   ])
   for (const each of used) for (const part of each.split(': ')) expect(page).toContain(part)
 })

@@ -1,7 +1,7 @@
 /** Checks that docs/configuration.md writes the bounds of each range as the file takes them. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { findProblems } from './config/helper.ts'
+import { findProblems } from './core/config/helper.ts'
 
 const page = readFileSync(new URL('../docs/configuration.md', import.meta.url), 'utf8')
 

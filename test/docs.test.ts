@@ -5,13 +5,13 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { commandGroups } from '../src/admin/commands/command-groups.ts'
-import { jsonSchema } from '../src/config/json-schema.ts'
-import { formatProblems } from '../src/config/problem.ts'
-import { schemaKeys } from '../src/config/schema/schema-keys.ts'
-import { type FailureKind, failureTable } from '../src/failures/kinds.ts'
+import { commandGroups } from '../src/core/admin/commands/command-groups.ts'
+import { jsonSchema } from '../src/core/config/json-schema.ts'
+import { formatProblems } from '../src/core/config/problem.ts'
+import { schemaKeys } from '../src/core/config/schema/schema-keys.ts'
+import { type FailureKind, failureTable } from '../src/core/exchange/failures/kinds.ts'
 import { allOperations, groups } from '../src/operations.ts'
-import { findProblems } from './config/helper.ts'
+import { findProblems } from './core/config/helper.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
@@ -106,16 +106,18 @@ test('every page is linked from the README, and the decisions are numbered one a
   for (const name of decisions) expect(read(`docs/decisions/${name}`)).toMatch(`# ${name.slice(0, 3)}: `)
 })
 
-test('the README names every folder of the source, and what its subfolders are for', () => {
+test('the README names every folder of the source, and what the subfolders of core are for', () => {
   const listed = new Map(
     rows(section(read('README.md'), 'The source')).map(([folder = '', text = '']) => [folder, text]),
   )
   const lettersOf = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+  const folders = ['core', 'features'].flatMap((room) => foldersIn(`src/${room}`).map((name) => `src/${room}/${name}`))
 
-  for (const folder of foldersIn('src')) {
-    const text = listed.get(`[src/${folder}/](src/${folder}/)`)
+  for (const folder of folders) {
+    const text = listed.get(`[${folder}/](${folder}/)`)
     expect(text, folder).toBeDefined()
-    const unnamed = foldersIn(`src/${folder}`).filter((name) => !lettersOf(text ?? '').includes(lettersOf(name)))
+    if (folder.startsWith('src/features/')) continue
+    const unnamed = foldersIn(folder).filter((name) => !lettersOf(text ?? '').includes(lettersOf(name)))
     expect(unnamed, folder).toEqual([])
   }
 })
@@ -299,7 +301,7 @@ test('docs/admin.md lists every key that cannot change live, and no other', () =
 
 test('the life of a request names every layer, in the order of the stack', () => {
   const [, , cell = ''] = rows(read('docs/life-of-a-request.md')).find(([step]) => step === '7') ?? []
-  const layers = [...read('src/runtime/pipeline/layer-stack.ts').matchAll(/\brow\(\s*'([a-z-]+)'/g)].map(
+  const layers = [...read('src/core/runtime/pipeline/layer-stack.ts').matchAll(/\brow\(\s*'([a-z-]+)'/g)].map(
     ([, name]) => name,
   )
 

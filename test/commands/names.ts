@@ -1,7 +1,7 @@
 /** What a command that cannot run here names, looked for in the command line, the manifests and the files. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { createFullCommandLine } from '../../src/cli/commands/operator-commands.ts'
+import { createFullCommandLine } from '../../src/core/cli/commands/operator-commands.ts'
 import { readOptions as benchOptions } from '../../tools/bench/options.ts'
 import { readOptions as soakOptions } from '../../tools/soak/options.ts'
 import { at, documentsOf, kubernetesConfig, manifestOf, manifests, read, root } from '../deploying/files.ts'

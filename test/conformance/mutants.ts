@@ -1,5 +1,5 @@
 /** Policies that are wrong in one thing each: the suite has to detect every one of them. */
-import { type HeaderFields, omitFields } from '../../src/header-fields.ts'
+import { type HeaderFields, omitFields } from '../../src/core/exchange/header-fields.ts'
 import { policy } from './benches/policy.ts'
 
 type Policy = typeof policy

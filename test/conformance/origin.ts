@@ -1,4 +1,4 @@
-import { getFirstFieldValue } from '../../src/header-fields.ts'
+import { getFirstFieldValue } from '../../src/core/exchange/header-fields.ts'
 import { httpDate, type Moment, spellFields } from './dates.ts'
 import type { Reply, Trouble } from './row.ts'
 

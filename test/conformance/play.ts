@@ -1,5 +1,5 @@
 import { parseList, Token } from 'structured-headers'
-import { getFirstFieldValue } from '../../src/header-fields.ts'
+import { getFirstFieldValue } from '../../src/core/exchange/header-fields.ts'
 import { spell, spellFields } from './dates.ts'
 import { type Clock, Origin } from './origin.ts'
 import type { BenchName, Expectation, ExpectedValue, Row, Step } from './row.ts'

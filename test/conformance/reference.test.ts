@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, vi } from 'vitest'
-import type { Exchange, Layer } from '../../src/exchange.ts'
-import { type HeaderFields, omitFields } from '../../src/header-fields.ts'
+import type { Exchange, Layer } from '../../src/core/exchange/exchange.ts'
+import { type HeaderFields, omitFields } from '../../src/core/exchange/header-fields.ts'
 import { describeTests, inDrills, test, testAndDrill } from '../helpers/speed.ts'
 import { type Mutation, playStory, story, type Tally } from './reference/sequences.ts'
 

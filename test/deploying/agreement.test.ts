@@ -3,7 +3,7 @@
  * what.
  */
 import { expect, test } from 'vitest'
-import { parseDuration } from '../../src/units.ts'
+import { parseDuration } from '../../src/core/lib/text/units.ts'
 import { load, tokenBeside } from './configurations.ts'
 import { at, documentsOf, examples, manifestOf, read } from './files.ts'
 

@@ -1,7 +1,7 @@
 import { cpSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { loadConfig } from '../../src/config/load/load-config.ts'
+import { loadConfig } from '../../src/core/config/load/load-config.ts'
 import { groups } from '../../src/operations.ts'
 import { configurations, getWarnings, load, secretsBeside, textOf, tokenBeside } from './configurations.ts'
 import { scratch } from './files.ts'

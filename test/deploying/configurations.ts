@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Environment } from '../../src/config/environment.ts'
-import { loadConfig } from '../../src/config/load/load-config.ts'
-import { type ConfigProblem, formatProblems } from '../../src/config/problem.ts'
+import type { Environment } from '../../src/core/config/environment.ts'
+import { loadConfig } from '../../src/core/config/load/load-config.ts'
+import { type ConfigProblem, formatProblems } from '../../src/core/config/problem.ts'
 import { examples, kubernetesConfig, read, scratch } from './files.ts'
 
 /** Lists every configuration that is shipped for running the gateway, as text. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { folderWith } from '../config/helper.ts'
+import { folderWith } from '../core/config/helper.ts'
 
 /** The project's root. */
 export const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createFullCommandLine } from '../../src/cli/commands/operator-commands.ts'
+import { createFullCommandLine } from '../../src/core/cli/commands/operator-commands.ts'
 import { execForm, only, stagesOf } from './dockerfile.ts'
 import { at, documentsOf, examples, manifestOf, read, root } from './files.ts'
 

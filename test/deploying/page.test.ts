@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createFullCommandLine } from '../../src/cli/commands/operator-commands.ts'
+import { createFullCommandLine } from '../../src/core/cli/commands/operator-commands.ts'
 import { getWarnings } from './configurations.ts'
 import { only, stagesOf } from './dockerfile.ts'
 import { examples, read, root } from './files.ts'

@@ -1,11 +1,11 @@
-import type { RequestBody, Upload } from '../../src/body.ts'
+import type { RequestBody, Upload } from '../../src/core/exchange/body.ts'
 import {
   type AttemptRecord,
   Exchange,
   type ExchangeInit,
   type Handler,
   type ProxyResponse,
-} from '../../src/exchange.ts'
+} from '../../src/core/exchange/exchange.ts'
 import { allOperations, type OperationId } from '../../src/operations.ts'
 
 /** Makes the record of an attempt that is under way. */

@@ -1,4 +1,4 @@
-import type { Finding } from '../../src/admin/findings/finding.ts'
+import type { Finding } from '../../src/core/admin/findings/finding.ts'
 
 /** Leaves out of what /status found that the process is late: a busy machine may well make it so. */
 export const withoutLateness = (findings: unknown): readonly Finding[] =>

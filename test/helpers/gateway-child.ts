@@ -3,9 +3,9 @@
  * channel.
  */
 import { readdirSync, readlinkSync } from 'node:fs'
-import { loadConfig } from '../../src/config/load/load-config.ts'
-import { startGateway } from '../../src/gateway.ts'
-import { openLog } from '../../src/observe/log.ts'
+import { loadConfig } from '../../src/core/config/load/load-config.ts'
+import { openLog } from '../../src/core/log/log.ts'
+import { startGateway } from '../../src/core/runtime/gateway.ts'
 import { openBrokenGateway } from './broken-gateway.ts'
 import type { ChildRequest, ProcessCensus } from './gateway-process.ts'
 

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
-import type { Http1Request } from '../../src/downstream/http1/http1-request.ts'
-import type { Http1Response } from '../../src/downstream/http1/http1-response.ts'
-import { createHttp1Server } from '../../src/downstream/http1/http1-server.ts'
-import { createListenerConfigGetter } from '../../src/downstream/listener/listener-config.ts'
+import type { Http1Request } from '../../src/core/downstream/http1/http1-request.ts'
+import type { Http1Response } from '../../src/core/downstream/http1/http1-response.ts'
+import { createHttp1Server } from '../../src/core/downstream/http1/http1-server.ts'
+import { createListenerConfigGetter } from '../../src/core/downstream/listener/listener-config.ts'
 import { type Settings, testConfig } from './gateway.ts'
 
 /**

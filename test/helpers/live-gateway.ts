@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { Environment } from '../../src/config/environment.ts'
-import { loadConfig } from '../../src/config/load/load-config.ts'
-import { type Gateway, startGateway } from '../../src/gateway.ts'
+import type { Environment } from '../../src/core/config/environment.ts'
+import { loadConfig } from '../../src/core/config/load/load-config.ts'
+import { type Gateway, startGateway } from '../../src/core/runtime/gateway.ts'
 import { configText, type LogLine, logInMemory, type Settings } from './gateway.ts'
 
 /** A gateway whose file can be edited while it runs. */

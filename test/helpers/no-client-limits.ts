@@ -1,4 +1,4 @@
-import type { ClientLimits } from '../../src/runtime/resources/client-limits.ts'
+import type { ClientLimits } from '../../src/features/limits/client-limits.ts'
 
 /** Limits no client. */
 export const noClientLimits: ClientLimits = {

@@ -1,11 +1,11 @@
 import { onTestFinished } from 'vitest'
-import type { UpstreamConfig } from '../../src/config/config.ts'
-import type { Exchange } from '../../src/exchange.ts'
-import { GatewayError } from '../../src/failures/errors.ts'
-import type { LogEvent } from '../../src/observe/log-event.ts'
-import { Endpoint } from '../../src/upstream/endpoints/endpoint.ts'
-import type { DrainedBy } from '../../src/upstream/endpoints/group-endpoint.ts'
-import { openUpstream, type Upstream } from '../../src/upstream/upstream.ts'
+import type { UpstreamConfig } from '../../src/core/config/config.ts'
+import type { Exchange } from '../../src/core/exchange/exchange.ts'
+import { GatewayError } from '../../src/core/exchange/failures/errors.ts'
+import type { LogEvent } from '../../src/core/log/log-event.ts'
+import { Endpoint } from '../../src/core/upstream/endpoints/endpoint.ts'
+import type { DrainedBy } from '../../src/core/upstream/endpoints/group-endpoint.ts'
+import { openUpstream, type Upstream } from '../../src/core/upstream/upstream.ts'
 import { upstreamConfig } from './upstream-config.ts'
 
 /**

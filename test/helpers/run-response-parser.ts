@@ -1,5 +1,5 @@
-import { MalformedResponseError } from '../../src/upstream/classify-error.ts'
-import { type ResponseEvents, ResponseParser } from '../../src/upstream/http1/response-parser.ts'
+import { MalformedResponseError } from '../../src/core/upstream/classify-error.ts'
+import { type ResponseEvents, ResponseParser } from '../../src/core/upstream/http1/response-parser.ts'
 
 /** What a parser makes of a response. */
 export interface ParsedResponse {

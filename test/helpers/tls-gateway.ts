@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ReloadOutcome } from '../../src/runtime/reload/reload-history.ts'
+import type { ReloadOutcome } from '../../src/core/runtime/reload/reload-history.ts'
 import type { Pair } from './certificates.ts'
 import type { Settings } from './gateway.ts'
 import { bootLiveGateway, type LiveGateway } from './live-gateway.ts'

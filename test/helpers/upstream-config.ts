@@ -1,4 +1,4 @@
-import type { UpstreamConfig } from '../../src/config/config.ts'
+import type { UpstreamConfig } from '../../src/core/config/config.ts'
 
 const none = { set: [], remove: [] }
 

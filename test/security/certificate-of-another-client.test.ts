@@ -1,8 +1,8 @@
 import type { X509Certificate } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { certificateThumbprint } from '../../src/layers/auth/client-certificate.ts'
-import { getClientRegistry } from '../../src/layers/auth/client-registry.ts'
-import { mtlsAuthenticator } from '../../src/layers/auth/mtls.ts'
+import { certificateThumbprint } from '../../src/features/auth/client-certificate.ts'
+import { getClientRegistry } from '../../src/features/auth/client-registry.ts'
+import { mtlsAuthenticator } from '../../src/features/auth/mtls.ts'
 import { fakeExchange } from '../helpers/exchange.ts'
 
 const client = (id: string, ...certificates: readonly string[]) => ({

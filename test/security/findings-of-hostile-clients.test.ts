@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Finding } from '../../src/admin/findings/finding.ts'
+import type { Finding } from '../../src/core/admin/findings/finding.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { exchangeRaw } from '../helpers/raw-client.ts'
 import { audience, issuer, jwks, signingKey } from '../helpers/tokens.ts'

@@ -3,7 +3,7 @@
  * forwarded, and nothing of what it says reaches a client.
  */
 import { afterEach, expect, test } from 'vitest'
-import { claimKeyScript } from '../../src/shared/idempotency/idempotency-scripts.ts'
+import { claimKeyScript } from '../../src/features/idempotency/store/idempotency-scripts.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'

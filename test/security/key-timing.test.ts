@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { test } from 'vitest'
-import { apiKeyAuthenticator } from '../../src/layers/auth/api-key.ts'
-import { getClientRegistry } from '../../src/layers/auth/client-registry.ts'
+import { apiKeyAuthenticator } from '../../src/features/auth/api-key.ts'
+import { getClientRegistry } from '../../src/features/auth/client-registry.ts'
 import { expectEqualTimes } from '../helpers/equal-times.ts'
 import { fakeExchange } from '../helpers/exchange.ts'
 

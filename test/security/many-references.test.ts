@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { loadConfig } from '../../src/config/load/load-config.ts'
+import { loadConfig } from '../../src/core/config/load/load-config.ts'
 import { groups } from '../../src/operations.ts'
-import { folderWith } from '../config/helper.ts'
+import { folderWith } from '../core/config/helper.ts'
 
 // The attack: a file of a megabyte has room for forty thousand references. What they lead to is compared every few
 // seconds, and whenever an operator asks for /status, in the thread that serves: three seconds each time in which no

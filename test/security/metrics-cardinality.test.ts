@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import { expect } from 'vitest'
 import { allOperations } from '../../src/operations.ts'
-import { seriesOf, total } from '../admin/metrics/parse-exposition.ts'
+import { seriesOf, total } from '../core/admin/metrics/parse-exposition.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { type PipelinedRequest, sendPipelined } from '../helpers/pipelined-client.ts'
 import { inDrills, testAndDrill } from '../helpers/speed.ts'

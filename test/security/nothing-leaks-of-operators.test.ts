@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { operatorScopes } from '../../src/shared/operator-scopes.ts'
-import { runCommand } from '../cli/scripted-admin.ts'
+import { operatorScopes } from '../../src/core/lib/operator-scopes.ts'
+import { runCommand } from '../core/cli/scripted-admin.ts'
 import { adminTokens, bearerOf, tokenOf } from '../helpers/admin-tokens.ts'
 import { createAuditLog } from '../helpers/audit-log.ts'
 import { logIn, visitPage } from '../helpers/form-browser.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { test } from 'vitest'
-import { findOperatorToken } from '../../src/admin/access/operator-tokens.ts'
-import type { AdminConfig } from '../../src/config/config.ts'
+import { findOperatorToken } from '../../src/core/admin/access/operator-tokens.ts'
+import type { AdminConfig } from '../../src/core/config/config.ts'
 import { expectEqualTimes } from '../helpers/equal-times.ts'
 
 // The attack: a client measures how long the look at its token takes, many times, and learns how much of one is right,

@@ -2,16 +2,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { createServeCommand } from '../../src/cli/commands/serve.ts'
-import type { Gateway } from '../../src/gateway.ts'
-import type { openLog } from '../../src/observe/log.ts'
+import { createServeCommand } from '../../src/core/cli/commands/serve.ts'
+import type { openLog } from '../../src/core/log/log.ts'
+import type { Gateway } from '../../src/core/runtime/gateway.ts'
 import { configText, logInMemory } from '../helpers/gateway.ts'
 
 // The attack: SIGHUP comes while the gateway starts. Unheard, it ends the process; systemd takes that for a clean exit,
 // and does not start it again. `systemctl reload` sends one to whatever it has just started.
 const { startGateway } = vi.hoisted(() => ({ startGateway: vi.fn() }))
-vi.mock('../../src/gateway.ts', () => ({ startGateway }))
-vi.mock('../../src/observe/log.ts', async (original) => ({
+vi.mock('../../src/core/runtime/gateway.ts', () => ({ startGateway }))
+vi.mock('../../src/core/log/log.ts', async (original) => ({
   ...(await original<object>()),
   openLog: async (): ReturnType<typeof openLog> => ({
     log: logInMemory().log,

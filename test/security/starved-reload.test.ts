@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { loadInThread } from '../../src/config/load/load-in-thread.ts'
-import { findChangedFiles } from '../../src/config/load/source-files.ts'
+import { loadInThread } from '../../src/core/config/load/load-in-thread.ts'
+import { findChangedFiles } from '../../src/core/config/load/source-files.ts'
 import { configText } from '../helpers/gateway.ts'
 
 // The attack: the machine, or the limit on processes of the container, has no thread left when the file is read again.

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { findProblems, sandbox } from '../config/helper.ts'
+import { findProblems, sandbox } from '../core/config/helper.ts'
 import { bootJwtGateway } from '../helpers/jwt-gateway.ts'
 import { claims, encodePart } from '../helpers/tokens.ts'
 

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { certificateThumbprint } from '../../src/layers/auth/client-certificate.ts'
+import { certificateThumbprint } from '../../src/features/auth/client-certificate.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { clientCertField } from '../helpers/client-cert.ts'
 import { bootGateway } from '../helpers/gateway.ts'

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { validateKeyPair } from '../../src/config/certificates.ts'
+import { validateKeyPair } from '../../src/core/config/certificates.ts'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
 

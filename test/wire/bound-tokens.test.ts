@@ -1,7 +1,7 @@
 /** Tokens that a real authorization server has bound, to a certificate (RFC 8705) and to a key (RFC 9449). */
 import { X509Certificate } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { certificateThumbprint } from '../../src/layers/auth/client-certificate.ts'
+import { certificateThumbprint } from '../../src/features/auth/client-certificate.ts'
 import { type AuthorizationServer, gatewayClient, openAuthorizationServer } from '../helpers/authorization-server.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { clientCertField } from '../helpers/client-cert.ts'

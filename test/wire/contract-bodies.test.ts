@@ -1,6 +1,6 @@
 /** How an enforced request is read first, beside the features that also have a say in its body. */
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { FairQuota } from '../../src/shared/fair-quota.ts'
+import { FairQuota } from '../../src/core/lib/fair-quota.ts'
 import { createAuditLog } from '../helpers/audit-log.ts'
 import { contractFile } from '../helpers/contract.ts'
 import { freePort } from '../helpers/free-port.ts'

@@ -1,7 +1,7 @@
 /** Responses are held to the contract as the client gets them: with the fields that the gateway adds. */
 import { expect, test, vi } from 'vitest'
 import { allOperations } from '../../src/operations.ts'
-import { documentOf } from '../admin/openapi/document.ts'
+import { documentOf } from '../features/openapi/document.ts'
 import { contractFile } from '../helpers/contract.ts'
 import { bootGateway, type Settings } from '../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'

@@ -133,7 +133,7 @@ describe('reported', () => {
   })
 })
 
-// `check` warns of it: test/config/warnings/contract-warnings.test.ts.
+// `check` warns of it: test/features/contract/warnings.test.ts.
 test.each([
   [true, 400],
   [false, 200],

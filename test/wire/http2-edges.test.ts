@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
 import { afterEach, describe, expect, onTestFinished, vi } from 'vitest'
-import { linger } from '../../src/downstream/listener/linger.ts'
-import { total } from '../admin/metrics/parse-exposition.ts'
+import { linger } from '../../src/core/downstream/listener/linger.ts'
+import { total } from '../core/admin/metrics/parse-exposition.ts'
 import {
   block,
   bootHttp2,

@@ -1,6 +1,6 @@
 /** What the log, the audit log, the metrics and the status say of requests with a key of idempotency. */
 import { expect, onTestFinished, test } from 'vitest'
-import { readExposition } from '../admin/metrics/parse-exposition.ts'
+import { readExposition } from '../core/admin/metrics/parse-exposition.ts'
 import { createAuditLog } from '../helpers/audit-log.ts'
 import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { rawClient } from '../helpers/raw-client.ts'

@@ -1,6 +1,6 @@
 /** Clients that leave while the gateway does something else than read their body: it asks who they are. */
 import { expect, onTestFinished, test } from 'vitest'
-import { FairQuota } from '../../src/shared/fair-quota.ts'
+import { FairQuota } from '../../src/core/lib/fair-quota.ts'
 import { bootGateway } from '../helpers/gateway.ts'
 import { rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'

@@ -1,9 +1,9 @@
 /** Gateways whose Redis fails over, by real Sentinels. */
 import { createClient } from '@redis/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { ManagedRedis } from '../../src/shared/redis/managed-redis.ts'
-import { connectRedis } from '../../src/shared/redis/redis-connection.ts'
-import { createScript } from '../../src/shared/redis/redis-script.ts'
+import { ManagedRedis } from '../../src/features/redis/managed-redis.ts'
+import { connectRedis } from '../../src/features/redis/redis-connection.ts'
+import { createScript } from '../../src/features/redis/redis-script.ts'
 import { needProgram } from '../helpers/program.ts'
 import { redisSettings } from '../helpers/redis-settings.ts'
 import { type SentinelOptions, type SentinelSetup, startSentinels } from '../helpers/redis-topology.ts'

@@ -1,7 +1,7 @@
 /** A gateway whose process stood still. To a process, SIGSTOP is what the pause of its machine is. */
 import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
-import { sleep } from '../../src/clock.ts'
+import { sleep } from '../../src/core/lib/clock.ts'
 import { bootGatewayProcess } from '../helpers/gateway-process.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'

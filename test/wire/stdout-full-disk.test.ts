@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { key, verified } from '../features/audit/sample-audit-log.ts'
 import { fileWrittenInPlace } from '../helpers/editable-file.ts'
 import { configText, type LogLine } from '../helpers/gateway.ts'
 import { mountsPermitted, onSmallDisk } from '../helpers/mount-namespace.ts'
 import { serve } from '../helpers/serve-process.ts'
-import { key, verified } from '../observe/audit/sample-audit-log.ts'
 
 describe.skipIf(!mountsPermitted)('when stdout is a file on a disk that is full', () => {
   test('lines wait, then requests are refused, and all goes on by itself when there is room', async () => {

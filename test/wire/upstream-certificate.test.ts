@@ -1,6 +1,6 @@
 /** The end of an upstream's certificate, as an operator learns of it: by traffic, by probes, and by trying an edit. */
 import { beforeAll, describe, expect } from 'vitest'
-import { runCommand } from '../cli/scripted-admin.ts'
+import { runCommand } from '../core/cli/scripted-admin.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { withoutLateness } from '../helpers/findings.ts'
 import { httpsUpstream } from '../helpers/https-upstream.ts'

@@ -1,6 +1,6 @@
 /** Prints what it costs to learn from one message with a JSON body of 2 KB: `node tools/bench/contract-learning.ts`. */
 
-import { createLearner } from '../../src/observe/contract/learner.ts'
+import { createLearner } from '../../src/features/contract-learning/learn/learner.ts'
 import { measureByTurns } from './by-turns.ts'
 
 const applicant = (at: number) => ({

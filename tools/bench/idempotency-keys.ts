@@ -3,10 +3,10 @@
  * `node tools/bench/idempotency-keys.ts [KEYS] [BYTES OF A RESPONSE]`.
  */
 import { createClient } from '@redis/client'
-import { RedisIdempotencyStore } from '../../src/shared/idempotency/redis-idempotency-store.ts'
-import { createResponseSealer } from '../../src/shared/idempotency/response-sealer.ts'
-import { ManagedRedis } from '../../src/shared/redis/managed-redis.ts'
-import { connectRedis } from '../../src/shared/redis/redis-connection.ts'
+import { RedisIdempotencyStore } from '../../src/features/idempotency/store/redis-idempotency-store.ts'
+import { createResponseSealer } from '../../src/features/idempotency/store/response-sealer.ts'
+import { ManagedRedis } from '../../src/features/redis/managed-redis.ts'
+import { connectRedis } from '../../src/features/redis/redis-connection.ts'
 import { createClaim, repeatClaim } from '../../test/helpers/idempotency-claim.ts'
 import { program as findProgram } from '../../test/helpers/program.ts'
 import { startRedis } from '../../test/helpers/redis.ts'

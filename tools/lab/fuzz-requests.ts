@@ -1,9 +1,9 @@
 /**
  * Runs the gateway's parser and llhttp over mutated requests, and counts in what they differ:
  * `node tools/lab/fuzz-requests.ts [COUNT] [FIRST]`; 1,000,000 from 0 on take some minutes. Ends with 1 when a
- * difference is none of those that are known (test/downstream/http1/fuzz/differences.ts).
+ * difference is none of those that are known (test/core/downstream/http1/fuzz/differences.ts).
  */
-import { judgeAll } from '../../test/downstream/http1/fuzz/judge.ts'
+import { judgeAll } from '../../test/core/downstream/http1/fuzz/judge.ts'
 
 const [count = 1_000_000, first = 0] = process.argv.slice(2).map(Number)
 const outcomes = new Map<string, number>()

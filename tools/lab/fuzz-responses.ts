@@ -1,9 +1,9 @@
 /**
  * Runs the gateway's parser and llhttp over mutated responses, and counts in what they differ:
  * `node tools/lab/fuzz-responses.ts [COUNT] [FIRST]`; 1,000,000 from 0 on take a minute or two. Ends with 1 when a
- * difference is none of those that are known (test/upstream/http1/fuzz/differences.ts).
+ * difference is none of those that are known (test/core/upstream/http1/fuzz/differences.ts).
  */
-import { judge } from '../../test/upstream/http1/fuzz/judge.ts'
+import { judge } from '../../test/core/upstream/http1/fuzz/judge.ts'
 
 const [count = 1_000_000, first = 0] = process.argv.slice(2).map(Number)
 const outcomes = new Map<string, number>()

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { sleep } from '../../src/clock.ts'
+import { sleep } from '../../src/core/lib/clock.ts'
 import { makeCertificates } from '../../test/helpers/certificates.ts'
 import { program } from '../../test/helpers/program.ts'
 

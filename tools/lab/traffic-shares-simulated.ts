@@ -3,16 +3,16 @@
  * endpoints that only answer.
  */
 import { join } from 'node:path'
-import type { RetryConfig } from '../../src/config/config.ts'
-import type * as RetryModule from '../../src/layers/resilience/retry.ts'
-import type * as RetryBudgetModule from '../../src/layers/resilience/retry-budget.ts'
-import type { Endpoint } from '../../src/upstream/endpoints/endpoint.ts'
-import type * as StandingModule from '../../src/upstream/health/endpoint-health.ts'
-import type { ConnectionWaiter, ResponseHandler, UpstreamConnection } from '../../src/upstream/http1/connection.ts'
-import type * as UpstreamModule from '../../src/upstream/upstream.ts'
+import type { RetryConfig } from '../../src/core/config/config.ts'
+import type { Endpoint } from '../../src/core/upstream/endpoints/endpoint.ts'
+import type * as StandingModule from '../../src/core/upstream/health/endpoint-health.ts'
+import type { ConnectionWaiter, ResponseHandler, UpstreamConnection } from '../../src/core/upstream/http1/connection.ts'
+import type * as UpstreamModule from '../../src/core/upstream/upstream.ts'
+import type * as RetryModule from '../../src/features/retry/layer.ts'
+import type * as RetryBudgetModule from '../../src/features/retry/retry-budget.ts'
+import { seeded } from '../../test/core/upstream/balancing/fake-candidates.ts'
 import type * as ExchangeHelper from '../../test/helpers/exchange.ts'
 import { upstreamConfig } from '../../test/helpers/upstream-config.ts'
-import { seeded } from '../../test/upstream/balancing/fake-candidates.ts'
 import { onSimulatedClock } from './simulated-clock.ts'
 import { type CaseEndpoint, type Measure, percentileOf } from './traffic-shares-cases.ts'
 
@@ -31,10 +31,10 @@ const retryConfig: RetryConfig = {
 /** Measures with the source of a tree, for so many seconds of its own clock. */
 export const openSimulatedCases = async (tree: string, seconds: number, seed = 1): Promise<Measure> => {
   const load = <T>(path: string): Promise<T> => import(join(tree, path))
-  const { openUpstream } = await load<typeof UpstreamModule>('src/upstream/upstream.ts')
-  const { EndpointHealth } = await load<typeof StandingModule>('src/upstream/health/endpoint-health.ts')
-  const { retryLayer: retry } = await load<typeof RetryModule>('src/layers/resilience/retry.ts')
-  const { RetryBudget } = await load<typeof RetryBudgetModule>('src/layers/resilience/retry-budget.ts')
+  const { openUpstream } = await load<typeof UpstreamModule>('src/core/upstream/upstream.ts')
+  const { EndpointHealth } = await load<typeof StandingModule>('src/core/upstream/health/endpoint-health.ts')
+  const { retryLayer: retry } = await load<typeof RetryModule>('src/features/retry/layer.ts')
+  const { RetryBudget } = await load<typeof RetryBudgetModule>('src/features/retry/retry-budget.ts')
   const { fakeExchange } = await load<typeof ExchangeHelper>('test/helpers/exchange.ts')
 
   /** Makes an endpoint that answers, and counts; with no sockets. */

@@ -1,5 +1,5 @@
-import type { Feature } from '../../core/features.ts'
-import type { Supervisor } from '../../core/supervisor.ts'
+import type { Feature } from '../../core/feature.ts'
+import type { Supervisor } from '../../core/runtime/supervisor.ts'
 
 /** Runs the gateway as a service of systemd: `Type=notify`, the watchdog, and sockets that systemd keeps. */
 export const systemd: Feature = {

@@ -1,8 +1,12 @@
 import { fstatSync } from 'node:fs'
-import type { Environment } from '../../config/environment.ts'
-import { tryOrNull } from '../../failures/try-or-null.ts'
-import { type InheritedSocket, notListeningText } from '../../shared/bind-target.ts'
-import { type InheritedSockets, type ListenerName, noInheritedSockets } from '../../workers/accept/inherited-sockets.ts'
+import type { Environment } from '../../core/config/environment.ts'
+import { type InheritedSocket, notListeningText } from '../../core/lib/net/bind-target.ts'
+import { tryOrNull } from '../../core/lib/try-or-null.ts'
+import {
+  type InheritedSockets,
+  type ListenerName,
+  noInheritedSockets,
+} from '../../core/runtime/workers/accept/inherited-sockets.ts'
 
 const firstFd = 3
 const maxFds = 64

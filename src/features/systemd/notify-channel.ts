@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { withTimeout } from '../../clock.ts'
+import { withTimeout } from '../../core/lib/clock.ts'
 
 /** Sends one message to systemd, of lines `NAME=VALUE`, three at most. Rejects when it was not taken. */
 export type SendNotification = (assignments: readonly string[]) => Promise<void>

@@ -1,4 +1,4 @@
-import type { Environment } from '../../config/environment.ts'
+import type { Environment } from '../../core/config/environment.ts'
 
 /** What systemd has asked a service of `Type=notify` for. */
 export interface NotifySettings {

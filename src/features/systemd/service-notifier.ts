@@ -1,7 +1,7 @@
-import { monotonicMicroseconds } from '../../clock.ts'
-import type { ServiceNotifier } from '../../core/supervisor.ts'
-import type { Log } from '../../observe/log.ts'
-import { SerialQueue } from '../../serial-queue.ts'
+import { monotonicMicroseconds } from '../../core/lib/clock.ts'
+import { SerialQueue } from '../../core/lib/serial-queue.ts'
+import type { Log } from '../../core/log/log.ts'
+import type { ServiceNotifier } from '../../core/runtime/supervisor.ts'
 import type { SendNotification } from './notify-channel.ts'
 
 interface ServiceNotifierOptions {

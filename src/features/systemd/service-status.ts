@@ -1,5 +1,5 @@
-import { formatPlace } from '../../config/problem.ts'
-import type { Gateway } from '../../gateway.ts'
+import { formatPlace } from '../../core/config/problem.ts'
+import type { Gateway } from '../../core/runtime/gateway.ts'
 
 type DescribedGateway = Pick<Gateway, 'address' | 'rejection' | 'notServing'> & {
   readonly config: Pick<Gateway['config'], 'hash'>

@@ -1,5 +1,5 @@
-import type { ResponseBody } from '../../../src/body.ts'
-import { GatewayError } from '../../../src/failures/errors.ts'
+import type { ResponseBody } from '../../../src/core/exchange/body.ts'
+import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 
 /** Creates a body that is whole. */
 export const completeBody = (bytes: Buffer): ResponseBody => ({

@@ -1,5 +1,5 @@
-import type { CacheRules } from '../../../src/layers/cache/policy/cache-request.ts'
-import { parseDuration, parseSize } from '../../../src/units.ts'
+import { parseDuration, parseSize } from '../../../src/core/lib/text/units.ts'
+import type { CacheRules } from '../../../src/features/cache/policy/cache-request.ts'
 import type { CacheSettings } from '../row.ts'
 
 /** Reads the cache rules of a row, as the configuration does. */

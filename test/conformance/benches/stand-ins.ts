@@ -1,5 +1,5 @@
 /** Caches that are wrong on purpose: rows have to detect them. */
-import { getFirstFieldValue } from '../../../src/header-fields.ts'
+import { getFirstFieldValue } from '../../../src/core/exchange/header-fields.ts'
 import type { Origin } from '../origin.ts'
 import type { Bench, ClientResponse } from '../play.ts'
 

@@ -1,4 +1,4 @@
-import { getFirstFieldValue } from '../../../src/header-fields.ts'
+import { getFirstFieldValue } from '../../../src/core/exchange/header-fields.ts'
 import type { ClientResponse } from '../play.ts'
 import { ageOf, type Circumstances, confirms, type Past, type Request, type Rules, unusable } from './model.ts'
 import type { Call } from './world.ts'

@@ -1,7 +1,7 @@
 import { vi } from 'vitest'
-import type { Handler } from '../../../src/exchange.ts'
-import { GatewayError } from '../../../src/failures/errors.ts'
-import { getFirstFieldValue } from '../../../src/header-fields.ts'
+import type { Handler } from '../../../src/core/exchange/exchange.ts'
+import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
+import { getFirstFieldValue } from '../../../src/core/exchange/header-fields.ts'
 import { completeBody, truncatedBody } from '../benches/bodies.ts'
 import { httpDate } from '../dates.ts'
 import {

@@ -1,7 +1,7 @@
 /** Which listening sockets a process was started with. */
 import { expect, test } from 'vitest'
+import { noInheritedSockets, resolveBindTarget } from '../../../src/core/runtime/workers/accept/inherited-sockets.ts'
 import { parseListenFds } from '../../../src/features/systemd/listen-fds.ts'
-import { noInheritedSockets, resolveBindTarget } from '../../../src/workers/accept/inherited-sockets.ts'
 
 const pid = 4711
 const systemd = { LISTEN_PID: String(pid), LISTEN_FDS: '2', LISTEN_FDNAMES: 'admin:public' }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Log } from '../../../src/core/log/log.ts'
 import { createServiceNotifier } from '../../../src/features/systemd/service-notifier.ts'
-import type { Log } from '../../../src/observe/log.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => {

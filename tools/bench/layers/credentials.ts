@@ -3,7 +3,7 @@
  * ones.
  */
 import { hash, randomBytes, randomUUID, X509Certificate } from 'node:crypto'
-import { certificateThumbprint } from '../../../src/layers/auth/client-certificate.ts'
+import { certificateThumbprint } from '../../../src/features/auth/client-certificate.ts'
 import type { Operation } from '../../../src/operations.ts'
 import type { Pair } from '../../../test/helpers/certificates.ts'
 import { publicUrl } from '../../../test/helpers/token-binding.ts'

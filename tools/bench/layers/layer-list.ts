@@ -1,8 +1,8 @@
-import { describeLayers } from '../../../src/cli/explain/operation-details.ts'
-import { loadConfig } from '../../../src/config/load/load-config.ts'
-import { createAuthProvider } from '../../../src/runtime/pipeline/auth-provider.ts'
-import { TokenVerifiers } from '../../../src/runtime/resources/token-verifiers.ts'
-import { RateLimiterRegistry } from '../../../src/shared/rate-limiter/rate-limiter-registry.ts'
+import { loadConfig } from '../../../src/core/config/load/load-config.ts'
+import { createAuthProvider } from '../../../src/features/auth/auth-provider.ts'
+import { TokenVerifiers } from '../../../src/features/auth/tokens/token-verifiers.ts'
+import { describeLayers } from '../../../src/features/explain/operation-details.ts'
+import { RateLimiterRegistry } from '../../../src/features/limits/rate-limiter/rate-limiter-registry.ts'
 import { get, post } from '../workload.ts'
 
 /** Reads from the file that a gateway runs which layers stand in the list that it composes, the outermost first. */

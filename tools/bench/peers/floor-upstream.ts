@@ -1,7 +1,7 @@
 /** The upstream's side of the floors: bare sockets, with no policy, no limit and hardly a check. */
 import { connect, type Socket } from 'node:net'
+import { batchWrite } from '../../../src/core/lib/scheduling/write-batching.ts'
 import { allOperations } from '../../../src/operations.ts'
-import { batchWrite } from '../../../src/shared/scheduling/write-batching.ts'
 import { makeDestination } from './node-log.ts'
 
 /** The port to listen on, that of the upstream, and the file of the log; `folder` may hold a certificate. */

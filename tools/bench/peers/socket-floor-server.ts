@@ -3,7 +3,7 @@
  * Node cannot go below. It takes every head for one that has come whole. A server for the bench only.
  */
 import { createServer, type Socket } from 'node:net'
-import { HeadScanner, isTokenByte } from '../../../src/shared/http1/head-scanner.ts'
+import { HeadScanner, isTokenByte } from '../../../src/core/exchange/http1/head-scanner.ts'
 import { findOperation, forward, logExchange, port, renderRequest, splitFields } from './floor-upstream.ts'
 
 const space = 0x20

@@ -1,0 +1,85 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+import { isJwt } from '../../../features/auth/tokens/jwt/jwt-verifier.ts'
+import { type Principal, setPrincipal } from '../../../features/console/session/principal.ts'
+import type { SessionStore } from '../../../features/console/session/session-store.ts'
+import type { AdminConfig } from '../../config/config.ts'
+import { digestSecret } from '../../lib/secrets.ts'
+import { type AdminError, isAdminError } from '../admin-error.ts'
+import { guardRequest } from '../guard.ts'
+import { targetPath } from '../url.ts'
+import { type Operator, unnamedOperator } from './operator.ts'
+import { findOperatorByCertificate } from './operator-certificates.ts'
+import type { OperatorJwts } from './operator-jwts.ts'
+import { findOperatorToken, takesTokens } from './operator-tokens.ts'
+import type { TokenRefusals } from './token-refusals.ts'
+
+export interface AdminAccess {
+  readonly sessions: SessionStore
+  readonly jwts: Pick<OperatorJwts, 'verify' | 'recall'>
+  readonly refusals: TokenRefusals
+}
+
+type CheckedRequest = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'raw' | 'socket' | 'ip'>
+
+/**
+ * Checks a request (null: it is let in), and notes its principal. It waits for a token of the issuer alone, and only
+ * where nothing else lets the request in or keeps it out.
+ */
+export const authenticateAdmin = async (
+  request: CheckedRequest,
+  access: AdminAccess,
+  admin: AdminConfig,
+): Promise<AdminError | null> => {
+  const rejection = recheckAdmin(request, access, admin)
+  const token = parseBearerToken(request.headers.authorization)
+  if (rejection?.status !== 401 || token === null) return rejection
+  if (admin.jwt === null || !isJwt(token)) {
+    access.refusals.logIfAllowed(request.ip, 'unknown-token', 'the file has no such token')
+    return rejection
+  }
+  const shown = await access.jwts.verify(token, request.ip)
+  if (shown === null) return rejection
+  if (isAdminError(shown)) return shown
+  return guard(request, access.sessions.withoutSession(shown.operator), admin)
+}
+
+/**
+ * Checks a request with what is known already, and notes its principal. A stream is checked again and again while it is
+ * open: a session ends, a token is removed or expires, a scope changes.
+ */
+export const recheckAdmin = (request: CheckedRequest, access: AdminAccess, admin: AdminConfig): AdminError | null =>
+  guard(request, findPrincipal(request.headers, access, admin, request.socket), admin)
+
+const guard = ({ method, url, headers, raw }: CheckedRequest, principal: Principal, admin: AdminConfig) => {
+  setPrincipal(raw, principal)
+  return guardRequest({ method, path: targetPath(url), headers }, principal, admin)
+}
+
+/**
+ * Finds who sends a request. A bearer token decides by itself, right or wrong; else the session does, and then the
+ * certificate of the connection.
+ */
+export const findPrincipal = (
+  headers: IncomingHttpHeaders,
+  { sessions, jwts }: Pick<AdminAccess, 'sessions' | 'jwts'>,
+  admin: AdminConfig,
+  socket: Socket | null = null,
+): Principal => {
+  if (!asksForProof(admin)) return sessions.withoutSession(unnamedOperator)
+  const token = parseBearerToken(headers.authorization)
+  if (token === null)
+    return sessions.find(headers, admin) ?? sessions.withoutSession(socket && findOperatorByCertificate(socket, admin))
+  const listed = findOperatorToken(token, admin)
+  return sessions.withoutSession(listed === null ? recallJwt(token, jwts, admin) : listed.operator)
+}
+
+const asksForProof = (admin: AdminConfig): boolean =>
+  takesTokens(admin) || (admin.tls?.clientCertificate ?? null) !== null
+
+const recallJwt = (token: string, jwts: AdminAccess['jwts'], { jwt }: AdminConfig): Operator | null =>
+  jwt === null ? null : jwts.recall(digestSecret(token))
+
+const parseBearerToken = (authorization = ''): string | null =>
+  /^Bearer(?: |$)/i.test(authorization) ? authorization.slice('Bearer'.length).trim() : null

@@ -1,0 +1,142 @@
+import { CredentialRejected, VerifierUnavailable } from '../../../features/auth/errors.ts'
+import type { Claims } from '../../../features/auth/tokens/claims.ts'
+import type { IssuerKeysState } from '../../../features/auth/tokens/jwt/jwks-cache.ts'
+import { isJwt } from '../../../features/auth/tokens/jwt/jwt-verifier.ts'
+import { type JwtVerifierLease, TokenVerifiers } from '../../../features/auth/tokens/token-verifiers.ts'
+import type { AdminConfig, OperatorJwtConfig } from '../../config/config.ts'
+import { digestSecret } from '../../lib/secrets.ts'
+import type { Log } from '../../log/log.ts'
+import type { AdminError } from '../admin-error.ts'
+import { tooManyAttempts } from './attempt-throttle.ts'
+import type { Operator } from './operator.ts'
+import { describeRefusal, type OperatorRefusal, readOperator } from './operator-claims.ts'
+import type { OperatorToken } from './operator-tokens.ts'
+import type { TokenRefusals } from './token-refusals.ts'
+
+type VerifiedToken = OperatorToken | AdminError | null
+
+/**
+ * The tokens that an issuer makes for operators (`admin.jwt`). They are verified where the listener of operators is,
+ * with keys that are fetched for it alone: a client that names unknown keys holds up no operator.
+ */
+export class OperatorJwts {
+  readonly #verifiers: TokenVerifiers
+  readonly #refusals: TokenRefusals
+  /** By the digest of their token. */
+  readonly #pending = new Map<string, Promise<VerifiedToken>>()
+  #current: { readonly config: OperatorJwtConfig; readonly lease: JwtVerifierLease } | null = null
+
+  constructor(log: Pick<Log, 'info' | 'warn'>, refusals: TokenRefusals) {
+    this.#refusals = refusals
+    this.#verifiers = new TokenVerifiers((level, event, fields) => log[level](fields, event))
+  }
+
+  /** Applies a configuration. Where it verifies as the one before, the tokens that were verified stay so. */
+  applyConfig({ jwt }: Pick<AdminConfig, 'jwt'>): void {
+    const before = this.#current
+    this.#current = jwt && { config: jwt, lease: this.#acquire(jwt) }
+    before?.lease.release()
+  }
+
+  /**
+   * Verifies a token, once for all requests that bring it at the same time. Null: it is no good, and the log says why.
+   * An error: it cannot be verified now, or too many wrong ones came from that address.
+   */
+  verify(token: string, address: string): Promise<VerifiedToken> {
+    const digest = digestSecret(token)
+    const name = toRecallKey(digest)
+    const pending = this.#pending.get(name)
+    if (pending !== undefined) return pending
+    const verifying = this.#verify(token, digest, address).finally(() => this.#pending.delete(name))
+    this.#pending.set(name, verifying)
+    return verifying
+  }
+
+  /**
+   * Finds the operator of a token that was verified before, by its SHA-256. Null: none was, or it is good no more: it
+   * has expired, its key is gone, or another configuration runs.
+   */
+  recall(digest: Buffer): Operator | null {
+    const claims = this.#current?.lease.recall(toRecallKey(digest)) ?? null
+    if (claims === null || this.#current === null) return null
+    const operator = readOperator(claims, this.#current.config)
+    return typeof operator === 'string' ? null : operator
+  }
+
+  state(): IssuerKeysState | null {
+    return this.#current?.lease.state() ?? null
+  }
+
+  close(): void {
+    this.applyConfig({ jwt: null })
+  }
+
+  async #verify(token: string, digest: Buffer, address: string): Promise<VerifiedToken> {
+    const current = this.#current
+    if (current === null || !isJwt(token)) return null
+    const known = current.lease.recall(toRecallKey(digest))
+    if (known !== null) {
+      const operator = readOperator(known, current.config)
+      // One of no operator has its line each time: an operator who tries again looks for it at the end of the log.
+      if (typeof operator === 'string')
+        this.#refusals.logIfAllowed(address, operator, describeRefusal(operator, known, current.config))
+      return toOperatorToken(known, digest, operator, current.config)
+    }
+    const throttle = this.#refusals.throttleOf(address)
+    const retryAfter = throttle.tryAcquire()
+    if (retryAfter !== null) return tooManyAttempts(retryAfter)
+    const claims = await getOutcome(current.lease, token)
+    if (this.#current !== current) {
+      throttle.refund()
+      return this.#verify(token, digest, address) // a reload came between, and its issuer decides
+    }
+    if (claims instanceof VerifierUnavailable) {
+      throttle.refund()
+      return keysUnavailable // the log has a line of its own for that
+    }
+    if (claims instanceof CredentialRejected) {
+      this.#refusals.log(address, claims.reason, claims.message)
+      return null
+    }
+    const operator = readOperator(claims, current.config)
+    if (typeof operator === 'string')
+      this.#refusals.log(address, operator, describeRefusal(operator, claims, current.config))
+    else throttle.refund()
+    return toOperatorToken(claims, digest, operator, current.config)
+  }
+
+  // The claims are read anew for each request: an edit of what they open makes no token unknown.
+  #acquire({ nameClaim: _, scopeClaim: __, scopes: ___, ...settings }: OperatorJwtConfig): JwtVerifierLease {
+    return this.#verifiers.acquireJwt(settings)
+  }
+}
+
+const getOutcome = async (
+  { getClaims }: JwtVerifierLease,
+  token: string,
+): Promise<Claims | CredentialRejected | VerifierUnavailable> => {
+  try {
+    return await getClaims(token)
+  } catch (error) {
+    if (error instanceof CredentialRejected || error instanceof VerifierUnavailable) return error
+    throw error
+  }
+}
+
+// The verifier knows tokens by their SHA-256, and this is how it spells it.
+const toRecallKey = (digest: Buffer): string => digest.toString('base64url')
+
+const toOperatorToken = (
+  { exp }: Claims,
+  digest: Buffer,
+  operator: Operator | OperatorRefusal,
+  { clockTolerance }: OperatorJwtConfig,
+): OperatorToken | null =>
+  typeof operator === 'string' ? null : { operator, digest, expiresAt: Number(exp) * 1000 + clockTolerance }
+
+const keysUnavailable: AdminError = {
+  status: 503,
+  code: 'identity-unavailable',
+  detail: 'the keys of the issuer of operators’ tokens cannot be had: tokens of the file and certificates are good',
+  headers: { 'Retry-After': '1' },
+}

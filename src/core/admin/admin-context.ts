@@ -1,0 +1,51 @@
+import type { AuditLog } from '../../features/audit/audit-log.ts'
+import type { IssuerKeysState } from '../../features/auth/tokens/jwt/jwks-cache.ts'
+import type { Overrides } from '../runtime/overrides.ts'
+import type { Reloader } from '../runtime/reload/reloader.ts'
+import type { NotServingReason, StatusReport, WorkerStatus } from '../runtime/report/status-report.ts'
+import type { RunInAllProcesses } from '../runtime/snapshot/data-plane-commands.ts'
+import type { OrderHistory } from './commands/order-history.ts'
+import type { EndpointRates } from './endpoint-rates.ts'
+import type { ResolveCommand } from './findings/finding-commands.ts'
+import type { RateHistory } from './rate-history.ts'
+
+export interface AdminContext {
+  readonly reloader: Reloader
+  readonly overrides: Overrides
+  readonly audit: Pick<AuditLog, 'recordAdminEvent' | 'state' | 'failing'>
+  draining(): boolean
+  notServing(): NotServingReason | null
+  /** Log lines dropped because their reader was too slow. */
+  droppedLines(): number
+  /** Collects what is known of the traffic, from the processes that serve it; `urgent` as `ProxyServer` has it. */
+  report(urgent?: Promise<void>): Promise<StatusReport>
+  /** The workers as the last report found them; none: this process serves. */
+  workers(): readonly WorkerStatus[]
+  operatorKeys(): IssuerKeysState | null
+  /** Completes the commands of findings, so that they run on this machine. */
+  readonly resolveCommand: ResolveCommand
+  readonly orders: OrderHistory
+  /** The traffic of the last fifteen minutes. */
+  readonly history: RateHistory
+  readonly endpointRates: EndpointRates
+  readonly runEverywhere: RunInAllProcesses
+}
+
+/** Why this gateway can serve no new client, whatever the state of its upstreams. */
+export type NotReadyReason = 'draining' | NotServingReason | 'audit-unavailable'
+
+/**
+ * Gets why new clients are not welcome; null: they are. Upstreams do not count: a gateway whose upstream is down is
+ * still the best one to say so. A gateway that rejects every exchange because it cannot be recorded serves no client;
+ * another one, with room on its disk, does.
+ */
+export const getNotReadyReason = ({
+  draining,
+  notServing,
+  audit,
+  reloader,
+}: Pick<AdminContext, 'draining' | 'notServing' | 'audit' | 'reloader'>): NotReadyReason | null => {
+  if (draining()) return 'draining'
+  const rejects = reloader.config.audit?.onFailure === 'refuse'
+  return notServing() ?? (rejects && audit.failing ? 'audit-unavailable' : null)
+}

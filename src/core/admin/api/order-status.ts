@@ -1,0 +1,18 @@
+import { asNullable, asText } from '../../lib/text/decode.ts'
+import type { Override } from '../../runtime/overrides.ts'
+import { formatOptionalTime } from '../format-time.ts'
+
+/** The members that say who has ordered what holds instead of the configuration, and when; null: no operator has. */
+export const orderMembers = {
+  /** The operator's name, else the address. */
+  orderedBy: asNullable(asText),
+  orderedAt: asNullable(asText),
+  /** Why, in the operator's words; null: none were given, or an earlier version. */
+  orderReason: asNullable(asText),
+}
+
+export const orderStatus = (override: Pick<Override, 'by' | 'since' | 'reason'> | null) => ({
+  orderedBy: override?.by ?? null,
+  orderedAt: formatOptionalTime(override?.since),
+  orderReason: override?.reason ?? null,
+})

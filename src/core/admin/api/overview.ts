@@ -1,0 +1,205 @@
+import { findPrimaryClients } from '../../../features/candidate/candidate-clients.ts'
+import { comparisonShape, comparisonViews } from '../../../features/candidate/status/shadow-report.ts'
+import { driftRowShape, driftRowViews } from '../../../features/contract/status.ts'
+import { allOperations, type Group, type Operation, type OperationId } from '../../../operations.ts'
+import { changedGroups } from '../../config/diff/diff-reports.ts'
+import { epochMs } from '../../lib/clock.ts'
+import {
+  asBoolean,
+  asList,
+  asMap,
+  asNullable,
+  asNumber,
+  asObject,
+  asText,
+  asWord,
+  type Decoded,
+} from '../../lib/text/decode.ts'
+import type { ReloadEntry } from '../../runtime/reload/reload-history.ts'
+import type { StatusReport } from '../../runtime/report/status-report.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { endpointRateShape } from '../endpoint-rates.ts'
+import { createFinding } from '../findings/finding.ts'
+import { groupOutage } from '../findings/outage.ts'
+import { formatTime } from '../format-time.ts'
+import { type OperationRates, type RateHistory, rateMembers, stepSeconds } from '../rate-history.ts'
+import { clientActivityShape, clientActivityView } from './client-activity.ts'
+import { changeShape, problemShape } from './config-responses.ts'
+import { orderMembers, orderStatus } from './order-status.ts'
+import { recentErrorShape, toRecentErrorViews } from './recent-errors.ts'
+import { type Status, statusFromReport, statusShape } from './status.ts'
+
+/** Decodes an operation. Rates are per second, over the last ten; latencies are of the last minute. */
+const operationShape = asObject({
+  id: asWord<OperationId>(),
+  state: asWord<'serve' | 'refuse'>(),
+  /** Null: nothing is counted, or not for long enough. */
+  pace: asNullable(asObject({ inFlight: asNumber, ...rateMembers })),
+  /** Null: nothing is counted. */
+  history: asNullable(
+    asObject({
+      stepSeconds: asNumber,
+      /** Oldest first; each list has one entry for each step. */
+      perSecond: asList(asNumber),
+      errorsPerSecond: asList(asNumber),
+      p99Ms: asList(asNullable(asNumber)),
+    }),
+  ),
+  group: asWord<Group>(),
+  method: asText,
+  path: asText,
+  /**
+   * Whether every request of the last ten seconds that was let in has failed; without requests, whether no endpoint of
+   * its group serves, unless every client is on the candidate.
+   */
+  failing: asBoolean,
+  /** The end of an operator's override; null: the configuration's state holds. */
+  until: asNullable(asText),
+  ...orderMembers,
+})
+
+const reloadShape = asObject({
+  at: asText,
+  trigger: asText,
+  /** The operators who asked for it, by name or else by address; null: none did. */
+  by: asNullable(asText),
+  result: asWord<'applied' | 'unchanged' | 'refused'>(),
+  /** The hash of the configuration that has run since. */
+  hash: asText,
+  groups: asList(asWord<Group>()),
+  changes: asList(changeShape),
+  problems: asList(problemShape),
+  /** Whether it waits until its new endpoints are reached. */
+  held: asBoolean,
+})
+
+const orderShape = asObject({
+  at: asText,
+  /** The operator's name, else the address. */
+  by: asText,
+  /** What was done, as a sentence. */
+  text: asText,
+})
+
+/** Decodes what an operator on call wants to see at once: what the page and `top` show. Times are RFC 3339. */
+export const overviewShape = asObject({
+  /** The same as /status. */
+  status: statusShape,
+  /** In the order of the catalog. */
+  operations: asList(operationShape),
+  /** Requests a second that were rejected before they matched an operation. Null: not known, or an earlier version. */
+  unmatchedPerSecond: asNullable(asNumber),
+  /** By group: the command that prints the file with the candidate as the upstream. Null: an earlier version. */
+  promoteCommands: asNullable(asMap(asText)),
+  /** Null: the gateway is of a version that does not say. */
+  endpointRates: asNullable(asList(endpointRateShape)),
+  at: asText,
+  /** Newest first. */
+  reloads: asList(reloadShape),
+  /** The last 20 since the start, newest first. */
+  orders: asList(orderShape),
+  /** Newest first: at most 100 that matched an operation, and 100 that matched none. */
+  refusals: asList(recentErrorShape),
+  /** The ten worst ways in which messages broke the contract. */
+  drift: asList(driftRowShape),
+  /** What clients did over the last fifteen minutes. Null: clients do not authenticate. */
+  clients: asNullable(clientActivityShape),
+  /** How the answers of candidates compare, each with the ten worst ways in which they differ. */
+  comparisons: asList(comparisonShape),
+})
+
+export type Overview = Decoded<typeof overviewShape>
+
+export type OperationView = Decoded<typeof operationShape>
+
+export type ReloadView = Decoded<typeof reloadShape>
+
+export type OrderView = Decoded<typeof orderShape>
+
+export const getOverview = async (context: AdminContext): Promise<Overview> => {
+  const report = await context.report()
+  const status = await statusFromReport(context, report)
+  const { config, history } = context.reloader
+  return {
+    at: formatTime(epochMs()),
+    status,
+    operations: allOperations.map((each) => toOperationView(each, status, report, context)),
+    unmatchedPerSecond:
+      report.requestMetrics && (context.history.rates('none', report.requestMetrics)?.perSecond ?? null),
+    promoteCommands: promoteCommands(status, context),
+    endpointRates: context.endpointRates.rates(report.upstreams),
+    reloads: history.last.map(toReloadView),
+    orders: context.orders.last.map((order) => ({ ...order, at: formatTime(order.at) })),
+    refusals: toRecentErrorViews(report, config),
+    drift: driftRowViews(report.drift).slice(0, maxRowViews),
+    clients: clientActivityView(report),
+    comparisons: comparisonViews(report, maxRowViews),
+  }
+}
+
+const promoteCommands = ({ upstreams }: Status, { resolveCommand }: AdminContext): Overview['promoteCommands'] =>
+  Object.fromEntries(
+    Object.entries(upstreams).flatMap(([group, { candidate }]) => {
+      if (candidate === null) return []
+      const command = `lender-gateway shift ${group} --promote`
+      return [[group, resolveCommand(createFinding('notice', '', '', { command })).command ?? command]]
+    }),
+  )
+
+// The page shows the worst; /contract and /shadow have all.
+const maxRowViews = 10
+
+const notOrdered = { state: 'serve' as const, until: null, ...orderStatus(null) }
+
+const toOperationView = (
+  { id, group, method, path }: Operation,
+  { operations }: Status,
+  report: StatusReport,
+  { history, reloader, overrides }: AdminContext,
+): OperationView => {
+  const {
+    config,
+    state: { loadedAt },
+  } = reloader
+  const { requestMetrics } = report
+  const { state, until, orderedBy, orderedAt, orderReason } = operations[id] ?? notOrdered
+  const pace = requestMetrics === null ? null : history.rates(id, requestMetrics)
+  return {
+    ...{ id, group, method, path, state, until, orderedBy, orderedAt, orderReason },
+    failing:
+      pace !== null && pace.perSecond > 0
+        ? everyRequestFails(pace)
+        : groupOutage(group, { report, config, loadedAt }) !== null &&
+          findPrimaryClients(config.upstreams[group].candidate, overrides.shifts.get(group)) !== 'none',
+    pace: pace && requestMetrics && { inFlight: requestMetrics.operations[id].inFlight, ...pace },
+    history: requestMetrics && toHistoryView(history, id),
+  }
+}
+
+/**
+ * Checks whether every request failed that was not rejected for its client's fault. The rates are of the same time: an
+ * epsilon makes up for their rounding.
+ */
+const everyRequestFails = ({ perSecond, errorsPerSecond, refusedPerSecond }: OperationRates): boolean =>
+  errorsPerSecond > 0 && errorsPerSecond + refusedPerSecond > perSecond - 1e-6
+
+const toHistoryView = (history: RateHistory, id: OperationId): OperationView['history'] => {
+  const steps = history.steps(id)
+  return {
+    stepSeconds,
+    perSecond: steps.map(({ perSecond }) => perSecond),
+    errorsPerSecond: steps.map(({ errorsPerSecond }) => errorsPerSecond),
+    p99Ms: steps.map(({ p99Ms }) => p99Ms),
+  }
+}
+
+const toReloadView = ({ at, trigger, by, outcome }: ReloadEntry): ReloadView => {
+  const { result } = outcome
+  const common = { at: formatTime(at), trigger, by, result }
+  if (outcome.result === 'refused') {
+    const { hash, problems, held } = outcome
+    return { ...common, hash, groups: [], changes: [], problems, held: held !== null }
+  }
+  const { to: hash, changes } = outcome
+  return { ...common, hash, groups: changedGroups(changes), changes, problems: [], held: false }
+}

@@ -1,0 +1,51 @@
+import type { Config } from '../../config/config.ts'
+import type { CacheOutcome } from '../../exchange/exchange-outcomes.ts'
+import type { FailureKind } from '../../exchange/failures/kinds.ts'
+import { asList, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../lib/text/decode.ts'
+import { roundToTenths } from '../../lib/text/units.ts'
+import type { RecentRequest } from '../../log/recent-requests.ts'
+import { sum } from '../../log/sum-reports.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { formatTime } from '../format-time.ts'
+import { recentRequestMembers, toRecentErrorView } from './recent-errors.ts'
+
+const recentRequestShape = asObject({
+  ...recentRequestMembers,
+  /** Null: the response is an upstream's or the cache's, as is that of the reason. */
+  kind: asNullable(asWord<FailureKind>()),
+  /** In words. */
+  reason: asNullable(asText),
+  cache: asNullable(asWord<CacheOutcome>()),
+  /** From the arrival of the request to the end of its response. */
+  totalMs: asNumber,
+})
+
+export type RecentRequestView = Decoded<typeof recentRequestShape>
+
+/** Decodes the response of /requests. */
+export const recentRequestsShape = asObject({
+  requests: asList(recentRequestShape),
+  /** How many have ended while an operator watched, from which a client that polls sees how many it missed. */
+  total: asNumber,
+})
+
+export type RecentRequestsResponse = Decoded<typeof recentRequestsShape>
+
+/** Collects the requests that ended since an operator watches; those to come are kept for some seconds more. */
+export const watchRecentRequests = async ({
+  runEverywhere,
+  reloader,
+}: Pick<AdminContext, 'runEverywhere' | 'reloader'>): Promise<RecentRequestsResponse> => {
+  const { results } = await runEverywhere('watchRequests', {})
+  const newestFirst = results.flatMap(({ last }) => last.toReversed()).toSorted((a, b) => b.at - a.at)
+  return {
+    requests: newestFirst.map((each) => toRecentRequestView(each, reloader.config)),
+    total: sum(results.map(({ total }) => total)),
+  }
+}
+
+const toRecentRequestView = (entry: RecentRequest, config: Config): RecentRequestView => {
+  const { at, path: _, error, totalMs, ...members } = entry
+  const { kind, reason } = error === null ? { kind: null, reason: null } : toRecentErrorView(error, config)
+  return { at: formatTime(at), ...members, kind, reason, totalMs: roundToTenths(totalMs) }
+}

@@ -1,0 +1,98 @@
+import { asNullable, asObject, asText } from '../../lib/text/decode.ts'
+import { formatDuration, parseDuration } from '../../lib/text/units.ts'
+import type { TtlOverrides } from '../../runtime/overrides.ts'
+import type { AdminContext } from '../admin-context.ts'
+import type { AdminError } from '../admin-error.ts'
+import { formatOptionalTime } from '../format-time.ts'
+import type { Argument } from './argument.ts'
+
+export const maxTtlMs = 24 * 3_600_000
+
+export const durationArgument = (usage: string, byDefault: string): Argument<number> => ({
+  usage,
+  help: 'for how long, at least 1s and at most 24h',
+  default: byDefault,
+  example: byDefault,
+  expected: `a duration from 1s to ${formatDuration(maxTtlMs)}, such as 15m, 30s or 2h`,
+  read(value = byDefault) {
+    const ms = typeof value === 'string' ? parseDuration(value) : undefined
+    return ms === undefined || ms < 1000 || ms > maxTtlMs ? undefined : ms
+  },
+})
+
+export const ttlArgument = durationArgument('--ttl <DURATION>', '15m')
+
+interface OverrideOrder<Key, State> {
+  readonly key: Key
+  readonly state: State
+  /** Null: the override before is removed. */
+  readonly ttlMs: number | null
+  /** The operator's name, else the address. */
+  readonly by: string
+  readonly reason: string | null
+}
+
+/**
+ * Overrides the configured state of a key for a time, and returns the end of that time. Without a time it removes the
+ * override: the configuration says the same from now on, and `until` is null. When that cannot be put into effect, the
+ * override before is restored.
+ */
+export const applyOverride = async <Key extends string, State>(
+  context: AdminContext,
+  overrides: TtlOverrides<Key, State>,
+  { key, state, ttlMs, by, reason }: OverrideOrder<Key, State>,
+  apply: () => Promise<void>,
+): Promise<{ readonly until: string | null } | AdminError> => {
+  const before = overrides.get(key)
+  const set = ttlMs === null ? null : overrides.set(key, state, ttlMs, by, reason)
+  if (set === null) overrides.remove(key)
+  const failure = await applyOrUndo(context, apply, () => overrides.restore(key, before))
+  return failure ?? { until: formatOptionalTime(set?.until) }
+}
+
+/**
+ * Puts a change into effect (null), or undoes it and returns why. Rejects, once it is undone, with the
+ * `WorkersNotAnsweringError` of the change.
+ */
+export const applyOrUndo = async (
+  { draining }: AdminContext,
+  apply: () => Promise<void>,
+  undo: () => void,
+): Promise<AdminError | null> => {
+  try {
+    await apply()
+    return null
+  } catch (error) {
+    undo()
+    if (draining()) return stoppingError
+    throw error
+  }
+}
+
+export const stoppingError: AdminError = {
+  status: 503,
+  code: 'stopping',
+  detail: 'the gateway is stopping: nothing is put into effect any more',
+}
+
+export const overrideHelp = {
+  help: 'The file is left alone, and its word holds again when the time is over. What is to stay belongs into the file.',
+  exitCodes:
+    '0 done, 1 the gateway does not accept the order or a worker does not answer (it is not in effect then, and not tried again), 2 it could not be asked',
+}
+
+export const overrideDefaults = {
+  method: 'POST',
+  query: null,
+  isAtomic: true,
+  // A state stands in each: any other JSON object lacks `until` as well, which would be taken for null.
+  responseShape: asObject({ state: asText, until: asNullable(asText) }),
+  rejectedText: 'does not accept it',
+} as const
+
+/** Formats why it was ordered, behind what was; empty: the operator has not said. */
+export const orderReasonPhrase = ({ reason }: { readonly reason: string | null }): string =>
+  reason === null ? '' : ` (${reason})`
+
+export const untilOrAsFile = (until: string | null): string =>
+  until === null ? 'as the file says' : `until ${until}, then as the file says`

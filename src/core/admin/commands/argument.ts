@@ -1,0 +1,115 @@
+import { parseJsonObject } from '../../lib/plain-object.ts'
+import type { AdminError } from '../admin-error.ts'
+
+/** An argument of a command: the same on the command line, in JSON or a query, and in the form of a page. */
+export interface Argument<Value = unknown> {
+  /** The syntax in the help: `<GROUP>`, `[OPERATION]`, `--client <ID>`. An option has the name of the argument. */
+  readonly usage: string
+  readonly help: string
+  /** What is expected: `one of a, b`. */
+  readonly expected: string
+  readonly choices?: readonly string[]
+  readonly default?: string
+  /** A value in the example of a JSON body, shown to a script whose body cannot be parsed. */
+  readonly example?: string
+  /** Where alone it is given: by scripts and the command line, or by the form of a page. By default everywhere. */
+  readonly only?: 'script' | 'form'
+  readonly isRequired?: true
+  /** Parses it; undefined: it is something else than expected. */
+  read(value: unknown): Value | undefined
+}
+
+export type Arguments = Readonly<Record<string, Argument>>
+
+export type ValuesOf<Args extends Arguments> = {
+  readonly [Name in keyof Args]: Args[Name] extends Argument<infer Value> ? Value : never
+}
+
+/** How long the reason of an order may be, in characters. */
+export const maxReasonLength = 200
+
+/** The arguments as given, not checked yet. */
+export type RawArguments = Readonly<Record<string, unknown>>
+
+type ArgumentInfo = Pick<Argument, 'usage' | 'help' | 'default' | 'example' | 'only' | 'isRequired'>
+
+export const choiceArgument = <Choice extends string>(
+  choices: readonly Choice[],
+  info: ArgumentInfo,
+): Argument<Choice> => ({
+  ...info,
+  choices,
+  expected: `one of ${choices.join(', ')}`,
+  read: (value) => choices.find((each) => each === value),
+})
+
+/** Creates an argument that is any text; anything else is parsed as an empty one. */
+export const textArgument = (info: ArgumentInfo): Argument<string> => ({
+  ...info,
+  expected: 'text',
+  read: (value) => (typeof value === 'string' ? value : ''),
+})
+
+/** Creates an argument that may be left out: it is null then. */
+export const optionalArgument = <Value>(argument: Argument<Value>): Argument<Value | null> => ({
+  ...argument,
+  read: (value) => (value === undefined ? null : argument.read(value)),
+})
+
+/** The argument that says why something is ordered: for the log, the audit log, and the next operator. */
+export const reasonArgument: Argument<string | null> = {
+  usage: '--reason <TEXT>',
+  help: 'why, for the log and whoever comes next',
+  expected: `text of at most ${maxReasonLength} characters, in one line`,
+  read: (value) => {
+    if (value === undefined) return null
+    const isText = typeof value === 'string' && value.length <= maxReasonLength
+    return isText && !/[\p{Cc}\p{Bidi_Control}]/u.test(value) ? value.trim() || null : undefined
+  },
+}
+
+export const flagArgument = (
+  usage: `--${string}`,
+  help: string,
+  expected = 'true, or to be left out',
+): Argument<boolean> => ({
+  usage,
+  help,
+  expected,
+  // `true` in JSON, a word in a query or a form.
+  read: (value) => (value === undefined ? false : value === true || value === 'true' || undefined),
+})
+
+export const parseArguments = (args: Arguments, raw: RawArguments): object | AdminError => {
+  const values = Object.entries(args).map(([name, argument]) => [name, argument.read(raw[name])] as const)
+  const [wrong] = values.find(([, value]) => value === undefined) ?? []
+  return wrong === undefined
+    ? Object.fromEntries(values)
+    : badRequest(`${wrong} is expected to be ${args[wrong]?.expected ?? ''}`)
+}
+
+/** Parses a JSON body: an object of the arguments, and of nothing else. */
+export const parseJsonBody = (args: Arguments, body: unknown): RawArguments | AdminError => {
+  const shown = Object.fromEntries(Object.entries(args).map(([name, { example }]) => [name, example]))
+  const raw = typeof body === 'string' ? parseJsonObject(body) : null
+  if (raw === null) return badRequest(`a JSON object is expected, such as ${JSON.stringify(shown)}`)
+  const keys = Object.keys(args)
+  const unknown = Object.keys(raw).find((key) => !keys.includes(key))
+  return unknown === undefined
+    ? raw
+    : badRequest(`${quoted(unknown)} is not known; write ${keys.slice(0, -1).join(', ')} and ${keys.at(-1)}`)
+}
+
+/** Parses a form or a query: fields of these names, each once at most. Anything else is rejected with `expected`. */
+export const parseFields = (
+  names: readonly string[],
+  fields: URLSearchParams,
+  expected: string,
+): RawArguments | AdminError => {
+  const wrong = [...fields.keys()].find((key) => !names.includes(key) || fields.getAll(key).length > 1)
+  return wrong === undefined ? Object.fromEntries(fields) : badRequest(`${quoted(wrong)} is not expected${expected}`)
+}
+
+export const badRequest = (detail: string): AdminError => ({ status: 400, code: 'bad-request', detail })
+
+const quoted = (key: string): string => JSON.stringify(key.slice(0, 60))

@@ -1,0 +1,26 @@
+import { cacheCommands } from '../../../features/cache/commands.ts'
+import { shiftCommands } from '../../../features/candidate/commands/shift.ts'
+import { contractCommands } from '../../../features/contract-learning/commands.ts'
+import { idempotencyCommands } from '../../../features/idempotency/commands.ts'
+import type { CommandGroup } from './command.ts'
+import { endpointCommands } from './drain-endpoint.ts'
+import { reloadCommands } from './reload.ts'
+import { rollbackCommands } from './rollback.ts'
+import { operationCommands } from './set-operation-state.ts'
+
+/** All commands of operators, in the order in which the admin listener lists its paths. */
+export const commandGroups: readonly CommandGroup[] = [
+  reloadCommands,
+  rollbackCommands,
+  endpointCommands,
+  operationCommands,
+  cacheCommands,
+  idempotencyCommands,
+  contractCommands,
+  shiftCommands,
+]
+
+/** The same in the order of the help, where the kill switch stands before the commands about one endpoint. */
+export const commandGroupsInHelp: readonly CommandGroup[] = commandGroups
+  .filter((group) => group !== endpointCommands)
+  .flatMap((group) => (group === operationCommands ? [operationCommands, endpointCommands] : [group]))

@@ -1,0 +1,204 @@
+import { type Group, groups, type Side } from '../../../operations.ts'
+import { describeSide } from '../../exchange/sides.ts'
+import { type EndpointOverrideState, toEndpointKey } from '../../runtime/overrides.ts'
+import { type AdminError, isAdminError } from '../admin-error.ts'
+import { html } from '../html.ts'
+import {
+  applyOverride,
+  orderReasonPhrase,
+  overrideDefaults,
+  overrideHelp,
+  stoppingError,
+  ttlArgument,
+  untilOrAsFile,
+} from './apply-override.ts'
+import { badRequest, choiceArgument, reasonArgument, textArgument, type ValuesOf } from './argument.ts'
+import type { Command, CommandGroup } from './command.ts'
+import {
+  type EndpointState,
+  listEndpointStates,
+  otherTakers,
+  rejectEarlyEnd,
+  rejectLastEndpoint,
+} from './endpoint-states.ts'
+import { joinFirst, paragraphs, pluralize, spellDuration, untilPhrase } from './phrases.ts'
+import { toAdminError, workersNotAnswering } from './workers-not-answering.ts'
+
+const args = {
+  group: choiceArgument(groups, { usage: '<GROUP>', help: 'behind which group it stands', example: 'risk' }),
+  url: textArgument({
+    usage: '<URL>',
+    help: 'which of them, as status shows it',
+    example: 'http://risk-a.internal:8080',
+  }),
+  ttl: ttlArgument,
+  reason: reasonArgument,
+}
+
+interface Plan {
+  readonly group: Group
+  readonly url: string
+  /** The endpoint, once for each side that it stands on. None: an edit took it out, and an order for it is held. */
+  readonly targets: readonly EndpointState[]
+  /** All endpoints of the group, these included. */
+  readonly endpoints: readonly EndpointState[]
+  /** For how long; null: from now on the configuration says the same. */
+  readonly ttlMs: number | null
+  readonly reason: string | null
+}
+
+interface EndpointCommandResult {
+  readonly group: Group
+  readonly url: string
+  readonly state: EndpointOverrideState
+  readonly reason: string | null
+  /** Null: the configuration holds. */
+  readonly until: string | null
+}
+
+type EndpointCommand = Command<ValuesOf<typeof args>, Plan, EndpointCommandResult>
+
+/** Creates what both commands have in common: the file is not touched, and holds again afterwards. */
+const stateCommand = (state: EndpointOverrideState) =>
+  ({
+    ...overrideDefaults,
+    choice: state,
+    page: state,
+    path: `/endpoints/${state}`,
+    async plan(context, { group, url, ttl, reason }) {
+      const report = await context.report() // first, so that all that follows is decided at once
+      const endpoints = listEndpointStates(context, group, report.upstreams[group])
+      const targets = endpoints.filter((each) => each.url === url)
+      const isHeld = context.overrides.endpoints.get(toEndpointKey(group, url)) !== null
+      if (targets.length === 0 && !(state === 'ready' && isHeld))
+        return badRequest(`url is expected to be one of ${listUrls(endpoints)}, as /status shows them`)
+      if (context.draining()) return stoppingError
+      if (state === 'ready' && !isHeld && !targets.some(({ hasWeight }) => hasWeight)) return withoutWeight(url)
+      const isReset = state === 'ready' && !targets.some(({ drainedByFile }) => drainedByFile)
+      if (!isReset && !context.overrides.endpoints.hasRoomFor(toEndpointKey(group, url))) return tooManyOverrides
+      const reject = state === 'drain' ? rejectLastEndpoint : rejectEarlyEnd
+      const rejection = reject(context, group, targets, endpoints, ttl)
+      return rejection ?? { group, url, targets, endpoints, reason, ttlMs: isReset ? null : ttl }
+    },
+    async run(context, { group, url, targets, ttlMs, reason }, { by, apply }) {
+      // The operator is believed: an ejected endpoint is let in again at once. That comes first, so that a command
+      // which is rejected leaves every drain as it was. Where no worker serves, none has it ejected.
+      let partly = {}
+      if (state === 'ready') {
+        const { results, unanswered } = await context.runEverywhere('uneject', { group, url })
+        if (results.length > 0 && targets.some(({ outage }) => outage === 'ejected'))
+          partly = { done: { group, endpoint: url, state } }
+        if (unanswered > 0) return { ...stillEjected(unanswered), ...partly }
+      }
+      const order = { key: toEndpointKey(group, url), state, ttlMs, by, reason }
+      const applied = await applyOverride(context, context.overrides.endpoints, order, apply).catch(toAdminError)
+      return isAdminError(applied) ? { ...applied, ...partly } : { group, url, state, reason, until: applied.until }
+    },
+    event: 'endpoint order',
+    fields: ({ url: endpoint, ...rest }) => ({ endpoint, ...rest }),
+  }) satisfies Partial<EndpointCommand>
+
+const drainCommand: EndpointCommand = {
+  ...stateCommand('drain'),
+  confirmation(_, { group, url, targets, endpoints, ttlMs }) {
+    const inFlight = targets.reduce((sum, target) => sum + target.inFlight, 0)
+    return {
+      title: `Drain ${url}?`,
+      what: paragraphs(
+        html`${url} of ${group} gets no new requests for ${spellDuration(ttlMs ?? 0)}. What it has in flight, ${pluralize(inFlight, 'request')} just now, it finishes.`,
+        targets.length > 1 ? 'It stands on both sides of the group, and is drained on both.' : null,
+        targets.some(({ takesWork }) => takesWork) ? null : 'It gets none at present either.',
+        ...targets.map((target) => remainingText(group, target.side, otherTakers(endpoints, target))),
+        'After that time the file’s word holds again. To end it before, make the endpoint ready.',
+      ),
+      ttlMs,
+      asksReason: true,
+      button: 'Drain',
+    }
+  },
+  successText: ({ group, url, until, reason }) =>
+    `${url} of ${group} gets no new requests${untilPhrase(until)}${orderReasonPhrase({ reason })}.`,
+  cliText: ({ group, url }, { until }) => `${url} of ${group} takes no new requests ${untilOrAsFile(until)}`,
+  links: {
+    endpoint: ({ group, url, state }) =>
+      state === 'draining' ? null : { query: { group, url }, words: 'Drain', about: `${url} of ${group}` },
+  },
+}
+
+const readyCommand: EndpointCommand = {
+  ...stateCommand('ready'),
+  confirmation: (_, { group, url, targets, ttlMs }) => ({
+    title: `Make ${url} ready?`,
+    what: paragraphs(
+      targets.length === 0
+        ? html`${group} has no endpoint ${url} now. The order for it ends, so that it gets requests when an edit brings it back.`
+        : ttlMs === null
+          ? html`${url} of ${group} gets new requests again, from now on, as the file says.`
+          : html`The file drains ${url} of ${group}. It gets new requests all the same for ${spellDuration(ttlMs)}, and then none again.`,
+      targets.some(({ outage }) => outage === 'ejected')
+        ? 'Its requests have failed, which took it out. It is believed that this is over, and let in at once.'
+        : null,
+      targets.some(({ outage }) => outage === 'down')
+        ? 'Its health check fails, and that is not overruled: it stays down until the check goes well.'
+        : null,
+    ),
+    ttlMs,
+    button: 'Make it ready',
+  }),
+  successText: ({ group, url, until, reason }) =>
+    `${url} of ${group} gets new requests ${untilOrAsFile(until)}${orderReasonPhrase({ reason })}.`,
+  cliText: ({ group, url }, { until }) => `${url} of ${group} takes requests ${untilOrAsFile(until)}`,
+  links: {
+    // No order gives a share to one that has none in the file.
+    endpoint: ({ group, url, state, weight, orderedBy }) =>
+      (state === 'draining' || state === 'ejected') && (weight > 0 || orderedBy !== null)
+        ? { query: { group, url }, words: 'Ready', about: `${url} of ${group}` }
+        : null,
+  },
+}
+
+/** Says which endpoints of a side serve then; null: none does. */
+const remainingText = (group: Group, side: Side, others: readonly EndpointState[]) =>
+  others.length === 0
+    ? null
+    : html`${describeSide(group, side)} is then served by ${others.map(({ url, outage }) => (outage === null ? url : `${url} (${outage})`)).join(', ')}.`
+
+/**
+ * Drains an endpoint for a while, or makes it ready again. One that stands on both sides of a group is one machine, and
+ * is drained on both.
+ */
+export const endpointCommands: CommandGroup = {
+  name: 'endpoint',
+  description: 'Have one endpoint of a group take no new requests for a while, or take them again.',
+  choice: { usage: '<STATE>', help: 'what it is to do' },
+  args,
+  ...overrideHelp,
+  examples: [
+    'endpoint drain risk http://risk-a.internal:8080 --ttl 30m',
+    'endpoint ready risk http://risk-a.internal:8080',
+  ],
+  commands: [drainCommand, readyCommand],
+}
+
+// A group may have hundreds.
+const maxShown = 20
+
+const listUrls = (endpoints: readonly EndpointState[]): string =>
+  joinFirst([...new Set(endpoints.map(({ url }) => url))], maxShown)
+
+const stillEjected = (unanswered: number): AdminError =>
+  workersNotAnswering(
+    `${unanswered} of the workers did not answer: an ejection may go on in them, a drain goes on in all, and it is not tried again; ask again when they answer, or are replaced`,
+  )
+
+const withoutWeight = (url: string): AdminError => ({
+  status: 409,
+  code: 'no-weight',
+  detail: `${url} has weight 0, and no order changes that: give it a weight in the file`,
+})
+
+const tooManyOverrides: AdminError = {
+  status: 409,
+  code: 'too-many-orders',
+  detail: 'too many orders hold already: end some, or wait until their time is over',
+}

@@ -1,0 +1,154 @@
+import { findCandidateClients } from '../../../features/candidate/candidate-clients.ts'
+import { allOperations, type Group, type Side } from '../../../operations.ts'
+import { describeSide, listSides } from '../../exchange/sides.ts'
+import { epochMs } from '../../lib/clock.ts'
+import { formatDuration } from '../../lib/text/units.ts'
+import { findDrain, toEndpointKey } from '../../runtime/overrides.ts'
+import type { UpstreamReport } from '../../runtime/report/status-report.ts'
+import type { AdminContext } from '../admin-context.ts'
+import type { AdminError } from '../admin-error.ts'
+import { formatOptionalTime } from '../format-time.ts'
+import { maxTtlMs } from './apply-override.ts'
+
+/** An endpoint of one side of a group just now, with overrides that are set but not in effect yet. */
+export interface EndpointState {
+  readonly side: Side
+  readonly url: string
+  readonly inFlight: number
+  readonly drainedByFile: boolean
+  /** Whether the configuration gives it a share at all: no command does. */
+  readonly hasWeight: boolean
+  /** Whether it gets new requests when it can. */
+  readonly takesWork: boolean
+  /** Until when an order alone has it take work, in milliseconds since the epoch; null: that is not so. */
+  readonly readyUntil: number | null
+  /** Until when an order alone keeps it from work, in milliseconds since the epoch; null: that is not so. */
+  readonly drainUntil: number | null
+  /** Why it gets none at present, though it would; null: it does. */
+  readonly outage: string | null
+}
+
+/** Lists the endpoints of a group, those of its candidate included. */
+export const listEndpointStates = (
+  { reloader, overrides }: AdminContext,
+  group: Group,
+  report: UpstreamReport,
+): readonly EndpointState[] =>
+  listSides(reloader.config.upstreams[group]).flatMap(({ side, upstream: { endpoints } }) => {
+    const reported = (side === 'primary' ? report : report.candidate)?.endpoints ?? []
+    // One that the configuration names twice is overridden as one.
+    const distinct = [...new Map(reported.map((each) => [each.url, each])).values()]
+    return distinct.map(({ url, inFlight, state: { name: state } }) => {
+      const same = endpoints.filter(({ origin, pathPrefix }) => origin + pathPrefix === url)
+      const key = toEndpointKey(group, url)
+      const takesWork = same.some(
+        ({ weight, drain }) => weight > 0 && findDrain(overrides.endpoints, key, drain) === null,
+      )
+      const takesWorkByFile = same.some(({ weight, drain }) => weight > 0 && !drain)
+      const orderedUntil = overrides.endpoints.get(key)?.until ?? null
+      return {
+        side,
+        url,
+        inFlight,
+        drainedByFile: same.some(({ drain }) => drain),
+        hasWeight: same.some(({ weight }) => weight > 0),
+        takesWork,
+        readyUntil: takesWork && !takesWorkByFile ? orderedUntil : null,
+        drainUntil: !takesWork && takesWorkByFile ? orderedUntil : null,
+        outage: state === 'down' || state === 'ejected' ? state : null,
+      }
+    })
+  })
+
+/** Lists the endpoints that take requests on the side of another one. */
+export const otherTakers = (
+  endpoints: readonly EndpointState[],
+  { side, url }: Pick<EndpointState, 'side' | 'url'>,
+): readonly EndpointState[] => endpoints.filter((each) => each.side === side && each.url !== url && each.takesWork)
+
+/**
+ * Rejects draining the last endpoint of a side that takes requests for as long, or the last healthy one; null: another
+ * one remains. One that an order drains already is not drained for longer without another that lasts. Those of a
+ * candidate may all be drained, unless requests of clients would fail.
+ */
+export const rejectLastEndpoint = (
+  context: AdminContext,
+  group: Group,
+  targets: readonly EndpointState[],
+  endpoints: readonly EndpointState[],
+  ttlMs: number,
+): AdminError | null => {
+  const until = epochMs() + ttlMs
+  const lasting = endpoints.filter(({ readyUntil }) => readyUntil === null || readyUntil >= until)
+  const last = targets.find(
+    (target) => servesClients(context, group, target) && isLastTaker(target, otherTakers(lasting, target), until),
+  )
+  if (last === undefined) return null
+  const { side, url } = last
+  const takers = otherTakers(endpoints, last)
+  const idle = endpoints.filter((each) => each.side === side && each.url !== url && !each.takesWork)
+  const unavailable = [
+    ...takers.map(({ url: other, outage, readyUntil }) =>
+      outage === null ? `${other} takes it until ${formatOptionalTime(readyUntil)} only` : `${other} is ${outage}`,
+    ),
+    ...idle.filter(({ hasWeight }) => !hasWeight).map((each) => `${each.url} has weight 0`),
+  ]
+  const brief = takers.find(({ outage }) => outage === null)
+  const drained = brief ?? idle.find(({ hasWeight }) => hasWeight)
+  const longer =
+    drained?.drainedByFile === true && ttlMs < maxTtlMs ? `, with a --ttl above ${formatDuration(ttlMs)}` : ''
+  const ready = drained === undefined ? '' : ` (endpoint ready ${group} ${drained.url}${longer})`
+  const less = brief === undefined ? '' : ', drain this one for less'
+  const refusals = allOperations.flatMap((row) => (row.group === group ? [`operation refuse ${row.id}`] : []))
+  const instead =
+    side === 'primary'
+      ? `take its operations out of service (${refusals.join('; ')})`
+      : `take its clients back (shift ${group} --abort)`
+  return lastEndpoint(
+    `no other endpoint of ${describeSide(group, side)} takes work${unavailable.length === 0 ? '' : ` (${unavailable.join(', ')})`}: make another one ready first${ready}${less}, add one in the file, or ${instead}`,
+  )
+}
+
+/**
+ * Rejects having an endpoint take work for less time than before, where its side then waits for the end of another
+ * one's drain; null: none has to be waited for.
+ */
+export const rejectEarlyEnd = (
+  context: AdminContext,
+  group: Group,
+  targets: readonly EndpointState[],
+  endpoints: readonly EndpointState[],
+  ttlMs: number,
+): AdminError | null => {
+  const until = epochMs() + ttlMs
+  for (const target of targets) {
+    const { side, url, readyUntil } = target
+    const drained = endpoints.filter((each) => each.side === side && each.url !== url && each.drainUntil !== null)
+    if (drained.length === 0 || readyUntil === null || until >= readyUntil) continue
+    const back = Math.min(...drained.map(({ drainUntil }) => drainUntil ?? 0))
+    const others = otherTakers(endpoints, target)
+    const isSpared = others.some((each) => each.readyUntil === null || each.readyUntil >= back)
+    if (until >= back || isSpared || !servesClients(context, group, target)) continue
+    return lastEndpoint(
+      `no other endpoint of ${describeSide(group, side)} takes work until ${formatOptionalTime(back)}, when a drain ends: give this order a --ttl that lasts until then, or end that drain first (endpoint ready)`,
+    )
+  }
+  return null
+}
+
+const lastEndpoint = (detail: string): AdminError => ({ status: 409, code: 'last-endpoint', detail })
+
+/** Tells whether requests of clients fail where no endpoint of its side takes work. */
+const servesClients = ({ reloader, overrides }: AdminContext, group: Group, { side }: EndpointState): boolean =>
+  side === 'primary' ||
+  findCandidateClients(reloader.config.upstreams[group].candidate, overrides.shifts.get(group)) === 'exposed'
+
+/** Tells whether an endpoint that is drained until then leaves none; `others` are those that take work as long. */
+const isLastTaker = (
+  { takesWork, drainUntil, outage }: EndpointState,
+  others: readonly EndpointState[],
+  until: number,
+): boolean =>
+  takesWork && outage === null
+    ? others.every((other) => other.outage !== null)
+    : others.length === 0 && (takesWork || (drainUntil !== null && drainUntil < until))

@@ -1,0 +1,142 @@
+import { truncate } from '../../../features/console/page/format.ts'
+import type { ConfigChange } from '../../config/diff/diff-reports.ts'
+import { epochMs } from '../../lib/clock.ts'
+import { findLostProtections } from '../../runtime/reload/lost-protections.ts'
+import type { UnforcedRollback } from '../../runtime/reload/reload-history.ts'
+import type { Reloader } from '../../runtime/reload/reloader.ts'
+import { type AdminError, isAdminError } from '../admin-error.ts'
+import { formatTime, formatTimeOfDay } from '../format-time.ts'
+import { html } from '../html.ts'
+import { optionalArgument, textArgument, type ValuesOf } from './argument.ts'
+import type { CommandGroup } from './command.ts'
+import { paragraphs } from './phrases.ts'
+import {
+  changesText,
+  forceArgument,
+  getChangedGroups,
+  neverRanText,
+  type ReloadCommand,
+  reloadDefaults,
+  toReloadResult,
+} from './reload.ts'
+
+// Only the form sends it: what its page showed may be no longer so.
+const shownArgument = optionalArgument(
+  textArgument({ usage: '--shown <HASH>', help: 'a configuration as the page showed it', only: 'form' }),
+)
+
+const rollbackArgs = {
+  ...forceArgument('go back although this switches off a protection, such as authentication or an enforced contract'),
+  from: shownArgument,
+  to: shownArgument,
+}
+
+const maxShownChanges = 20
+
+const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
+  ...reloadDefaults('rollback'),
+  async confirmation({ reloader }) {
+    const { running, previous, file, state } = reloader
+    if (previous === null) return nothingToRollBack(reloader)
+    const { diffConfigs } = await import('../../config/diff/diff-configs.ts')
+    const changes = diffConfigs(running, previous)
+    const lost = findLostProtections(running.config, previous.config)
+    const groups = await getChangedGroups(changes)
+    const more = changes.length - maxShownChanges
+    return {
+      title: 'Roll back the configuration?',
+      what: [
+        paragraphs(
+          lost.length > 0 && html`<strong>This switches off what is on now: ${lost.join(', ')}.</strong>`,
+          state.refusal !== null &&
+            state.refusal.trigger !== 'rollback' &&
+            html`<strong>The edit that was refused at ${formatTimeOfDay(state.refusal.at, epochMs())} never ran: it is not what this undoes.</strong>`,
+          html`The configuration before this one takes effect at once: ${previous.config.hash} instead of ${running.config.hash}, ${changesText(changes, groups)}.`,
+        ),
+        html`<ul>${changes.slice(0, maxShownChanges).map(changeItem)}${more > 0 ? html`<li>${more} more</li>` : null}</ul>\n`,
+        paragraphs(
+          html`${file} is left alone, so it says something else than what runs. It is taken again when it changes, or at a reload.`,
+          html`What comes back runs with ${keptText(changes)}.`,
+        ),
+      ],
+      ttlMs: null,
+      args: { from: running.config.hash, to: previous.config.hash, ...(lost.length > 0 ? { force: 'true' } : {}) },
+      button:
+        lost.length > 0
+          ? `Roll back and switch off ${lost.length > 1 ? `these ${lost.length}` : lost[0]}`
+          : 'Roll back',
+    }
+  },
+  async run({ reloader }, { force, ...shown }, { by, recheck }) {
+    const wasHeldBack = reloader.state.nextTryAt !== null
+    const outcome = await reloader.rollback(force, by, () => recheck() ?? rejectOutdatedPage(reloader, shown))
+    if (outcome === null) return nothingToRollBack(reloader, wasHeldBack)
+    if (isAdminError(outcome)) return outcome
+    return outcome.result === 'unforced' ? switchesOffError(outcome) : toReloadResult(outcome)
+  },
+  cliText: (_, { from, to, changes, neverRan }) =>
+    from === to
+      ? `unchanged: ${to} runs, and is what ran before`
+      : `rolled back: ${from} → ${to}, with ${keptText(changes)}; ${neverRan === null ? 'the file is left alone, and reload takes it again' : neverRanText(neverRan)}`,
+  plainErrors: ['nothing-to-roll-back', 'switches-off'],
+  links: {
+    summary: ({ previous }) => (previous === null ? null : { query: {}, words: `Roll back to ${previous}` }),
+  },
+}
+
+export const rollbackCommands: CommandGroup = {
+  name: 'rollback',
+  description: 'Have a running gateway go back to the configuration that it ran before.',
+  choice: null,
+  args: rollbackArgs,
+  help: `Clients, certificates, keys and tokens stay as they are now.
+Where auth was taken out, only admin and listen.tls stay; auth and clients come back as they were.
+The file is left alone. It is taken again when its content changes, on SIGHUP and by reload.`,
+  exitCodes:
+    '0 the configuration before runs again, 1 there is none, it would switch a protection off, or it cannot be put into effect, 2 it could not be asked',
+  examples: ['rollback', 'rollback --force', 'rollback --format json'],
+  commands: [rollbackCommand],
+}
+
+/** Names what a rollback with these changes keeps. Authentication that an edit took out comes back as it was. */
+const keptText = (changes: readonly ConfigChange[]): string =>
+  changes.some(({ path, from }) => path === 'auth' && from === 'none')
+    ? 'admin and listen.tls as they are now, auth and clients as they were'
+    : 'clients, certificates, keys and tokens as they are now'
+
+const changeItem = ({ path, from, to }: ConfigChange) =>
+  html`<li><code>${path}</code>: ${formatValue(from)} → ${formatValue(to)}</li>`
+
+const formatValue = (of: unknown): string => truncate(of === null ? 'not set' : JSON.stringify(of), 200)
+
+/** `hasEndedTries`: an edit was held back, and the rollback has ended that. */
+const nothingToRollBack = ({ isFirst, state: { refusal } }: Reloader, hasEndedTries = false): AdminError => {
+  const why = isFirst
+    ? 'what runs is the first configuration since the start'
+    : 'the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens'
+  const note = hasEndedTries
+    ? '; the edit that was held back never ran, and is tried no more: put the file right, or have reload try it again'
+    : refusal === null || refusal.trigger === 'rollback'
+      ? ''
+      : `; the edit that was refused at ${formatTime(refusal.at)} never ran, so nothing of it is to be undone`
+  return { status: 409, code: 'nothing-to-roll-back', detail: `nothing to roll back: ${why}${note}` }
+}
+
+/** Rejects what a form asks whose page showed another rollback than there is now; null: the same, or no form asks. */
+const rejectOutdatedPage = (
+  { config: { hash }, previous }: Reloader,
+  { from, to }: Pick<ValuesOf<typeof rollbackArgs>, 'from' | 'to'>,
+): AdminError | null => {
+  const next = previous?.config.hash ?? null
+  if ((from ?? hash) === hash && (to ?? next) === next) return null
+  const now = `now ${hash} runs, and ${next === null ? 'there is nothing to roll back' : `a rollback brings back ${next}`}`
+  const shown = `the page showed a rollback from ${from ?? 'what runs'} to ${to ?? 'what ran before'}`
+  return { status: 409, code: 'outdated-page', detail: `${shown}, but ${now}: nothing was done; open the page again` }
+}
+
+const switchesOffError = ({ switchesOff }: UnforcedRollback): AdminError => ({
+  status: 409,
+  code: 'switches-off',
+  detail: `the rollback would switch off what is on now: ${switchesOff.join(', ')}; nothing has changed. To do so on purpose: lender-gateway rollback --force, or POST /rollback?force`,
+  extensions: { switchesOff },
+})

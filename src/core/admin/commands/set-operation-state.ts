@@ -1,0 +1,122 @@
+import { allOperations, type Operation, type OperationId } from '../../../operations.ts'
+import { isAdminError } from '../admin-error.ts'
+import { html } from '../html.ts'
+import {
+  applyOverride,
+  orderReasonPhrase,
+  overrideDefaults,
+  overrideHelp,
+  stoppingError,
+  ttlArgument,
+  untilOrAsFile,
+} from './apply-override.ts'
+import { choiceArgument, reasonArgument, type ValuesOf } from './argument.ts'
+import type { Command, CommandGroup } from './command.ts'
+import { paragraphs, spellDuration, untilPhrase } from './phrases.ts'
+
+const args = {
+  operation: {
+    ...choiceArgument(
+      allOperations.map(({ id }) => id),
+      { usage: '<ID>', help: 'which of the nine', example: 'inventory.sync' },
+    ),
+    read: (value: unknown): Operation | undefined => allOperations.find(({ id }) => id === value),
+  },
+  ttl: ttlArgument,
+  reason: reasonArgument,
+}
+
+interface Plan {
+  readonly operation: Operation
+  /** For how long; null: from now on the configuration says the same. */
+  readonly ttlMs: number | null
+  /** Whether the configuration refuses it. */
+  readonly refusedByFile: boolean
+  readonly reason: string | null
+}
+
+interface OperationCommandResult {
+  readonly operation: OperationId
+  readonly state: 'refuse' | 'serve'
+  readonly reason: string | null
+  /** Null: the configuration holds. */
+  readonly until: string | null
+}
+
+type OperationCommand = Command<ValuesOf<typeof args>, Plan, OperationCommandResult>
+
+/**
+ * Creates what both commands have in common: the file is not touched, and holds again afterwards. To serve what the
+ * file serves ends an override at once.
+ */
+const stateCommand = (state: OperationCommandResult['state']) =>
+  ({
+    ...overrideDefaults,
+    choice: state,
+    page: state,
+    path: `/operations/${state}`,
+    plan(context, { operation, ttl, reason }) {
+      if (context.draining()) return stoppingError
+      const refusedByFile = context.reloader.config.operations[operation.id].state === 'refuse'
+      return { operation, refusedByFile, reason, ttlMs: state === 'serve' && !refusedByFile ? null : ttl }
+    },
+    async run(context, { operation: { id: operation }, ttlMs, reason }, { by, apply }) {
+      const order = { key: operation, state, ttlMs, by, reason }
+      const applied = await applyOverride(context, context.overrides.operations, order, apply)
+      return isAdminError(applied) ? applied : { operation, state, reason, until: applied.until }
+    },
+    event: 'operation override',
+  }) satisfies Partial<OperationCommand>
+
+const refuseCommand: OperationCommand = {
+  ...stateCommand('refuse'),
+  confirmation: (_, { operation, refusedByFile, ttlMs }) => ({
+    title: `Refuse ${operation.id}?`,
+    what: paragraphs(
+      html`Every client of ${operation.method} ${operation.path} is answered 503 for ${spellDuration(ttlMs ?? 0)}, with Retry-After. Requests under way are finished.`,
+      refusedByFile
+        ? 'The file refuses it as well, and goes on to do so after that time.'
+        : 'After that time it serves again, as the file says. To end it before, have it serve.',
+    ),
+    ttlMs,
+    asksReason: true,
+    button: 'Refuse it',
+  }),
+  successText: ({ operation, until, reason }) =>
+    `${operation} is refused${untilPhrase(until)}${orderReasonPhrase({ reason })}.`,
+  cliText: ({ operation }, { until }) => `${operation} is refused ${untilOrAsFile(until)}`,
+  links: {
+    operation: ({ id, state }) => (state === 'serve' ? { query: { operation: id }, words: 'Refuse', about: id } : null),
+  },
+}
+
+const serveCommand: OperationCommand = {
+  ...stateCommand('serve'),
+  confirmation: (_, { operation: { id, method, path }, ttlMs }) => ({
+    title: `Serve ${id}?`,
+    what: paragraphs(
+      ttlMs === null
+        ? html`${method} ${path} is served from now on, as the file says.`
+        : html`The file refuses ${id}. ${method} ${path} is served all the same for ${spellDuration(ttlMs)}, and then refused again.`,
+    ),
+    ttlMs,
+    button: 'Serve it',
+  }),
+  successText: ({ operation, until, reason }) =>
+    `${operation} is served${untilPhrase(until)}${orderReasonPhrase({ reason })}.`,
+  cliText: ({ operation }, { until }) => `${operation} is served ${untilOrAsFile(until)}`,
+  links: {
+    operation: ({ id, state }) => (state === 'serve' ? null : { query: { operation: id }, words: 'Serve', about: id }),
+  },
+}
+
+/** Takes an operation out of service for a while, or puts it back: the kill switch. */
+export const operationCommands: CommandGroup = {
+  name: 'operation',
+  description: 'Take one of the nine out of service for a while, or put it back.',
+  choice: { usage: '<STATE>', help: 'what it is to do' },
+  args,
+  ...overrideHelp,
+  examples: ['operation refuse inventory.sync --ttl 30m --reason "CHG-4711"', 'operation serve inventory.sync'],
+  commands: [refuseCommand, serveCommand],
+}

@@ -1,0 +1,72 @@
+import { type Group, groups, type Side, sides } from '../../operations.ts'
+import { now } from '../lib/clock.ts'
+import { asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../lib/text/decode.ts'
+import { pluck, sum } from '../log/sum-reports.ts'
+import type { EndpointReport, StatusReport } from '../runtime/report/status-report.ts'
+
+/** Decodes how often an endpoint is asked; rates are per second, over the last ten. */
+export const endpointRateShape = asObject({
+  group: asWord<Group>(),
+  side: asWord<Side>(),
+  url: asText,
+  perSecond: asNumber,
+  errorsPerSecond: asNumber,
+  /** Its part of the requests of its side, from 0 to 1. Null: there was none. */
+  share: asNullable(asNumber),
+})
+
+export type EndpointRate = Decoded<typeof endpointRateShape>
+
+type Upstreams = Pick<StatusReport, 'upstreams'>['upstreams']
+
+interface EndpointSample {
+  readonly at: number
+  readonly counts: ReadonlyMap<string, EndpointReport['counts']>
+}
+
+const windowMs = 10_000
+// A sample every five seconds: the oldest is ten seconds old or more.
+const keptSamples = 4
+
+export class EndpointRates {
+  #samples: readonly EndpointSample[] = []
+
+  sample(upstreams: Upstreams): void {
+    const counts = new Map(listEndpoints(upstreams).map(({ key, counts }) => [key, counts]))
+    this.#samples = [...this.#samples, { at: now(), counts }].slice(-keptSamples)
+  }
+
+  /** Computes the rates of all endpoints that were there ten seconds ago, or when the first sample was taken. */
+  rates(upstreams: Upstreams): readonly EndpointRate[] {
+    const at = now()
+    const from = this.#samples.findLast((sample) => sample.at <= at - windowMs) ?? this.#samples[0]
+    if (from === undefined) return []
+    const seconds = Math.max(0.001, (at - from.at) / 1000)
+    const rates = listEndpoints(upstreams).flatMap(({ key, group, side, url, counts }) => {
+      const before = from.counts.get(key)
+      if (before === undefined) return []
+      // An endpoint that was closed and opened again counts from 0.
+      const rate = (name: 'requests' | 'failures') => Math.max(0, counts[name] - before[name]) / seconds
+      return [{ group, side, url, perSecond: rate('requests'), errorsPerSecond: rate('failures') }]
+    })
+    const totals = Map.groupBy(rates, ({ group, side }) => `${group} ${side}`)
+    return rates.map((each) => {
+      const all = sum(pluck(totals.get(`${each.group} ${each.side}`) ?? [], 'perSecond'))
+      return { ...each, share: all === 0 ? null : each.perSecond / all }
+    })
+  }
+}
+
+const listEndpoints = (upstreams: Upstreams) =>
+  groups.flatMap((group) =>
+    sides.flatMap((side) => {
+      const of = side === 'primary' ? upstreams[group] : upstreams[group].candidate
+      return (of?.endpoints ?? []).map(({ url, counts }) => ({
+        key: `${group} ${side} ${url}`,
+        group,
+        side,
+        url,
+        counts,
+      }))
+    }),
+  )

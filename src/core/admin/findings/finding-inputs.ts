@@ -1,0 +1,79 @@
+import { resolve } from 'node:path'
+import type { AuditWriterState } from '../../../features/audit/audit-writer.ts'
+import type { IssuerKeysState } from '../../../features/auth/tokens/jwt/jwks-cache.ts'
+import { byOperation, type OperationId } from '../../../operations.ts'
+import type { Config } from '../../config/config.ts'
+import { epochMs } from '../../lib/clock.ts'
+import type { OverridesView } from '../../runtime/overrides.ts'
+import { listDifferingFiles } from '../../runtime/reload/config-drift.ts'
+import type { ReloadRejection } from '../../runtime/reload/last-rejection.ts'
+import type { NotServingReason, StatusReport, WorkerStatus } from '../../runtime/report/status-report.ts'
+import type { AdminContext } from '../admin-context.ts'
+import type { RecentTraffic } from '../rate-history.ts'
+
+/** The state of the gateway at one moment, which findings are computed from. Times are milliseconds since the epoch. */
+export interface FindingInputs {
+  readonly at: number
+  readonly config: Config
+  readonly loadedAt: number
+  /** When the last edit took effect, where a rollback would undo it; null: what runs is no edit. */
+  readonly undoableEditAt: number | null
+  readonly file: ConfigFileState
+  readonly report: StatusReport
+  /** The requests of each operation in the last minute; null: nothing is counted. */
+  readonly recent: Readonly<Record<OperationId, RecentTraffic>> | null
+  readonly overrides: OverridesView
+  /** Null: there is no audit log, or another process writes it. */
+  readonly audit: AuditWriterState | null
+  readonly operatorKeys: IssuerKeysState | null
+  /** None: one process serves. */
+  readonly workers: readonly WorkerStatus[]
+  readonly notServing: NotServingReason | null
+  readonly draining: boolean
+  /** Log lines dropped since the start. */
+  readonly droppedLines: number
+}
+
+interface ConfigFileState {
+  readonly name: string
+  /** The files that say something else than what runs: this one, or files that it refers to. */
+  readonly differing: readonly string[]
+  /** Whether a rollback returned to the running configuration. */
+  readonly rolledBack: boolean
+  readonly refusal: ReloadRejection | null
+  /** When a deferred edit is tried again; null: there is none. */
+  readonly nextTryAt: number | null
+}
+
+/** `drifted`: the files that have changed since they were last read. */
+export const collectFindingInputs = (
+  context: AdminContext,
+  report: StatusReport,
+  drifted: readonly string[],
+): FindingInputs => {
+  const { config, file, state, previous } = context.reloader
+  const { requestMetrics } = report
+  const isEdit = state.loadedBy !== 'start' && state.loadedBy !== 'rollback' && previous !== null
+  return {
+    at: epochMs(),
+    config,
+    loadedAt: state.loadedAt,
+    undoableEditAt: isEdit ? state.loadedAt : null,
+    file: {
+      name: resolve(file),
+      differing: listDifferingFiles(context.reloader, drifted),
+      rolledBack: state.loadedBy === 'rollback',
+      refusal: state.refusal,
+      nextTryAt: state.nextTryAt,
+    },
+    report,
+    recent: requestMetrics && byOperation(({ id }) => context.history.recent(id, requestMetrics)),
+    overrides: context.overrides,
+    audit: context.audit.state,
+    operatorKeys: context.operatorKeys(),
+    workers: context.workers(),
+    notServing: context.notServing(),
+    draining: context.draining(),
+    droppedLines: context.droppedLines(),
+  }
+}

@@ -1,0 +1,240 @@
+import { findPrimaryClients, type PrimaryClients } from '../../../features/candidate/candidate-clients.ts'
+import { allOperations, type Group, groups } from '../../../operations.ts'
+import type { AttemptReport } from '../../exchange/failures/errors.ts'
+import { mayBeUpstreamFault } from '../../exchange/failures/kinds.ts'
+import { reasonTable } from '../../exchange/failures/reasons.ts'
+import { sideKey } from '../../exchange/sides.ts'
+import { groupByKey, type NonEmpty } from '../../log/row-counts.ts'
+import { sum } from '../../log/sum-reports.ts'
+import { earliest, mergeOutageWindows } from '../../runtime/report/outage-window.ts'
+import type { EndpointReport } from '../../runtime/report/status-report.ts'
+import { joinFirst, pluralize } from '../commands/phrases.ts'
+import { formatTimeOfDay } from '../format-time.ts'
+import { rejectedPhrase, tallyRejected } from './failure-tally.ts'
+import {
+  createFinding,
+  type Finding,
+  joinWithAnd,
+  lastFailurePhrase,
+  limitPhrase,
+  recentMs,
+  wherePhrase,
+} from './finding.ts'
+import { faultCommandLine } from './finding-commands.ts'
+import type { FindingInputs } from './finding-inputs.ts'
+import { ownerDetails } from './owner-details.ts'
+
+// What fits on one screen. The first ones say what is wrong.
+const maxEndpoints = 10
+
+/** A group of which no endpoint serves. */
+interface Outage {
+  readonly group: Group
+  /** When the first request failed since the last success, in ms since the epoch; null: unknown. */
+  readonly since: number | null
+  /** Why, in a few words. */
+  readonly fact: string
+  /** The failures that it names; null: a response. */
+  readonly kinds: readonly AttemptReport['kind'][]
+}
+
+interface PrimaryOutage extends Outage {
+  /** The clients that are on it: no request of another one fails. */
+  readonly clients: PrimaryClients
+}
+
+/** Endpoints that several groups share are reported once. */
+export const outageFindings = (inputs: FindingInputs): readonly Finding[] => {
+  const { config, overrides } = inputs
+  const found = groups.flatMap((group): readonly PrimaryOutage[] => {
+    const outage = groupOutage(group, inputs)
+    const clients = findPrimaryClients(config.upstreams[group].candidate, overrides.shifts.get(group))
+    return outage === null ? [] : [{ ...outage, clients }]
+  })
+  return groupByKey(found, ({ fact, clients }) => `${clients} ${fact}`).map((same) => outageFinding(same, inputs))
+}
+
+/** Describes the outage of a group; null: an endpoint serves, or every endpoint drains. */
+export const groupOutage = (
+  group: Group,
+  inputs: Pick<FindingInputs, 'report' | 'config' | 'loadedAt'>,
+): Outage | null => {
+  const { endpoints, breaker } = inputs.report.upstreams[group]
+  const takers = endpoints.filter(({ state }) => state.name !== 'draining')
+  const opened = breaker?.outageSince ?? null
+  const { succeededAt, failingSince } = mergeOutageWindows(takers)
+  // Half-open is no change for the better until a request has succeeded.
+  const isShut = opened !== null && (succeededAt ?? 0) <= opened
+  if (takers.length === 0 || (!isShut && takers.some(isServing))) return null
+  const since = earliest([failingSince, opened].filter((at) => at !== null)) ?? latestOutageStart(takers)
+  const failed = [...takers.map(({ lastFailure }) => lastFailure), breaker?.lastFailure ?? null]
+    .flatMap((each) => each ?? [])
+    .filter(({ at }) => at >= (since ?? 0))
+  return {
+    group,
+    since,
+    kinds: failed.map(({ kind }) => kind),
+    fact:
+      failed.length > 0 ? describeFailures(failed, group, inputs) : joinFirst(takers.map(stateText), maxNamed, '; '),
+  }
+}
+
+/**
+ * Checks whether an endpoint serves. An ejected one may serve all the same: it is the last resort where all are
+ * ejected.
+ */
+export const isServing = ({ state, succeededAt, failingSince }: EndpointReport): boolean =>
+  state.name === 'up' ||
+  (state.name !== 'failing' && failingSince === null && succeededAt !== null && succeededAt >= (state.since ?? 0))
+
+const latestOutageStart = (takers: readonly EndpointReport[]): number | null => {
+  const times = takers.flatMap(({ state }) => state.since ?? [])
+  return times.length === 0 ? null : Math.max(...times)
+}
+
+/**
+ * Describes why a group fails, naming once what several endpoints have in common: `ECONNREFUSED at http://risk-a:8080
+ * and http://risk-b:8080`.
+ */
+const describeFailures = (
+  failed: readonly AttemptReport[],
+  group: Group,
+  inputs: Pick<FindingInputs, 'config' | 'loadedAt'>,
+): string => {
+  const byCode = groupByKey([...new Map(failed.map((each) => [each.endpoint, each])).values()], (each) =>
+    each.reason === null ? '' : (reasonTable[each.reason].code ?? ''),
+  )
+  return byCode
+    .map((same) => {
+      const [{ reason }] = same
+      const code = reason === null ? null : reasonTable[reason].code
+      if (code !== null)
+        return `${code} at ${joinFirst(
+          same.map(({ endpoint }) => endpoint),
+          maxNamed,
+        )}`
+      return joinFirst(
+        same.map((each) => lastFailurePhrase(each, each.endpoint) + limitPhrase(each, group, inputs)),
+        maxNamed,
+        '; ',
+      )
+    })
+    .join('; ')
+}
+
+// In one sentence.
+const maxNamed = 3
+
+const outageFinding = (same: NonEmpty<PrimaryOutage>, inputs: FindingInputs): Finding => {
+  const [{ group, fact, clients }] = same
+  const names = same.map((each) => each.group)
+  const since = earliest(same.flatMap((each) => each.since ?? []))
+  const begun = since === null ? '' : ` since ${formatTimeOfDay(since, inputs.at)}`
+  const quiet = quietPhrase(names, inputs)
+  const then = quiet ?? consequences[clients](names, inputs)
+  const cause = `no endpoint of ${joinWithAnd(names)} serves${begun}${then}: ${fact}`
+  const kinds = same.flatMap((each) => each.kinds)
+  return createFinding(
+    clients === 'none' || quiet !== null ? 'warning' : 'critical',
+    sideKey(group, 'primary'),
+    cause,
+    {
+      since,
+      command: faultCommandLine(group, kinds, inputs),
+      details: outageDetails(names, inputs),
+      alsoAbout: names.slice(1).map((each) => sideKey(each, 'primary')),
+    },
+  )
+}
+
+/**
+ * Says since when no request has come, where that alone keeps the gateway from finding out whether the endpoints are
+ * well again. Null: requests come, or it is not known, or a health check says that they are down.
+ */
+const quietPhrase = (names: readonly Group[], { report, recent, at }: FindingInputs): string | null => {
+  const came = allOperations.some(({ id, group }) => names.includes(group) && recent?.[id].requests !== 0)
+  const endpoints = names.flatMap((group) => report.upstreams[group].endpoints)
+  if (came || endpoints.some(({ state, inFlight }) => state.name === 'down' || inFlight > 0)) return null
+  const lastAt = Math.max(...endpoints.map(({ lastFailure }) => lastFailure?.at ?? 0))
+  if (lastAt === 0 || at - lastAt <= recentMs) return null
+  // Endpoints that several groups share are in the same state for each of them.
+  const failed = new Map(endpoints.map(({ url, failuresInARow }) => [url, failuresInARow]))
+  const count = sum([...failed.values()])
+  return `; no request has been sent there since ${formatTimeOfDay(lastAt, at)}, ${count < 2 ? 'the last one' : `the last ${count}`} failed`
+}
+
+type Consequence = (names: readonly Group[], inputs: FindingInputs) => string
+
+const consequences: Readonly<Record<PrimaryClients, Consequence>> = {
+  all: (names, inputs) => failingOperations(names, inputs, (what) => `every request to ${what} fails`),
+  some: (names, inputs) =>
+    failingOperations(names, inputs, (what) => `requests to ${what} fail, but for clients that are on the candidate`),
+  none: () => '; every client is on the candidate, which has no primary to fall back on',
+}
+
+/** `say` says what happens to requests to them. */
+const failingOperations = (
+  names: readonly Group[],
+  { report, recent, config }: FindingInputs,
+  say: (what: string) => string,
+): string => {
+  const affected = allOperations.filter(
+    ({ id, group }) =>
+      names.includes(group) &&
+      ((recent?.[id].passedOn ?? 0) > 0 ||
+        report.recentErrors.causes.some((each) => each.operation === id && mayBeUpstreamFault(each.kind))),
+  )
+  if (affected.length === 0) return ''
+  const cached = affected.some(({ id }) => config.operations[id].cache !== null) ? ' that no cache answers' : ''
+  return `; ${say(`${joinWithAnd(affected.map(({ id }) => id))}${cached}`)}`
+}
+
+const outageDetails = (names: readonly Group[], inputs: FindingInputs): readonly string[] => {
+  const { report, at, undoableEditAt } = inputs
+  // Endpoints that several groups share are in the same state for each of them.
+  const [group] = names as readonly [Group, ...Group[]]
+  const { endpoints } = report.upstreams[group]
+  const more = endpoints.length - maxEndpoints
+  return [
+    ...endpoints.slice(0, maxEndpoints).map((each) => endpointText(each, at)),
+    ...(more > 0 ? [`and ${more} more`] : []),
+    ...names.flatMap((each) => breakerText(each, report, at)),
+    // Where they have never answered, an edit that led to the wrong place is as likely as a fault of theirs.
+    ...(undoableEditAt !== null && endpoints.every(({ succeededAt }) => succeededAt === null)
+      ? [`no request has gone well there yet: rollback undoes the last edit, of ${formatTimeOfDay(undoableEditAt, at)}`]
+      : []),
+    ...ownerDetails(endpoints.slice(0, maxEndpoints), inputs),
+  ]
+}
+
+const endpointText = (endpoint: EndpointReport, at: number): string => {
+  const { state, lastFailure: last, url, failuresInARow, countedSince } = endpoint
+  const { requests, failures: failed } = endpoint.counts
+  const counts =
+    requests === 0 ? '' : `; ${failed} of ${requests} requests to it failed since ${formatTimeOfDay(countedSince, at)}`
+  if (state.name === 'failing') return stateText(endpoint) + counts
+  const row = failuresInARow === 0 ? '' : `; no success since ${pluralize(failuresInARow, 'failure')}`
+  if (state.name === 'up' && last !== null) return lastFailurePhrase(last, url) + row + counts
+  const phrase = last === null ? '' : lastFailurePhrase(last, url)
+  // Probes often fail as requests do.
+  const isTold = state.reason?.replace('the endpoint', url).startsWith(phrase) ?? phrase === ''
+  const why = isTold ? '' : `; the last failure: ${phrase}`
+  return stateText(endpoint) + why + row + counts
+}
+
+const stateText = ({ url, state: { name, reason } }: EndpointReport): string =>
+  `${url} is ${name}${reason === null ? '' : `: ${reason}`}`
+
+const breakerText = (group: Group, report: FindingInputs['report'], at: number): readonly string[] => {
+  const { breaker } = report.upstreams[group]
+  if (breaker === null || breaker.state === 'closed') return []
+  const refused = tallyRejected(report, 'circuit-open', group)
+  return [
+    `the circuit breaker of ${group} is ${breaker.state}${wherePhrase(breaker)}${rejectedPhrase(refused)}`,
+    ...nextTryDetails(breaker, at),
+  ]
+}
+
+/** Says when an open breaker lets requests through to test its upstream; empty: it is not open. */
+export const nextTryDetails = ({ openForMs }: { readonly openForMs: number | null }, at: number): readonly string[] =>
+  openForMs === null ? [] : [`the first request after ${formatTimeOfDay(at + openForMs, at)} tries whether it is well`]

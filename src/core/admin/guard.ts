@@ -1,0 +1,112 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { isIP } from 'node:net'
+import type { AdminConfig } from '../config/config.ts'
+import { includesScope, type OperatorScope } from '../lib/operator-scopes.ts'
+import type { Operator } from './access/operator.ts'
+import { takesTokens } from './access/operator-tokens.ts'
+import { findRouteScope } from './access/route-scopes.ts'
+import type { AdminError } from './admin-error.ts'
+
+interface GuardedRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+}
+
+interface GuardedPrincipal {
+  /** Null: no credential, or a wrong one. */
+  readonly operator: Operator | null
+  /** Null: the credential came with the request itself. */
+  readonly session: string | null
+}
+
+// Probes know neither a token nor a name: a kubelet sends an address as Host, HAProxy none. They get yes or no and
+// nothing else.
+const probePaths: ReadonlySet<string> = new Set(['/live', '/ready'])
+
+/** Null: it is let in. */
+export const guardRequest = (
+  { method, path, headers }: GuardedRequest,
+  { operator, session }: GuardedPrincipal,
+  admin: AdminConfig,
+): AdminError | null => {
+  const { scope, bySession } = findRouteScope(method, path)
+  if (scope === 'none' && probePaths.has(path)) return null
+  if (!isOwnHost(headers.host, admin)) return misdirected(headers.host)
+  if (isCrossOrigin(headers)) return crossOrigin
+  if (scope === 'none') return null
+  if (operator === null) return takesTokens(admin) ? unauthenticated : withoutCertificate
+  if (!includesScope(operator.scope, scope)) return insufficientScope(operator, scope, method)
+  // A browser sends a certificate along as it does a cookie: by itself it gives no order.
+  const isAmbient = session !== null || (operator.proof === 'certificate' && isFromBrowser(headers))
+  if (!isAmbient || bySession) return null
+  return takesTokens(admin) ? unauthenticated : ambientCertificate
+}
+
+const isFromBrowser = ({ origin, 'sec-fetch-site': site, cookie }: IncomingHttpHeaders): boolean =>
+  origin !== undefined || site !== undefined || cookie !== undefined
+
+/**
+ * Checks whether a Host can only have been meant for this listener. A web page can have its own name resolve to this
+ * machine (DNS rebinding), and then read responses as its own; it cannot have an address, `localhost` or a configured
+ * name.
+ */
+const isOwnHost = (host: string | undefined, { host: configuredHost, hosts }: AdminConfig): boolean => {
+  if (host === undefined) return false
+  const [, name = ''] = /^(\[[0-9a-f:.]+\]|[^:[\]]+)(?::\d{1,5})?$/.exec(host.toLowerCase()) ?? []
+  const bare = name.replace(/^\[|\]$/g, '')
+  return isIP(bare) !== 0 || bare === 'localhost' || bare === configuredHost || hosts.includes(bare)
+}
+
+/**
+ * Checks whether a browser sends this for a page of another origin: Host is then right, and a form may POST without
+ * CORS.
+ */
+const isCrossOrigin = ({ origin, host, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean => {
+  if (typeof site === 'string' && site !== 'same-origin' && site !== 'none') return true
+  return origin !== undefined && URL.parse(origin)?.host !== host?.toLowerCase()
+}
+
+const misdirected = (host: string | undefined): AdminError => ({
+  status: 421,
+  code: 'misdirected',
+  detail:
+    host === undefined
+      ? 'a Host is expected: an address, localhost, admin.host, or one of admin.hosts'
+      : 'this Host is none of the gateway’s: use an address or localhost, or add the name to admin.hosts',
+})
+
+const crossOrigin: AdminError = {
+  status: 403,
+  code: 'foreign-page',
+  detail: 'a web page of another origin may not use the operator’s listener',
+}
+
+const unauthenticated: AdminError = {
+  status: 401,
+  code: 'unauthenticated',
+  detail: 'send the token of an operator as Authorization: Bearer …',
+  headers: { 'WWW-Authenticate': 'Bearer' },
+}
+
+// RFC 9110 §15.5.2: it names a scheme, though none has a name for certificates.
+const withoutCertificate: AdminError = {
+  ...unauthenticated,
+  code: 'certificate-required',
+  detail: 'connect with the certificate of an operator, and send no token: none opens this listener',
+}
+
+const ambientCertificate: AdminError = {
+  ...unauthenticated,
+  detail: 'a browser sends its certificate along by itself, so it gives orders by the forms under /actions/ alone',
+}
+
+// RFC 6750 §3.1: another token of the same operator might do, and this says which.
+const insufficientScope = ({ name, scope: held }: Operator, needed: OperatorScope, method: string): AdminError => ({
+  status: 403,
+  code: 'insufficient-scope',
+  detail: `${name} has the scope ${held}: ${
+    held === 'metrics' ? 'that is for /metrics and /whoami alone' : 'that is to read, and to give no orders'
+  }; ${method === 'GET' || method === 'HEAD' ? 'this page' : 'this'} takes the scope ${needed}`,
+  headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${needed}"` },
+})

@@ -1,0 +1,118 @@
+import { allOperations, type Group, groups, type Side } from '../../../../operations.ts'
+import { allFailureKinds, failureTable } from '../../../exchange/failures/kinds.ts'
+import { type FailureReason, reasonsFor } from '../../../exchange/failures/reasons.ts'
+import type { AttemptFailureReason } from '../../../log/metrics/request-metrics.ts'
+import type { EndpointReport, SideReport } from '../../../runtime/report/status-report.ts'
+import { firstToExpire } from '../../../upstream/endpoints/endpoint-certificates.ts'
+import { addUp, type MetricDefinitions, seriesFor, stateSeries } from '../metric.ts'
+import type { MetricInputs } from '../metric-inputs.ts'
+
+/** Reasons of a request that fails without a failed attempt: nothing was sent, or the response could not be relayed. */
+const reasonsWithoutAttempt: ReadonlySet<FailureReason> = new Set<FailureReason>([
+  ...reasonsFor('no-healthy-endpoint', 'circuit-open', 'invalid-response'),
+  'answer-field',
+])
+
+// A failed attempt has a reason, but for these: two kinds, and a status that counts as a failure.
+const expected: readonly AttemptFailureReason[] = [
+  ...reasonsFor(...allFailureKinds.filter((kind) => failureTable[kind].fault === 'upstream')),
+  'headers-timeout',
+  'deadline-exceeded',
+  'status',
+]
+
+/** Lists the upstreams of all groups, candidates included. */
+const listUpstreams = ({ upstreams }: MetricInputs['report']): readonly (readonly [Group, Side, SideReport])[] =>
+  groups.flatMap((group) => {
+    const { candidate } = upstreams[group]
+    const primary = [group, 'primary', upstreams[group]] as const
+    return candidate === null ? [primary] : [primary, [group, 'candidate', candidate] as const]
+  })
+
+/** One that the configuration names twice is counted once. */
+const uniqueEndpoints = ({ endpoints }: SideReport): readonly EndpointReport[] =>
+  [...new Map(endpoints.toReversed().map((endpoint) => [endpoint.url, endpoint])).values()].toReversed()
+
+const listEndpoints = ({ report }: MetricInputs) =>
+  listUpstreams(report).flatMap(([group, side, upstream]) =>
+    uniqueEndpoints(upstream).map((endpoint) => [group, side, endpoint.url, endpoint] as const),
+  )
+
+const endpoint = seriesFor(['group', 'side', 'endpoint'], listEndpoints)
+
+const endpointState = seriesFor(['group', 'side', 'endpoint', 'state'], (inputs) =>
+  listEndpoints(inputs).flatMap(([group, side, url, { state }]) =>
+    stateSeries(['up', 'failing', 'down', 'ejected', 'draining'], state.name).map(
+      ([name, is]) => [group, side, url, name, is] as const,
+    ),
+  ),
+)
+
+const breakerState = seriesFor(['group', 'side', 'state'], ({ report }) =>
+  listUpstreams(report).flatMap(([group, side, { breaker }]) => {
+    if (breaker === null) return []
+    return stateSeries(['closed', 'half-open', 'open'], breaker.state).map(
+      ([name, is]) => [group, side, name, is] as const,
+    )
+  }),
+)
+
+const upstream = seriesFor(['group'], ({ report }) => groups.map((group) => [group, report.upstreams[group]]))
+
+const failed = seriesFor(['group', 'side', 'reason'], ({ report, requestMetrics }) =>
+  listUpstreams(report).flatMap(([group, side]) => {
+    const operations = allOperations
+      .filter((each) => each.group === group)
+      .map(({ id }) => requestMetrics.operations[id])
+    const attempts = operations.flatMap(({ attemptFailures }) => attemptFailures.filter((each) => each.side === side))
+    const unsent = operations.flatMap(({ reasons }) =>
+      reasons.filter((each) => each.side === side && reasonsWithoutAttempt.has(each.reason)),
+    )
+    return addUp<readonly [Group, Side, string, number]>([
+      ...expected.map((reason) => [group, side, reason, 0] as const),
+      ...[...attempts, ...unsent].map(({ reason, count }) => [group, side, reason, count] as const),
+    ])
+  }),
+)
+
+export const upstreamMetrics: MetricDefinitions = {
+  endpoint_state: endpointState.gauge('Which state an endpoint is in: 1 for that one, 0 for the others.'),
+  endpoint_weight: endpoint.gauge(
+    'The share of the work of its upstream that the file gives an endpoint, relative to the others.',
+    'weight',
+  ),
+  endpoint_requests_total: endpoint.counter(
+    'Requests to an endpoint that have ended, retries among them.',
+    ({ counts }) => counts.requests,
+  ),
+  endpoint_failures_total: endpoint.counter(
+    'Requests to an endpoint that failed by its fault.',
+    ({ counts }) => counts.failures,
+  ),
+  endpoint_ejections_total: endpoint.counter(
+    'How often traffic has taken an endpoint out.',
+    ({ counts }) => counts.ejections,
+  ),
+  endpoint_requests_in_flight: endpoint.gauge('Requests on their way to an endpoint.', 'inFlight'),
+  endpoint_latency_seconds: endpoint.gauge(
+    'How long an endpoint is expected to take to answer; absent until it has.',
+    ({ latencyMs }) => (latencyMs === null ? null : latencyMs / 1000),
+  ),
+  endpoint_certificate_not_after_timestamp_seconds: endpoint.gauge(
+    'When the certificate of an endpoint expires, the first to end of several addresses; absent until one was seen.',
+    ({ certificates }) => {
+      const certificate = firstToExpire(certificates)
+      return certificate && certificate.notAfter / 1000
+    },
+  ),
+  upstream_breaker_state: breakerState.gauge(
+    'Which state the circuit breaker of an upstream is in: 1 for that one, 0 for the others; the worst of several workers.',
+  ),
+  retry_budget_left: upstream.gauge(
+    'Retries that a group’s budget allows just now.',
+    ({ retryBudget }) => retryBudget?.left,
+  ),
+  upstream_failures_total: failed.counter(
+    'Attempts that an upstream failed, retries among them, and requests that it could not be asked for, by what was wrong.',
+  ),
+}

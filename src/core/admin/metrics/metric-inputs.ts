@@ -1,0 +1,31 @@
+import type { RequestMetricsReport } from '../../log/metrics/request-metrics.ts'
+import { findDriftedFiles } from '../../runtime/reload/config-drift.ts'
+import type { ReloadCount } from '../../runtime/reload/reload-history.ts'
+import { type AdminContext, getNotReadyReason } from '../admin-context.ts'
+import { listCertificates } from '../findings/credentials.ts'
+import { collectFindingInputs, type FindingInputs } from '../findings/finding-inputs.ts'
+
+/** The state that metrics are read from, of one moment: the inputs of findings, and more. */
+export interface MetricInputs extends FindingInputs {
+  readonly requestMetrics: RequestMetricsReport
+  readonly ready: boolean
+  readonly reloads: readonly ReloadCount[]
+  readonly certificates: readonly { readonly key: string; readonly notAfter: number }[]
+}
+
+/** Collects the inputs of metrics; null: metrics are off. */
+export const collectMetricInputs = async (context: AdminContext): Promise<MetricInputs | null> => {
+  const { reloader } = context
+  // First, so that all that follows is of one moment.
+  const [drifted, report] = await Promise.all([findDriftedFiles(reloader), context.report()])
+  const { config, history } = reloader
+  const { requestMetrics } = report
+  if (config.metrics === null || requestMetrics === null) return null
+  return {
+    ...collectFindingInputs(context, report, drifted),
+    requestMetrics,
+    ready: getNotReadyReason(context) === null,
+    reloads: history.counts,
+    certificates: listCertificates(config),
+  }
+}

@@ -1,0 +1,242 @@
+import type { RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
+import { getShadowReport } from '../../features/candidate/status/shadow-report.ts'
+import { acceptsHtml, sendAdminError } from '../../features/console/page/page-response.ts'
+import { registerPageRoutes } from '../../features/console/page/page-routes.ts'
+import { hasLogin, registerLogin } from '../../features/console/session/login.ts'
+import { getPrincipal, type Principal } from '../../features/console/session/principal.ts'
+import { SessionStore } from '../../features/console/session/session-store.ts'
+import { getContractReport } from '../../features/contract/status.ts'
+import { getContractDraft } from '../../features/contract-learning/status.ts'
+import type { AdminConfig } from '../config/config.ts'
+import { type BindTarget, listenAt } from '../lib/net/bind-target.ts'
+import { noSchemaCompilers } from '../lib/no-schema-compilers.ts'
+import type { Log } from '../log/log.ts'
+import { type AdminAccess, authenticateAdmin, recheckAdmin } from './access/authenticate.ts'
+import { OperatorJwts } from './access/operator-jwts.ts'
+import { TokenRefusals } from './access/token-refusals.ts'
+import { type AdminContext, getNotReadyReason } from './admin-context.ts'
+import { type AdminError, isAdminError, renderAdminJson, sendProblem } from './admin-error.ts'
+import { getOverview } from './api/overview.ts'
+import { getRecentErrors } from './api/recent-errors.ts'
+import { watchRecentRequests } from './api/recent-requests.ts'
+import { getStatus } from './api/status.ts'
+import { OrderHistory } from './commands/order-history.ts'
+import { type Recheck, registerCommands } from './commands/routes.ts'
+import { EndpointRates } from './endpoint-rates.ts'
+import { createCommandResolver, type ResolveCommand } from './findings/finding-commands.ts'
+import { createAdminListener, reloadAdminTls } from './listener.ts'
+import { registerMetricsRoute } from './metrics/route.ts'
+import { RateHistory } from './rate-history.ts'
+import { loggablePath, targetPath } from './url.ts'
+
+export interface AdminServer {
+  readonly address: AddressInfo
+  /**
+   * Applies a reload: a renewed certificate, which open connections do not get, and the tokens. Sessions end when their
+   * token is gone.
+   */
+  applyConfig(admin: AdminConfig): void
+  close(): Promise<void>
+}
+
+export type AdminContextInit = Omit<
+  AdminContext,
+  'history' | 'endpointRates' | 'orders' | 'resolveCommand' | 'operatorKeys'
+>
+
+/**
+ * Opens the operator's listener, at the configured address unless a target is given. Rejects when it cannot listen
+ * there.
+ */
+export const openAdminServer = async (init: AdminContextInit, log: Log, target?: BindTarget): Promise<AdminServer> => {
+  const endpointRates = new EndpointRates()
+  const history = new RateHistory(async () => {
+    const { upstreams, requestMetrics } = await init.report()
+    endpointRates.sample(upstreams)
+    return requestMetrics
+  })
+  let resolver: ResolveCommand = (found) => found
+  const orders = new OrderHistory()
+  const resolveCommand: ResolveCommand = (found) => resolver(found)
+  const refusals = new TokenRefusals(log)
+  const jwts = new OperatorJwts(log, refusals)
+  const operatorKeys = () => jwts.state()
+  const context: AdminContext = { ...init, history, endpointRates, orders, resolveCommand, operatorKeys }
+  const { admin } = context.reloader.config
+  jwts.applyConfig(admin)
+  const sessions = new SessionStore(jwts)
+  const access: AdminAccess = { sessions, jwts, refusals }
+  const app = createAdminApp(context, log, access)
+  const recheck = (request: FastifyRequest) => recheckAdmin(request, access, context.reloader.config.admin)
+  registerAdminRoutes(app, context, log, access, recheck)
+  const streams = registerPageRoutes(app, context, (request) => recheck(request) === null)
+  await app.ready()
+  await listenAt(app.server, target ?? admin)
+  resolver = createCommandResolver(context.reloader, admin, app.server.address() as AddressInfo)
+  void history.start()
+
+  return {
+    address: app.server.address() as AddressInfo,
+    applyConfig(next) {
+      jwts.applyConfig(next)
+      sessions.sync(next)
+      streams.recheck()
+      reloadAdminTls(app.server, next)
+    },
+    async close() {
+      history.close()
+      jwts.close()
+      streams.end()
+      const closed = new Promise((resolve) => app.server.close(resolve))
+      app.server.closeAllConnections()
+      await closed
+      await app.close()
+    },
+  }
+}
+
+const createAdminApp = ({ reloader, audit }: AdminContext, log: Log, access: AdminAccess): FastifyInstance => {
+  /** Notes the principal of a request, logs commands, and returns why it is rejected (null: it is not). */
+  const authenticateAndLog = async (request: FastifyRequest, { raw }: FastifyReply): Promise<AdminError | null> => {
+    const rejection = await authenticateAdmin(request, access, reloader.config.admin)
+    const by = describeCaller(getPrincipal(request))
+    // At the close and not at the end of the response: a client that leaves before it has given the command all the
+    // same.
+    if (!isRead(request)) whenClosed(raw, () => logCommand(request, raw, by))
+    return rejection
+  }
+  const logCommand = ({ method, url, ip }: FastifyRequest, raw: FastifyReply['raw'], by: Caller): void => {
+    const status = raw.writableFinished ? raw.statusCode : clientClosedStatus
+    const path = loggablePath(url)
+    const { hash: config } = reloader.config
+    log.info({ method, url: path, client: ip, status, ...by }, 'admin request')
+    audit.recordAdminEvent('admin request', { order: `${method} ${path}`, address: ip, ...by, status, config })
+  }
+  const app = fastify({
+    logger: false,
+    schemaController: noSchemaCompilers,
+    bodyLimit: 16 * 1024,
+    return503OnClosing: false,
+    serverFactory: (onRequest) => createAdminListener(reloader.config.admin, onRequest as RequestListener),
+    // A target that cannot be decoded gets here instead of to the hooks.
+    frameworkErrors: (_, request, reply) =>
+      void authenticateAndLog(request, reply).then((rejection) => sendProblem(reply, rejection ?? notDecoded)),
+  })
+  app.setReplySerializer(renderAdminJson)
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_, body, done) => done(null, body))
+
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('Cache-Control', 'no-store')
+    const rejection = await authenticateAndLog(request, reply)
+    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasLogin(reloader.config.admin))
+  })
+  // The body may come long after the head, and a reload between the two: a token is gone then, or opens less.
+  app.addHook('preHandler', async (request, reply) => {
+    if (isRead(request)) return
+    const { admin } = reloader.config
+    const rejection = await authenticateAdmin(request, access, admin)
+    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasLogin(admin))
+  })
+  app.setErrorHandler((error, { url }, reply) => {
+    const code = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500
+    if (code >= 500) log.error({ err: error, url: loggablePath(url) }, 'admin request failed')
+    const detail = code < 500 && error instanceof Error ? error.message : 'see the log'
+    sendProblem(reply, { status: code, code: 'failed', detail })
+  })
+  return app
+}
+
+/** Names who sends a request, in logs and records, as far as it is known. */
+const describeCaller = ({ operator, session }: Principal) => ({
+  ...(operator === null || operator.name === null ? {} : { operator: operator.name, proof: operator.proof }),
+  ...(session === null ? {} : { session }),
+})
+
+type Caller = ReturnType<typeof describeCaller>
+
+const registerAdminRoutes = (
+  app: FastifyInstance,
+  context: AdminContext,
+  log: Log,
+  access: AdminAccess,
+  recheck: Recheck,
+): void => {
+  const methods = new Map<string, string[]>()
+  // HEAD as well, which Fastify adds to each GET.
+  app.addHook('onRoute', ({ url, method }) => void methods.set(url, [...(methods.get(url) ?? []), method].flat()))
+
+  app.get('/live', async () => ({ live: true }))
+  app.get('/ready', async (_, reply) => {
+    const reason = getNotReadyReason(context)
+    return reason === null ? { ready: true } : reply.code(503).send({ ready: false, reason })
+  })
+  app.get('/whoami', async (request) => {
+    const { operator, session } = getPrincipal(request)
+    return { ...operator, session }
+  })
+  app.get('/status', async () => getStatus(context))
+  app.get('/overview', async () => getOverview(context))
+  app.get('/refused', async () => getRecentErrors(context))
+  app.get('/requests', async () => watchRecentRequests(context))
+  app.get('/contract', async () => getContractReport(context))
+  app.get('/contract/draft', async (_, reply) => {
+    const draft = await getContractDraft(context)
+    return isAdminError(draft) ? sendProblem(reply, draft) : draft
+  })
+  app.get('/shadow', async () => getShadowReport(context))
+  app.get('/config', async () => context.reloader.running.report)
+  app.get('/openapi.json', async () => {
+    const { createOpenApiDocument } = await import('../../features/openapi/openapi-document.ts')
+    const { config } = context.reloader
+    return createOpenApiDocument(config, config.compiledContract?.document ?? null)
+  })
+  registerCommands(app, context, log, recheck)
+  registerMetricsRoute(app, context)
+  registerLogin(app, context, log, access)
+
+  app.setNotFoundHandler(({ url }, reply) => {
+    const path = targetPath(url)
+    const allow = methods.get(path)?.join(', ')
+    return allow === undefined
+      ? sendProblem(reply, { ...notFound, detail: `one of ${[...methods.keys()].join(', ')} is expected` })
+      : sendProblem(reply, { ...notAllowed, detail: `${path} takes ${allow}`, headers: { Allow: allow } })
+  })
+}
+
+/** Calls back when a response is closed: at once where its client left while a token was verified. */
+const whenClosed = (raw: FastifyReply['raw'], callback: () => void): void => {
+  if (raw.closed) callback()
+  else raw.once('close', callback)
+}
+
+const isRead = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD'
+
+const clientClosedStatus = 499 // as in the access log
+const notDecoded = {
+  status: 400,
+  code: 'bad-request',
+  detail: 'the path holds a percent sign that encodes nothing',
+}
+const notFound = { status: 404, code: 'not-found' }
+const notAllowed = { status: 405, code: 'method-not-allowed' }
+
+// Beside them, the pages of actions take a form with its token.
+const pagePaths: ReadonlySet<string> = new Set(['/', '/configuration', '/login', '/logout'])
+
+/** Sends the response of a rejected request: a browser is sent to the login, or reads why. */
+const sendUnauthorized = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  rejection: AdminError,
+  isLoginOffered: boolean,
+): FastifyReply => {
+  const path = targetPath(request.url)
+  if (!pagePaths.has(path) && !path.startsWith('/actions/')) return sendProblem(reply, rejection)
+  const mayLogIn = isLoginOffered && rejection.status === 401 && acceptsHtml(request.headers)
+  return mayLogIn && request.method === 'GET'
+    ? reply.redirect('/login', 303)
+    : sendAdminError(request, reply, rejection)
+}

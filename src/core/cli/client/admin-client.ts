@@ -1,0 +1,161 @@
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { RequestOptions } from 'node:https'
+import { epochMs } from '../../lib/clock.ts'
+import { verifiedTls } from '../../lib/net/verified-tls.ts'
+import { parseJson } from '../../lib/plain-object.ts'
+import { type Decoder, getMember } from '../../lib/text/decode.ts'
+import { formatDuration, formatSize } from '../../lib/text/units.ts'
+import { type AdminTarget, adminHostHeader, CliError, cliError, targetUrl } from './admin-target.ts'
+
+/** A request to the admin listener. */
+export interface AdminRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly body?: string
+  /** The longest time until the response is complete. */
+  readonly timeoutMs: number
+  /** The largest response body, in bytes; 8 MiB by default. */
+  readonly maxBytes?: number
+  /** Accepts any certificate, and sends no token. */
+  readonly unauthenticated?: true
+}
+
+/** A response of the admin listener, its body not checked yet. */
+export interface AdminResponse {
+  readonly status: number
+  readonly body: unknown
+  /** The gateway's own clock, in milliseconds since the epoch. */
+  readonly at: number
+}
+
+/**
+ * Sends a request to a gateway's admin listener. Throws {@link CliError} when there is no response in time, when it is
+ * not JSON, when it has an unexpected status such as 401, or when a command would go to a guessed address. Other
+ * responses are for the caller.
+ */
+export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest): Promise<AdminResponse> => {
+  // Another gateway may listen at a guessed address, and the effect of a command there cannot be taken back.
+  if (adminRequest.method !== 'GET' && target.isDefaultAddress)
+    throw cliError(
+      `${target.fallbackReason}, so it is not known which gateway is meant: give --config FILE or --admin URL`,
+    )
+  const { status, date, text } = await callAdminRaw(target, adminRequest)
+  const body = parseJson(text)
+  // The keys of tokens for operators cannot be had: the command itself has not been read.
+  if (!expectedStatuses.has(status) || getMember(body, 'code') === 'identity-unavailable')
+    throw (await import('./admin-errors.ts')).rejectedError(target, adminRequest.path, status, body)
+  if (body === undefined)
+    throw cliError(`${targetUrl(target)} answers with something other than JSON (${status}): ${notAdminHint}`)
+  if (!isShallow(body))
+    throw cliError(`${targetUrl(target)} answers with JSON that is nested too deeply: ${notAdminHint}`)
+  const at = Date.parse(date)
+  return { status, body, at: Number.isNaN(at) ? epochMs() : at }
+}
+
+/** The response to a GET, its body as it came and checked. */
+export interface DecodedResponse<T> extends Pick<AdminResponse, 'body' | 'at'> {
+  /** The checked members, harmless to a terminal. */
+  readonly decoded: T
+}
+
+/**
+ * Gets a response and checks it. Throws {@link CliError} as {@link callAdmin} does, for any status but 200, and when
+ * `decoder` rejects it.
+ */
+export const getDecoded = async <T>(
+  target: AdminTarget,
+  path: string,
+  decoder: Decoder<T>,
+): Promise<DecodedResponse<T>> => {
+  const { status, body, at } = await callAdmin(target, { method: 'GET', path, timeoutMs: 5000 })
+  if (status !== 200) throw (await import('./admin-errors.ts')).rejectedError(target, path, status, body)
+  const { decodeResponse } = await import('./decode-response.ts')
+  return { decoded: decodeResponse(target, body, decoder), body, at }
+}
+
+/**
+ * Sends a request and takes any response as it comes. Throws {@link CliError} when there is none in time, or when the
+ * port is not known.
+ */
+export const callAdminRaw = async (target: AdminTarget, adminRequest: AdminRequest): Promise<RawAdminResponse> => {
+  // Node takes the port 0 for none given, and would send the request, with its token, to 80 or 443.
+  if (target.port === 0) throw (await import('./admin-errors.ts')).chosenPortError(target)
+  // The module of error texts is loaded only for an error: a health check runs every few seconds, each time in a
+  // process of its own.
+  return sendRequest(target, adminRequest).catch(async (error: Error) => {
+    throw error instanceof CliError ? error : (await import('./admin-errors.ts')).unreachableError(target, error)
+  })
+}
+
+/** The statuses of a gateway that has understood the request. */
+const expectedStatuses: ReadonlySet<number> = new Set([200, 400, 409, 422, 503])
+
+const notAdminHint = 'is that the admin listener of a lender gateway?'
+
+/** A response as it came. */
+export interface RawAdminResponse {
+  readonly status: number
+  readonly date: string
+  readonly text: string
+}
+
+// A configuration file has at most 1 MiB; with every default filled in, it is longer.
+const defaultMaxBytes = 8 * 1024 ** 2
+
+const sendRequest = async (target: AdminTarget, adminRequest: AdminRequest): Promise<RawAdminResponse> => {
+  const { method, path, timeoutMs, maxBytes = defaultMaxBytes } = adminRequest
+  const tlsOptions = await toTlsOptions(target, adminRequest)
+  const { request: send } = await (target.tls ? import('node:https') : import('../../exchange/node-http.ts'))
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error): void => {
+      clearTimeout(timer)
+      reject(error)
+      request.destroy()
+    }
+    const onTimeout = (): void =>
+      fail(cliError(`${targetUrl(target)} has not answered within ${formatDuration(timeoutMs)}`))
+    const timer = setTimeout(onTimeout, timeoutMs)
+    const request: ClientRequest = send({ ...toRequestOptions(target, adminRequest), ...tlsOptions, method, path })
+    request.on('error', fail)
+    request.on('response', (response: IncomingMessage) => {
+      const chunks: Buffer[] = []
+      let bytes = 0
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        chunks.push(chunk)
+        if (bytes > maxBytes)
+          fail(cliError(`${targetUrl(target)} answers with over ${formatSize(maxBytes)}: ${notAdminHint}`))
+      })
+      response.on('error', fail)
+      response.on('end', () => {
+        clearTimeout(timer)
+        const { statusCode = 0, headers } = response
+        resolve({ status: statusCode, date: headers.date ?? '', text: Buffer.concat(chunks).toString('utf8') })
+      })
+    })
+    request.end(adminRequest.body)
+  })
+}
+
+const toTlsOptions = async (target: AdminTarget, { unauthenticated }: AdminRequest): Promise<RequestOptions> => {
+  if (unauthenticated) return { ...verifiedTls(target.host), rejectUnauthorized: false }
+  return target.certificate === null
+    ? verifiedTls(target.host)
+    : (await import('./admin-errors.ts')).pinCertificate(target, target.certificate)
+}
+
+const toRequestOptions = (target: AdminTarget, { unauthenticated }: AdminRequest): RequestOptions => {
+  const { host, port, token } = target
+  const headers = { Host: adminHostHeader(target), Accept: 'application/json, */*;q=0.5' }
+  const authorization = token === null || unauthenticated ? {} : { Authorization: `Bearer ${token.value}` }
+  // No agent: a process sends one request, and keeps no connection open.
+  return { host, port, agent: false, headers: { ...headers, ...authorization } }
+}
+
+// The draft of a contract may have 150 levels, a configuration ten. JSON.stringify recurses at each.
+const maxDepth = 200
+
+const isShallow = (value: unknown, depthLeft = maxDepth): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (depthLeft > 0 && Object.values(value).every((member) => isShallow(member, depthLeft - 1)))

@@ -1,0 +1,115 @@
+import { X509Certificate } from 'node:crypto'
+import type { RequestOptions } from 'node:https'
+import { verifiedTls } from '../../lib/net/verified-tls.ts'
+import { getMember } from '../../lib/text/decode.ts'
+import { tryOrNull } from '../../lib/try-or-null.ts'
+import { type AdminTarget, type CliError, cliError, targetUrl, tokenEnvironmentVariable } from './admin-target.ts'
+
+/** Makes the error of a file that has the system choose the port: what it chose, only the gateway's log says. */
+export const chosenPortError = ({ file }: AdminTarget): CliError =>
+  cliError(`admin.port in ${file} is 0, so the system chose one: give --admin URL; ${logHint}`)
+
+/** Makes the error of a gateway that was not reached: the reason, the source of its address, and how to ask another. */
+export const unreachableError = (target: AdminTarget, error: NodeJS.ErrnoException): CliError => {
+  const { file, fallbackReason } = target
+  const foundIn = file === null || fallbackReason !== null ? '' : `, where admin in ${file} has it`
+  const fallbackNote = fallbackReason === null ? '' : ` (${fallbackReason})`
+  const code = error.code ?? ''
+  if (isCertificateError(code) && target.certificate !== null && code !== 'CERT_HAS_EXPIRED')
+    return cliError(`${targetUrl(target)} ${certificateMismatch(target)}`)
+  return cliError(
+    `${describeFailure(target, code, error.message)}${foundIn}${fallbackNote}: ${suggestRemedy(target, code)}`,
+  )
+}
+
+const logHint = 'its log says where, in the line "admin listening"'
+
+const describeFailure = (target: AdminTarget, code: string, message: string): string => {
+  const url = targetUrl(target)
+  if (code === 'ECONNREFUSED') return `nothing listens at ${url}`
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `${target.host} has no address`
+  if (code === 'ECONNRESET' || code === 'EPIPE') return `${url} closes the connection without a whole answer`
+  if (code.startsWith('HPE_')) return `${url} answers with something other than HTTP`
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL')) return `${url} does not speak TLS (${code})`
+  if (isOtherName(code)) return `${url} shows a certificate for another name than ${target.host}`
+  if (isCertificateError(code)) return `${url} shows a certificate that is not trusted (${code})`
+  return `${url} cannot be reached (${code === '' ? message : code})`
+}
+
+const suggestRemedy = ({ tls, file }: AdminTarget, code: string): string => {
+  if (code === 'CERT_HAS_EXPIRED') return 'renew it'
+  if (isOtherName(code)) return '--admin https://NAME:PORT asks by a name that the certificate has'
+  if (isCertificateError(code)) return 'NODE_EXTRA_CA_CERTS names a file of further authorities'
+  if (code === 'ECONNREFUSED') return `is the gateway running? ${otherTargetHint(file)}; ${logHint}`
+  if (code === 'ECONNRESET' && !tls) return `does it want https? ${otherTargetHint(file)}`
+  return `${otherTargetHint(file)}; ${logHint}`
+}
+
+const otherTargetHint = (file: string | null): string =>
+  file === null ? '--admin URL asks another one' : '--config FILE or --admin URL asks another one'
+
+/** Tells whether OpenSSL or Node rejected a certificate with this code. */
+const isCertificateError = (code: string): boolean =>
+  !code.startsWith('ERR_SSL') && /CERT|SIGNATURE|ISSUER|CRL|CHAIN/.test(code)
+
+/** Tells whether the certificate is trusted, and for another name: further authorities would not help. */
+const isOtherName = (code: string): boolean => code.startsWith('ERR_TLS_CERT_ALTNAME')
+
+/** Describes a certificate that is not the one in the file, and what to do. */
+const certificateMismatch = ({ file }: Pick<AdminTarget, 'file'>): string =>
+  `shows another certificate than admin.tls.certificate in ${file}: a gateway that has not taken a renewal yet shows the older one, and takes it on SIGHUP; --admin https://NAME:PORT asks by the system's trust, and NODE_EXTRA_CA_CERTS adds to that`
+
+/** Makes the error of a rejected request, with what to do about it. */
+export const rejectedError = (target: AdminTarget, path: string, status: number, body: unknown): CliError => {
+  const url = targetUrl(target)
+  const { token } = target
+  if (getMember(body, 'code') === 'certificate-required')
+    return cliError(`${url} lets in by a certificate alone, and this command shows none: ${certificateHint}`)
+  if (status === 401) {
+    if (token === null) return cliError(`${url} wants a token: set ${tokenEnvironmentVariable}${orFileHint(target)}`)
+    const isFromFile = token.from.startsWith('admin.token')
+    const hint = isFromFile
+      ? `: it may run with an older one; set ${tokenEnvironmentVariable}`
+      : ': it has no such token, or has it no more; its log says why, as "operator token refused"'
+    return cliError(`${url} refuses the token of ${token.from}${hint}`)
+  }
+  const detailText = problemDetail(body)
+  if (status === 403 && getMember(body, 'code') === 'insufficient-scope')
+    return cliError(`${url} knows the token of ${token?.from ?? 'this command'}, which is not for ${path}${detailText}`)
+  if (status === 421) return cliError(`${url} does not answer to that name (421)${detailText}`)
+  if (status === 404)
+    return cliError(`${url} has no ${path} (404): is that the admin listener, and not the public one?`)
+  if (status >= 300 && status < 400) return cliError(`${url} sends elsewhere (${status}), and is not followed`)
+  return cliError(`${url} ${status < 500 ? 'refuses' : 'fails at'} ${path} (${status})${detailText}`)
+}
+
+const certificateHint = 'ask with curl --cert and --key, or give the operator a token in admin.tokens'
+
+const orFileHint = ({ file }: AdminTarget): string => (file === null ? '' : `, or admin.token in ${file}`)
+
+/** Quotes the detail of a problem (RFC 9457). */
+const problemDetail = (body: unknown): string => {
+  const detailText = getMember(body, 'detail')
+  return typeof detailText === 'string' ? `: ${detailText.slice(0, 300)}` : ''
+}
+
+/**
+ * Makes TLS options that trust one certificate and no other. It comes from the configuration file, so it needs neither
+ * an authority nor a matching name. Nothing is sent, the token least of all, before the listener has shown it.
+ */
+export const pinCertificate = (target: AdminTarget, certificate: string): RequestOptions => {
+  const expectedFingerprint = fingerprint(certificate)
+  if (expectedFingerprint === null)
+    throw cliError(`admin.tls.certificate in ${target.file} is no certificate; see: check ${target.file}`)
+  return {
+    ...verifiedTls(target.host),
+    ca: certificate,
+    checkServerIdentity: (_, peerCertificate) =>
+      peerCertificate.fingerprint256 === expectedFingerprint
+        ? undefined
+        : cliError(`${targetUrl(target)} ${certificateMismatch(target)}`),
+  }
+}
+
+const fingerprint = (certificate: string): string | null =>
+  tryOrNull(() => new X509Certificate(certificate).fingerprint256)

@@ -1,0 +1,65 @@
+import { now } from '../../lib/clock.ts'
+import { getMember } from '../../lib/text/decode.ts'
+import { callAdmin } from '../client/admin-client.ts'
+import { type AdminTarget, CliError, cliError, targetUrl } from '../client/admin-target.ts'
+import { type ClientCommandOptions, locateProbeTarget, type TargetOptions } from '../client/locate.ts'
+import { printJson, warnAboutTarget } from '../render/output.ts'
+
+/**
+ * Asks whether a gateway is ready and prints the result; resolves to 0 or 1. A gateway that cannot be asked is not
+ * ready: a container's health check knows no third result. As with a kubelet's probe, any certificate will do: the
+ * request holds no secret, and an expired certificate of the admin listener must not take down a gateway that serves.
+ */
+export const showReady = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
+  const { ready, reason } = await askReady(targetOptions)
+  if (format === 'json') printJson({ ready, reason })
+  else process.stdout.write(ready ? 'ready\n' : `not ready${reason === null ? '' : `: ${reason}`}\n`)
+  return ready ? 0 : 1
+}
+
+/** What `/ready` says. `reason` null: it is ready, or does not say why not. */
+interface Readiness {
+  readonly ready: boolean
+  readonly reason: string | null
+}
+
+const askReady = async (targetOptions: TargetOptions): Promise<Readiness> => {
+  try {
+    return await probe(await locateProbeTarget(targetOptions))
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    process.stderr.write(`lender-gateway: ${error.message}\n`)
+    return { ready: false, reason: null }
+  }
+}
+
+// For all tries: the health check of a container has its own time limit.
+const probeTimeoutMs = 2000
+
+/** Asks over http, then over https when the file is broken: the gateway may run with an `admin.tls` unreadable now. */
+const probe = async (target: AdminTarget): Promise<Readiness> => {
+  const startedAt = now()
+  try {
+    return await callReady(target, probeTimeoutMs)
+  } catch (error) {
+    if (target.tls || target.fallbackReason === null) throw error
+    return callReady({ ...target, tls: true }, Math.max(0, probeTimeoutMs - (now() - startedAt))).catch(() => {
+      throw error
+    })
+  }
+}
+
+const callReady = async (target: AdminTarget, timeoutMs: number): Promise<Readiness> => {
+  const request = { method: 'GET', path: '/ready', timeoutMs, maxBytes: 1024, unauthenticated: true } as const
+  const { status, body } = await callAdmin(target, request)
+  warnAboutTarget(target)
+  const ready = getMember(body, 'ready')
+  if (status === 200 && ready === true) return { ready, reason: null }
+  const reason = getMember(body, 'reason')
+  // A word of the gateway's own: whatever else answers has no say on a terminal.
+  if (status === 503 && ready === false)
+    return { ready, reason: typeof reason === 'string' && /^[a-z-]{1,64}$/.test(reason) ? reason : null }
+  throw cliError(
+    `${targetUrl(target)} does not say whether it is ready (${status}): is that the admin listener of a lender gateway?`,
+  )
+}

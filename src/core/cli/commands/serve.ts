@@ -1,0 +1,222 @@
+import type { AddressInfo } from 'node:net'
+import { isatty } from 'node:tty'
+import { Command } from 'commander'
+import { allOperations } from '../../../operations.ts'
+import type { Config } from '../../config/config.ts'
+import type { LoadedConfig } from '../../config/load/load.ts'
+import { now } from '../../lib/clock.ts'
+import { exitProcess } from '../../lib/exit-process.ts'
+import type { ListenError } from '../../lib/net/bind-target.ts'
+import { takeSupervisor } from '../../runtime/supervisor.ts'
+import { defaultConfigFile } from '../options.ts'
+import { formatTable } from '../render/table.ts'
+
+/**
+ * Makes the command `serve`, the default: exit 1 when the gateway cannot run, 2 when the configuration cannot be read.
+ */
+export const createServeCommand = (): Command =>
+  new Command('serve')
+    .description('Run the gateway until SIGTERM or SIGINT.')
+    .option('--config <FILE>', 'the configuration file', defaultConfigFile)
+    .addHelpText(
+      'after',
+      `
+Exit code: 0 stopped by a signal, 1 it cannot run (problems in the file, a port in use), an uncaught error, a second signal, an error while it
+stopped, 2 the file cannot be read, or wrong usage.
+
+Example:
+  lender-gateway serve --config config/gateway.yaml`,
+    )
+    .action(async ({ config: file }: { config: string }) => {
+      const signals = { hangups: listenForSighup(), stops: listenForStop() }
+      const { loadInThread } = await import('../../config/load/load-in-thread.ts')
+      const asked = Promise.withResolvers<void>()
+      const loading = loadInThread(file, process.env, [], initialLoadTimeoutMs, asked.resolve)
+      // First: while hundreds of modules are loaded, this thread would not come to ask the other.
+      await Promise.race([asked.promise, loading])
+      const [result, gateway] = await Promise.all([loading, import('../../runtime/gateway.ts')])
+      if (result.ok) return serve(gateway, result, file, signals)
+
+      const { formatProblems } = await import('../../config/problem.ts')
+      process.stderr.write(formatProblems(result.problems))
+      process.exitCode = result.unreadable ? 2 : 1
+    })
+
+// Longer than for a reload, since no request waits: a busy machine may take that long for a large file.
+const initialLoadTimeoutMs = 100_000
+
+// npm passes SIGINT and SIGTERM on. A terminal, or a supervisor that signals a whole process group, has signalled the
+// gateway too: both count as one.
+const duplicateSignalMs = 1000
+
+const serve = async (
+  { startGateway }: typeof import('../../runtime/gateway.ts'),
+  loaded: LoadedConfig,
+  file: string,
+  { hangups, stops }: { readonly hangups: SighupListener; readonly stops: StopListener },
+): Promise<void> => {
+  const [{ exitOnUncaughtException, openLog }, { workerCount }, { collectStartupGarbage }] = await Promise.all([
+    import('../../log/log.ts'),
+    import('../../config/worker-count.ts'),
+    import('../../runtime/workers/heap.ts'),
+  ])
+  const supervisor = await takeSupervisor()
+  const { config } = loaded
+  const { log, dropped: droppedLines, forwardLines, close: closeLog } = await openLog(config)
+  const exit = (code: number): void => void closeLog().finally(() => exitProcess(code))
+  exitOnUncaughtException(log, closeLog)
+
+  const inheritedSockets = supervisor?.sockets ?? null
+  const options = { file, loaded, environment: process.env, log, droppedLines, forwardLines, inheritedSockets }
+  collectStartupGarbage()
+  const gateway = await startGateway(options).catch(async (error) => {
+    await closeLog()
+    throw explainListenError(error, config) ?? error
+  })
+  const notifier = supervisor?.createNotifier?.(gateway, log) ?? null
+  const finish = (waitMs: number): void => {
+    const from = now()
+    gateway.close(waitMs).then(
+      () => {
+        log.info({ afterMs: Math.round(now() - from) }, 'stopped')
+        exit(0)
+      },
+      (error) => {
+        log.error({ err: error }, 'did not stop cleanly')
+        exit(1)
+      },
+    )
+  }
+  let stopRequest: { readonly signal: NodeJS.Signals; readonly at: number } | null = null
+  const stop = (signal: NodeJS.Signals): void => {
+    const again = stopRequest !== null
+    // A second signal ends the process at once.
+    if (stopRequest !== null && (signal !== stopRequest.signal || now() - stopRequest.at > duplicateSignalMs))
+      return exitProcess(1)
+    log.info(again ? { signal, again } : { signal }, 'stopping')
+    if (again) return
+    notifier?.stopping()
+    stopRequest = { signal, at: now() }
+    // No load balancer sends to a gateway in a terminal: Ctrl-C there needs no wait.
+    const waitMs = signal === 'SIGINT' && isatty(0) ? 0 : gateway.config.shutdown.wait
+    finish(waitMs)
+  }
+  stops.subscribe(stop)
+  notifier?.ready()
+  hangups.subscribe(() => {
+    notifier?.reloading()
+    void gateway.reload('signal').finally(() => notifier?.reloaded())
+  })
+
+  if (isatty(1)) process.stdout.write(`${renderBanner(config, gateway.address, file, workerCount(config))}\n`)
+  const { address, port } = gateway.address
+  const scheme = config.listen.tls === null ? 'http' : 'https'
+  log.info({ address, port, scheme, http2: config.listen.http2, config: config.hash, file }, 'listening')
+  log.info({ address: gateway.adminAddress.address, port: gateway.adminAddress.port }, 'admin listening')
+  if (isatty(1)) return
+  for (const row of bannerRows(config)) log.info(row, 'serving')
+  log.info(rerouteHint(file))
+}
+
+interface SighupListener {
+  /** Calls `reload` for each SIGHUP from now on, and at once when one came before. */
+  subscribe(reload: () => void): void
+}
+
+/** Handles SIGHUP from the first moment: unhandled it ends the process, and one may come right after the start. */
+const listenForSighup = (): SighupListener => {
+  let received = false
+  let onSighup = (): void => {
+    received = true
+  }
+  process.on('SIGHUP', () => onSighup())
+  return {
+    subscribe(reload) {
+      onSighup = reload
+      if (received) reload()
+    },
+  }
+}
+
+interface StopListener {
+  /** Calls `stop` for each SIGTERM and SIGINT from now on. */
+  subscribe(stop: (signal: NodeJS.Signals) => void): void
+}
+
+/**
+ * Ends the process at SIGTERM and SIGINT while it starts. The first process of a container gets no signal that it does
+ * not handle: it would start, serve, and be killed in the end.
+ */
+const listenForStop = (): StopListener => {
+  let onStop = (_: NodeJS.Signals): void => exitProcess(0)
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => onStop(signal))
+  return {
+    subscribe(stop) {
+      onStop = stop
+    },
+  }
+}
+
+/** Makes an error that names the remedy for a listener that cannot open; undefined: the cause is another one. */
+const explainListenError = ({ code, target }: ListenError, config: Config): Error | undefined => {
+  if (target === undefined) return undefined
+  const { host, port } = target
+  const key = (['listen', 'admin'] as const).find((name) => config[name].host === host && config[name].port === port)
+  if (key === undefined) return undefined
+  const at = `cannot listen on ${host}:${port}`
+  switch (code) {
+    case 'EADDRINUSE':
+      return new Error(`${at}: another process does; stop it, or change ${key}.port`)
+    case 'EACCES':
+      return new Error(`${at}: not permitted; ports below 1024 need a privilege, or change ${key}.port`)
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new Error(`${at}: this machine has no such address; change ${key}.host`)
+    default:
+      return undefined
+  }
+}
+
+/** One of the nine operations, as the start-up output shows it. */
+interface BannerRow {
+  readonly operation: string
+  readonly method: string
+  readonly path: string
+  readonly upstream: string
+}
+
+/** Lists the nine operations with their endpoints. */
+export const bannerRows = ({ listen, upstreams, operations }: Config): readonly BannerRow[] =>
+  allOperations.map(({ id, method, path, group }) => ({
+    operation: id,
+    method,
+    path: listen.basePath + path,
+    upstream: operations[id].state === 'refuse' ? 'refused by configuration' : upstreamText(upstreams[group]),
+  }))
+
+/** Describes how to reroute a group. */
+const rerouteHint = (file: string): string =>
+  `to reroute a group, edit its line under "upstreams" in ${file} and save it`
+
+/** Renders the start-up text for a terminal. */
+export const renderBanner = (
+  config: Config,
+  { address, port, family }: AddressInfo,
+  file: string,
+  workers: number,
+): string => {
+  const rows = bannerRows(config)
+  const cells = rows.map(({ operation, method, path, upstream }) => ['', method, path, operation, '->', upstream])
+  const host = family === 'IPv6' ? `[${address}]` : address
+  const by = workers === 1 ? '' : `, ${workers} workers serve`
+  const url = `${config.listen.tls === null ? 'http' : 'https'}://${host}:${port}`
+  return [`lender-gateway listens on ${url}${by}`, '', formatTable(cells), '', rerouteHint(file), ''].join('\n')
+}
+
+const upstreamText = ({ endpoints, candidate }: Config['upstreams']['market']): string =>
+  endpointNames(endpoints) + (candidate === null ? '' : ` (candidate: ${endpointNames(candidate.upstream.endpoints)})`)
+
+const endpointNames = (endpoints: Config['upstreams']['market']['endpoints']): string =>
+  endpoints
+    .map(({ origin, pathPrefix }) => (origin === 'sandbox' ? 'sandbox (embedded)' : origin + pathPrefix))
+    .join(', ')

@@ -1,0 +1,87 @@
+import { type ReloadResponse, reloadRejectionShape, reloadResponseShape } from '../../admin/api/config-responses.ts'
+import type { Command } from '../../admin/commands/command.ts'
+import { formatProblem, formatProblems } from '../../config/problem.ts'
+import { asObject, asText, getMember } from '../../lib/text/decode.ts'
+import { escapeControls } from '../../lib/text/escape-controls.ts'
+import type { AdminResponse } from '../client/admin-client.ts'
+import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
+import { decodeResponse } from '../client/decode-response.ts'
+import { alignRow, columnWidths } from './table.ts'
+
+/** Renders the outcome of a reload or a rollback: what runs, what it switched off, warnings, and what changed. */
+export const renderReloadOutcome = (target: AdminTarget, command: Command, { body }: AdminResponse): string => {
+  const outcome = decodeResponse(target, body, reloadResponseShape)
+  const warnings = outcome.warnings.map((warning) => `warning: ${formatProblem(warning)}\n`).join('')
+  const changes = outcome.changes.length === 0 ? '' : `\n${renderChanges(outcome.changes)}`
+  const { switchedOff } = outcome
+  const off = switchedOff === null || switchedOff.length === 0 ? '' : `switched off: ${switchedOff.join(', ')}\n`
+  return `${command.cliText({}, outcome)}\n${off}${warnings}${changes}`
+}
+
+/** Renders why a reload or a rollback was rejected, and prints on stderr what runs on. */
+export const renderReloadRejection = (target: AdminTarget, command: Command, { body }: AdminResponse): string => {
+  if (command.plainErrors?.includes(`${getMember(body, 'code')}`))
+    return `${decodeResponse(target, body, asObject({ detail: asText })).detail}\n`
+  const { hash, problems, nextTry } = decodeResponse(target, body, reloadRejectionShape)
+  const retryNote = nextTry === null ? '' : ', and it is tried again and again while the file says so'
+  process.stderr.write(`lender-gateway: ${targetUrl(target)} ${command.rejectedText}; ${hash} runs on${retryNote}\n`)
+  return formatProblems(problems)
+}
+
+/** Renders changes group by group, and those of all groups last. */
+export const renderChanges = (changes: ReloadResponse['changes']): string => {
+  const byGroup = Map.groupBy(changes, ({ group }) => group)
+  const globalChanges = byGroup.get(null) ?? []
+  byGroup.delete(null)
+  const sections = [...byGroup].map(([group, ofGroup]) => renderSection(group ?? '', ofGroup))
+  if (globalChanges.length > 0) sections.push(renderSection('for all groups', globalChanges))
+  return sections.map((text) => `${text}\n`).join('\n')
+}
+
+const renderSection = (title: string, changes: readonly ReloadResponse['changes'][number][]): string => {
+  const rows = changes.map((change) => [escapeControls(changeLabel(change)), renderChange(change)])
+  const widths = columnWidths(rows, maxLabelWidth)
+  return [title, ...rows.map((row) => `  ${alignRow(row, widths)}`)].join('\n')
+}
+
+// A longer key moves its own line only, not the whole table.
+const maxLabelWidth = 40
+
+/** Makes the label of a change: its path without the part that the title has. */
+const changeLabel = ({ group, path }: ReloadResponse['changes'][number]): string => {
+  if (group === null) return path
+  const prefix = `upstreams.${group}.`
+  return path.startsWith(prefix) ? path.slice(prefix.length) : path.replace(/^operations\./, '')
+}
+
+const maskedValue = '***'
+
+/** Renders a change. A value that looks the same before and after is, or holds, a secret. */
+const renderChange = ({ from, to }: ReloadResponse['changes'][number]): string =>
+  JSON.stringify(from) === JSON.stringify(to) ? 'changed, not shown' : `${renderValue(from)} → ${renderValue(to)}`
+
+const renderValue = (value: unknown): string => {
+  if (value === null || value === undefined) return '(not set)'
+  if (value === maskedValue) return '(not shown)'
+  if (Array.isArray(value)) return value.length === 0 ? '(none)' : value.map(renderEntry).join(', ')
+  return renderEntry(value)
+}
+
+const renderEntry = (value: unknown): string => {
+  if (typeof value === 'string' && /^[^\s,]+$/.test(value)) return escapeControls(value)
+  if (isEndpoint(value)) return escapeControls(`${value.url} (weight ${value.weight})`)
+  if (isUpstream(value)) return value.endpoints.map(renderEntry).join(', ')
+  return escapeControls(JSON.stringify(value) ?? '(not set)')
+}
+
+/** Tells an upstream that came or went whole: a candidate. Its endpoints say which one it is. */
+const isUpstream = (value: unknown): value is { readonly endpoints: readonly unknown[] } =>
+  typeof value === 'object' && value !== null && 'endpoints' in value && Array.isArray(value.endpoints)
+
+const isEndpoint = (value: unknown): value is { readonly url: string; readonly weight: number } =>
+  typeof value === 'object' &&
+  value !== null &&
+  'url' in value &&
+  'weight' in value &&
+  typeof value.url === 'string' &&
+  typeof value.weight === 'number'

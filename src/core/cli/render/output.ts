@@ -1,0 +1,25 @@
+import { escapeQuotedControls } from '../../lib/text/escape-controls.ts'
+import { version } from '../../lib/version.ts'
+import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
+
+/** Prints JSON for programs. */
+export const printJson = (value: unknown): void => void process.stdout.write(formatJson(value))
+
+/** Formats JSON for programs, harmless to a terminal. */
+export const formatJson = (value: unknown): string => `${escapeQuotedControls(JSON.stringify(value, null, 2))}\n`
+
+/** Writes and waits until the reader has taken it, so that nothing piles up for a slow one. */
+export const writeToStdout = (content: string | Uint8Array): Promise<void> =>
+  new Promise((resolve) => void process.stdout.write(content, () => resolve()))
+
+/** Warns on stderr when the address is not from the file, and when the gateway has another version. */
+export const warnAboutTarget = (target: AdminTarget, gatewayVersion: string = version()): void => {
+  if (target.fallbackReason !== null)
+    process.stderr.write(`lender-gateway: ${target.fallbackReason}; asked ${targetUrl(target)}\n`)
+  if (gatewayVersion !== version())
+    process.stderr.write(`lender-gateway: ${targetUrl(target)} is ${versionMismatch(gatewayVersion)}\n`)
+}
+
+/** Describes a gateway of another version, with what to do. */
+export const versionMismatch = (gatewayVersion: string): string =>
+  `version ${gatewayVersion}, this command is version ${version()}: use the same version`

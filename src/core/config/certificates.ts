@@ -1,0 +1,159 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { createSecureContext } from 'node:tls'
+import { withoutRootDot } from '../lib/net/host-names.ts'
+import { tryOrNull } from '../lib/try-or-null.ts'
+import type { Config, MtlsConfig } from './config.ts'
+import type { ConfigIssue, KeyPath } from './problem.ts'
+
+export const pemBlocks = (text: string): readonly string[] =>
+  text.split(/(?=-----BEGIN )/).filter((block) => block.startsWith('-----BEGIN '))
+
+export interface CertificateFacts {
+  /** Its DNS names, in lower case; a wildcard as `*.example.com`. */
+  readonly names: readonly string[]
+  /** Its last moment, in ms since the epoch. */
+  readonly notAfter: number
+}
+
+/** Reads the first certificate of a PEM text, which is the host's. Throws when that cannot be read. */
+export const readCertificateFacts = (certificate: string): CertificateFacts => {
+  const { subjectAltName, validToDate } = new X509Certificate(certificate)
+  // Node writes other names in quotes. No client can ask for one: SNI is letters, digits, hyphens and dots (RFC 6066
+  // §3).
+  const names = (subjectAltName ?? '').split(', ').flatMap((name) => /^DNS:([\w.*-]+)$/.exec(name)?.[1] ?? [])
+  return { names: names.map((name) => withoutRootDot(name.toLowerCase())), notAfter: validToDate.getTime() }
+}
+
+/** `path` leads to the map that holds it, or to the list of authorities. */
+export interface ConfiguredCertificate extends CertificateFacts {
+  readonly path: KeyPath
+}
+
+/** Lists the gateway's certificates: the public listener's in the order of the file, then the admin listener's. */
+export const listenerCertificates = ({ listen, admin }: Config): readonly ConfiguredCertificate[] => [
+  ...(listen.tls?.certificates ?? []).map(({ certificate }, index) => ({
+    path: ['listen', 'tls', 'certificates', index],
+    ...readCertificateFacts(certificate),
+  })),
+  ...(admin.tls === null ? [] : [{ path: ['admin', 'tls'], ...readCertificateFacts(admin.tls.certificate) }]),
+]
+
+/** Lists, for each key with authorities of clients, the one that expires first, named by its subject in one line. */
+export const clientAuthorities = ({ listen, auth, admin }: Config): readonly ConfiguredCertificate[] => [
+  ...earliestExpiring(['listen', 'tls', 'clientCa'], listen.tls?.clientCa ?? ''),
+  ...earliestExpiring(['auth', 'mtls', 'ca'], auth?.mtls.ca ?? ''),
+  ...earliestExpiring(['admin', 'tls', 'clientCertificate', 'ca'], admin.tls?.clientCertificate?.ca ?? ''),
+]
+
+const earliestExpiring = (path: ConfiguredCertificate['path'], text: string): readonly ConfiguredCertificate[] =>
+  readAll(text)
+    .toSorted((a, b) => a.validToDate.getTime() - b.validToDate.getTime())
+    .slice(0, 1)
+    .map(({ subject, validToDate }) => ({
+      path,
+      names: [subject.replaceAll('\n', ', ')],
+      notAfter: validToDate.getTime(),
+    }))
+
+/** `path` leads to the map that holds both. */
+export function validateKeyPair(
+  path: KeyPath,
+  { certificate, key }: { readonly certificate: string; readonly key: string },
+): readonly ConfigIssue[] {
+  // What was thrown quotes parts of the text.
+  const leaf = tryOrNull(() => new X509Certificate(certificate))
+  if (leaf === null) return [unreadableIssue([...path, 'certificate'], 'a certificate')]
+  const privateKey = tryOrNull(() => createPrivateKey(key))
+  if (privateKey === null) return [unreadableIssue([...path, 'key'], 'a private key')]
+  if (leaf.checkPrivateKey(privateKey)) return validateByTls(path, certificate, key)
+  return [
+    {
+      path: [...path, 'key'],
+      message: 'the key does not belong to the certificate',
+      expected: 'the private key of the first certificate in the file',
+      found: 'another key',
+      hint: 'a renewal replaces both files; put the certificate of the host first, its chain after it',
+    },
+  ]
+}
+
+/** `path` leads to it. */
+export function validateCaBundle(path: KeyPath, text: string): readonly ConfigIssue[] {
+  const isRead = pemBlocks(text).every((block) => tryOrNull(() => new X509Certificate(block)) !== null)
+  const isAccepted = isRead && tryOrNull(() => createSecureContext({ ca: text })) !== null
+  return isAccepted ? [] : [unreadableIssue(path, 'a certificate')]
+}
+
+/** Lists what is wrong with authorities (a PEM text) of which one must have issued a certificate itself. */
+export function validateIssuers(path: KeyPath, text: string): readonly ConfigIssue[] {
+  const unreadable = validateCaBundle(path, text)
+  if (unreadable.length > 0 || readAll(text).some(({ ca }) => ca)) return unreadable
+  return [
+    {
+      path,
+      message: 'no certificate of an authority, so no client’s would be accepted',
+      expected: 'the certificate of the authority that issues those of clients',
+      found: 'certificates of others alone',
+      hint: 'openssl x509 -text shows CA:TRUE for an authority',
+    },
+  ]
+}
+
+/**
+ * Lists the authorities (a PEM text) whose own issuer is not among them: with lists of revoked certificates OpenSSL
+ * goes up to a root, and accepts no certificate where it finds none.
+ */
+export function validateChainsToRoots(path: KeyPath, text: string): readonly ConfigIssue[] {
+  const authorities = tryOrNull(() => readAll(text)) ?? [] // what cannot be read is told elsewhere
+  const [cut] = authorities.filter((authority) => !authorities.some((issuer) => authority.checkIssued(issuer)))
+  if (cut === undefined) return []
+  return [
+    {
+      path,
+      message: 'with clientCrl, no client of this authority would be accepted: its issuer is missing',
+      expected: 'the certificates of all above it, up to the root',
+      found: `${cut.subject.replaceAll('\n', ', ')}, issued by ${cut.issuer.replaceAll('\n', ', ')}`,
+      hint: 'add them to the same file, and their lists to clientCrl; without clientCrl an issuing authority alone is enough',
+    },
+  ]
+}
+
+const readAll = (text: string): readonly X509Certificate[] => pemBlocks(text).map((block) => new X509Certificate(block))
+
+/** `path` leads to it. */
+export function validateRevocationLists(path: KeyPath, text: string): readonly ConfigIssue[] {
+  const isBroken = pemBlocks(text).some((block) => tryOrNull(() => createSecureContext({ crl: block })) === null)
+  return isBroken ? [unreadableIssue(path, 'a list of revoked certificates')] : []
+}
+
+/** Loads both with OpenSSL, which rejects a short key, and a chain whose later parts are broken. */
+function validateByTls(path: KeyPath, certificate: string, key: string): readonly ConfigIssue[] {
+  try {
+    createSecureContext({ cert: certificate, key })
+    return []
+  } catch (error) {
+    // `reason` is one of OpenSSL's own phrases; the message might quote more.
+    const reason = error instanceof Error && 'reason' in error ? String(error.reason) : 'something else'
+    return [
+      {
+        path: [...path, 'certificate'],
+        message: 'a certificate that TLS does not take',
+        expected: 'a whole chain in PEM, and a key of 2048 bits (RSA) or 224 (EC) at least',
+        found: reason,
+        hint: 'openssl x509 -text shows the key of the first certificate; check that the last one is not cut short',
+      },
+    ]
+  }
+}
+
+const unreadableIssue = (path: KeyPath, what: string): ConfigIssue => ({
+  path,
+  message: `${what} that cannot be read`,
+  expected: `${what} in PEM`,
+  found: 'something else between its BEGIN and END',
+  hint: 'check the file: it may be cut short',
+})
+
+/** Names the fields in which a proxy tells of the client's certificate (RFC 9440), where they are read; else none. */
+export const certificateFields = ({ from }: Pick<MtlsConfig, 'from'>): readonly string[] =>
+  from === 'client-cert' ? ['client-cert', 'client-cert-chain'] : []

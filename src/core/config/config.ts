@@ -1,0 +1,123 @@
+import type * as z from 'zod'
+import type { CompiledContract, OperationContractModes } from '../../features/contract/check/compiled-contract.ts'
+import type { idempotencyPolicyKeys } from '../../features/idempotency/config.ts'
+import type { Group, OperationId } from '../../operations.ts'
+import type { ParsedConfig } from './config-schema.ts'
+import type { upstreamPolicySchema } from './sections/upstream-defaults.ts'
+
+type DeepReadonly<T> = T extends string | number | boolean | null | undefined
+  ? T
+  : T extends readonly (infer E)[]
+    ? readonly DeepReadonly<E>[]
+    : { readonly [K in keyof T]: DeepReadonly<T[K]> }
+
+type ParsedFile = DeepReadonly<ParsedConfig>
+
+/**
+ * A resolved configuration: every default is filled in, every reference read, every object frozen. Its names are those
+ * of the file; the schemas in `sections/` describe them. `null` stands for what is turned off or left out.
+ */
+export interface Config extends Omit<ParsedFile, 'version' | 'defaults' | 'clients' | 'upstreams' | 'operations'> {
+  /** The first 12 hex digits of the SHA-256 of all other members, contents of referenced files included. */
+  readonly hash: string
+  readonly clients: readonly ClientConfig[]
+  readonly clientsSource: ClientsSource
+  readonly compiledContract: CompiledContract | null
+  readonly upstreams: Readonly<Record<Group, UpstreamConfig>>
+  readonly operations: Readonly<Record<OperationId, OperationConfig>>
+}
+
+type UpstreamPolicy = DeepReadonly<z.output<typeof upstreamPolicySchema>>
+
+/** The interchangeable endpoints of a group, with one policy. `defaults` has been merged into it. */
+export interface UpstreamConfig
+  extends Omit<UpstreamPolicy, 'healthCheck'>,
+    Pick<ParsedFile['upstreams'][Group], 'endpoints' | 'host' | 'request' | 'response'> {
+  readonly healthCheck: HealthCheckConfig | null
+  readonly candidate: CandidateConfig | null
+}
+
+type ParsedCandidate = NonNullable<ParsedFile['upstreams'][Group]['candidate']>
+
+export interface CandidateConfig extends Omit<ParsedCandidate, keyof UpstreamConfig> {
+  /**
+   * Where its requests go, and its policies: what the candidate states, and else its group's. It has no candidate, and
+   * no `retry` or `concurrency`: these stand above the two sides.
+   */
+  readonly upstream: UpstreamConfig
+  /**
+   * The digest of what the candidate has other than its group, without its certificates and keys: they are renewed by
+   * themselves. Whether it states or inherits what both have makes no difference.
+   */
+  readonly digest: string
+}
+
+export type CandidateShadowConfig = NonNullable<CandidateConfig['shadow']>
+
+export type CandidateGuardConfig = NonNullable<CandidateConfig['guard']>
+
+export interface HealthCheckConfig extends NonNullable<UpstreamPolicy['healthCheck']> {
+  readonly path: string
+}
+
+type ParsedOperation = NonNullable<ParsedFile['operations']['market.insights']>
+
+/** The settings of one operation: its own keys, its group's and the defaults, merged. */
+export interface OperationConfig extends Pick<ParsedOperation, 'state' | 'concurrency' | 'cache'> {
+  /** The time until the head of the response, attempts and waits included. */
+  readonly deadline: ParsedFile['defaults']['deadline']
+  readonly maxBody: ParsedFile['defaults']['maxBody']
+  readonly auth: OperationAuthConfig | null
+  readonly idempotency: OperationIdempotencyConfig | null
+  /** How requests and responses are held to the contract; `off` without one. */
+  readonly contract: OperationContractModes
+}
+
+export interface OperationAuthConfig extends NonNullable<ParsedOperation['auth']> {
+  readonly methods: AuthConfig['methods']
+}
+
+export interface ClientsSource {
+  /**
+   * In order: a file, as the configuration refers to it, or the configuration itself (null); and its number of clients.
+   */
+  readonly parts: readonly { readonly file: string | null; readonly count: number }[]
+  /** The SHA-256 of all clients as resolved, in hex; empty without clients. */
+  readonly digest: string
+}
+
+/** Where it has a rate, `burst` is filled in. */
+export type ClientConfig = Exclude<Extract<ParsedFile['clients'], readonly unknown[]>[number], string>
+
+export type ListenConfig = Config['listen']
+/** The texts are PEM. */
+export type ListenTlsConfig = NonNullable<ListenConfig['tls']>
+export type LimitsConfig = Config['limits']
+export type AddressLimitConfig = NonNullable<LimitsConfig['address']>
+/** The URL may hold a password. */
+export type RedisConfig = NonNullable<LimitsConfig['redis']>
+export type AuthConfig = NonNullable<Config['auth']>
+export type JwtConfig = NonNullable<AuthConfig['jwt']>
+/** `cache` 0: the gateway asks it for each request. */
+export type IntrospectionConfig = NonNullable<AuthConfig['introspection']>
+export type MtlsConfig = AuthConfig['mtls']
+export type InstanceConfig = Config['instance']
+export type AdminConfig = Config['admin']
+export type OperatorJwtConfig = NonNullable<AdminConfig['jwt']>
+export type AuditConfig = NonNullable<Config['audit']>
+/** How responses of one operation are cached (RFC 9111). `staleWhenDisconnected` 0: no stale response is used. */
+export type OperationCacheConfig = NonNullable<OperationConfig['cache']>
+export type IdempotencyConfig = Config['idempotency']
+/** `wait` 0: a repetition does not wait for the first. */
+export type OperationIdempotencyConfig = Pick<IdempotencyConfig, (typeof idempotencyPolicyKeys)[number]>
+export type LogConfig = Config['log']
+export type TracingConfig = NonNullable<Config['tracing']>
+export type ReloadConfig = Config['reload']
+/** The edits of the fields of one direction: `remove` first, then `set`. Names compare case-insensitively. */
+export type HeaderMutationConfig = UpstreamConfig['request']
+export type EndpointConfig = UpstreamConfig['endpoints'][number]
+/** The texts are PEM. */
+export type UpstreamTlsConfig = UpstreamConfig['tls']
+export type OutlierConfig = NonNullable<UpstreamConfig['outlier']>
+export type CircuitBreakerConfig = NonNullable<UpstreamConfig['circuitBreaker']>
+export type RetryConfig = NonNullable<UpstreamConfig['retry']>

@@ -1,0 +1,94 @@
+import { isPlainObject, ownMember } from '../../lib/plain-object.ts'
+import { formatKeyPath, type KeyPath } from '../problem.ts'
+
+/** What a value was and is, with the key path at which the two differ; null: not set. */
+export interface ValueChange {
+  readonly path: string
+  readonly from: unknown
+  readonly to: unknown
+}
+
+/** The hash of each secret, by its key path. */
+export type Digests = { readonly [path: string]: string }
+
+export interface ComparedValue {
+  /** As the report has it. */
+  readonly shown: unknown
+  /** As JSON, the same for equal values: what the report masks stands here by its digest. */
+  readonly identity: unknown
+  /** Of a map by key, of a list whose entries have names by name; null: it is one value. */
+  readonly members: ReadonlyMap<string, ComparedValue> | null
+}
+
+/** `digests` tell masked values apart. */
+export const toComparedValue = (value: unknown, path: KeyPath, digests: Digests): ComparedValue => {
+  const digest = ownMember(digests, formatKeyPath(path))
+  if (Array.isArray(value)) {
+    const entries = value.map((entry, index) => toComparedValue(entry, [...path, index], digests))
+    return { shown: value, identity: [digest, entries.map(({ identity }) => identity)], members: groupByName(entries) }
+  }
+  if (isPlainObject(value)) {
+    const members = new Map(
+      Object.entries(value).map(([key, member]) => [key, toComparedValue(member, [...path, key], digests)]),
+    )
+    return { shown: value, identity: identityOf(members), members }
+  }
+  return { shown: value, identity: [digest, value], members: null }
+}
+
+/**
+ * Lists what differs, map by map. A list is one value, since a moved endpoint changes it; but where its entries have
+ * names each is compared with its own: whole, a list of clients is a line of JSON in which a change is hard to find.
+ */
+export const diffValues = (
+  path: KeyPath,
+  from: ComparedValue | undefined,
+  to: ComparedValue | undefined,
+): readonly ValueChange[] => {
+  if (from?.members && to?.members) {
+    const [before, after] = [from.members, to.members]
+    const keys = [...new Set([...before.keys(), ...after.keys()])]
+    const changes = keys.flatMap((key) => diffValues([...path, key], before.get(key), after.get(key)))
+    // A list whose entries only stand in another order is a change of its own.
+    if (changes.length > 0 || !Array.isArray(to.shown)) return changes
+  }
+  if (JSON.stringify(from?.identity) === JSON.stringify(to?.identity)) return []
+  return [{ path: formatKeyPath(path), from: from?.shown ?? null, to: to?.shown ?? null }]
+}
+
+const identityOf = (members: ReadonlyMap<string, ComparedValue>): unknown =>
+  [...members].map(([key, { identity }]) => [key, identity])
+
+/** Groups the entries of a list by name; null: not all have one. */
+const groupByName = (entries: readonly ComparedValue[]): ComparedValue['members'] => {
+  const named = Map.groupBy(entries, nameOf)
+  if (named.has(null)) return null
+  return new Map([...named].map(([name, same]) => [name as string, joinEntries(same.map(withoutName))]))
+}
+
+/** The keys that name an entry: `id` of a client, `name` of an operator. */
+const nameKeys = ['id', 'name'] as const
+
+const nameOf = ({ members }: ComparedValue): string | null => {
+  const name = nameKeys.map((key) => members?.get(key)?.shown).find((value) => value !== undefined)
+  return typeof name === 'string' ? name : null
+}
+
+/** Leaves out the name, which the path has, and secrets. A single member stands by its value alone. */
+const withoutName = ({ members }: ComparedValue): ComparedValue => {
+  const own = new Map([...(members ?? [])].filter(([key]) => !nameKeys.some((name) => name === key)))
+  const shown = [...own].flatMap(([key, member]) => (member.shown === '***' ? [] : [[key, member.shown]]))
+  return {
+    shown: shown.length === 1 ? shown[0]?.[1] : Object.fromEntries(shown),
+    identity: identityOf(own),
+    members: own,
+  }
+}
+
+/** Joins the entries of one name: an operator has two tokens while one is being replaced. */
+const joinEntries = (entries: readonly ComparedValue[]): ComparedValue => {
+  const [only] = entries
+  if (only !== undefined && entries.length === 1) return only
+  const identities = entries.map(({ identity }) => JSON.stringify(identity))
+  return { shown: entries.map(({ shown }) => shown), identity: identities.sort(), members: null }
+}

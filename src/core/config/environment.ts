@@ -1,0 +1,67 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+import { type Document, isScalar } from 'yaml'
+import { ownMember } from '../lib/plain-object.ts'
+import type { ConfigIssue } from './problem.ts'
+import { ExternalValue } from './schema/scalar.ts'
+import { forEachNode } from './yaml/yaml-nodes.ts'
+
+/** Maps the names of variables to their values, as `process.env` does. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * Replaces `${NAME}` and `${NAME:-default}` in every scalar that is a value, never in a key. It runs after parsing:
+ * positions stay, and a variable cannot inject YAML. As in a shell, `:-` also replaces an empty variable. `$${` is a
+ * literal `${`.
+ */
+export function substituteVariables(document: Document, environment: Environment): ConfigIssue[] {
+  const issues: ConfigIssue[] = []
+  forEachNode(document, (node, context) => {
+    if (context.isKey || !isScalar(node) || typeof node.value !== 'string' || !node.value.includes('${')) return
+    const path = [...context.path]
+    const source = node.value
+    const { text, isReplaced, missing } = fillPlaceholders(source, environment)
+    for (const name of missing) issues.push({ path, ...unsetVariable(name) })
+    if (source.replaceAll(placeholder, '').includes('${')) issues.push({ path, ...malformedPlaceholder })
+    node.value = isReplaced ? new ExternalValue(text, source, onlyPlaceholder.test(source)) : text
+  })
+  return issues
+}
+
+// The length of a default is limited, so that many openings without an end do not take quadratic time.
+const placeholder = /\$(\$\{)|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]{0,1024}))?\}/g
+const onlyPlaceholder = /^\$\{[^}]*\}$/
+
+interface FilledText {
+  readonly text: string
+  /** Whether anything but an escape was replaced. */
+  readonly isReplaced: boolean
+  readonly missing: readonly string[]
+}
+
+function fillPlaceholders(source: string, environment: Environment): FilledText {
+  let isReplaced = false
+  const missing: string[] = []
+  const text = source.replaceAll(placeholder, (_match, escaped, name, fallback) => {
+    if (escaped !== undefined) return '${'
+    isReplaced = true
+    const value = ownMember(environment, name)
+    if (fallback !== undefined && (value === undefined || value === '')) return fallback
+    if (value === undefined) missing.push(name)
+    return value ?? ''
+  })
+  return { text, isReplaced, missing }
+}
+
+const unsetVariable = (name: string): Omit<ConfigIssue, 'path'> => ({
+  message: `the environment variable ${name} is not set`,
+  expected: 'a variable that is set, or a default',
+  found: 'neither',
+  hint: `set ${name}, or write \${${name}:-default}`,
+})
+
+const malformedPlaceholder: Omit<ConfigIssue, 'path'> = {
+  message: 'a placeholder that is not understood',
+  expected: '${NAME} or ${NAME:-default}',
+  found: '${ and something else',
+  hint: 'write $${ for a literal ${',
+}

@@ -1,0 +1,99 @@
+import { isAbsolute, resolve } from 'node:path'
+import { isFieldValue } from '../../exchange/header-fields.ts'
+import { formatSize } from '../../lib/text/units.ts'
+import type { ConfigIssue, KeyPath } from '../problem.ts'
+import { ExternalValue } from '../schema/scalar.ts'
+import { type SchemaKey, schemaKeys } from '../schema/schema-keys.ts'
+import { isReadError, maxReferencedBytes, readFileWithLimit } from './read-file.ts'
+import { type SourceFile, toSourceFile } from './source-files.ts'
+
+// The serving thread compares their contents every `reload.poll`.
+const maxFiles = 256
+
+const referenceKeys = schemaKeys.filter(({ file }) => file !== undefined)
+
+interface ResolvedTree {
+  readonly tree: unknown
+  readonly issues: readonly ConfigIssue[]
+  /** The files that were referred to, each once, whether they could be read or not. */
+  readonly sources: readonly SourceFile[]
+}
+
+/**
+ * Replaces `file:` references by the contents of the files, less one trailing line end. Relative names start at
+ * `folder`. A file that is missing, unreadable, empty, larger than 64 KiB or not text is an issue at its key; so is
+ * each one beyond 256 files.
+ */
+export function resolveFileReferences(tree: unknown, folder: string): ResolvedTree {
+  const issues: ConfigIssue[] = []
+  const files = new Map<string, ReturnType<typeof readFileWithLimit>>()
+  const readReference = (value: unknown, path: KeyPath, { file: kind }: SchemaKey): unknown => {
+    const reference = value instanceof ExternalValue ? value.text : value
+    if (typeof reference !== 'string' || !reference.startsWith('file:')) return value
+    const shown = value instanceof ExternalValue ? value.asWritten : reference
+    const file = resolve(folder, reference.slice('file:'.length))
+    const bytes = files.get(file) ?? (files.size < maxFiles ? readFileWithLimit(file, maxReferencedBytes) : null)
+    if (bytes === null) {
+      issues.push({ path, ...tooManyFiles })
+      return new ExternalValue('', shown, false)
+    }
+    files.set(file, bytes)
+    const text = isReadError(bytes) ? bytes : parseContents(bytes, kind === 'lines')
+    if (typeof text === 'string') return new ExternalValue(text, shown, false)
+    const hint = isReadError(bytes) ? hintOfFolder(reference, folder) : 'hint' in text ? text.hint : undefined
+    issues.push({ path, message: `the file cannot be used: ${text.reason}`, expected, found: shown, hint })
+    return new ExternalValue('', shown, false)
+  }
+  const fill = (value: unknown, path: KeyPath, within: readonly SchemaKey[]): unknown => {
+    const depth = path.length
+    const schemaKey = within.find((candidate) => candidate.path.length === depth)
+    if (schemaKey !== undefined) return readReference(value, path, schemaKey)
+    return mapEntries(value, (entry, key) => {
+      const wildcard = typeof key === 'number' ? '#' : '*'
+      const deeper = within.filter(({ path: known }) => known[depth] === wildcard || known[depth] === key)
+      return deeper.length === 0 ? entry : fill(entry, [...path, key], deeper)
+    })
+  }
+  const filled = fill(tree, [], referenceKeys)
+  const sources = [...files].map(([file, bytes]) =>
+    toSourceFile(file, isReadError(bytes) ? null : bytes, maxReferencedBytes),
+  )
+  return { tree: filled, issues, sources }
+}
+
+// The folder of the file alone: what a variable has put into the name is not shown.
+const hintOfFolder = (reference: string, folder: string): string | undefined =>
+  isAbsolute(reference.slice('file:'.length))
+    ? undefined
+    : `a relative name starts at the folder of the configuration file${folder === '.' ? '' : `, ${folder}`}`
+
+const tooManyFiles = {
+  message: 'too many files are referred to',
+  expected: `at most ${maxFiles}`,
+  found: 'one more',
+  hint: 'several values may refer to the same file',
+}
+
+const expected = `a readable text file of 1 byte to ${formatSize(maxReferencedBytes)}`
+
+function parseContents(
+  bytes: Buffer,
+  lines: boolean,
+): string | { readonly reason: string; readonly hint?: string | undefined } {
+  const text = bytes.toString('utf8').replace(/\r?\n$/, '')
+  if (text === '') return { reason: 'it is empty' }
+  if (text.includes('\uFFFD')) return { reason: 'it is not UTF-8' }
+  if (lines ? notText.test(text) : !isFieldValue(text)) {
+    const hint = lines ? undefined : 'a value is one line of Latin-1'
+    return { reason: 'it holds a control character or one beyond U+00FF', hint }
+  }
+  return text
+}
+
+const notText = /[^\t\r\n\x20-\x7e\x80-\xff]/
+
+function mapEntries(value: unknown, change: (entry: unknown, key: string | number) => unknown): unknown {
+  if (typeof value !== 'object' || value === null || value instanceof ExternalValue) return value
+  if (Array.isArray(value)) return value.map(change)
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, change(entry, key)]))
+}

@@ -1,0 +1,102 @@
+import * as z from 'zod'
+import { operationAuthSchema } from '../../../features/auth/config.ts'
+import { operationCacheSchema } from '../../../features/cache/config.ts'
+import { candidateSchema } from '../../../features/candidate/config/candidate.ts'
+import { operationIdempotencySchema } from '../../../features/idempotency/config.ts'
+import { allOperations, groups } from '../../../operations.ts'
+import { configSchema } from '../config-schema.ts'
+import { type FilePosition, formatKeyPath, type KeyPath } from '../problem.ts'
+import { unwrapSchema } from '../schema/schema-keys.ts'
+import { defaultsSchema } from '../sections/upstream-defaults.ts'
+
+/** The level of the file that a value comes from, and its position; line and column are 0 for a built-in value. */
+export interface Provenance extends FilePosition {
+  readonly source: 'built-in' | 'file' | 'defaults' | 'upstream' | 'candidate' | 'operation'
+}
+
+/** The provenance of each value, by its key path in the file: `upstreams.risk.timeouts.connect`. */
+export type ProvenanceMap = ReadonlyMap<string, Provenance>
+
+type Level = readonly [Provenance['source'], KeyPath]
+
+/**
+ * Finds, for every value of the configuration, the level that states it: operation > upstream > defaults > built-in. Of
+ * a candidate that is candidate > upstream > defaults > built-in.
+ */
+export function collectProvenance(locateStated: (path: KeyPath) => FilePosition | undefined): ProvenanceMap {
+  const provenance = new Map<string, Provenance>()
+  const record = (path: KeyPath, ...levels: readonly Level[]): void => {
+    const stated = levels.flatMap(([source, at]): Provenance[] => {
+      const position = locateStated(at)
+      return position === undefined ? [] : [{ source, ...position }]
+    })
+    provenance.set(formatKeyPath(path), stated[0] ?? { source: 'built-in', line: 0, column: 0 })
+  }
+
+  for (const path of globalPaths) record(path, ['file', path])
+  // Not for each of thousands of clients: the position of `clients` stands for all.
+  for (const key of ['rate', 'concurrency']) record(['clients', key], ['file', ['clients']])
+  for (const group of groups) {
+    const base: KeyPath = ['upstreams', group]
+    record([...base, 'endpoints'], ['upstream', [...base, 'endpoints']], ['upstream', base])
+    for (const key of ['host', 'request', 'response']) record([...base, key], ['upstream', [...base, key]])
+    for (const key of upstreamPolicyPaths)
+      record([...base, ...key], ['upstream', [...base, ...key]], ['defaults', ['defaults', ...key]])
+    const candidate: KeyPath = [...base, 'candidate']
+    if (locateStated(candidate) === undefined) continue
+    record([...candidate, 'endpoints'], ['candidate', [...candidate, 'endpoints']], ['candidate', candidate])
+    for (const key of ownCandidatePaths) record([...candidate, ...key], ['candidate', [...candidate, ...key]])
+    for (const key of inheritedPaths) {
+      const levels: readonly Level[] = [
+        ['candidate', [...candidate, ...key]],
+        ['upstream', [...base, ...key]],
+      ]
+      record([...candidate, ...key], ...levels, ['defaults', ['defaults', ...key]])
+    }
+  }
+  for (const { id, group } of allOperations) {
+    const base: KeyPath = ['operations', id]
+    for (const key of ['state', 'concurrency', 'idempotency', 'cache'])
+      record([...base, key], ['operation', [...base, key]])
+    record([...base, 'auth'], ['operation', [...base, 'auth']], ['file', ['auth']])
+    for (const key of operationPolicyPaths) record([...base, ...key], ['operation', [...base, ...key]], ['file', key])
+    for (const key of ['request', 'response', 'unchecked'])
+      record([...base, 'contract', key], ['operation', [...base, 'contract', key]], ['file', ['contract', key]])
+    for (const key of ['deadline', 'maxBody']) {
+      const upstream: Level = ['upstream', ['upstreams', group, key]]
+      record([...base, key], ['operation', [...base, key]], upstream, ['defaults', ['defaults', key]])
+    }
+  }
+  return provenance
+}
+
+/** Lists the paths of keys with a value of their own. A policy that may be off is one, and so is each of its keys. */
+const leafPaths = (schema: z.core.$ZodType, path: KeyPath = []): readonly KeyPath[] =>
+  unwrapSchema(schema).flatMap((layer): readonly KeyPath[] => {
+    if (layer instanceof z.ZodObject)
+      return Object.entries<z.core.$ZodType>(layer.shape).flatMap(([key, part]) => leafPaths(part, [...path, key]))
+    return unwrapSchema(layer).length === 1 ? [path] : []
+  })
+
+/** The keys that stand for the whole gateway. */
+const globalPaths = leafPaths(configSchema.omit({ version: true, defaults: true, upstreams: true, operations: true }))
+
+/** The keys of `defaults` that a group may state as well, but no operation. */
+const upstreamPolicyPaths = leafPaths(defaultsSchema).filter(([key]) => key !== 'deadline' && key !== 'maxBody')
+
+/** The keys of a candidate that it takes from its group's upstream where it states none. */
+const inheritedPaths: readonly KeyPath[] = [
+  ...['host', 'request', 'response'].map((key) => [key]),
+  ...upstreamPolicyPaths.filter(([key]) => key !== 'retry' && key !== 'concurrency'),
+]
+
+/** The keys of an operation's policies. Where it states none, those of `auth` and `idempotency` are the top level's. */
+const operationPolicyPaths = Object.entries({
+  auth: operationAuthSchema,
+  cache: operationCacheSchema,
+  idempotency: operationIdempotencySchema,
+}).flatMap(([policy, schema]) => leafPaths(schema, [policy]).filter(({ length }) => length > 1))
+
+const ownCandidatePaths = leafPaths(candidateSchema).filter(
+  ([name]) => name !== 'endpoints' && !inheritedPaths.some(([key]) => key === name),
+)

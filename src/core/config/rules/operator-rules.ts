@@ -1,0 +1,106 @@
+import { authSchema } from '../../../features/auth/config.ts'
+import { unusableAlgorithms } from '../../../features/auth/rules.ts'
+import { digestSecret } from '../../lib/secrets.ts'
+import { validateIssuers } from '../certificates.ts'
+import { configSchema } from '../config-schema.ts'
+import { type ConfigRule, listAt, parseAt, valueAt } from './rule.ts'
+
+const { shape } = configSchema.shape.admin.unwrap()
+const tokenShape = shape.tokens.unwrap().element.shape
+const certificateShape = shape.tls.in.unwrap().shape.clientCertificate.in.unwrap().shape
+const clientCertificatePath = ['admin', 'tls', 'clientCertificate']
+
+/** Tells whether operators have to prove who they are. A broken credential counts: it has an issue of its own. */
+export const hasCredential = (tree: unknown): boolean =>
+  valueAt(tree, ['admin', 'token']) !== undefined ||
+  listAt(tree, ['admin', 'tokens']).length > 0 ||
+  valueAt(tree, ['admin', 'jwt']) !== undefined ||
+  valueAt(tree, clientCertificatePath) !== undefined
+
+/** Requires that the token for metrics stands beside one of operators, and differs from the admin token. */
+const metricsToken: ConfigRule = (tree) => {
+  const stated = parseAt(tree, shape.metricsToken, ['admin', 'metricsToken'])
+  const isAlone = !hasCredential(tree)
+  if (typeof stated !== 'string' || (!isAlone && parseAt(tree, shape.token, ['admin', 'token']) !== stated)) return null
+  return {
+    path: ['admin', 'metricsToken'],
+    message: isAlone ? 'without admin.token everything is open' : 'this token opens everything',
+    expected: 'another token than admin.token, beside it',
+    found: isAlone ? 'no admin.token' : 'the same as admin.token',
+    hint: 'make each with: openssl rand -hex 32',
+  }
+}
+
+/** Rejects a token that stands in the section twice: it would not be clear whose it is, or what it is good for. */
+const duplicateTokens: ConfigRule = (tree) => {
+  const places = new Map<string, string>()
+  for (const key of ['token', 'metricsToken'] as const) {
+    const token = parseAt(tree, shape[key], ['admin', key])
+    if (typeof token !== 'string') continue
+    places.set(digestSecret(token).toString('hex'), `admin.${key}`)
+    // A token of hex digits looks like a hash.
+    places.set(token.toLowerCase(), `admin.${key} itself, and not its hash`)
+  }
+  return listAt(tree, ['admin', 'tokens']).map((_, index) => {
+    const path = ['admin', 'tokens', index, 'hash']
+    const hash = parseAt(tree, tokenShape.hash, path)
+    const place = hash === undefined ? undefined : places.get(hash)
+    if (hash !== undefined) places.set(hash, place ?? `admin.tokens[${index}]`)
+    return (
+      place !== undefined && {
+        path,
+        message: 'this token stands here already',
+        expected: 'each token once',
+        found: `that of ${place}`,
+        hint: 'make another one with: lender-gateway hash-key --operator NAME',
+      }
+    )
+  })
+}
+
+/** Requires authorities that can be read, and each name once: a certificate is of one operator. */
+const clientCertificates: ConfigRule = (tree) => {
+  const ca = parseAt(tree, certificateShape.ca, [...clientCertificatePath, 'ca'])
+  const seen = new Set<string>()
+  return [
+    ca !== undefined && validateIssuers([...clientCertificatePath, 'ca'], ca),
+    ...listAt(tree, [...clientCertificatePath, 'operators']).map((_, index) => {
+      const path = [...clientCertificatePath, 'operators', index, 'san']
+      const san = parseAt(tree, certificateShape.operators.element.shape.san, path)
+      const isTwice = san !== undefined && seen.has(san)
+      if (san !== undefined) seen.add(san)
+      return (
+        isTwice && {
+          path,
+          message: 'a certificate of this name stands here already',
+          expected: 'each once',
+          found: 'it twice',
+          hint: 'remove one of them',
+        }
+      )
+    }),
+  ]
+}
+
+/** Requires keys that can be used, and an audience that is that of no client: the same issuer makes their tokens. */
+const operatorJwt: ConfigRule = (tree) => {
+  const jwt = parseAt(tree, shape.jwt, ['admin', 'jwt'])
+  if (!jwt) return null
+  const auth = parseAt(tree, authSchema, ['auth'])
+  const shared = (['jwt', 'introspection'] as const).find((name) => {
+    const { issuer = null, audience } = auth?.[name] ?? {}
+    return (issuer === null || issuer === jwt.issuer) && audience?.some((each) => jwt.audience.includes(each))
+  })
+  return [
+    unusableAlgorithms(['admin', 'jwt'], jwt),
+    shared && {
+      path: ['admin', 'jwt', 'audience'],
+      message: 'a token of a client would be one for the admin listener too',
+      expected: 'an audience of its own',
+      found: `one of auth.${shared}.audience`,
+      hint: 'have the issuer make the tokens of operators for another audience',
+    },
+  ]
+}
+
+export const operatorRules: readonly ConfigRule[] = [metricsToken, duplicateTokens, clientCertificates, operatorJwt]

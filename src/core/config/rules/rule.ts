@@ -1,0 +1,88 @@
+import type * as z from 'zod'
+import { allOperations } from '../../../operations.ts'
+import type { Config } from '../config.ts'
+import type { ParsedConfig } from '../config-schema.ts'
+import type { ConfigIssue, KeyPath } from '../problem.ts'
+import { ExternalValue } from '../schema/scalar.ts'
+import { listenTlsSchema } from '../sections/listen.ts'
+
+/** The result of a rule: one issue, several, or none. */
+export type RuleResult = ConfigIssue | readonly RuleResult[] | false | null | undefined
+
+/**
+ * A rule across several keys, on a tree that is not validated yet. It reads the tree value by value and skips broken
+ * ones, so that its issues appear together with those of the schema.
+ */
+export type ConfigRule = (tree: unknown) => RuleResult
+
+/** A rule about settings that work but were probably not meant, or must not be overlooked. */
+export type WarningRule = (loaded: WarningInput) => RuleResult
+
+export interface WarningInput {
+  readonly parsed: ParsedConfig
+  readonly config: Config
+  readonly cores: number
+}
+
+export const applyRules = <T>(rules: readonly ((subject: T) => RuleResult)[], subject: T): readonly ConfigIssue[] =>
+  rules.flatMap((rule) => flattenResult(rule(subject)))
+
+const flattenResult = (found: RuleResult): readonly ConfigIssue[] => {
+  if (!found) return []
+  return 'path' in found ? [found] : found.flatMap(flattenResult)
+}
+
+/**
+ * Finds a value in a tree that is not validated; undefined: it is not there. A scalar from outside the file is an
+ * {@link ExternalValue}, as schemas and problems need it. Rules read {@link valueAt}.
+ */
+export function rawAt(tree: unknown, path: KeyPath): unknown {
+  let value = tree
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || value instanceof ExternalValue) return undefined
+    // No descriptors: there may be thousands of clients.
+    value = Object.hasOwn(value, key) ? (value as Readonly<Record<string, unknown>>)[key] : undefined
+  }
+  return value
+}
+
+/** Finds a value to compare; undefined: it is not there. A scalar from outside the file is its text: never show it. */
+export const valueAt = (tree: unknown, path: KeyPath): unknown => toPlain(rawAt(tree, path))
+
+const toPlain = (value: unknown): unknown => (value instanceof ExternalValue ? value.text : value)
+
+/** Parses a value with its schema; undefined: it is broken, or it is missing and the schema has no default. */
+export const parseAt = <T>(tree: unknown, schema: z.ZodType<T>, path: KeyPath): T | undefined =>
+  schema.safeParse(rawAt(tree, path)).data
+
+/** Finds the entries of a list to compare, as {@link valueAt} does; empty where there is none. */
+export const listAt = (tree: unknown, path: KeyPath): readonly unknown[] => {
+  const list = valueAt(tree, path)
+  return Array.isArray(list) ? list.map(toPlain) : []
+}
+
+/** Tells whether a policy is stated, and not turned off. */
+export const isEnabledAt = (tree: unknown, path: KeyPath): boolean => {
+  const value = valueAt(tree, path)
+  // A variable that says false is the text.
+  return value !== undefined && value !== 'none' && value !== false && value !== 'false'
+}
+
+const authMethodPaths: readonly KeyPath[] = [
+  ['auth', 'methods'],
+  ...allOperations.map(({ id }): KeyPath => ['operations', id, 'auth', 'methods']),
+]
+
+/** Lists the lists of authentication methods, with their key paths; one that the file does not state is empty. */
+export const authMethodLists = (
+  tree: unknown,
+): readonly { readonly path: KeyPath; readonly names: readonly unknown[] }[] =>
+  authMethodPaths.map((path) => ({ path, names: listAt(tree, path) }))
+
+/** Tells whether the public listener asks for client certificates. A broken value counts as yes: it has an issue. */
+export const requestsClientCertificates = (tree: unknown): boolean =>
+  valueAt(tree, ['listen', 'tls']) !== undefined &&
+  parseAt(tree, listenTlsSchema.shape.clientCertificates, ['listen', 'tls', 'clientCertificates']) !== 'none'
+
+export const isTokenMethod = (name: unknown): name is 'jwt' | 'introspection' =>
+  name === 'jwt' || name === 'introspection'

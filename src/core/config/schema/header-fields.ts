@@ -1,0 +1,204 @@
+import * as z from 'zod'
+import {
+  foldUnderscores,
+  httpTokenPattern,
+  isFieldValue,
+  isHopByHop,
+  isHttpToken,
+  namesCredential,
+} from '../../exchange/header-fields.ts'
+import { escapePlaceholders, type RenderedValue, Secret } from '../redact.ts'
+import { annotate } from './annotations.ts'
+import { keySchema, list, reject } from './collections.ts'
+import { ExternalValue, InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
+import { orNone } from './scalar-kinds.ts'
+
+// Those that frame a message, or that the gateway sets anew, beside those that end at each hop (RFC 9110 §7.6.1).
+const perHopFields = ['content-length', 'expect', 'host', 'via']
+
+const forwarded = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']
+
+export type EditDirection = 'request' | 'response'
+
+/**
+ * Folds the name of a field that is edited: two names are one field if they are the same then. A CGI-like back end
+ * reads X_Forwarded_For as X-Forwarded-For, and an edit of a request edits both.
+ */
+export const foldEditedName = (name: string, direction: EditDirection): string =>
+  direction === 'request' ? foldUnderscores(name) : name.toLowerCase()
+
+/** Rejects fields that an operator may not edit in a direction, with what to do instead. */
+function rejectField(name: string, direction: EditDirection): InvalidScalar | undefined {
+  const field = foldEditedName(name, direction)
+  if (!isHttpToken(name) || name === '__proto__')
+    return new InvalidScalar('not a field name', 'RFC 9110 §5.6.2: letters, digits, -')
+  if (field === 'host' && direction === 'request')
+    return new InvalidScalar('Host is set by the gateway', 'use the host key of this group: endpoint, client or a name')
+  if (perHopFields.includes(field) || isHopByHop(field))
+    return new InvalidScalar(`${name} is set by the gateway for each connection`, 'remove this line')
+  if (direction === 'request' && forwarded.includes(field))
+    return new InvalidScalar(`${name} is set by the gateway`, 'remove this line; see listen.trustedProxies')
+  return undefined
+}
+
+const editedFieldKind = (direction: EditDirection): ScalarKind<string> => ({
+  expected: "a field name that is not the gateway's own",
+  parse: (value) =>
+    typeof value === 'string' ? (rejectField(value, direction) ?? value) : new InvalidScalar('wrong type'),
+  json: { type: 'string', pattern: httpTokenPattern },
+})
+
+/** The name of a request field; not one that would break framing or the hop-by-hop rules. */
+const requestFieldKind = (example: string): ScalarKind<string> => ({
+  expected: `a field name such as ${example}`,
+  parse: textParser(
+    (value) => rejectField(value, 'request') ?? (value.length > 128 ? new InvalidScalar('too long') : value),
+  ),
+  json: { type: 'string', pattern: httpTokenPattern, maxLength: 128 },
+})
+
+export const fieldName = (description: string, example: string) => scalar(requestFieldKind(example), description)
+
+/** The schema of a field name that is parsed to lower case, for comparison. */
+export const lowerFieldName = (description: string, example: string) => {
+  const { parse, ...kind } = requestFieldKind(example)
+  const parseLower: ScalarKind<string>['parse'] = (value, fromVariable) => {
+    const name = parse(value, fromVariable)
+    return name instanceof InvalidScalar ? name : name.toLowerCase()
+  }
+  return scalar({ ...kind, parse: parseLower }, description)
+}
+
+/** The schema of a field name, or of `none`/`false` for null: no field. */
+export const optionalFieldName = (description: string, example: string) =>
+  scalar(orNone(requestFieldKind(example)), description)
+
+// Fields of responses that clients or caches act upon, or that the gateway adds for another reason.
+const responseFieldsWithMeaning = [
+  ...['accept-ranges', 'age', 'allow', 'cache-control', 'cache-status', 'content-encoding', 'content-language'],
+  ...['content-location', 'content-range', 'content-type', 'date', 'etag', 'expires', 'last-modified', 'link'],
+  ...['location', 'ratelimit', 'ratelimit-policy', 'retry-after', 'server-timing', 'set-cookie', 'vary'],
+  ...['www-authenticate', 'x-fapi-interaction-id'],
+]
+
+/** The schema of a response field that the gateway alone sets, or of `none`/`false` for null: no field. */
+export const optionalResponseField = (description: string, example: string) => {
+  const { parse, ...kind } = requestFieldKind(example)
+  const parseOwn: ScalarKind<string>['parse'] = (value, fromVariable) => {
+    const name = parse(value, fromVariable)
+    return typeof name === 'string' && responseFieldsWithMeaning.includes(name.toLowerCase())
+      ? new InvalidScalar(`${name} has a meaning of its own`, `write another, such as ${example}`)
+      : name
+  }
+  return scalar(orNone({ ...kind, parse: parseOwn }), description)
+}
+
+export interface ConfiguredField {
+  readonly name: string
+  readonly value: string
+  /** Whether it is a credential: its value came from outside the file, or its name says so. */
+  readonly secret: boolean
+  /** Whether its value is shown nowhere: also that of a request field whose name does not say that it is harmless. */
+  readonly hidden: boolean
+}
+
+/** The schema of a field value: a string, or the contents of a `file:` reference or a variable. */
+const fieldValue = annotate(
+  z
+    .unknown()
+    .transform((input, context): { readonly value: string; readonly external: boolean } => {
+      const value = input instanceof ExternalValue ? input.text : input
+      const wrong =
+        typeof value === 'string'
+          ? rejectValue(value)
+          : new InvalidScalar('not a string', typeof value === 'object' ? undefined : 'put the value in quotes')
+      if (wrong === undefined && typeof value === 'string') return { value, external: input instanceof ExternalValue }
+      const params = { expected: 'a field value in quotes, or file: and a path', hint: wrong?.hint }
+      context.addIssue({ code: 'custom', message: wrong?.message ?? 'not a string', params })
+      return z.NEVER
+    })
+    .meta({ description: 'The value, or file:PATH to read it from a file', type: 'string' }),
+  { secret: true, file: 'line' },
+)
+
+/** Rejects control characters but tab, and characters beyond one byte (RFC 9110 §5.5). */
+function rejectValue(value: string): InvalidScalar | undefined {
+  if (!isFieldValue(value))
+    return new InvalidScalar('a value with a control character or one beyond U+00FF', 'write it in one line of Latin-1')
+  if (/^[ \t]|[ \t]$/.test(value)) return new InvalidScalar('a value with blanks around it', 'remove them')
+  return undefined
+}
+
+// Servers take about a hundred fields, and every request is searched for each edit.
+const maxMutations = 100
+
+/** The schema of fields with their values; none that the gateway sets itself. `check` may reject more names. */
+export const fieldValues = (
+  direction: EditDirection,
+  description: string,
+  check: (names: readonly string[], context: { readonly issues: z.core.$ZodRawIssue[] }) => void = () => {},
+) => {
+  const values = z
+    .record(keySchema(editedFieldKind(direction)).meta({ pattern: httpTokenPattern }), fieldValue)
+    .check((context) => {
+      const names = Object.keys(context.value)
+      check(names, context)
+      rejectTwins(names, direction, context)
+      if (names.length <= maxMutations) return
+      reject(context, 'too many fields', `at most ${maxMutations}`, 'an upstream takes hardly more fields than that')
+    })
+    .meta({ description, maxProperties: maxMutations })
+  const render = (fields: readonly ConfiguredField[]): RenderedValue =>
+    Object.fromEntries(
+      fields.map(({ name, value, hidden }) => [name, hidden ? new Secret(value) : escapePlaceholders(value)]),
+    )
+  return annotate(
+    values.transform((fields) => toConfiguredFields(fields, direction)),
+    { sensitive: true, render },
+  )
+}
+
+/** Rejects a field that is there already by another spelling: the message would have both. */
+const rejectTwins = (names: readonly string[], direction: EditDirection, context: z.core.ParsePayload): void => {
+  const seen = new Set<string>()
+  for (const name of names) {
+    const folded = foldEditedName(name, direction)
+    if (seen.has(folded))
+      reject(context, 'this field is set here already, in another spelling', 'each once', 'remove one of them', [name])
+    seen.add(folded)
+  }
+}
+
+// Fields that authenticate nothing, in lower case. Any other field may hold a key, as vendors name theirs freely
+// (`X-Honeycomb-Team`, `X-Tenant`).
+const harmlessRequestFields: ReadonlySet<string> = new Set([
+  ...['accept', 'accept-charset', 'accept-encoding', 'accept-language', 'cache-control', 'content-language'],
+  ...['content-type', 'date', 'dnt', 'from', 'max-forwards', 'origin', 'pragma', 'prefer', 'priority', 'referer'],
+  ...['user-agent', 'x-forwarded-port', 'x-forwarded-prefix'],
+])
+
+const toConfiguredFields = (
+  values: Readonly<Record<string, z.output<typeof fieldValue>>>,
+  direction: EditDirection,
+): readonly ConfiguredField[] =>
+  Object.entries(values).map(([name, { value, external }]) => {
+    // A credential is one even when it stands in the file itself.
+    const secret = external || namesCredential(name)
+    // Clients see the fields of responses anyway.
+    const isShown = direction === 'response' || harmlessRequestFields.has(name.toLowerCase())
+    return { name, value, secret, hidden: secret || !isShown }
+  })
+
+/** The schema of the edits of the fields of one direction: `remove` first, then `set`. */
+export const headerMutationSchema = (direction: EditDirection) => {
+  const removed = scalar(editedFieldKind(direction), 'A field name; case does not matter')
+  return annotate(
+    z
+      .strictObject({
+        set: fieldValues(direction, 'Fields to set; one that is there already is replaced').prefault({}),
+        remove: annotate(list('Fields to remove', removed, { max: maxMutations }), { sensitive: true }).prefault([]),
+      })
+      .meta({ description: `Changes to the fields of each ${direction}: remove first, then set` }),
+    { sensitive: true },
+  ).prefault({})
+}

@@ -1,0 +1,78 @@
+import * as z from 'zod'
+import { isPlainObject } from '../../lib/plain-object.ts'
+import { annotate, getAnnotations, isOptionalKey } from './annotations.ts'
+import { InvalidScalar, scalar } from './scalar.ts'
+
+/** A value as one level of the file states it: any key may be left to the level below. */
+export type PartialLevel<T> = T extends string | number | boolean | readonly unknown[]
+  ? T
+  : T extends object
+    ? { readonly [K in keyof T]?: PartialLevel<T[K]> | undefined }
+    : T
+
+type PartialShape<S extends z.core.$ZodShape> = {
+  readonly [K in keyof S]: z.ZodOptional<z.ZodType<PartialLevel<z.output<S[K]>>>>
+}
+
+/** Makes the shape of a higher level: the same keys at every depth, all optional, without defaults. */
+export const partialShape = <S extends z.core.$ZodShape>(shape: S): PartialShape<S> =>
+  // Object.fromEntries loses the types of the keys.
+  Object.fromEntries(
+    Object.entries(shape).map(([key, schema]) => [key, z.optional(withoutDefaults(schema))]),
+  ) as PartialShape<S>
+
+/** Removes the defaults of a schema, at every depth: with them, a level would state keys that it leaves out. */
+function withoutDefaults(schema: z.core.$ZodType): z.core.$ZodType {
+  if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return withoutDefaults(schema.unwrap())
+  if (isOptionalKey(schema)) return withoutDefaults(schema.in)
+  if (schema instanceof z.ZodObject) return copyAnnotations(z.strictObject(partialShape(schema.shape)), schema)
+  if (schema instanceof z.ZodUnion) return copyAnnotations(z.union(schema.options.map(withoutDefaults)), schema)
+  return schema
+}
+
+const copyAnnotations = <S extends z.ZodType>(schema: S, other: z.ZodType): S =>
+  annotate(schema.meta(other.meta() ?? {}), getAnnotations(other))
+
+/** The schema of a policy, or of `none`/`false` for null: it is off. `example` is a value that turns it on. */
+export const optionalPolicy = <T extends z.ZodType>(policy: T, example: string) => {
+  const off = scalar<null>(
+    {
+      expected: `none, or a map such as ${example}`,
+      parse: (value, fromVariable) => {
+        if (value === 'none' || value === false || (fromVariable && value === 'false')) return null
+        const isOff = typeof value === 'string' && /^(off|no|never|null|disabled?)$/i.test(value)
+        return new InvalidScalar(
+          'not a policy',
+          isOff ? 'write none to turn it off' : `write ${example}, or none to turn it off`,
+        )
+      },
+      json: { enum: ['none', false] },
+    },
+    'Turned off',
+  )
+  return z.union([off, policy]).meta({ description: policy.description ?? '' })
+}
+
+/** The schema of what stands in place of a policy of an operation: `true` for its defaults, `false` for none. */
+export const policySwitch = (description: string, form: string, example: string) =>
+  scalar<boolean>(
+    {
+      expected: `true, false or ${form}`,
+      parse: (value, fromVariable) => {
+        if (typeof value === 'boolean') return value
+        if (fromVariable && (value === 'true' || value === 'false')) return value === 'true'
+        return new InvalidScalar('neither true nor false', `write true for the defaults, or ${example}`)
+      },
+      render: () => false, // only null gets here: an operation that has it has a policy
+      json: { type: 'boolean' },
+    },
+    description,
+  )
+
+/** Fills in the keys that a level leaves out from the one below. Only maps merge: `none` and a list replace a value. */
+export function mergeLevels<T>(stated: PartialLevel<T> | undefined, inherited: T): T {
+  if (stated === undefined) return inherited
+  if (!isPlainObject(stated) || !isPlainObject(inherited)) return stated as T
+  const keys = [...new Set([...Object.keys(inherited), ...Object.keys(stated)])]
+  return Object.fromEntries(keys.map((key) => [key, mergeLevels(stated[key], inherited[key])])) as T
+}

@@ -1,0 +1,92 @@
+/** Walks over the schema of the file: its keys, and the annotations of each. */
+import * as z from 'zod'
+import { weakMemo } from '../../lib/weak-memo.ts'
+import { configSchema } from '../config-schema.ts'
+import { formatKey, type KeyPath } from '../problem.ts'
+import { getAnnotations, type SchemaAnnotations } from './annotations.ts'
+
+type Schema = z.core.$ZodType
+
+export interface SchemaKey extends SchemaAnnotations {
+  /** Its key path; `*` stands for any key, `#` for any index of a list. */
+  readonly path: readonly string[]
+}
+
+/** Lists a schema and all that it wraps as defaults, unions and transforms, the outermost first. */
+// Each load walks over the whole schema, several times.
+export const unwrapSchema: (schema: Schema) => readonly Schema[] = weakMemo((schema) => [
+  schema,
+  ...innerSchemas(schema).flatMap(unwrapSchema),
+])
+
+const innerSchemas = (schema: Schema): readonly Schema[] => {
+  if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return [schema.unwrap()]
+  if (schema instanceof z.ZodPipe) return [schema.in]
+  return schema instanceof z.ZodUnion ? schema.options : []
+}
+
+const mergeAnnotations = (layers: readonly Schema[]): SchemaAnnotations =>
+  Object.assign({}, ...layers.map(getAnnotations))
+
+const childSchemas = (schema: Schema): readonly (readonly [key: string, schema: Schema])[] => {
+  if (schema instanceof z.ZodObject) return Object.entries<Schema>(schema.shape)
+  if (schema instanceof z.ZodArray) return [['#', schema.element]]
+  return schema instanceof z.ZodRecord ? [['*', schema.valueType]] : []
+}
+
+const collectKeys = (schema: Schema, path: readonly string[]): readonly SchemaKey[] => {
+  const layers = unwrapSchema(schema)
+  return [
+    { path, ...mergeAnnotations(layers) },
+    ...layers.flatMap(childSchemas).flatMap(([key, part]) => collectKeys(part, [...path, key])),
+  ]
+}
+
+export const schemaKeys: readonly SchemaKey[] = collectKeys(configSchema, [])
+
+/** Lists the keys that may stand at a path; empty where any key may. */
+export const knownKeys = (path: KeyPath): readonly string[] => {
+  const { layers, isKnown } = schemaAt(path)
+  if (!isKnown) return []
+  return [...new Set(layers.flatMap((each) => (each instanceof z.ZodObject ? offeredKeys(each) : [])))]
+}
+
+/** Lists the keys of an object, without those that no value may be given to. */
+export const offeredKeys = ({ shape }: z.ZodObject): readonly string[] =>
+  Object.entries<Schema>(shape).flatMap(([key, schema]) =>
+    mergeAnnotations(unwrapSchema(schema)).forbidden === true ? [] : [key],
+  )
+
+/** Tells whether a secret may stand at a path or below it. Its value is then never shown. */
+export const holdsSecrets = (path: KeyPath): boolean => schemaAt(path).isHidden
+
+/**
+ * Formats a key. Where a secret may stand, a key that is not a plain word may be one in the wrong column: it is hidden.
+ */
+export const redactKey = (key: string, parent: KeyPath): string => {
+  const formatted = formatKey(key)
+  return formatted !== key && holdsSecrets(parent) ? '"…"' : formatted
+}
+
+interface SchemaAtPath {
+  readonly layers: readonly Schema[]
+  /** Whether the schema knows the whole path; else the layers are those of the deepest known key. */
+  readonly isKnown: boolean
+  readonly isHidden: boolean
+}
+
+/** Finds the schema at a path. An entry of a list or a record is as secret as the whole, unless its schema differs. */
+const schemaAt = (path: KeyPath): SchemaAtPath => {
+  let layers = unwrapSchema(configSchema)
+  let isHidden = false
+  for (const key of path) {
+    const next = layers
+      .flatMap(childSchemas)
+      .filter(([name]) => name === key || name === (typeof key === 'number' ? '#' : '*'))
+    if (next.length === 0) return { layers, isKnown: false, isHidden }
+    layers = next.flatMap(([, schema]) => unwrapSchema(schema))
+    const { sensitive, secret } = mergeAnnotations(layers)
+    isHidden = sensitive ?? secret ?? (isHidden && next.some(([name]) => name !== key))
+  }
+  return { layers, isKnown: true, isHidden }
+}

@@ -1,0 +1,162 @@
+import * as z from 'zod'
+import { claimNameSchema, jwtSchema } from '../../../features/auth/config-tokens.ts'
+import { certificateName } from '../../../features/clients/config.ts'
+import { isBearerToken } from '../../exchange/header-fields.ts'
+import { operatorScopes } from '../../lib/operator-scopes.ts'
+import { hostOrAddress, portRange } from '../schema/address.ts'
+import { annotate, optionalKey } from '../schema/annotations.ts'
+import { keySchema, list, reject } from '../schema/collections.ts'
+import { operatorNameForm, operatorNameMistake } from '../schema/operator-name.ts'
+import { certificate, privateKey } from '../schema/pem.ts'
+import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
+import { boolean, choice, integer } from '../schema/scalar-types.ts'
+import { secretDigest } from '../schema/sha256.ts'
+
+// An attacker on a local network may well guess a shorter one. The characters are those of RFC 6750 §2.1.
+const minTokenLength = 16
+
+const token = (description: string) =>
+  annotate(
+    scalar<string>(
+      {
+        expected: `a token of at least ${minTokenLength} letters, digits and -._~+/, or file: and a path`,
+        parse: (value) => {
+          if (typeof value !== 'string') return new InvalidScalar('not text', 'put the token in quotes')
+          if (!isBearerToken(value)) return new InvalidScalar('not a token', 'make one with: openssl rand -hex 32')
+          if (value.length < minTokenLength)
+            return new InvalidScalar('too short', 'make one with: openssl rand -hex 32')
+          return value
+        },
+        json: { type: 'string', pattern: `^(file:.+|[A-Za-z0-9._~+/-]{${minTokenLength},}=*)$` },
+      },
+      description,
+    ),
+    { secret: true, file: 'line' },
+  )
+
+const operatorName = scalar<string>(
+  {
+    expected: `${operatorNameForm}, such as oncall-anna`,
+    parse: textParser((value) => {
+      const mistake = operatorNameMistake(value)
+      return mistake === null ? value : new InvalidScalar(mistake)
+    }),
+    json: { type: 'string', pattern: '^[0-9A-Za-z_.-]{1,64}$' },
+  },
+  'Its operator, in the log, the audit log and on the page',
+)
+
+const scope = choice(
+  'What it is good for: metrics is /metrics and /whoami, read all that is shown, operate orders too',
+  [...operatorScopes],
+)
+
+// Each request is compared with all of them.
+const maxTokens = 100
+
+const tokens = annotate(
+  list(
+    'Tokens of operators with a name. While one is being replaced, its operator has two',
+    z
+      .strictObject({
+        name: operatorName,
+        hash: secretDigest('The SHA-256 of the token', 'hash-key --operator NAME'),
+        scope,
+      })
+      .meta({ description: 'A token, as lender-gateway hash-key --operator prints it' }),
+    { max: maxTokens },
+  ),
+  { sensitive: true },
+)
+
+const clientCertificate = z
+  .strictObject({
+    ca: certificate('Who has to have issued the certificate of an operator; file:PATH for a file'),
+    operators: list(
+      'Operators with a certificate; an empty list takes the last one away',
+      z
+        .strictObject({
+          name: operatorName,
+          san: certificateName('A name that stands in its certificate, or the fingerprint of that'),
+          scope,
+        })
+        .meta({ description: 'An operator' }),
+      { max: maxTokens },
+    ),
+  })
+  .meta({ description: 'Ask for certificates of operators. On or off needs a restart' })
+
+const tls = annotate(
+  z
+    .strictObject({
+      certificate: certificate('The certificate, with its chain'),
+      key: privateKey('The private key of the certificate'),
+      clientCertificate: annotate(optionalKey(clientCertificate), { restart: true, sensitive: true }),
+    })
+    .meta({ description: 'Serve HTTPS. A renewed certificate is taken live; on or off needs a restart' }),
+  { sensitive: true },
+)
+
+// Groups and roles are named by people: `Gateway on call` and `/ops/gateway` are names too.
+const claimValue = keySchema({
+  expected: '1 to 256 visible characters',
+  parse: textParser((value) =>
+    /^[\x20-\x7e]{1,256}$/.test(value) && value.trim() === value && value !== '__proto__'
+      ? value
+      : new InvalidScalar('not the value of a claim'),
+  ),
+}).meta({ minLength: 1, maxLength: 256 })
+
+const maxScopes = 100
+
+const scopes = z
+  .record(
+    claimValue,
+    choice(
+      'What it opens: metrics is /metrics and /whoami, read all that is shown, operate orders too',
+      operatorScopes,
+    ),
+  )
+  .check((context) => {
+    const count = Object.keys(context.value).length
+    const hint = 'write { VALUE: read }'
+    if (count === 0) reject(context, 'nothing opens anything', 'at least one entry', hint)
+    if (count > maxScopes) reject(context, 'too many entries', `at most ${maxScopes}`, hint)
+  })
+  .meta({
+    minProperties: 1,
+    maxProperties: maxScopes,
+    description:
+      'What each value of scopeClaim opens. A token with none of them opens nothing; of several the most counts',
+  })
+
+/** The issuer of operators' tokens. It is checked as `auth.jwt` is. */
+const jwt = z
+  .strictObject({
+    ...jwtSchema.shape,
+    nameClaim: claimNameSchema(
+      'The claim that names its operator. One that operators cannot change themselves',
+    ).prefault('sub'),
+    scopeClaim: claimNameSchema('The claim that says what it opens, as scopes has it').prefault('scope'),
+    scopes,
+  })
+  .meta({ description: 'Tokens of operators that an issuer makes: signed JWTs' })
+
+export const adminSchema = annotate(
+  z
+    .strictObject({
+      host: annotate(hostOrAddress('The address to listen on').prefault('127.0.0.1'), { restart: true }),
+      port: annotate(integer('The port to listen on; 0: any free one', portRange).prefault(9901), { restart: true }),
+      hosts: list('Further names that may be asked for as Host', hostOrAddress('A host name'), { max: 100 }).prefault(
+        [],
+      ),
+      token: optionalKey(token('What operators send as Authorization: Bearer …; file:PATH to read it from a file')),
+      metricsToken: optionalKey(token('What Prometheus may send instead: it opens /metrics and /whoami')),
+      tokens: tokens.prefault([]),
+      jwt: optionalKey(jwt),
+      tls: annotate(optionalKey(tls), { restart: true }),
+      insecure: boolean('Whether an address that other machines reach may do without TLS').prefault(false),
+    })
+    .meta({ description: "The operator's listener: health, status, reload. Never public" }),
+  { sensitive: true },
+)

@@ -1,0 +1,161 @@
+import * as z from 'zod'
+import { httpTokenPattern, isHttpToken } from '../../exchange/header-fields.ts'
+import { basePath, cidrOrAddress, endpointUrl, hostHeader, hostOrAddress, portRange } from '../schema/address.ts'
+import { annotate, optionalKey } from '../schema/annotations.ts'
+import { list } from '../schema/collections.ts'
+import { certificate, privateKey, revocationList } from '../schema/pem.ts'
+import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
+import {
+  boolean,
+  choice,
+  duration,
+  integer,
+  optionalByteRate,
+  optionalDuration,
+  optionalInteger,
+  size,
+} from '../schema/scalar-types.ts'
+
+const via = scalar<string>(
+  {
+    expected: 'a token of at most 64 characters, such as gateway-1',
+    parse: textParser((value) => (isHttpToken(value) && value.length <= 64 ? value : new InvalidScalar('not a token'))),
+    json: { type: 'string', pattern: httpTokenPattern, maxLength: 64 },
+  },
+  'The pseudonym of this gateway in Via (RFC 9110 §7.6.3). Default: made at random for the process',
+)
+
+/** The schema of `{base_url}` as clients write it; a slash at its end is dropped. */
+const publicUrl = scalar<string>(
+  {
+    expected: 'a URL such as https://gateway.example or https://gateway.example/lender',
+    parse: (value, fromVariable) => {
+      if (value === 'sandbox') return new InvalidScalar('not a URL')
+      const parsed = endpointUrl.parse(value, fromVariable)
+      if (!(parsed instanceof InvalidScalar)) return parsed.origin + parsed.pathPrefix
+      return parsed.message.includes('password') ? new InvalidScalar(parsed.message) : parsed
+    },
+    json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\\\\\s]+(/[^?#\\\\\\s]*)?$' },
+  },
+  '{base_url} as clients write it, by whatever name they know the gateway',
+)
+
+const timeouts = z
+  .strictObject({
+    headers: duration('Longest time until the whole request head has arrived').prefault('10s'),
+    body: optionalDuration('Longest gap between two pieces of a body, in either direction').prefault('30s'),
+    keepAlive: duration('How long an idle client connection is kept').prefault('75s'),
+  })
+  .meta({ description: 'How long a client may take' })
+
+// Every load parses each text, and so does every reload that takes effect.
+const maxPemTexts = 100
+
+const certificatePair = z.strictObject({
+  certificate: certificate('A certificate, with its chain; file:PATH for a file'),
+  key: privateKey('The private key of the certificate'),
+})
+
+export const listenTlsSchema = annotate(
+  z
+    .strictObject({
+      certificates: annotate(
+        list('What is shown to whom asks for one of its names; the first one to everybody else', certificatePair, {
+          min: 1,
+          max: maxPemTexts,
+        }),
+        { sensitive: true },
+      ),
+      minVersion: choice('The oldest version of TLS that is spoken', ['TLSv1.2', 'TLSv1.3']).prefault('TLSv1.2'),
+      clientCertificates: choice('Whether clients may, or must, show a certificate', [
+        'none',
+        'optional',
+        'required',
+      ]).prefault('none'),
+      clientCa: optionalKey(certificate('Whom to trust to sign certificates of clients; file:PATH for a file')),
+      clientCrl: annotate(
+        list(
+          'Revoked certificates of clients; with one, every authority in clientCa needs one',
+          revocationList('A list of revoked certificates; file:PATH for a file'),
+          { max: maxPemTexts },
+        ).prefault([]),
+        { sensitive: true },
+      ),
+    })
+    .meta({ description: 'Serve HTTPS. What it holds is renewed live; on or off needs a restart' }),
+  {
+    sensitive: true,
+    redundantKeys: ({ clientCertificates }: { clientCertificates: string }) =>
+      clientCertificates === 'none' ? ['clientCrl'] : [],
+  },
+)
+
+const proxyProtocolSchema = z
+  .strictObject({
+    from: list(
+      'Load balancers whose connections begin with a PROXY protocol header, and no others',
+      cidrOrAddress('An IP address or a CIDR'),
+      { min: 1, max: 1000 },
+    ),
+    scheme: choice('What clients speak with a load balancer whose header does not say it', ['http', 'https']).prefault(
+      'http',
+    ),
+  })
+  .meta({ description: 'Who the client is, by the PROXY protocol, version 1 or 2' })
+
+export const listenSchema = z
+  .strictObject({
+    host: annotate(hostOrAddress('The address to listen on').prefault('127.0.0.1'), { restart: true }),
+    port: annotate(integer('The port to listen on; 0: any free one', portRange).prefault(8080), { restart: true }),
+    basePath: basePath('The path of {base_url}, in front of all nine operations').prefault(''),
+    trustedProxies: list('Proxies whose forwarded fields are believed', cidrOrAddress('An IP address or a CIDR'), {
+      max: 1000,
+    }).prefault([]),
+    forwarded: choice('Which fields of trustedProxies say who the client is: X-Forwarded-*, Forwarded, or either', [
+      'x-forwarded',
+      'rfc7239',
+      'both',
+    ]).prefault('x-forwarded'),
+    overrideFields: choice(
+      'Fields that name another method or URL (X-HTTP-Method-Override, X-Original-URL, …), of all but trustedProxies',
+      ['drop', 'forward'],
+    ).prefault('drop'),
+    proxyProtocol: optionalKey(proxyProtocolSchema),
+    hosts: list(
+      'Names that clients may ask for as Host; none stated: any',
+      hostHeader('A host name, with or without a port'),
+      { max: 1000 },
+    ).prefault([]),
+    publicUrl: optionalKey(publicUrl),
+    via: annotate(optionalKey(via), { restart: true }),
+    maxTarget: size('Longest request target', { min: 64, max: 64 * 1024 }).prefault('8KiB'),
+    maxHeaders: size('Most bytes of request header fields', { min: 1024, max: 1024 ** 2 }).prefault('32KiB'),
+    maxHeaderFields: integer('Most request header fields', { min: 1, max: 10_000 }).prefault(100),
+    getContent: choice('What becomes of a GET with content; forward: no request follows it on its connection', [
+      'reject',
+      'forward',
+    ]).prefault('reject'),
+    maxConnections: optionalInteger('Most client connections at once', { min: 1, max: 1_000_000 }).prefault(10_000),
+    maxConnectionsPerAddress: optionalInteger('Most client connections at once from one address', {
+      min: 1,
+      max: 1_000_000,
+    }).prefault('none'),
+    maxRequestsPerConnection: optionalInteger('Most requests on a client connection; the last answer ends it', {
+      min: 1,
+      max: 1_000_000_000,
+    }).prefault('none'),
+    minRate: optionalByteRate('Slowest rate at which a client sends a body or takes an answer', {
+      min: 1,
+      max: 1024 ** 3,
+    }).prefault('none'),
+    timeouts: timeouts.prefault({}),
+    interim: choice("What becomes of an upstream's 102 and 103 on HTTP/1.1; HTTP/2 clients get them always", [
+      'drop',
+      'relay',
+    ]).prefault('drop'),
+    http2: annotate(boolean('Whether clients may choose HTTP/2, by ALPN; needs tls').prefault(false), {
+      restart: true,
+    }),
+    tls: annotate(optionalKey(listenTlsSchema), { restart: true }),
+  })
+  .meta({ description: 'The public listener. Another host, port, via or http2, or tls on or off, needs a restart' })

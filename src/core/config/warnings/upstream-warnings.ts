@@ -1,0 +1,133 @@
+import { type Group, groups } from '../../../operations.ts'
+import type { UpstreamConfig } from '../config.ts'
+import type { ParsedConfig } from '../config-schema.ts'
+import { isLoopbackHost } from '../loopback.ts'
+import type { ConfigIssue, KeyPath } from '../problem.ts'
+import type { RuleResult, WarningRule } from '../rules/rule.ts'
+
+type Endpoints = Pick<UpstreamConfig, 'endpoints'>
+
+const exposedSandbox: WarningRule = ({ parsed: { allowSandbox, listen, upstreams } }) => {
+  const sandboxed = groups.filter((group) =>
+    ofBothSides(upstreams[group]).endpoints.some(({ origin }) => origin === 'sandbox'),
+  )
+  return (
+    allowSandbox &&
+    !isLoopbackHost(listen.host) &&
+    sandboxed.length > 0 && {
+      path: ['allowSandbox'],
+      message: 'THE SANDBOX ANSWERS OTHER MACHINES: it echoes what it is sent, and is no service',
+      expected: 'real endpoints behind every group',
+      found: `the sandbox behind ${sandboxed.join(', ')}`,
+      hint: 'write the URLs of the services under upstreams, and remove allowSandbox',
+    }
+  )
+}
+
+type ParsedUpstream = ParsedConfig['upstreams'][Group]
+
+const ofBothSides = ({ endpoints, candidate }: ParsedUpstream): Endpoints => ({
+  endpoints: [...endpoints, ...(candidate?.endpoints ?? [])],
+})
+
+/** Returns the endpoints that the `tls.verify` of a group holds for: not those of a candidate that states its own. */
+const ofInheritingSides = (upstream: ParsedUpstream): Endpoints =>
+  upstream.candidate?.tls?.verify === undefined ? ofBothSides(upstream) : upstream
+
+const duplicateEndpoints: WarningRule = ({ parsed: { upstreams } }) =>
+  groups.map((group) => findDuplicates(['upstreams', group], upstreams[group]))
+
+/** `path` is that of their upstream. */
+export const findDuplicates = (path: KeyPath, { endpoints }: Endpoints): RuleResult => {
+  const urls = endpoints.map(({ origin, pathPrefix }) => `${origin}${pathPrefix}`)
+  return urls.map(
+    (url, index) =>
+      urls.indexOf(url) < index && {
+        path: [...path, 'endpoints', index],
+        message: 'an endpoint that stands here already',
+        expected: 'each once',
+        found: 'it twice',
+        hint: 'keep one, and give it the weight of both',
+      },
+  )
+}
+
+/** Finds the levels that state a key of `tls` for some groups, each with the groups that it holds for. */
+const statingLevels = (
+  parsed: ParsedConfig,
+  key: 'verify' | 'insecure',
+  affected: readonly Group[],
+): readonly { readonly path: KeyPath; readonly holdsFor: readonly Group[] }[] => {
+  const stating = affected.filter((group) => parsed.upstreams[group].tls?.[key] !== undefined)
+  const inheriting = affected.filter((group) => !stating.includes(group))
+  return [
+    ...(inheriting.length === 0 ? [] : [{ path: ['defaults', 'tls', key], holdsFor: inheriting }]),
+    ...stating.map((group) => ({ path: ['upstreams', group, 'tls', key], holdsFor: [group] })),
+  ]
+}
+
+/** Warns, at every load, of upstreams whose certificates are not verified. */
+const unverifiedTls: WarningRule = ({ parsed, config: { upstreams } }) => {
+  const unverifiedGroups = groups.filter((group) => !upstreams[group].tls.verify)
+  const overTls = (names: readonly Group[]): string =>
+    names.filter((group) => hasTls(ofInheritingSides(parsed.upstreams[group]))).join(', ')
+  return statingLevels(parsed, 'verify', unverifiedGroups).map(({ path, holdsFor }) =>
+    warnOfUnverifiedTls(path, overTls(holdsFor)),
+  )
+}
+
+/** `path` is that of the key, and `where` names what has TLS by it. */
+export const warnOfUnverifiedTls = (path: KeyPath, where: string): ConfigIssue => ({
+  path,
+  message:
+    'WHOEVER ANSWERS IS BELIEVED: no certificate is verified, and what is sent can be read and changed on the way',
+  expected: 'true',
+  found: where === '' ? 'false' : `false for ${where}`,
+  hint: 'trust a certificate of your own with ca: file:PATH, another name with serverName; then remove verify and insecure',
+})
+
+const unusedInsecure: WarningRule = ({ parsed, config: { upstreams } }) => {
+  const insecureGroups = groups.filter((group) => parsed.upstreams[group].tls?.insecure ?? parsed.defaults.tls.insecure)
+  return statingLevels(parsed, 'insecure', insecureGroups).map(
+    ({ path, holdsFor }) =>
+      holdsFor.every((group) => verifiesBothSides(upstreams[group])) && {
+        path,
+        message: 'this does nothing by itself: certificates are verified',
+        expected: 'false, or verify: false beside it',
+        found: 'true',
+        hint: 'remove this line',
+      },
+  )
+}
+
+/** Tells whether `insecure` says nothing: a candidate inherits it. */
+const verifiesBothSides = ({ tls, candidate }: UpstreamConfig): boolean =>
+  tls.verify && (candidate?.upstream.tls.verify ?? true)
+
+const unusedTls: WarningRule = ({ parsed }) =>
+  groups.map(
+    (group) =>
+      parsed.upstreams[group].tls !== undefined &&
+      // A candidate inherits it.
+      findUnusedTls(['upstreams', group, 'tls'], 'group', ofBothSides(parsed.upstreams[group])),
+  )
+
+/** `path` is theirs, and `owner` has the endpoints. */
+export const findUnusedTls = (path: KeyPath, owner: 'candidate' | 'group', upstream: Endpoints): RuleResult =>
+  !hasTls(upstream) && {
+    path,
+    message: `this does nothing: no endpoint of the ${owner} is spoken to over TLS`,
+    expected: 'an endpoint with https://',
+    found: 'none',
+    hint: 'write https:// in front of the endpoints, or remove tls',
+  }
+
+const hasTls = ({ endpoints }: Endpoints): boolean => endpoints.some(({ origin }) => origin.startsWith('https:'))
+
+export const upstreamWarnings: readonly WarningRule[] = [
+  exposedSandbox,
+  duplicateEndpoints,
+  unverifiedTls,
+  unusedInsecure,
+  unusedTls,
+]

@@ -1,0 +1,224 @@
+import { availableParallelism } from 'node:os'
+import { authWarnings } from '../../../features/auth/warnings.ts'
+import { cacheWarnings } from '../../../features/cache/warnings.ts'
+import { shadowWarnings } from '../../../features/candidate/shadow-warnings.ts'
+import { candidateWarnings } from '../../../features/candidate/warnings.ts'
+import { contractWarnings } from '../../../features/contract/warnings.ts'
+import { idempotencyWarnings } from '../../../features/idempotency/warnings.ts'
+import { allOperations, groups } from '../../../operations.ts'
+import { listSides } from '../../exchange/sides.ts'
+import { epochMs } from '../../lib/clock.ts'
+import { expiryWarningDays, expiryWarningMs } from '../../lib/net/expiry-warning.ts'
+import { clientAuthorities, listenerCertificates } from '../certificates.ts'
+import type { Config } from '../config.ts'
+import type { ParsedConfig } from '../config-schema.ts'
+import { isLoopbackHost } from '../loopback.ts'
+import type { ConfigIssue, KeyPath } from '../problem.ts'
+import { applyRules, type RuleResult, type WarningRule } from '../rules/rule.ts'
+import { workerCount } from '../worker-count.ts'
+import { adminWarnings } from './admin-warnings.ts'
+import { listenWarnings } from './listen-warnings.ts'
+import { upstreamWarnings } from './upstream-warnings.ts'
+
+/** Lists settings that work but were probably not meant, or must not be overlooked. `cores`: this machine's. */
+export const collectWarnings = (
+  parsed: ParsedConfig,
+  config: Config,
+  cores: number = availableParallelism(),
+): readonly ConfigIssue[] => applyRules(warningRules, { parsed, config, cores })
+
+/**
+ * Warns of authorities that expire. TLS rejects the clients of an expired one. For Client-Cert the proxy in front
+ * decides: RFC 5280 §6.1.1 gives an anchor no time.
+ */
+const expiringAuthorities: WarningRule = ({ config }) =>
+  clientAuthorities(config).map(
+    ({ path, names, notAfter }) =>
+      expiresSoon(notAfter) && {
+        path,
+        message:
+          notAfter < epochMs()
+            ? 'AN AUTHORITY OF CLIENTS HAS EXPIRED: whose certificate it has issued is refused, or should be'
+            : `an authority of clients expires within ${expiryWarningDays} days`,
+        expected: `authorities that are good for more than ${expiryWarningDays} days`,
+        found: `${names.join()} until ${new Date(notAfter).toISOString()}`,
+        hint: 'add its successor to the file, and remove it when no client needs it any more',
+      },
+  )
+
+/**
+ * Warns of certificates that expire. An expired one is no error: a gateway that must restart then still serves the
+ * clients that do not verify.
+ */
+const expiringCertificates: WarningRule = ({ config }) =>
+  listenerCertificates(config).map(
+    ({ path, notAfter }) =>
+      expiresSoon(notAfter) && {
+        path: [...path, 'certificate'],
+        message:
+          notAfter < epochMs()
+            ? 'THIS CERTIFICATE HAS EXPIRED: whoever verifies it does not connect'
+            : `this certificate expires within ${expiryWarningDays} days`,
+        expected: `a certificate that is good for more than ${expiryWarningDays} days`,
+        found: `one until ${new Date(notAfter).toISOString()}`,
+        hint: 'replace the file and that of its key; both are taken while the gateway runs',
+      },
+  )
+
+const expiresSoon = (notAfter: number): boolean => notAfter - epochMs() <= expiryWarningMs
+
+const redundantPreflight: WarningRule = ({ config: { reload, upstreams } }) =>
+  reload.preflight === 'health' &&
+  groups.every((group) => listSides(upstreams[group]).every(({ upstream }) => upstream.healthCheck === null)) && {
+    path: ['reload', 'preflight'],
+    message: 'this is the same as connect: no group has a health check',
+    expected: 'healthCheck under defaults or a group, or connect',
+    found: 'health',
+    hint: 'add healthCheck: { path: … } under defaults, or write connect',
+  }
+
+const unusedRedis: WarningRule = ({ config: { limits, clients, auth, idempotency, upstreams } }) =>
+  limits.redis !== null &&
+  // What is said of candidates is kept in one of the two.
+  (idempotency.redis !== null || groups.every((group) => upstreams[group].candidate === null)) &&
+  limits.address === null &&
+  clients.every(({ rate }) => rate === null) &&
+  !auth?.dpop && {
+    path: ['limits', 'redis'],
+    message: 'this does nothing: nothing is counted',
+    expected: 'limits.address, the rate of a client or auth.dpop, or no limits.redis',
+    found: 'none of them',
+    hint: 'add address: { rate: … } under limits, or remove redis',
+  }
+
+/** Warns of a log without the checkpoints of the audit log: only they show that its end was cut off. */
+const unloggedCheckpoints: WarningRule = ({ config: { audit, log } }) =>
+  audit !== null &&
+  !['info', 'debug', 'trace'].includes(log.level) && {
+    path: ['log', 'level'],
+    message: 'the log does not tell the checkpoints of the audit log: nobody can tell whether its end was cut off',
+    expected: 'info',
+    found: log.level,
+    hint: 'write log: { level: info }, with access: false if that is what was meant',
+  }
+
+const unusedTracing: WarningRule = ({ config: { tracing } }) => {
+  if (tracing === null || tracing.otlp !== null) return null
+  if (tracing.serverTiming)
+    return (
+      tracing.headers.length > 0 && {
+        path: ['tracing', 'headers'],
+        message: 'this does nothing: no spans are sent',
+        expected: 'tracing.otlp, or no headers',
+        found: 'headers, and no otlp',
+        hint: 'add otlp: http://localhost:4318/v1/traces, or remove headers',
+      }
+    )
+  return {
+    path: ['tracing'],
+    message: 'this does nothing: nothing is sent, and no answer says how long it took',
+    expected: 'otlp, serverTiming: true, or no tracing',
+    found: 'neither',
+    hint: 'add otlp: http://localhost:4318/v1/traces, or remove tracing',
+  }
+}
+
+const plaintextHeaders: WarningRule = ({ config: { tracing } }) => {
+  if (!tracing?.otlp || !tracing.headers.some(({ secret }) => secret)) return null
+  const { protocol, hostname, origin } = new URL(tracing.otlp)
+  return (
+    protocol === 'http:' &&
+    !isLoopbackHost(hostname) && {
+      path: ['tracing', 'otlp'],
+      message: 'secrets are sent in the clear: whoever is on the way can read tracing.headers',
+      expected: 'https://, or a receiver on this machine',
+      found: origin,
+      hint: 'write https://, or send to a collector on this machine that goes on over TLS',
+    }
+  )
+}
+
+const moreWorkersThanCores: WarningRule = ({ config: { workers }, cores }) =>
+  workers !== 'auto' &&
+  workers > Math.max(1, cores) && {
+    path: ['workers'],
+    message: 'more workers than this machine has cores: some only wait for their turn',
+    expected: `at most ${cores} here, or auto`,
+    found: String(workers),
+    hint: 'write auto; if the gateway runs on another machine than this, compare with the cores there',
+  }
+
+/** Warns of limits that cannot be divided: each worker takes one at least, so that together they exceed the file. */
+const indivisibleLimits: WarningRule = ({ parsed, config, cores }) => {
+  const { listen, limits, operations, clients } = config
+  const workers = workerCount(config, cores)
+  const limitBelowWorkers = (path: KeyPath, limit: number | null | undefined): RuleResult =>
+    limit != null &&
+    limit > 0 &&
+    limit < workers && {
+      path,
+      message: `this is exceeded: each of ${workers} workers takes one at least`,
+      expected: `${workers} or more`,
+      found: String(limit),
+      hint: `write ${workers} or more, or have fewer workers`,
+    }
+  const ofUpstreams = (key: 'maxConnections' | 'maxPending' | 'concurrency'): RuleResult => [
+    groups.some((group) => parsed.upstreams[group][key] === undefined) &&
+      limitBelowWorkers(['defaults', key], parsed.defaults[key]),
+    groups.map((group) => limitBelowWorkers(['upstreams', group, key], parsed.upstreams[group][key])),
+  ]
+  // Of thousands of clients it names the first.
+  const client = clients.findIndex(({ concurrency }) => concurrency !== null && concurrency < workers)
+  return [
+    limitBelowWorkers(['listen', 'maxConnections'], listen.maxConnections),
+    limitBelowWorkers(['limits', 'concurrency'], limits.concurrency),
+    ofUpstreams('maxConnections'),
+    ofUpstreams('maxPending'),
+    groups.map((group) => {
+      const { candidate } = parsed.upstreams[group]
+      const path = ['upstreams', group, 'candidate']
+      return [
+        limitBelowWorkers([...path, 'maxConnections'], candidate?.maxConnections),
+        limitBelowWorkers([...path, 'maxPending'], candidate?.maxPending),
+        limitBelowWorkers([...path, 'shadow', 'concurrency'], candidate?.shadow?.concurrency),
+      ]
+    }),
+    ofUpstreams('concurrency'),
+    allOperations.map(({ id }) => limitBelowWorkers(['operations', id, 'concurrency'], operations[id].concurrency)),
+    limitBelowWorkers(['clients', client, 'concurrency'], clients[client]?.concurrency),
+  ]
+}
+
+/** Warns of a colour that nothing is shown in. */
+const unusedColour: WarningRule = ({ config: { instance } }) =>
+  instance.colour !== 'grey' &&
+  instance.name === null &&
+  instance.environment === null && {
+    path: ['instance', 'colour'],
+    message: 'this does nothing: the page shows a name or an environment in it',
+    expected: 'instance.name or instance.environment beside it',
+    found: 'neither',
+    hint: 'set instance.environment, or remove this line',
+  }
+
+const warningRules: readonly WarningRule[] = [
+  ...upstreamWarnings,
+  ...shadowWarnings,
+  ...candidateWarnings,
+  expiringCertificates,
+  expiringAuthorities,
+  ...listenWarnings,
+  ...idempotencyWarnings,
+  redundantPreflight,
+  unusedRedis,
+  ...adminWarnings,
+  ...authWarnings,
+  unloggedCheckpoints,
+  ...cacheWarnings,
+  ...contractWarnings,
+  unusedTracing,
+  plaintextHeaders,
+  moreWorkersThanCores,
+  indivisibleLimits,
+  unusedColour,
+]

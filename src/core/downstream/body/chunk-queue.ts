@@ -1,0 +1,71 @@
+import { concatAndFree } from '../../lib/buffers.ts'
+
+// Below this size, the overhead of a chunk is more than its content.
+const smallChunkBytes = 1024
+// A chunk keeps the memory of the whole packet that it came in.
+const maxOverheadFactor = 8
+const blockBytes = 4 * 1024
+
+/**
+ * A queue of the chunks of a body, in memory not much larger than they are: a client may send chunks of a byte each, or
+ * each beside much that is thrown away.
+ */
+export class ChunkQueue {
+  bytes = 0
+  #chunks: Buffer[] = []
+  #block: Buffer = emptyBuffer
+  #blockEnd = 0
+  /** Where in the block the bytes begin that are not in the list yet. */
+  #blockStart = 0
+
+  push(chunk: Buffer): void {
+    const isFirst = this.bytes === 0
+    this.bytes += chunk.length
+    if (isFirst || (chunk.length >= smallChunkBytes && chunk.length * maxOverheadFactor >= chunk.buffer.byteLength)) {
+      this.#sealBlock()
+      this.#chunks.push(chunk)
+      return
+    }
+    if (this.#block.length - this.#blockEnd < chunk.length) {
+      this.#sealBlock()
+      this.#block = Buffer.allocUnsafeSlow(Math.max(blockBytes, chunk.length))
+      this.#blockEnd = 0
+      this.#blockStart = 0
+    }
+    this.#blockEnd += chunk.copy(this.#block, this.#blockEnd)
+  }
+
+  /** Takes all chunks as they are: nothing is copied once more. */
+  takeAll(): Buffer[] {
+    this.#sealBlock()
+    this.bytes = 0
+    return this.#chunks.splice(0)
+  }
+
+  /** Takes whole chunks, joined: the first, and others up to `maxBytes`. */
+  take(maxBytes: number): Buffer {
+    this.#sealBlock()
+    let [count, bytes] = [0, 0]
+    for (const { length } of this.#chunks) {
+      if (count > 0 && bytes + length > maxBytes) break
+      count++
+      bytes += length
+    }
+    this.bytes -= bytes
+    return concatAndFree(this.#chunks.splice(0, count))
+  }
+
+  clear(): void {
+    this.#chunks = []
+    this.#block = emptyBuffer
+    this.bytes = this.#blockEnd = this.#blockStart = 0
+  }
+
+  /** Adds what has been copied so far to the list; the rest of the block is for later chunks. */
+  #sealBlock(): void {
+    if (this.#blockEnd > this.#blockStart) this.#chunks.push(this.#block.subarray(this.#blockStart, this.#blockEnd))
+    this.#blockStart = this.#blockEnd
+  }
+}
+
+const emptyBuffer = Buffer.alloc(0)

@@ -1,0 +1,173 @@
+import type { ListenConfig } from '../../config/config.ts'
+import type { RequestBody, Upload } from '../../exchange/body.ts'
+import { GatewayError } from '../../exchange/failures/errors.ts'
+import { freeBuffer } from '../../lib/buffers.ts'
+import { CoalescedTimer } from '../../lib/clock.ts'
+import type { BodySource, DownstreamResponse } from '../codec.ts'
+import { ChunkQueue } from './chunk-queue.ts'
+import { MinRateMonitor } from './min-rate.ts'
+import { UploadStream } from './upload-stream.ts'
+
+// A body up to this size, with a known length, is read first: sent in one write, and possible to send again.
+const maxReplayableBytes = 64 * 1024
+
+/** The body of a client's request, untouched until it is asked for. */
+export class ClientBody implements RequestBody {
+  readonly length: number | null
+  readonly replayable: boolean
+  started = false
+  received: boolean
+  receivedBytes = 0
+  maxBytes = Number.POSITIVE_INFINITY
+  onData: ((chunk: Buffer | null) => void) | null = null
+  onStarted: (() => void) | null = null
+  onReceived: (() => void) | null = null
+  /** Called with why the body will never be complete: `request-timeout`, `content-too-large`. */
+  onFailure: ((error: GatewayError) => void) | null = null
+  /** Whether the client was told to continue, or never waited. Until then it may send the body or not. */
+  clientMaySend: boolean
+  readonly #request: BodySource
+  readonly #response: Pick<DownstreamResponse, 'writeContinue'>
+  readonly #idleTimeoutMs: number | null
+  /** Both are null where there is nothing to wait for: most requests have no body. */
+  readonly #idleTimer: CoalescedTimer | null
+  readonly #rateMonitor: MinRateMonitor | null
+  #buffering: Promise<readonly Buffer[]> | null = null
+  #chunks: readonly Buffer[] = []
+  #failReader: ((error: GatewayError) => void) | null = null
+  /** Why it is not read any more, for a reader that comes later; null: it is. */
+  #abortReason: GatewayError | null = null
+  #isContinueDue = false
+  #isWaiting = false
+
+  /**
+   * `length` is Content-Length's; null: chunked; 0: no body. `clientMaySend`: the client does not wait for `100
+   * Continue`.
+   */
+  constructor(
+    request: BodySource,
+    response: Pick<DownstreamResponse, 'writeContinue'>,
+    length: number | null,
+    clientMaySend: boolean,
+    { timeouts, minRate }: Pick<ListenConfig, 'timeouts' | 'minRate'>,
+  ) {
+    this.length = length
+    this.received = length === 0
+    this.replayable = length !== null && length > 0 && length <= maxReplayableBytes
+    this.clientMaySend = clientMaySend
+    this.#request = request
+    this.#response = response
+    this.#idleTimeoutMs = timeouts.body
+    this.#idleTimer = this.received ? null : new CoalescedTimer(() => this.#fail(createStalledError()))
+    this.#rateMonitor = this.received || minRate === null ? null : new MinRateMonitor(minRate)
+  }
+
+  read(): Promise<readonly Buffer[]> {
+    if (this.#abortReason !== null && this.#buffering === null) return Promise.reject(this.#abortReason)
+    this.#buffering ??= new Promise((resolve, reject) => {
+      const chunks = new ChunkQueue()
+      this.#failReader = reject
+      this.#startReading(
+        (chunk) => {
+          chunks.push(chunk)
+          if (this.receivedBytes === this.length) return
+          this.#idleTimer?.set(this.#idleTimeoutMs)
+          this.#rateMonitor?.check()
+        },
+        () => {
+          this.#chunks = chunks.takeAll()
+          resolve(this.#chunks)
+        },
+      )
+      if (!this.received) this.#setWaiting(true)
+    })
+    return this.#buffering
+  }
+
+  stream(onFlow: (waitingForClient: boolean) => void): Upload {
+    const upload = new UploadStream(
+      this.#request,
+      () =>
+        this.#startReading(
+          (chunk) => {
+            if (this.receivedBytes > this.maxBytes) this.#fail(createTooLargeError())
+            else upload.push(chunk)
+          },
+          () => upload.end(),
+        ),
+      (waiting) => {
+        this.#setWaiting(waiting)
+        onFlow(waiting)
+      },
+    )
+    this.#failReader = (error) => upload.fail(error)
+    if (this.#abortReason !== null) upload.fail(this.#abortReason)
+    return upload
+  }
+
+  /**
+   * Fails the reader that waits for the rest, also one that has not begun: the client has gone, or is not read from any
+   * more.
+   */
+  abort(reason: GatewayError): void {
+    this.#abortReason ??= reason
+    this.#setWaiting(false)
+    this.#failReader?.(reason)
+    this.#failReader = null
+  }
+
+  /** Frees the buffers when the exchange is over and none of it waits to be written. */
+  freeBuffers(): void {
+    for (const chunk of this.#chunks) freeBuffer(chunk)
+  }
+
+  #startReading(onChunk: (chunk: Buffer) => void, onEnd: () => void): void {
+    this.started = true
+    this.onStarted?.()
+    if (!this.clientMaySend) {
+      this.clientMaySend = true
+      // It may have to wait behind earlier responses: until it is out, the client is not slow.
+      this.#isContinueDue = true
+      this.#response.writeContinue(() => {
+        this.#isContinueDue = false
+        this.#setWaiting(this.#isWaiting)
+      })
+    }
+    this.#request.consume((chunk) => {
+      // Trailers end here: only the data is read.
+      if (chunk === null) {
+        this.received = true
+        this.#setWaiting(false)
+        this.#failReader = null
+      } else this.receivedBytes += chunk.length
+      this.onData?.(chunk)
+      if (chunk !== null) return onChunk(chunk)
+      onEnd()
+      this.onReceived?.()
+    })
+  }
+
+  /** Starts the limits on the wait for the client, or stops them. */
+  #setWaiting(waiting: boolean): void {
+    this.#isWaiting = waiting
+    if (waiting && this.#isContinueDue) return
+    this.#idleTimer?.set(waiting ? this.#idleTimeoutMs : null)
+    if (this.#rateMonitor === null) return
+    if (!waiting) return this.#rateMonitor.stop(this)
+    const cause = 'sends less than listen.minRate'
+    const tooSlow = (): void =>
+      this.#fail(new GatewayError('request-timeout', { reason: 'body-too-slow', cause: new Error(cause) }))
+    this.#rateMonitor.wait(this, () => this.receivedBytes, 0, tooSlow)
+  }
+
+  #fail(error: GatewayError): void {
+    if (this.received) return
+    this.onFailure?.(error)
+    this.abort(error)
+  }
+}
+
+const createStalledError = (): GatewayError => new GatewayError('request-timeout', { reason: 'body-stalled' })
+
+const createTooLargeError = (): GatewayError =>
+  new GatewayError('content-too-large', { reason: 'body-too-large-streamed' })

@@ -1,0 +1,243 @@
+import type { Socket } from 'node:net'
+import type { HeaderFields } from '../../exchange/header-fields.ts'
+import { maxSingleWriteBytes } from '../../lib/buffers.ts'
+import { batchWrite } from '../../lib/scheduling/write-batching.ts'
+import type { DownstreamResponse, LastResponseContext } from '../codec.ts'
+import { closeAfterResponse } from '../listener/client-connection.ts'
+import { getLingerMode, type LingerMode } from '../listener/linger.ts'
+import type { Http1Request } from './http1-request.ts'
+import { renderInterimHead, renderResponseHead } from './response-head.ts'
+
+/** The connection that a response goes out on. */
+export interface ResponseConnection {
+  readonly socket: Socket
+  /** How long an idle client connection is kept, in ms, as its client is told. */
+  readonly keepAliveMs: number
+  /** Tells whether no earlier response is due. */
+  isHeadOfLine(response: Http1Response): boolean
+  /** Tells whether a response is due behind another. */
+  isFollowed(response: Http1Response): boolean
+  /** Called when all of a response has gone out. */
+  onResponseSent(response: Http1Response): void
+}
+
+type Flushed = (error?: Error | null) => void
+
+/** A part of a response that waits behind earlier responses. */
+interface QueuedWrite {
+  readonly data: string | Buffer
+  readonly onFlushed: Flushed | undefined
+}
+
+/** A response of HTTP/1.0 or 1.1: it goes out behind those before it, and not between them. */
+export class Http1Response implements DownstreamResponse {
+  statusCode = 200
+  headersSent = false
+  destroyed = false
+  writableEnded = false
+  writableFinished = false
+  /** The number of characters of the head that have gone out ahead of it. */
+  charsSentAhead = 0
+  /** Whether the connection ends with it. */
+  isLast = false
+  /** How long to wait for a client that is still sending after it. */
+  lingerMode: LingerMode = 'long'
+  readonly request: Http1Request
+  readonly #connection: ResponseConnection
+  /** The head, until it goes out: with the first bytes of the body, where these have come. */
+  #head = ''
+  #hasBody = true
+  #isChunked = false
+  #queue: QueuedWrite[] = []
+  /** Bytes that wait behind earlier responses. */
+  queuedBytes = 0
+  readonly #closeListeners: (() => void)[] = []
+  readonly #finishListeners: (() => void)[] = []
+  readonly #drainListeners: (() => void)[] = []
+  readonly #onLastFlushed: Flushed = (error) => {
+    if (!error) this.#finish()
+  }
+
+  constructor(request: Http1Request, connection: ResponseConnection) {
+    this.request = request
+    this.#connection = connection
+  }
+
+  get isHeadOfLine(): boolean {
+    return this.writableFinished || this.#connection.isHeadOfLine(this)
+  }
+
+  get writableLength(): number {
+    if (this.writableFinished) return 0
+    return this.queuedBytes + this.#head.length + (this.isHeadOfLine ? this.#connection.socket.writableLength : 0)
+  }
+
+  get isFlushed(): boolean {
+    // Nearly always the system has taken all of it at once.
+    return this.writableFinished || this.#connection.socket.writableLength === 0
+  }
+
+  writeFields(status: number, phrase: string, fields: HeaderFields): void {
+    const { request, isLast } = this
+    const { keepAliveMs } = this.#connection
+    const head = renderResponseHead(status, phrase, fields, { request, isLast, keepAliveMs })
+    this.#head = head.text.slice(this.charsSentAhead)
+    this.#hasBody = head.hasBody
+    this.#isChunked = head.isChunked
+    this.isLast = head.isLast
+    if (this.isLast) closeAfterResponse(request.socket)
+    this.statusCode = status
+    this.headersSent = true
+  }
+
+  writeInterim(status: number, fields: HeaderFields): void {
+    const head = renderInterimHead(status, fields)
+    // What a client does not take is buffered, and nothing holds the upstream back. Interim responses are hints: the
+    // excess is dropped.
+    if (this.writableLength < this.#connection.socket.writableHighWaterMark) this.#writeAhead(head)
+  }
+
+  writeContinue(onSent: () => void): void {
+    this.#writeAhead(renderInterimHead(100, []))
+    // What is written now goes out first.
+    if (this.isHeadOfLine) onSent()
+    else this.#queue.push({ data: '', onFlushed: onSent })
+  }
+
+  markLast({ failure }: LastResponseContext, unread: boolean): void {
+    // A request behind it is under way, and its response says it as well.
+    if (this.request.complete && this.#connection.isFollowed(this)) return
+    this.isLast = true
+    if (unread) this.lingerMode = getLingerMode(failure)
+  }
+
+  flushHead(): void {
+    if (this.#head === '') return
+    // What comes of the body in the next turn takes the head along: many upstreams write the two apart.
+    batchWrite(() => {
+      if (!this.destroyed && this.#head !== '') this.#put(this.#takeHead())
+    })
+  }
+
+  write(chunk: Buffer, onFlushed?: Flushed): boolean {
+    if (this.destroyed) return true
+    // RFC 9112 §7.1: an empty chunk would be the last one.
+    if (!this.#hasBody || chunk.length === 0) {
+      if (onFlushed !== undefined) process.nextTick(onFlushed)
+      return true
+    }
+    const { socket } = this.#connection
+    socket.cork()
+    const head = this.#takeHead()
+    if (this.#isChunked) this.#put(`${head}${chunk.length.toString(16)}\r\n`)
+    else if (head !== '') this.#put(head)
+    this.#put(chunk, onFlushed)
+    if (this.#isChunked) this.#put('\r\n')
+    socket.uncork()
+    return this.writableLength < socket.writableHighWaterMark
+  }
+
+  end(body: Buffer | string = ''): void {
+    this.writableEnded = true
+    if (this.destroyed) return
+    this.request.discardUnasked()
+    const head = this.#takeHead()
+    const content = this.#hasBody ? body : ''
+    const [before, after] = this.#isChunked ? frameLastChunk(content) : ['', '']
+    if (typeof content === 'string' || content.length <= maxSingleWriteBytes) {
+      const text = `${head}${before}${typeof content === 'string' ? content : content.toString('latin1')}${after}`
+      if (text !== '' || !this.isFlushed || !this.isHeadOfLine) this.#put(text, this.#onLastFlushed)
+      else process.nextTick(this.#onLastFlushed)
+      return
+    }
+    const { socket } = this.#connection
+    socket.cork()
+    this.#put(head + before)
+    this.#put(content, after === '' ? this.#onLastFlushed : undefined)
+    if (after !== '') this.#put(after, this.#onLastFlushed)
+    socket.uncork()
+  }
+
+  reset(): void {
+    const { socket } = this.#connection
+    if (!this.isHeadOfLine) return this.#withdraw()
+    // Node resets no TLS connection; there, a close without close_notify says the same (RFC 8446 §6.1).
+    if ('encrypted' in socket) socket.destroy()
+    else socket.resetAndDestroy()
+  }
+
+  on(event: 'close' | 'drain' | 'finish', listener: () => void): this {
+    if (event === 'close') this.#closeListeners.push(listener)
+    else if (event === 'finish') this.#finishListeners.push(listener)
+    else this.#drainListeners.push(listener)
+    return this
+  }
+
+  /** Lets out what has waited behind earlier responses. */
+  onHeadOfLine(): void {
+    if (this.#queue.length === 0) return
+    const { socket } = this.#connection
+    socket.cork()
+    const queue = this.#queue
+    this.#queue = []
+    this.queuedBytes = 0
+    for (const { data, onFlushed } of queue) this.#put(data, onFlushed)
+    socket.uncork()
+    if (!this.writableEnded && socket.writableLength === 0) this.onDrain()
+  }
+
+  /** Cuts it off before any of it has gone out: the connection ends in its place, behind the earlier responses. */
+  #withdraw(): void {
+    closeAfterResponse(this.request.socket)
+    this.#queue = []
+    this.queuedBytes = 0
+    if (!this.request.complete) this.request.discard()
+    this.onConnectionClosed()
+  }
+
+  /** Notes that the client has taken what was written. */
+  onDrain(): void {
+    for (const listener of this.#drainListeners) listener()
+  }
+
+  /** Notes that the connection closes before all of it has gone out. */
+  onConnectionClosed(): void {
+    this.destroyed = true
+    this.#notifyClosed()
+  }
+
+  #finish(): void {
+    if (this.destroyed || this.writableFinished) return
+    this.writableFinished = true
+    this.#connection.onResponseSent(this)
+    for (const listener of this.#finishListeners.splice(0)) listener()
+    this.#notifyClosed()
+  }
+
+  #notifyClosed(): void {
+    for (const listener of this.#closeListeners.splice(0)) listener()
+  }
+
+  #takeHead(): string {
+    const head = this.#head
+    this.#head = ''
+    return head
+  }
+
+  /** Writes an interim response. Once the final response has begun, nothing may come before it. */
+  #writeAhead(head: string): void {
+    if (this.charsSentAhead === 0 && !this.headersSent && !this.destroyed) this.#put(head)
+  }
+
+  #put(data: string | Buffer, onFlushed?: Flushed): void {
+    if (!this.#connection.isHeadOfLine(this)) {
+      this.#queue.push({ data, onFlushed })
+      this.queuedBytes += data.length
+    } else if (typeof data === 'string') this.#connection.socket.write(data, 'latin1', onFlushed)
+    else this.#connection.socket.write(data, onFlushed)
+  }
+}
+
+// RFC 9112 §7.1.
+const frameLastChunk = ({ length }: Buffer | string): readonly [before: string, after: string] =>
+  length === 0 ? ['', '0\r\n\r\n'] : [`${length.toString(16)}\r\n`, '\r\n0\r\n\r\n']

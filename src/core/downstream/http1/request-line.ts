@@ -1,0 +1,103 @@
+import { GatewayError, StacklessError } from '../../exchange/failures/errors.ts'
+import type { ReasonFor } from '../../exchange/failures/reasons.ts'
+import { describeByte, isPatternByte, isTokenByte, type StartLine } from '../../exchange/http1/head-scanner.ts'
+import { knownMethods, METHODS } from '../../exchange/node-http.ts'
+
+const [lf, cr, space] = [0x0a, 0x0d, 0x20]
+
+/** Rejects CONNECT (RFC 9110 §9.3.6): the gateway is no tunnel. Null: it is another method. */
+export const rejectTunnel = (method: string | undefined): GatewayError | null =>
+  method === 'CONNECT' ? new GatewayError('method-not-allowed', { fields: ['Allow', 'GET, POST'] }) : null
+
+// As far as a method has come: a client that speaks something else is told at once, and not when its line ends.
+const beginnings: ReadonlySet<string> = new Set(
+  METHODS.flatMap((method) => [...method].map((_, i) => method.slice(0, i + 1))),
+)
+
+// RFC 9112 §2.3: in upper case, a digit on both sides of the dot.
+const versionPattern = Buffer.from('HTTP/0.0')
+
+// The states: what the next byte belongs to.
+const inMethod = 0
+const inTarget = 1
+const inVersion = 2
+
+/** The first line of a request (RFC 9112 §3): one blank between its parts, and nothing else. Throws `bad-request`. */
+export class RequestLine implements StartLine {
+  /** The method; null: it has not come yet. */
+  method: string | null = null
+  /** `1.0` or `1.1`. */
+  version = ''
+  #state = inMethod
+  #targetFrom = 0
+  #targetTo = 0
+
+  reset(): void {
+    this.method = null
+    this.#state = inMethod
+    this.#targetFrom = this.#targetTo = 0
+  }
+
+  /** Returns the target of the head `text`, byte for byte. */
+  target(text: string): string {
+    return text.slice(this.#targetFrom, this.#targetTo)
+  }
+
+  /** Tells whether the target is known to have more bytes than `max`; `bytes` is how much has come of the head. */
+  isTargetLonger(max: number, bytes: number): boolean {
+    if (this.#state === inMethod) return false
+    return (this.#state === inTarget ? bytes : this.#targetTo) - this.#targetFrom > max
+  }
+
+  scan(bytes: Buffer, base: number, from: number, end: number): number {
+    let at = from
+    if (this.#state === inMethod) {
+      while (at < end && isTokenByte(bytes[at] as number)) at++
+      if (at === end) {
+        if (!beginnings.has(bytes.toString('latin1', base, at))) throw lineError('bad-method', 'no method of HTTP')
+        return end
+      }
+      this.#readMethod(bytes, base, at)
+      at++
+      this.#state = inTarget
+    }
+    if (this.#state === inTarget) {
+      // RFC 3986 §2: all other bytes have to be encoded.
+      while (at < end && isTargetByte(bytes[at] as number)) at++
+      if (at === end) return end
+      this.#targetTo = at - base
+      // As HTTP/0.9 had it, without a version.
+      if (bytes[at] === cr) throw new GatewayError('unsupported-version')
+      if (bytes[at] !== space) throw lineError('bad-target', describeByte(bytes[at]))
+      if (this.#targetTo === this.#targetFrom) throw lineError('bad-target', 'no target')
+      at++
+      this.#state = inVersion
+    }
+    const versionFrom = base + this.#targetTo + 1
+    const versionTo = versionFrom + versionPattern.length
+    for (; at < end && at < versionTo; at++)
+      if (!isPatternByte(bytes[at] as number, versionPattern[at - versionFrom] as number))
+        throw lineError('bad-version', describeByte(bytes[at]))
+    if (at === end) return end
+    this.#readVersion(bytes.toString('latin1', versionTo - '1.1'.length, versionTo), bytes[at])
+    return at
+  }
+
+  #readMethod(bytes: Buffer, base: number, at: number): void {
+    const method = bytes.toString('latin1', base, at)
+    if (bytes[at] !== space || !knownMethods.has(method)) throw lineError('bad-method', 'no method of HTTP')
+    this.method = method
+    this.#targetFrom = at + 1 - base
+  }
+
+  #readVersion(version: string, next: number | undefined): void {
+    if (next !== cr) throw lineError(next === lf ? 'bad-line-end' : 'bad-version', describeByte(next))
+    if (version !== '1.1' && version !== '1.0') throw new GatewayError('unsupported-version')
+    this.version = version
+  }
+}
+
+const isTargetByte = (byte: number): boolean => byte > 0x20 && byte < 0x7f
+
+const lineError = (reason: ReasonFor<'bad-request'>, message: string): GatewayError =>
+  new GatewayError('bad-request', { reason, cause: new StacklessError(`${message} in the request line`) })

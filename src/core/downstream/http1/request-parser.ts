@@ -1,0 +1,237 @@
+import type { ListenConfig } from '../../config/config.ts'
+import { GatewayError, StacklessError } from '../../exchange/failures/errors.ts'
+import type { ReasonFor } from '../../exchange/failures/reasons.ts'
+import { fieldNameEquals, joinValues } from '../../exchange/header-fields.ts'
+import { type BodyEvents, ChunkedBodyParser } from '../../exchange/http1/chunked-body-parser.ts'
+import {
+  type HeadLimits,
+  HeadScanner,
+  type MessageFlaw,
+  type RejectMessage,
+} from '../../exchange/http1/head-scanner.ts'
+import { isPersistent } from '../../exchange/http1/persistence.ts'
+import { validateFraming } from '../request/match-request.ts'
+import { RequestLine } from './request-line.ts'
+
+/** The head of a request as it came, framing included. */
+export interface RequestMessage {
+  readonly method: string
+  readonly target: string
+  readonly version: string
+  /** Flat, latin1, as received. */
+  readonly fields: string[]
+  /** The bytes of its body; null: it comes in chunks. */
+  readonly length: number | null
+  /** Whether the client means to send more requests on the connection (RFC 9112 §9.3). */
+  readonly isPersistent: boolean
+}
+
+/** Receives the parts of a request, in the order in which they come. */
+export interface RequestEvents extends BodyEvents {
+  /** Whether no further request is to be read now. Default: each is. */
+  readonly holdsBack?: boolean
+  head(message: RequestMessage): void
+  /** The end of a body. A request without one ends with its head. */
+  end(): void
+}
+
+/** The limits of a whole head, the request line included. */
+export interface RequestLimits extends HeadLimits {
+  readonly maxTargetBytes: number
+}
+
+/**
+ * Returns the limits of a listener's parser. The limits on target and fields are checked later; these only keep it from
+ * reading for ever.
+ */
+export const getRequestLimits = ({
+  maxTarget,
+  maxHeaders,
+}: Pick<ListenConfig, 'maxTarget' | 'maxHeaders'>): RequestLimits => ({
+  maxTargetBytes: maxTarget,
+  maxBytes: maxTarget + maxHeaders + 1024,
+  maxFields: Number.POSITIVE_INFINITY,
+})
+
+// The states: what the next byte belongs to.
+const betweenRequests = 0
+const inEmptyLine = 1
+const inHead = 2
+const bodyOfLength = 3
+const bodyInChunks = 4
+const stopped = 5
+
+const [lf, cr] = [0x0a, 0x0d]
+
+/**
+ * Parses the requests of one connection, one after another, strictly: what RFC 9112 leaves to a lenient parser is
+ * rejected. Each byte is read once, and the checked bytes are the ones that are handed on. It lives as long as its
+ * connection.
+ */
+export class RequestParser {
+  readonly #events: RequestEvents
+  readonly #getLimits: () => RequestLimits
+  #limits: RequestLimits
+  readonly #requestLine = new RequestLine()
+  readonly #scanner: HeadScanner
+  readonly #chunkedBody: ChunkedBodyParser
+  #state = betweenRequests
+  /** Bytes of the body that are missing. */
+  #remaining = 0
+
+  /** `getLimits` is asked for each head: a connection outlives a configuration. */
+  constructor(events: RequestEvents, getLimits: () => RequestLimits) {
+    this.#events = events
+    this.#getLimits = getLimits
+    this.#limits = getLimits()
+    const reject: RejectMessage = (flaw, message) => this.#reject(flaw, message)
+    this.#scanner = new HeadScanner(this.#requestLine, this.#limits, reject)
+    this.#chunkedBody = new ChunkedBodyParser(events, this.#scanner, reject)
+  }
+
+  /** Whether a head has begun, and is not complete. */
+  get isInHead(): boolean {
+    return this.#state === inHead
+  }
+
+  /** Whether a request has begun, and is not complete. */
+  get isInRequest(): boolean {
+    return this.#state !== betweenRequests && this.#state !== inEmptyLine && this.#state !== stopped
+  }
+
+  /** Whether HTTP has ended: more may come, and is ignored. */
+  get isStopped(): boolean {
+    return this.#state === stopped
+  }
+
+  /** The method of the head that is being read; null: it has not come yet. */
+  get method(): string | null {
+    return this.#requestLine.method
+  }
+
+  /**
+   * Reads bytes, and returns how many: those of a further request stay where it is held back. Throws GatewayError; then
+   * nothing more may be read.
+   */
+  read(bytes: Buffer): number {
+    const { length } = bytes
+    let at = 0
+    while (at < length && !(this.#state === betweenRequests && this.#events.holdsBack === true))
+      at = this.#step(bytes, at, length)
+    return at
+  }
+
+  /** Ignores all further bytes: HTTP ends here. */
+  stop(): void {
+    this.#state = stopped
+    this.#chunkedBody.stop()
+  }
+
+  /** Reads one part, or as much as there is of it. Returns where the next one begins. */
+  #step(bytes: Buffer, at: number, length: number): number {
+    switch (this.#state) {
+      case betweenRequests:
+        // RFC 9112 §2.2: empty lines in front of a request are left out.
+        if (bytes[at] === cr) {
+          this.#state = inEmptyLine
+          return at + 1
+        }
+        this.#state = inHead
+        this.#limits = this.#getLimits()
+        this.#scanner.awaitHead(this.#limits)
+        return at
+      case inEmptyLine:
+        if (bytes[at] !== lf) throw this.#reject('line-end', 'a bare CR in front of a request')
+        this.#state = betweenRequests
+        return at + 1
+      case inHead:
+        return this.#readHead(bytes, at, length)
+      case bodyOfLength: {
+        const next = Math.min(at + this.#remaining, length)
+        this.#remaining -= next - at
+        this.#events.body(bytes, at, next)
+        if (this.#remaining === 0) this.#end()
+        return next
+      }
+      case bodyInChunks: {
+        const next = this.#chunkedBody.read(bytes, at, length)
+        if (next === -1) return length
+        this.#end()
+        return next
+      }
+      default: // it was stopped
+        return length
+    }
+  }
+
+  #readHead(bytes: Buffer, at: number, to: number): number {
+    const scanner = this.#scanner
+    const next = scanner.read(bytes, at, to)
+    if (next === -1) return to
+    const { method, version } = this.#requestLine
+    const target = this.#requestLine.target(scanner.text)
+    const { fields, length, isPersistent } = this.#readFields(scanner, version)
+    // A head keeps no memory while a body comes, or nothing.
+    scanner.awaitHead()
+    this.#state = length === null ? bodyInChunks : length === 0 ? betweenRequests : bodyOfLength
+    this.#remaining = length ?? 0
+    // RFC 9110 §9.3.6: what follows CONNECT is for a tunnel, and not HTTP.
+    const isTunnel = method === 'CONNECT'
+    if (isTunnel) this.stop()
+    const persists = isPersistent && !isTunnel
+    this.#events.head({ method: method ?? '', target, version, fields, length, isPersistent: persists })
+    return next
+  }
+
+  #end(): void {
+    if (this.#state !== stopped) this.#state = betweenRequests
+    this.#events.end()
+  }
+
+  /** Reads the framing (RFC 9112 §6.3) and whether the connection stays open (§9.3). */
+  #readFields(scanner: HeadScanner, version: string): Pick<RequestMessage, 'fields' | 'length' | 'isPersistent'> {
+    const fields: string[] = []
+    let contentLength: string | null = null
+    let transferEncoding: string | null = null
+    let connection = ''
+    for (let i = 0; i < scanner.fieldCount; i++) {
+      const name = scanner.name(i)
+      const value = scanner.value(i)
+      fields.push(name, value)
+      if (name.length === 14 && fieldNameEquals(name, 'content-length')) {
+        // RFC 9112 §6.3: no second length, even if it says the same.
+        if (contentLength !== null) throw headError('bad-length', 'a length twice')
+        contentLength = value
+      } else if (name.length === 17 && fieldNameEquals(name, 'transfer-encoding')) {
+        transferEncoding = joinValues(transferEncoding, value)
+      } else if (name.length === 10 && fieldNameEquals(name, 'connection')) {
+        connection = connection === '' ? value : `${connection},${value}`
+      }
+    }
+    const failure = validateFraming({ contentLength, transferEncoding }, version)
+    // Another coding below the chunks leaves no doubt where the request ends: it gets its response like any other.
+    if (failure !== null && failure.kind !== 'unsupported-coding') throw failure
+    const length = transferEncoding === null ? Number(contentLength ?? 0) : null
+    return { fields, length, isPersistent: isPersistent(version === '1.1', connection) }
+  }
+
+  #reject(flaw: MessageFlaw, message: string): GatewayError {
+    if (flaw !== 'too-large') return headError(reasonByFlaw[flaw], message)
+    const cause = new StacklessError(message)
+    // One limit for the target and the fields together.
+    return this.#state === inHead &&
+      this.#requestLine.isTargetLonger(this.#limits.maxTargetBytes, this.#limits.maxBytes)
+      ? new GatewayError('uri-too-long', { cause })
+      : new GatewayError('header-too-large', { reason: 'fields-too-large', cause })
+  }
+}
+
+const reasonByFlaw = {
+  field: 'bad-field',
+  'line-end': 'bad-line-end',
+  chunk: 'bad-chunk',
+  trailer: 'bad-field',
+} as const
+
+const headError = (reason: ReasonFor<'bad-request'>, message: string): GatewayError =>
+  new GatewayError('bad-request', { reason, cause: new StacklessError(message) })

@@ -1,0 +1,92 @@
+import { fieldNameEquals, type HeaderFields } from '../../exchange/header-fields.ts'
+import { STATUS_CODES, validateHeaderName, validateHeaderValue } from '../../exchange/node-http.ts'
+import { epochMs } from '../../lib/clock.ts'
+import type { Http1Request } from './http1-request.ts'
+
+/** The head of a final response, and what follows from it. */
+export interface ResponseHead {
+  readonly text: string
+  readonly hasBody: boolean
+  readonly isChunked: boolean
+  /** Whether the connection ends with the response. */
+  readonly isLast: boolean
+}
+
+/** What a head depends on beside its status and fields. */
+export interface HeadContext {
+  readonly request: Pick<Http1Request, 'method' | 'httpVersion' | 'isPersistent'>
+  /** Whether the gateway has decided that the connection ends. */
+  readonly isLast: boolean
+  /** How long an idle connection is kept, in ms. */
+  readonly keepAliveMs: number
+}
+
+/**
+ * Renders the head of a final response, and decides how its body is framed (RFC 9112 §6.3) and whether the connection
+ * persists (§9.3). `fields` are end-to-end. `phrase` empty: the standard one. Throws where a head cannot hold what it
+ * is given.
+ */
+export const renderResponseHead = (
+  status: number,
+  phrase: string,
+  fields: HeaderFields,
+  { request: { method, httpVersion, isPersistent }, isLast, keepAliveMs }: HeadContext,
+): ResponseHead => {
+  if (status < 100 || status > 999) throw new RangeError(`a status of ${status}`)
+  let hasDate = false
+  let hasLength = false
+  for (let i = 0; i < fields.length; i += 2) {
+    if (fieldNameEquals(fields[i] as string, 'content-length')) hasLength = true
+    else if (fieldNameEquals(fields[i] as string, 'date')) hasDate = true
+  }
+  // RFC 9110 §9.3.2, §15.3.5, §15.4.5: they have no content.
+  const hasBody = method !== 'HEAD' && status !== 204 && status !== 304
+  const isChunked = hasBody && !hasLength && httpVersion === '1.1'
+  // Without a length or chunks, which HTTP/1.0 does not know, a body ends with the connection.
+  const closes = isLast || !isPersistent || (httpVersion === '1.0' && hasBody && !hasLength)
+  let text = renderStatusLine(status, phrase) + renderFields(fields)
+  if (isLast) text += closeLine
+  if (!hasDate) text += `Date: ${formatNow()}\r\n`
+  if (!closes) text += `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveMs / 1000)}\r\n`
+  else if (!isLast) text += closeLine
+  if (isChunked) text += 'Transfer-Encoding: chunked\r\n'
+  return { text: `${text}\r\n`, hasBody, isChunked, isLast: closes }
+}
+
+const closeLine = 'Connection: close\r\n'
+
+/** Renders the head of an interim response (RFC 9110 §15.2). Throws as {@link renderResponseHead} does. */
+export const renderInterimHead = (status: number, fields: HeaderFields): string =>
+  `${renderStatusLine(status, '')}${renderFields(fields)}\r\n`
+
+const renderStatusLine = (status: number, phrase: string): string => {
+  const reason = phrase === '' ? (STATUS_CODES[status] ?? 'unknown') : phrase
+  validateHeaderValue('reason phrase', reason)
+  return `HTTP/1.1 ${status} ${reason}\r\n`
+}
+
+/** Renders fields, a line each. Throws where a name or a value would be something else on the wire. */
+const renderFields = (fields: HeaderFields): string => {
+  let lines = ''
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string
+    const value = fields[i + 1] as string
+    validateHeaderName(name)
+    validateHeaderValue(name, value)
+    lines += `${name}: ${value}\r\n`
+  }
+  return lines
+}
+
+let formattedSecond = 0
+let formatted = ''
+
+/** Formats the time for `Date` (RFC 9110 §5.6.7), once a second. */
+const formatNow = (): string => {
+  const second = Math.floor(epochMs() / 1000)
+  if (second !== formattedSecond) {
+    formattedSecond = second
+    formatted = new Date(1000 * second).toUTCString()
+  }
+  return formatted
+}

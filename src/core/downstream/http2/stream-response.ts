@@ -1,0 +1,204 @@
+import { constants, type ServerHttp2Stream } from 'node:http2'
+import { Duplex } from 'node:stream'
+import { fieldNameEquals, type HeaderFields } from '../../exchange/header-fields.ts'
+import { validateHeaderValue } from '../../exchange/node-http.ts'
+import { CoalescedTimer } from '../../lib/clock.ts'
+import type { DownstreamResponse, LastResponseContext } from '../codec.ts'
+import { getMaxBodyBytes } from '../listener/client-connection.ts'
+import { getLingerMode, type LingerMode, linger } from '../listener/linger.ts'
+import type { StreamRequest } from './stream-request.ts'
+
+// RST_STREAM cannot go out to a client that takes nothing, or has gone: then the stream ends without it.
+const resetFlushMs = 1000
+
+// Interim responses are hints: the excess is dropped, or an upstream that sends them for ever would fill the memory.
+const maxInterims = 16
+
+/** The response of one stream. */
+export class StreamResponse implements DownstreamResponse {
+  statusCode = 200
+  readonly isHeadOfLine = true
+  readonly stream: ServerHttp2Stream
+  readonly #request: StreamRequest
+  #ended = false
+  #bodiless = false
+  #interimCount = 0
+  /** How long to wait for the rest of the request once the response is out. */
+  #lingerMode: LingerMode = 'long'
+  readonly #closeListeners: (() => void)[] = []
+
+  constructor(request: StreamRequest) {
+    this.stream = request.stream
+    this.#request = request
+    this.stream.destroy = destroyOnceWritten
+    this.stream.close = closeOnceEnded
+    this.stream.on('error', () => {}) // it closes too, and that is listened to
+    this.stream.on('close', () => this.#notifyClosed())
+  }
+
+  get headersSent(): boolean {
+    return this.stream.headersSent
+  }
+
+  get destroyed(): boolean {
+    return this.stream.destroyed || this.stream.closed
+  }
+
+  get writableEnded(): boolean {
+    return this.#ended
+  }
+
+  /**
+   * Whether a response whose stream has closed went out whole. `finish` alone says nothing: a stream that is reset
+   * finishes too, and one whose connection closes as soon as its last frame is out does not.
+   */
+  get writableFinished(): boolean {
+    const { aborted, rstCode, writableFinished } = this.stream
+    return this.#ended && !aborted && (rstCode === constants.NGHTTP2_NO_ERROR || writableFinished)
+  }
+
+  get writableLength(): number {
+    return this.stream.writableLength
+  }
+
+  get isFlushed(): boolean {
+    return this.stream.writableFinished
+  }
+
+  /**
+   * Throws when HTTP/2 cannot express it: a status above 599, two values of a single-value field, a value with control
+   * characters.
+   */
+  writeFields(status: number, _reason: string, fields: HeaderFields): void {
+    const list: (string | number)[] = [':status', status]
+    // RFC 9110 §15.3.6: a 205 has no content, and Node ends the stream with its head.
+    let bodiless = status === 204 || status === 205 || status === 304 || this.#request.method === 'HEAD'
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = fields[i] as string
+      const value = fields[i + 1] as string
+      if (status === 205 && fieldNameEquals(name, 'content-length')) continue
+      validateHeaderValue(name, value)
+      list.push(name, value)
+      // An empty frame for its end would wait for a client whose window is shut.
+      if (value === '0' && fieldNameEquals(name, 'content-length')) bodiless = true
+    }
+    // A flat list keeps order and repetitions; the types know of objects only. Node puts names in lower case (RFC 9113
+    // §8.2).
+    this.stream.respond(list as never, { endStream: bodiless })
+    this.#bodiless = bodiless
+    this.statusCode = status
+  }
+
+  writeInterim(status: number, fields: HeaderFields): void {
+    if (this.destroyed || this.headersSent || this.#interimCount++ >= maxInterims) return
+    const named: Record<string, string | number | string[]> = Object.assign(Object.create(null), { ':status': status })
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = (fields[i] as string).toLowerCase()
+      const value = fields[i + 1] as string
+      validateHeaderValue(name, value)
+      const values = named[name]
+      if (values === undefined) named[name] = [value]
+      else if (Array.isArray(values)) values.push(value)
+    }
+    this.stream.additionalHeaders(named)
+  }
+
+  /** The stream ends with its response in any case; of the connection, GOAWAY says it when nothing is under way. */
+  markLast({ failure }: LastResponseContext): void {
+    this.#lingerMode = getLingerMode(failure)
+  }
+
+  reset(): void {
+    // Not `close`, whatever the code: that ends the stream first, and the partial response would look whole.
+    this.stream.destroy(new Error('cut off'))
+  }
+
+  writeContinue(onSent: () => void): void {
+    if (!this.destroyed && !this.headersSent) this.stream.additionalHeaders({ ':status': 100 })
+    onSent()
+  }
+
+  flushHead(): void {} // HEADERS are out
+
+  write(chunk: Buffer, onFlushed?: (error?: Error | null) => void): boolean {
+    return this.#bodiless || this.destroyed ? true : this.stream.write(chunk, onFlushed)
+  }
+
+  end(body?: Buffer | string): void {
+    this.#ended = true
+    if (this.destroyed) return
+    if (!this.#request.complete) this.#afterWritten(() => this.#linger())
+    if (!this.#bodiless) this.stream.end(body, 'latin1')
+    else if (!this.stream.writableEnded) this.stream.end()
+  }
+
+  on(event: 'close' | 'drain' | 'finish', listener: () => void): this {
+    if (event === 'close') this.#closeListeners.push(listener)
+    else this.stream.on(event, listener)
+    return this
+  }
+
+  /**
+   * Discards what the client still has to send. RFC 9113 §8.1 lets a server say with RST_STREAM that it is not needed;
+   * h2 (httpx) and Java 17 then throw the earlier response away. So RST_STREAM comes last, for clients that go on for
+   * too long.
+   */
+  #linger(): void {
+    const { stream } = this
+    // The stream has ended, or was reset: Node keeps it, and the connection of a client that leaves, until what it
+    // holds is read.
+    if (stream.closed) return this.#request.discard()
+    let received = 0
+    stream.on('data', (chunk: Buffer) => {
+      received += chunk.length
+    })
+    this.#request.discard()
+    const flushTimer = new CoalescedTimer(() => void Duplex.prototype.destroy.call(stream))
+    const stopLinger = linger(
+      this.#lingerMode,
+      getMaxBodyBytes(this.#request.socket),
+      () => received,
+      () => {
+        stream.close(constants.NGHTTP2_NO_ERROR)
+        flushTimer.set(resetFlushMs)
+      },
+    )
+    stream.once('close', () => {
+      stopLinger()
+      flushTimer.clear()
+    })
+    this.#notifyClosed()
+  }
+
+  /** Notifies the listeners once that the response is over: the stream may stay open for what is discarded. */
+  #notifyClosed(): void {
+    for (const listener of this.#closeListeners.splice(0)) listener()
+  }
+
+  #afterWritten(then: () => void): void {
+    if (this.stream.writableFinished) then()
+    else this.stream.once('finish', then)
+  }
+}
+
+/**
+ * Destroys a stream, but not while the write of its last frame waits to be called back. Node destroys a stream whose
+ * request has been read to its end in the midst of that write, which costs an error with a stack for the callback. It
+ * calls this again when the write is done.
+ */
+function destroyOnceWritten(this: ServerHttp2Stream, error?: Error): ServerHttp2Stream {
+  const writing = error === undefined && !this.writableFinished && this.session?.destroyed === false
+  // Of a stream that the client has reset, with whatever code, the end may never go out.
+  if (!writing || this.state.localClose !== 1) Duplex.prototype.destroy.call(this, error)
+  return this
+}
+
+/**
+ * Closes a stream, but not before its END_STREAM has gone out. Node closes a stream of which nothing is to be read as
+ * soon as the last bytes are written. Where these fill the client's window, END_STREAM still waits then, and the client
+ * would get RST_STREAM in its place (RFC 9113 §8.1).
+ */
+function closeOnceEnded(this: ServerHttp2Stream, code?: number, callback?: () => void): void {
+  const isEnding = code === undefined && this.session?.destroyed === false && !this.destroyed
+  if (!isEnding || this.state.localClose === 1) Object.getPrototypeOf(this).close.call(this, code, callback)
+}

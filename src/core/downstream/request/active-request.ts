@@ -1,0 +1,108 @@
+import type { Exchange } from '../../exchange/exchange.ts'
+import type { GatewayError } from '../../exchange/failures/errors.ts'
+import { now } from '../../lib/clock.ts'
+import type { ExchangeRecord } from '../../log/exchange-record.ts'
+import type { Snapshot } from '../../runtime/snapshot/snapshot.ts'
+import type { ClientBody } from '../body/client-body.ts'
+import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
+import type { CompiledListenerConfig } from '../listener/listener-config.ts'
+import { getClientAddress, type Peer } from '../listener/peer.ts'
+import { type Expectation, parseExpectation } from './expect-header.ts'
+import type { ForwardedClaims } from './forwarded-claims.ts'
+import { parseRequestHead, type RequestHead } from './request-head.ts'
+
+/** One request of a client, from its head to the end of its response, and its access record from then on. */
+export class ActiveRequest implements ExchangeRecord {
+  readonly request: DownstreamRequest
+  readonly response: DownstreamResponse
+  /** The snapshot that it began with, and keeps. */
+  readonly snapshot: Snapshot
+  readonly peer: Peer
+  readonly head: RequestHead
+  readonly requestId: string
+  /** What proxies say of the client by `Forwarded`; null: it is not read. */
+  readonly claims: ForwardedClaims | null
+  /** The client's address. */
+  readonly client: string
+  readonly startedAt = now()
+  readonly expectation: Expectation
+  /**
+   * Returns whether its response ends the connection: the gateway drains, or this was the last request of the
+   * connection.
+   */
+  readonly draining: () => boolean
+  body: ClientBody | null = null
+  exchange: Exchange | null = null
+  firstByteMs: number | null = null
+  /** Set when its response has ended. */
+  totalMs = 0
+  /** Bytes of the response's body. */
+  bytesOut = 0
+  /** Called when it becomes the head of the line, after some of its response was written. */
+  onHeadOfLine: (() => void) | null = null
+  /** Why it failed, for the access log. */
+  failure: GatewayError | null = null
+
+  constructor(
+    request: DownstreamRequest,
+    response: DownstreamResponse,
+    snapshot: Snapshot,
+    peer: Peer,
+    listenerConfig: CompiledListenerConfig,
+    draining: () => boolean,
+  ) {
+    this.request = request
+    this.response = response
+    this.snapshot = snapshot
+    this.peer = peer
+    const { readForwarded, requestIdField, createRequestId, isTrusted, keepsOverrides } = listenerConfig
+    const { trusted } = peer
+    this.head = parseRequestHead(request.rawHeaders, requestIdField, trusted, readForwarded !== null, keepsOverrides)
+    this.requestId = this.head.requestId ?? createRequestId()
+    this.claims = readForwarded === null ? null : readForwarded(peer, this.head.forwarded)
+    this.client = this.claims?.client ?? getClientAddress(peer, this.head.forwarded.for, isTrusted)
+    this.expectation = parseExpectation(this.head.expect, request.httpVersion)
+    this.draining = draining
+  }
+
+  get method(): string | null {
+    return this.request.method ?? null
+  }
+
+  get path(): string | null {
+    if (this.exchange !== null) return null
+    const { originalUrl, url } = this.request // HTTP/2: a request that Fastify has not seen has no `originalUrl`
+    return (originalUrl ?? url)?.slice(0, maxLoggedPathLength).split('?', 1)[0] ?? null
+  }
+
+  get status(): number {
+    const { failure, response } = this
+    return failure?.kind === 'client-gone' || !response.headersSent ? (failure?.status ?? 499) : response.statusCode
+  }
+
+  get bytesIn(): number {
+    return this.body?.receivedBytes ?? 0
+  }
+
+  get configHash(): string {
+    return this.snapshot.config.hash
+  }
+
+  /** Ends the exchange early, whatever it waits for. */
+  abort(reason: GatewayError): void {
+    this.exchange?.abort(reason)
+    this.body?.abort(reason)
+  }
+
+  /**
+   * Cuts the response off, so that an incomplete one cannot pass for a complete one: not even one that ends with the
+   * connection.
+   */
+  reset(reason: GatewayError): void {
+    this.failure ??= reason
+    this.response.reset()
+  }
+}
+
+// Enough to see how it differs from the nine paths.
+const maxLoggedPathLength = 200

@@ -1,0 +1,123 @@
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import { getProxyHeader } from '../../../features/proxy-protocol/proxied-connections.ts'
+import type { ListenConfig, ListenTlsConfig } from '../../config/config.ts'
+import { CoalescedTimer, now } from '../../lib/clock.ts'
+import type { Log } from '../../log/log.ts'
+import { getRemoteAddress } from '../listener/peer.ts'
+import { createHandshaker } from './handshakes.ts'
+import { getNegotiatedGroup } from './negotiated-group.ts'
+
+/** Stands between an accepted connection and the server that speaks HTTP on it. */
+export interface TlsAcceptor {
+  /** Takes a connection of which nothing has been read. */
+  accept(socket: Socket): void
+  /**
+   * Prepares a new configuration, and returns what applies it: it holds for clients that connect from then on. Throws
+   * when a certificate is not accepted.
+   */
+  prepareConfig(listen: ListenConfig): () => void
+}
+
+export interface TlsAcceptorOptions {
+  readonly listen: ListenConfig
+  readonly tls: ListenTlsConfig
+  readonly log: Log
+  readonly ticketSecret: string
+  /** The protocols that are spoken behind it, best first, as ALPN names them. */
+  readonly protocols: readonly string[]
+  /** Called with each completed handshake first. `getGroup` finds the number of the group of its key exchange. */
+  onHandshake(socket: TLSSocket, getGroup: (socket: TLSSocket) => number): void
+  /** Called with the TLS socket of a client that has completed the handshake, and the connection below it. */
+  onSecure(socket: TLSSocket, raw: Socket): void
+  /** Called with the connection of a client that does not speak TLS, and its first bytes. */
+  onPlaintext(socket: Socket, first: Buffer): void
+}
+
+/** Creates the acceptor of a listener that speaks TLS. */
+export const createTlsAcceptor = ({
+  listen,
+  tls,
+  log,
+  ticketSecret,
+  protocols,
+  onHandshake,
+  onSecure,
+  onPlaintext,
+}: TlsAcceptorOptions): TlsAcceptor => {
+  const logFailure = createHandshakeLog(log)
+  let startHandshake = createHandshaker(tls, protocols, ticketSecret)
+  let appliedTls = JSON.stringify(tls)
+  let timeoutMs = listen.timeouts.headers
+
+  return {
+    accept(socket) {
+      const client = getRemoteAddress(socket)
+      const authority = getProxyHeader(socket)?.authority ?? undefined
+      // From the first moment to the last of the handshake, and then once more for a head.
+      const timer = new CoalescedTimer(() => {
+        logFailure(client, 'timeout', authority)
+        socket.destroy()
+      })
+      timer.set(timeoutMs)
+      socket.on('error', () => {}) // an error without a TLS socket on it to report it: there may be none yet
+      socket.once('close', () => timer.clear())
+      // At the first bytes and not at once: the response to a client that speaks plain HTTP goes out by the socket as
+      // it is.
+      socket.once('readable', () => {
+        const first: Buffer | null = socket.read()
+        if (first === null) return void socket.destroy()
+        if (isPlaintext(first)) {
+          timer.clear()
+          return onPlaintext(socket, first)
+        }
+        socket.unshift(first)
+        startHandshake(socket, (failure, tlsSocket) => {
+          timer.clear()
+          if (failure !== null) return logFailure(client, failure, authority)
+          onHandshake(tlsSocket, getNegotiatedGroup)
+          onSecure(tlsSocket, socket)
+        })
+      })
+    },
+    prepareConfig({ tls, timeouts }) {
+      const next = JSON.stringify(tls)
+      const handshaker = tls === null || next === appliedTls ? null : createHandshaker(tls, protocols, ticketSecret)
+      return () => {
+        timeoutMs = timeouts.headers
+        if (handshaker === null) return
+        startHandshake = handshaker
+        appliedTls = next
+      }
+    },
+  }
+}
+
+/**
+ * Returns whether the first byte is not of TLS: a record begins with its type, 22, and a hello of SSLv2 with its
+ * length, 128 or more.
+ */
+const isPlaintext = ([byte = 0]: Buffer): boolean => (byte >= 32 && byte < 127) || byte === 13 || byte === 10
+
+const logIntervalMs = 1000
+
+/** Logs a failed handshake. `authority` is the name that the load balancer in front was asked for, if it said so. */
+type LogHandshakeFailure = (client: string, reason: string, authority?: string) => void
+
+/**
+ * Logs failed handshakes at a limited rate, since any client can cause as many as it likes: one line a second, which
+ * counts those that it stands for. A client that connects and leaves again, as a probe of a load balancer does, is
+ * logged at debug.
+ */
+export const createHandshakeLog = (log: Log): LogHandshakeFailure => {
+  let next = 0
+  let unlogged = 0
+  return (client, reason, authority) => {
+    if (reason === 'ECONNRESET') return log.debug({ client, authority, reason }, 'handshake failed')
+    const at = now()
+    if (at < next) return void unlogged++
+    next = at + logIntervalMs
+    log.warn({ client, authority, reason, unlogged }, 'handshake failed')
+    unlogged = 0
+  }
+}

@@ -1,0 +1,28 @@
+import type { Group, Side } from '../../operations.ts'
+
+/** The configuration of an upstream, with that of its candidate. */
+interface WithCandidate<Upstream> {
+  readonly candidate: { readonly upstream: Upstream } | null
+}
+
+/** Lists the upstreams of a group: the one that serves it, and the candidate where there is one. */
+export const listSides = <Upstream extends WithCandidate<Upstream>>(
+  upstream: Upstream,
+): readonly { readonly side: Side; readonly upstream: Upstream }[] => [
+  { side: 'primary', upstream },
+  ...(upstream.candidate === null ? [] : [{ side: 'candidate', upstream: upstream.candidate.upstream } as const]),
+]
+
+/** Names an upstream in a sentence: `risk`, `the candidate of risk`. */
+export const describeSide = (group: Group, side: Side): string =>
+  side === 'primary' ? group : `the candidate of ${group}`
+
+/** Returns the key path of an upstream: `upstreams.risk`, `upstreams.risk.candidate`. */
+export const sideKey = (group: Group, side: Side): string =>
+  side === 'primary' ? `upstreams.${group}` : `upstreams.${group}.candidate`
+
+/** How many buckets of clients there are: a share counts in steps of 0.01 %. */
+export const bucketCount = 10_000
+
+/** Returns how many buckets are a share. They are the first ones, so that a larger share only adds clients. */
+export const bucketsOfShare = (share: number): number => Math.round(share * bucketCount)

@@ -1,0 +1,17 @@
+import { CoalescedTimer } from '../lib/clock.ts'
+import type { Exchange } from './exchange.ts'
+
+/** Waits, unless the exchange is aborted in the meantime: then it rejects at once, with the reason. */
+export const sleepUnlessAborted = (exchange: Exchange, ms: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const alarm = new CoalescedTimer(() => {
+      exchange.setAbortListener(null)
+      resolve()
+    })
+    alarm.set(ms)
+    exchange.setAbortListener((reason) => {
+      alarm.clear()
+      exchange.setAbortListener(null)
+      reject(reason)
+    })
+  })

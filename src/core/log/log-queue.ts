@@ -1,0 +1,180 @@
+import { fstatSync, write } from 'node:fs'
+import { Socket } from 'node:net'
+import { type Readable, Writable } from 'node:stream'
+import { unrefTimeout } from '../lib/clock.ts'
+
+// A write costs nearly as much for one line as for two hundred, so lines wait for each other, though not for long.
+const batchBytes = 64 * 1024
+const flushIntervalMs = 100
+
+const newline = 10
+const emptyBuffer = Buffer.alloc(0)
+
+// UTF-8 bytes of one UTF-16 code unit, at most: a character beyond U+FFFF is two units and takes four bytes.
+const maxBytesPerCodeUnit = 3
+
+export type LogDestination = Pick<Writable, 'write' | 'on'>
+
+/**
+ * A queue of log lines for a reader that may be slow. At most `maxBytes` wait, the batch being written included; lines
+ * beyond that are dropped and counted. Never waits, and never throws.
+ */
+export class LogQueue {
+  readonly #sink: LogDestination
+  readonly #maxBytes: number
+  readonly #batchBytes: number
+  readonly #onDrain: () => void
+  #batches: Buffer[] = []
+  #waitingBytes = 0
+  /** The batch that lines are added to, and how much of it they fill. */
+  #current = emptyBuffer
+  #currentBytes = 0
+  #writing = false
+  #broken = false
+  #timer: NodeJS.Timeout | null = null
+  #onEmpty: (() => void)[] = []
+  dropped = 0
+
+  /** `onDrain` is called whenever a batch has been written and half the room is free. */
+  constructor(sink: LogDestination, maxBytes: number, onDrain: () => void) {
+    this.#sink = sink
+    this.#maxBytes = maxBytes
+    this.#batchBytes = Math.min(batchBytes, maxBytes / 4)
+    this.#onDrain = onDrain
+    // The reader has gone: nothing is kept for it.
+    sink.on('error', () => {
+      this.#broken = true
+      this.#writing = false
+      this.#batches = []
+      this.#current = emptyBuffer
+      this.#currentBytes = 0
+      this.#waitingBytes = 0
+      this.#notifyIfEmpty()
+    })
+  }
+
+  write(line: string): void {
+    if (this.#broken || this.#waitingBytes + line.length > this.#maxBytes) return void this.dropped++
+    const room = maxBytesPerCodeUnit * line.length
+    if (this.#currentBytes + room > this.#current.length) {
+      if (this.#currentBytes > 0) this.#endBatch()
+      this.#current = Buffer.allocUnsafeSlow(this.#batchBytes + room)
+    }
+    // Encoded at once: as one long string of two hundred pieces, they would be gathered from all over the memory in the
+    // end.
+    const bytes = this.#current.write(line, this.#currentBytes)
+    this.#currentBytes += bytes
+    this.#waitingBytes += bytes
+    if (this.#currentBytes >= this.#batchBytes) this.#endBatch()
+    this.#timer ??= setTimeout(this.#flush, flushIntervalMs)
+  }
+
+  /** Queues lines that another process has batched already. */
+  forward(lines: Buffer): void {
+    const room = this.#broken ? 0 : this.#maxBytes - this.#waitingBytes
+    const end = room >= lines.length ? lines.length : room <= 0 ? 0 : lines.lastIndexOf(newline, room - 1) + 1
+    for (let at = lines.indexOf(newline, end); at !== -1; at = lines.indexOf(newline, at + 1)) this.dropped++
+    if (end === 0) return
+    if (this.#currentBytes > 0) this.#endBatch()
+    this.#waitingBytes += end
+    this.#batches.push(lines.subarray(0, end))
+    this.#next()
+  }
+
+  /** Writes what waits. Resolves when all of it is written or the reader has gone. */
+  end(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onEmpty.push(resolve)
+      this.#flush()
+    })
+  }
+
+  readonly #flush = (): void => {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+    if (this.#currentBytes > 0) this.#endBatch()
+    this.#notifyIfEmpty()
+  }
+
+  #endBatch(): void {
+    const batch = this.#current.subarray(0, this.#currentBytes)
+    // A batch that is hardly filled would hold on to the rest of its buffer for as long as the reader takes.
+    const isFull = 2 * batch.length >= this.#current.length
+    this.#batches.push(isFull ? batch : Buffer.from(batch))
+    if (isFull) this.#current = emptyBuffer
+    this.#currentBytes = 0
+    this.#next()
+  }
+
+  #next(): void {
+    if (this.#writing) return
+    const batch = this.#batches.shift()
+    if (batch === undefined) return
+    this.#writing = true
+    this.#sink.write(batch, (error) => {
+      if (error) return // the `error` listener has it
+      this.#writing = false
+      this.#waitingBytes -= batch.length
+      this.#next()
+      if (this.#waitingBytes <= this.#maxBytes / 2) this.#onDrain()
+      this.#notifyIfEmpty()
+    })
+  }
+
+  #notifyIfEmpty(): void {
+    if (this.#waitingBytes > 0) return
+    for (const notify of this.#onEmpty.splice(0)) notify()
+  }
+}
+
+/**
+ * Opens standard output for writing in the background. A pipe goes through the event loop: a write from Node's thread
+ * pool would wait in the kernel for a reader that stalls, and hold one of its four threads.
+ */
+export const openStdout = (fd = 1): LogDestination => {
+  const stat = fstatSync(fd)
+  if (stat.isFIFO() || stat.isSocket()) return new Socket({ fd, readable: false, writable: true }).unref()
+  return new Writable({ write: (batch: Buffer, _, done) => writeToFile(fd, batch, done) })
+}
+
+// As often as the audit log tries its file again.
+const retryDelayMs = 250
+
+/**
+ * Writes bytes to a file, however long that takes: a disk that is full is a reader that stalls. The rest of a line goes
+ * out as soon as there is room, so that none is cut. Not by a stream of Node's, which ends with its first error.
+ */
+const writeToFile = (fd: number, bytes: Buffer, done: () => void): void =>
+  write(fd, bytes, (_, taken) => {
+    const rest = bytes.subarray(taken) // all of them after an error
+    if (rest.length === 0) done()
+    else if (rest.length < bytes.length) writeToFile(fd, rest, done)
+    else unrefTimeout(retryDelayMs, () => writeToFile(fd, bytes, done))
+  })
+
+// No line is nearly as long. A line without an end must not grow for ever.
+const maxLineBytes = 1024 ** 2
+
+/** Forwards what a process writes, whole lines only: what a process that died leaves without a line end is no line. */
+export const forwardWholeLines = (from: Readable, forward: (lines: Buffer) => void): void => {
+  let rest: Buffer[] = []
+  let restBytes = 0
+  let skipping = false
+  from.on('data', (read: Buffer) => {
+    const chunk = skipping ? read.subarray(read.indexOf(newline) + 1 || read.length) : read
+    skipping &&= !read.includes(newline)
+    const end = chunk.lastIndexOf(newline) + 1
+    if (end > 0) {
+      forward(restBytes === 0 ? chunk.subarray(0, end) : Buffer.concat([...rest, chunk.subarray(0, end)]))
+      rest = []
+      restBytes = 0
+    }
+    if (end < chunk.length) rest.push(chunk.subarray(end))
+    restBytes += chunk.length - end
+    if (restBytes <= maxLineBytes) return
+    rest = []
+    restBytes = 0
+    skipping = true
+  })
+  from.on('error', () => {}) // the end of the stream follows
+}

@@ -1,0 +1,238 @@
+import { emptySpanCounts, type SpanCounts } from '../../../features/tracing/export-stats.ts'
+import { byOperation, type OperationId, type Side, sides } from '../../../operations.ts'
+import { zeroIdempotencyOutcomes } from '../../exchange/exchange-outcomes.ts'
+import type { FailedAttempt } from '../../exchange/failures/errors.ts'
+import { allFailureKinds, type FailureKind, failureTable } from '../../exchange/failures/kinds.ts'
+import type { AuthMethod } from '../../exchange/failures/reason-rows.ts'
+import type { FailureReason } from '../../exchange/failures/reasons.ts'
+import type { ExchangeFacts, ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
+import { sumReports } from '../sum-reports.ts'
+import { HandshakeCounts } from './handshake-counts.ts'
+import { Histogram } from './histogram.ts'
+
+/** The label of an operation; `none`: the request was rejected before it matched one. */
+export type OperationLabel = OperationId | 'none'
+
+export type RequestMetricsReport = RequestMetrics['report']
+
+/** Why an attempt failed: its reason, its kind where that says it all, or a `status` that counts as a failure. */
+export type AttemptFailureReason = FailureReason | FailureKind | 'status'
+
+export type OperationMetricsReport = OperationMetrics['report']
+
+/** Drops the gauges of a process that has exited: only its counters still count. */
+export const withoutGauges = ({ operations, spans, ...rest }: RequestMetricsReport): RequestMetricsReport => ({
+  ...rest,
+  spans: { ...spans, exportFailure: null },
+  operations: byLabel((label) => ({ ...operations[label], inFlight: 0 })),
+})
+
+const byLabel = <T>(make: (label: OperationLabel) => T): Readonly<Record<OperationLabel, T>> => ({
+  ...byOperation(({ id }) => make(id)),
+  none: make('none'),
+})
+
+/** Sums what several processes have counted; null: no process has counted anything. */
+export const mergeRequestMetrics = (each: readonly RequestMetricsReport[]): RequestMetricsReport | null => {
+  const [first] = each
+  if (first === undefined) return null
+  const { spans, ...sums } = sumReports(first, each)
+  return {
+    ...sums,
+    spans: {
+      ...spans,
+      exportFailure: each.find((one) => one.spans.exportFailure !== null)?.spans.exportFailure ?? null,
+    },
+  }
+}
+
+const failureKinds: readonly (FailureKind | null)[] = [null, ...allFailureKinds]
+const failureIndex: ReadonlyMap<FailureKind | null, number> = new Map(failureKinds.map((kind, i) => [kind, i]))
+const statusClassCount = 10
+
+/** Counts the outcomes of one operation's requests: numbers in arrays, whose length does not depend on the clients. */
+class OperationMetrics {
+  inFlight = 0
+  /** By failure, and within that by status class. */
+  readonly #requests: number[] = new Array(failureKinds.length * statusClassCount).fill(0)
+  /** By a key of bounded words. */
+  readonly #reasons = new Map<
+    string,
+    { failure: FailureKind; reason: FailureReason; method: AuthMethod | null; side: Side; count: number }
+  >()
+  /** Failed attempts by reason: every one of them, whatever became of its exchange. */
+  readonly #attemptFailures: Readonly<Record<Side, Map<AttemptFailureReason, number>>> = {
+    primary: new Map(),
+    candidate: new Map(),
+  }
+  readonly #accepted = new Map<AuthMethod, number>()
+  readonly #total = new Histogram()
+  /** The times of those that failed, and of those that were rejected for their client's fault. */
+  readonly #failed = new Histogram()
+  readonly #refused = new Histogram()
+  readonly #firstByte = new Histogram()
+  readonly #upstream = new Histogram()
+  /** By what became of a key of idempotency. */
+  readonly #idempotency = { ...zeroIdempotencyOutcomes }
+  /** By the side of the client, and within that by status class; null: none of its requests had a side. */
+  #sides: Record<Side, number[]> | null = null
+  /** Responses of 500 or above that no upstream sent for their request, by what had stored them. */
+  readonly #storedErrors = { cache: 0, idempotency: 0 }
+  #fallbacks = 0
+  #retries = 0
+  #bytesIn = 0
+  #bytesOut = 0
+
+  record(record: ExchangeRecord): void {
+    const { status, failure, totalMs, firstByteMs, exchange } = record
+    const identity = exchange?.identity ?? null
+    const upstreamMs = exchange?.upstreamMs ?? null
+    const at = (failureIndex.get(failure?.kind ?? null) as number) * statusClassCount + toStatusClass(status)
+    this.#requests[at] = (this.#requests[at] as number) + 1
+    if (failure !== null && failure.reason !== null) this.#countReason(failure.kind, failure.reason, exchange)
+    if (identity !== null && failure?.kind !== 'forbidden')
+      this.#accepted.set(identity.method, (this.#accepted.get(identity.method) ?? 0) + 1)
+    if (exchange !== null && exchange.idempotency !== null) this.#idempotency[exchange.idempotency.outcome]++
+    if (exchange !== null && exchange.side !== null) this.#countSide(exchange.side, exchange.fellBack, status)
+    if (exchange !== null && exchange.attempts > 1) this.#retries += exchange.attempts - 1
+    this.#bytesIn += record.bytesIn
+    this.#bytesOut += record.bytesOut
+    this.#total.observe(totalMs)
+    if (failure === null && status >= 500 && exchange !== null) this.#countStoredError(exchange)
+    if (failure !== null || status >= 500)
+      (isErrorOutcome(toStatusClass(status), failure?.kind ?? null) ? this.#failed : this.#refused).observe(totalMs)
+    if (firstByteMs !== null) this.#firstByte.observe(firstByteMs)
+    if (upstreamMs !== null) this.#upstream.observe(upstreamMs)
+  }
+
+  countFailedAttempt({ errorOrStatus }: FailedAttempt, side: Side): void {
+    const failures = this.#attemptFailures[side]
+    const reason = typeof errorOrStatus === 'number' ? 'status' : (errorOrStatus.reason ?? errorOrStatus.kind)
+    failures.set(reason, (failures.get(reason) ?? 0) + 1)
+  }
+
+  /** What was counted; entries that would be zero are left out. */
+  get report() {
+    return {
+      inFlight: this.inFlight,
+      /** By the first digit of the status, and the failure; null: the gateway had nothing to object to. */
+      requests: this.#requests.flatMap((count, at) =>
+        count === 0
+          ? []
+          : [
+              {
+                statusClass: at % statusClassCount,
+                failure: failureKinds[Math.trunc(at / statusClassCount)] as FailureKind | null,
+                count,
+              },
+            ],
+      ),
+      /** The failures that have a reason, with the auth method whose credential it was, and the side that failed. */
+      reasons: [...this.#reasons.values()].map((each) => ({ ...each })),
+      attemptFailures: sides.flatMap((side) =>
+        [...this.#attemptFailures[side]].map(([reason, count]) => ({ side, reason, count })),
+      ),
+      /** Clients let in, by auth method. */
+      accepted: [...this.#accepted].map(([method, count]) => ({ method, count })),
+      /** Requests with a key of idempotency, by what became of it. */
+      idempotency: { ...this.#idempotency },
+      /** Responses of 500 or above that no upstream sent for their request: from the cache, or replayed for a key. */
+      storedErrors: { ...this.#storedErrors },
+      /** Requests by the side of their client and by status class; empty without a candidate in use. */
+      sides: sides.flatMap((side) =>
+        (this.#sides?.[side] ?? []).flatMap((count, statusClass) =>
+          count === 0 ? [] : [{ side, statusClass, count }],
+        ),
+      ),
+      /** Requests of clients on the candidate that went over to the primary. */
+      fallbacks: this.#fallbacks,
+      /** Attempts after the first. */
+      retries: this.#retries,
+      bytesIn: this.#bytesIn,
+      bytesOut: this.#bytesOut,
+      total: this.#total.report,
+      /** The times of requests that failed ({@link isErrorOutcome}), and of the others that the gateway rejected. */
+      failed: this.#failed.report,
+      refused: this.#refused.report,
+      firstByte: this.#firstByte.report,
+      upstream: this.#upstream.report,
+    }
+  }
+
+  #countSide(side: Side, fellBack: boolean, status: number): void {
+    this.#sides ??= { primary: noStatusClasses(), candidate: noStatusClasses() }
+    const counts = this.#sides[side]
+    const at = toStatusClass(status)
+    counts[at] = (counts[at] as number) + 1
+    if (fellBack) this.#fallbacks++
+  }
+
+  #countStoredError({ cache, idempotency }: ExchangeFacts): void {
+    if (cache !== null && cache !== 'miss' && cache !== 'bypass') this.#storedErrors.cache++
+    else if (idempotency?.outcome === 'replayed') this.#storedErrors.idempotency++
+  }
+
+  #countReason(failure: FailureKind, reason: FailureReason, exchange: ExchangeFacts | null): void {
+    const method = exchange?.attemptedAuth ?? null
+    const side = exchange?.side === 'candidate' && !exchange.fellBack ? 'candidate' : 'primary'
+    const key = `${failure} ${reason} ${method} ${side}`
+    const found = this.#reasons.get(key)
+    if (found === undefined) this.#reasons.set(key, { failure, reason, method, side, count: 1 })
+    else found.count++
+  }
+}
+
+/**
+ * Tells whether an outcome is an error: a failure that is not the client's, whatever its status, or a response of an
+ * upstream of 500 or above.
+ */
+export const isErrorOutcome = (statusClass: number, failure: FailureKind | null): boolean =>
+  failure === null ? statusClass >= 5 : failureTable[failure].fault !== 'client'
+
+const noStatusClasses = (): number[] => new Array<number>(statusClassCount).fill(0)
+
+/** Gets the first digit of a status. */
+export const toStatusClass = (status: number): number => Math.min(statusClassCount - 1, Math.trunc(status / 100))
+
+/** Counts what one process serves, across all its snapshots. */
+export class RequestMetrics {
+  readonly operations = byLabel(() => new OperationMetrics())
+  readonly spans: SpanCounts = emptySpanCounts()
+  readonly handshakes = new HandshakeCounts()
+  /** By client id, then by status class. Ids are those of the configuration. */
+  readonly #clients = new Map<string, number[]>()
+
+  /** Creates the observer of a snapshot. `clients`: it counts by client too. */
+  observer(clients: boolean): ExchangeObserver {
+    return {
+      name: 'metrics',
+      record: (record) => {
+        const { exchange } = record
+        this.operations[exchange?.operation.id ?? 'none'].record(record)
+        if (clients && exchange?.identity != null) this.#count(exchange.identity.client, record)
+      },
+    }
+  }
+
+  get report() {
+    return {
+      operations: byLabel((label) => this.operations[label].report),
+      spans: { ...this.spans },
+      handshakes: this.handshakes.report,
+      /** Requests by client id and status class; empty unless counted by client. */
+      clients: [...this.#clients].flatMap(([client, counts]) =>
+        counts.flatMap((count, statusClass) => (count === 0 ? [] : [{ client, statusClass, count }])),
+      ),
+    }
+  }
+
+  #count(client: string, { status }: ExchangeRecord): void {
+    let counts = this.#clients.get(client)
+    if (counts === undefined) {
+      counts = noStatusClasses()
+      this.#clients.set(client, counts)
+    }
+    const at = toStatusClass(status)
+    counts[at] = (counts[at] as number) + 1
+  }
+}

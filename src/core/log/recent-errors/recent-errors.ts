@@ -1,0 +1,144 @@
+import { describeCause, FailedAttempt, type GatewayError } from '../../exchange/failures/errors.ts'
+import { knownMethods } from '../../exchange/node-http.ts'
+import { epochMs } from '../../lib/clock.ts'
+import { copyText } from '../../lib/text/copy-text.ts'
+import type { ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
+import { sum } from '../sum-reports.ts'
+import { ErrorCounts, mergeErrorCounts } from './error-counts.ts'
+
+export type RecentErrorsReport = RecentErrors['report']
+
+/**
+ * One recent error. Its `path` and `cause` are never shown as they are: a client wrote the one, an upstream the other.
+ * The cause of a broken contract alone is the contract's own words.
+ */
+export type RecentError = ReturnType<typeof toRecentError>
+
+const maxKept = 100
+
+/**
+ * Keeps the last requests that one process answered with an error of the gateway, and how often each error came of
+ * late.
+ */
+export class RecentErrors implements ExchangeObserver {
+  readonly name = 'refusals'
+  // Kept apart: a scanner of the internet would push out what operators look for.
+  readonly #matched = createFairList()
+  readonly #unmatched = createFairList()
+  readonly #counts = new ErrorCounts()
+  #total = 0
+
+  record(record: ExchangeRecord): void {
+    const { failure, exchange } = record
+    if (failure === null || failure.kind === 'client-gone') return
+    const entry = toRecentError(epochMs(), record, failure)
+    const list = exchange === null ? this.#unmatched : this.#matched
+    list.add(entry)
+    this.#total++
+    this.#counts.add(entry.at, entry)
+  }
+
+  get report() {
+    return {
+      /** Newest first: at most 100 that matched an operation and 100 that matched none, some of each reason. */
+      last: newestFirst([...this.#matched.all, ...this.#unmatched.all]),
+      /** How many there were since the start. */
+      total: this.#total,
+      causes: this.#counts.report(epochMs()),
+    }
+  }
+}
+
+export const mergeRecentErrors = (each: readonly RecentErrorsReport[]): RecentErrorsReport => ({
+  last: mergeLastErrors(each.map(({ last }) => last)),
+  total: sum(each.map(({ total }) => total)),
+  causes: mergeErrorCounts(each.flatMap(({ causes }) => causes)),
+})
+
+/** Merges the last errors of several processes, and keeps as many as one process does. */
+export const mergeLastErrors = (each: readonly RecentErrorsReport['last'][]): RecentErrorsReport['last'] => {
+  const matched = createFairList()
+  const unmatched = createFairList()
+  const oldestFirst = newestFirst(each.flat()).toReversed()
+  for (const entry of oldestFirst) (entry.operation === null ? unmatched : matched).add(entry)
+  return newestFirst([...matched.all, ...unmatched.all])
+}
+
+const createFairList = (): FairList<RecentError> => new FairList(maxKept, ({ kind, reason }) => `${kind} ${reason}`)
+
+const newestFirst = (entries: readonly RecentError[]): readonly RecentError[] => entries.toSorted((a, b) => b.at - a.at)
+
+/**
+ * Copies what is kept of an error, and none of the objects that it came from. An error of a library may hold its
+ * context, a trace holds its exporter; and what a client sent is not for keeping.
+ */
+export const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError) => ({
+  ...toRequestSummary(at, record),
+  kind: failure.kind,
+  /** A bounded word; null: the kind says it all. */
+  reason: failure.reason,
+  cause: copyCause(failure),
+  /** The failed attempt that kept the request from being sent on. Null: the error has another cause. */
+  failedAttempt: failure.cause instanceof FailedAttempt ? failure.cause.report : null,
+})
+
+export const toRequestSummary = (at: number, record: ExchangeRecord) => ({
+  /** Milliseconds since the epoch. */
+  at,
+  requestId: copyText(record.requestId),
+  client: copyText(record.client),
+  clientId: record.exchange?.identity?.client ?? null,
+  /** Null: no request could be parsed. */
+  method: record.method === null || knownMethods.has(record.method) ? record.method : 'another method',
+  path: record.path && copyText(record.path),
+  operation: record.exchange?.operation.id ?? null,
+  endpoint: record.exchange?.attempt?.endpoint ?? null,
+  /** The side that its client is on. Null: the group has no candidate in use. */
+  side: record.exchange?.side ?? null,
+  fellBack: record.exchange?.fellBack ?? false,
+  status: record.status,
+  traceId: record.exchange?.trace ? copyText(record.exchange.trace.traceId) : null,
+})
+
+const copyCause = (failure: GatewayError): string | null => {
+  const cause = describeCause(failure)
+  return cause === undefined ? null : copyText(cause.slice(0, 200))
+}
+
+/**
+ * A list of the last `max` entries that keeps some of each key. A full list drops the oldest entry of its most frequent
+ * key, so a flood of one key pushes out only itself. Keys are bounded words.
+ */
+class FairList<T> {
+  readonly #max: number
+  readonly #keyOf: (one: T) => string
+  /** By key, the oldest first. */
+  readonly #byKey = new Map<string, T[]>()
+  #size = 0
+
+  constructor(max: number, keyOf: (one: T) => string) {
+    this.#max = max
+    this.#keyOf = keyOf
+  }
+
+  add(one: T): void {
+    const key = this.#keyOf(one)
+    const same = this.#byKey.get(key)
+    if (same === undefined) this.#byKey.set(key, [one])
+    else same.push(one)
+    if (this.#size < this.#max) this.#size++
+    else this.#drop()
+  }
+
+  get all(): readonly T[] {
+    return [...this.#byKey.values()].flat()
+  }
+
+  #drop(): void {
+    let key = ''
+    let most: T[] = []
+    for (const [other, all] of this.#byKey) if (all.length > most.length) [key, most] = [other, all]
+    most.shift()
+    if (most.length === 0) this.#byKey.delete(key)
+  }
+}

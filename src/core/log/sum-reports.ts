@@ -1,0 +1,75 @@
+import { isPlainObject } from '../lib/plain-object.ts'
+
+/**
+ * Sums what several processes report, member by member. Numbers are added; lists of numbers place by place; lists of
+ * entries with a `count` per distinct entry; objects recursively. Everything else is taken from `template`. A new
+ * counter therefore needs no rule here; a number that is no counter needs one at the caller's.
+ */
+export const sumReports = <T>(template: T, each: readonly T[]): T => sumMembers(template, each) as T
+
+const sumMembers = (template: unknown, each: readonly unknown[]): unknown => {
+  if (typeof template === 'number') return sum(each.filter(isNumber))
+  if (Array.isArray(template)) return sumLists(template, each.filter(Array.isArray))
+  if (!isPlainObject(template)) return template
+  const objects = each.filter(isPlainObject)
+  return Object.fromEntries(
+    Object.entries(template).map(([name, value]) => [
+      name,
+      sumMembers(
+        value,
+        objects.map((one) => one[name]),
+      ),
+    ]),
+  )
+}
+
+const sumLists = (template: readonly unknown[], each: readonly (readonly unknown[])[]): readonly unknown[] => {
+  const all = each.flat()
+  if (all.length > 0 && all.every(isCountEntry)) return sumEntries(all)
+  return template.every(isNumber) ? template.map((_, i) => sum(each.map((one) => one[i]).filter(isNumber))) : template
+}
+
+const sumEntries = (all: readonly CountEntry[]): readonly CountEntry[] =>
+  // No word of an entry has a line break in it.
+  [...Map.groupBy(all, ({ count: _, ...words }) => Object.values(words).join('\n')).values()].map((same) => ({
+    ...(same[0] as CountEntry),
+    count: sum(same.map(({ count }) => count)),
+  }))
+
+interface CountEntry {
+  readonly count: number
+}
+
+/** Lists the values of a key, without null and undefined. */
+export const pluck = <T, K extends keyof T>(each: readonly T[], key: K): readonly NonNullable<T[K]>[] =>
+  each.map((one) => one[key]).filter((value) => value != null)
+
+/** Adds numbers up; 0 for none. */
+export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
+
+const isNumber = (value: unknown): value is number => typeof value === 'number'
+
+const isCountEntry = (value: unknown): value is CountEntry => isPlainObject(value) && isNumber(value.count)
+
+export type WithWhere<State> = State & {
+  /** How many of several workers are in that state: `in 1 of 2 workers`. Null: all. */
+  readonly where: string | null
+}
+
+/**
+ * Picks the worker that has been bad for longest (of all, where none is bad), and says in how many workers it is so.
+ * Null: there is no worker.
+ */
+export const worstWorker = <T extends { readonly since: number }>(
+  workers: readonly T[],
+  isBad: (worker: T) => boolean,
+): WithWhere<T> | null => {
+  const bad = workers.filter(isBad)
+  const candidates = bad.length > 0 ? bad : workers
+  const [first] = candidates.toSorted((a, b) => a.since - b.since)
+  return first === undefined ? null : { ...first, where: workerShareText(candidates.length, workers.length) }
+}
+
+/** Formats how many workers something is true of; null: of all. */
+export const workerShareText = (count: number, all: number): string | null =>
+  count === all ? null : `in ${count} of ${all} workers`

@@ -1,0 +1,29 @@
+import { groups } from '../../operations.ts'
+import type { Config } from '../config/config.ts'
+import { workerCount, workerShare } from '../config/worker-count.ts'
+import { maxClientFiles, maxOpenFiles, otherFiles } from '../lib/file-descriptor.ts'
+import type { Log } from '../log/log.ts'
+
+/**
+ * Returns how many descriptors a process that serves clients may need by its configuration. Without
+ * `listen.maxConnections` clients get what is left.
+ */
+export const neededFiles = (config: Pick<Config, 'listen' | 'upstreams' | 'workers'>): number => {
+  const { listen, upstreams } = config
+  const workers = workerCount(config)
+  const share = (limit: number): number => workerShare(limit, workers)
+  let needed = otherFiles + share(listen.maxConnections ?? 0)
+  for (const group of groups) {
+    const { candidate, ...primary } = upstreams[group]
+    for (const { endpoints, maxConnections } of [primary, ...(candidate === null ? [] : [candidate.upstream])])
+      needed += endpoints.length * share(maxConnections)
+    needed += share(candidate?.shadow?.concurrency ?? 0)
+  }
+  return needed
+}
+
+export const warnOfLowFileLimit = (log: Log, config: Config, limit = maxOpenFiles()): void => {
+  const needed = neededFiles(config)
+  if (needed <= limit) return
+  log.warn({ limit, needed, clients: maxClientFiles(limit) }, 'too few file descriptors for the configuration')
+}

@@ -1,0 +1,284 @@
+import type { AddressInfo } from 'node:net'
+import { AuditLog } from '../../features/audit/audit-log.ts'
+import { CandidateGuard } from '../../features/candidate/candidate-guard.ts'
+import type { GuardReport } from '../../features/candidate/observe/guard/guard-counts.ts'
+import { SharedShifts } from '../../features/candidate/shift/shared-shifts.ts'
+import { logShift } from '../../features/candidate/shift/shift-log.ts'
+import type { PreparedShifts, ShiftsView } from '../../features/candidate/shift/shifts.ts'
+import { SandboxOnDemand } from '../../features/sandbox/sandbox.ts'
+import { type AdminServer, openAdminServer } from '../admin/server.ts'
+import type { Config } from '../config/config.ts'
+import type { Environment } from '../config/environment.ts'
+import { FileWatcher } from '../config/file-watcher.ts'
+import type { LoadedConfig } from '../config/load/load.ts'
+import { loadInThread } from '../config/load/load-in-thread.ts'
+import { findChangedFiles, readStatStamp } from '../config/load/source-files.ts'
+import { workerCount } from '../config/worker-count.ts'
+import { createPseudonym } from '../downstream/listener/downstream-server.ts'
+import { now, sleep } from '../lib/clock.ts'
+import { type BindTarget, drainGraceMs } from '../lib/net/bind-target.ts'
+import { applyLogConfig, getRawLogDestination, type Log } from '../log/log.ts'
+import type { LogEvent } from '../log/log-event.ts'
+import { warnOfLowFileLimit } from './file-limit.ts'
+import { createOverrides, type Overrides } from './overrides.ts'
+import type { ReloadRejection } from './reload/last-rejection.ts'
+import type { ReloadOutcome, ReloadTrigger } from './reload/reload-history.ts'
+import { logReload, logWarnings } from './reload/reload-log.ts'
+import { preflightReload } from './reload/reload-preflight.ts'
+import { type HowToApply, Reloader } from './reload/reloader.ts'
+import type { NotServingReason } from './report/status-report.ts'
+import type { SnapshotInput } from './snapshot/build-snapshot.ts'
+import { createDataPlane } from './snapshot/data-plane.ts'
+import { type InheritedSockets, noInheritedSockets, resolveBindTarget } from './workers/accept/inherited-sockets.ts'
+import { serveInProcess } from './workers/in-process.ts'
+import { startWorkerPool } from './workers/pool/worker-pool.ts'
+import type { WorkerTimeouts } from './workers/pool/worker-timeouts.ts'
+import type { ProxyServer } from './workers/proxy-server.ts'
+
+/** What a gateway is started with. */
+export interface GatewayOptions {
+  /** The configuration file, read again on every reload. */
+  readonly file: string
+  /** The first configuration, which was read from it. */
+  readonly loaded: LoadedConfig
+  readonly environment: Environment
+  readonly log: Log
+  /** Counts the log lines that this process dropped. */
+  droppedLines(): number
+  /** Writes whole log lines of other processes. */
+  forwardLines(lines: Buffer): void
+  /** The timeouts of workers; by default those of `defaultWorkerTimeouts`. */
+  readonly workerTimeouts?: WorkerTimeouts
+  /** The listening sockets that the process was started with; null, the default: none. */
+  readonly inheritedSockets?: InheritedSockets | null
+}
+
+/** A running gateway. */
+export interface Gateway {
+  /** The address where clients reach it. */
+  readonly address: AddressInfo
+  /** The address where operators reach it. */
+  readonly adminAddress: AddressInfo
+  /** The configuration that runs. */
+  readonly config: Config
+  /** The last reload or rollback that was rejected. Null: none since a configuration took effect. */
+  readonly rejection: ReloadRejection | null
+  /** Returns the reason why no client is served just now. Null: clients are served. */
+  notServing(): NotServingReason | null
+  /** Reads the configuration file again. */
+  reload(trigger: ReloadTrigger): Promise<ReloadOutcome>
+  /**
+   * Shuts down: reports not ready, serves on for `waitMs` while the load balancer notices, lets running requests
+   * finish, and closes every connection, all within the configured deadline.
+   */
+  close(waitMs?: number): Promise<void>
+}
+
+/** Starts a gateway. Rejects when it cannot listen; nothing is left open then. */
+export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
+  const gateway = new GatewayRuntime(options)
+  return gateway.start().catch(async (error) => {
+    await gateway.close(0)
+    throw error
+  })
+}
+
+/** The parts of a gateway, in the order in which they start. */
+class GatewayRuntime {
+  readonly #options: GatewayOptions
+  readonly #auditLog: AuditLog
+  readonly #overrides: Overrides
+  readonly #guard: CandidateGuard
+  readonly #sharedShifts: SharedShifts
+  /** As the processes that serve have them: an order, a step or what Redis says comes into effect a little later. */
+  #shiftsInEffect: ShiftsView
+  readonly #reloader: Reloader
+  readonly #configWatcher: FileWatcher
+  readonly #sandbox = new SandboxOnDemand()
+  readonly #serverReady = Promise.withResolvers<ProxyServer>()
+  #server: ProxyServer | null = null
+  #adminServer: AdminServer | null = null
+  #draining = false
+
+  constructor(options: GatewayOptions) {
+    const { file, loaded, environment, log, droppedLines: dropped } = options
+    this.#options = options
+    this.#auditLog = new AuditLog({ log, stdout: { write: (line) => getRawLogDestination(log).write(line), dropped } })
+    const { recordAdminEvent } = this.#auditLog
+    this.#overrides = createOverrides({
+      log,
+      recordAdminEvent,
+      reapply: (isUrgent) => this.#reloader.reapply(isUrgent),
+      isClosing: () => this.#draining,
+    })
+    this.#shiftsInEffect = this.#overrides.shifts
+    this.#guard = new CandidateGuard({
+      shifts: this.#overrides.shifts,
+      shiftsInEffect: () => this.#shiftsInEffect,
+      config: () => this.#reloader.config,
+    })
+    this.#sharedShifts = new SharedShifts(this.#overrides.shifts, (level, event, fields) => log[level](fields, event))
+    this.#reloader = new Reloader({
+      file,
+      initial: loaded,
+      load: () => loadInThread(file, environment, this.#reloader.config.clients),
+      preflight: (next, provenance) => preflightReload(this.#reloader.config, next, provenance, file),
+      apply: (config, how) => this.#applyConfig(config, how),
+      onOutcome: (trigger, outcome, by) => {
+        logReload(log, recordAdminEvent, trigger, outcome, by)
+        this.#auditLog.reopen()
+      },
+    })
+    this.#configWatcher = new FileWatcher({
+      stamp: () => readStatStamp(this.#reloader.lastReading.sources),
+      changed: async () => (await findChangedFiles(this.#reloader.lastReading.sources)).length > 0,
+      reading: () => this.#reloader.lastReading.isUnderWay,
+      onChange: () => void this.#reloader.reload('file'),
+    })
+  }
+
+  async start(): Promise<Gateway> {
+    const { log, loaded } = this.#options
+    const inheritedSockets = this.#options.inheritedSockets ?? noInheritedSockets
+    const reloader = this.#reloader
+    const { listen, admin, audit } = reloader.config
+    const auditChange = await this.#auditLog.prepare(audit)
+    // The listener of clients comes last: a gateway that cannot start must not have accepted a client.
+    const adminServer = await this.#openAdminServer(resolveBindTarget(inheritedSockets.admin, admin))
+    this.#adminServer = adminServer
+    const server = await this.#startServer(resolveBindTarget(inheritedSockets.public, listen))
+    this.#server = server
+    auditChange.commit()
+    this.#serverReady.resolve(server)
+    this.#applyLogAndWatch(reloader.config)
+    logWarnings(log, loaded.warnings)
+    return {
+      address: server.address,
+      adminAddress: adminServer.address,
+      get config() {
+        return reloader.config
+      },
+      get rejection() {
+        return reloader.state.refusal
+      },
+      notServing: () => server.notServing(),
+      reload: (trigger) => reloader.reload(trigger),
+      close: (waitMs = 0) => this.close(waitMs),
+    }
+  }
+
+  async close(waitMs: number): Promise<void> {
+    const { deadline: deadlineMs } = this.#reloader.config.shutdown
+    const startedAt = now()
+    const remainingMs = (): number => Math.max(0, deadlineMs - (now() - startedAt))
+    this.#draining = true
+    this.#server?.drain()
+    if (waitMs > 0) await sleep(Math.min(waitMs, deadlineMs))
+    if (this.#options.inheritedSockets?.public != null) {
+      this.#server?.stopAccepting() // clients that connect wait for the next process
+      await sleep(Math.min(drainGraceMs, remainingMs()))
+    }
+    this.#configWatcher.close()
+    this.#reloader.close()
+    this.#guard.close()
+    this.#sharedShifts.close()
+    this.#overrides.clear()
+    await this.#server?.close(remainingMs())
+    await this.#adminServer?.close()
+    await this.#sandbox.close()
+    await this.#auditLog.close()
+  }
+
+  /** Opens the listener of operators. Its reports and commands wait until the server of clients is ready. */
+  #openAdminServer(bindTarget: BindTarget): Promise<AdminServer> {
+    const { log, droppedLines } = this.#options
+    return openAdminServer(
+      {
+        reloader: this.#reloader,
+        overrides: this.#overrides,
+        audit: this.#auditLog,
+        draining: () => this.#draining,
+        notServing: () => (this.#server === null ? 'starting' : this.#server.notServing()),
+        droppedLines: () => droppedLines() + (this.#server?.droppedLines() ?? 0),
+        report: async (urgent) => (await this.#serverReady.promise).report(urgent),
+        workers: () => this.#server?.workers() ?? [],
+        runEverywhere: async (...command) => (await this.#serverReady.promise).runCommand(...command),
+      },
+      log,
+      bindTarget,
+    )
+  }
+
+  /** Starts to serve clients: in this process, or in as many workers as the file says. */
+  async #startServer(bindTarget: BindTarget): Promise<ProxyServer> {
+    const { log, forwardLines, workerTimeouts: timeouts } = this.#options
+    const { config } = this.#reloader
+    const auditLog = this.#auditLog
+    const guard = this.#guard
+    const shifts = await this.#sharedShifts.prepare(config)
+    const initial = await this.#snapshotInput(config, shifts).catch((error) => {
+      shifts.discard()
+      throw error
+    })
+    this.#commitShifts(shifts)
+    const size = workerCount(config)
+    if (size > 1) {
+      const pseudonym = createPseudonym()
+      return startWorkerPool({ size, initial, bindTarget, pseudonym, log, auditLog, forwardLines, timeouts, guard })
+    }
+    const logEvent: LogEvent = (level, event, fields) => log[level](fields, event)
+    const onGuardReports = (reports: readonly GuardReport[]): void => guard.add('gateway', reports)
+    const dataPlane = await createDataPlane(initial, { logEvent, log, auditSink: auditLog, onGuardReports })
+    return serveInProcess(dataPlane, log, bindTarget)
+  }
+
+  /** Puts a configuration into effect. Everything that can fail comes first; the commits cannot fail. */
+  async #applyConfig(config: Config, { isRollback, urgent }: HowToApply): Promise<void> {
+    if (this.#draining) throw new Error('the gateway is stopping')
+    const server = await this.#serverReady.promise // the admin listener opens before the clients'
+    const auditChange = await this.#auditLog.prepare(config.audit)
+    const shifts = await this.#sharedShifts.prepare(config, isRollback)
+    const next = await this.#snapshotInput(config, shifts)
+      .then((input) => server.prepare(input, urgent))
+      .catch(async (error) => {
+        shifts.discard()
+        await auditChange.discard()
+        throw error
+      })
+    try {
+      if (this.#draining) throw new Error('the gateway is stopping') // it began to stop while this prepared
+      this.#adminServer?.applyConfig(config.admin)
+    } catch (error) {
+      shifts.discard()
+      await Promise.all([next.discard(), auditChange.discard()])
+      throw error
+    }
+    auditChange.commit()
+    this.#commitShifts(shifts)
+    await next.commit()
+    this.#applyLogAndWatch(config)
+  }
+
+  #commitShifts(shifts: PreparedShifts): void {
+    shifts.commit()
+    this.#shiftsInEffect = shifts.view
+    const { log } = this.#options
+    for (const group of shifts.takenUp) {
+      const state = shifts.view.get(group)
+      if (state !== null) logShift(log, this.#auditLog.recordAdminEvent, group, 'taken up', state)
+    }
+  }
+
+  async #snapshotInput(config: Config, { view: shifts }: PreparedShifts): Promise<SnapshotInput> {
+    const { operations, endpoints, learning } = this.#overrides
+    const overrides = { operations, endpoints, learning, shifts }
+    return { config, overrides, sandboxOrigin: await this.#sandbox.originFor(config) }
+  }
+
+  /** Applies the settings of the log and the watch of the configuration files. */
+  #applyLogAndWatch(config: Config): void {
+    applyLogConfig(this.#options.log, config)
+    warnOfLowFileLimit(this.#options.log, config)
+    this.#configWatcher.configure(config.reload)
+  }
+}

@@ -1,0 +1,72 @@
+import { type AuditSink, auditObserver } from '../../../features/audit/audit-sink.ts'
+import { ShadowCopies } from '../../../features/candidate/layers/shadow-copies.ts'
+import { GuardReporter } from '../../../features/candidate/observe/guard/guard-counts.ts'
+import { CheckQueue } from '../../../features/contract/check-queue.ts'
+import { spanObserver } from '../../../features/tracing/tracing.ts'
+import { byGroup, type Group } from '../../../operations.ts'
+import type { Config } from '../../config/config.ts'
+import { DeferredWork } from '../../lib/scheduling/deferred-work.ts'
+import { accessLog } from '../../log/access-log.ts'
+import { ClientActivity } from '../../log/client-activity.ts'
+import type { ExchangeObserver } from '../../log/exchange-record.ts'
+import type { Log } from '../../log/log.ts'
+import { RequestMetrics } from '../../log/metrics/request-metrics.ts'
+import { ProcessStats } from '../../log/process-stats.ts'
+import { RecentErrors } from '../../log/recent-errors/recent-errors.ts'
+import { RecentRequests } from '../../log/recent-requests.ts'
+
+/** All its snapshots share it. */
+export interface ProcessTelemetry {
+  /** Null: no access line is written. */
+  readonly log: Log | null
+  readonly requestMetrics: RequestMetrics
+  readonly recentErrors: RecentErrors
+  readonly recentRequests: RecentRequests
+  readonly clientActivity: ClientActivity
+  readonly runtime: ProcessStats
+  readonly contract: { readonly checks: CheckQueue }
+  readonly shadows: Readonly<Record<Group, ShadowCopies>>
+  readonly guards: GuardReporter
+  /** The name of the process: `gateway` when there is only one. */
+  readonly process: string
+}
+
+export const createProcessTelemetry = (log: Log | null, process: string): ProcessTelemetry => {
+  const deferred = (): DeferredWork =>
+    new DeferredWork((err) => {
+      if (log !== null) log.error({ err }, 'copy for a candidate failed')
+    })
+  const [sending, comparing] = [deferred(), deferred()]
+  return {
+    log,
+    requestMetrics: new RequestMetrics(),
+    recentErrors: new RecentErrors(),
+    recentRequests: new RecentRequests(),
+    clientActivity: new ClientActivity(),
+    runtime: new ProcessStats(),
+    contract: { checks: new CheckQueue((error) => logCheckFailure(log, error)) },
+    shadows: byGroup(() => new ShadowCopies(sending, comparing)),
+    guards: new GuardReporter(),
+    process,
+  }
+}
+
+const logCheckFailure = (log: Log | null, err: unknown): void => {
+  if (log !== null) log.error({ err }, 'contract check failed')
+}
+
+/** Lists the observers of every exchange, in the order in which they are called. What is off is not in it. */
+export const listObservers = (
+  { audit, auth, metrics, tracing, log: { access } }: Config,
+  { log, requestMetrics, recentErrors, recentRequests, clientActivity }: ProcessTelemetry,
+  auditSink: AuditSink,
+): readonly ExchangeObserver[] =>
+  [
+    audit === null ? null : auditObserver(auditSink),
+    metrics === null ? null : requestMetrics.observer(metrics.clients),
+    recentErrors,
+    recentRequests,
+    auth === null ? null : clientActivity,
+    typeof tracing?.otlp === 'string' ? spanObserver : null,
+    access && log !== null ? accessLog(log) : null,
+  ].filter((each) => each !== null)

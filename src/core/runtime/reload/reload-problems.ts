@@ -1,0 +1,72 @@
+import type { ProvenanceMap } from '../../config/load/provenance.ts'
+import { type ConfigProblem, fileProblem, locateKey } from '../../config/problem.ts'
+import { errorMessage } from '../../exchange/failures/error-message.ts'
+import { describeSide, sideKey } from '../../exchange/sides.ts'
+import type { UnreachableUpstream } from '../../upstream/health/preflight.ts'
+
+// Of a group with hundreds the first ones say enough.
+const maxNamedEndpoints = 5
+
+const hint = 'reload --force takes it all the same'
+
+/** `provenance` and `file` are those of the edit. */
+export const unreachableProblems = (
+  unreached: readonly UnreachableUpstream[],
+  provenance: ProvenanceMap,
+  file: string,
+): readonly ConfigProblem[] =>
+  unreached.map(({ group, side, endpoints }) => {
+    const named = endpoints.slice(0, maxNamedEndpoints).map(({ name, reason }) => `${name} ${reason}`)
+    const more = endpoints.length - named.length
+    return {
+      ...locateKey(`${sideKey(group, side)}.endpoints`, provenance, file),
+      expected: 'at least one of them to be there before traffic goes to it',
+      found: [...named, ...(more > 0 ? [`${more} more`] : [])].join(', '),
+      message: `no endpoint of ${describeSide(group, side)} that the edit brings can be reached`,
+      hint,
+    }
+  })
+
+/** The reason may be shown to operators. */
+export interface JwksUnavailable {
+  readonly key: 'auth.jwt' | 'admin.jwt'
+  /** Without the query, which may hold a secret. */
+  readonly url: string
+  readonly reason: string
+}
+
+/** `provenance` and `file` are those of the edit. */
+export const jwksUnavailableProblem = (
+  { key, url, reason }: JwksUnavailable,
+  provenance: ProvenanceMap,
+  file: string,
+): ConfigProblem => ({
+  ...locateKey(`${key}.jwks`, provenance, file),
+  expected: 'a JWK Set with a key that tokens may be signed with, before tokens are asked for',
+  found: `${url} ${reason}`,
+  message: 'the keys that the edit brings cannot be had, so no token would be good',
+  hint,
+})
+
+/**
+ * Explains why a file that changed while an edit was held back is not read: an operator who does not have it watched
+ * says when an edit is done.
+ */
+export const unannouncedChangeProblem = (file: string): ConfigProblem => ({
+  ...fileProblem(
+    file,
+    'the file has changed since, and is not read of itself: reload.watch is false',
+    'the edit that was held back, which is tried again',
+    'another one',
+  ),
+  hint: 'reload takes it',
+})
+
+/** The message of {@link applyFailedProblem}. It says nothing of the reason, which is in `found`. */
+export const applyFailedMessage = 'the configuration is sound, but could not be put into effect'
+
+/** `tip`: what an operator can do. */
+export const applyFailedProblem = (file: string, error: unknown, tip?: string): ConfigProblem => ({
+  ...fileProblem(file, applyFailedMessage, 'a configuration that can be put into effect', errorMessage(error)),
+  ...(tip === undefined ? {} : { hint: tip }),
+})

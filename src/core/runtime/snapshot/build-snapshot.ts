@@ -1,0 +1,233 @@
+import type { AuditSink } from '../../../features/audit/audit-sink.ts'
+import { createAuthProvider } from '../../../features/auth/auth-provider.ts'
+import type { TokenVerifiers } from '../../../features/auth/tokens/token-verifiers.ts'
+import type { CacheRegistry } from '../../../features/cache/cache-registry.ts'
+import {
+  createGuardOptions,
+  createRetryAllowance,
+  createSend,
+  withoutExposedField,
+} from '../../../features/candidate/candidate-layers.ts'
+import type { GuardOptions } from '../../../features/candidate/layers/guard.ts'
+import { openShadow } from '../../../features/candidate/open-shadow.ts'
+import { type CandidateUse, findCandidateUse } from '../../../features/candidate/shift/candidate-use.ts'
+import { guardEra } from '../../../features/candidate/shift/shift-state.ts'
+import type { ContractValidatorsCache } from '../../../features/contract/contract-validators.ts'
+import { continueLearning, getLearningMode } from '../../../features/contract-learning/continue-learning.ts'
+import type { IdempotencyRegistry } from '../../../features/idempotency/idempotency-registry.ts'
+import { acquireClientLimits } from '../../../features/limits/client-limits.ts'
+import type { RateLimiterRegistry } from '../../../features/limits/rate-limiter/rate-limiter-registry.ts'
+import { acquireAddressLimiter } from '../../../features/limits/rate-limits.ts'
+import { nullTracerLease, type TracerRegistry } from '../../../features/tracing/tracer-registry.ts'
+import { byGroup, byOperation, type Group, groups } from '../../../operations.ts'
+import type { Config, UpstreamConfig } from '../../config/config.ts'
+import type { LogEvent } from '../../log/log-event.ts'
+import type { OnFailedAttempt } from '../../upstream/attempt/attempt-outcome.ts'
+import type { Endpoint } from '../../upstream/endpoints/endpoint.ts'
+import { type EndpointRegistry, type EndpointUse, isSide } from '../../upstream/endpoints/endpoint-registry.ts'
+import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
+import { openUpstream, type Upstream } from '../../upstream/upstream.ts'
+import { findDrain, type OverridesView, toEndpointKey } from '../overrides.ts'
+import { composeLayers } from '../pipeline/layer-stack.ts'
+import { listObservers, type ProcessTelemetry } from '../pipeline/observers.ts'
+import { carryOver } from './carry-over.ts'
+import { createSnapshot, type Snapshot, type SnapshotParts } from './snapshot.ts'
+
+export interface SnapshotInput {
+  readonly config: Config
+  /** The operators' overrides, which go before the file. */
+  readonly overrides: OverridesView
+  /** The origin of the embedded upstream. Null: no endpoint uses it. */
+  readonly sandboxOrigin: string | null
+}
+
+/** What all snapshots of a process share, one after the other. */
+export interface SharedResources {
+  readonly endpoints: EndpointRegistry
+  readonly limiters: RateLimiterRegistry
+  readonly tokenVerifiers: TokenVerifiers
+  readonly caches: CacheRegistry
+  readonly idempotency: IdempotencyRegistry
+  readonly contractValidators: ContractValidatorsCache
+  /** What names that are learnt and values that are compared are hashed with. */
+  readonly digestKey: string
+  readonly auditSink: AuditSink
+  readonly telemetry: ProcessTelemetry
+  /** Null: this process serves no clients. */
+  readonly tracers: TracerRegistry | null
+  /** Logs events that belong to no endpoint, from the first snapshot on. */
+  readonly logEvent: LogEvent
+}
+
+/**
+ * Builds a whole snapshot on the resources that are open already, and on new ones. When it throws, it has released
+ * everything that it acquired. What was learnt for `previous`, the snapshot that runs, goes on where the settings that
+ * shape it are the same.
+ */
+export const buildSnapshot = (
+  { config, overrides, sandboxOrigin }: SnapshotInput,
+  previous: Snapshot | null,
+  {
+    endpoints,
+    limiters,
+    tokenVerifiers,
+    caches: cacheRegistry,
+    idempotency: idempotencyRegistry,
+    contractValidators,
+    digestKey,
+    auditSink,
+    telemetry,
+    tracers,
+    logEvent,
+  }: SharedResources,
+): Snapshot => {
+  const { breakers, retryBudgets, processLoad, driftCounts, comparisons } = carryOver(
+    config,
+    previous,
+    logEvent,
+    digestKey,
+  )
+  const learningMode = getLearningMode(config, overrides.learning)
+  const learning = continueLearning(learningMode, config, previous?.learning ?? null, digestKey)
+  const acquired: Endpoint[] = []
+  const tracerLease = tracers?.acquire(config) ?? nullTracerLease
+  const authProvider = createAuthProvider(config, tokenVerifiers, limiters)
+  const addressLimit = acquireAddressLimiter(config.limits, limiters)
+  const clientLimits = acquireClientLimits(config.clients, config.limits, limiters)
+  const candidateUses = byGroup((group) =>
+    findCandidateUse(config.upstreams[group].candidate, overrides.shifts.get(group)),
+  )
+  const caches = cacheRegistry.acquire(config, (group) => candidateUses[group] !== null)
+  const idempotency = idempotencyRegistry.acquire(config)
+  const validators = contractValidators.get(config)
+  const release = async (): Promise<void> => {
+    idempotency?.release()
+    caches.release()
+    clientLimits.release()
+    addressLimit?.release()
+    authProvider.release()
+    await Promise.all([...acquired.map((endpoint) => endpoints.release(endpoint)), tracerLease.release()])
+  }
+  try {
+    const open = (
+      group: Group,
+      use: EndpointUse,
+      upstream: UpstreamConfig,
+      breaker: CircuitBreaker | null,
+    ): Upstream => {
+      const onFailure: OnFailedAttempt =
+        config.metrics === null || !isSide(use)
+          ? () => {}
+          : (attempt, { operation }) =>
+              telemetry.requestMetrics.operations[operation.id].countFailedAttempt(attempt, use)
+      return openUpstream(withoutExposedField(upstream, config.upstreams[group].candidate), {
+        open: (endpoint) => {
+          const opened = endpoints.acquire(group, use, endpoint, upstream, sandboxOrigin ?? '')
+          acquired.push(opened)
+          return opened
+        },
+        use: (endpoint) => endpoints.use(endpoint),
+        drainedBy: ({ origin, pathPrefix, drain }) =>
+          findDrain(overrides.endpoints, toEndpointKey(group, origin + pathPrefix), drain),
+        breaker,
+        logEvent: endpoints.logFor(group, use),
+        onFailure,
+      })
+    }
+    const upstreams = byGroup((group) => open(group, 'primary', config.upstreams[group], breakers.primary[group]))
+    const candidates = byGroup((group) => {
+      const { candidate } = config.upstreams[group]
+      return candidate && open(group, 'candidate', candidate.upstream, breakers.candidate[group])
+    })
+    const shadows = byGroup((group) => {
+      const { candidate } = config.upstreams[group]
+      const running = candidates[group]
+      if (candidate === null || running === null || overrides.shifts.get(group)?.isStopped === true) return null
+      return openShadow(candidate, {
+        sides: { primary: upstreams[group], candidate: running },
+        primary: config.upstreams[group],
+        open: (use, upstream) => open(group, use, upstream, null),
+        copies: telemetry.shadows[group],
+        comparison: comparisons[group],
+      })
+    })
+    const guards = openGuards(config, candidateUses, candidates, overrides, telemetry)
+    const handlers = byOperation((operation) => {
+      const { id, group } = operation
+      const candidateUse = candidateUses[group]
+      const options = {
+        operation,
+        config,
+        retryBudget: createRetryAllowance(retryBudgets[group], upstreams[group], candidates[group]),
+        addressLimiter: addressLimit?.limiter ?? null,
+        authProvider,
+        clientLimits,
+        processLoad,
+        tracing: tracerLease.tracing,
+        requestMetrics: telemetry.requestMetrics,
+        auditSink,
+        caches,
+        idempotency,
+        learningMode,
+        candidateUse,
+        guard: guards.get(group) ?? null,
+        learning: learning && { learner: learning.learner, ...telemetry.contract },
+        shadow: shadows[group],
+        contract: validators && driftCounts && { validators, driftCounts, ...telemetry.contract },
+      }
+      const { candidate } = config.upstreams[group]
+      const send = createSend(upstreams[group], candidates[group], candidate, candidateUse)
+      return composeLayers(options, send, overrides.operations.get(id))
+    })
+    const observers = listObservers(config, telemetry, auditSink)
+    const rateLimiters = { address: addressLimit, clients: clientLimits, counts: limiters.counts }
+    return createSnapshot(
+      {
+        config,
+        handlers,
+        upstreams,
+        candidates,
+        shadows,
+        retryBudgets,
+        processLoad,
+        rateLimiters,
+        authProvider,
+        caches,
+        idempotency,
+        driftCounts,
+        comparisons,
+        learning,
+        telemetry,
+        observers,
+      },
+      release,
+    )
+  } catch (error) {
+    void release()
+    throw error
+  }
+}
+
+/**
+ * Opens what the guards of the groups count with whose candidate has clients. Where operators drain all of a candidate,
+ * its clients fall back, and that is no fault of it.
+ */
+const openGuards = (
+  config: Config,
+  candidateUses: Readonly<Record<Group, CandidateUse | null>>,
+  candidates: SnapshotParts['candidates'],
+  { shifts }: Pick<OverridesView, 'shifts'>,
+  { guards }: ProcessTelemetry,
+): ReadonlyMap<Group, GuardOptions> =>
+  new Map(
+    groups.flatMap((group) => {
+      const members = candidates[group]?.members ?? []
+      const isGuarded =
+        candidateUses[group] !== null &&
+        config.upstreams[group].candidate?.guard != null &&
+        members.some(({ receivesTraffic }) => receivesTraffic)
+      if (!isGuarded) return []
+      const counts = guards.open(group, guardEra(shifts.get(group)))
+      return [[group, createGuardOptions(config, group, members, counts)] as const]
+    }),
+  )

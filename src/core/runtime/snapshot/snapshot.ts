@@ -1,0 +1,85 @@
+import type { AuthProvider } from '../../../features/auth/auth-provider.ts'
+import type { CacheLease } from '../../../features/cache/cache-registry.ts'
+import type { ShadowDestination } from '../../../features/candidate/layers/shadow.ts'
+import type { ComparisonCounts } from '../../../features/candidate/observe/comparison-counts.ts'
+import type { DriftCounts } from '../../../features/contract/drift-counts.ts'
+import type { ContractLearning } from '../../../features/contract-learning/continue-learning.ts'
+import type { IdempotencyLease } from '../../../features/idempotency/idempotency-registry.ts'
+import type { ProcessLoad } from '../../../features/limits/process-load.ts'
+import type { RateLimiters } from '../../../features/limits/rate-limits.ts'
+import type { RetryBudget } from '../../../features/retry/retry-budget.ts'
+import type { Group, OperationId } from '../../../operations.ts'
+import type { Config } from '../../config/config.ts'
+import type { Handler } from '../../exchange/exchange.ts'
+import type { ExchangeObserver } from '../../log/exchange-record.ts'
+import type { Upstream } from '../../upstream/upstream.ts'
+import type { ProcessTelemetry } from '../pipeline/observers.ts'
+
+export interface SnapshotParts {
+  readonly config: Config
+  readonly handlers: Readonly<Record<OperationId, Handler>>
+  readonly upstreams: Readonly<Record<Group, Upstream>>
+  /** The upstream that is tried beside it. Null: the group has none. */
+  readonly candidates: Readonly<Record<Group, Upstream | null>>
+  /** Where copies for the candidate go. Null: nothing is copied. */
+  readonly shadows: Readonly<Record<Group, ShadowDestination | null>>
+  /** The budget of retries of each upstream. Null: retries are off. */
+  readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
+  /** The in-flight counters of the process, which all its snapshots share. */
+  readonly processLoad: ProcessLoad
+  readonly rateLimiters: RateLimiters
+  readonly authProvider: AuthProvider
+  readonly caches: CacheLease
+  /** What requests with a key are remembered with. Null: no operation has idempotency. */
+  readonly idempotency: IdempotencyLease | null
+  /** The messages that break the contract. Null: there is none. */
+  readonly driftCounts: DriftCounts | null
+  /** What the candidate of each group answers otherwise. Null: it is not compared. */
+  readonly comparisons: Readonly<Record<Group, ComparisonCounts | null>>
+  /** What is learnt of the contract, or was. Null: nothing. */
+  readonly learning: ContractLearning | null
+  readonly telemetry: ProcessTelemetry
+  /** The observers of every exchange, in the order in which they are called. */
+  readonly observers: readonly ExchangeObserver[]
+}
+
+/** One configuration as running objects: nine handlers and the upstreams they use. Never changed, only replaced. */
+export interface Snapshot extends SnapshotParts {
+  /** Counts a request that begins with this snapshot, or outlives its client, and keeps the snapshot open for it. */
+  acquire(): void
+  release(): void
+  /**
+   * Releases the resources when no request uses the snapshot any more, however long that takes: a body has no total
+   * time.
+   */
+  retire(): Promise<void>
+}
+
+/** Lists the upstreams of a snapshot, candidates included. */
+export const listUpstreams = ({ upstreams, candidates }: SnapshotParts): readonly Upstream[] => [
+  ...Object.values(upstreams),
+  ...Object.values(candidates).filter((candidate) => candidate !== null),
+]
+
+/** `releaseResources` releases what it was built on. */
+export const createSnapshot = (parts: SnapshotParts, releaseResources: () => Promise<void>): Snapshot => {
+  let inFlight = 0
+  let onIdle = (): void => {}
+  return {
+    ...parts,
+    acquire() {
+      inFlight++
+    },
+    release() {
+      if (--inFlight === 0) onIdle()
+    },
+    async retire() {
+      if (inFlight > 0) {
+        await new Promise<void>((resolve) => {
+          onIdle = resolve
+        })
+      }
+      await releaseResources()
+    },
+  }
+}

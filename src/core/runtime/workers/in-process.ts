@@ -1,0 +1,76 @@
+import type { Socket } from 'node:net'
+import { preloadTracing } from '../../../features/tracing/tracer-registry.ts'
+import {
+  type DownstreamServer,
+  type DownstreamServerOptions,
+  openDownstreamServer,
+} from '../../downstream/listener/downstream-server.ts'
+import { now } from '../../lib/clock.ts'
+import type { BindTarget } from '../../lib/net/bind-target.ts'
+import type { Log } from '../../log/log.ts'
+import { collectReport } from '../report/status-report.ts'
+import type { SnapshotInput } from '../snapshot/build-snapshot.ts'
+import { type DataPlane, settleStores } from '../snapshot/data-plane.ts'
+import { runInProcess } from '../snapshot/data-plane-commands.ts'
+import type { PreparedSnapshot, ProxyServer } from './proxy-server.ts'
+
+/** Serves clients in this process; without a `bindTarget`, where the file says. Rejects when it cannot listen there. */
+export const serveInProcess = async (dataPlane: DataPlane, log: Log, bindTarget?: BindTarget): Promise<ProxyServer> =>
+  toProxyServer(dataPlane, await openListener(dataPlane, log, { bindTarget }))
+
+/** Serves clients whose connections the primary accepts. */
+export const serveAsWorker = async (
+  dataPlane: DataPlane,
+  log: Log,
+  workerOptions: Required<Pick<DownstreamServerOptions, 'pseudonym' | 'ticketSecret' | 'worker' | 'countElsewhere'>>,
+): Promise<WorkerServer> => {
+  const server = await openListener(dataPlane, log, { bindTarget: 'elsewhere', ...workerOptions })
+  return { ...toProxyServer(dataPlane, server), adoptConnection: (socket) => server.adoptConnection(socket) }
+}
+
+/** A {@link ProxyServer} that adopts connections from the primary. */
+export interface WorkerServer extends ProxyServer {
+  adoptConnection(socket: Socket): void
+}
+
+const openListener = (dataPlane: DataPlane, log: Log, options: DownstreamServerOptions): Promise<DownstreamServer> =>
+  openDownstreamServer(dataPlane.currentSnapshot, log, options).catch(async (error) => {
+    await dataPlane.close(0)
+    throw error
+  })
+
+const toProxyServer = (dataPlane: DataPlane, server: DownstreamServer): ProxyServer => {
+  const { currentSnapshot } = dataPlane
+  const { loop } = currentSnapshot.value.processLoad // all snapshots share it
+  loop.setLimit(currentSnapshot.value.config.limits.eventLoopDelay)
+  return {
+    address: server.address,
+    async prepare(state: SnapshotInput): Promise<PreparedSnapshot> {
+      await preloadTracing(state.config)
+      const applyListen = server.prepareConfig(state.config.listen)
+      const next = dataPlane.buildNext(state)
+      await settleStores(next)
+      return {
+        async commit() {
+          currentSnapshot.swap(next)
+          applyListen()
+          loop.setLimit(state.config.limits.eventLoopDelay)
+        },
+        discard: () => next.retire(),
+      }
+    },
+    notServing: () => (server.isListening ? null : 'not-listening'),
+    report: async () => collectReport(currentSnapshot),
+    workers: () => [],
+    droppedLines: () => 0,
+    runCommand: async (name, params) => ({ results: [await runInProcess(dataPlane, name, params)], unanswered: 0 }),
+    drain: () => server.drain(),
+    stopAccepting: () => server.stopAccepting(),
+    async close(deadlineMs) {
+      const startedAt = now()
+      await server.close(deadlineMs)
+      loop.setLimit(null)
+      await dataPlane.close(Math.max(0, deadlineMs - (now() - startedAt)))
+    },
+  }
+}

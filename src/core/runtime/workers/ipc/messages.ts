@@ -1,0 +1,211 @@
+import type { KeysHandover } from '../../../../features/auth/tokens/token-verifiers.ts'
+import type { InvalidationTarget } from '../../../../features/cache/invalidation.ts'
+import type { GuardReport } from '../../../../features/candidate/observe/guard/guard-counts.ts'
+import { deserializeClients, serializeClients } from '../../../../features/clients/serialize-clients.ts'
+import type { IdempotencyCall, IdempotencyReply } from '../../../../features/idempotency/store/idempotency-store.ts'
+import type { Config } from '../../../config/config.ts'
+import type { ConsumeResult } from '../../../lib/token-bucket.ts'
+import type { HealthVerdict } from '../../../upstream/endpoints/endpoint-registry.ts'
+import type { OverridesView } from '../../overrides.ts'
+import type { StatusReport } from '../../report/status-report.ts'
+import type { SnapshotInput } from '../../snapshot/build-snapshot.ts'
+import type { DataPlaneCommands } from '../../snapshot/data-plane-commands.ts'
+
+/** A {@link SnapshotInput} that can be sent to another process: plain data. */
+export interface SerializedSnapshotInput {
+  /** Without its clients. */
+  readonly config: Config
+  /** The clients, as texts: to send thousands of objects takes many times as long. */
+  readonly clients: readonly string[]
+  readonly operations: OverridesView['operations']['all']
+  readonly endpoints: OverridesView['endpoints']['all']
+  readonly learning: OverridesView['learning']['all']
+  readonly shifts: OverridesView['shifts']['all']
+  readonly sandboxOrigin: string | null
+}
+
+/** The first message to a worker. */
+export interface WorkerInit {
+  readonly type: 'start'
+  /** Counted from 1. Its successor has the same number. */
+  readonly worker: number
+  /** How many workers there are. */
+  readonly workers: number
+  /** How long it waits for the primary to count. */
+  readonly countMs: number
+  readonly state: SerializedSnapshotInput
+  readonly verdicts: readonly HealthVerdict[]
+  /** The last keys of issuers: an issuer that is down just now has none for a worker that starts. */
+  readonly issuerKeys: readonly KeysHandover[]
+  /** The gateway's name in `Via`. */
+  readonly pseudonym: string
+  /** The secret of TLS session tickets: one for all workers, so that a client resumes with any of them. */
+  readonly ticketSecret: string
+  /** What names that are learnt and values that are compared are hashed with: one key for all workers. */
+  readonly digestKey: string
+  /** Whether the gateway is shutting down. */
+  readonly draining: boolean
+  /** Whether the audit log cannot be written just now. */
+  readonly auditFailing: boolean
+  /** Whether the primary renders lines for a terminal: it takes them as pino writes them. */
+  readonly logsToTerminal: boolean
+}
+
+/**
+ * The calls of the primary. A worker replies to each with `done` and the same `id`. Messages arrive in the order in
+ * which they were sent: a worker runs the last state that it was sent.
+ */
+export type WorkerCallParams = {
+  /** Do everything that can fail before the state takes effect. */
+  readonly prepare: { readonly prepared: number; readonly state: SerializedSnapshotInput }
+  /** Put into effect what was prepared under that number. The verdicts are complete. */
+  readonly commit: { readonly prepared: number; readonly verdicts: readonly HealthVerdict[] }
+  /** Run an operator's command. */
+  readonly command: {
+    readonly name: keyof DataPlaneCommands
+    readonly params: DataPlaneCommands[keyof DataPlaneCommands]['params']
+  }
+  readonly report: object
+}
+
+/** The result of each call. */
+export type WorkerCallResults = {
+  readonly prepare: undefined
+  readonly commit: undefined
+  readonly command: DataPlaneCommands[keyof DataPlaneCommands]['result']
+  readonly report: {
+    readonly report: StatusReport
+    readonly droppedLines: number
+    /** The hash of the configuration that it runs. */
+    readonly config: string
+  }
+}
+
+/** A call of the primary. */
+export type WorkerCall = {
+  readonly [Type in keyof WorkerCallParams]: { readonly type: Type; readonly id: number } & WorkerCallParams[Type]
+}[keyof WorkerCallParams]
+
+/** The messages that a worker does not reply to. */
+export type WorkerNotification =
+  | { readonly type: 'discard'; readonly prepared: number }
+  | { readonly type: 'verdict'; readonly verdict: HealthVerdict }
+  | { readonly type: 'drain' }
+  /** These have become invalid: another worker has reported it. */
+  | { readonly type: 'invalidate'; readonly targets: readonly InvalidationTarget[] }
+  /** Another process has fetched these keys of an issuer. */
+  | { readonly type: 'issuerKeys'; readonly keys: KeysHandover }
+  /** The audit log cannot be written, or can be again. */
+  | { readonly type: 'auditState'; readonly failing: boolean }
+  /** The result of a {@link PrimaryCall} of the worker, by its number. */
+  | { readonly type: 'reply'; readonly to: number; readonly result: PrimaryCallResult }
+  /**
+   * A client's connection comes with it, to be served in the state that was committed before. The worker sends
+   * `addressKey` back when the connection has ended. Null: it is not counted.
+   */
+  | { readonly type: 'connection'; readonly addressKey: string | null }
+  /** Finish what runs and exit. */
+  | { readonly type: 'close'; readonly deadlineMs: number }
+
+export type MessageToWorker = WorkerInit | WorkerCall | WorkerNotification
+
+/** The calls of a worker, which the primary replies to with `reply`: their members, and their results. */
+export type PrimaryCalls = {
+  /** Consume one token of a limit for each key. Null: that limit is not known there. */
+  readonly consume: {
+    readonly params: { readonly limit: string; readonly keys: readonly string[] }
+    readonly result: readonly ConsumeResult[] | null
+  }
+  /** Remember what keys led to. Null: nothing is remembered there. */
+  readonly remember: {
+    readonly params: { readonly calls: readonly IdempotencyCall[] }
+    readonly result: readonly IdempotencyReply[] | null
+  }
+  /**
+   * Count a connection by the address in its PROXY protocol header. Returns the key that it is counted by. Null: by
+   * none. False: its address may have no more.
+   */
+  readonly countConnection: { readonly params: { readonly address: string }; readonly result: string | null | false }
+}
+
+/** A call of a worker. */
+export type PrimaryCall = {
+  readonly [Type in keyof PrimaryCalls]: { readonly type: Type; readonly id: number } & PrimaryCalls[Type]['params']
+}[keyof PrimaryCalls]
+
+/** The result of a call of a worker. */
+export type PrimaryCallResult = PrimaryCalls[keyof PrimaryCalls]['result']
+
+/** What a worker says that concerns the primary, or other workers. There is no reply. */
+export type PrimaryNotification =
+  /** Write these lines of the audit log; so many were lost. */
+  | { readonly type: 'auditLines'; readonly lines: readonly string[]; readonly lost: number }
+  /** These have become invalid, and other workers may have stored them. */
+  | { readonly type: 'invalidated'; readonly targets: readonly InvalidationTarget[] }
+  /** It has fetched these keys of an issuer. */
+  | { readonly type: 'issuerKeys'; readonly keys: KeysHandover }
+  /** What it has counted for the guards of candidates since the last time. */
+  | { readonly type: 'guardReports'; readonly reports: readonly GuardReport[] }
+
+export type MessageToPrimary =
+  | PrimaryCall
+  | PrimaryNotification
+  /** The worker waits for connections. */
+  | { readonly type: 'serving' }
+  /** It cannot start, and exits. */
+  | { readonly type: 'failed'; readonly message: string }
+  /** It has adopted the connection, and may be given the next. */
+  | { readonly type: 'adopted' }
+  /** Connections that were counted by these keys have ended. */
+  | { readonly type: 'closed'; readonly addressKeys: readonly string[] }
+  | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly result: unknown }
+
+/** Serialises a snapshot's input for another process. */
+export const serializeInput = ({ config, overrides, sandboxOrigin }: SnapshotInput): SerializedSnapshotInput => ({
+  config: {
+    ...config,
+    admin: withoutCredentials(config.admin),
+    clients: [],
+    compiledContract: withoutDocument(config.compiledContract),
+  },
+  clients: serializeClients(config.clients),
+  operations: overrides.operations.all,
+  endpoints: overrides.endpoints.all,
+  learning: overrides.learning.all,
+  shifts: overrides.shifts.all,
+  sandboxOrigin,
+})
+
+/** Leaves out what opens the admin listener: workers speak with clients, and the primary alone with operators. */
+const withoutCredentials = (admin: Config['admin']): Config['admin'] => ({
+  ...admin,
+  token: null,
+  metricsToken: null,
+  tokens: [],
+  jwt: null,
+  tls: null,
+})
+
+/** Leaves out the document of a contract, which may have megabytes: the primary alone shows it. */
+const withoutDocument = (contract: Config['compiledContract']): Config['compiledContract'] =>
+  contract && { ...contract, document: null }
+
+/** Deserialises it. A client that is the same as in `running` is the very same object. */
+export const deserializeInput = async (
+  { config, clients, operations, endpoints, learning, shifts, sandboxOrigin }: SerializedSnapshotInput,
+  running: Config['clients'],
+): Promise<SnapshotInput> => ({
+  config: { ...config, clients: await deserializeClients(clients, running) },
+  overrides: {
+    operations: toLookup(operations),
+    endpoints: toLookup(endpoints),
+    learning: toLookup(learning),
+    shifts: toLookup(shifts),
+  },
+  sandboxOrigin,
+})
+
+const toLookup = <Key, Value>(all: readonly (readonly [Key, Value])[]) => {
+  const byKey = new Map(all)
+  return { all, get: (key: Key): Value | null => byKey.get(key) ?? null }
+}

@@ -1,0 +1,298 @@
+import type { AddressInfo } from 'node:net'
+import { isatty } from 'node:tty'
+import type { AuditLog } from '../../../../features/audit/audit-log.ts'
+import type { CandidateGuard } from '../../../../features/candidate/candidate-guard.ts'
+import {
+  createRejectedConnectionLog,
+  type RejectedConnectionLog,
+} from '../../../downstream/listener/rejected-connections.ts'
+import { createTicketSecret } from '../../../downstream/tls/session-tickets.ts'
+import { now } from '../../../lib/clock.ts'
+import type { BindTarget } from '../../../lib/net/bind-target.ts'
+import { generateSecret } from '../../../lib/secrets.ts'
+import type { Log } from '../../../log/log.ts'
+import {
+  collectReport,
+  type NotServingReason,
+  type StatusReport,
+  type WorkerStatus,
+} from '../../report/status-report.ts'
+import type { SnapshotInput } from '../../snapshot/build-snapshot.ts'
+import { DataPlane } from '../../snapshot/data-plane.ts'
+import { type RunInAllProcesses, runInProcess, runsOnce } from '../../snapshot/data-plane-commands.ts'
+import { Acceptor } from '../accept/acceptor.ts'
+import {
+  type PrimaryCall,
+  type PrimaryCallResult,
+  type SerializedSnapshotInput,
+  serializeInput,
+  type WorkerNotification,
+} from '../ipc/messages.ts'
+import { PeerGoneError, ReplyTimeoutError } from '../ipc/rpc.ts'
+import type { PreparedSnapshot, ProxyServer } from '../proxy-server.ts'
+import { perWorkerConfig } from './divide-limits.ts'
+import { LearnedArchive } from './learned-archive.ts'
+import { WorkerSupervisor } from './supervisor.ts'
+import { prepareAll } from './two-phase-commit.ts'
+import type { WorkerProcess } from './worker-process.ts'
+import { WorkerStats } from './worker-stats.ts'
+import { defaultWorkerTimeouts, type WorkerTimeouts, waitUntilLate } from './worker-timeouts.ts'
+
+// Connections that were accepted before are handed over within that, unless every worker hangs.
+const handOverTimeoutMs = 1000
+
+// After its deadline a worker sends the spans that wait, and exits.
+const exitGraceMs = 1500
+
+/** What a pool of workers is started with. */
+export interface WorkerPoolOptions {
+  /** How many workers. */
+  readonly size: number
+  /** The first state; its limits are of the whole gateway. */
+  readonly initial: SnapshotInput
+  readonly bindTarget: BindTarget
+  /** The gateway's name in `Via`: one for all workers, or a loop through two of them would go round once more. */
+  readonly pseudonym: string
+  readonly log: Log
+  /** The audit log of all workers. */
+  readonly auditLog: Pick<AuditLog, 'failing' | 'onChange' | 'recordFromWorker'>
+  /** Writes whole log lines of workers. */
+  forwardLines(lines: Buffer): void
+  readonly timeouts: WorkerTimeouts | undefined
+  /** Judges candidates by what workers count. */
+  readonly guard: Pick<CandidateGuard, 'add' | 'forget'>
+}
+
+/**
+ * Serves clients from several processes. Rejects when a worker cannot start, or the primary cannot listen; none is left
+ * then.
+ */
+export const startWorkerPool = async (options: WorkerPoolOptions): Promise<ProxyServer> => {
+  const pool = new WorkerPool(options)
+  try {
+    await pool.start(options.bindTarget)
+    return pool
+  } catch (error) {
+    await pool.close(0)
+    throw error
+  }
+}
+
+/**
+ * The primary and its workers. They serve; it accepts, probes, supervises and keeps the same configuration in all of
+ * them.
+ */
+class WorkerPool implements ProxyServer {
+  readonly #size: number
+  readonly #timeouts: WorkerTimeouts
+  readonly #dataPlane: DataPlane
+  readonly #acceptor: Acceptor
+  readonly #overLimit: RejectedConnectionLog
+  readonly #overAddressLimit: RejectedConnectionLog
+  readonly #supervisor: WorkerSupervisor
+  readonly #stats: WorkerStats
+  readonly #learnedArchive: LearnedArchive
+  readonly #learnedTimer: NodeJS.Timeout
+  /**
+   * The state in effect, divided among the workers. A copy, because overrides take effect only when all workers have
+   * agreed.
+   */
+  #state: SerializedSnapshotInput
+  #address: AddressInfo | null = null
+  #draining = false
+
+  constructor({
+    size,
+    initial,
+    pseudonym,
+    log,
+    auditLog,
+    forwardLines,
+    timeouts = defaultWorkerTimeouts,
+    guard,
+  }: WorkerPoolOptions) {
+    const ticketSecret = createTicketSecret()
+    const digestKey = generateSecret()
+    this.#size = size
+    this.#timeouts = timeouts
+    const state = this.#divide(initial)
+    this.#state = serializeInput(state)
+    this.#dataPlane = new DataPlane(state, {
+      logEvent: (level, event, fields) => log[level](fields, event),
+      onVerdict: (verdict) => this.#notifyWorkers({ type: 'verdict', verdict }),
+      onKeysFetched: (keys) => this.#notifyWorkers({ type: 'issuerKeys', keys }),
+      limiterRole: { kind: 'primary' },
+      processName: 'primary',
+    })
+    const { rejectedConnections: counts } = this.#dataPlane.currentSnapshot.value.processLoad
+    this.#overLimit = createRejectedConnectionLog(log, 'maxConnections', counts)
+    this.#overAddressLimit = createRejectedConnectionLog(log, 'maxConnectionsPerAddress', counts)
+    this.#acceptor = new Acceptor(
+      { overLimit: this.#overLimit, overAddressLimit: this.#overAddressLimit },
+      timeouts.connectionAckMs,
+    )
+    this.#acceptor.applyConfig(initial.config.listen)
+    this.#supervisor = new WorkerSupervisor({
+      size,
+      startMs: timeouts.startMs,
+      hangMs: timeouts.hangMs,
+      distributor: this.#acceptor.distributor,
+      tracker: this.#acceptor.tracker,
+      log,
+      forwardLines,
+      createInit: () => ({
+        type: 'start',
+        workers: size,
+        countMs: timeouts.countMs,
+        state: this.#state,
+        verdicts: this.#dataPlane.verdicts,
+        issuerKeys: this.#dataPlane.keysToHandOver,
+        pseudonym,
+        ticketSecret,
+        digestKey,
+        draining: this.#draining,
+        auditFailing: auditLog.failing,
+        logsToTerminal: isatty(1),
+      }),
+      onCall: (call, worker) => this.#replyTo(call, worker),
+      onNotification: (told, by) => {
+        if (told.type === 'auditLines') auditLog.recordFromWorker(told.lines, told.lost)
+        else if (told.type === 'invalidated') this.#notifyWorkers({ type: 'invalidate', targets: told.targets }, by)
+        else if (told.type === 'guardReports') guard.add(String(by.pid), told.reports)
+        else {
+          this.#dataPlane.adoptKeys(told.keys)
+          this.#notifyWorkers(told, by)
+        }
+      },
+      onExit: (worker) => {
+        guard.forget(String(worker.pid))
+        this.#stats.onExit(worker)
+        this.#learnedArchive.onExit(worker)
+      },
+    })
+    auditLog.onChange = (failing) => this.#notifyWorkers({ type: 'auditState', failing })
+    this.#stats = new WorkerStats(this.#supervisor.slots, timeouts)
+    this.#learnedArchive = new LearnedArchive(
+      () => this.#dataPlane.currentSnapshot.value.learning?.learner ?? null,
+      (worker) => worker.command('learned', {}, timeouts.replyMs),
+    )
+    this.#learnedTimer = setInterval(
+      () => this.#learnedArchive.update(this.#servingWorkers),
+      timeouts.learnedEveryMs,
+    ).unref()
+  }
+
+  async start(bindTarget: BindTarget): Promise<void> {
+    // A port in use is reported at once. In a socket of systemd's, clients wait until workers serve, also those that
+    // came before this process.
+    if ('host' in bindTarget) this.#address = await this.#acceptor.listen(bindTarget)
+    await this.#supervisor.start()
+    this.#address ??= await this.#acceptor.listen(bindTarget)
+  }
+
+  get address(): AddressInfo {
+    if (this.#address === null) throw new Error('nobody listens yet')
+    return this.#address
+  }
+
+  notServing(): NotServingReason | null {
+    if (!this.#acceptor.isListening) return 'not-listening'
+    return this.#acceptor.distributor.hasReceiver ? null : 'no-worker'
+  }
+
+  async prepare(next: SnapshotInput, urgent?: Promise<void>): Promise<PreparedSnapshot> {
+    const divided = this.#divide(next)
+    const state = serializeInput(divided)
+    const primarySnapshot = this.#dataPlane.buildNext(divided)
+    const workersChange = await prepareAll(this.#supervisor.slots, state, this.#timeouts, urgent).catch(
+      async (error) => {
+        await primarySnapshot.retire()
+        throw error
+      },
+    )
+    return {
+      commit: async () => {
+        this.#state = state
+        this.#dataPlane.currentSnapshot.swap(primarySnapshot)
+        this.#acceptor.applyConfig(next.config.listen)
+        await workersChange.commit(this.#dataPlane.verdicts)
+        this.#stats.expire()
+      },
+      discard: async () => {
+        workersChange.discard()
+        await primarySnapshot.retire()
+      },
+    }
+  }
+
+  report(urgent?: Promise<void>): Promise<StatusReport> {
+    return this.#stats.collect(() => collectReport(this.#dataPlane.currentSnapshot), urgent)
+  }
+
+  workers(): readonly WorkerStatus[] {
+    return this.#stats.workers(this.#draining)
+  }
+
+  droppedLines(): number {
+    return this.#stats.droppedLines
+  }
+
+  readonly runCommand: RunInAllProcesses = async (name, params, urgent) => {
+    const participants = runsOnce(name) ? this.#servingWorkers.slice(0, 1) : this.#servingWorkers
+    const failLate = async (): Promise<never> => {
+      await waitUntilLate(urgent, this.#timeouts)
+      throw new ReplyTimeoutError('did not answer, and something urgent waits')
+    }
+    const replies = await Promise.allSettled(
+      participants.map((worker) => Promise.race([worker.command(name, params, this.#timeouts.replyMs), failLate()])),
+    )
+    // This process has what workers that have ended had learnt.
+    const own = name === 'learned' ? [await runInProcess(this.#dataPlane, name, params)] : []
+    return {
+      results: [...own, ...replies.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))],
+      unanswered: replies.filter((each) => each.status === 'rejected' && !(each.reason instanceof PeerGoneError))
+        .length,
+    }
+  }
+
+  drain(): void {
+    this.#draining = true
+    this.#notifyWorkers({ type: 'drain' })
+  }
+
+  stopAccepting(): void {
+    this.#acceptor.stopAccepting()
+  }
+
+  async close(deadlineMs: number): Promise<void> {
+    const startedAt = now()
+    clearInterval(this.#learnedTimer)
+    this.drain()
+    this.#acceptor.stopAccepting()
+    await this.#acceptor.drained(Math.min(handOverTimeoutMs, deadlineMs))
+    await this.#supervisor.stop(Math.max(0, deadlineMs - (now() - startedAt)), exitGraceMs)
+    await this.#dataPlane.close(0)
+    this.#overLimit.close()
+    this.#overAddressLimit.close()
+  }
+
+  #replyTo(call: PrimaryCall, worker: WorkerProcess): PrimaryCallResult {
+    if (call.type === 'consume') return this.#dataPlane.consumeAll(call.limit, call.keys)
+    if (call.type === 'remember') return this.#dataPlane.replyAll(call.calls)
+    const addressKey = this.#acceptor.tracker.acquireFor(worker, call.address)
+    if (addressKey === false) this.#overAddressLimit.record()
+    return addressKey
+  }
+
+  get #servingWorkers(): readonly WorkerProcess[] {
+    return this.#supervisor.slots.flatMap(({ worker, isServing }) => (isServing && worker !== null ? [worker] : []))
+  }
+
+  #notifyWorkers(message: WorkerNotification, except: WorkerProcess | null = null): void {
+    for (const { worker } of this.#supervisor.slots) if (worker !== except) worker?.send(message)
+  }
+
+  #divide(state: SnapshotInput): SnapshotInput {
+    return { ...state, config: perWorkerConfig(state.config, this.#size) }
+  }
+}

@@ -1,0 +1,42 @@
+import { sleep } from '../../../lib/clock.ts'
+
+/** The timeouts of workers, in ms. */
+export interface WorkerTimeouts {
+  /** Until a worker serves. */
+  readonly startMs: number
+  /** Until it has replied whether it can take a configuration, or that it has. */
+  readonly replyMs: number
+  /** The same of what does not wait: a worker that takes longer follows on its own. */
+  readonly urgentReplyMs: number
+  /** Until it has sent its report. */
+  readonly reportMs: number
+  /** Until it has acknowledged a connection. */
+  readonly connectionAckMs: number
+  /** Until the primary has counted for a worker. It is how long the worker waits, not how long it is waited for. */
+  readonly countMs: number
+  /** Until it has given any sign of life, when it has missed one of these. */
+  readonly hangMs: number
+  /** From one question what it has learnt of the contract to the next. What it learns since is lost with it. */
+  readonly learnedEveryMs: number
+}
+
+export const defaultWorkerTimeouts: WorkerTimeouts = {
+  startMs: 30_000,
+  replyMs: 10_000,
+  urgentReplyMs: 250,
+  reportMs: 1000,
+  connectionAckMs: 1000,
+  countMs: 20,
+  hangMs: 30_000,
+  learnedEveryMs: 60_000,
+}
+
+/** Waits until `urgent` has resolved, and workers have had a short time to reply since. Without it: for ever. */
+export const waitUntilLate = async (
+  urgent: Promise<void> | undefined,
+  { urgentReplyMs }: Pick<WorkerTimeouts, 'urgentReplyMs'>,
+): Promise<'late'> => {
+  await (urgent ?? new Promise<never>(() => {}))
+  await sleep(urgentReplyMs)
+  return 'late'
+}

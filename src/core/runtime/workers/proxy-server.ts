@@ -1,0 +1,32 @@
+import type { DownstreamServer } from '../../downstream/listener/downstream-server.ts'
+import type { NotServingReason, StatusReport, WorkerStatus } from '../report/status-report.ts'
+import type { SnapshotInput } from '../snapshot/build-snapshot.ts'
+import type { RunInAllProcesses } from '../snapshot/data-plane-commands.ts'
+
+/** The server of clients: this process, or several. */
+export interface ProxyServer extends Pick<DownstreamServer, 'address' | 'drain' | 'stopAccepting' | 'close'> {
+  /**
+   * Does everything that can fail before a configuration takes effect. Rejects when it cannot: nothing has changed
+   * then. From when `urgent` resolves, it does not wait for workers that do not answer. They follow when they can, or
+   * are replaced.
+   */
+  prepare(state: SnapshotInput, urgent?: Promise<void>): Promise<PreparedSnapshot>
+  /** Returns the reason why no client is served just now. Null: clients are served. */
+  notServing(): NotServingReason | null
+  /** Collects the report on the traffic. From when `urgent` resolves, workers that do not answer are as last known. */
+  report(urgent?: Promise<void>): Promise<StatusReport>
+  /** Returns the state of each worker as of the last report. Empty: this process serves. */
+  workers(): readonly WorkerStatus[]
+  /** Counts the log lines that workers dropped, as of the last report. */
+  droppedLines(): number
+  /** Runs an operator's command in every process that serves. */
+  readonly runCommand: RunInAllProcesses
+}
+
+/** A snapshot that can take effect. Exactly one of the two is called. */
+export interface PreparedSnapshot {
+  /** Puts it into effect. Never fails: a worker that cannot follow any more is replaced. */
+  commit(): Promise<void>
+  /** Drops it. */
+  discard(): Promise<void>
+}

@@ -1,0 +1,300 @@
+import { ResponseBodyQueue, type ResponseBodySource } from '../../exchange/bodies/response-body-queue.ts'
+import type { Upload } from '../../exchange/body.ts'
+import type { AttemptRecord, AttemptTrace, Exchange, ProxyResponse } from '../../exchange/exchange.ts'
+import { GatewayError } from '../../exchange/failures/errors.ts'
+import type { HeaderFields } from '../../exchange/header-fields.ts'
+import { CoalescedTimer, now } from '../../lib/clock.ts'
+import { MalformedResponseError } from '../classify-error.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
+import type { PlaceWaiter } from '../http1/client-places.ts'
+import type { ResponseHandler, UpstreamConnection } from '../http1/connection.ts'
+import type { RequestContent } from '../http1/write-request.ts'
+import {
+  type AttemptOutcome,
+  classifyFailure,
+  classifyStatus,
+  type OnFailedAttempt,
+  recordIfFailed,
+} from './attempt-outcome.ts'
+import type { HeaderMutation } from './header-mutation.ts'
+
+/** How requests are sent to an upstream, compiled once from its configuration. */
+export interface SendOptions {
+  readonly headersTimeoutMs: number | null
+  readonly bodyTimeoutMs: number | null
+  readonly mutateResponse: HeaderMutation | null
+  readonly mutateInterim: HeaderMutation | null
+  /**
+   * Called with what a request says about its endpoint, by which failure or status, and when it began; null: the
+   * endpoint is not compared with others.
+   */
+  readonly onOutcome:
+    | ((outcome: AttemptOutcome, errorOrStatus: GatewayError | number, startedAt: number) => void)
+    | null
+  /** Called for each attempt that failed by its endpoint's fault, whatever becomes of the exchange. */
+  readonly onFailure: OnFailedAttempt
+  /** Renders the head of an exchange's request; `isLast`: nothing follows on its connection. Throws `internal`. */
+  readonly render: (exchange: Exchange, fields: HeaderFields, isLast: boolean) => string
+}
+
+// More than any response has of them.
+const maxInterimResponses = 100
+
+/** One attempt on its way: its connection, its timers and its response. */
+export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBodySource {
+  readonly isSentOnce: boolean
+  readonly isLast: boolean
+  readonly exchange: Exchange
+  readonly #endpoint: Endpoint
+  readonly #options: SendOptions
+  readonly #record: AttemptRecord
+  /** Whether an attempt before it was sent. */
+  readonly #wasSentBefore: boolean
+  readonly #resolve: (response: ProxyResponse) => void
+  readonly #reject: (error: GatewayError) => void
+  readonly #timer: CoalescedTimer
+  readonly #responseBody: ResponseBodyQueue
+  /** The head of the request; rendered anew each time it is sent. */
+  #head = ''
+  #body: RequestContent = []
+  #upload: Upload | null = null
+  #trace: AttemptTrace | null = null
+  /** The connection that carries it; null: it waits for one. */
+  #connection: UpstreamConnection | null = null
+  /** The status of the response; 0: its head has not come. */
+  #status = 0
+  #interimCount = 0
+  /** Whether the body is being taken, so that a gap in it is the upstream's. */
+  #isFlowing = false
+  /** For how long it was held back for its reader in all, in milliseconds. */
+  #heldBackMs = 0
+  /** Since when it is held back; null: it is not. */
+  #heldBackSince: number | null = null
+  /** Whether its duration counts for the endpoint's latency. */
+  #isTimed = false
+  #isFinished = false
+  #isResent = false
+
+  constructor(
+    exchange: Exchange,
+    endpoint: Endpoint,
+    options: SendOptions,
+    resolve: (response: ProxyResponse) => void,
+    reject: (error: GatewayError) => void,
+  ) {
+    this.isSentOnce = exchange.operation.method === 'POST'
+    // RFC 9110 §9.3.1: an endpoint that does not read the content of a GET takes it for the next request.
+    this.isLast = !this.isSentOnce && exchange.body.length !== 0
+    this.exchange = exchange
+    this.#endpoint = endpoint
+    this.#options = options
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#record = {
+      endpoint: endpoint.name,
+      side: exchange.servingSide,
+      startedAt: now(),
+      endedAt: null,
+      mayBeCut: false,
+      previous: exchange.attemptOnSide,
+    }
+    this.#wasSentBefore = exchange.wasSent
+    this.#timer = new CoalescedTimer(() =>
+      this.#abort(this.#status > 0 ? stalledError() : new GatewayError('headers-timeout')),
+    )
+    this.#responseBody = new ResponseBodyQueue(this)
+    endpoint.inFlight++
+    exchange.attempt = this.#record
+    exchange.attempts++
+    exchange.setAbortListener((reason) => this.#abort(reason))
+  }
+
+  /** Sends the request; `body` was read first, null: it streams, if there is any. */
+  start(body: readonly Buffer[] | null): void {
+    this.#body = body ?? this.#stream() ?? []
+    // How long the response to an upload takes depends on the client as much as on the endpoint.
+    this.#isTimed = this.#upload === null
+    if (this.#isTimed) this.#endpoint.health.latency.requestSent(this.#record.startedAt)
+    try {
+      this.#render()
+      this.#endpoint.acquire(this)
+    } catch (error) {
+      this.onError(GatewayError.from(error))
+    }
+  }
+
+  onConnection(connection: UpstreamConnection): boolean {
+    if (this.#isFinished) return false // ended while it waited for a connection
+    this.#connection = connection
+    this.#timer.set(this.#options.headersTimeoutMs)
+    this.exchange.wasSent = true
+    connection.send(this, this.#head, this.#body, this.exchange.body.length)
+    this.exchange.onSent?.()
+    return true
+  }
+
+  onInterim(status: number, fields: string[]): void {
+    // Nothing slows down an upstream that sends them without end, and each costs as much as a response. What a client
+    // does not take is dropped, so that this is true of those that are relayed too.
+    if (++this.#interimCount > maxInterimResponses)
+      throw new MalformedResponseError('answer-fields-too-large', `more than ${maxInterimResponses} interim responses`)
+    const { onInterim } = this.exchange
+    // A 100 is an answer to what no request here asks for (RFC 9110 §15.2).
+    if (onInterim === null || status === 100 || status > 103) return
+    const { mutateInterim } = this.#options
+    this.exchange.responseStarted = true
+    onInterim(status, mutateInterim === null ? fields : mutateInterim(fields))
+  }
+
+  onHead(status: number, reason: string, fields: string[]): void {
+    this.#status = status
+    this.#record.mayBeCut = this.#connection?.mayBeCut === true
+    this.#timer.clear() // until the body is taken: a small one is there by then
+    if (this.#isTimed) {
+      const at = now()
+      this.#endpoint.health.latency.headReceived(at - this.#record.startedAt, at, classifyStatus(status) === 'failure')
+    }
+    const { mutateResponse } = this.#options
+    this.#resolve({
+      status,
+      reason,
+      fields: mutateResponse === null ? fields : mutateResponse(fields),
+      body: this.#responseBody,
+    })
+  }
+
+  onBody(chunk: Buffer): void {
+    if (this.#isFlowing) this.#timer.set(this.#options.bodyTimeoutMs)
+    this.#responseBody.push(chunk)
+  }
+
+  onEnd(): void {
+    // A response may come before its request has been written, and another attempt may still be writing.
+    this.exchange.bodySent = this.#connection?.hasWritten === true && this.exchange.attempts === 1
+    this.#settle(classifyStatus(this.#status), this.#status)
+    this.#responseBody.end()
+  }
+
+  onError(error: GatewayError): void {
+    if (this.#isFinished) return
+    const connection = this.#connection
+    this.#restoreUnsent()
+    if (connection !== null && this.#mayResend(connection)) this.#resend(connection, error)
+    else this.#fail(error)
+  }
+
+  pause(): void {
+    this.#isFlowing = false
+    this.#timer.clear() // the client is slow, not the upstream
+    this.#heldBackSince ??= now()
+    if (!this.#isFinished) this.#connection?.pause()
+  }
+
+  resume(): void {
+    if (this.#isFinished) return
+    this.#endHold()
+    this.#isFlowing = true
+    this.#timer.set(this.#options.bodyTimeoutMs)
+    this.#connection?.resume()
+  }
+
+  cancel(): void {
+    if (this.#isFinished) return
+    this.#settle(classifyStatus(this.#status), this.#status)
+    this.#connection?.abort()
+  }
+
+  /** Streams the request body; the wait for headers counts only while the gateway does not wait for the client. */
+  #stream(): Upload | null {
+    const { body } = this.exchange
+    if (body.length === 0) return null
+    this.#upload = body.stream((waitingForClient) => {
+      if (this.#isFinished) return // an attempt that has ended keeps its state
+      this.exchange.waitsForClient = waitingForClient
+      if (this.#status > 0) return
+      if (waitingForClient) this.#timer.clear()
+      else this.#timer.set(this.#options.headersTimeoutMs)
+    })
+    return this.#upload
+  }
+
+  /** Ends the attempt for a reason of the gateway's or the client's. */
+  #abort(reason: GatewayError): void {
+    if (this.#isFinished) return
+    const isUnwritten = this.#restoreUnsent()
+    this.exchange.endedInQueue = isUnwritten || (this.#connection === null && this.#endpoint.pool.cancel(this))
+    this.#fail(reason)
+    this.#connection?.abort()
+  }
+
+  #fail(failure: GatewayError): void {
+    this.#endHold()
+    const outcome = classifyFailure(failure, this.exchange, this.#heldBackMs)
+    this.#settle(outcome, failure)
+    if (this.#status === 0) return this.#reject(failure)
+    if (outcome === 'failure') this.exchange.onBrokenAnswer?.()
+    this.#responseBody.fail(failure)
+  }
+
+  /** Adds up for how long the response was held back. */
+  #endHold(): void {
+    if (this.#heldBackSince !== null) this.#heldBackMs += now() - this.#heldBackSince
+    this.#heldBackSince = null
+  }
+
+  /** Notes that a request which has a connection was not written on it. Returns false where it was. */
+  #restoreUnsent(): boolean {
+    if (this.#connection?.isUnsent !== true) return false
+    this.exchange.wasSent = this.#wasSentBefore
+    return true
+  }
+
+  /**
+   * Returns whether the request may be sent once more, on a fresh connection (RFC 9110 §9.2.2, RFC 9112 §9.3.1). An
+   * endpoint may close an idle connection just when a request goes out on it. A request that was not written, or is
+   * safe, can be repeated; whether any other was processed is unknown.
+   */
+  #mayResend({ isUnsent, isStale }: UpstreamConnection): boolean {
+    if (this.#isResent || this.#endpoint.pool.isDestroyed) return false
+    return isUnsent || (isStale && !this.isSentOnce && this.#upload === null && !this.exchange.responseStarted)
+  }
+
+  #resend({ isUnsent }: UpstreamConnection, error: GatewayError): void {
+    this.#isResent = true
+    this.#connection = null
+    this.#timer.clear()
+    if (!isUnsent) {
+      this.#trace?.end(null, error)
+      this.exchange.attempts++
+      this.#render()
+    }
+    this.#endpoint.pool.acquireFresh(this)
+  }
+
+  /** Renders the request anew each time it is sent: a trace distinguishes one sending from another. */
+  #render(): void {
+    const { trace, fields } = this.exchange
+    this.#trace = trace === null ? null : trace.attempt(this.#endpoint.name, this.#record.side)
+    this.#head = this.#options.render(this.exchange, this.#trace?.fields(fields) ?? fields, this.isLast)
+  }
+
+  #settle(outcome: AttemptOutcome, errorOrStatus: GatewayError | number): void {
+    const { health } = this.#endpoint
+    this.#isFinished = true
+    this.#endpoint.inFlight--
+    this.#timer.clear()
+    this.exchange.setAbortListener(null)
+    this.#upload?.stop()
+    this.#record.endedAt = now()
+    health.recordOutcome(outcome, errorOrStatus)
+    recordIfFailed(this.exchange, this.#endpoint.name, outcome, errorOrStatus, this.#options.onFailure)
+    if (this.#isTimed && this.#status === 0) health.latency.requestEnded(this.#record.endedAt, outcome === 'failure')
+    this.#options.onOutcome?.(outcome, errorOrStatus, this.#record.startedAt)
+    this.#trace?.end(
+      this.#status === 0 ? null : this.#status,
+      errorOrStatus instanceof GatewayError ? errorOrStatus : null,
+    )
+  }
+}
+
+const stalledError = (): GatewayError => new GatewayError('truncated', { reason: 'answer-stalled' })

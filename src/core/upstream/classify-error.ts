@@ -1,0 +1,118 @@
+import { errorMessage } from '../exchange/failures/error-message.ts'
+import { GatewayError, StacklessError } from '../exchange/failures/errors.ts'
+import { type ReasonFor, reasonText } from '../exchange/failures/reasons.ts'
+
+/** What may be wrong with a response: in its head, or in the framing of its body. */
+type ResponseFlaw = Extract<ReasonFor<'bad-answer'>, ReasonFor<'truncated'>>
+
+/** A response that HTTP/1.1 does not allow, or that is larger than the limits. Its message quotes nothing of it. */
+export class MalformedResponseError extends StacklessError {
+  readonly reason: ResponseFlaw
+
+  constructor(reason: ResponseFlaw, message: string) {
+    super(message)
+    this.name = 'MalformedResponse'
+    this.reason = reason
+  }
+}
+
+/** Why a connection could not be made, or broke off: each may come at any moment of it. */
+type ConnectionReason = ReasonFor<'tls-failed'>
+
+/**
+ * Classifies, by the codes of Node and of OpenSSL, why an endpoint could not be reached or broke off. Null: by none of
+ * them.
+ */
+export const classifyError = (error: unknown): ConnectionReason | null => {
+  if (!(error instanceof Error)) return null
+  // There is one error for each address that was tried. A refused connection says more than a missing route, as with
+  // IPv6.
+  if (error instanceof AggregateError) {
+    const [first = null, ...others] = error.errors.map(classifyError).filter((each) => each !== null)
+    return first === 'unreachable' ? (others[0] ?? first) : first
+  }
+  const { code = '' } = error as NodeJS.ErrnoException
+  const known = reasonByCode[code]
+  if (known !== undefined) return known
+  if (certificateRequiredAlert.test(code)) return 'asks-for-certificate'
+  if (certificateRejectedAlert.test(code)) return 'refuses-certificate'
+  if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_OSSL_')) return 'tls-handshake'
+  return null
+}
+
+/**
+ * Describes an error for operators: in the words of its reason, where it has one or its code is known; else in the
+ * words of the system or the library.
+ */
+export const describeUpstreamError = (error: unknown): string => {
+  if (error instanceof GatewayError && error.cause instanceof Error) return describeUpstreamError(error.cause)
+  const reason =
+    error instanceof GatewayError || error instanceof MalformedResponseError ? error.reason : classifyError(error)
+  if (reason !== null) return reasonText(reason)
+  if (error instanceof AggregateError) return describeUpstreamError(error.errors[0])
+  return errorMessage(error)
+}
+
+/** Creates the failure of a connection that was never made, or that broke off before anything was sent on it. */
+export const connectFailedError = (cause: unknown): GatewayError =>
+  new GatewayError('connect-failed', { reason: toReason(cause) ?? 'other-connect-failure', cause })
+
+/** Creates the failure of a TLS handshake. */
+export const tlsFailedError = (cause: Error): GatewayError =>
+  new GatewayError('tls-failed', { reason: classifyError(cause) ?? 'tls-handshake', cause })
+
+/** Creates the failure of a connection that broke off, by how far its request had come. */
+export const toGatewayError = (cause: unknown, at: 'unsent' | 'sent' | 'answered'): GatewayError => {
+  if (cause instanceof GatewayError) return cause
+  if (at === 'unsent') return connectFailedError(cause)
+  if (at === 'answered') return new GatewayError('truncated', { reason: toReason(cause), cause })
+  return cause instanceof MalformedResponseError
+    ? new GatewayError('bad-answer', { reason: cause.reason, cause })
+    : new GatewayError('reset-before-headers', { reason: classifyError(cause), cause })
+}
+
+const toReason = (cause: unknown): ConnectionReason | ResponseFlaw | null =>
+  cause instanceof MalformedResponseError ? cause.reason : classifyError(cause)
+
+// TLS 1.3 has an alert for a certificate that is missing (RFC 8446 §6.2). Earlier versions send the same one as for no
+// common cipher, so it is not guessed.
+const certificateRequiredAlert = /^ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED$/
+const certificateRejectedAlert =
+  /_ALERT_(BAD_CERTIFICATE|CERTIFICATE_EXPIRED|CERTIFICATE_REVOKED|CERTIFICATE_UNKNOWN|UNSUPPORTED_CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)$/
+
+const reasonByCode: Readonly<Record<string, ConnectionReason>> = {
+  ECONNREFUSED: 'refused',
+  ECONNRESET: 'reset',
+  EPIPE: 'closed',
+  EHOSTUNREACH: 'unreachable',
+  ENETUNREACH: 'unreachable',
+  EADDRNOTAVAIL: 'no-ports',
+  EMFILE: 'no-descriptors',
+  ENFILE: 'no-descriptors',
+  ETIMEDOUT: 'not-connected-in-time',
+  ENOTFOUND: 'name-not-found',
+  EAI_AGAIN: 'name-server-silent',
+  CERT_HAS_EXPIRED: 'certificate-expired',
+  CERT_NOT_YET_VALID: 'certificate-not-yet-valid',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'certificate-name',
+  HOSTNAME_MISMATCH: 'certificate-name',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'certificate-untrusted',
+  SELF_SIGNED_CERT_IN_CHAIN: 'certificate-untrusted',
+  UNABLE_TO_GET_ISSUER_CERT: 'certificate-untrusted',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'certificate-untrusted',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'certificate-untrusted',
+  CERT_UNTRUSTED: 'certificate-untrusted',
+  CERT_REJECTED: 'certificate-untrusted',
+  CERT_REVOKED: 'certificate-revoked',
+  CERT_SIGNATURE_FAILURE: 'certificate-flawed',
+  CERT_CHAIN_TOO_LONG: 'certificate-flawed',
+  INVALID_CA: 'certificate-flawed',
+  INVALID_PURPOSE: 'certificate-flawed',
+  PATH_LENGTH_EXCEEDED: 'certificate-flawed',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'no-tls',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'no-tls',
+  ERR_SSL_HTTP_REQUEST: 'no-tls',
+  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'tls-version',
+  ERR_SSL_UNSUPPORTED_PROTOCOL: 'tls-version',
+  ERR_SSL_TLSV1_UNSUPPORTED_PROTOCOL: 'tls-version',
+}

@@ -1,0 +1,90 @@
+import { type LookupAddress, lookup } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import { CoalescedTimer, now } from '../../lib/clock.ts'
+
+// A lookup holds one of the four threads of the process that also read files, and while no name server responds it
+// holds it for many seconds. With all four held, no edit of the configuration would be noticed, just when an operator
+// reroutes around the outage.
+const maxActive = 2
+// So names that hang never hold both: a name that an edit adds has its turn at once, however many others hang.
+const maxSlowActive = 1
+// A name server that responds is faster.
+const slowMs = 1000
+// As long as the system takes to give a name up. Its callers ask again, or have given up by then; a lookup without
+// callers must not keep the others waiting.
+const maxWaitMs = 10_000
+
+const running = new Map<string, Promise<readonly LookupAddress[]>>()
+/** Starts the lookups that wait for their turn, in the order in which they came. */
+const pending = new Map<string, () => void>()
+/** Names whose last lookup took long. */
+const slow = new Set<string>()
+let activeCount = 0
+let slowActiveCount = 0
+
+/**
+ * Finds the addresses of a name as every other program of the machine does, the hosts file and a container's search
+ * domains included: `dns.resolve` asks the name servers alone, and finds nothing that stands in /etc/hosts. Two lookups
+ * run at once, at most one of them of a name that hung the last time, and each name once. Rejects with the system's
+ * error; also with that for silent name servers (EAI_AGAIN) when there was no turn within 10 s.
+ */
+export const resolveHostname = (hostname: string): Promise<readonly LookupAddress[]> => {
+  const shared = running.get(hostname)
+  if (shared !== undefined) return shared
+  const lookedUp = enqueue(hostname).finally(() => running.delete(hostname))
+  running.set(hostname, lookedUp)
+  return lookedUp
+}
+
+/** Resolves the name of a connection that is being made. */
+export const lookupHostname: LookupFunction = (hostname, options, callback) => {
+  resolveHostname(hostname).then(
+    (addresses) => {
+      const [first] = addresses
+      if (options.all === true) callback(null, [...addresses])
+      else callback(null, first?.address ?? '', first?.family ?? 0)
+    },
+    (error: NodeJS.ErrnoException) => callback(error, ''),
+  )
+}
+
+const enqueue = (hostname: string): Promise<readonly LookupAddress[]> =>
+  new Promise((resolve, reject) => {
+    const timeout = new CoalescedTimer(() => {
+      pending.delete(hostname)
+      reject(Object.assign(new Error('no turn to ask the name server'), { code: 'EAI_AGAIN' }))
+    })
+    timeout.set(maxWaitMs)
+    pending.set(hostname, () => {
+      timeout.clear()
+      resolve(resolveNow(hostname))
+    })
+    startNext()
+  })
+
+/** Starts the lookups that may run. */
+const startNext = (): void => {
+  for (const [hostname, start] of pending) {
+    if (activeCount >= maxActive) return
+    if (slow.has(hostname) && slowActiveCount >= maxSlowActive) continue
+    pending.delete(hostname)
+    start()
+  }
+}
+
+const resolveNow = async (hostname: string): Promise<readonly LookupAddress[]> => {
+  const startedAt = now()
+  const wasSlow = slow.delete(hostname)
+  activeCount++
+  if (wasSlow) slowActiveCount++
+  try {
+    return await new Promise((resolve, reject) => {
+      lookup(hostname, { all: true }, (error, addresses) => (error === null ? resolve(addresses) : reject(error)))
+    })
+  } finally {
+    if (now() - startedAt >= slowMs) slow.add(hostname)
+    activeCount--
+    if (wasSlow) slowActiveCount--
+    startNext()
+  }
+}

@@ -1,0 +1,161 @@
+import { isIP } from 'node:net'
+import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../../config/config.ts'
+import { epochMs, systemMs } from '../../lib/clock.ts'
+import type { LogEvent } from '../../log/log-event.ts'
+import { EndpointHealth, type HealthCheckOutage } from '../health/endpoint-health.ts'
+import { type HealthCheckCallbacks, probeEndpoint, startHealthCheck } from '../health/health-check.ts'
+import type { PlaceWaiter } from '../http1/client-places.ts'
+import { ConnectionPool } from '../http1/connection-pool.ts'
+import { createConnector } from '../http1/connector.ts'
+import { startDnsRefresh } from './dns-refresh.ts'
+import { getEndpointCertificates } from './endpoint-certificates.ts'
+
+/** Called with what the probes of this process find; null: the endpoint is up. */
+type OnOutage = (down: HealthCheckOutage | null) => void
+
+/** One origin: scheme, host, port, the keep-alive connections to it, and what is known of it. */
+export class Endpoint {
+  /** The URL as the log shows it. */
+  readonly name: string
+  /** What precedes the operation's path. */
+  readonly pathPrefix: string
+  /** Host and port, as a request names them. */
+  readonly authority: string
+  readonly health: EndpointHealth
+  readonly pool: ConnectionPool
+  /** The number of requests on their way, the wait for a connection included. */
+  inFlight = 0
+  readonly #connect: ReturnType<typeof createConnector>
+  /** Ends the refresh of the addresses of its name; null: it is configured by address. */
+  readonly #stopDnsRefresh: (() => void) | null
+  readonly #logEvent: LogEvent
+  readonly #onOutage: OnOutage | null
+  #activeCheck: { readonly config: string; readonly close: () => void } | null = null
+
+  /**
+   * `origin` is where to connect: the configured origin, or that of the embedded sandbox. `onOutage` null: another
+   * process probes the endpoint, and calls {@link applyOutage}. `isFair`: each client has a share of its places.
+   */
+  constructor(
+    endpoint: Pick<EndpointConfig, 'origin' | 'pathPrefix'>,
+    origin: string,
+    upstream: UpstreamConfig,
+    logEvent: LogEvent = () => {},
+    onOutage: OnOutage | null = () => {},
+    isFair = true,
+  ) {
+    this.name = endpoint.origin + endpoint.pathPrefix
+    this.pathPrefix = endpoint.pathPrefix
+    const { host: authority, hostname } = new URL(origin)
+    this.authority = authority
+    this.health = new EndpointHealth(getEndpointCertificates(upstream.tls, authority))
+    this.#logEvent = logEvent
+    this.#onOutage = onOutage
+    this.#connect = createConnector(origin, { timeoutMs: upstream.timeouts.connect, tls: upstream.tls })
+    this.pool = new ConnectionPool({ ...upstream, keepAliveMs: upstream.keepAlive, isFair, connect: this.#connect })
+    const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) !== 0
+    this.#stopDnsRefresh = isAddress ? null : this.#startDnsRefresh(hostname, upstream.resolve)
+  }
+
+  /** Gives a request a connection, now or when its turn comes. Throws `overloaded`. */
+  acquire(waiter: PlaceWaiter): void {
+    this.pool.acquire(waiter)
+  }
+
+  /**
+   * Probes the endpoint from now on as configured, with the Host that its upstream is sent; null: not at all. The
+   * verdict holds until the new probes contradict it; where there are none, nothing would, so the endpoint is up.
+   */
+  configureHealthCheck(checkConfig: HealthCheckConfig | null, host: UpstreamConfig['host']): void {
+    if (this.#onOutage === null) return
+    const config = JSON.stringify([checkConfig, host])
+    if (this.#activeCheck?.config === config) return
+    this.#activeCheck?.close()
+    this.#activeCheck = checkConfig === null ? null : { config, close: this.#startCheck(checkConfig, host) }
+    if (checkConfig === null) this.#markUp('no longer probed')
+  }
+
+  /** Stops the probes. What they found last stays, for whatever goes on from it. */
+  stopHealthCheck(): void {
+    this.#activeCheck?.close()
+    this.#activeCheck = null
+  }
+
+  /** Applies what probes of another process found; null: the endpoint is up. */
+  applyOutage(down: HealthCheckOutage | null): void {
+    if (down !== null) this.health.markDown(down)
+    else if (this.health.down !== null) this.health.markHealthy()
+  }
+
+  /** Finishes what runs, then closes every connection. Resolves too when they are cut in the meantime. */
+  async close(): Promise<void> {
+    this.#stop()
+    await this.pool.close()
+  }
+
+  /** Cuts every connection. */
+  async destroy(reason: Error): Promise<void> {
+    this.#stop()
+    await this.pool.destroy(reason)
+  }
+
+  #stop(): void {
+    this.#stopDnsRefresh?.()
+    this.stopHealthCheck()
+  }
+
+  #startDnsRefresh(hostname: string, everyMs: number): () => void {
+    const { health, name: endpoint } = this
+    let known = false
+    let failing = false
+    return startDnsRefresh(hostname, everyMs, {
+      onResolved: (addresses) => {
+        if (failing) this.#logEvent('info', 'endpoint resolved', { endpoint })
+        known = true
+        failing = false
+        health.unresolved = null
+        health.outdated = null
+        health.certificates.retain(addresses.map(({ address }) => address))
+        this.pool.updateAddresses(addresses)
+      },
+      onFailure: (reason) => {
+        failing = true
+        this.#logEvent('warn', 'endpoint not resolved', { endpoint, reason })
+        // Another reason is still the same outage.
+        const { since } = health.outdated ?? health.unresolved ?? { since: epochMs() }
+        if (known) health.outdated = { since, reason }
+        else health.unresolved = { since, reason }
+      },
+    })
+  }
+
+  #startCheck(config: HealthCheckConfig, host: UpstreamConfig['host']): () => void {
+    const connect = this.#connect(this.pool.lookup)
+    const hostHeader = typeof host === 'string' ? this.authority : host.name
+    let wellAt: number | null = null
+    const callbacks: HealthCheckCallbacks = {
+      onProbe: (last) => {
+        this.health.lastProbe = last
+        if (last.reason === null) wellAt = systemMs()
+      },
+      onUp: () => this.#markUp('probes go well'),
+      onDown: (reason) => {
+        this.#reportOutage({ since: epochMs(), reason, wellAt })
+        this.#logEvent('warn', 'endpoint down', { endpoint: this.name, reason })
+      },
+    }
+    const probe = () => probeEndpoint(connect, hostHeader, config)
+    return startHealthCheck(config, probe, callbacks, Math.random, this.health.down === null)
+  }
+
+  #markUp(reason: string): void {
+    if (this.health.down === null) return
+    this.#reportOutage(null)
+    this.#logEvent('info', 'endpoint up', { endpoint: this.name, reason })
+  }
+
+  #reportOutage(down: HealthCheckOutage | null): void {
+    this.applyOutage(down)
+    this.#onOutage?.(down)
+  }
+}

@@ -1,0 +1,120 @@
+import type { UpstreamConfig } from '../../config/config.ts'
+import type { Handler } from '../../exchange/exchange.ts'
+import { type AttemptReport, toAttemptReport } from '../../exchange/failures/errors.ts'
+import { failureText } from '../../exchange/failures/reasons.ts'
+import { createAttemptSender } from '../attempt/attempt-sender.ts'
+import type { SendOptions } from '../attempt/upstream-attempt.ts'
+import type { BalancerCandidate } from '../balancing/balancers.ts'
+import type { EndpointHealth } from '../health/endpoint-health.ts'
+import type { Endpoint } from './endpoint.ts'
+
+/** Whether a member is sent to, and why not. `since` is milliseconds since the epoch. */
+export interface GroupEndpointState {
+  readonly name: 'up' | 'failing' | 'down' | 'ejected' | 'draining'
+  readonly since: number | null
+  readonly reason: string | null
+}
+
+// Of its share, at the first moment.
+const minSlowStartShare = 0.1
+
+/** By what an endpoint takes no new work: an operator's order, or the file. */
+export type DrainedBy = 'order' | 'file'
+
+interface GroupEndpointOptions extends Pick<SendOptions, 'onOutcome' | 'onFailure'> {
+  /** Its share of the traffic, relative to the others. */
+  readonly weight: number
+  /** Null: it takes new work. */
+  readonly drainedBy: DrainedBy | null
+}
+
+/**
+ * An endpoint as a member of a group: its connections may be shared with another snapshot, its share of the traffic is
+ * not.
+ */
+export class GroupEndpoint implements BalancerCandidate {
+  readonly endpoint: Endpoint
+  readonly weight: number
+  /** Null: it takes new work, unless its weight is 0. */
+  readonly drainedBy: DrainedBy | null
+  /** Sends to it, unless an operator has drained it. */
+  readonly send: Handler
+  readonly #slowStartMs: number | null
+
+  constructor(
+    endpoint: Endpoint,
+    config: UpstreamConfig,
+    { weight, drainedBy, onOutcome, onFailure }: GroupEndpointOptions,
+  ) {
+    this.endpoint = endpoint
+    this.weight = weight
+    this.drainedBy = drainedBy
+    this.#slowStartMs = config.slowStart
+    this.send = createAttemptSender(config, endpoint, onOutcome, onFailure)
+  }
+
+  get name(): string {
+    return this.endpoint.name
+  }
+
+  get health(): EndpointHealth {
+    return this.endpoint.health
+  }
+
+  get inFlight(): number {
+    return this.endpoint.inFlight
+  }
+
+  /** Whether it ever gets traffic. */
+  get receivesTraffic(): boolean {
+    return this.drainedBy === null && this.weight > 0
+  }
+
+  /** Whether it takes requests now. A drain holds for those too that have begun before it, under another snapshot. */
+  get takesRequests(): boolean {
+    return this.receivesTraffic && this.health.drainingSince === null
+  }
+
+  get state(): GroupEndpointState {
+    const { down, unresolved, ejection } = this.health
+    if (!this.receivesTraffic) return { name: 'draining', since: this.health.drainingSince, reason: null }
+    const outage = down ?? unresolved
+    if (outage !== null) return { name: 'down', since: outage.since, reason: outage.reason }
+    if (ejection !== null && this.health.isEjected())
+      return { name: 'ejected', since: ejection.since, reason: ejection.reason }
+    const { isFailing, lastFailure, failingSince, failuresInARow } = this.health
+    if (!isFailing || lastFailure === null) return { name: 'up', since: null, reason: null }
+    return toFailingState({ failingSince, failuresInARow, lastFailure: toAttemptReport(this.name, lastFailure) })
+  }
+
+  weightAt(at: number): number {
+    if (this.#slowStartMs === null) return this.weight
+    const recoveredAt = this.health.recoveredAt(at)
+    if (recoveredAt === null) return this.weight
+    return this.weight * Math.min(1, Math.max(minSlowStartShare, (at - recoveredAt) / this.#slowStartMs))
+  }
+
+  latencyAt(at: number): number {
+    return this.health.latency.at(at)
+  }
+
+  attemptsPerSuccessAt(at: number): number {
+    return this.health.attemptsPerSuccessAt(at)
+  }
+}
+
+interface FailureStreak {
+  readonly failingSince: number | null
+  readonly failuresInARow: number
+  readonly lastFailure: AttemptReport
+}
+
+/** Creates the state of an endpoint that fails. */
+export const toFailingState = ({ failingSince, failuresInARow, lastFailure }: FailureStreak): GroupEndpointState => ({
+  name: 'failing',
+  since: failingSince,
+  reason: `no success since ${failuresInARow} failures, the last: ${describeAttempt(lastFailure)}`,
+})
+
+const describeAttempt = ({ kind, reason, status }: AttemptReport): string =>
+  kind === null ? `it answered ${status}` : failureText(kind, reason)

@@ -1,0 +1,112 @@
+import type { OutlierConfig } from '../../config/config.ts'
+import { epochMs, now } from '../../lib/clock.ts'
+import { formatDuration } from '../../lib/text/units.ts'
+import type { AttemptOutcome } from '../attempt/attempt-outcome.ts'
+import type { GroupEndpoint } from '../endpoints/group-endpoint.ts'
+import { failureWindowMs } from './endpoint-health.ts'
+
+/** An endpoint among its siblings. */
+export type OutlierMember = Pick<GroupEndpoint, 'name' | 'health' | 'receivesTraffic'>
+
+/** The log fields of an ejection. `until` is milliseconds since the epoch. */
+export interface EjectionEvent {
+  readonly endpoint: string
+  readonly reason: string
+  readonly forMs: number
+  readonly until: number
+}
+
+/** Takes in how a request ended that shows how the member is now, after its health has counted it. */
+export type OutlierDetector = (member: OutlierMember, outcome: AttemptOutcome) => void
+
+// A share of fewer requests says little.
+const minRequests = 20
+const maxEjectionMs = 3_600_000
+const maxDoublings = 5
+// Endpoints that fail together must not come back together.
+const jitter = 0.1
+
+/**
+ * Ejects endpoints for a while that real traffic shows to fail: by so many failures in a row, or by a larger share of
+ * failures than their siblings have. Its state is kept in the members' health, which outlives it. It has no timer,
+ * because an ejection ends by the clock.
+ *
+ *   in ── failures in a row, or too large a share ──▶ ejected ── its time is over ──▶ on probation ── a success ──▶ in
+ *                                                        ▲                                 │
+ *                                                        └────────── a failure ────────────┘
+ */
+export const createOutlierDetector = (
+  { consecutiveFailures, failureRate, maxEjected, ejectionTime }: OutlierConfig,
+  members: readonly OutlierMember[],
+  onEjected: (ejected: EjectionEvent) => void,
+  random: () => number = Math.random,
+): OutlierDetector => {
+  const reasonFor = (member: OutlierMember, at: number): string | null => {
+    const { health } = member
+    if (health.onProbation) return 'failed again after its return'
+    if (consecutiveFailures !== null && health.consecutiveFailures >= consecutiveFailures)
+      return `${health.consecutiveFailures} failures in a row`
+    return rateReason(member, at)
+  }
+
+  const rateReason = (member: OutlierMember, at: number): string | null => {
+    const { recent } = member.health
+    const requests = recent.requests(at)
+    if (failureRate === null || requests < minRequests) return null
+    let otherRequests = 0
+    let otherFailures = 0
+    for (const sibling of members) {
+      if (sibling === member || !sibling.receivesTraffic) continue
+      otherRequests += sibling.health.recent.requests(at)
+      otherFailures += sibling.health.recent.failures(at)
+    }
+    if (otherRequests === 0) return null // nothing to compare it with
+    const failures = recent.failures(at)
+    // Multiplied out: 0.7 − 0.2 is less than 0.5 in floating point.
+    const excess = failures * otherRequests - otherFailures * requests
+    if (excess < failureRate * requests * otherRequests) return null
+    return `${percent(failures / requests)} of ${requests} requests failed in ${formatDuration(failureWindowMs)}, ${percent(otherFailures / otherRequests)} elsewhere`
+  }
+
+  /** Returns whether one more may be out. Members that drain make no room, and take none, ejected or not. */
+  const mayEject = (at: number): boolean => {
+    const serving = members.filter(({ receivesTraffic }) => receivesTraffic)
+    const out = serving.filter(({ health }) => health.isEjected(at)).length
+    return serving.length >= 2 && out < Math.max(1, Math.floor(serving.length * maxEjected))
+  }
+
+  /**
+   * Returns how long an ejection lasts: twice as long with each one in a row, up to 32 times the first and an hour; a
+   * first one that is configured longer holds.
+   */
+  const ejectionMs = (inARow: number): number => {
+    const grown = ejectionTime * 2 ** Math.min(inARow - 1, maxDoublings)
+    return Math.round(Math.min(grown, Math.max(maxEjectionMs, ejectionTime)) * (1 + jitter * random()))
+  }
+
+  const eject = ({ name: endpoint, health }: OutlierMember, reason: string, at: number): void => {
+    const last = health.ejection
+    const inARow = last !== null && at - last.until <= last.until - last.startedAt
+    health.ejectionsInARow = inARow ? health.ejectionsInARow + 1 : 1
+    const forMs = ejectionMs(health.ejectionsInARow)
+    const since = epochMs()
+    health.ejection = { since, reason, startedAt: at, until: at + forMs }
+    health.counts.ejections++
+    health.consecutiveFailures = 0
+    health.onProbation = true
+    health.recent.clear()
+    onEjected({ endpoint, reason, forMs, until: since + forMs })
+  }
+
+  return (member, outcome) => {
+    if (outcome === 'success') {
+      member.health.onProbation = false
+      return
+    }
+    const at = now()
+    const reason = reasonFor(member, at)
+    if (reason !== null && member.receivesTraffic && mayEject(at)) eject(member, reason, at)
+  }
+}
+
+const percent = (share: number): string => `${Math.round(share * 100)} %`

@@ -1,0 +1,296 @@
+import type { LookupAddress } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import { overloadedError, StacklessError } from '../../exchange/failures/errors.ts'
+import type { ReasonFor } from '../../exchange/failures/reasons.ts'
+import { now } from '../../lib/clock.ts'
+import { mayConnectUpstream, upstreamFiles } from '../../lib/file-descriptor.ts'
+import { connectFailedError } from '../classify-error.ts'
+import { lookupHostname } from '../endpoints/dns-lookup.ts'
+import { preferredLookup } from '../endpoints/dns-refresh.ts'
+import {
+  ClientPlaces,
+  ClientPlacesTable,
+  mayTakePlace,
+  type PlaceRequest,
+  type PlaceWaiter,
+  WaitingRequests,
+} from './client-places.ts'
+import { type ConnectionOwner, UpstreamConnection } from './connection.ts'
+import type { Connector } from './connector.ts'
+
+interface ConnectionPoolOptions {
+  /** Creates a connector; `lookup` replaces the system's. */
+  readonly connect: (lookup?: LookupFunction) => Connector
+  readonly maxConnections: number
+  /**
+   * The maximum of requests that wait for a connection: a slow endpoint must not collect the requests of every other.
+   */
+  readonly maxPending: number
+  /** How long a connection may be idle; 0: each carries one request. */
+  readonly keepAliveMs: number
+  /** Whether each client has a share of the places. */
+  readonly isFair: boolean
+}
+
+/** An address of the endpoint, with its idle connections, the most recently used at the end. */
+interface AddressPool extends ConnectionOwner {
+  /** Null: not known yet, or the endpoint is configured by address. */
+  readonly address: string | null
+  readonly connect: Connector
+  readonly idle: UpstreamConnection[]
+  /** When it is tried again, on the monotonic clock: another address has stood in for it. Null: it was reached. */
+  retryAt: number | null
+  /** The wait before that. It doubles with each try, until the address is reached. */
+  retryMs: number
+}
+
+// The request that tries an address which says nothing waits for a quarter of a second, until Node tries the next.
+const minRetryMs = 1000
+const maxRetryMs = 30_000
+
+/**
+ * The connections to one endpoint. As many requests as there may be connections are under way, and some more wait: the
+ * clients in turn, the requests of one client in the order in which they came. No client has all of the places: a few
+ * that read nothing of their responses would keep every other out. The addresses of its name take turns, so that the
+ * traffic is spread over all of them and not over those that were connected to first. At each address, a request goes
+ * out on the connection that was used last: warm connections stay warm, and unneeded ones fall silent and are closed.
+ */
+export class ConnectionPool {
+  readonly #options: ConnectionPoolOptions
+  #addresses: readonly LookupAddress[] = []
+  /** One pool until the addresses are known, and for an endpoint that is configured by address. */
+  #rotation: readonly AddressPool[]
+  #position = 0
+  /** Whose turn it is in {@link lookup}. */
+  #lookupPosition = 0
+  #activeCount = 0
+  readonly #clients: ClientPlacesTable | null
+  /** What all clients hold, where they have no shares. */
+  readonly #unshared = new ClientPlaces()
+  readonly #pending = new WaitingRequests()
+  readonly #all = new Set<UpstreamConnection>()
+  #closing: { readonly promise: Promise<void>; resolve(): void } | null = null
+  /** Why nothing is sent any more; null: it is. */
+  #destroyReason: Error | null = null
+
+  constructor(options: ConnectionPoolOptions) {
+    this.#options = options
+    this.#clients = options.isFair ? new ClientPlacesTable() : null
+    this.#rotation = [this.#createAddressPool(null)]
+  }
+
+  /** Whether no more requests are taken: as many run as there may be connections, and as many wait as may. */
+  get isFull(): boolean {
+    return this.#activeCount >= this.#options.maxConnections && this.#pending.size >= this.#options.maxPending
+  }
+
+  /** How many requests wait for a connection. */
+  get pendingCount(): number {
+    return this.#pending.size
+  }
+
+  /** Whether its connections were cut, so that nothing may be sent any more. */
+  get isDestroyed(): boolean {
+    return this.#destroyReason !== null
+  }
+
+  /** Returns why the request of an exchange is not taken; null: it is. */
+  rejects(exchange: PlaceRequest): ReasonFor<'overloaded'> | null {
+    // While less than half is taken, each client may have more. Then nothing is looked up.
+    if (2 * this.#activeCount < this.#options.maxConnections) return null
+    return this.#rejects(this.#find(exchange), exchange)
+  }
+
+  /** Gives a request a connection, now or when its turn comes. Throws `overloaded`. */
+  acquire(waiter: PlaceWaiter): void {
+    const client = this.#find(waiter.exchange)
+    if (this.#mayRun(client, waiter.exchange)) return this.#assign(waiter, client)
+    const reason = this.#rejects(client, waiter.exchange)
+    if (reason !== null) throw overloadedError(reason)
+    this.#pending.add(waiter, client)
+  }
+
+  /** Gives a request that holds a slot a new connection. */
+  acquireFresh(waiter: PlaceWaiter): void {
+    // The slot of the connection that has ended is given back after this.
+    this.#assign(waiter, this.#find(waiter.exchange), false)
+  }
+
+  /** Takes back a request that waits for its turn; false: it does not, or no longer. */
+  cancel(waiter: PlaceWaiter): boolean {
+    return this.#pending.remove(waiter, this.#find(waiter.exchange))
+  }
+
+  /**
+   * Switches to these addresses, one at least. Connections to addresses that stay are kept; the others end when they
+   * carry nothing.
+   */
+  updateAddresses(addresses: readonly LookupAddress[]): void {
+    const before = this.#rotation
+    this.#addresses = addresses
+    this.#rotation = addresses.map(
+      (each) => before.find(({ address }) => address === each.address) ?? this.#createAddressPool(each),
+    )
+    this.#position = 0
+    for (const pool of before) if (!this.#rotation.includes(pool)) closeIdle(pool)
+  }
+
+  /** Finds the addresses that requests go to, each first in its turn; asks the system only while none are known. */
+  readonly lookup: LookupFunction = (...args) => {
+    const first = this.#addresses[this.#lookupPosition++ % this.#addresses.length]
+    const lookup = first === undefined ? lookupHostname : preferredLookup(first, this.#addresses)
+    lookup(...args)
+  }
+
+  /** Finishes what runs, then closes every connection. Resolves too when they are cut in the meantime. */
+  close(): Promise<void> {
+    this.#closing ??= Promise.withResolvers<void>()
+    for (const pool of this.#rotation) closeIdle(pool)
+    this.#closeIfEmpty()
+    return this.#closing.promise
+  }
+
+  /** Cuts every connection. */
+  destroy(reason: Error): Promise<void> {
+    this.#destroyReason = reason
+    for (const connection of [...this.#all]) connection.destroy(reason)
+    return this.close()
+  }
+
+  #find(exchange: PlaceRequest): ClientPlaces {
+    return this.#clients === null ? this.#unshared : this.#clients.find(exchange)
+  }
+
+  #rejects(client: ClientPlaces, request: PlaceRequest): ReasonFor<'overloaded'> | null {
+    if (this.#mayRun(client, request)) return null
+    const free = this.#options.maxPending - this.#pending.size
+    if (this.#mayTake(client, client.waiting.size, free, request)) return null
+    return this.isFull ? 'endpoint-connections' : 'endpoint-share'
+  }
+
+  readonly #mayRun = (client: ClientPlaces, request: PlaceRequest): boolean =>
+    this.#mayTake(client, client.running, this.#options.maxConnections - this.#activeCount, request)
+
+  #mayTake(client: ClientPlaces, held: number, free: number, request: PlaceRequest): boolean {
+    return free > 0 && (client === this.#unshared || mayTakePlace(held, free, request))
+  }
+
+  /** Gives a slot back, and lets in as many requests as there is room for. */
+  #releaseSlot(client: ClientPlaces | null): void {
+    this.#freeSlot(client)
+    for (let next = this.#pending.take(this.#mayRun); next !== null; next = this.#pending.take(this.#mayRun))
+      this.#assign(next, this.#find(next.exchange))
+    this.#closeIfEmpty()
+  }
+
+  #freeSlot(client: ClientPlaces | null): void {
+    this.#activeCount--
+    if (client !== null) client.running--
+  }
+
+  #assign(waiter: PlaceWaiter, client: ClientPlaces, mayReuse = true): void {
+    this.#activeCount++
+    client.running++
+    let pool = this.#nextPool()
+    for (let left = this.#rotation.length; !(mayReuse && this.#reuse(pool, waiter, client)); pool = this.#nextPool())
+      if (--left === 0 || mayConnect(pool)) return this.#connect(pool, waiter, client)
+  }
+
+  /** Gives a request an idle connection of an address; false: there is none. */
+  #reuse(pool: AddressPool, waiter: PlaceWaiter, client: ClientPlaces): boolean {
+    for (let last = pool.idle.pop(); last !== undefined; last = pool.idle.pop()) {
+      if (!last.tryReuse()) continue
+      last.places = client
+      if (!waiter.onConnection(last)) this.#onReleased(pool, last)
+      return true
+    }
+    return false
+  }
+
+  #connect(pool: AddressPool, waiter: PlaceWaiter, client: ClientPlaces): void {
+    const hindrance = this.#destroyReason ?? (mayConnectUpstream() ? null : createNoFileError())
+    if (hindrance !== null) {
+      this.#freeSlot(client)
+      return waiter.onError(connectFailedError(hindrance))
+    }
+    // As they are now: an address may be dropped while it is connected to.
+    const rotation = this.#rotation
+    const findOwner = (address: string | null): AddressPool =>
+      address === null ? pool : findReached(pool, address, rotation)
+    const connection = new UpstreamConnection(pool.connect, this.#options.keepAliveMs, findOwner, waiter)
+    connection.places = client
+    this.#all.add(connection)
+    upstreamFiles.open++
+  }
+
+  #nextPool(): AddressPool {
+    if (this.#rotation.length > 1) this.#position = (this.#position + 1) % this.#rotation.length
+    return this.#rotation[this.#position] as AddressPool
+  }
+
+  #createAddressPool(to: LookupAddress | null): AddressPool {
+    const { connect } = this.#options
+    const pool: AddressPool = {
+      address: to?.address ?? null,
+      connect: to === null ? connect() : connect((...args) => preferredLookup(to, this.#addresses)(...args)),
+      idle: [],
+      retryAt: null,
+      retryMs: minRetryMs,
+      onReleased: (connection) => this.#onReleased(pool, connection),
+      onClosed: (connection) => {
+        if (this.#all.delete(connection)) upstreamFiles.open--
+        const at = pool.idle.indexOf(connection)
+        if (at >= 0) pool.idle.splice(at, 1)
+        this.#closeIfEmpty()
+      },
+    }
+    return pool
+  }
+
+  #onReleased(pool: AddressPool, connection: UpstreamConnection): void {
+    if (connection.isOpen) {
+      pool.idle.push(connection)
+      if (this.#closing === null && this.#rotation.includes(pool)) connection.markIdle()
+      else closeIdle(pool)
+    }
+    // More bytes may have come behind the response, for example in another record of TLS, and be read in this turn of
+    // the event loop. No request may be under way by then whose response they could pass for (RFC 9112 §9.2).
+    const { places } = connection
+    if (this.#pending.size > 0) return void setImmediate(() => this.#releaseSlot(places))
+    this.#freeSlot(places)
+  }
+
+  #closeIfEmpty(): void {
+    if (this.#all.size === 0 && this.#activeCount === 0) this.#closing?.resolve()
+  }
+}
+
+/** Creates the error of Node's for a descriptor that is not there. */
+const createNoFileError = (): Error =>
+  Object.assign(new StacklessError('the last file descriptors are kept for operators and probes'), { code: 'EMFILE' })
+
+/** Returns whether an address may be connected to now. One that was not reached is tried by one request at a time. */
+const mayConnect = (pool: AddressPool): boolean => {
+  if (pool.retryAt === null) return true
+  const at = now()
+  if (at < pool.retryAt) return false
+  pool.retryMs = Math.min(2 * pool.retryMs, maxRetryMs)
+  pool.retryAt = at + pool.retryMs
+  return true
+}
+
+/**
+ * Returns the pool of the address that a connection was made to: where `tried` did not accept it, another has stood in
+ * for it. An address that is none of them is that of `tried` in other words (a translation on the way).
+ */
+const findReached = (tried: AddressPool, address: string, rotation: readonly AddressPool[]): AddressPool => {
+  const reached = rotation.find((each) => each.address === address) ?? tried
+  tried.retryAt = now() + tried.retryMs
+  reached.retryAt = null
+  reached.retryMs = minRetryMs
+  return reached
+}
+
+const closeIdle = ({ idle }: AddressPool): void => {
+  for (const connection of idle.splice(0)) connection.destroy(new Error('the connection is not needed any more'))
+}

@@ -1,0 +1,136 @@
+import type { Socket } from 'node:net'
+import type { Operation } from '../../../operations.ts'
+import type { Upload } from '../../exchange/body.ts'
+import { GatewayError } from '../../exchange/failures/errors.ts'
+import {
+  fieldNameEquals,
+  type HeaderFields,
+  isFieldValue,
+  isHopByHop,
+  isHttpToken,
+} from '../../exchange/header-fields.ts'
+import { maxSingleWriteBytes } from '../../lib/buffers.ts'
+
+/** The parts of a request's head. */
+export interface UpstreamRequestHead {
+  readonly method: Operation['method']
+  /** Path and raw query. */
+  readonly target: string
+  readonly host: string
+  /** Whether another request may follow on the connection. */
+  readonly keepAlive: boolean
+  /** End-to-end fields; Host, Content-Length and Connection are rendered here. */
+  readonly fields: HeaderFields
+}
+
+/**
+ * Renders the head of a request, latin1, all but its {@link renderFraming}. Throws `internal` when some server would
+ * not read it as one request: the client's own part has been checked, so a layer or the configuration is at fault (RFC
+ * 9112 §3, §5, RFC 9110 §5.5).
+ */
+export const renderRequestHead = ({ method, target, host, keepAlive, fields }: UpstreamRequestHead): string => {
+  if (!isTarget.test(target) || !isFieldValue(host)) throw unsendableError('target or Host')
+  let head = `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: ${keepAlive ? 'keep-alive' : 'close'}\r\n`
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string
+    const value = fields[i + 1] as string
+    if (!isHttpToken(name) || !isFieldValue(value) || isRenderedHere(name)) throw unsendableError(name)
+    head += `${name}: ${value}\r\n`
+  }
+  return head
+}
+
+/**
+ * Renders the length of the body, and the end of the head; null: chunked. RFC 9110 §8.6: a POST names a length of 0
+ * too.
+ */
+const renderFraming = (head: string, length: number | null): string => {
+  if (length === null) return 'Transfer-Encoding: chunked\r\n\r\n'
+  return length > 0 || head.startsWith('POST ') ? `Content-Length: ${length}\r\n\r\n` : '\r\n'
+}
+
+const isTarget = /^[\x21-\x7e]+$/
+
+/** Returns whether a field is the framing's, or this hop's: a second one could be read in place of the first. */
+const isRenderedHere = (name: string): boolean =>
+  isHopByHop(name) ||
+  fieldNameEquals(name, 'host') ||
+  fieldNameEquals(name, 'content-length') ||
+  fieldNameEquals(name, 'expect')
+
+const unsendableError = (part: string): GatewayError =>
+  new GatewayError('internal', { cause: new Error(`the request cannot be sent: ${JSON.stringify(part)}`) })
+
+/** A body: all of its chunks, or a stream of them. */
+export type RequestContent = readonly Buffer[] | Upload
+
+/**
+ * Writes a request: a head without its framing, and a body that was read first, or that streams; then `length` is what
+ * the head names, null: chunked. Null: all of it is written. Else resolves when it is, to false when `isCancelled` says
+ * that no more is wanted. Rejects with the error of the body, and when its length differs from the head's.
+ */
+export const writeRequest = (
+  socket: Socket,
+  head: string,
+  body: RequestContent,
+  length: number | null,
+  isCancelled: () => boolean,
+): Promise<boolean> | null => {
+  if ('stop' in body) return writeUpload(socket, head, body, length, isCancelled)
+  let bytes = 0
+  for (const chunk of body) bytes += chunk.length
+  let text = head + renderFraming(head, bytes)
+  if (bytes <= maxSingleWriteBytes) {
+    for (const chunk of body) text += chunk.toString('latin1')
+    socket.write(text, 'latin1')
+  } else {
+    socket.cork()
+    socket.write(text, 'latin1')
+    for (const chunk of body) socket.write(chunk)
+    socket.uncork()
+  }
+  return null
+}
+
+/** Writes a body as fast as the endpoint takes it, the head with the first chunk (RFC 9112 §7.1). */
+const writeUpload = async (
+  socket: Socket,
+  head: string,
+  upload: Upload,
+  length: number | null,
+  isCancelled: () => boolean,
+): Promise<boolean> => {
+  let unsent = head + renderFraming(head, length)
+  let bytes = 0
+  for await (const chunk of upload) {
+    if (isCancelled()) return false
+    if (chunk.length === 0) continue // RFC 9112 §7.1: a chunk of no bytes would end the body
+    bytes += chunk.length
+    if (length !== null && bytes > length) throw wrongLengthError()
+    socket.cork()
+    if (length === null) unsent += `${chunk.length.toString(16)}\r\n`
+    if (unsent !== '') socket.write(unsent, 'latin1')
+    socket.write(chunk)
+    socket.uncork()
+    unsent = length === null ? '\r\n' : ''
+    if (socket.writableNeedDrain) await waitForDrain(socket)
+  }
+  if (isCancelled()) return false
+  if (length !== null && bytes !== length) throw wrongLengthError()
+  // A server that takes no body with a GET need not see an empty one.
+  if (bytes === 0) unsent = head + renderFraming(head, 0)
+  else if (length === null) unsent += '0\r\n\r\n'
+  if (unsent !== '') socket.write(unsent, 'latin1')
+  return true
+}
+
+const waitForDrain = (socket: Socket): Promise<void> =>
+  new Promise((resolve) => {
+    const onDrained = (): void => {
+      socket.off('drain', onDrained).off('close', onDrained)
+      resolve()
+    }
+    socket.on('drain', onDrained).on('close', onDrained)
+  })
+
+const wrongLengthError = (): Error => new Error('the body of the request has another length than its head says')

@@ -1,0 +1,83 @@
+import type { IdempotencyRecord } from '../../core/exchange/exchange-outcomes.ts'
+import { escapeQuotedControls } from '../../core/lib/text/escape-controls.ts'
+import type { ExchangeFacts, ExchangeRecord } from '../../core/log/exchange-record.ts'
+import { sideJson } from '../../core/log/side-json.ts'
+import type { AuditKey, ChainPosition, TornLine } from './chain.ts'
+
+export interface AuditedExchange
+  extends Pick<ExchangeRecord, 'requestId' | 'client' | 'status' | 'failure' | 'configHash'> {
+  readonly exchange: Pick<
+    ExchangeFacts,
+    'operation' | 'identity' | 'attempt' | 'side' | 'fellBack' | 'digests' | 'idempotency'
+  > | null
+}
+
+/** The SHA-256 of the bodies that went through whole, in hex. Null: not asked for, no body, or not whole. */
+export type BodyDigests = NonNullable<ExchangeFacts['digests']>
+
+/**
+ * Renders what a line says of an exchange. An allow-list, never with a query, a field value or a body. An id is a sane
+ * token; the rest are addresses, the gateway's own names, and numbers. The identity of the client comes from elsewhere,
+ * and is escaped.
+ */
+export const exchangeLine = (time: number, record: AuditedExchange): string => {
+  const { exchange } = record
+  return (
+    `${timeAndEvent(time, 'exchange')},"requestId":"${record.requestId}","address":"${record.client}"` +
+    `,"client":${quoted(exchange?.identity?.client)},"method":${quoted(exchange?.identity?.method)}` +
+    `,"operation":${plain(exchange?.operation.id ?? null)},"status":${record.status},"failure":${plain(record.failure?.kind ?? null)}` +
+    `,"endpoint":${plain(exchange?.attempt?.endpoint ?? null)},"config":"${record.configHash}"` +
+    `,"requestDigest":${plain(exchange?.digests?.request ?? null)},"answerDigest":${plain(exchange?.digests?.response ?? null)}` +
+    idempotencyMembers(exchange?.idempotency ?? null) +
+    (exchange === null ? '' : sideJson(exchange))
+  )
+}
+
+const idempotencyMembers = (record: IdempotencyRecord | null): string =>
+  record === null
+    ? ''
+    : jsonMembers({ idempotency: record.outcome, firstRequestId: record.firstRequestId ?? undefined })
+
+/** Records what operators did, or had done: the event by its name in the log, and its fields. */
+export type RecordAdminEvent = (event: string, fields: AdminEventFields) => void
+
+type AdminEventFields = Readonly<Record<string, string | number | boolean | null>>
+
+export const adminLine = (time: number, event: string, fields: AdminEventFields): string =>
+  `${timeAndEvent(time, event)}${jsonMembers(fields)}`
+
+/** Renders the first line of a process or of a file: what it follows, and the key that it is sealed with. */
+export const headLine = (
+  time: number,
+  event: 'start' | 'file',
+  before: ChainPosition,
+  key: AuditKey,
+  torn: TornLine | null,
+  fields: Readonly<Record<string, string | number>> = {},
+): string =>
+  `${timeAndEvent(time, event)}${jsonMembers(fields)},"previous":"${before.mac}","key":"${key.id}"${torn === null ? '' : jsonMembers({ torn })}`
+
+/** Renders the last line with a key: the lines after it are sealed with another. */
+export const keyLine = (time: number, next: AuditKey): string => `${timeAndEvent(time, 'key')},"next":"${next.id}"`
+
+/** Renders the last line of a process, or of a file that lines no longer go to. */
+export const endLine = (time: number, reason: AuditEndReason): string =>
+  `${timeAndEvent(time, 'end')}${jsonMembers({ reason })}`
+
+/** Why no line follows: the process stops, or a reload changes the configuration. */
+export type AuditEndReason = 'stopped' | 'reconfigured'
+
+/** Renders how many lines were lost here, while none could be written. */
+export const lostLine = (time: number, lines: number): string =>
+  `${timeAndEvent(time, 'lost')}${jsonMembers({ lines })}`
+
+const timeAndEvent = (time: number, event: string): string =>
+  `"time":"${new Date(time).toISOString()}","event":"${event}"`
+
+const jsonMembers = (fields: Readonly<Record<string, unknown>>): string => {
+  const text = escapeQuotedControls(JSON.stringify(fields))
+  return text === '{}' ? '' : `,${text.slice(1, -1)}`
+}
+
+const plain = (name: string | null): string => (name === null ? 'null' : `"${name}"`)
+const quoted = (name: string | undefined): string => (name === undefined ? 'null' : JSON.stringify(name))

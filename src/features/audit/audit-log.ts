@@ -1,0 +1,187 @@
+import type { AuditConfig } from '../../core/config/config.ts'
+import { errorMessage } from '../../core/exchange/failures/error-message.ts'
+import { epochMs, now, settlesWithin } from '../../core/lib/clock.ts'
+import type { Log } from '../../core/log/log.ts'
+import { openAuditFile } from './audit-file.ts'
+import { type AuditEndReason, adminLine, type RecordAdminEvent } from './audit-line.ts'
+import { createStdoutOutput, type OpenedAuditOutput, type StdoutQueue } from './audit-output.ts'
+import type { AuditSink } from './audit-sink.ts'
+import { AuditWriter, type AuditWriterState, type UnwrittenLines } from './audit-writer.ts'
+import { genesis, toAuditKey } from './chain.ts'
+
+/** The change that a reload makes here, prepared: exactly one of the two is called. */
+export interface PreparedAuditChange {
+  commit(): void
+  discard(): Promise<void>
+}
+
+/** The main log, for events about the audit log, and its queue, for lines when `audit.file` is stdout. */
+export interface AuditLogOptions {
+  readonly log: Log
+  readonly stdout: StdoutQueue
+}
+
+// For writing what waits. A disk that hangs does not keep the process.
+const closeTimeoutMs = 2000
+
+// Operators are let in while the workers start, and clients a turn or two before the file is written.
+const maxEarlyLines = 20_000
+
+/** The audit log of the whole gateway, as the configuration in effect says. The only writer of its file. */
+export class AuditLog implements AuditSink {
+  readonly #options: AuditLogOptions
+  #config: AuditConfig | null = null
+  #writer: AuditWriter | null = null
+  /** Lines that came before this process has begun to write; null: it has begun. */
+  #early: string[] | null = []
+  #earlyLost = 0
+  /** Lines that were lost while other files were written. */
+  #lostBefore = 0
+  /** The writers that still write what waited, and a last line, or hand on what they could not write. */
+  readonly #closing = new Map<AuditWriter, Promise<void>>()
+  /** The output of a configuration that is not in effect yet. */
+  #opened: OpenedAuditOutput | null = null
+  /** Called when lines cannot be written, and when they can be again. */
+  onChange: (failing: boolean) => void = () => {}
+
+  constructor(options: AuditLogOptions) {
+    this.#options = options
+  }
+
+  get failing(): boolean {
+    return this.#writer?.failing ?? false
+  }
+
+  get state(): AuditWriterState | null {
+    const state = this.#writer?.state ?? null
+    return state && { ...state, lost: this.#lostBefore + state.lost }
+  }
+
+  record(content: string): void {
+    if (this.#writer !== null) this.#writer.record(content)
+    else if (this.#early !== null && this.#early.length < maxEarlyLines) this.#early.push(content)
+    else this.#countLost(1)
+  }
+
+  readonly recordAdminEvent: RecordAdminEvent = (event, fields) => {
+    if (this.#config !== null || this.#early !== null) this.record(adminLine(epochMs(), event, fields))
+  }
+
+  recordFromWorker(lines: readonly string[], lost: number): void {
+    for (const content of lines) this.record(content)
+    if (lost > 0) this.#countLost(lost)
+  }
+
+  #countLost(lines: number): void {
+    if (this.#writer !== null) this.#writer.countLost(lines)
+    else if (this.#early !== null) this.#earlyLost += lines
+  }
+
+  /** Does all that can fail before a configuration takes effect. Rejects when it cannot be enforced. */
+  async prepare(next: AuditConfig | null): Promise<PreparedAuditChange> {
+    if (next === null || (await this.#writesTo(next.file)))
+      return { commit: () => this.#update(next), discard: async () => {} }
+    await this.#waitUntilClosed(next.file)
+    const opened = await this.#open(next)
+    this.#opened = opened
+    const discard = async (): Promise<void> => {
+      this.#opened = null
+      await opened.output.close()
+    }
+    return { commit: () => this.#startWriter(next, opened), discard }
+  }
+
+  /** Checks whether the file was moved away. */
+  reopen(): void {
+    void this.#writer?.reopen()
+  }
+
+  async close(): Promise<void> {
+    await this.#opened?.output.close()
+    // A file that an edit has left may have lines for the one that is written now, which needs some of the time.
+    const until = now() + closeTimeoutMs
+    const areOthersClosed = await settlesWithin(closeTimeoutMs / 2, Promise.all(this.#closing.values()))
+    let left: UnwrittenLines | null = null
+    const closed = this.#closeWriter('stopped', (unwritten) => {
+      left = unwritten
+    })
+    await settlesWithin(until - now(), closed)
+    this.#logLost(areOthersClosed ? left : null)
+  }
+
+  /** Logs how many lines could not be written to the end. Null: that is not known. */
+  #logLost(left: UnwrittenLines | null): void {
+    const lines = left && left.lines.length + left.lost
+    if (lines !== 0) this.#options.log.error({ lines }, 'audit lines lost')
+  }
+
+  /** Applies the changes that need no other file. */
+  #update(next: AuditConfig | null): void {
+    const previous = this.#config
+    this.#config = next
+    if (next === null) {
+      this.#early = null
+      return void this.#closeWriter('reconfigured', (left) => this.#logLost(left))
+    }
+    if (previous?.key !== next.key) this.#writer?.rekey(toAuditKey(next.key))
+    this.#writer?.configureFile(next)
+  }
+
+  #startWriter(next: AuditConfig, opened: OpenedAuditOutput): void {
+    this.#opened = null
+    void this.#closeWriter('reconfigured', (left) => this.#takeOver(left))
+    this.#config = next
+    const writer = new AuditWriter(opened, toAuditKey(next.key), this.#options.log, () => this.onChange(this.failing))
+    this.#writer = writer
+    const early = this.#early ?? []
+    this.#early = null
+    for (const content of early) writer.record(content)
+    if (this.#earlyLost > 0) writer.countLost(this.#earlyLost)
+    this.#earlyLost = 0
+    this.onChange(this.failing)
+  }
+
+  /** Records the lines that an earlier file could not take, and what it has not reported. */
+  #takeOver(left: UnwrittenLines): void {
+    if (this.#writer === null) return this.#logLost(left)
+    for (const content of left.lines) this.record(content)
+    if (left.lost > 0) this.#writer.reportLost(left.lost)
+  }
+
+  async #open({ file, key, rotate }: AuditConfig): Promise<OpenedAuditOutput> {
+    if (file === 'stdout') return { output: createStdoutOutput(this.#options.stdout), link: genesis(), torn: null }
+    return openAuditFile(file, toAuditKey(key), rotate).catch(openFailed(file))
+  }
+
+  /** Tells whether a file is written already. A second writer would break its chain, by whatever path it has it. */
+  async #writesTo(file: string): Promise<boolean> {
+    return file === this.#config?.file || (await this.#writer?.isAt(file)) === true
+  }
+
+  /** Waits for the last line of a file that was left by an edit: the chain goes on behind it. */
+  async #waitUntilClosed(file: string): Promise<void> {
+    for (const [writer, closed] of this.#closing)
+      if ((await writer.isAt(file)) && !(await settlesWithin(closeTimeoutMs, closed)))
+        openFailed(file)(new Error('the lines before it was left are not written yet'))
+  }
+
+  /** Closes the writer; `handOn` is called once, with what it could not write. */
+  async #closeWriter(reason: AuditEndReason, handOn: (left: UnwrittenLines) => void): Promise<void> {
+    const writer = this.#writer
+    if (writer === null) return handOn({ lines: [], lost: 0 })
+    this.#writer = null
+    this.#lostBefore += writer.state.lost
+    const closed = writer
+      .close(reason)
+      .then(handOn)
+      .finally(() => this.#closing.delete(writer))
+    this.#closing.set(writer, closed)
+    return closed
+  }
+}
+
+const openFailed =
+  (file: string) =>
+  (error: unknown): never => {
+    throw new Error(`audit.file ${file} cannot be used: ${errorMessage(error)}`)
+  }

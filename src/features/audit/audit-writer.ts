@@ -1,0 +1,292 @@
+import type { AuditConfig } from '../../core/config/config.ts'
+import { CoalescedTimer, epochMs } from '../../core/lib/clock.ts'
+import { SerialQueue } from '../../core/lib/serial-queue.ts'
+import type { Log } from '../../core/log/log.ts'
+import { type AuditEndReason, endLine, keyLine } from './audit-line.ts'
+import type { AuditOutput, OpenedAuditOutput } from './audit-output.ts'
+import { Backlog, type PendingLine, pendingHeadLine, SealedBatch, TornTail } from './backlog.ts'
+import type { AuditKey, ChainPosition } from './chain.ts'
+import { DiskSpace } from './disk-space.ts'
+import { errorReason, WriterHealth } from './writer-health.ts'
+
+/** How lines are gathered, and the timeouts. Tests set others. */
+export const defaultWriterOptions = {
+  /** How long a line waits for others to be written with. */
+  batchDelayMs: 5,
+  /** The most bytes of lines that wait; lines beyond that are lost, and counted. */
+  maxPendingBytes: 16 * 1024 * 1024,
+  retryDelayMs: 250,
+  writeTimeoutMs: 5000,
+  checkpointIntervalMs: 60_000,
+}
+
+export type AuditWriterState = AuditWriter['state']
+
+export interface UnwrittenLines {
+  readonly lines: readonly string[]
+  /** The number of lost lines that no line reports. */
+  readonly lost: number
+}
+
+/**
+ * Writes lines to one chain: gathers, seals and appends them, and retries those that could not be written. All its work
+ * runs in a queue, one step at a time.
+ */
+export class AuditWriter {
+  readonly #log: Log
+  readonly #options: typeof defaultWriterOptions
+  readonly #health: WriterHealth
+  readonly #disk: DiskSpace
+  #output: AuditOutput
+  /** The end of what is written: the current batch begins after it. */
+  #position: ChainPosition
+  #key: AuditKey
+  #tornTail: TornTail
+  readonly #backlog: Backlog
+  #batch: SealedBatch | null = null
+  #lastCheckpoint = ''
+  #isUnsynced = false
+  readonly #queue = new SerialQueue()
+  #isClosed = false
+  /** Set while lines wait for others, or for the next try. */
+  readonly #writeTimer = new CoalescedTimer(() => this.#writeSoon())
+  #isScheduled = false
+  readonly #checkpointTimer = new CoalescedTimer(
+    () =>
+      void this.checkpoint().then(() =>
+        this.#checkpointTimer.set(this.#isClosed ? null : this.#options.checkpointIntervalMs),
+      ),
+  )
+  /** After a failure the next checkpoint tries again, not each batch. */
+  #mayRollOver = true
+
+  /** Begins with a line that says what it follows. */
+  constructor(
+    { output, link, torn }: OpenedAuditOutput,
+    key: AuditKey,
+    log: Log,
+    onHealth: (failing: boolean) => void,
+    options = defaultWriterOptions,
+  ) {
+    this.#output = output
+    this.#position = link
+    this.#key = key
+    this.#tornTail = new TornTail(link, torn)
+    this.#log = log
+    this.#options = options
+    this.#backlog = new Backlog(options.maxPendingBytes)
+    this.#health = new WriterHealth(log, onHealth)
+    this.#disk = new DiskSpace(log, output)
+    this.#add(pendingHeadLine('start', () => this.#tornTail, { pid: process.pid }))
+    if (torn !== null) log.warn({ file: output.name, bytes: torn.length }, 'audit file ended in a torn line')
+    this.#checkpointTimer.set(options.checkpointIntervalMs)
+  }
+
+  get failing(): boolean {
+    return this.#health.reason !== null
+  }
+
+  /**
+   * The state for /status: how many lines of the chain are written, the HMAC of the last, and why none can be written
+   * now.
+   */
+  get state() {
+    const { chain, count, mac: hash } = this.#position
+    const [file, waitingBytes] = [this.#output.name, this.#backlog.bytes]
+    const [{ reason, since, lost }, { state: disk }] = [this.#health, this.#disk]
+    return { file, chain, count, hash, reason, since, waitingBytes, lost, disk }
+  }
+
+  record(content: string): void {
+    if (!this.#backlog.hasRoomFor(content)) return this.countLost(1)
+    this.#backlog.addLostLine()
+    this.#add({ content, bytes: content.length })
+  }
+
+  /** Counts lost lines: a line reports them in their place. */
+  countLost(lines: number): void {
+    this.#health.lost += lines
+    this.#health.update(this.#health.reason ?? 'lines come faster than they are written')
+    this.reportLost(lines)
+  }
+
+  /** Has a line report lost lines that are counted elsewhere. */
+  reportLost(lines: number): void {
+    this.#backlog.countLost(lines)
+    this.#schedule(this.#options.retryDelayMs)
+  }
+
+  /** Seals the following lines with another key, after a last line that announces it. */
+  rekey(key: AuditKey): void {
+    this.#add({ content: () => keyLine(epochMs(), key), bytes: 0, nextKey: key })
+  }
+
+  isAt(path: string): Promise<boolean> {
+    return this.#output.isAt(path)
+  }
+
+  configureFile({ file, rotate }: Pick<AuditConfig, 'file' | 'rotate'>): void {
+    this.#output.name = file
+    this.#output.rotateBytes = rotate
+  }
+
+  /** Continues in another file if this one was moved away or is full. */
+  reopen(): Promise<void> {
+    return this.#queue.run(() => this.#lookAtFile())
+  }
+
+  /** Makes what is written survive, and logs the end of the chain if it has moved. */
+  checkpoint(): Promise<void> {
+    return this.#queue.run(async () => {
+      await this.#lookAtFile()
+      await this.#checkpoint()
+    })
+  }
+
+  /** Writes what waits and a last line, and closes the file. Resolves with what could not be written. */
+  async close(reason: AuditEndReason): Promise<UnwrittenLines> {
+    this.#backlog.addLostLine()
+    this.#add({ content: () => endLine(epochMs(), reason), bytes: 0 })
+    return this.#queue.run(async () => {
+      await this.#write()
+      await this.#checkpoint()
+      this.#isClosed = true
+      for (const timer of [this.#writeTimer, this.#checkpointTimer]) timer.clear()
+      this.#health.close()
+      const left = [...(this.#batch?.unwritten().waiting ?? []), ...this.#backlog.lines]
+      await this.#output.close().catch(() => {})
+      return {
+        lines: left.flatMap(({ content }) => (typeof content === 'string' ? [content] : [])),
+        lost: left.reduce((sum, { lost = 0 }) => sum + lost, 0),
+      }
+    })
+  }
+
+  #add(line: PendingLine): void {
+    this.#backlog.add(line)
+    this.#schedule(this.#options.batchDelayMs)
+  }
+
+  /** Schedules a write after `ms`. A write that is scheduled already keeps its time. */
+  #schedule(ms: number): void {
+    if (this.#isScheduled || this.#isClosed) return
+    this.#isScheduled = true
+    this.#writeTimer.set(ms)
+  }
+
+  /** Retries after a delay, not at each line that comes meanwhile. */
+  #retryLater(): void {
+    this.#writeTimer.clear()
+    this.#isScheduled = false
+    this.#schedule(this.#options.retryDelayMs)
+  }
+
+  #writeSoon(): void {
+    void this.#queue.run(() => this.#write())
+  }
+
+  /**
+   * Writes what waits, unless that fails. Lines that come meanwhile take a later turn: under load there are always
+   * some, and a checkpoint, or the news that lines can be written again, would wait for ever.
+   */
+  async #write(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isScheduled = false
+    this.#writeTimer.clear()
+    for (let due = this.#backlog.lines.length; due > 0 || this.#batch !== null; ) {
+      if (this.#batch === null) {
+        this.#batch = new SealedBatch(this.#position, this.#key, this.#backlog.lines)
+        due -= this.#batch.lines
+      }
+      if (await this.#append(this.#batch)) {
+        this.#onWritten(this.#batch)
+        if (!this.#output.isFull || !this.#mayRollOver) continue
+      } else if (!this.#output.isUnlinked) return this.#retryLater()
+      if (await this.#rollOver()) due = this.#backlog.lines.length
+      else if (this.#output.isUnlinked) return this.#retryLater()
+    }
+    if (this.#isUnsynced && !(await this.#checkpoint())) return
+    if (this.#backlog.addLostLine()) this.#writeSoon()
+    else this.#health.update(null)
+  }
+
+  #onWritten(batch: SealedBatch): void {
+    this.#backlog.release(batch.waitingBytes)
+    this.#position = batch.link
+    this.#key = batch.key
+    this.#batch = null
+  }
+
+  async #append(batch: SealedBatch): Promise<boolean> {
+    const { writeTimeoutMs } = this.#options
+    try {
+      while (!batch.isWritten)
+        batch.writtenBytes += await this.#health.timed(
+          writeTimeoutMs,
+          this.#output.append(batch.bytes.subarray(batch.writtenBytes)),
+        )
+      return true
+    } catch (error) {
+      this.#health.update(errorReason(error))
+      return false
+    }
+  }
+
+  async #lookAtFile(): Promise<void> {
+    await this.#rollOver()
+    this.#disk.measure(this.#output)
+  }
+
+  /** Continues in another file where this one is full or was moved. Returns whether it does. */
+  async #rollOver(): Promise<boolean> {
+    if (this.#isClosed) return false
+    try {
+      const { count } = this.#batch?.unwritten().link ?? this.#position
+      const next = await this.#output.openNext(count)
+      this.#mayRollOver = true
+      if (next !== null) await this.#switchTo(next)
+      return next !== null
+    } catch (error) {
+      this.#mayRollOver = false
+      // Where nothing can be written meanwhile, that is what the state reports.
+      if (this.#output.isUnlinked) this.#health.update(errorReason(error))
+      else this.#log.error({ file: this.#output.name, reason: errorReason(error) }, 'audit file cannot be changed')
+      return false
+    }
+  }
+
+  async #switchTo(next: AuditOutput): Promise<void> {
+    const old = this.#output
+    this.#output = next
+    if (this.#batch !== null) {
+      const unwritten = this.#batch.unwritten()
+      this.#position = unwritten.link
+      this.#key = unwritten.key
+      this.#backlog.requeue(unwritten.waiting, this.#batch.waitingBytes)
+      this.#batch = null
+      this.#tornTail = this.#tornTail.extend(unwritten.link, unwritten.torn)
+    }
+    // A head line that did not get into the old file follows this one: both say what they follow.
+    this.#backlog.requeue([pendingHeadLine('file', () => this.#tornTail)])
+    await old.sync().catch(() => {})
+    await old.close().catch(() => {})
+    this.#writeSoon()
+  }
+
+  async #checkpoint(): Promise<boolean> {
+    const { chain, count, mac: hash } = this.#position
+    if (this.#lastCheckpoint === hash || count === 0) return true
+    try {
+      await this.#output.sync()
+      this.#isUnsynced = false
+    } catch (error) {
+      this.#isUnsynced = true
+      this.#health.update(errorReason(error))
+      this.#retryLater()
+      return false
+    }
+    this.#lastCheckpoint = hash
+    this.#log.info({ chain, count, hash }, 'audit checkpoint')
+    return true
+  }
+}

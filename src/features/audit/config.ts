@@ -1,0 +1,72 @@
+import * as z from 'zod'
+import { annotate } from '../../core/config/schema/annotations.ts'
+import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
+import { ExternalValue, InvalidScalar, scalar, textParser } from '../../core/config/schema/scalar.ts'
+import { choice, optionalSize } from '../../core/config/schema/scalar-types.ts'
+
+const file = scalar<string>(
+  {
+    expected: 'an absolute path such as /var/log/lender-gateway/audit.log, or stdout',
+    parse: textParser((value) => {
+      if (value === 'stdout') return value
+      if (!value.startsWith('/'))
+        return new InvalidScalar('not an absolute path', 'write a path that begins with /, or stdout')
+      return value.includes('\0') || value.endsWith('/') ? new InvalidScalar('not the name of a file') : value
+    }),
+    json: { type: 'string', pattern: '^(stdout|/.*[^/])$' },
+  },
+  'Where lines are appended; stdout: between the lines of the log',
+)
+
+// A longer key hardly strengthens HMAC-SHA-256, a shorter one weakens it (RFC 2104 §3).
+const minKeyBytes = 32
+const keyExpected = `file: and the path of a file with at least ${minKeyBytes} bytes of text`
+
+/** The schema of a key, which stands outside the file: a reader of the configuration could otherwise forge records. */
+const key = annotate(
+  z
+    .unknown()
+    .transform((input, context): string => {
+      const wrong = rejectKey(input)
+      if (wrong === null && input instanceof ExternalValue) return input.text
+      context.addIssue({
+        code: 'custom',
+        message: wrong?.message ?? '',
+        params: { expected: keyExpected, hint: wrong?.hint },
+      })
+      return z.NEVER
+    })
+    .meta({ description: 'The key that lines are sealed with', type: 'string', pattern: '^(file:.+|.*\\$\\{.*)$' }),
+  { secret: true, file: 'line' },
+)
+
+const rejectKey = (input: unknown): InvalidScalar | null => {
+  if (input === undefined) return new InvalidScalar('missing', 'make one with: openssl rand -hex 32')
+  if (!(input instanceof ExternalValue))
+    return new InvalidScalar('a key that is not in a file of its own', 'write file:PATH')
+  const { length } = Buffer.from(input.text, 'utf8')
+  return length >= minKeyBytes ? null : new InvalidScalar('too short', 'make one with: openssl rand -hex 32')
+}
+
+export const auditSchema = annotate(
+  optionalPolicy(
+    z
+      .strictObject({
+        file,
+        key,
+        digests: choice('Whose SHA-256 is recorded: of bodies that went through whole', [
+          'none',
+          'request',
+          'answer',
+          'both',
+        ]).prefault('none'),
+        onFailure: choice('What becomes of requests while lines cannot be written', ['refuse', 'continue']).prefault(
+          'refuse',
+        ),
+        rotate: optionalSize('At which size the file is renamed and a new one begun', { min: 4096 }).prefault('none'),
+      })
+      .meta({ description: 'The record of every exchange and every order, line by line sealed' }),
+    '{ file: …, key: file:… }',
+  ),
+  { sensitive: true },
+)

@@ -1,0 +1,63 @@
+import { createHash, type Hash, hash } from 'node:crypto'
+import type { AuditConfig } from '../../core/config/config.ts'
+import { ObservedResponseBody } from '../../core/exchange/bodies/observed-response-body.ts'
+import type { RequestBody, ResponseBody } from '../../core/exchange/body.ts'
+import type { Handler, Layer } from '../../core/exchange/exchange.ts'
+import { auditUnavailableError } from '../../core/exchange/failures/errors.ts'
+import type { BodyDigests } from './audit-line.ts'
+import type { AuditSink } from './audit-sink.ts'
+
+/**
+ * Rejects an exchange that would leave no record, and takes the digests of bodies. It is the outermost layer: no other
+ * layer spends anything on a rejected exchange, and the digests are of the bytes that the client sent and received.
+ * Null: the configuration asks for neither.
+ */
+export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSink): Layer | null => {
+  const digestsRequest = digests === 'request' || digests === 'both'
+  const digestsResponse = digests === 'answer' || digests === 'both'
+  const rejectsOnFailure = onFailure === 'refuse'
+  if (digests === 'none')
+    return rejectsOnFailure ? (next) => (exchange) => (auditor.failing ? auditFailure() : next(exchange)) : null
+  return (next): Handler =>
+    (exchange) => {
+      if (rejectsOnFailure && auditor.failing) return auditFailure()
+      const bodyDigests = { request: null, response: null }
+      exchange.digests = bodyDigests
+      if (digestsRequest) digestRequest(exchange.body, bodyDigests)
+      if (!digestsResponse) return next(exchange)
+      return next(exchange).then((response) => ({
+        ...response,
+        body: digestingBody(response.body, bodyDigests),
+      }))
+    }
+}
+
+const auditFailure = (): Promise<never> => Promise.reject(auditUnavailableError())
+
+/** Records the digest of a request's body when all of it has come. A body that is not read has none. */
+const digestRequest = (body: RequestBody, digests: BodyDigests): void => {
+  if (body.length === 0) return
+  let digest: Hash | null = null
+  body.onData = (chunk) => {
+    digest ??= createHash('sha256')
+    if (chunk === null) digests.request = digest.digest('hex')
+    else digest.update(chunk)
+  }
+}
+
+const digestingBody = (body: ResponseBody, digests: BodyDigests): ResponseBody => {
+  let digest: Hash | null = null
+  return new ObservedResponseBody(body, {
+    onChunk(chunk) {
+      digest ??= createHash('sha256')
+      digest.update(chunk)
+    },
+    onWhole(whole) {
+      digests.response = hash('sha256', whole)
+    },
+    onEnd() {
+      digests.response ??= (digest ?? createHash('sha256')).digest('hex')
+    },
+    onCut() {},
+  })
+}

@@ -1,0 +1,162 @@
+import { createReadStream } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { pluralize } from '../../core/admin/commands/phrases.ts'
+import { isReadError, maxReferencedBytes, readFileWithLimit } from '../../core/config/load/read-file.ts'
+import { errorMessage } from '../../core/exchange/failures/error-message.ts'
+import { escapeControls } from '../../core/lib/text/escape-controls.ts'
+import { parseLogLine } from '../../core/log/log-format.ts'
+import { type AuditKey, type ParsedAuditLine, parseAuditLine, toAuditKey } from './chain.ts'
+import { type AuditFinding, ChainVerifier, type Checkpoint } from './chain-verifier.ts'
+
+interface AuditVerifyInputs {
+  readonly keys: readonly string[]
+  readonly checkpoints: readonly string[]
+  readonly mixed: boolean
+}
+
+// The first findings show where the damage begins.
+const maxFindings = 50
+
+/** Where the command prints its result, and its findings. */
+interface VerifyOutput {
+  out(text: string): void
+  error(text: string): void
+}
+
+const processOutput = ({ stdout, stderr }: NodeJS.Process): VerifyOutput => ({
+  out: (text) => void stdout.write(text),
+  error: (text) => void stderr.write(text),
+})
+
+/** Verifies an audit log, prints the result, and resolves with the exit code. */
+export const verifyAuditLog = async (
+  files: readonly string[],
+  { keys, checkpoints, mixed }: AuditVerifyInputs,
+  output: VerifyOutput = processOutput(process),
+): Promise<number> => {
+  try {
+    const known = (await Promise.all(checkpoints.map(readCheckpoints))).flat()
+    const verification = new ChainVerifier(keys.map(readKey), known, mixed)
+    for (const file of mixed ? files : await sortByFirstRecord(files)) {
+      let line = 0
+      for await (const { bytes, isEnded } of splitLines(createReadStream(file)))
+        verification.verifyLine(bytes, { file, line: ++line }, isEnded)
+    }
+    verification.finish()
+    return printResult(verification, known.length, output)
+  } catch (error) {
+    output.error(`lender-gateway: ${escapeControls(errorMessage(error))}\n`)
+    return 2
+  }
+}
+
+/**
+ * Sorts files by the number of their first record, those of one chain together. Their names sort otherwise: audit.log
+ * is the last.
+ */
+const sortByFirstRecord = async (files: readonly string[]): Promise<readonly string[]> => {
+  const firsts = await Promise.all(files.map(async (file) => ({ file, first: await readFirstRecord(file) })))
+  const firstNumber = ({ first }: { readonly first: ParsedAuditLine | null }): number =>
+    first?.number ?? Number.MAX_SAFE_INTEGER
+  firsts.sort((a, b) => firstNumber(a) - firstNumber(b))
+  return [...Map.groupBy(firsts, ({ first }) => first?.chain).values()].flat().map(({ file }) => file)
+}
+
+/** Reads the first whole record of a file; null: it has none. A crash may have left a piece of another before it. */
+const readFirstRecord = async (file: string): Promise<ParsedAuditLine | null> => {
+  for await (const { bytes } of splitLines(createReadStream(file))) {
+    const record = parseAuditLine(bytes)
+    if (record !== null) return record
+  }
+  return null
+}
+
+const printResult = (
+  { findings, omittedFindings, notes, chains }: ChainVerifier,
+  checkpoints: number,
+  output: VerifyOutput,
+): number => {
+  for (const note of notes.slice(0, maxFindings)) output.error(`note: ${formatFinding(note)}\n`)
+  for (const finding of findings.slice(0, maxFindings)) output.error(`${formatFinding(finding)}\n`)
+  const faults = findings.length + omittedFindings
+  if (faults > maxFindings) output.error(`and ${faults - maxFindings} more\n`)
+  for (const { first, lines, last } of chains) {
+    const which = `chain ${last.chain}: ${lines} lines, number ${first} to ${last.count}`
+    // A checkpoint of a chain with faults would vouch for them.
+    output.out(faults > 0 ? `${which}\n` : `${which}, checkpoint ${last.count}:${last.mac}\n`)
+  }
+  if (faults > 0) {
+    output.out(`NOT as it was written: ${pluralize(faults, 'fault')}\n`)
+    return 1
+  }
+  // An operator may drop the oldest lines, up to a start or a whole file. The rest verifies from there.
+  const later = chains.filter(({ first }) => first > 1).map(({ first }) => `number ${first}`)
+  const begin = later.length === 0 ? '' : `, from ${later.join(' and ')} on`
+  const end = checkpoints === 0 ? '; whether its end was cut off only a --checkpoint tells' : ''
+  output.out(`all is as it was written${begin}${end}\n`)
+  return 0
+}
+
+const formatFinding = ({ file, line, message }: AuditFinding): string =>
+  escapeControls(line === 0 ? message : `${file}:${line}: ${message}`)
+
+const readKey = (reference: string): AuditKey => {
+  const file = reference.replace(/^file:/, '')
+  const read = readFileWithLimit(file, maxReferencedBytes)
+  if (isReadError(read)) throw new Error(`the key ${file} cannot be read: ${read.reason}`)
+  return toAuditKey(read.toString('utf8').replace(/\r?\n$/, ''))
+}
+
+/** Parses a checkpoint of the command line, or reads all checkpoints of a log. */
+const readCheckpoints = async (checkpointOrFile: string): Promise<readonly Checkpoint[]> => {
+  const [, count, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(checkpointOrFile) ?? []
+  if (count !== undefined && hash !== undefined) return [{ chain: null, count: Number(count), hash }]
+  const found: Checkpoint[] = []
+  try {
+    for await (const { bytes } of splitLines(createReadStream(checkpointOrFile))) {
+      const checkpoint = bytes.includes('"audit checkpoint"') ? parseCheckpoint(bytes.toString('utf8')) : null
+      if (checkpoint !== null) found.push(checkpoint)
+    }
+  } catch (error) {
+    const expected = 'neither COUNT:HASH, a number and 64 digits of 0-9a-f, nor a log that can be read'
+    throw new Error(`${checkpointOrFile} is ${expected}: ${errorMessage(error)}`)
+  }
+  if (found.length === 0) throw new Error(`${checkpointOrFile} holds no line "audit checkpoint"`)
+  return found
+}
+
+const parseCheckpoint = (line: string): Checkpoint | null => {
+  try {
+    const field = parseLogLine(line)
+    const [chain, count, hash] = [field('chain'), field('count'), field('hash')]
+    if (field('msg') !== 'audit checkpoint' || typeof chain !== 'string' || typeof hash !== 'string') return null
+    return typeof count === 'number' && Number.isSafeInteger(count) ? { chain, count, hash } : null
+  } catch {
+    return null
+  }
+}
+
+const newline = 10
+
+// No line of either log is nearly as long. A longer one is verified in pieces, so that memory stays limited.
+const maxLineBytes = 1024 * 1024
+
+/** Splits a stream into lines, without their line feeds. `isEnded`: the line had one. */
+async function* splitLines(
+  stream: Readable,
+): AsyncGenerator<{ readonly bytes: Buffer; readonly isEnded: boolean }, void> {
+  let rest: Buffer = Buffer.alloc(0)
+  for await (const chunk of stream) {
+    const bytes = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer])
+    let start = 0
+    for (let end = bytes.indexOf(newline); end !== -1; end = bytes.indexOf(newline, start)) {
+      yield { bytes: bytes.subarray(start, end), isEnded: true }
+      start = end + 1
+    }
+    rest = bytes.subarray(start)
+    if (rest.length <= maxLineBytes) continue
+    yield { bytes: rest, isEnded: false }
+    rest = Buffer.alloc(0)
+  }
+  if (rest.length > 0) yield { bytes: rest, isEnded: false }
+}

@@ -1,0 +1,178 @@
+import { X509Certificate } from 'node:crypto'
+import { certificateFields, pemBlocks } from '../../core/config/certificates.ts'
+import type { AuthConfig, Config, MtlsConfig, OperationAuthConfig } from '../../core/config/config.ts'
+import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
+import type {
+  RateLimiterRegistry,
+  RateLimiterState,
+  ReplayCacheLease,
+} from '../limits/rate-limiter/rate-limiter-registry.ts'
+import { apiKeyAuthenticator } from './api-key.ts'
+import type { AuthOptions } from './auth.ts'
+import type { Authenticator } from './authenticator.ts'
+import {
+  certificateFromConnection,
+  certificateFromHeader,
+  type GetClientCertificate,
+  withValidityCheck,
+} from './client-certificate.ts'
+import { type ClientRegistry, getClientRegistry } from './client-registry.ts'
+import type { DependencyHealthState } from './dependency-health.ts'
+import { mtlsAuthenticator } from './mtls.ts'
+import type { GetClaims } from './tokens/claims.ts'
+import { dpopProofChecker, replayWindowMs } from './tokens/dpop.ts'
+import type { IssuerKeysState } from './tokens/jwt/jwks-cache.ts'
+import { isJwt } from './tokens/jwt/jwt-verifier.ts'
+import type { ReplayWindowState } from './tokens/replay-cache.ts'
+import { type CheckSenderConstraint, senderConstraint } from './tokens/sender-constraint.ts'
+import { tokenAuthenticator } from './tokens/token-authenticator.ts'
+import type { TokenVerifiers } from './tokens/token-verifiers.ts'
+
+export interface AuthProvider {
+  authOptions(config: OperationAuthConfig): AuthOptions
+  state(): AuthProviderState
+  /** Returns whether Redis remembers proofs for all gateways. Null: it is not meant to, or other processes ask it. */
+  sharedProofsState(): RateLimiterState | null
+  release(): void
+}
+
+export interface AuthProviderState {
+  readonly jwt: IssuerKeysState | null
+  readonly introspection: DependencyHealthState | null
+  /** How full the replay window of DPoP proofs is. Null also where another process keeps it. */
+  readonly proofs: ReplayWindowState | null
+}
+
+/** Creates the provider of a configuration, once: methods and clients are the same for all operations. */
+export const createAuthProvider = (
+  { auth: config, clients: clientConfigs, listen, limits }: Pick<Config, 'auth' | 'clients' | 'listen' | 'limits'>,
+  tokenVerifiers: TokenVerifiers,
+  limiters: RateLimiterRegistry,
+): AuthProvider => {
+  if (config === null) return nullAuthProvider
+  const clients = getClientRegistry(clientConfigs)
+  const jwt = config.jwt && tokenVerifiers.acquireJwt(config.jwt)
+  const introspection = config.introspection && tokenVerifiers.acquireIntrospection(config.introspection)
+  const verifiers = { jwt: jwt?.getClaims ?? rejectToken, introspection: introspection?.getClaims ?? rejectToken }
+  const tokenBinding = createTokenBindingChecker(config, { listen, limits }, limiters)
+  return {
+    authOptions: ({ methods, ...required }) => ({
+      authenticators: methods.map((name) =>
+        createAuthenticator(name, methods, config, clients, verifiers, tokenBinding),
+      ),
+      forwardsCredentials: config.credentials === 'forward',
+      identityField: config.identityField,
+      required,
+      algorithms: tokenBinding.algorithms,
+    }),
+    state: () => ({
+      jwt: jwt?.state() ?? null,
+      introspection: introspection?.state() ?? null,
+      proofs: tokenBinding.state(),
+    }),
+    sharedProofsState: tokenBinding.sharedState,
+    release: () => {
+      jwt?.release()
+      introspection?.release()
+      tokenBinding.release()
+    },
+  }
+}
+
+const createAuthenticator = (
+  name: AuthMethod,
+  configured: readonly AuthMethod[],
+  config: AuthConfig,
+  clients: ClientRegistry,
+  verifiers: Readonly<Record<'jwt' | 'introspection', GetClaims>>,
+  { getCertificate, certificateFields, confirm, algorithms }: TokenBindingChecker,
+): Authenticator => {
+  if (name === 'apiKey') return apiKeyAuthenticator(config.apiKey.field, clients)
+  if (name === 'mtls') return mtlsAuthenticator(getCertificate, clients, certificateFields)
+  // Where both methods are on, a token in the form of a JWT is verified here. Only a token of another form is
+  // introspected.
+  const takes = name === 'jwt' && configured.includes('introspection') ? isJwt : acceptAnyToken
+  return tokenAuthenticator({
+    name,
+    getClaims: verifiers[name],
+    accepts: takes,
+    clients,
+    checkSenderConstraint: confirm,
+    certificateFields,
+    algorithms,
+  })
+}
+
+const acceptAnyToken = (): boolean => true
+
+/** Rejects every token. The configuration checks keep an operation from using a method that is not configured. */
+const rejectToken: GetClaims = () => {
+  throw new Error('not configured')
+}
+
+/** A provider without authentication, where no traffic is served. */
+export const nullAuthProvider: AuthProvider = {
+  authOptions: () => ({
+    authenticators: [],
+    forwardsCredentials: true,
+    identityField: null,
+    required: { scopes: [], claims: {} },
+    algorithms: null,
+  }),
+  state: () => ({ jwt: null, introspection: null, proofs: null }),
+  sharedProofsState: () => null,
+  release: () => {},
+}
+
+/** The checks that a client possesses the key or certificate which its credential is bound to. */
+interface TokenBindingChecker {
+  readonly getCertificate: GetClientCertificate
+  /** The names, in lower case, of the header fields that client certificates come in. */
+  readonly certificateFields: readonly string[]
+  readonly confirm: CheckSenderConstraint
+  /** The algorithms that DPoP proofs may be signed with. Null: the gateway accepts no proofs. */
+  readonly algorithms: readonly string[] | null
+  /** Returns how full the replay window of proofs is. Null: proofs are off, or another process keeps the window. */
+  state(): ReplayWindowState | null
+  /** Returns whether Redis remembers proofs for all gateways. Null: it is not meant to, or other processes ask it. */
+  sharedState(): RateLimiterState | null
+  release(): void
+}
+
+const createTokenBindingChecker = (
+  { bound, mtls, dpop: config }: AuthConfig,
+  { listen, limits }: Pick<Config, 'listen' | 'limits'>,
+  limiters: RateLimiterRegistry,
+): TokenBindingChecker => {
+  const getCertificate = withValidityCheck(certificateSource(mtls))
+  const { publicUrl } = listen
+  const replayLease: ReplayCacheLease | null =
+    config &&
+    limiters.acquireReplayCache(
+      { name: 'dpop', windowMs: replayWindowMs(config), whenUnavailable: config.withoutRedis },
+      limits.redis,
+    )
+  const algorithms = config?.algorithms ?? null
+  return {
+    getCertificate,
+    certificateFields: certificateFields(mtls),
+    confirm: senderConstraint({
+      required: bound === 'required',
+      getCertificate,
+      checkProof:
+        config && replayLease && publicUrl !== null
+          ? dpopProofChecker({ ...config, publicUrl }, replayLease.replayCache)
+          : null,
+      algorithms,
+    }),
+    algorithms,
+    state: () => replayLease?.state() ?? null,
+    sharedState: () => replayLease?.sharedState() ?? null,
+    release: () => replayLease?.release(),
+  }
+}
+
+const certificateSource = ({ from, ca }: MtlsConfig): GetClientCertificate => {
+  if (from === 'connection') return certificateFromConnection
+  return certificateFromHeader(ca === null ? null : pemBlocks(ca).map((block) => new X509Certificate(block)))
+}

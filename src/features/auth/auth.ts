@@ -1,0 +1,130 @@
+import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
+import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import type { ReasonFor } from '../../core/exchange/failures/reasons.ts'
+import { foldUnderscores, type HeaderFields } from '../../core/exchange/header-fields.ts'
+import { type AuthScheme, createAuthChallenge } from './auth-challenge.ts'
+import type { Authenticator, AuthResult, VerifiedToken } from './authenticator.ts'
+import { parseScopes } from './tokens/claims.ts'
+import { parseTokenCredential, rejectTokenInQuery } from './tokens/token-credential.ts'
+
+export interface AuthOptions {
+  /** In order: the first one whose credential a request carries decides. */
+  readonly authenticators: readonly Authenticator[]
+  readonly forwardsCredentials: boolean
+  /** The field that names the client to the upstream; null: none. */
+  readonly identityField: string | null
+  readonly required: TokenRequirements
+  /** The algorithms that proofs of possession may be signed with; null: the gateway takes no proofs. */
+  readonly algorithms: readonly string[] | null
+}
+
+/**
+ * Lets a client in that is authenticated and may call the operation. No other gets further, and the rest of its request
+ * costs no more than the check. The client learns whether it is known (401) and whether it may call (403), and never
+ * why not: that is in the log.
+ */
+export const authLayer = (options: AuthOptions): Layer => {
+  const { authenticators, required, algorithms } = options
+  const distinctChallenges = new Set(authenticators.map(({ challenge }) => challenge))
+  const challenges = [...distinctChallenges].flatMap((challenge) => ['WWW-Authenticate', challenge])
+  const takesTokens = authenticators.some(({ fields }) => fields.includes('authorization'))
+  const authorizeToken = createTokenAuthorizer(required, algorithms)
+  const toUpstreamFields = createCredentialFilter(options)
+
+  const missingCredential = (): GatewayError =>
+    new GatewayError('unauthenticated', { reason: 'no-credential', cause: 'no credential', fields: challenges })
+
+  const authorize = (
+    exchange: Exchange,
+    authenticator: Authenticator,
+    { client, token, keyId }: AuthResult,
+    next: Handler,
+  ): Promise<ProxyResponse> => {
+    if (client === null) throw forbidden('unknown-client', 'the credential is good, and belongs to no client')
+    exchange.identity = { client: client.id, method: authenticator.name, keyId: keyId ?? null }
+    if (client.disabled) throw forbidden('client-disabled', 'the client is disabled')
+    if (!client.mayCallFrom(exchange.client)) throw forbidden('wrong-address', 'not from this address')
+    if (!client.mayCall(exchange.operation.id)) throw forbidden('wrong-operation', 'not this operation')
+    authorizeToken?.(token)
+    exchange.fields = toUpstreamFields(exchange.fields, client.id)
+    return next(exchange)
+  }
+
+  return (next) => async (exchange) => {
+    rejectTokenInQuery(exchange.query)
+    // Two of them are rejected even where another credential would decide: an upstream may get them, and take the other
+    // one.
+    if (takesTokens) parseTokenCredential(exchange.fields)
+    const authenticator = authenticators.find((each) => each.applies(exchange))
+    if (authenticator === undefined) throw missingCredential()
+    exchange.attemptedAuth = authenticator.name
+    return authorize(exchange, authenticator, await authenticator.authenticate(exchange), next)
+  }
+}
+
+const forbidden = (reason: ReasonFor<'forbidden'>, why: string): GatewayError =>
+  new GatewayError('forbidden', { reason, cause: why })
+
+/**
+ * Creates the function that turns the fields of a request into those for its upstream: without the credentials, unless
+ * they are forwarded, and with the client's id. A field that a back end may read as one of a credential, and no
+ * authenticator has read, is never forwarded.
+ */
+export const createCredentialFilter = ({
+  authenticators,
+  forwardsCredentials,
+  identityField,
+}: AuthOptions): ((fields: HeaderFields, client: string) => HeaderFields) => {
+  const credentials = authenticators.flatMap(({ fields }) => fields)
+  const exact = new Set(credentials)
+  const folded = new Set(credentials.map(foldUnderscores))
+  const lengths = new Set(credentials.map(({ length }) => length))
+  const isForwarded = (name: string): boolean =>
+    !(lengths.has(name.length) && folded.has(foldUnderscores(name))) ||
+    (forwardsCredentials && exact.has(name.toLowerCase()))
+  return (fields, client) => {
+    const forwarded: string[] = []
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = fields[i] as string
+      if (isForwarded(name)) forwarded.push(name, fields[i + 1] as string)
+    }
+    if (identityField !== null) forwarded.push(identityField, client)
+    return forwarded
+  }
+}
+
+interface TokenRequirements {
+  /** All of these scopes: RFC 6749 §3.3. */
+  readonly scopes: readonly string[]
+  /** All of these claims, to the letter. */
+  readonly claims: Readonly<Record<string, string>>
+}
+
+/**
+ * Creates the check that a token is good for one operation; null: there are no requirements. A credential that is no
+ * token has no claims. `algorithms` are those that proofs of possession may be signed with; null: the gateway takes no
+ * proofs.
+ */
+export const createTokenAuthorizer = (
+  { scopes, claims: requiredClaims }: TokenRequirements,
+  algorithms: readonly string[] | null,
+): ((token: VerifiedToken | null) => void) | null => {
+  const claimEntries = Object.entries(requiredClaims)
+  if (scopes.length === 0 && claimEntries.length === 0) return null
+  // RFC 6750 §3.1: the missing scope may be named, because what an operation requires is no secret.
+  const challenge = (scheme: AuthScheme): string =>
+    createAuthChallenge(scheme, algorithms, { error: 'insufficient_scope', scopes })
+  const challenges = { bearer: challenge('bearer'), dpop: challenge('dpop') }
+  return (token) => {
+    const claims = token?.claims ?? {}
+    const granted = parseScopes(claims)
+    if (!scopes.every((scope) => granted.includes(scope)))
+      throw new GatewayError('forbidden', {
+        reason: 'missing-scope',
+        cause: 'the token lacks a scope',
+        fields: ['WWW-Authenticate', challenges[token?.scheme ?? 'bearer']],
+      })
+    if (!claimEntries.every(([name, value]) => Object.hasOwn(claims, name) && claims[name] === value))
+      throw new GatewayError('forbidden', { reason: 'missing-claim', cause: 'the token does not say what it must' })
+  }
+}

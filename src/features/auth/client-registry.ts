@@ -1,0 +1,127 @@
+import type { ClientConfig } from '../../core/config/config.ts'
+import { cidrMatcher } from '../../core/lib/net/cidr.ts'
+import { frozenMemo } from '../../core/lib/weak-memo.ts'
+import type { OperationId } from '../../operations.ts'
+import type { Claims } from './tokens/claims.ts'
+
+export interface RegisteredClient {
+  readonly id: string
+  readonly disabled: boolean
+  mayCall(operation: OperationId): boolean
+  mayCallFrom(address: string): boolean
+}
+
+interface ApiKeyEntry {
+  readonly client: RegisteredClient
+  /** The SHA-256 of the key's secret half. */
+  readonly digest: Buffer
+}
+
+export type ClientRegistry = ReturnType<typeof buildRegistry>
+
+type ClientAccessConfig = Omit<ClientConfig, 'rate' | 'burst' | 'concurrency'>
+
+interface ClientEntry {
+  readonly client: RegisteredClient
+  readonly keys: readonly (readonly [string, ApiKeyEntry])[]
+}
+
+/** A reload reuses the index of the same list, and what a client has in it. */
+export const getClientRegistry: (configs: readonly ClientAccessConfig[]) => ClientRegistry = frozenMemo(buildRegistry)
+
+function buildRegistry(configs: readonly ClientAccessConfig[]) {
+  const keys = new Map<string, ApiKeyEntry>()
+  const owners = new ClaimIndex<RegisteredClient>()
+  const certificates = new Map<string, RegisteredClient>()
+  for (const config of configs) {
+    const { client, keys: own } = getEntry(config)
+    for (const [id, key] of own) keys.set(id, key)
+    owners.add(config.claims, client)
+    for (const name of config.certificates) certificates.set(name, client)
+  }
+  return {
+    byKey: (keyId: string): ApiKeyEntry | undefined => keys.get(keyId),
+    byClaims: (claims: Claims): RegisteredClient | null => owners.find(claims),
+    /** Finds the client of a certificate, by a name in it or its digest, as `clients` spells them. */
+    byCertificate: (name: string): RegisteredClient | undefined => certificates.get(name),
+  }
+}
+
+const getEntry = frozenMemo((config: ClientAccessConfig): ClientEntry => {
+  const client = createClient(config)
+  const keys = config.apiKeys.map(({ id, sha256 }) => [id, { client, digest: Buffer.from(sha256, 'hex') }] as const)
+  return { client, keys }
+})
+
+const createClient = ({ id, disabled, operations, addresses }: ClientAccessConfig): RegisteredClient => {
+  // Compiled at the first call: of thousands of clients few call, and compiling all of them would hold up a reload.
+  let isInside: ReturnType<typeof cidrMatcher> | null = null
+  const isIn = (address: string): boolean => {
+    isInside ??= cidrMatcher(addresses)
+    return isInside(address)
+  }
+  return {
+    id,
+    disabled,
+    mayCall: (operation) => operations === null || operations.includes(operation),
+    mayCallFrom: addresses.length === 0 ? fromAnywhere : isIn,
+  }
+}
+
+const fromAnywhere = (): boolean => true
+
+/** The owners who are known by the same claims: by `client_id`, or by `iss` and `sub`. */
+interface ClaimGroup<T> {
+  readonly names: readonly string[]
+  readonly owners: Map<string, T>
+}
+
+/**
+ * Finds owners by the claims of tokens, as fast with ten thousand as with ten. An owner known by more claims comes
+ * before one known by fewer.
+ */
+export class ClaimIndex<T> {
+  #groups: readonly ClaimGroup<T>[] = []
+
+  /** An owner without claims is not added. */
+  add(claims: Readonly<Record<string, string>>, owner: T): void {
+    const names = Object.keys(claims).sort()
+    const key = names.length === 0 ? null : claimKey(names, claims)
+    if (key !== null) this.#groupFor(names).owners.set(key, owner)
+  }
+
+  /**
+   * Finds the owner of these claims; null: there is none, or two are known by as many claims and it is ambiguous which
+   * one is meant.
+   */
+  find(claims: Claims): T | null {
+    let found: T | null = null
+    let size = 0
+    for (const { names, owners } of this.#groups) {
+      if (names.length < size) break
+      const key = claimKey(names, claims)
+      const owner = key === null ? undefined : owners.get(key)
+      if (owner === undefined) continue
+      if (found !== null) return null
+      found = owner
+      size = names.length
+    }
+    return found
+  }
+
+  #groupFor(names: readonly string[]): ClaimGroup<T> {
+    const cached = this.#groups.find((group) => group.names.join() === names.join())
+    if (cached !== undefined) return cached
+    const group = { names, owners: new Map<string, T>() }
+    this.#groups = [...this.#groups, group].sort((a, b) => b.names.length - a.names.length)
+    return group
+  }
+}
+
+/** Builds the key to look up; null: a claim is missing, or is no text. */
+const claimKey = (names: readonly string[], claims: Claims): string | null => {
+  const values = names.map((name) => (Object.hasOwn(claims, name) ? claims[name] : null))
+  if (!values.every((value) => typeof value === 'string')) return null
+  const [only] = values
+  return values.length === 1 && only !== undefined ? only : JSON.stringify(values)
+}

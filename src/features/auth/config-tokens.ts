@@ -1,0 +1,181 @@
+import * as z from 'zod'
+import { isLoopbackHost } from '../../core/config/loopback.ts'
+import { escapePlaceholders, Secret } from '../../core/config/redact.ts'
+import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
+import { keySchema, list } from '../../core/config/schema/collections.ts'
+import {
+  freeTextParser,
+  InvalidScalar,
+  patternKind,
+  type ScalarKind,
+  scalar,
+  textParser,
+} from '../../core/config/schema/scalar.ts'
+import { choice, duration, durationOrZero } from '../../core/config/schema/scalar-types.ts'
+import { type JwsAlgorithm, jwsAlgorithms, parseJwkSet } from './tokens/jwk-set.ts'
+
+/** The source of an issuer's keys: the URL of a server, or the text of a file. */
+export type JwksSource = { readonly url: string } | { readonly text: string }
+
+const urlExample = 'a URL such as https://login.example/…'
+
+/** Parses the URL of a server that decides on clients. It must be authentic: an impostor could admit any client. */
+const parseServerUrl = (value: string): string | InvalidScalar => {
+  const parsed = URL.parse(value)
+  if (parsed === null || !/^https?:\/\/[^/]/i.test(value)) return new InvalidScalar('not a URL', `write ${urlExample}`)
+  if (parsed.username !== '' || parsed.password !== '') return new InvalidScalar('a URL with a user name or a password')
+  if (parsed.hash !== '') return new InvalidScalar('a URL with a fragment', 'remove it')
+  if (parsed.protocol !== 'https:' && !isLoopbackHost(parsed.hostname))
+    return new InvalidScalar('not encrypted', 'write https://; http:// is for this machine alone')
+  return parsed.href
+}
+
+/** Renders it as a secret where it has a query: a key may stand there. A change shows all the same. */
+const renderServerUrl = (url: string): string | Secret =>
+  url.includes('?') ? new Secret(url) : escapePlaceholders(url)
+
+const serverUrl = (description: string) =>
+  scalar<string>(
+    {
+      expected: urlExample,
+      parse: textParser(parseServerUrl),
+      render: renderServerUrl,
+      json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://.+$' },
+    },
+    description,
+  )
+
+const jwksSource = annotate(
+  scalar<JwksSource>(
+    {
+      expected: `${urlExample}, or file: and a path`,
+      parse: textParser((value) => {
+        if (!/^\s*[{[]/.test(value)) {
+          const url = parseServerUrl(value)
+          return url instanceof InvalidScalar ? url : { url }
+        }
+        return parseKeySetText(value)
+      }),
+      // Keys are public, but no operator reads them. As a secret, a change still shows.
+      render: (source) => ('url' in source ? renderServerUrl(source.url) : new Secret(source.text)),
+      json: { type: 'string', pattern: '^(file:.+|[Hh][Tt][Tt][Pp][Ss]?://.+)$' },
+    },
+    'Where its keys are, as a JWK Set: a URL, or file:PATH',
+  ),
+  { file: 'lines' },
+)
+
+const parseKeySetText = (text: string): JwksSource | InvalidScalar => {
+  try {
+    const { size } = parseJwkSet(text, null)
+    if (size > 0) return { text }
+    return new InvalidScalar(
+      'a key set without a public key that can be used',
+      'only public keys of RSA, EC and Ed25519 can',
+    )
+  } catch (error) {
+    return new InvalidScalar('not a key set', error instanceof Error ? error.message : undefined)
+  }
+}
+
+const lineKind = (what: string): ScalarKind<string> => ({
+  expected: `${what}: 1 to 1024 visible characters`,
+  parse: freeTextParser((value) =>
+    /^[\x20-\x7e]{1,1024}$/.test(value) && value.trim() === value ? value : new InvalidScalar(`not ${what}`),
+  ),
+  json: { type: 'string', minLength: 1, maxLength: 1024 },
+})
+
+const issuer = scalar(lineKind('an issuer'), 'Who made it, as it says in iss: compared to the letter')
+const audience = list(
+  'Whom it must be for: one of these stands in its aud',
+  scalar(lineKind('an audience'), 'An audience'),
+  { min: 1, max: 32 },
+)
+
+export const algorithmSchema = choice<JwsAlgorithm>('An algorithm', jwsAlgorithms)
+
+const tokenType = scalar<string>(
+  {
+    expected: 'a media type, without application/, such as at+jwt',
+    parse: textParser((value) => {
+      const bare = value.toLowerCase().replace(/^application\//, '')
+      return /^[a-z0-9!#$&^_.+-]{1,64}$/.test(bare) ? bare : new InvalidScalar('not a type')
+    }),
+    json: { type: 'string', pattern: '^[0-9A-Za-z!#$&^_.+/-]+$' },
+  },
+  'A type',
+)
+
+const clockTolerance = duration('How far the clocks of issuer and gateway may be apart', {
+  min: 0,
+  max: 300_000,
+}).prefault('5s')
+
+export const jwtSchema = z
+  .strictObject({
+    issuer,
+    audience,
+    jwks: jwksSource,
+    algorithms: list('What it may be signed with. RS256 is for issuers that can do no better', algorithmSchema, {
+      min: 1,
+    }).prefault(['PS256', 'ES256', 'EdDSA', 'Ed25519']),
+    types: list('What its typ may be', tokenType, { min: 1, max: 8 }).prefault(['at+jwt']),
+    clockTolerance,
+  })
+  .meta({ description: 'Access tokens that are signed JWTs' })
+
+export const introspectionSchema = annotate(
+  z
+    .strictObject({
+      url: serverUrl('Where it is asked: RFC 7662'),
+      clientId: scalar(lineKind('a client id'), 'Who the gateway is there'),
+      clientSecret: annotate(scalar(lineKind('a secret'), 'Its secret there; file:PATH to read it from a file'), {
+        secret: true,
+        file: 'line',
+      }),
+      issuer: optionalKey(issuer),
+      audience: optionalKey(audience),
+      timeout: duration('Longest wait for its answer', { min: 10, max: 30_000 }).prefault('2s'),
+      cache: durationOrZero('How long it is believed: a token that is revoked is let in for so long', {
+        min: 1000,
+        max: 600_000,
+      }).prefault('30s'),
+      clockTolerance,
+    })
+    .meta({ description: 'Access tokens that an authorization server is asked about' }),
+  { sensitive: true },
+)
+
+const claimNamePattern = '^[0-9A-Za-z_.:/-]{1,128}$'
+
+const claimNameKind: ScalarKind<string> = {
+  expected: '1 to 128 letters, digits and -_.:/',
+  parse: textParser((value) =>
+    // The list of clients is searched by these names, so none may be special to JavaScript.
+    new RegExp(claimNamePattern).test(value) && value !== '__proto__'
+      ? value
+      : new InvalidScalar('not the name of a claim'),
+  ),
+  json: { type: 'string', pattern: claimNamePattern },
+}
+
+export const claimNameSchema = (description: string) => scalar(claimNameKind, description)
+
+// The characters of a scope: RFC 6749 §3.3.
+export const scopeSchema = scalar(
+  patternKind(
+    'a scope: visible characters but blanks, " and \\',
+    '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,128}$',
+    'not a scope',
+    'one a line, or in a list',
+  ),
+  'A scope',
+)
+
+export const claimsSchema = z
+  .record(
+    keySchema(claimNameKind).meta({ pattern: claimNamePattern }),
+    scalar(lineKind('the value of a claim'), 'What it says'),
+  )
+  .meta({ description: 'What a token must say to be of this client: all of it. More than another says wins' })

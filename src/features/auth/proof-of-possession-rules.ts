@@ -1,0 +1,160 @@
+import { validateIssuers } from '../../core/config/certificates.ts'
+import type { KeyPath } from '../../core/config/problem.ts'
+import {
+  authMethodLists,
+  type ConfigRule,
+  isEnabledAt,
+  isTokenMethod,
+  listAt,
+  parseAt,
+  type RuleResult,
+  requestsClientCertificates,
+  valueAt,
+} from '../../core/config/rules/rule.ts'
+import { parseCertificateName } from '../clients/config.ts'
+import { authSchema, mtlsSchema } from './config.ts'
+
+const base: KeyPath = ['auth', 'mtls']
+const mtls = mtlsSchema.prefault({})
+
+/** Checks that client certificates can arrive from their source, and that names in them have an authority. */
+export const mtlsRule: ConfigRule = (tree) => {
+  const names = certificateNames(tree)
+  const stated = parseAt(tree, mtls, base)
+  if (stated === undefined) return duplicateCertificates(names)
+  const { ca, from } = stated
+  return [
+    duplicateCertificates(names),
+    ca !== null && validateIssuers([...base, 'ca'], ca),
+    from === 'client-cert' && untrustedClientCert(tree),
+    from === 'client-cert' && ca === null && namesWithoutCa(names),
+    from === 'connection' &&
+      ca !== null &&
+      valueAt(tree, [...base, 'ca']) !== undefined && {
+        path: [...base, 'ca'],
+        message: 'certificates of connections are judged by listen.tls.clientCa',
+        expected: 'from: client-cert beside it',
+        found: 'from: connection',
+        hint: 'add from: client-cert, or remove ca',
+      },
+    from === 'connection' && !requestsClientCertificates(tree) && unusableMtls(tree),
+  ]
+}
+
+/** Rejects mtls as a method where no client is asked for a certificate. */
+const unusableMtls: ConfigRule = (tree) =>
+  authMethodLists(tree).map(
+    ({ path, names }) =>
+      names.includes('mtls') && {
+        path: [...path, names.indexOf('mtls')],
+        message: 'no client is asked for a certificate',
+        expected: 'listen.tls.clientCertificates: optional or required',
+        found: 'none',
+        hint: 'set listen.tls.clientCertificates and clientCa, or auth.mtls.from: client-cert behind a proxy',
+      },
+  )
+
+const untrustedClientCert: ConfigRule = (tree) => {
+  const proxies = valueAt(tree, ['listen', 'trustedProxies'])
+  if (proxies !== undefined && !(Array.isArray(proxies) && proxies.length === 0)) return null
+  return {
+    path: [...base, 'from'],
+    message: 'nobody is believed what stands in Client-Cert',
+    expected: 'the addresses of the proxies in listen.trustedProxies',
+    found: 'no trustedProxies',
+    hint: 'add trustedProxies under listen, or write from: connection',
+  }
+}
+
+interface NamedCertificate {
+  readonly name: string
+  readonly path: () => KeyPath
+}
+
+/** Lists the readable names. Without the schema: there may be thousands of clients. */
+const certificateNames = (tree: unknown): readonly NamedCertificate[] =>
+  listAt(tree, ['clients']).flatMap((client, nth) =>
+    listAt(client, ['certificates']).flatMap((text, index): readonly NamedCertificate[] => {
+      const name = typeof text === 'string' ? parseCertificateName(text) : null
+      return typeof name === 'string' ? [{ name, path: () => ['clients', nth, 'certificates', index] }] : []
+    }),
+  )
+
+/** Rejects names without an authority: an attacker can write any name into a certificate; only its issuer vouches. */
+const namesWithoutCa = (names: readonly NamedCertificate[]): RuleResult =>
+  names.map(
+    ({ name, path }) =>
+      !name.startsWith('sha256:') && {
+        path: path(),
+        message: 'nothing says whose word counts for this name',
+        expected: 'auth.mtls.ca, or sha256: and the fingerprint of the certificate',
+        found: 'a name, and no auth.mtls.ca',
+        hint: 'add ca: file:PATH under auth.mtls, the authorities that issue certificates of clients',
+      },
+  )
+
+const duplicateCertificates = (names: readonly NamedCertificate[]): RuleResult => {
+  const seen = new Set<string>()
+  return names.map(({ name, path }) => {
+    const isSeen = seen.has(name)
+    seen.add(name)
+    return (
+      isSeen && {
+        path: path(),
+        message: 'this certificate stands here already',
+        expected: 'each once',
+        found: 'it twice',
+        hint: 'remove one of them',
+      }
+    )
+  })
+}
+
+/** Checks that clients can prove possession where tokens must be bound, and that settings of proofs have an effect. */
+export const senderConstraintRule: ConfigRule = (tree) => {
+  const auth = parseAt(tree, authSchema, ['auth'])
+  if (!auth) return null
+  const { dpop } = auth
+  const takesTokens = authMethodLists(tree).some(({ names }) => names.some(isTokenMethod))
+  const isRequired = auth.bound === 'required'
+  const hasCertificates = auth.mtls.from === 'client-cert' || requestsClientCertificates(tree)
+  return [
+    isRequired && !takesTokens && bindingWithoutTokens('bound'),
+    dpop !== null && !takesTokens && bindingWithoutTokens('dpop'),
+    isRequired &&
+      takesTokens &&
+      dpop === null &&
+      !hasCertificates && {
+        path: ['auth', 'bound'],
+        message: 'nobody can show what a token is bound to: neither a certificate nor a proof is taken',
+        expected: 'auth.dpop, or listen.tls.clientCertificates: optional or required',
+        found: 'required, and neither',
+        hint: 'add dpop: { maxAge: 60s } under auth, or have clients asked for certificates',
+      },
+    dpop !== null &&
+      valueAt(tree, ['listen', 'publicUrl']) === undefined && {
+        path: ['auth', 'dpop'],
+        message: 'nothing says what URL proofs are made for',
+        expected: 'listen.publicUrl: {base_url} as clients write it',
+        found: 'no listen.publicUrl',
+        hint: 'add publicUrl: https://… under listen',
+      },
+    dpop !== null &&
+      valueAt(tree, ['auth', 'dpop', 'withoutRedis']) !== undefined &&
+      !isEnabledAt(tree, ['limits', 'redis']) && {
+        path: ['auth', 'dpop', 'withoutRedis'],
+        message: 'there is no Redis to be without',
+        expected: 'limits.redis',
+        found: `${dpop.withoutRedis}, and no limits.redis`,
+        hint: 'add redis: { url: … } under limits, or remove this line',
+      },
+  ]
+}
+
+const bindingWithoutTokens = (key: 'bound' | 'dpop'): RuleResult => ({
+  path: ['auth', key],
+  message: 'only tokens can be bound, and no method takes them',
+  expected: 'jwt or introspection among the methods',
+  found: 'neither',
+  hint: `add jwt to auth.methods, or remove ${key}`,
+})

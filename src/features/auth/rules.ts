@@ -1,0 +1,184 @@
+import type { JwtConfig } from '../../core/config/config.ts'
+import { type ConfigIssue, formatKeyPath, type KeyPath } from '../../core/config/problem.ts'
+import { findField, listOwnFields } from '../../core/config/rules/own-field.ts'
+import {
+  authMethodLists,
+  type ConfigRule,
+  isEnabledAt,
+  isTokenMethod,
+  listAt,
+  parseAt,
+  type RuleResult,
+  valueAt,
+} from '../../core/config/rules/rule.ts'
+import { allOperations } from '../../operations.ts'
+import { authMethodsSchema, authSchema, operationAuthSchema } from './config.ts'
+import { parseJwkSet } from './tokens/jwk-set.ts'
+
+const authSettings: ConfigRule = (tree) => {
+  if (!isEnabledAt(tree, ['auth'])) return allOperations.map(({ id }) => unprovableAuth(tree, id))
+  const auth = parseAt(tree, authSchema, ['auth'])
+  return [
+    auth && conflictingFields(tree),
+    tokenMethods(tree),
+    auth?.jwt && unusableAlgorithms(['auth', 'jwt'], auth.jwt),
+    scopesWithoutToken(tree),
+  ]
+}
+
+/** Rejects authentication for an operation where the top level has none. */
+const unprovableAuth = (tree: unknown, id: string): RuleResult => {
+  const path: KeyPath = ['operations', id, 'auth']
+  if (!isEnabledAt(tree, path)) return null
+  const message = 'nothing says how clients prove who they are'
+  const hint = 'add auth: { methods: [apiKey] } at the top level'
+  return { path, message, expected: 'auth at the top level', found: 'none', hint }
+}
+
+/**
+ * Rejects two uses of one field: a client that writes its request id could otherwise name its identity. Twins with an
+ * underscore count as one.
+ */
+const conflictingFields = (tree: unknown): RuleResult => {
+  const fields = listOwnFields(tree)
+  return fields.map(({ path, name }, index) => {
+    const before = findField(fields.slice(0, index), name)
+    return (
+      before && {
+        path,
+        message: 'this field is used for something else',
+        expected: 'a field of its own',
+        found: before.name,
+        hint: 'choose another name',
+      }
+    )
+  })
+}
+
+/** Requires settings for each method that takes tokens, and jwt before introspection, which takes every token. */
+const tokenMethods: ConfigRule = (tree) =>
+  authMethodLists(tree).map(({ path, names }) =>
+    names.map(
+      (name, index) =>
+        isTokenMethod(name) && [
+          valueAt(tree, ['auth', name]) === undefined && {
+            path: [...path, index],
+            message: 'nothing says which tokens are good',
+            expected: `auth.${name} at the top level`,
+            found: 'none',
+            hint: methodHints[name],
+          },
+          name === 'jwt' &&
+            names.slice(0, index).includes('introspection') && {
+              path: [...path, index],
+              message: 'no token gets as far as this: introspection takes them all',
+              expected: 'jwt before introspection',
+              found: 'jwt behind it',
+              hint: 'write jwt first: it leaves to introspection what is no JWT',
+            },
+        ],
+    ),
+  )
+
+const methodHints = {
+  jwt: 'add jwt: { issuer: …, audience: […], jwks: https://… } under auth',
+  introspection: 'add introspection: { url: https://…, clientId: …, clientSecret: file:… } under auth',
+}
+
+/** Requires, of keys in a file, one that fits an allowed algorithm: without it, no token is good. */
+export const unusableAlgorithms = (
+  path: KeyPath,
+  { jwks, algorithms }: Pick<JwtConfig, 'jwks' | 'algorithms'>,
+): RuleResult => {
+  if (!('text' in jwks)) return null
+  const keys = parseJwkSet(jwks.text, null)
+  return (
+    algorithms.every((algorithm) => keys.find(algorithm, null).length === 0) && {
+      path: [...path, 'algorithms'],
+      message: `no key of ${formatKeyPath([...path, 'jwks'])} is for any of these, so no token is good`,
+      expected: 'an algorithm that the issuer signs with',
+      found: algorithms.join(', '),
+      hint: 'see alg and kty of its keys',
+    }
+  )
+}
+
+/** Rejects scopes and claims beside methods without tokens: a client with a key or a certificate never has any. */
+const scopesWithoutToken: ConfigRule = (tree) =>
+  allOperations.map(({ id }) => {
+    const auth = parseAt(tree, operationAuthSchema, ['operations', id, 'auth'])
+    if (!auth) return null
+    const methods = auth.methods ?? parseAt(tree, authMethodsSchema, ['auth', 'methods'])
+    if (!methods?.some((name) => !isTokenMethod(name))) return null
+    return (['scopes', 'claims'] as const).map(
+      (key) =>
+        Object.keys(auth[key]).length > 0 && {
+          path: ['operations', id, 'auth', key],
+          message: 'only a token says something of these, so nobody could call this with anything else',
+          expected: 'methods that take tokens alone',
+          found: methods.join(', '),
+          hint: 'add methods: [jwt] beside it, or leave it out',
+        },
+    )
+  })
+
+/** Rejects clients, claims and keys that stand in the list twice. */
+const duplicateClients: ConfigRule = (tree) => {
+  const ids = new Set<string>()
+  const keys = new Set<string>()
+  const claimTexts = new Set<string>()
+  const issues: ConfigIssue[] = []
+  const checkUnique = (seen: Set<string>, name: string | null, path: () => KeyPath, what: string): void => {
+    if (name === null) return
+    const details = { message: `a ${what} stands here already`, expected: 'each once', found: 'it twice' }
+    if (seen.has(name)) issues.push({ path: path(), ...details, hint: 'rename or remove one of them' })
+    seen.add(name)
+  }
+  for (const [index, client] of listAt(tree, ['clients']).entries()) {
+    checkUnique(ids, textAt(client, 'id'), () => ['clients', index, 'id'], 'client of this name')
+    checkUnique(
+      claimTexts,
+      canonicalClaims(valueAt(client, ['claims'])),
+      () => ['clients', index, 'claims'],
+      'client of these claims',
+    )
+    for (const [at, key] of listAt(client, ['apiKeys']).entries())
+      checkUnique(keys, textAt(key, 'id'), () => ['clients', index, 'apiKeys', at, 'id'], 'key of this id')
+  }
+  return issues
+}
+
+function textAt(tree: unknown, key: string): string | null {
+  const text = valueAt(tree, [key])
+  return typeof text === 'string' ? text : null
+}
+
+/** Serializes claims so that equal ones are the same text; null: there are none, or they are broken. */
+function canonicalClaims(claims: unknown): string | null {
+  if (typeof claims !== 'object' || claims === null) return null
+  const names = Object.keys(claims).sort()
+  return names.length === 0 ? null : JSON.stringify(names.map((name) => [name, textAt(claims, name)]))
+}
+
+/** Rejects clients without authentication: an operator who lists them expects their limits to hold. */
+const unenforcedClients: ConfigRule = (tree) => {
+  if (listAt(tree, ['clients']).length === 0 || isEnabledAt(tree, ['auth'])) return null
+  const message = 'this cannot be enforced: nobody is asked who it is'
+  const hint = 'add auth: { methods: [apiKey] } at the top level, or remove clients'
+  return { path: ['clients'], message, expected: 'auth at the top level', found: 'none', hint }
+}
+
+const burstWithoutRate: ConfigRule = (tree) =>
+  listAt(tree, ['clients']).map(
+    (client, index) =>
+      valueAt(client, ['burst']) !== undefined &&
+      valueAt(client, ['rate']) === undefined && {
+        path: ['clients', index, 'burst'],
+        message: 'a burst of no rate',
+        expected: 'rate beside it',
+        found: 'none',
+        hint: 'add rate: 100/s, or remove burst',
+      },
+  )
+
+export const authRules: readonly ConfigRule[] = [authSettings, duplicateClients, unenforcedClients, burstWithoutRate]

@@ -1,0 +1,63 @@
+import { epochMs } from '../../../core/lib/clock.ts'
+import { CredentialRejected } from '../errors.ts'
+
+/** The claims about a token: its own (RFC 7519 §4), or those of its issuer's introspection response (RFC 7662 §2.2). */
+export type Claims = Readonly<Record<string, unknown>>
+
+/** Returns the claims of a token. Throws, or rejects with, {@link CredentialRejected} or `VerifierUnavailable`. */
+export type GetClaims = (token: string) => Claims | Promise<Claims>
+
+export interface ClaimExpectations {
+  /** Null: any. */
+  readonly issuer: string | null
+  /** The audiences of which the token must name one. Null: any. */
+  readonly audience: readonly string[] | null
+  /** How far the clocks of issuer and gateway may be apart, in milliseconds. */
+  readonly clockTolerance: number
+}
+
+/**
+ * Checks issuer, audience and times of a token. Throws {@link CredentialRejected}. Returns when the token expires, in
+ * milliseconds since the epoch; null: it does not say.
+ */
+export const checkClaims = (claims: Claims, { issuer, audience, clockTolerance }: ClaimExpectations): number | null => {
+  if (issuer !== null && claims.iss !== issuer) throw new CredentialRejected('wrong-issuer', 'it is of another issuer')
+  if (audience !== null && !isForAudience(claims.aud, audience))
+    throw new CredentialRejected('wrong-audience', 'it is for another audience')
+  const at = epochMs()
+  const expiresAt = readNumericDate(claims, 'exp')
+  if (expiresAt !== null && at >= expiresAt + clockTolerance) throw new CredentialRejected('expired', 'it has expired')
+  const notBefore = readNumericDate(claims, 'nbf')
+  if (notBefore !== null && at < notBefore - clockTolerance)
+    throw new CredentialRejected('not-yet-valid', 'it is not valid yet')
+  const issuedAt = readNumericDate(claims, 'iat')
+  if (issuedAt !== null && at < issuedAt - clockTolerance)
+    throw new CredentialRejected('not-yet-valid', 'it was made in the future')
+  return expiresAt
+}
+
+// RFC 7519 §4.1.3: one, or a list.
+const isForAudience = (aud: unknown, audience: readonly string[]): boolean =>
+  (Array.isArray(aud) ? aud : [aud]).some((each) => typeof each === 'string' && audience.includes(each))
+
+/**
+ * Reads a time in seconds since the epoch as milliseconds; null: it is absent. JSON can hold a number too large for a
+ * time: 1e999.
+ */
+const readNumericDate = (claims: Claims, name: string): number | null => {
+  if (!Object.hasOwn(claims, name)) return null
+  const value = claims[name]
+  if (typeof value !== 'number' || !Number.isFinite(value))
+    throw new CredentialRejected('other-token-flaw', `${name} is not a time`)
+  return value * 1000
+}
+
+/**
+ * Reads the scopes of a token: `scope` (RFC 8693 §4.2), or `scp` of an issuer that writes no `scope`, as Entra ID and
+ * Okta do. Either is one text with blanks between the scopes, or a list.
+ */
+export const parseScopes = ({ scope, scp }: Claims): readonly unknown[] => {
+  const granted = scope === undefined ? scp : scope
+  if (typeof granted === 'string') return granted.split(' ')
+  return Array.isArray(granted) ? granted : []
+}

@@ -1,0 +1,173 @@
+import { hash } from 'node:crypto'
+import type { CryptoKey, JWK, JWTPayload } from 'jose'
+import { LRUCache } from 'lru-cache'
+import type { GatewayError } from '../../../core/exchange/failures/errors.ts'
+import type { ReasonFor } from '../../../core/exchange/failures/reasons.ts'
+import { getFieldValues } from '../../../core/exchange/header-fields.ts'
+import { epochMs } from '../../../core/lib/clock.ts'
+import { createAuthChallenge } from '../auth-challenge.ts'
+import { identityUnavailable, unauthenticated } from '../authenticator.ts'
+import { CredentialRejected } from '../errors.ts'
+import { loadJose } from './jose.ts'
+import { privateJwkMembers } from './jwk-set.ts'
+import { firstUseUnknown, isFirstUse, type ReplayCache } from './replay-cache.ts'
+import { type CheckDpopProof, isSameDigest } from './sender-constraint.ts'
+
+export interface DpopOptions {
+  /** The algorithms it may be signed with: asymmetric ones only. */
+  readonly algorithms: readonly string[]
+  /** The greatest age, in milliseconds. */
+  readonly maxAge: number
+  /** How far the clock of a client may be from the gateway's, either way, in milliseconds. */
+  readonly clockTolerance: number
+  /** `{base_url}` as clients write it, without a slash at its end. */
+  readonly publicUrl: string
+}
+
+// A proof is a few hundred characters; with RSA, not much over a thousand.
+const maxProofLength = 4096
+const maxJtiLength = 256
+
+/**
+ * Returns for how long a proof could be replayed, in milliseconds: as long as it is not rejected for its age, which is
+ * given in whole seconds.
+ */
+export const replayWindowMs = ({ maxAge, clockTolerance }: Pick<DpopOptions, 'maxAge' | 'clockTolerance'>): number =>
+  maxAge + 2 * clockTolerance + 1000
+
+/**
+ * Checks that the sender of a token holds the key that the token is bound to, and sends no copy of the holder's proof
+ * (RFC 9449 §4.3). The gateway requires no server nonce (§9): it would cost each client one request more, and `jti` is
+ * remembered anyway. Cheap checks come first; a signature is checked only for the right key; and only a proof that is
+ * right in all else is remembered.
+ */
+export const dpopProofChecker = (options: DpopOptions, replayCache: ReplayCache): CheckDpopProof => {
+  const challenge = createAuthChallenge('dpop', options.algorithms, { error: 'invalid_dpop_proof' })
+  const rejected = (why: string, reason: ReasonFor<'unauthenticated'> = 'bad-proof'): GatewayError =>
+    unauthenticated(challenge, reason, why)
+  const importKey = createKeyCache()
+  const isThisTarget = targetMatcher(options.publicUrl)
+
+  /** Verifies the signature, by the key in the proof itself, and the times. */
+  const verifyProof = async (proof: string, jkt: string): Promise<JWTPayload> => {
+    const { decodeProtectedHeader, jwtVerify } = await loadJose()
+    try {
+      const { jwk, alg = '' } = decodeProtectedHeader(proof)
+      const proofJwk = publicJwk(jwk)
+      if (proofJwk === null)
+        throw new CredentialRejected('bad-proof', 'there is no public key in the proof, or a private one')
+      if (!options.algorithms.includes(alg))
+        throw new CredentialRejected('bad-proof', 'the algorithm of the proof is not allowed')
+      if (!isSameDigest(jwkThumbprint(proofJwk), jkt))
+        throw new CredentialRejected('bad-proof', 'the proof is of another key')
+      const { payload } = await jwtVerify(proof, await importKey(jkt, proofJwk, alg), {
+        typ: 'dpop+jwt',
+        algorithms: [alg],
+        maxTokenAge: options.maxAge / 1000,
+        clockTolerance: options.clockTolerance / 1000,
+        currentDate: new Date(epochMs()),
+      })
+      return payload
+    } catch (error) {
+      throw rejected(describeProofError(error))
+    }
+  }
+
+  return async (exchange, token, jkt, client) => {
+    const [proof, ...others] = getFieldValues(exchange.fields, 'dpop')
+    if (proof === undefined || others.length > 0 || proof.length > maxProofLength)
+      throw rejected('there is not exactly one proof')
+    const { htm, htu, ath, jti, iat = 0 } = await verifyProof(proof, jkt)
+    if (htm !== exchange.operation.method) throw rejected('the proof is for another method')
+    if (!isThisTarget(htu, exchange.operation.path)) throw rejected('the proof is for another target')
+    if (typeof ath !== 'string' || !isSameDigest(ath, hash('sha256', token, 'base64url')))
+      throw rejected('the proof is for another token')
+    if (typeof jti !== 'string' || jti === '' || jti.length > maxJtiLength)
+      throw rejected('the proof has no usable jti')
+    const result = await replayCache.record(replayKey(jkt, jti), client, iat * 1000)
+    if (result === firstUseUnknown)
+      throw identityUnavailable('proof-memory', 'nobody can tell whether the proof has come before')
+    if (!isFirstUse(result)) throw rejected('the proof has come before', 'replayed-proof')
+    // The replay cache may have been asked late: it may have forgotten an earlier use of a proof whose time is over.
+    if (epochMs() >= iat * 1000 + options.maxAge + options.clockTolerance + 1000)
+      throw rejected('the proof is too old by now')
+  }
+}
+
+/**
+ * Builds the name of a proof in the replay cache: 128 bits, whatever a client has written. A jti counts for one key, so
+ * that no client uses up that of another.
+ */
+const replayKey = (jkt: string, jti: string): string =>
+  hash('sha256', `${jkt}.${jti}`, 'buffer').subarray(0, 16).toString('base64url')
+
+/**
+ * Describes what is wrong with a proof, by the library's error code: the rest of its errors quotes what a client wrote.
+ */
+const describeProofError = (error: unknown): string => {
+  if (error instanceof CredentialRejected) return error.message
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'malformed'
+  return `the proof is not good: ${code}`
+}
+
+/**
+ * Compares the target of a proof with that of its request: by the name that clients know, because they write Host
+ * themselves, and behind a proxy not even that. Query and fragment do not count (RFC 9449 §4.3). Scheme, host, port and
+ * dot segments are compared as in URLs (RFC 3986 §6.2.2, §6.2.3). Percent-encoding is not decoded: none of the nine
+ * paths needs that.
+ */
+const targetMatcher =
+  (publicUrl: string) =>
+  (htu: unknown, path: string): boolean => {
+    const wanted = publicUrl + path
+    if (htu === wanted) return true
+    const claimed = typeof htu === 'string' ? URL.parse(htu) : null
+    const ours = URL.parse(wanted)
+    if (claimed === null || ours === null || claimed.username !== '' || claimed.password !== '') return false
+    return claimed.origin === ours.origin && claimed.pathname === ours.pathname
+  }
+
+// A member of a 4096-bit key in base64url; a larger key takes more of the gateway's time than the client's.
+const maxMemberLength = 690
+const maxExponent = 8
+
+// Only a key that a good token is bound to gets in.
+const maxCachedKeys = 1000
+
+/** Takes the public key out of a proof; null: there is none, or a private one (RFC 9449 §4.3, 7). */
+export const publicJwk = (jwk: unknown): JWK | null => {
+  if (typeof jwk !== 'object' || jwk === null || privateJwkMembers.some((name) => Object.hasOwn(jwk, name))) return null
+  const { kty, crv, x, y, n, e } = jwk as Record<string, unknown>
+  // Only the members that make the key: `use` and `x5u` do not matter here.
+  if (kty === 'EC' && isText(crv) && isText(x) && isText(y)) return { kty, crv, x, y }
+  if (kty === 'OKP' && isText(crv) && isText(x)) return { kty, crv, x }
+  if (kty === 'RSA' && isText(n) && isText(e) && e.length <= maxExponent) return { kty, n, e }
+  return null
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= maxMemberLength
+
+/**
+ * Computes the thumbprint of a key from {@link publicJwk}: the SHA-256 of the members that make it, in alphabetical
+ * order (RFC 7638 §3).
+ */
+export const jwkThumbprint = ({ crv, e, kty, n, x, y }: JWK): string =>
+  hash('sha256', JSON.stringify({ crv, e, kty, n, x, y }), 'base64url')
+
+/**
+ * Creates the cache that imports the key whose thumbprint is `jkt`, or finds it imported; the least recently used key
+ * is evicted.
+ */
+const createKeyCache = () => {
+  const cached = new LRUCache<string, CryptoKey>({ max: maxCachedKeys })
+  return async (jkt: string, jwk: JWK, algorithm: string): Promise<CryptoKey> => {
+    const name = `${algorithm} ${jkt}` // an RSA key is imported for one algorithm only
+    const found = cached.get(name)
+    if (found !== undefined) return found
+    const { importJWK } = await loadJose()
+    const key = await importJWK(jwk, algorithm)
+    if (key instanceof Uint8Array) throw new Error('not a public key')
+    cached.set(name, key)
+    return key
+  }
+}

@@ -1,0 +1,128 @@
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { isPlainObject } from '../../../core/lib/plain-object.ts'
+
+// Asymmetric algorithms alone: there is no `none` to switch on, and no HMAC that a public key could be the secret of.
+const keyChecks = {
+  PS256: (key) => isRsa(key),
+  PS384: (key) => isRsa(key),
+  PS512: (key) => isRsa(key),
+  ES256: (key) => isCurve(key, 'prime256v1'),
+  ES384: (key) => isCurve(key, 'secp384r1'),
+  ES512: (key) => isCurve(key, 'secp521r1'),
+  EdDSA: (key) => key.asymmetricKeyType === 'ed25519',
+  Ed25519: (key) => key.asymmetricKeyType === 'ed25519',
+  RS256: (key) => isRsa(key),
+  RS384: (key) => isRsa(key),
+  RS512: (key) => isRsa(key),
+} as const satisfies Readonly<Record<string, (key: KeyObject) => boolean>>
+
+export type JwsAlgorithm = keyof typeof keyChecks
+
+/** All algorithms. Those of PKCS #1 v1.5 (RS…) are off by default: FAPI 2.0 §5.4 does not allow them. */
+export const jwsAlgorithms = Object.keys(keyChecks) as readonly JwsAlgorithm[]
+
+/** Tells whether a key is of the kind that an algorithm signs with: RFC 8725 §3.1. */
+const fitsAlgorithm = (algorithm: JwsAlgorithm, key: KeyObject): boolean => keyChecks[algorithm](key)
+
+// RFC 7518 §3.3, §3.5: shorter keys must not be used. With an exponent of 1 a signature is what it signs, so that an
+// attacker can write one. An even exponent fits no key (RFC 8017 §3.1). One as long as the modulus makes each check
+// cost what signing does. Those in use are 3 and 65537.
+const isRsa = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean => {
+  if (asymmetricKeyType !== 'rsa' || asymmetricKeyDetails === undefined) return false
+  const { modulusLength = 0, publicExponent = 1n } = asymmetricKeyDetails
+  return modulusLength >= 2048 && publicExponent >= 3n && publicExponent < 2n ** 32n && publicExponent % 2n === 1n
+}
+
+const isCurve = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject, name: string): boolean =>
+  asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === name
+
+/** A public key that tokens are verified with. The same key in a later set is the same object. */
+export interface VerificationKey {
+  /** The key ID, as its issuer wrote it: opaque, and only compared. Null: it has none. */
+  readonly kid: string | null
+  /** The only algorithm that it is for. Null: it does not say. */
+  readonly algorithm: string | null
+  readonly key: KeyObject
+}
+
+export interface JwkSet {
+  /** How many are usable: of a kind that an algorithm signs with, for signatures, and well formed (RFC 7517 §5). */
+  readonly size: number
+  has(key: VerificationKey): boolean
+  find(algorithm: JwsAlgorithm, kid: string | null): readonly VerificationKey[]
+}
+
+// No issuer has so many, and each costs something to parse.
+const maxKeys = 100
+
+/** Parses a JWK Set (RFC 7517 §5). Throws an Error that quotes nothing of it. `before` is the set that it replaces. */
+export const parseJwkSet = (text: string, before: JwkSet | null): JwkSet => {
+  const entries = parseKeyList(text)
+  if (entries.length > maxKeys) throw new Error(`it holds more than ${maxKeys} keys`)
+  const previousKeys = before === null ? undefined : keysBySet.get(before)
+  const all = new Map<string, VerificationKey>()
+  for (const entry of entries) {
+    const fingerprint = keyFingerprint(entry)
+    const key = fingerprint === null ? null : (previousKeys?.get(fingerprint) ?? parseJwk(entry as JsonWebKey))
+    if (fingerprint !== null && key !== null) all.set(fingerprint, key)
+  }
+  const keys = [...all.values()]
+  const keySet = new Set(keys)
+  const set: JwkSet = {
+    size: keys.length,
+    has: (key) => keySet.has(key),
+    find: (algorithm, kid) => keys.filter((key) => (kid === null || key.kid === kid) && isUsableFor(key, algorithm)),
+  }
+  keysBySet.set(set, all)
+  return set
+}
+
+const keysBySet = new WeakMap<JwkSet, ReadonlyMap<string, VerificationKey>>()
+
+const parseKeyList = (text: string): readonly unknown[] => {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {
+    throw new Error('it is not JSON') // the parser's own message quotes the text
+  }
+  const keys = isPlainObject(parsed) ? parsed.keys : undefined
+  if (!Array.isArray(keys)) throw new Error('it is not a JWK Set: an object with a list of keys')
+  return keys
+}
+
+// The members of a public key, and those that say what it is for. A private member (`d`, `k`) makes a key unusable: a
+// reader of the set can sign with it.
+const publicMembers = ['kty', 'kid', 'alg', 'use', 'key_ops', 'crv', 'x', 'y', 'n', 'e'] as const
+
+/** The private members of a key (RFC 7518 §6.2.2, §6.3.2, §6.4.1). */
+export const privateJwkMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+
+/** Returns a text that tells a key from others. Null: it is not usable. */
+const keyFingerprint = (entry: unknown): string | null => {
+  if (!isPlainObject(entry) || privateJwkMembers.some((part) => part in entry)) return null
+  const { kid, alg, use, key_ops: operations } = entry
+  if ([kid, alg, use].some((value) => value !== undefined && typeof value !== 'string')) return null
+  if (use !== undefined && use !== 'sig') return null
+  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return null
+  return JSON.stringify(publicMembers.map((part) => entry[part] ?? null))
+}
+
+const parseJwk = (jwk: JsonWebKey): VerificationKey | null => {
+  try {
+    const key = {
+      kid: stringOrNull(jwk.kid),
+      algorithm: stringOrNull(jwk.alg),
+      key: createPublicKey({ key: jwk, format: 'jwk' }),
+    }
+    return jwsAlgorithms.some((algorithm) => isUsableFor(key, algorithm)) ? key : null
+  } catch {
+    return null
+  }
+}
+
+/** Tells whether tokens of an algorithm may be signed with a key: it fits, and states no other algorithm. */
+const isUsableFor = ({ algorithm, key }: VerificationKey, expected: JwsAlgorithm): boolean =>
+  (algorithm === null || algorithm === expected) && fitsAlgorithm(expected, key)
+
+const stringOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)

@@ -1,0 +1,193 @@
+import { isPlainObject, parseJson } from '../../../../core/lib/plain-object.ts'
+import { CredentialRejected, VerifierUnavailable } from '../../errors.ts'
+import { type ClaimExpectations, type Claims, checkClaims, type GetClaims } from '../claims.ts'
+import { loadJose } from '../jose.ts'
+import { type JwkSet, type JwsAlgorithm, jwsAlgorithms, type VerificationKey } from '../jwk-set.ts'
+import { maxTokenLength, TokenCache, tokenDigest } from '../token-cache.ts'
+import type { IssuerKeys } from './jwks-cache.ts'
+
+export interface JwtVerifierOptions extends ClaimExpectations {
+  readonly algorithms: readonly JwsAlgorithm[]
+  /** The allowed values of `typ`, without `application/`. */
+  readonly types: readonly string[]
+}
+
+/** Tells whether a token has the form of a signed JWT: RFC 7515 §7.1. Others are for introspection. */
+export const isJwt = (token: string): boolean => token.length <= maxTokenLength && compact.test(token)
+
+const compact = /^[\w-]+\.[\w-]+\.[\w-]+$/
+
+// A token brings no keys (RFC 8725 §3.10) and nothing that the gateway would have to understand: RFC 7515 §4.1.11. A
+// token whose payload is not signed (`b64`) is none.
+const forbiddenParameters = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc'] as const
+
+/**
+ * Verifies an access token (RFC 9068, as RFC 8725 would have it). Rejects with {@link CredentialRejected}, for the log
+ * alone: its sender learns nothing of why; or with `VerifierUnavailable`. Resolves with its claims, until when it is
+ * accepted in milliseconds since the epoch, and the key that verified it.
+ */
+export const verifyToken = async (token: string, settings: JwtVerifierOptions, keys: IssuerKeys) => {
+  if (!isJwt(token)) throw new CredentialRejected('other-token-flaw', 'it is not a signed JWT, or too long')
+  if (!isCanonical(token.slice(token.lastIndexOf('.') + 1)))
+    throw new CredentialRejected('other-token-flaw', 'its signature is not spelled as it should be')
+  const { algorithm, kid } = readHeader(token, settings)
+  if (keys.current === null) await keys.firstSet()
+  const known = await lookUpKey(keys, algorithm, kid)
+  if (known === null) throw new CredentialRejected('unknown-kid', 'no key, or no single one, is known for it')
+  // RFC 7517 §4.5 wants another kid for a key that replaces one, but not every issuer writes it.
+  const { key, payload } = await verifySignature(known, token, algorithm, () =>
+    lookUpKey(keys, algorithm, kid, known).catch((error: unknown) => {
+      if (error instanceof VerifierUnavailable) return null
+      throw error
+    }),
+  )
+  const claims = parseObject(payload, 'its payload')
+  const expiresAt = checkClaims(claims, settings)
+  if (expiresAt === null) throw new CredentialRejected('other-token-flaw', 'it does not say when it expires')
+  return { claims, expiresAt: expiresAt + settings.clockTolerance, key }
+}
+
+// The other two parts are signed as they are spelled, but here base64url leaves over bits that mean nothing: the owner
+// of one token would have sixteen, each verified and remembered by itself (RFC 4648 §3.5).
+const isCanonical = (part: string): boolean => Buffer.from(part, 'base64url').toString('base64url') === part
+
+const readHeader = (token: string, settings: JwtVerifierOptions) => {
+  const header = parseObject(
+    Buffer.from(token.slice(0, token.indexOf('.')), 'base64url').toString('utf8'),
+    'its header',
+  )
+  const { alg, typ, kid } = header
+  const algorithm = jwsAlgorithms.find((each) => each === alg)
+  if (algorithm === undefined || !settings.algorithms.includes(algorithm))
+    throw new CredentialRejected('token-type', `its algorithm is not allowed: ${describeMismatch(header, settings)}`)
+  const forbidden = forbiddenParameters.find((name) => Object.hasOwn(header, name))
+  if (forbidden !== undefined) throw new CredentialRejected('other-token-flaw', `its header has ${forbidden}`)
+  if (typeof typ !== 'string' || !settings.types.includes(canonicalType(typ)))
+    throw new CredentialRejected('token-type', `its type is not allowed: ${describeMismatch(header, settings)}`)
+  if (kid !== undefined && typeof kid !== 'string')
+    throw new CredentialRejected('other-token-flaw', 'its kid is not a string')
+  return { algorithm, kid: kid ?? null }
+}
+
+/**
+ * Describes which type and algorithm came, and which are accepted: most often the issuer, or the file, has to change.
+ */
+const describeMismatch = ({ alg, typ }: Claims, { algorithms, types }: JwtVerifierOptions): string => {
+  const type = registeredName(typ, registeredTypes, canonicalType)
+  const algorithm = registeredName(alg, registeredAlgorithms)
+  return `typ is ${type} and alg ${algorithm}, taken are typ ${types.join(', ')} and alg ${algorithms.join(', ')}`
+}
+
+/**
+ * Returns a token's own name for itself, if it is registered: an unregistered text may hold anything, even a secret,
+ * and stays out of the log.
+ */
+const registeredName = (value: unknown, names: readonly string[], normalize = (text: string) => text): string => {
+  if (value === undefined) return 'missing'
+  const name = typeof value === 'string' ? normalize(value) : ''
+  return names.includes(name) ? name : 'not a registered name'
+}
+
+// The signing algorithms of IANA's JOSE registry, accepted here or not: any of them may come.
+const registeredAlgorithms = [
+  ...['HS256', 'HS384', 'HS512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'ES256K', 'EdDSA', 'Ed25519', 'Ed448', 'ML-DSA-44', 'ML-DSA-65', 'ML-DSA-87', 'none'],
+]
+
+// The types that issuers are known to write: the registered media types of JWTs, and the type of any JWT, of most ID
+// tokens too.
+const registeredTypes = [
+  ...['jwt', 'at+jwt', 'dpop+jwt', 'logout+jwt', 'secevent+jwt', 'token-introspection+jwt', 'oauth-authz-req+jwt'],
+  ...['client-authentication+jwt', 'entity-statement+jwt', 'vc+jwt', 'dc+sd-jwt', 'kb+jwt', 'jose', 'jose+json'],
+]
+
+/**
+ * Spells a type as the allowed ones are compared: media types know no case, and may leave out `application/` (RFC 7515
+ * §4.1.9).
+ */
+const canonicalType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
+
+/**
+ * Finds the key of a token; null: there is none, or several may be meant. A key that is listed twice, with and without
+ * `use`, counts once.
+ */
+const findKey = (set: JwkSet, algorithm: JwsAlgorithm, kid: string | null): VerificationKey | null => {
+  const [key, ...others] = set.find(algorithm, kid)
+  return key !== undefined && others.every((other) => other.key.equals(key.key)) ? key : null
+}
+
+/**
+ * Looks up the key of a token, other than `replaced`, and fetches the set again where it has none: the issuer may just
+ * have begun to use it. Null: there is none. Rejects with {@link VerifierUnavailable} when the issuer cannot be asked.
+ */
+const lookUpKey = async (
+  keys: IssuerKeys,
+  algorithm: JwsAlgorithm,
+  kid: string | null,
+  replaced: VerificationKey | null = null,
+): Promise<VerificationKey | null> => {
+  const find = (): VerificationKey | null => {
+    const key = keys.current && findKey(keys.current, algorithm, kid)
+    return key !== null && replaced?.key.equals(key.key) !== true ? key : null
+  }
+  const known = find()
+  if (known !== null) return known
+  await keys.refetch(() => find() !== null)
+  return find()
+}
+
+/** Verifies with the known key, or with the one that has replaced it. */
+const verifySignature = async (
+  known: VerificationKey,
+  token: string,
+  algorithm: JwsAlgorithm,
+  fetchReplacement: () => Promise<VerificationKey | null>,
+): Promise<{ readonly key: VerificationKey; readonly payload: string }> => {
+  const { compactVerify } = await loadJose()
+  // Null: its signature is wrong. The library's errors may quote the token.
+  const verifyWith = (key: VerificationKey) =>
+    compactVerify(token, key.key, { algorithms: [algorithm] }).then(
+      ({ payload }) => ({ key, payload: new TextDecoder().decode(payload) }),
+      () => null,
+    )
+  const verified = await verifyWith(known)
+  if (verified !== null) return verified
+  const replacement = await fetchReplacement()
+  const again = replacement === null ? null : await verifyWith(replacement)
+  if (again === null) throw new CredentialRejected('bad-signature', 'its signature is wrong')
+  return again
+}
+
+const parseObject = (text: string, what: string): Claims => {
+  const parsed = parseJson(text)
+  if (isPlainObject(parsed)) return parsed
+  throw new CredentialRejected('other-token-flaw', `${what} is not ${parsed === undefined ? 'JSON' : 'a JSON object'}`)
+}
+
+export interface JwtVerifier {
+  readonly getClaims: GetClaims
+  /** Recalls the claims of a token that was verified, by its digest. Null: none was, or it is good no more. */
+  recall(digest: string): Claims | null
+}
+
+/**
+ * Verifies the tokens of one issuer, each once for as long as it is good: until it expires, or the issuer no longer has
+ * the key that it was signed with.
+ */
+export const jwtVerifier = (keys: IssuerKeys, settings: JwtVerifierOptions): JwtVerifier => {
+  const cache = new TokenCache<Awaited<ReturnType<typeof verifyToken>>>(({ key }) => keys.current?.has(key) ?? false)
+  const recall = (digest: string): Claims | null => cache.find(digest)?.claims ?? null
+  return {
+    recall,
+    getClaims(token) {
+      const digest = tokenDigest(token)
+      const known = recall(digest)
+      if (known !== null) return known
+      const loaded = cache.load(digest, async () => {
+        const value = await verifyToken(token, settings, keys)
+        return { value, expiresAt: value.expiresAt, believedMs: Number.POSITIVE_INFINITY, size: token.length }
+      })
+      return loaded.then(({ claims }) => claims)
+    },
+  }
+}

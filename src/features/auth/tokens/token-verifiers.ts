@@ -1,0 +1,159 @@
+import type { IntrospectionConfig, JwtConfig } from '../../../core/config/config.ts'
+import { createHttpClient } from '../../../core/lib/net/http-client.ts'
+import { RefCountedMap } from '../../../core/lib/ref-counted-map.ts'
+import type { LogEvent } from '../../../core/log/log-event.ts'
+import type { DependencyHealthState } from '../dependency-health.ts'
+import type { GetClaims } from './claims.ts'
+import { Introspector, introspect } from './introspection.ts'
+import {
+  type FetchedJwks,
+  type IssuerKeys,
+  type IssuerKeysState,
+  JwksCache,
+  staticIssuerKeys,
+} from './jwt/jwks-cache.ts'
+import { type JwtVerifier, jwtVerifier } from './jwt/jwt-verifier.ts'
+
+// One response is about one token. More connections than that would be a flood.
+const introspectionLimits = { maxBytes: 64 * 1024, connections: 32 } as const
+
+export interface TokenVerifierLease<State> {
+  readonly getClaims: GetClaims
+  state(): State
+  release(): void
+}
+
+export interface JwtVerifierLease extends JwtVerifier, TokenVerifierLease<IssuerKeysState> {}
+
+/** The last keys that were fetched from a URL: plain data, 256 KiB at most, which one process hands to others. */
+export interface KeysHandover extends FetchedJwks {
+  readonly url: string
+}
+
+interface OpenIntrospector {
+  readonly getClaims: GetClaims
+  state(): DependencyHealthState
+  close(): void
+}
+
+/**
+ * The sources of claims, each open as long as any snapshot needs it. Keys, and the tokens verified with them, outlive
+ * an edit of something else.
+ */
+export class TokenVerifiers {
+  readonly #logEvent: LogEvent
+  readonly #onKeysFetched: (keys: KeysHandover) => void
+  /** Those of `#keys` that are fetched, by URL. */
+  readonly #jwksCaches = new Map<string, JwksCache>()
+  readonly #keys = new RefCountedMap<IssuerKeys>()
+  readonly #verifiers = new RefCountedMap<JwtVerifier>()
+  readonly #introspectors = new RefCountedMap<OpenIntrospector>()
+
+  /** `onKeysFetched` is called with the keys that this process has fetched. */
+  constructor(logEvent: LogEvent, onKeysFetched: (keys: KeysHandover) => void = () => {}) {
+    this.#logEvent = logEvent
+    this.#onKeysFetched = onKeysFetched
+  }
+
+  get keysToHandOver(): readonly KeysHandover[] {
+    return [...this.#jwksCaches].flatMap(([url, { fetched }]) => (fetched === null ? [] : [{ url, ...fetched }]))
+  }
+
+  /** Keys of a URL that is not in use are dropped. */
+  adoptKeys({ url, ...fetched }: KeysHandover): void {
+    this.#jwksCaches.get(url)?.adopt(fetched)
+  }
+
+  acquireJwt(config: JwtConfig): JwtVerifierLease {
+    const keysName = JSON.stringify(config.jwks)
+    const name = JSON.stringify(config)
+    const keys = this.#keys.acquire(keysName, () => this.#openKeys(config.jwks))
+    const verifier = this.#verifiers.acquire(name, () => jwtVerifier(keys, config))
+    return {
+      ...verifier,
+      state: () => keys.state(),
+      release: () => {
+        this.#verifiers.release(name)
+        this.#keys.release(keysName)?.close()
+      },
+    }
+  }
+
+  acquireIntrospection(config: IntrospectionConfig): TokenVerifierLease<DependencyHealthState> {
+    const name = JSON.stringify(config)
+    const source = this.#introspectors.acquire(name, () => this.#openIntrospector(config))
+    return { ...source, release: () => this.#introspectors.release(name)?.close() }
+  }
+
+  #openKeys(jwks: JwtConfig['jwks']): IssuerKeys {
+    if ('text' in jwks) return staticIssuerKeys(jwks.text)
+    const url = new URL(jwks.url)
+    const fetcher = createJwksFetcher(url)
+    const cache = new JwksCache({
+      fetch: () => fetcher.fetchJwks(),
+      onChange: (reason) => {
+        if (reason === null) this.#logEvent('info', 'keys of the issuer are fetched again', { from: url.origin })
+        else this.#logEvent('warn', 'keys of the issuer cannot be fetched', { from: url.origin, reason })
+      },
+      onFetched: (fetched) => this.#onKeysFetched({ url: jwks.url, ...fetched }),
+      onClose: () => {
+        this.#jwksCaches.delete(jwks.url)
+        fetcher.close()
+      },
+    })
+    this.#jwksCaches.set(jwks.url, cache)
+    return cache
+  }
+
+  #openIntrospector(config: IntrospectionConfig): OpenIntrospector {
+    const url = new URL(config.url)
+    const server = createHttpClient(url, { ...introspectionLimits, timeoutMs: config.timeout })
+    let isClosed = false
+    const introspector = new Introspector({
+      ...config,
+      introspect: (token) => introspect(server, config, token),
+      onChange: (reason) => {
+        // What is asked for clients that have left ends with it, and says nothing of the server.
+        if (isClosed) return
+        if (reason === null) this.#logEvent('info', 'tokens are introspected again', { at: url.origin })
+        else this.#logEvent('warn', 'tokens cannot be introspected', { at: url.origin, reason })
+      },
+    })
+    return {
+      getClaims: (token) => introspector.getClaims(token),
+      state: () => introspector.state(),
+      close: () => {
+        isClosed = true
+        server.close()
+      },
+    }
+  }
+}
+
+/** The limit of a fetch of keys, in milliseconds: time enough for a slow issuer. */
+export const jwksTimeoutMs = 5000
+
+// Far more than any issuer's keys take.
+const jwksLimits = { maxBytes: 256 * 1024, connections: 1 } as const
+
+export interface JwksFetcher {
+  /** Rejects with an Error whose message is for operators. */
+  fetchJwks(): Promise<string>
+  close(): void
+}
+
+/** Creates the fetcher of the keys at a URL: 256 KiB at most, within 5 s. */
+export const createJwksFetcher = (url: URL, timeoutMs: number = jwksTimeoutMs): JwksFetcher => {
+  const server = createHttpClient(url, { ...jwksLimits, timeoutMs })
+  return {
+    async fetchJwks() {
+      const { status, text } = await server.request({
+        method: 'GET',
+        headers: { accept: 'application/jwk-set+json, application/json' },
+      })
+      if (status !== 200) throw new Error(`it answered ${status}`)
+      return text
+    },
+    close: () => server.close(),
+  }
+}

@@ -1,0 +1,112 @@
+import { hash } from 'node:crypto'
+import { isatty } from 'node:tty'
+import { strToU8, zipSync } from 'fflate'
+import { cliError, targetUrl } from '../../core/cli/client/admin-target.ts'
+import { type ClientCommandOptions, locateGateway } from '../../core/cli/client/locate.ts'
+import { writeOutputFile } from '../../core/cli/output-file.ts'
+import { formatJson, warnAboutTarget, writeToStdout } from '../../core/cli/render/output.ts'
+import { formatTable } from '../../core/cli/render/table.ts'
+import { epochMs } from '../../core/lib/clock.ts'
+import { version } from '../../core/lib/version.ts'
+import { type BundlePart, collectParts } from './bundle-parts.ts'
+
+/** The options of `bundle`. */
+export interface BundleOptions extends ClientCommandOptions {
+  readonly output?: string
+  readonly force?: true
+  readonly addresses?: true
+}
+
+/** Writes the data of a gateway into one archive and prints a summary; resolves to the exit code. */
+export const createBundle = async ({
+  format,
+  output,
+  force,
+  addresses,
+  ...targetOptions
+}: BundleOptions): Promise<number> => {
+  const at = new Date(epochMs())
+  const archiveOutput = openArchiveOutput(output ?? defaultFileName(at), force === true)
+  const target = await locateGateway(targetOptions)
+  const parts = await collectParts(target, targetOptions.config, addresses === true)
+  warnAboutTarget(target)
+  const manifestText = renderManifest(parts, { at, url: targetUrl(target), addresses: addresses === true })
+  const bytes = packZip([...parts, { name: 'MANIFEST.txt', text: manifestText }], at)
+  await archiveOutput.write(bytes)
+
+  const missing = parts.filter(({ error }) => error !== null)
+  for (const [error, same] of Map.groupBy(missing, (part) => part.error)) {
+    const names = same.map(({ name }) => name).join(', ')
+    process.stderr.write(`lender-gateway: ${names} ${same.length === 1 ? 'is' : 'are'} missing: ${error}\n`)
+  }
+  if (archiveOutput.isFile)
+    process.stdout.write(
+      format === 'json'
+        ? renderSummaryJson(archiveOutput.name, bytes, parts)
+        : renderSummary(archiveOutput.name, bytes, parts),
+    )
+  return missing.length === 0 ? 0 : 1
+}
+
+const defaultFileName = (at: Date): string =>
+  `lender-gateway-bundle-${at.toISOString().replaceAll(/[-:]|\.\d+/g, '')}.zip`
+
+const renderSummary = (name: string, { length }: Uint8Array, parts: readonly BundlePart[]): string =>
+  `${name}: ${parts.filter((part) => part.text !== null).length} parts, ${Math.ceil(length / 1024)} KiB\n`
+
+const renderSummaryJson = (file: string, { length }: Uint8Array, parts: readonly BundlePart[]): string => {
+  const partList = parts.map((part) => ({ name: part.name, error: part.error, absent: part.absent }))
+  return formatJson({ file, bytes: length, parts: partList })
+}
+
+interface ManifestInfo {
+  readonly at: Date
+  readonly url: string
+  readonly addresses: boolean
+}
+
+/** Renders the list of parts, with the reasons for missing ones. */
+const renderManifest = (parts: readonly BundlePart[], { at, url, addresses }: ManifestInfo): string => {
+  const facts = [
+    ['made', `${at.toISOString()} by lender-gateway ${version()}`],
+    ['of', url],
+    ['secrets', 'none: *** stands for each, and their digests are left out'],
+    ['addresses', addresses ? 'of clients in full: --addresses' : 'of clients cut to their network, /24 or /48'],
+  ]
+  const rows = parts.map(({ name, what, text, error, absent }) => {
+    if (text !== null) return [name, what, `${Buffer.byteLength(text)} bytes`, `sha256:${digest(text)}`]
+    return [name, what, absent ? 'none' : 'MISSING', absent ? 'the gateway has none: older, or off' : `${error}`]
+  })
+  return `${formatTable(facts)}\n\n${formatTable(rows)}\n`
+}
+
+const digest = (text: string): string => hash('sha256', text, 'hex')
+
+/** Packs texts, less missing ones, into a zip, which opens everywhere. Node packs gzip only, which holds one file. */
+const packZip = (
+  files: readonly { readonly name: string; readonly text: string | null }[],
+  at: Date,
+): Uint8Array<ArrayBuffer> => {
+  const packed = files.flatMap(({ name, text }) => (text === null ? [] : [[name, strToU8(text)] as const]))
+  return zipSync(Object.fromEntries(packed), { mtime: at })
+}
+
+/** The destination of an archive. */
+interface ArchiveOutput {
+  readonly name: string
+  readonly isFile: boolean
+  /** Writes all of it, or leaves nothing. Throws {@link cliError}. */
+  write(bytes: Uint8Array): Promise<void>
+}
+
+/** Opens a file for its owner alone, or stdout (`-`). Throws {@link cliError} when stdout is a terminal. */
+const openArchiveOutput = (output: string, force: boolean): ArchiveOutput => {
+  if (output !== '-')
+    return {
+      name: output,
+      isFile: true,
+      write: (bytes) => writeOutputFile(output, bytes, { force, mode: 0o600 }),
+    }
+  if (isatty(1)) throw cliError('stdout is a terminal, and an archive is not to be read there: --output FILE')
+  return { name: 'stdout', isFile: false, write: writeToStdout }
+}

@@ -1,0 +1,174 @@
+import { createBackgroundExchange } from '../../core/exchange/background-exchange.ts'
+import type { Exchange, ProxyResponse } from '../../core/exchange/exchange.ts'
+import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import { CoalescedTimer, epochMs, now } from '../../core/lib/clock.ts'
+import { toCacheKey } from './cache-response.ts'
+import type { FetchContext, FetchResult, FetchWaiter, SharedResult } from './fetch-context.ts'
+import { type CacheRequest, withoutConditions } from './policy/cache-request.ts'
+import type { ResponseTimes } from './policy/freshness.ts'
+import { conditionFields } from './policy/revalidation.ts'
+import { hasValidator } from './policy/validators.ts'
+import { BodyTee } from './store/body-tee.ts'
+import type { Reservation } from './store/reservation.ts'
+import { storeNotModified, storeResponse } from './store/store-response.ts'
+import type { StoredResponse } from './store/stored-response.ts'
+
+// How long a detached body may still come without a reader, to be stored in the end.
+const unreadMs = 30_000
+
+/**
+ * A request of the gateway's own, for one exchange or several. It lives as long as an exchange waits for it or reads
+ * it, and ends with no single client. It asks for the whole response, without the client's conditions: those apply to
+ * what is stored then.
+ */
+export class CacheFetch {
+  readonly request: CacheRequest
+  readonly exchange: Exchange
+  /** On the monotonic clock. */
+  readonly startedAt = now()
+  /** The result, as long as its body can be read from the beginning; null: nothing yet. */
+  result: SharedResult | null = null
+  times: ResponseTimes = { requestedAt: 0, receivedAt: 0, receivedEpoch: 0 }
+  readonly context: FetchContext
+  /**
+   * Room for the response. Cancelled when its key became invalid after the fetch began: a later request must not get
+   * the response (RFC 9111 §4.4).
+   */
+  readonly reservation: Reservation
+  readonly #waiters = new Set<FetchWaiter>()
+  readonly #unreadTimer = new CoalescedTimer(() => {
+    if (!this.#isRead) this.#abandon()
+  })
+  /** Whether the fetch goes on without a waiter. */
+  #isDetached: boolean
+  #isFinished = false
+  #validating: StoredResponse | null
+
+  constructor(cause: Exchange, request: CacheRequest, context: FetchContext) {
+    const { stored, partition, isDetached } = context
+    this.request = request
+    this.context = context
+    this.#isDetached = isDetached
+    this.#validating = stored !== null && hasValidator(stored.head) ? stored : null
+    this.reservation = partition.reserve(toCacheKey(cause, request))
+    this.exchange = createBackgroundExchange(cause, isDetached)
+  }
+
+  addWaiter(waiter: FetchWaiter): void {
+    this.#waiters.add(waiter)
+  }
+
+  removeWaiter(waiter: FetchWaiter): void {
+    this.#waiters.delete(waiter)
+    if (this.#waiters.size === 0 && !this.#isDetached) this.#abandon()
+  }
+
+  /** Lets the body come to its end without a reader: it is of use for later requests. */
+  detach(): void {
+    this.#isDetached = true
+  }
+
+  start(): void {
+    const { stored } = this.context
+    const plain = withoutConditions(this.exchange.fields)
+    this.exchange.fields =
+      this.#validating !== null && stored !== null ? [...plain, ...conditionFields(stored.head)] : plain
+    this.#send()
+  }
+
+  #send(): void {
+    const requestedAt = now()
+    this.context.next(this.exchange).then(
+      (response) => {
+        this.times = { requestedAt, receivedAt: now(), receivedEpoch: epochMs() }
+        this.#onResponse(response)
+      },
+      (error) => {
+        this.finish()
+        this.#deliver({ kind: 'failed', error: GatewayError.from(error) })
+      },
+    )
+  }
+
+  #onResponse(response: ProxyResponse): void {
+    const result = this.#toResult(response)
+    if (result === null) {
+      this.#validating = null
+      this.exchange.fields = withoutConditions(this.exchange.fields)
+      return this.#send()
+    }
+    const tee = result.kind === 'shared' && result.body instanceof BodyTee ? result.body : null
+    if (tee === null) this.finish()
+    else if (result.kind === 'shared') this.result = result
+    this.#deliver(result)
+    tee?.start()
+    this.onReadersGone()
+  }
+
+  /** Turns a response into the result for those who wait; null: it is a 304 about something else. */
+  #toResult(response: ProxyResponse): FetchResult | null {
+    const validated = response.status === 304 ? this.#validating : null
+    // What the primary has sent to a client of the candidate is not stored among the candidate's responses, nor does it
+    // say anything of one that is.
+    if (this.exchange.fellBack) {
+      if (validated === null) return { kind: 'unshared', response, notStored: null }
+      response.body.discard()
+      return null
+    }
+    try {
+      if (validated === null) return storeResponse(this, response)
+      const result = storeNotModified(this, response, validated)
+      response.body.discard()
+      return result
+    } catch (error) {
+      this.context.events.onError(error)
+      if (validated === null) return { kind: 'unshared', response, notStored: null }
+      response.body.discard()
+      return { kind: 'none' }
+    }
+  }
+
+  #deliver(result: FetchResult): void {
+    const waiters = [...this.#waiters]
+    this.#waiters.clear()
+    if (result.kind === 'unshared' && waiters.every(({ request }) => request !== this.request))
+      result.response.body.discard()
+    for (const waiter of waiters) waiter.onResult(result)
+    if (result.kind === 'failed' && this.#isDetached) this.context.events.onRevalidationFailed(result.error)
+  }
+
+  get #isRead(): boolean {
+    const body = this.result?.body
+    return body instanceof BodyTee && body.isRead
+  }
+
+  /** Called when the body is longer than may be stored: only its present readers get the rest. */
+  onOverflow(): void {
+    this.finish()
+    this.#isDetached = false
+    this.onReadersGone()
+  }
+
+  /** Abandons the body once it has no reader, or gives a detached one {@link unreadMs}. */
+  onReadersGone(): void {
+    const body = this.result?.body
+    if (!(body instanceof BodyTee) || body.ended || body.isRead) return
+    if (this.#isDetached) this.#unreadTimer.set(unreadMs)
+    else this.#abandon()
+  }
+
+  #abandon(): void {
+    this.finish() // first, so that no request joins what is about to fail
+    this.exchange.abort(
+      new GatewayError('client-gone', { reason: 'nobody-waits', cause: new Error('nobody waits for it') }),
+    )
+  }
+
+  finish(): void {
+    this.#unreadTimer.clear()
+    this.reservation.release()
+    if (this.#isFinished) return
+    this.#isFinished = true
+    this.context.onClosed()
+  }
+}

@@ -1,0 +1,256 @@
+import { adoptAttempts } from '../../core/exchange/background-exchange.ts'
+import type { Exchange, ProxyResponse } from '../../core/exchange/exchange.ts'
+import type { CacheOutcome } from '../../core/exchange/exchange-outcomes.ts'
+import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import type { HeaderFields } from '../../core/exchange/header-fields.ts'
+import { now } from '../../core/lib/clock.ts'
+import { CacheFetch } from './cache-fetch.ts'
+import { recordCacheOutcome, recordIfError, respondFromResult, respondFromStored } from './cache-response.ts'
+import {
+  type BackgroundRevalidation,
+  type CacheMiss,
+  type FetchContext,
+  type FetchResult,
+  type FetchWaiter,
+  type SharedResult,
+  statusOfResult,
+  troubleOfError,
+  troubleOfResult,
+  troubleOfStatus,
+} from './fetch-context.ts'
+import type { CacheRequest } from './policy/cache-request.ts'
+import { type ForwardOutcome, forwardedStatus } from './policy/cache-status.ts'
+import { storedFields } from './policy/respond.ts'
+import { decideReuse, mayServeStale, type UpstreamTrouble } from './policy/reuse.ts'
+import { selectVariant } from './policy/vary.ts'
+import type { TierLookup } from './shared-tier.ts'
+import { SingleFlight } from './single-flight.ts'
+import { BodyTee } from './store/body-tee.ts'
+import { emptyStoredBody, StoredBody, type StoredResponse } from './store/stored-response.ts'
+
+// For each operation. No client waits for these, so no limit of exchanges in flight holds them back.
+const maxDetached = 100
+
+// Of these, so that what clients leave to the store keeps no stale response from being fetched anew.
+const maxDetachedLater = maxDetached / 2
+
+type FillerDeps = Pick<FetchContext, 'next' | 'rules' | 'partition' | 'events'>
+
+type LookUpAgain = (miss: CacheMiss) => Promise<ProxyResponse>
+
+/** Asks the upstream for what is not stored or no longer fresh: once for all who want the same at the same time. */
+export class CacheFiller {
+  readonly #deps: FillerDeps
+  readonly #lookUpAgain: LookUpAgain
+  readonly #singleFlight = new SingleFlight()
+  /** The fetches under way that go on without a client. */
+  readonly #detached = new Set<CacheFetch>()
+
+  /**
+   * `lookUpAgain` serves a request that waited for what turns out to be another variant: its own may be stored by now.
+   */
+  constructor(deps: FillerDeps, lookUpAgain: LookUpAgain) {
+    this.#deps = deps
+    this.#lookUpAgain = lookUpAgain
+  }
+
+  fetchOrJoin(miss: CacheMiss): Promise<ProxyResponse> {
+    const { exchange, request, key, at, stored, varies, why, joinsLeft, tierLookup } = miss
+    const isHitForMiss = this.#deps.partition.hitForMiss.has(key)
+    // A Range may be a small piece of something large: its client is not to wait for the whole. Where something is
+    // stored, a 304 must reach the cache (§4.3.4).
+    if (request.range !== null || (isHitForMiss && stored === null)) return this.#forward(miss)
+    const isExclusive = isHitForMiss || (stored !== null && isUnshareable(stored))
+    if (joinsLeft > 0 && !isExclusive && !request.noCache && why !== 'request') {
+      const joined = this.#singleFlight.find(key, request, varies, at)
+      if (joined !== null) return this.#join(miss, joined)
+    }
+    if (this.#singleFlight.isFull(key)) return this.#forward(miss)
+    const fetch = this.#createFetch(exchange, request, key, { stored, tierLookup, isDetached: false, isExclusive })
+    const response = this.#wait(miss, fetch)
+    fetch.start()
+    return response
+  }
+
+  /** Tells whether a stale response is to be fetched anew: no such fetch is under way, and there are not too many. */
+  mayRevalidate({ request, key, stored, at }: BackgroundRevalidation): boolean {
+    if (
+      this.#detached.size >= maxDetached ||
+      this.#deps.partition.hitForMiss.has(key) ||
+      this.#singleFlight.isFull(key)
+    )
+      return false
+    return this.#singleFlight.find(key, request, stored.head.varies, at) === null
+  }
+
+  /** Fetches anew what is served stale meanwhile (RFC 5861 §3). */
+  revalidate(revalidation: BackgroundRevalidation, tierLookup: TierLookup | null): void {
+    if (!this.mayRevalidate(revalidation)) return
+    const { exchange, request, key, stored } = revalidation
+    this.#createFetch(exchange, request, key, { stored, tierLookup, isDetached: true, isExclusive: false }).start()
+  }
+
+  #join(miss: CacheMiss, fetch: CacheFetch): Promise<ProxyResponse> {
+    return fetch.result === null ? this.#wait(miss, fetch) : Promise.resolve(this.#respond(miss, fetch, fetch.result))
+  }
+
+  #wait(miss: CacheMiss, fetch: CacheFetch): Promise<ProxyResponse> {
+    const { exchange, request } = miss
+    return new Promise((resolve, reject) => {
+      const waiter: FetchWaiter = {
+        request,
+        onResult: (result) => {
+          exchange.setAbortListener(null)
+          try {
+            resolve(this.#respond(miss, fetch, result))
+          } catch (error) {
+            if (error instanceof GatewayError) return reject(error)
+            this.#deps.events.onError(error)
+            resolve(
+              result.kind === 'unshared' && isInitiator(miss, fetch) ? result.response : this.#deps.next(exchange),
+            )
+          }
+        },
+      }
+      fetch.addWaiter(waiter)
+      exchange.setAbortListener((reason) => {
+        if (isInitiator(miss, fetch)) adoptAttempts(exchange, fetch.exchange) // its record is written now
+        fetch.removeWaiter(waiter)
+        reject(reason)
+      })
+    })
+  }
+
+  /** Throws the failure. */
+  #respond(miss: CacheMiss, fetch: CacheFetch, result: FetchResult): ProxyResponse | Promise<ProxyResponse> {
+    const { exchange, request } = miss
+    if (isInitiator(miss, fetch)) adoptAttempts(exchange, fetch.exchange)
+    const trouble = troubleOfResult(result)
+    const stale = trouble === null ? null : this.#serveStale(miss, trouble, statusOfResult(result))
+    if (stale !== null) {
+      if (result.kind === 'unshared' && isInitiator(miss, fetch)) result.response.body.discard()
+      return stale
+    }
+    if (isInitiator(miss, fetch)) return this.#respondToInitiator(miss, fetch, result)
+    if (result.kind === 'failed') {
+      this.#record(miss, 'miss', { collapsed: true })
+      throw result.error
+    }
+    // A response that may not be stored is only for the exchange that began the fetch, also where a 304 forbids it.
+    if (result.kind !== 'shared' || !result.isShareable) return this.#forward(miss)
+    const at = now()
+    if (selectVariant([result], request) === null) return this.#lookUpAgain(miss)
+    if (decideReuse(result.head, request, at).kind !== 'fresh') return this.#forward(miss)
+    const response = this.#respondShared(miss, result, storedFields(result.head, at))
+    if (response === null) return this.#forward(miss)
+    this.#record(miss, 'collapsed', { collapsed: true, ttlMs: result.head.freshUntil - at })
+    recordIfError(this.#deps.partition, result.head)
+    return response
+  }
+
+  /** Responds to the exchange that began the fetch: whatever the result is, it is its own. */
+  #respondToInitiator(miss: CacheMiss, fetch: CacheFetch, result: FetchResult): ProxyResponse | Promise<ProxyResponse> {
+    const { exchange } = miss
+    if (result.kind === 'none') return this.#forward(miss)
+    if (result.kind === 'failed') {
+      this.#record(miss, 'miss')
+      throw result.error
+    }
+    if (result.kind === 'unshared') {
+      this.#record(miss, 'miss', { detail: result.notStored })
+      exchange.setAbortListener((reason) => fetch.exchange.abort(reason))
+      return result.response
+    }
+    const { head, fields, isValidated, isStored, notStored } = result
+    const response = this.#respondShared(miss, result, fields)
+    if (response === null) return this.#forward(miss)
+    const isLeft = result.body instanceof BodyTee && response.body === emptyStoredBody
+    const isKept = !isLeft || this.#detach(fetch)
+    const upstreamStatus = isValidated ? 304 : head.status
+    if (isValidated) recordIfError(this.#deps.partition, head)
+    this.#record(miss, isValidated ? 'revalidated' : 'miss', {
+      status: upstreamStatus === response.status ? null : upstreamStatus,
+      stored: isStored && isKept,
+      ttlMs: head.freshUntil - now(),
+      detail: notStored,
+    })
+    return response
+  }
+
+  #respondShared({ exchange, request }: CacheMiss, result: SharedResult, fields: HeaderFields): ProxyResponse | null {
+    if (result.body instanceof StoredBody) this.#deps.partition.pin(exchange, result.body)
+    return respondFromResult(exchange, request, result, fields)
+  }
+
+  #forward(miss: CacheMiss): Promise<ProxyResponse> {
+    const { exchange, request, key, stored } = miss
+    const sent = this.#deps.next(exchange)
+    const detail = request.range === null ? this.#deps.partition.hitForMiss.reasonFor(key) : 'range'
+    if (stored === null) {
+      this.#record(miss, 'miss', { detail })
+      return sent
+    }
+    return sent.then(
+      (response) => {
+        const trouble = troubleOfStatus(response.status)
+        const stale = trouble === null ? null : this.#serveStale(miss, trouble, response.status)
+        if (stale !== null) {
+          response.body.discard()
+          return stale
+        }
+        this.#record(miss, 'miss', { detail })
+        return response
+      },
+      (error) => {
+        const trouble = error instanceof GatewayError ? troubleOfError(error) : null
+        const stale = trouble === null ? null : this.#serveStale(miss, trouble, null)
+        if (stale !== null) return stale
+        this.#record(miss, 'miss')
+        throw error
+      },
+    )
+  }
+
+  #serveStale(miss: CacheMiss, trouble: UpstreamTrouble, status: number | null): ProxyResponse | null {
+    const { exchange, request, stored } = miss
+    const at = now()
+    if (stored === null || !mayServeStale(stored.head, request, trouble, at)) return null
+    const { head, body } = stored
+    const response = respondFromStored(head, body, request, storedFields(head, at))
+    this.#deps.partition.pin(exchange, body)
+    this.#record(miss, 'stale', { status, ttlMs: head.freshUntil - at })
+    return response
+  }
+
+  #record({ exchange, why }: CacheMiss, outcome: CacheOutcome, forwarded: Omit<ForwardOutcome, 'why'> = {}): void {
+    recordCacheOutcome(exchange, this.#deps.partition, outcome, forwardedStatus({ why, ...forwarded }))
+  }
+
+  /**
+   * Lets a body that may have no reader be stored all the same; false: too many do, and it ends with its readers.
+   */
+  #detach(fetch: CacheFetch): boolean {
+    if (this.#detached.size >= maxDetachedLater) return false
+    this.#detached.add(fetch)
+    fetch.detach()
+    return true
+  }
+
+  #createFetch(exchange: Exchange, request: CacheRequest, key: string, mode: FetchMode): CacheFetch {
+    const onClosed = (): void => {
+      this.#singleFlight.remove(key, fetch)
+      this.#detached.delete(fetch)
+    }
+    const fetch: CacheFetch = new CacheFetch(exchange, request, { ...this.#deps, key, ...mode, onClosed })
+    this.#singleFlight.add(key, fetch)
+    if (mode.isDetached) this.#detached.add(fetch)
+    return fetch
+  }
+}
+
+type FetchMode = Pick<FetchContext, 'stored' | 'tierLookup' | 'isDetached' | 'isExclusive'>
+
+const isInitiator = ({ request }: CacheMiss, fetch: CacheFetch): boolean => request === fetch.request
+
+/** Tells whether every request for it must go to the upstream: waiting for another's response would be in vain. */
+export const isUnshareable = ({ head }: StoredResponse): boolean => head.noCache || head.freshUntil <= head.receivedAt

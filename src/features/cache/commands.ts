@@ -1,0 +1,117 @@
+import type { AdminError } from '../../core/admin/admin-error.ts'
+import {
+  choiceArgument,
+  optionalArgument,
+  parseFields,
+  textArgument,
+  type ValuesOf,
+} from '../../core/admin/commands/argument.ts'
+import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
+import { paragraphs, pluralize } from '../../core/admin/commands/phrases.ts'
+import { rejectUnknownClient } from '../../core/admin/commands/unknown-client.ts'
+import { noWorkerAnswered, workersNotAnswering } from '../../core/admin/commands/workers-not-answering.ts'
+import { html } from '../../core/admin/html.ts'
+import { asNumber, asObject } from '../../core/lib/text/decode.ts'
+import { allOperations } from '../../operations.ts'
+import type { PurgeScope } from './store/cache-store.ts'
+
+const args = {
+  operation: optionalArgument(
+    choiceArgument(
+      allOperations.flatMap(({ id, method }) => (method === 'GET' ? [id] : [])), // only reads are ever stored
+      { usage: '[OPERATION]', help: 'of which operation; without: of all' },
+    ),
+  ),
+  client: optionalArgument(
+    textArgument({
+      usage: '--client <ID>',
+      help: 'only what is stored for this client; empty: for those whose id was not asked',
+      only: 'script',
+    }),
+  ),
+}
+
+interface PurgeCommandResult {
+  readonly operation: string | null
+  readonly client: string | null
+  /** How many responses. */
+  readonly removed: number
+}
+
+/** A response on its way from an upstream meanwhile is not stored. */
+const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResult> = {
+  choice: 'clear',
+  page: 'clear-cache',
+  method: 'DELETE',
+  path: '/cache',
+  query: (query) =>
+    parseFields(Object.keys(args), new URLSearchParams(query), '; write ?operation=…&client=…, each once at most'),
+  isAtomic: false,
+  async plan({ reloader }, { operation, client }) {
+    const isNamed = client !== null && client !== ''
+    return (isNamed ? await rejectUnknownClient(client, reloader.config) : null) ?? { operation, client }
+  },
+  async confirmation(context, { operation }) {
+    const { cache } = await context.report()
+    return {
+      title: operation === null ? 'Clear the cache?' : `Clear the cache of ${operation}?`,
+      what: paragraphs(
+        html`All that is stored ${operation === null ? null : html`of ${operation} `}is removed, for every client. The next requests go to the upstreams, which have more to do until it is stored again.`,
+        cache === null ? 'Nothing is cached at present.' : null,
+        'This cannot be undone.',
+      ),
+      ttlMs: null,
+      button: 'Clear it',
+    }
+  },
+  async run(context, scope) {
+    const { results, unanswered } = await context.runEverywhere('purge', scope)
+    // What workers had in memory ends with them, but Redis keeps it, and has not been told.
+    if (results.length === 0 && unanswered === 0) return noWorkerAnswered
+    const removed = results.reduce((sum, each) => sum + each.removed, 0)
+    const done = { ...scope, removed }
+    if (unanswered > 0) return { ...workersUnavailable(removed, unanswered), done }
+    return results.every(({ isSharedPurged }) => isSharedPurged) ? done : { ...redisUnavailable(removed), done }
+  },
+  event: 'cache cleared',
+  successText: ({ removed, ...scope }) => `The ${clearedText(scope, removed)}.`,
+  cliText: ({ operation = null, client = null }, { removed }) => `the ${clearedText({ operation, client }, removed)}`,
+  responseShape: asObject({ removed: asNumber }),
+  rejectedText: 'has not removed all of it',
+  links: {
+    cache: () => ({ query: {}, words: 'Clear the cache' }),
+    cached: (operation) => ({ query: { operation }, words: 'Clear', about: `what is stored of ${operation}` }),
+  },
+}
+
+export const cacheCommands: CommandGroup = {
+  name: 'cache',
+  description: 'Have a running gateway remove what it has stored of answers.',
+  choice: { usage: '<ACTION>', help: 'what it is to do' },
+  args,
+  help: `What is stored is removed: all of it, or of an operation, or of a client. What is on its way meanwhile is served and not stored. The memory of other
+gateways keeps what it has.`,
+  exitCodes: '0 done, 1 the gateway could not do all of it, or knows no such client, 2 it could not be asked',
+  examples: ['cache clear market.insights', 'cache clear --client bank-a'],
+  commands: [purgeCommand],
+}
+
+const clearedText = (
+  { operation, client }: Pick<PurgeCommandResult, 'operation' | 'client'>,
+  removed: number,
+): string => {
+  const of = operation === null ? '' : ` of ${operation}`
+  const whose = client === null ? '' : client === '' ? ' for requests without a client' : ` for ${client}`
+  return `cache${of} is cleared${whose}: ${pluralize(removed, 'answer')} removed`
+}
+
+const workersUnavailable = (removed: number, unanswered: number): AdminError =>
+  workersNotAnswering(
+    `${removed} were removed, but ${unanswered} of the workers did not answer: what these have stored may still be served; ask again`,
+  )
+
+const redisUnavailable = (removed: number): AdminError => ({
+  status: 503,
+  code: 'redis-not-answering',
+  detail: `${removed} were removed here, but Redis did not answer: other gateways may still find there what is meant; it is told as soon as it answers`,
+})

@@ -1,0 +1,221 @@
+import type { BodySink, ResponseBody } from '../../../core/exchange/body.ts'
+import type { Exchange, ProxyResponse } from '../../../core/exchange/exchange.ts'
+import type { GatewayError } from '../../../core/exchange/failures/errors.ts'
+import { getFirstFieldValue } from '../../../core/exchange/header-fields.ts'
+import { freeBuffer, sliceBytes } from '../../../core/lib/buffers.ts'
+import type { Reservation } from './reservation.ts'
+import { TeeReader } from './tee-reader.ts'
+
+export interface BodyTeeCallbacks {
+  /** Called when the whole body has come, in memory of its own. `readBy` are the exchanges that still read it. */
+  onComplete(body: Buffer, readBy: readonly Exchange[]): void
+  /**
+   * Called when the body is longer than may be stored, or there is no room for it: only its present readers get the
+   * rest.
+   */
+  onOverflow(): void
+  onFailed(error: GatewayError): void
+  /** Called when the last reader has left, whether the body has ended or not. */
+  onReadersGone(): void
+}
+
+/** A part of a body: `filled` bytes of its memory, from the body's offset `start` on. */
+interface TeeSegment {
+  readonly memory: Buffer
+  readonly start: number
+  filled: number
+}
+
+// For a body of unknown length: the segments double, from a small one.
+const firstSegmentBytes = 8 * 1024
+const maxSegmentBytes = 1024 * 1024
+
+// Of a body that is not stored, so much may wait for its slowest reader.
+const windowBytes = 256 * 1024
+
+/**
+ * Records the body of a response while it comes. Any number of readers read it from its beginning, each at its own
+ * pace: a slow reader holds up neither the others nor the recording. The bytes are copied into memory of their own, so
+ * that the used memory is what counts, however small the chunks. A body that is not as long as it should be becomes a
+ * window: it drops what all have read, and the slowest reader sets the pace. What had come by then counts until it is
+ * dropped.
+ */
+export class BodyTee implements BodySink {
+  /** The whole body, once it has come and was not too long. */
+  whole: Buffer | null = null
+  ended = false
+  failure: GatewayError | null = null
+  length = 0
+  readonly #body: ResponseBody
+  readonly #declared: number | null
+  readonly #maxBytes: number
+  #reservation: Reservation
+  readonly #callbacks: BodyTeeCallbacks
+  readonly #readers = new Set<TeeReader>()
+  #segments: TeeSegment[] = []
+  #isWindow = false
+  #paused = false
+
+  /**
+   * `declared` is the length that the response declares and that is reserved; null: it declares none. `maxBytes` is the
+   * most that is stored.
+   */
+  constructor(
+    body: ResponseBody,
+    declared: number | null,
+    maxBytes: number,
+    reservation: Reservation,
+    callbacks: BodyTeeCallbacks,
+  ) {
+    this.#body = body
+    this.#declared = declared
+    this.#maxBytes = maxBytes
+    this.#reservation = reservation
+    this.#callbacks = callbacks
+  }
+
+  /** A reader is there by then, or comes by {@link openReader} before the body becomes a window. */
+  start(): void {
+    if (this.#declared !== null)
+      this.#segments.push({ memory: Buffer.allocUnsafeSlow(this.#declared), start: 0, filled: 0 })
+    this.#body.consume(this)
+  }
+
+  /** Opens a reader for an exchange; null: the beginning of the body is gone. */
+  openReader(exchange: Exchange): TeeReader | null {
+    if (this.#isWindow || this.failure !== null) return null
+    const reader = new TeeReader(this, exchange)
+    this.#readers.add(reader)
+    return reader
+  }
+
+  get isRead(): boolean {
+    return this.#readers.size > 0
+  }
+
+  data(chunk: Buffer): boolean {
+    this.#append(chunk)
+    if (!this.#body.isShared) freeBuffer(chunk)
+    for (const reader of this.#readers) reader.onData()
+    return this.#trimWindow()
+  }
+
+  end(): void {
+    this.ended = true
+    if (!this.#isWindow) this.whole = this.#concatenate()
+    if (this.whole !== null) {
+      const readBy = [...this.#readers].map(({ exchange }) => exchange)
+      this.#callbacks.onComplete(this.whole, readBy)
+    }
+    for (const reader of this.#readers) reader.onData()
+    if (this.whole !== null) this.#segments = []
+    this.#trimWindow()
+  }
+
+  fail(error: GatewayError): void {
+    this.failure = error
+    this.#segments = []
+    this.#reservation.release()
+    this.#callbacks.onFailed(error)
+    for (const reader of this.#readers) reader.onFailed(error)
+    this.#readers.clear()
+  }
+
+  /** Returns the bytes from an offset on, up to the largest chunk; null: nothing yet. */
+  from(offset: number): Buffer | null {
+    const until = offset + sliceBytes
+    if (this.whole !== null) return offset < this.whole.length ? this.whole.subarray(offset, until) : null
+    for (let i = this.#segments.length - 1; i >= 0; i--) {
+      const { memory, start, filled } = this.#segments[i] as TeeSegment
+      if (offset >= start)
+        return offset < start + filled ? memory.subarray(offset - start, Math.min(filled, until - start)) : null
+    }
+    return null
+  }
+
+  onReaderAdvanced(): void {
+    if (!this.#isWindow) return
+    this.#trimWindow()
+    if (!this.#paused || this.ended || this.#backlogBytes() > windowBytes / 2) return
+    this.#paused = false
+    this.#body.resume()
+  }
+
+  onReaderClosed(reader: TeeReader): void {
+    if (!this.#readers.delete(reader)) return
+    if (this.#readers.size > 0) return this.onReaderAdvanced()
+    this.#trimWindow()
+    this.#callbacks.onReadersGone()
+  }
+
+  #append(chunk: Buffer): void {
+    let from = 0
+    while (from < chunk.length) {
+      let last = this.#segments.at(-1)
+      if (last === undefined || last.filled === last.memory.length) last = this.#addSegment(chunk.length - from)
+      const copied = chunk.copy(last.memory, last.filled, from)
+      last.filled += copied
+      this.length += copied
+      from += copied
+    }
+  }
+
+  #addSegment(minBytes: number): TeeSegment {
+    const last = this.#segments.at(-1)
+    const wanted = last === undefined ? firstSegmentBytes : Math.min(maxSegmentBytes, last.memory.length * 2)
+    let bytes = Math.max(minBytes, wanted)
+    if (!this.#isWindow) {
+      const room = this.#maxBytes - this.length
+      bytes = Math.min(bytes, room)
+      // A body that exceeds its declared length is not stored either.
+      if (this.#declared !== null || minBytes > room || !this.#reservation.grow(bytes)) this.#becomeWindow()
+    }
+    if (this.#isWindow) bytes = Math.max(minBytes, firstSegmentBytes)
+    const segment = { memory: Buffer.allocUnsafeSlow(bytes), start: this.length, filled: 0 }
+    this.#segments.push(segment)
+    return segment
+  }
+
+  #becomeWindow(): void {
+    this.#isWindow = true
+    this.#reservation = this.#reservation.split()
+    this.#callbacks.onOverflow()
+  }
+
+  /** Drops what all readers have; false: too much waits for the slowest. */
+  #trimWindow(): boolean {
+    if (!this.#isWindow) return true
+    const backlog = this.#backlogBytes()
+    const readByAll = this.length - backlog
+    const firstKept = this.#segments.findIndex(({ start, filled }) => start + filled > readByAll)
+    this.#segments.splice(0, firstKept === -1 ? this.#segments.length : firstKept)
+    this.#reservation.shrinkTo(this.#segments.reduce((sum, { memory }) => sum + memory.length, 0))
+    if (backlog > windowBytes) this.#paused = true
+    return !this.#paused
+  }
+
+  #backlogBytes(): number {
+    let slowest = this.length
+    for (const { offset } of this.#readers) slowest = Math.min(slowest, offset)
+    return this.length - slowest
+  }
+
+  #concatenate(): Buffer | null {
+    if (this.#declared !== null && this.length !== this.#declared) {
+      this.#becomeWindow()
+      return null
+    }
+    const [first] = this.#segments
+    if (first !== undefined && this.#segments.length === 1 && first.filled === first.memory.length) return first.memory
+    const whole = Buffer.allocUnsafeSlow(this.length)
+    for (const { memory, start, filled } of this.#segments) memory.copy(whole, start, 0, filled)
+    return whole
+  }
+}
+
+/** Reads the declared length of a response; null: there is none; undefined: it is not valid. */
+export const declaredLength = ({ fields }: Pick<ProxyResponse, 'fields'>): number | null | undefined => {
+  const value = getFirstFieldValue(fields, 'content-length')
+  if (value === undefined) return null
+  return /^\d{1,15}$/.test(value) ? Number(value) : undefined
+}

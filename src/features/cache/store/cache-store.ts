@@ -1,0 +1,210 @@
+import { LRUCache } from 'lru-cache'
+import { maxOutsideShare } from '../../../core/exchange/bodies/body-memory.ts'
+import { zeroCacheOutcomes } from '../../../core/exchange/exchange-outcomes.ts'
+import type { OperationId } from '../../../operations.ts'
+import { CachePartition, type CacheTally } from '../partition.ts'
+import { PinnedBytes } from './pinned-bytes.ts'
+import { Reservation } from './reservation.ts'
+import type { StoredResponse } from './stored-response.ts'
+
+export interface CacheKey {
+  /** The id of the client it belongs to; empty: any client. */
+  readonly client: string
+  /** Scheme and authority of the request, with what upstreams are told of them: a response may repeat them. */
+  readonly site: string
+  /** The raw query with its `?`, or empty. */
+  readonly query: string
+}
+
+export interface Resource extends CacheKey {
+  readonly partition: CachePartition
+  /** Responses that `Vary` tells apart, the latest first. */
+  readonly variants: readonly StoredResponse[]
+}
+
+/** The scope of a purge; null: all. */
+export interface PurgeScope {
+  readonly operation: OperationId | null
+  readonly client: string | null
+}
+
+// What a resource and a variant take besides what is counted of them: objects, memory of its own for a body, map, LRU
+// list.
+const resourceBytes = 768
+const variantBytes = 512
+
+// The most variants of one key: a client may vary at will what a response varies by.
+const maxVariants = 32
+
+/**
+ * Stores the responses of all operations within one limit of bytes. It counts bodies, fields and keys, also of
+ * responses that are still on their way, and bodies that clients still read. The least recently used entry makes room.
+ * There is one store for each process; it outlives snapshots.
+ */
+export class CacheStore {
+  #maxBytes: number
+  readonly #resources: LRUCache<string, Resource>
+  readonly #reservations = new Set<Reservation>()
+  #reservedBytes = 0
+  readonly pinned = new PinnedBytes()
+  readonly #partitions = new Set<CachePartition>()
+  readonly #tallies = new Map<OperationId, CacheTally>()
+  #opened = 0
+  evictions = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+    this.#resources = new LRUCache<string, Resource>({
+      // Its own limit would not count what is on its way, and cannot be changed.
+      maxSize: Number.MAX_SAFE_INTEGER,
+      sizeCalculation: sizeOf,
+      dispose: ({ partition, query, variants }, key, reason) => {
+        partition.onRemoved(key, query, sizeOf({ variants }, key), variants.length)
+        for (const { body } of variants) this.pinned.onRemoved(body)
+        if (reason === 'evict') this.evictions++
+      },
+    })
+  }
+
+  /** It is empty, whatever was stored for that operation before or is elsewhere. */
+  openPartition(operation: OperationId): CachePartition {
+    const tally = this.#tallies.get(operation) ?? { counts: { ...zeroCacheOutcomes }, lastError: null }
+    this.#tallies.set(operation, tally)
+    const partition = new CachePartition(this, operation, String(this.#opened++), tally)
+    this.#partitions.add(partition)
+    return partition
+  }
+
+  /** Bytes of all that is stored, on its way, or still read. */
+  get bytes(): number {
+    return this.#resources.calculatedSize + this.#outside
+  }
+
+  /** Bytes that no eviction gives back. */
+  get #outside(): number {
+    return this.#reservedBytes + this.pinned.bytes
+  }
+
+  get maxBytes(): number {
+    return this.#maxBytes
+  }
+
+  setMaxBytes(maxBytes: number): void {
+    this.#maxBytes = maxBytes
+    while (this.bytes > maxBytes && this.#resources.size > 0) this.#resources.pop()
+  }
+
+  /**
+   * Removes what is stored for a query of an operation, of all clients, and what is on its way for it (RFC 9111 §4.4).
+   */
+  invalidate(operation: OperationId, query: string): void {
+    for (const partition of this.#partitions) if (partition.operation === operation) partition.invalidate(query)
+  }
+
+  /** The number of keys. */
+  get size(): number {
+    return this.#resources.size
+  }
+
+  /** Returns the number of removed responses. */
+  purge({ operation, client }: PurgeScope): number {
+    const isInScope = (partition: CachePartition, cacheKey: CacheKey): boolean =>
+      (operation === null || operation === partition.operation) && (client === null || client === cacheKey.client)
+    this.cancelReservations(({ partition, cacheKey }) => isInScope(partition, cacheKey))
+    let removed = 0
+    // A copy: deleting from the map would end the walk over it.
+    for (const [key, resource] of [...this.#resources.entries()]) {
+      if (!isInScope(resource.partition, resource)) continue
+      removed += resource.variants.length
+      this.#resources.delete(key)
+    }
+    return removed
+  }
+
+  dropPartition(partition: CachePartition): void {
+    this.#partitions.delete(partition)
+    for (const [key, resource] of [...this.#resources.entries()])
+      if (resource.partition === partition) this.#resources.delete(key)
+  }
+
+  /** Returns what is stored under a key, which counts as a use. */
+  find(key: string): Resource | undefined {
+    return this.#resources.get(key)
+  }
+
+  /** Puts a variant before those that are there, without those that it replaces; false: there is no room. */
+  put(
+    key: string,
+    resource: Omit<Resource, 'variants'>,
+    variant: StoredResponse,
+    replaces: (other: StoredResponse) => boolean,
+  ): boolean {
+    const before = this.#resources.peek(key)?.variants ?? []
+    const variants = [variant, ...before.filter((each) => !replaces(each))].slice(0, maxVariants)
+    while (variants.length > 1 && sizeOf({ variants }, key) > this.#maxBytes - this.#outside) variants.pop()
+    // First, so that a body that stays never counts as unstored.
+    for (const { body } of variants) this.pinned.onStored(body)
+    this.#resources.delete(key)
+    const hasRoom = this.#makeRoom(sizeOf({ variants }, key))
+    if (hasRoom) this.#set(key, { ...resource, variants })
+    else for (const { body } of variants) this.pinned.onRemoved(body)
+    return hasRoom
+  }
+
+  /** Removes the matching variants; the resource goes with the last of them. */
+  remove(key: string, matches: (variant: StoredResponse) => boolean): void {
+    const resource = this.#resources.peek(key)
+    if (resource === undefined) return
+    const variants = resource.variants.filter((each) => !matches(each))
+    if (variants.length === resource.variants.length) return
+    for (const { body } of variants) this.pinned.onStored(body)
+    this.#resources.delete(key)
+    if (variants.length > 0) this.#set(key, { ...resource, variants })
+  }
+
+  /** It takes no bytes until it {@link Reservation.grow}s. */
+  reserve(partition: CachePartition, cacheKey: CacheKey): Reservation {
+    const reservation = new Reservation(this, partition, cacheKey)
+    this.#reservations.add(reservation)
+    return reservation
+  }
+
+  /** Cancels the matching reservations: their responses were requested before they became invalid. */
+  cancelReservations(matches: (reservation: Reservation) => boolean): void {
+    for (const reservation of this.#reservations) if (matches(reservation)) reservation.isCancelled = true
+  }
+
+  /** Reserves bytes; false: there is no room, even with everything stored evicted. */
+  reserveBytes(bytes: number): boolean {
+    if (this.#outside + bytes > this.#maxBytes * maxOutsideShare || !this.#makeRoom(bytes)) return false
+    this.#reservedBytes += bytes
+    return true
+  }
+
+  releaseBytes(bytes: number): void {
+    this.#reservedBytes -= bytes
+  }
+
+  removeReservation(reservation: Reservation): void {
+    this.#reservations.delete(reservation)
+  }
+
+  #set(key: string, resource: Resource): void {
+    const { partition, query, variants } = resource
+    this.#resources.set(key, resource)
+    partition.onStored(key, query, sizeOf({ variants }, key), variants.length)
+  }
+
+  #makeRoom(bytes: number): boolean {
+    // A body that is still read gives no room when it is evicted, so there may be none in the end.
+    while (bytes <= this.#maxBytes - this.#outside && this.bytes + bytes > this.#maxBytes) this.#resources.pop()
+    return this.bytes + bytes <= this.#maxBytes
+  }
+}
+
+const sizeOf = ({ variants }: Pick<Resource, 'variants'>, key: string): number =>
+  variants.reduce(
+    (sum, { head, body }) => sum + head.bytes + body.bytes.length + variantBytes,
+    // The query in the key is a copy of the one beside it, once it has been compared.
+    resourceBytes + 2 * key.length,
+  )

@@ -1,0 +1,201 @@
+import type { Exchange, ProxyResponse } from '../../../core/exchange/exchange.ts'
+import { type HeaderFields, omitFields, perExchangeFields } from '../../../core/exchange/header-fields.ts'
+import type { FetchContext, FetchResult, SharedResult } from '../fetch-context.ts'
+import type { CacheRequest } from '../policy/cache-request.ts'
+import type { ResponseTimes } from '../policy/freshness.ts'
+import { keepsPlace } from '../policy/reuse.ts'
+import { freshenStored } from '../policy/revalidation.ts'
+import { isClientFaultStatus, isClientRefusalStatus, isServerError } from '../policy/status-codes.ts'
+import { assessStorability, isReasonOfRequest, type NotStoredReason } from '../policy/storability.ts'
+import { type StoredHead, withContentLength } from '../policy/stored-head.ts'
+import { selectVariant } from '../policy/vary.ts'
+import { BodyTee, declaredLength } from './body-tee.ts'
+import type { Reservation } from './reservation.ts'
+import { ownCopy, StoredBody, type StoredResponse } from './stored-response.ts'
+
+export interface StoringFetch {
+  readonly request: CacheRequest
+  readonly context: FetchContext
+  readonly reservation: Reservation
+  readonly times: ResponseTimes
+  readonly exchange: Pick<Exchange, 'attempt'>
+  /** Ends the time in which other exchanges can join. */
+  finish(): void
+  onOverflow(): void
+  /** Called when a reader has left, and it may have been the last. */
+  onReadersGone(): void
+}
+
+export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): FetchResult => {
+  const { request, context, times, reservation } = fetch
+  const { rules, partition, key } = context
+  const { status, fields, body } = response
+  // Not what was stored when the request was sent: another fetch may have stored something better meanwhile.
+  const present = selectVariant(partition.find(key)?.variants ?? [], request)
+  if (present !== null && keepsPlace(present.head, status, request, times.receivedAt))
+    return unsharedResult(response, 'stale-if-error')
+  const verdict = assessStorability(request, withoutPerExchangeFields(response), times, rules)
+  if (verdict.head === null) {
+    discardStored(fetch, status, verdict.notStored)
+    return unsharedResult(response, verdict.notStored)
+  }
+  if (fetch.exchange.attempt?.mayBeCut === true) {
+    discardStored(fetch, status, 'may-be-cut')
+    return unsharedResult(response, 'may-be-cut')
+  }
+  const { head } = verdict
+  const whole = body.takeBuffered()
+  if (whole !== null) return storeBuffered(fetch, response, head, whole)
+  const declared = declaredLength(response)
+  const maxBodyBytes = rules.maxEntry - head.bytes
+  if (declared === undefined || (declared ?? 0) > maxBodyBytes) {
+    const why = declared === undefined ? 'bad-length' : 'too-large'
+    discardStored(fetch, status, why)
+    return unsharedResult(response, why)
+  }
+  if (!reservation.grow((declared ?? 0) + head.bytes)) return unsharedResult(response, 'no-room')
+  const tee = teeIntoStore(fetch, response, head, declared, maxBodyBytes)
+  return sharedResult(head, fields, tee, !reservation.isCancelled)
+}
+
+const sharedResult = (
+  head: StoredHead,
+  fields: HeaderFields,
+  body: SharedResult['body'],
+  isStored: boolean,
+): SharedResult => ({
+  kind: 'shared',
+  head,
+  fields,
+  body,
+  isValidated: false,
+  isShareable: true,
+  isStored,
+  notStored: null,
+})
+
+/**
+ * Updates a stored response by a 304 (RFC 9111 §4.3.4), and lets it be used; null: the 304 was about something else.
+ */
+export const storeNotModified = (
+  fetch: StoringFetch,
+  response: ProxyResponse,
+  validated: StoredResponse,
+): FetchResult | null => {
+  const { request, context, times } = fetch
+  const update = freshenStored(validated.head, request, withoutPerExchangeFields(response), times, context.rules)
+  if (update.kind === 'other') return null
+  const { body } = validated
+  const updated = update.kind === 'updated' ? update.stored.head : null
+  const notStored = update.kind === 'updated' && update.stored.head === null ? update.stored.notStored : null
+  const isStored = updated !== null && put(fetch, { head: updated, body })
+  if (notStored !== null) discardStored(fetch, response.status, notStored)
+  return {
+    kind: 'shared',
+    head: updated ?? validated.head,
+    fields: update.fields,
+    body,
+    isValidated: true,
+    isShareable: updated !== null,
+    isStored,
+    notStored,
+  }
+}
+
+const unsharedResult = (response: ProxyResponse, notStored: NotStoredReason): FetchResult => ({
+  kind: 'unshared',
+  response,
+  notStored,
+})
+
+const withoutPerExchangeFields = (response: ProxyResponse): ProxyResponse => ({
+  ...response,
+  fields: omitFields(response.fields, perExchangeFields),
+})
+
+const storeBuffered = (fetch: StoringFetch, response: ProxyResponse, head: StoredHead, whole: Buffer): FetchResult => {
+  const body = new StoredBody(ownCopy(whole))
+  const complete = storeComplete(fetch, head, body)
+  if (complete === null) return unsharedResult({ ...response, body }, 'too-large') // its own body has been taken
+  return sharedResult(complete.head, response.fields, body, complete.isStored)
+}
+
+const teeIntoStore = (
+  fetch: StoringFetch,
+  response: ProxyResponse,
+  head: StoredHead,
+  declared: number | null,
+  maxBodyBytes: number,
+): BodyTee =>
+  new BodyTee(response.body, declared, maxBodyBytes, fetch.reservation, {
+    onComplete: (bytes, readBy) => {
+      const body = new StoredBody(bytes)
+      storeComplete(fetch, head, body)
+      for (const exchange of readBy) fetch.context.partition.pin(exchange, body)
+      fetch.finish()
+    },
+    onOverflow: () => {
+      discardStored(fetch, head.status, 'too-large')
+      fetch.onOverflow()
+    },
+    onFailed: () => fetch.finish(),
+    onReadersGone: () => fetch.onReadersGone(),
+  })
+
+/** Stores a complete response; null: it must not be stored. Never throws: the body is on its way to clients by then. */
+const storeComplete = (
+  fetch: StoringFetch,
+  head: StoredHead,
+  body: StoredBody,
+): Pick<SharedResult, 'head' | 'isStored'> | null => {
+  const { rules, events } = fetch.context
+  try {
+    const complete = withContentLength(head, body.bytes.length)
+    if (complete === null || complete.bytes + body.bytes.length > rules.maxEntry) return null
+    return { head: complete, isStored: put(fetch, { head: complete, body }) }
+  } catch (error) {
+    events.onError(error)
+    return null
+  }
+}
+
+/**
+ * Stores a response in place of those that the same request would have selected before; returns whether it is stored.
+ * One that has come since the fetch began, and was made later, stays (RFC 9111 §4).
+ */
+const put = (fetch: StoringFetch, entry: StoredResponse): boolean => {
+  const { request, times, reservation } = fetch
+  const { partition, key, tierLookup } = fetch.context
+  const present = selectVariant(partition.find(key)?.variants ?? [], request)
+  if (present !== null && present.head.receivedAt > times.requestedAt && present.head.date > entry.head.date)
+    return false
+  const isStored = partition.put(reservation, entry, isSelectedBy(fetch))
+  if (!reservation.isCancelled) tierLookup?.store(entry)
+  return isStored
+}
+
+/**
+ * Tells which variants the request could have selected: the response is about all of them (RFC 9111 §4.3.3, §4.3.4).
+ */
+const isSelectedBy =
+  ({ request, context: { stored } }: StoringFetch) =>
+  (other: StoredResponse): boolean =>
+    other === stored || selectVariant([other], request) !== null
+
+/**
+ * Removes what was stored: the upstream no longer says it. A server error, and a client's fault, say nothing about it.
+ * That a client is refused, or that nothing but its credentials keeps the response from being stored, says something
+ * of what is stored for it alone: for such requests the upstream may leave out `public` (RFC 9111 §3.5).
+ */
+const discardStored = (fetch: StoringFetch, status: number, why: NotStoredReason): void => {
+  const { partition, key, stored, tierLookup } = fetch.context
+  if (isServerError(status) || isClientFaultStatus(status)) return
+  const isOfClient = isClientRefusalStatus(status) || isReasonOfRequest(why)
+  if (isOfClient && fetch.reservation.cacheKey.client === '') return
+  // The tier may have loaded it since the fetch began. What came after that was said later, perhaps.
+  const isBefore = ({ head }: StoredResponse): boolean => stored !== null || head.receivedAt < fetch.times.requestedAt
+  const isSelected = isSelectedBy(fetch)
+  partition.remove(key, (other) => isBefore(other) && isSelected(other))
+  tierLookup?.remove()
+  partition.hitForMiss.mark(key, why)
+}

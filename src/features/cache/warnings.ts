@@ -1,0 +1,89 @@
+import type { WarningRule } from '../../core/config/rules/rule.ts'
+import { workerCount, workerShare } from '../../core/config/worker-count.ts'
+import { maxOutsideShare } from '../../core/exchange/bodies/body-memory.ts'
+import { formatSize } from '../../core/lib/text/units.ts'
+import { allOperations, groups } from '../../operations.ts'
+
+const unusedCacheRedis: WarningRule = ({ config: { cache, operations } }) =>
+  cache.redis !== null &&
+  allOperations.every(({ id }) => operations[id].cache === null) && {
+    path: ['cache', 'redis'],
+    message: 'this does nothing: no operation is cached',
+    expected: 'cache: true under one of operations, or no cache.redis',
+    found: 'none that is',
+    hint: 'add market.insights: { cache: true } under operations, or remove redis',
+  }
+
+/** Warns of cached operations that forward a credential with every request, which then gets no stored response. */
+const bypassedCache: WarningRule = ({ config: { auth, operations } }) =>
+  auth?.credentials === 'forward' &&
+  allOperations.map(({ id }) => {
+    const { cache, auth: requiredAuth } = operations[id]
+    return (
+      cache !== null &&
+      !cache.shared &&
+      requiredAuth !== null && {
+        path: ['operations', id, 'cache'],
+        message:
+          'this does nothing: every request carries a credential, and what does is never answered from what is stored',
+        expected: 'auth.credentials: strip, or shared: true',
+        found: 'auth.credentials: forward',
+        hint: 'read docs/caching.md before you write shared: true',
+      }
+    )
+  })
+
+/** Warns of entries that a worker has no room for while they are on their way. */
+const entryWithoutRoom: WarningRule = ({ config, cores }) => {
+  const share = workerShare(config.cache.maxBytes, workerCount(config, cores))
+  const room = Math.floor(share * maxOutsideShare)
+  return allOperations.map(({ id }) => {
+    const { cache } = config.operations[id]
+    return (
+      cache !== null &&
+      cache.maxEntry > room && {
+        path: ['operations', id, 'cache', 'maxEntry'],
+        message: 'the longest answers are never stored: a worker has no room for one on its way',
+        expected: `at most ${formatSize(room)}, half of what each worker has of cache.maxBytes`,
+        found: formatSize(cache.maxEntry),
+        hint: 'write less, or more for cache.maxBytes',
+      }
+    )
+  })
+}
+
+/**
+ * Warns of a lifetime that the gateway writes into every response of a cached operation. The cache reads what the
+ * gateway writes, so a 500 of the upstream is stored as a 200 is.
+ */
+const lifetimeOfEveryStatus: WarningRule = ({ parsed: { upstreams }, config: { operations } }) =>
+  groups.map((group) => {
+    const cached = allOperations.filter(({ id, group: own }) => own === group && operations[id].cache !== null)
+    const { response, candidate } = upstreams[group]
+    const sides = [
+      { path: ['upstreams', group], set: response.set },
+      { path: ['upstreams', group, 'candidate'], set: candidate?.response?.set ?? [] },
+    ]
+    return sides.map(({ path, set }) =>
+      set.map(
+        ({ name, value }) =>
+          cached.length > 0 &&
+          /^(cache-control|expires)$/i.test(name) && {
+            path: [...path, 'response', 'set', name],
+            message: /no-store|private/i.test(value)
+              ? 'nothing is stored: the cache reads this in every response'
+              : 'errors of the upstream are stored too: the cache reads this in every response, whatever its status',
+            expected: `cache.ttl of ${cached.map(({ id }) => id).join(', ')}, which is for 200 unless it names others`,
+            found: `${name} in every response of ${group}`,
+            hint: `remove this line, and write ${cached[0]?.id}: { cache: { ttl: 60s } } under operations`,
+          },
+      ),
+    )
+  })
+
+export const cacheWarnings: readonly WarningRule[] = [
+  unusedCacheRedis,
+  bypassedCache,
+  entryWithoutRoom,
+  lifetimeOfEveryStatus,
+]

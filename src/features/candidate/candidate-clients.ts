@@ -1,0 +1,43 @@
+import type { CandidateConfig } from '../../core/config/config.ts'
+import { bucketCount, bucketsOfShare } from '../../core/exchange/sides.ts'
+import { findCandidateUse } from './shift/candidate-use.ts'
+import type { ShiftState } from './shift/shift-state.ts'
+
+/**
+ * What becomes of clients when the candidate of their group fails. `none`: it has none. `covered`: the primary serves
+ * what could not be sent. `exposed`: their requests fail.
+ */
+export type CandidateClients = 'none' | 'covered' | 'exposed'
+
+/** What follows for clients from a candidate that fails, as the end of a clause. */
+export const clientConsequences: Readonly<Record<CandidateClients, string>> = {
+  none: '',
+  covered: ', so the primary serves its clients',
+  exposed: ', so requests of its clients fail',
+}
+
+/** How many of the clients of a group are on its primary. */
+export type PrimaryClients = 'all' | 'some' | 'none'
+
+/** Finds how many of the clients of a group are on its primary, by the share as it stands. `shift` null: the file's. */
+export const findPrimaryClients = (
+  candidate: CandidateConfig | null,
+  shift: Pick<ShiftState, 'share' | 'isStopped'> | null,
+): PrimaryClients => {
+  const use = findCandidateUse(candidate, shift)
+  if (use === null) return 'all'
+  return bucketsOfShare(use.share) === bucketCount ? 'none' : 'some'
+}
+
+/** Tells whether the guard has taken a candidate back, and no operator and no edit has said otherwise since. */
+export const isTakenBack = ({ isStopped, cause }: Pick<ShiftState, 'isStopped' | 'cause'>): boolean =>
+  isStopped && cause === 'guard'
+
+/** Finds what becomes of clients when the candidate of their group fails. `shift` null: the file says the share. */
+export const findCandidateClients = (
+  candidate: CandidateConfig | null,
+  shift: Pick<ShiftState, 'share' | 'isStopped'> | null,
+): CandidateClients => {
+  if (candidate === null || findCandidateUse(candidate, shift) === null) return 'none'
+  return candidate.fallback ? 'covered' : 'exposed'
+}

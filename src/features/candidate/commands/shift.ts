@@ -1,0 +1,129 @@
+import {
+  applyOrUndo,
+  durationArgument,
+  overrideDefaults,
+  stoppingError,
+} from '../../../core/admin/commands/apply-override.ts'
+import {
+  type Argument,
+  choiceArgument,
+  flagArgument,
+  optionalArgument,
+  reasonArgument,
+  type ValuesOf,
+} from '../../../core/admin/commands/argument.ts'
+import type { Command, CommandGroup, CommandLink } from '../../../core/admin/commands/command.ts'
+import { asNullable, asObject, asText, type Decoded } from '../../../core/lib/text/decode.ts'
+import { formatDuration, formatPercent, parsePercent } from '../../../core/lib/text/units.ts'
+import { groups } from '../../../operations.ts'
+import { describeShift, isResumable, shiftShape, shiftStatus } from '../status/shift-status.ts'
+import { confirmShift, listShareChoices } from './confirm-shift.ts'
+import { defaultShiftMs, type PlannedShift, planShift } from './plan-shift.ts'
+
+const { default: _, ...anyDuration } = durationArgument('--for <DURATION>', formatDuration(defaultShiftMs))
+
+const percentArgument: Argument<number> = {
+  usage: '--to <SHARE>',
+  help: 'the part of the clients that goes to the candidate, for a while',
+  expected: '0%, or a percentage from 0.01% to 100%',
+  example: '25%',
+  read(value) {
+    const share = typeof value === 'string' ? parsePercent(value) : undefined
+    return share === undefined || share > 1 || (share > 0 && share < 0.0001) ? undefined : share
+  },
+}
+
+/** The arguments of `shift`. One of `to`, `pause`, `resume` and `abort` says what is ordered. */
+export const shiftArguments = {
+  group: choiceArgument(groups, { usage: '<GROUP>', help: 'whose candidate', example: 'risk' }),
+  to: optionalArgument(percentArgument),
+  for: optionalArgument({
+    ...anyDuration,
+    help: `for how long --to holds (default: ${formatDuration(defaultShiftMs)}), or --pause (default: until --resume); from 1s to 24h`,
+  }),
+  pause: flagArgument('--pause', 'the steps stay where they are'),
+  resume: flagArgument('--resume', 'what the file says holds; after a takeback or an abort, the steps begin anew'),
+  abort: flagArgument('--abort', 'nothing goes to the candidate, until an operator says otherwise'),
+  reason: reasonArgument,
+  force: flagArgument('--force', 'also when no endpoint of the candidate is up'),
+}
+
+const resultShape = asObject({
+  group: asText,
+  /** What was ordered: a share, `pause`, `resume` or `abort`. */
+  order: asText,
+  by: asText,
+  reason: asNullable(asText),
+  shift: shiftShape,
+})
+
+const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Decoded<typeof resultShape>> = {
+  ...overrideDefaults,
+  choice: 'shift',
+  page: 'shift',
+  path: '/shift',
+  validate({ to, for: ttlMs, pause, resume, abort }, name) {
+    const orders = [to !== null && 'to', pause && 'pause', resume && 'resume', abort && 'abort']
+    const [order, ...others] = orders.filter((each) => each !== false)
+    if (order === undefined || others.length > 0)
+      return `one of ${name('to')}, ${name('pause')}, ${name('resume')} and ${name('abort')} is expected`
+    return ttlMs !== null && (order === 'resume' || order === 'abort')
+      ? `${name('for')} is expected with ${name('to')} or ${name('pause')}: ${name(order)} has no end`
+      : null
+  },
+  // An abort is in effect wherever it can be, also beside a worker that hangs.
+  isUrgent: ({ abort }) => abort,
+  async plan(context, wishes) {
+    const report = await context.report() // first, so that all that follows is decided at once
+    if (context.draining()) return stoppingError
+    const { config } = context.reloader
+    return planShift(context.overrides.shifts, { config, report }, wishes)
+  },
+  confirmation: (_, planned) => confirmShift(planned),
+  async run(context, { group, order, reason }, { by, apply }) {
+    const change = context.overrides.shifts.order(group, order, { by, reason })
+    const failure = await applyOrUndo(context, apply, change.undo)
+    if (failure !== null) return failure
+    const text = order.kind === 'to' ? formatPercent(order.share) : order.kind
+    return { group, order: text, by, reason, shift: shiftStatus(change.confirm()) }
+  },
+  event: 'shift order',
+  fields: ({ shift: { share, cause, until, paused }, ...rest }) => ({
+    ...rest,
+    share: formatPercent(share),
+    cause,
+    until: until ?? paused?.until ?? null,
+  }),
+  successText: ({ group, shift }) => `The candidate of ${group} gets ${describeShift(shift)}.`,
+  cliText: (_, { group, shift }) => `the candidate of ${group} gets ${describeShift(shift)}`,
+  responseShape: resultShape,
+  links: {
+    candidate: ({ group, shift }) => {
+      const link = (name: string, words: string, value = 'true'): CommandLink => ({
+        query: { group, [name]: value },
+        words,
+        about: `the candidate of ${group}`,
+      })
+      const next = listShareChoices(shift).find((share) => share > shift.share)
+      return [
+        ...(next === undefined ? [] : [link('to', `To ${formatPercent(next)}`, formatPercent(next))]),
+        ...(shift.step?.nextShare != null && shift.paused === null && !shift.stopped ? [link('pause', 'Pause')] : []),
+        ...(isResumable(shift) ? [link('resume', 'Resume')] : []),
+        ...(shift.stopped ? [] : [link('abort', 'Abort')]),
+      ]
+    },
+  },
+}
+
+export const shiftCommands: CommandGroup = {
+  name: 'shift',
+  description: 'Show how much of a group goes to its candidate, or shift clients there and back.',
+  choice: null,
+  args: shiftArguments,
+  help: `Without an option: how it stands, in words. A share given by --to ends by itself (${formatDuration(defaultShiftMs)} unless --for says otherwise), and then what the file says
+holds again: its share, or its steps, which go on from the share that was reached. --abort has no end. What is to stay belongs into the file.`,
+  exitCodes:
+    '0 done, 1 the gateway does not accept it or a worker does not answer (it is not in effect then, and not tried again), 2 it could not be asked',
+  examples: ['shift risk', 'shift risk --to 25% --for 2h --reason "CHG-4711"', 'shift risk --abort'],
+  commands: [shiftCommand],
+}

@@ -1,0 +1,208 @@
+import { sumComparison } from '../../core/admin/api/upstream-status.ts'
+import { clientErrorFindings } from '../../core/admin/findings/client-errors.ts'
+import { upstreamCertificateFindings } from '../../core/admin/findings/credentials.ts'
+import { endpointFindings } from '../../core/admin/findings/endpoint-findings.ts'
+import {
+  createFinding,
+  type Finding,
+  lastFailurePhrase,
+  unknownPlaces,
+  wherePhrase,
+} from '../../core/admin/findings/finding.ts'
+import { faultCommandLine } from '../../core/admin/findings/finding-commands.ts'
+import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
+import { groupOutage, nextTryDetails } from '../../core/admin/findings/outage.ts'
+import { ownerDetails } from '../../core/admin/findings/owner-details.ts'
+import { getUpstreamErrors } from '../../core/admin/findings/upstreams.ts'
+import { formatTimeOfDay } from '../../core/admin/format-time.ts'
+import type { AttemptReport } from '../../core/exchange/failures/errors.ts'
+import { failureTable } from '../../core/exchange/failures/kinds.ts'
+import { describeSide, sideKey } from '../../core/exchange/sides.ts'
+import { formatShare } from '../../core/lib/text/units.ts'
+import type { CandidateReport } from '../../core/runtime/report/status-report.ts'
+import { allOperations, type Group, groups } from '../../operations.ts'
+import { type CandidateClients, clientConsequences, findCandidateClients, isTakenBack } from './candidate-clients.ts'
+import type { DifferenceRow } from './observe/comparison-report.ts'
+import type { ShiftState } from './shift/shift-state.ts'
+import { describeMore, describePlace } from './status/describe-comparison.ts'
+
+/**
+ * Finds what is wrong with candidates. Nothing is worse than a warning while it costs no request: no client is on the
+ * candidate, or the primary serves what could not be sent.
+ */
+export const candidateFindings = (inputs: FindingInputs): readonly Finding[] =>
+  groups.flatMap((group) => {
+    const { candidate } = inputs.report.upstreams[group]
+    if (candidate === null) return []
+    const stopped = stopFindings(group, inputs)
+    const isPrimaryOut = primaryIsOut(group, inputs)
+    const clients = findClients(group, candidate, isPrimaryOut, inputs)
+    const seen = viewAsPrimary(group, candidate, inputs)
+    const kinds = groupOutage(group, seen)?.kinds ?? [candidate.breaker?.lastFailure?.kind ?? null]
+    const isHelpedByAbort = clients === 'exposed' && !isPrimaryOut
+    const command = isHelpedByAbort ? `lender-gateway shift ${group} --abort` : faultCommandLine(group, kinds, seen)
+    const outages = [
+      ...outageFindings(group, candidate, clients, seen, command),
+      ...upstreamCertificateFindings(seen, [group]),
+    ].map((finding) => (clients === 'exposed' ? finding : atMostWarning(finding)))
+    // What clients were told is no less for what the others are told.
+    const others = groupOutage(group, seen) !== null ? [] : endpointsFindings(group, candidate, seen)
+    return [
+      ...stopped,
+      ...outages,
+      ...others.map((finding) => (clients === 'none' ? atMostWarning(finding) : finding)),
+    ].map((finding) => ({ ...finding, about: sideKey(group, 'candidate') }))
+  })
+
+const primaryIsOut = (group: Group, inputs: FindingInputs): boolean =>
+  inputs.report.upstreams[group].endpoints.every(({ state }) => state.name === 'draining') ||
+  groupOutage(group, inputs) !== null
+
+/**
+ * Finds what becomes of clients when the candidate fails: a primary that serves nothing covers nothing, and one that
+ * serves covers only what goes on to it.
+ */
+const findClients = (
+  group: Group,
+  { breaker, endpoints }: CandidateReport,
+  isPrimaryOut: boolean,
+  { config, overrides }: FindingInputs,
+): CandidateClients => {
+  const clients = findCandidateClients(config.upstreams[group].candidate, overrides.shifts.get(group))
+  if (clients !== 'covered') return clients
+  // Requests still go to an endpoint that fails. One that is down or ejected, or behind a breaker, gets none.
+  const isExposed =
+    (breaker === null || breaker.state === 'closed') &&
+    endpoints.some(
+      ({ state, lastFailure }) =>
+        state.name === 'failing' && lastFailure !== null && !goesToPrimary(group, lastFailure, config),
+    )
+  return isPrimaryOut || isExposed ? 'exposed' : 'covered'
+}
+
+/** Tells whether the primary serves a request that failed at the candidate: it was not sent, or a retry follows. */
+const goesToPrimary = (
+  group: Group,
+  { kind, status }: AttemptReport,
+  { upstreams }: FindingInputs['config'],
+): boolean => {
+  if (kind !== null && failureTable[kind].retry === 'always') return true
+  const { retry } = upstreams[group]
+  return (
+    retry?.on.some((each) => each === (kind ?? status)) === true &&
+    allOperations.every((each) => each.group !== group || each.method === 'GET')
+  )
+}
+
+/**
+ * Finds that no operator has stopped the candidate: the guard has taken it back, or Redis does not say whether that is
+ * so. It costs no request: all clients are on the primary.
+ */
+const stopFindings = (group: Group, { overrides, at }: FindingInputs): readonly Finding[] => {
+  const shift = overrides.shifts.get(group)
+  if (shift === null || !(isTakenBack(shift) || isHeld(shift))) return []
+  const { since, reason } = shift
+  const why = reason === null ? '' : `: ${reason}`
+  const what = isTakenBack(shift)
+    ? `was taken back at ${formatTimeOfDay(since, at)}`
+    : `gets nothing since ${formatTimeOfDay(since, at)}, until Redis says what was said of it before`
+  const cause = `${describeSide(group, 'candidate')} ${what}${why}`
+  return [
+    createFinding('warning', sideKey(group, 'candidate'), cause, { since, command: `lender-gateway shift ${group}` }),
+  ]
+}
+
+const isHeld = ({ isStopped, cause }: ShiftState): boolean => isStopped && cause === 'redis'
+
+const atMostWarning = (finding: Finding): Finding =>
+  finding.severity === 'critical' ? { ...finding, severity: 'warning' } : finding
+
+/** Finds why nothing, or hardly anything, is sent to the candidate. */
+const outageFindings = (
+  group: Group,
+  { endpoints, breaker }: CandidateReport,
+  clients: CandidateClients,
+  seen: FindingInputs,
+  command: string,
+): readonly Finding[] => {
+  const name = describeSide(group, 'candidate')
+  const isPassedOn =
+    clients === 'exposed' && endpoints.some((each) => each.state.name === 'failing' && each.lastFailure?.kind === null)
+  const consequence = isPassedOn ? ', so its clients get these responses' : clientConsequences[clients]
+  const about = sideKey(group, 'candidate')
+  if (endpoints.every(({ state }) => state.name === 'draining')) {
+    const cause = `every endpoint of ${name} drains, or has weight 0${consequence}`
+    return [createFinding(clients === 'exposed' ? 'critical' : 'notice', about, cause)]
+  }
+  const outage = groupOutage(group, seen)
+  if (outage !== null) {
+    const { since, fact } = outage
+    const begun = since === null ? '' : ` since ${formatTimeOfDay(since, seen.at)}`
+    const cause = `no endpoint of ${name} serves${begun}${consequence}: ${fact}`
+    return [createFinding('critical', about, cause, { since, command, details: ownerDetails(endpoints, seen) })]
+  }
+  if (breaker === null || breaker.state === 'closed') return []
+  const { lastFailure } = breaker
+  const why = lastFailure === null ? '' : `, because ${lastFailurePhrase(lastFailure, lastFailure.endpoint)}`
+  const cause = `the circuit breaker of ${name} is ${breaker.state}${wherePhrase(breaker)}${consequence}${why}`
+  const details = nextTryDetails(breaker, seen.at)
+  return [createFinding('critical', about, cause, { since: breaker.outageSince ?? breaker.since, command, details })]
+}
+
+const endpointsFindings = (group: Group, { endpoints }: CandidateReport, seen: FindingInputs): readonly Finding[] => {
+  const causes = getUpstreamErrors(group, seen)
+  return [
+    ...endpoints.flatMap((each) => endpointFindings(group, each, causes, seen)),
+    ...clientErrorFindings(group, seen, describeSide(group, 'candidate')),
+  ]
+}
+
+/** Views the candidate of a group as its upstream, so that the same rules judge both. */
+const viewAsPrimary = (group: Group, candidate: CandidateReport, inputs: FindingInputs): FindingInputs => {
+  const { config, report } = inputs
+  const ofPrimary: ReadonlySet<string | null> = new Set(report.upstreams[group].endpoints.map(({ url }) => url))
+  const { upstream } = config.upstreams[group].candidate ?? { upstream: config.upstreams[group] }
+  return {
+    ...inputs,
+    config: { ...config, upstreams: { ...config.upstreams, [group]: upstream } },
+    report: {
+      ...report,
+      upstreams: { ...report.upstreams, [group]: { ...candidate, retryBudget: null, candidate: null } },
+      // They name an endpoint by its URL. Those of one that the primary has as well are told of the primary.
+      recentErrors: {
+        ...report.recentErrors,
+        causes: report.recentErrors.causes.filter(({ endpoint }) => !ofPrimary.has(endpoint)),
+      },
+    },
+  }
+}
+
+// Of fewer a share says little.
+const minCompared = 20
+
+const maxPlaces = 3
+
+/** Finds candidates of which too few answers of the last five minutes are equal to those of the primary. */
+export const comparisonFindings = (inputs: FindingInputs): readonly Finding[] =>
+  groups.flatMap((group) => differingAnswers(group, inputs) ?? [])
+
+const differingAnswers = (group: Group, { config, report }: FindingInputs): Finding | null => {
+  const comparison = report.upstreams[group].candidate?.comparison ?? null
+  const minEqual = config.upstreams[group].candidate?.shadow?.compare?.minEqual ?? null
+  if (comparison === null || minEqual === null) return null
+  const { recent } = sumComparison(comparison.totals)
+  if (recent.compared < minCompared || recent.equal >= minEqual * recent.compared) return null
+  const differing = recent.compared - recent.equal
+  const rows = comparison.rows.filter((row) => row.recent > 0)
+  const cause = `${formatShare(differing, recent.compared)} of the answers of the candidate differ from those of the primary (${differing} of ${recent.compared} compared in the last 5 minutes): ${placesPhrase(rows, comparison.others > 0)}`
+  const since = Math.min(...rows.map(({ firstAt }) => firstAt))
+  const options = { since: Number.isFinite(since) ? since : null, command: `lender-gateway shift report ${group}` }
+  return createFinding('warning', `upstreams.${group}.candidate`, cause, options)
+}
+
+/** Names how the answers differ, the worst first. `hasOthers`: also in ways that have no row. */
+const placesPhrase = (rows: readonly DifferenceRow[], hasOthers: boolean): string => {
+  if (rows.length === 0) return unknownPlaces
+  const places = rows.slice(0, maxPlaces).map((row) => `${row.operation} ${describePlace(row)} in ${row.recent}`)
+  return `${places.join(', ')}${describeMore(hasOthers ? null : rows.length - maxPlaces)}`
+}

@@ -1,0 +1,133 @@
+import { now } from '../../../core/lib/clock.ts'
+import { FairQuota } from '../../../core/lib/fair-quota.ts'
+import type { DeferredWork } from '../../../core/lib/scheduling/deferred-work.ts'
+import { type SlotEntry, SlotList } from '../../../core/lib/slot-list.ts'
+import { createShadowCounts, type ShadowReport } from '../observe/shadow-counts.ts'
+
+export interface StoppableCopy extends SlotEntry {
+  /** Whether it goes to the primary once more. */
+  readonly isRepeat: boolean
+  /** Cuts it: nothing comes of it any more. */
+  stop(): void
+}
+
+/** How much the copies of a group may take of a process. */
+export interface ShadowBounds {
+  readonly concurrency: number
+  /** The most memory of their bodies, and of the answers to them. */
+  readonly maxBytes: number
+}
+
+/** One request in a hundred is sent to the primary twice: it is not to have more of them at once than this. */
+export const maxRepeats = 4
+
+/**
+ * The copies of one group's requests that are under way in a process, and what became of those before. It outlives
+ * reloads: what is under way counts against the bounds of the next configuration too.
+ */
+export class ShadowCopies {
+  readonly counts = createShadowCounts()
+  /** What became of requests that the primary was sent twice. */
+  readonly repeats = createShadowCounts()
+  /** The room for their bodies, and for both answers. */
+  readonly room = new FairQuota(0)
+  /** What sends copies, behind the requests of clients. */
+  readonly sending: DeferredWork
+  /** What is done with pairs when nothing waits for it. It holds no copy up. */
+  readonly comparing: DeferredWork
+  /** Whether the candidate gives answers that are worth a copy. */
+  readonly backoff = new CopyBackoff()
+  readonly #underWay = new SlotList<StoppableCopy>()
+  #repeating = 0
+  #concurrency = 0
+  #isOff = false
+  #isStopped = false
+
+  constructor(sending: DeferredWork, comparing: DeferredWork) {
+    this.sending = sending
+    this.comparing = comparing
+  }
+
+  get report(): ShadowReport {
+    const { outcomes, dropped, ...counts } = this.counts
+    return {
+      ...counts,
+      underWay: this.#underWay.size,
+      repeated: this.repeats.sent,
+      outcomes: { ...outcomes },
+      dropped: { ...dropped },
+    }
+  }
+
+  /** Null: none begins any more, also of a request from before. */
+  set bounds(bounds: ShadowBounds | null) {
+    this.#isOff = bounds === null
+    if (bounds === null) return
+    this.#concurrency = bounds.concurrency
+    this.room.max = bounds.maxBytes
+    // The configuration may be another one.
+    this.backoff.reset()
+  }
+
+  /** How many requests are on their way to the primary once more, or wait for that. */
+  get repeating(): number {
+    return this.#repeating
+  }
+
+  begin(copy: StoppableCopy): 'full' | 'stopped' | 'backoff' | null {
+    if (this.#isStopped || this.#isOff) return 'stopped'
+    if (this.#underWay.size >= this.#concurrency || (copy.isRepeat && this.#repeating >= maxRepeats)) return 'full'
+    if (!copy.isRepeat && !this.backoff.take()) return 'backoff'
+    this.#underWay.add(copy)
+    if (copy.isRepeat) this.#repeating++
+    return null
+  }
+
+  end(copy: StoppableCopy): void {
+    if (this.#underWay.delete(copy) && copy.isRepeat) this.#repeating--
+  }
+
+  /** Cuts every copy, and lets none begin any more: a process that stops does not wait for them. */
+  stop(): void {
+    this.#isStopped = true
+    for (const copy of [...this.#underWay.entries]) copy.stop()
+  }
+}
+
+const failuresInARow = 5
+const firstPauseMs = 1000
+const maxPauseMs = 10_000
+
+/**
+ * Holds copies back while a candidate gives no whole answers: each copy would open a connection for nothing. After five
+ * failures in a row one copy goes out after a second, and after a pause of twice the length each time it fails, up to
+ * ten seconds. A whole answer ends it.
+ */
+export class CopyBackoff {
+  #failures = 0
+  #pausedUntil = Number.NEGATIVE_INFINITY
+
+  /** Whether a copy may go out now: while the candidate fails, one for each pause. */
+  take(): boolean {
+    if (this.#failures < failuresInARow) return true
+    if (now() < this.#pausedUntil) return false
+    this.#failures++
+    this.#pause()
+    return true
+  }
+
+  end(isWhole: boolean): void {
+    if (isWhole) this.reset()
+    else if (this.#failures < failuresInARow && ++this.#failures === failuresInARow) this.#pause()
+  }
+
+  /** Lets all copies out again. */
+  reset(): void {
+    this.#failures = 0
+    this.#pausedUntil = Number.NEGATIVE_INFINITY
+  }
+
+  #pause(): void {
+    this.#pausedUntil = now() + Math.min(firstPauseMs * 2 ** (this.#failures - failuresInARow), maxPauseMs)
+  }
+}

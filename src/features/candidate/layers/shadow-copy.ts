@@ -1,0 +1,217 @@
+import { createBackgroundExchange } from '../../../core/exchange/background-exchange.ts'
+import { WholeBody } from '../../../core/exchange/bodies/buffered-request-body.ts'
+import { ObservedResponseBody } from '../../../core/exchange/bodies/observed-response-body.ts'
+import type { Exchange, ProxyResponse } from '../../../core/exchange/exchange.ts'
+import { GatewayError } from '../../../core/exchange/failures/errors.ts'
+import { mayBeUpstreamFault } from '../../../core/exchange/failures/kinds.ts'
+import { getFirstFieldValue } from '../../../core/exchange/header-fields.ts'
+import { CoalescedTimer, now } from '../../../core/lib/clock.ts'
+import { hasTokenInQuery } from '../../auth/token-in-query.ts'
+import { type ShadowDropReason, toShadowOutcome } from '../observe/shadow-counts.ts'
+import type { OnShadowPair, ShadowAnswer, ShadowedRequest } from '../observe/shadow-pair.ts'
+import { AnswerRecorder } from './answer-recorder.ts'
+import { CandidateReader } from './candidate-reader.ts'
+import { CopiedRequest } from './copied-request.ts'
+import type { CopyDestination, ShadowOptions } from './shadow.ts'
+import type { StoppableCopy } from './shadow-copies.ts'
+
+/**
+ * The copy of one request, for the candidate or once more for the primary. It waits until the primary's request is on
+ * its way, and its body is complete. It ends when both sides have answered, or when its time is over.
+ */
+export class ShadowCopy implements StoppableCopy {
+  slot = -1
+  readonly #exchange: Exchange
+  readonly #destination: CopyDestination
+  readonly #options: ShadowOptions
+  readonly #timer = new CoalescedTimer(() => (this.#own === null ? this.#begin() : this.#onTimeout()))
+  readonly #request: CopiedRequest
+  readonly #primary: AnswerRecorder
+  readonly #candidate: AnswerRecorder
+  readonly #reader: CandidateReader
+  /** Null: it has not begun. */
+  #own: Exchange | null = null
+  /** Whether what the primary answers is of use: nothing has cut it but the primary itself. */
+  #isPairable = true
+  #isOver = false
+
+  constructor(exchange: Exchange, destination: CopyDestination, options: ShadowOptions) {
+    const { maxBody, copies } = options
+    this.#exchange = exchange
+    this.#destination = destination
+    this.#options = options
+    this.#request = new CopiedRequest(exchange, maxBody, copies.room, {
+      onSent: () => {
+        this.#primary.sentAt = now()
+      },
+      onReady: () => this.#beginLater(),
+      onDropped: (reason) => this.#drop(reason),
+    })
+    const isCompared = destination.onPair !== null
+    this.#primary = new AnswerRecorder(maxBody, copies.room, isCompared)
+    this.#candidate = new AnswerRecorder(maxBody, copies.room, isCompared)
+    this.#reader = new CandidateReader(this.#candidate, this.#primary, (error) => this.#onCandidateEnd(error))
+  }
+
+  /** Takes the primary's response, and returns the one to hand on: the same. */
+  onResponse(response: ProxyResponse): ProxyResponse {
+    if (this.#isOver) return response
+    this.#primary.head(response)
+    const { status, reason, fields, body } = response
+    const observed = new ObservedResponseBody(body, {
+      onChunk: (chunk) => {
+        if (this.#isOver || !this.#isPairable) return
+        this.#primary.data(chunk)
+        this.#reader.readOn()
+      },
+      onWhole: (whole) => {
+        if (!this.#isOver && this.#isPairable) this.#primary.whole(whole)
+      },
+      onEnd: () => this.#endPrimary(null),
+      onCut: (error) => this.#endPrimary(error ?? new GatewayError('client-gone')),
+    })
+    return { status, reason, fields, body: observed }
+  }
+
+  onFailure(error: unknown): void {
+    this.#endPrimary(GatewayError.from(error))
+  }
+
+  stop(): void {
+    this.#end()
+    this.#own?.abort(new GatewayError('overloaded', { cause: 'the process stops' }))
+  }
+
+  get isRepeat(): boolean {
+    return this.#destination.afterMs !== null
+  }
+
+  /** Begins after what is written in this turn of the event loop: the primary's request first of all. */
+  #beginLater(): void {
+    if (!this.#options.copies.sending.add(() => this.#admit())) this.#drop('full')
+  }
+
+  #admit(): void {
+    if (this.#isOver || this.#own !== null) return
+    const { forwardsCredentials, isUp, afterMs } = this.#destination
+    const { failure } = this.#request
+    if (failure !== null) return this.#drop(failure === 'busy' ? 'no-room' : 'body-too-large')
+    if (!forwardsCredentials && hasTokenInQuery(this.#exchange.query)) return this.#drop('credential-in-query')
+    if (!isUp()) return this.#drop('no-endpoint')
+    const refused = this.#options.copies.begin(this)
+    if (refused !== null) return this.#drop(refused)
+    if (afterMs === null) this.#begin()
+    else this.#timer.set(afterMs)
+  }
+
+  #begin(): void {
+    const { timeoutMs } = this.#options
+    const { counts, send, toFields, onSend } = this.#destination
+    const own = createBackgroundExchange(this.#exchange, true)
+    own.fields = toFields(this.#exchange.fields)
+    own.body = new WholeBody(this.#request.body)
+    own.trace = null
+    own.onSent = () => {
+      this.#candidate.sentAt = now()
+    }
+    this.#own = own
+    this.#candidate.sentAt = now()
+    counts.sent++
+    onSend?.(own.operation.id)
+    this.#timer.set(timeoutMs)
+    send(own).then(
+      (response) => {
+        if (this.#isOver) response.body.discard()
+        else this.#reader.take(response)
+      },
+      (error) => this.#reader.end(GatewayError.from(error)),
+    )
+  }
+
+  #onCandidateEnd(error: GatewayError | null): void {
+    if (this.#isOver) return
+    const { status, isCut } = this.#candidate
+    const { outcomes } = this.#destination.counts
+    outcomes[error !== null || status === null ? 'failed' : toShadowOutcome(status)]++
+    if (!this.isRepeat) this.#options.copies.backoff.end(error === null && !isCut)
+    this.#own?.finish()
+    this.#settle()
+  }
+
+  /** Ends the primary's side; null: with a whole answer. */
+  #endPrimary(error: GatewayError | null): void {
+    if (this.#isOver || this.#primary.answer !== null) return
+    if (!this.#request.isSent) return this.#end()
+    // It will never be whole.
+    if (this.#own === null && !this.#request.isWhole) return this.#drop('body-unfinished')
+    this.#isPairable = error === null || mayBeUpstreamFault(error.kind)
+    this.#primary.end(error?.kind ?? null)
+    this.#reader.readOn()
+    this.#settle()
+  }
+
+  #onTimeout(): void {
+    const late = new GatewayError('deadline-exceeded')
+    this.#reader.end(late)
+    this.#own?.abort(late)
+    // Of the primary there is no answer yet: a client may read for hours.
+    if (!this.#isOver) this.#end()
+  }
+
+  #settle(): void {
+    const primary = this.#primary.answer
+    const candidate = this.#candidate.answer
+    // The end of the primary may cut the candidate: both ends lead here.
+    if (this.#isOver || primary === null || candidate === null) return
+    const { onPair } = this.#destination
+    if (this.#isPairable && onPair !== null) this.#handOn(primary, candidate, onPair)
+    else this.#end()
+  }
+
+  /** Hands the pair on, when what is written in this turn has gone out. */
+  #handOn(primary: ShadowAnswer, candidate: ShadowAnswer, onPair: OnShadowPair): void {
+    const { copies } = this.#options
+    const { counts } = this.#destination
+    this.#leave()
+    const request = this.#describeRequest()
+    const isQueued = copies.comparing.add(() => {
+      try {
+        counts.pairs++
+        onPair(primary, candidate, request)
+      } finally {
+        this.#freeAnswers()
+      }
+    })
+    if (!isQueued) this.#freeAnswers()
+  }
+
+  #describeRequest(): ShadowedRequest {
+    const { operation, fields } = this.#exchange
+    const { requestIdField } = this.#options
+    const requestId = requestIdField === null ? undefined : getFirstFieldValue(fields, requestIdField)
+    return { operation: operation.id, requestId: requestId ?? null }
+  }
+
+  #drop(reason: ShadowDropReason): void {
+    this.#destination.counts.dropped[reason]++
+    this.#end()
+  }
+
+  #end(): void {
+    this.#leave()
+    this.#freeAnswers()
+  }
+
+  /** Gives back everything but the answers. */
+  #leave(): void {
+    this.#isOver = true
+    this.#timer.clear()
+    this.#options.copies.end(this)
+    this.#request.close(this.#own !== null && !this.#own.bodySent)
+  }
+
+  #freeAnswers(): void {
+    this.#primary.free()
+    this.#candidate.free()
+  }
+}

@@ -1,0 +1,140 @@
+import { hash } from 'node:crypto'
+import { getFieldValues, type HeaderFields } from '../../../../core/exchange/header-fields.ts'
+import { isCoded } from '../../../contract/check/media-type.ts'
+import { compareJson, type JsonRules } from './compare-json.ts'
+import type { ComparedAnswer, Comparison, ComparisonRules } from './comparison.ts'
+import { Differences } from './differences.ts'
+import { compilePointerRules } from './pointer-rules.ts'
+import { type CodingFault, type ComparedType, decodeContent, readComparedType, readDocument } from './read-answer.ts'
+
+/**
+ * Compares the candidate's answer with the primary's. `isNoise` tells what is no difference: {@link differenceKey}. So
+ * many differences are told apart.
+ */
+export type CompareAnswers = (
+  primary: ComparedAnswer,
+  candidate: ComparedAnswer,
+  isNoise?: (key: string) => boolean,
+  maxDifferences?: number,
+) => Comparison
+
+// A document of which nothing agrees has not more to say.
+const maxDifferencesTold = 50
+
+/** Prepares a comparison. `maxBytes`: a body that is larger when it is decoded is not compared. */
+export const createComparison = (rules: ComparisonRules, maxBytes: number): CompareAnswers => {
+  const jsonRules: JsonRules = { places: compilePointerRules(rules), numbers: rules.numbers }
+  const fieldNames = rules.fields.map((name) => ({ name, lower: name.toLowerCase() }))
+
+  return (primary, candidate, isNoise = () => false, maxDifferences = maxDifferencesTold) => {
+    const differences = new Differences(isNoise, maxDifferences)
+    const stop = compareOutcomes(primary, candidate, differences)
+    if (stop !== null) return stop
+    for (const { name, lower } of fieldNames) {
+      const [one, other] = [joinField(primary.fields, lower), joinField(candidate.fields, lower)]
+      if (one !== other) differences.add('field', name, one, other)
+    }
+    const [type, otherType] = [readComparedType(primary.fields), readComparedType(candidate.fields)]
+    if (type.text !== otherType.text) differences.add('content-type', '', type.text, otherType.text, true)
+    const end = compareBodies({ ...primary, type }, { ...candidate, type: otherType }, differences, jsonRules, maxBytes)
+    // What was found is known, whatever the rest is.
+    if (end !== 'complete' && end !== 'cut' && differences.list.length === 0) return { kind: 'uncompared', why: end }
+    return { kind: 'compared', differences: differences.list, isCut: end !== 'complete' }
+  }
+}
+
+/** Compares whether there is an answer, and of which status. Null: there are two of one status, and there is more. */
+const compareOutcomes = (
+  primary: ComparedAnswer,
+  candidate: ComparedAnswer,
+  differences: Differences,
+): Comparison | null => {
+  if (primary.failure !== null || primary.status === null) return { kind: 'uncompared', why: 'primary-failed' }
+  if (candidate.failure !== null || candidate.status === null)
+    differences.add('failure', '', primary.status, candidate.failure, true)
+  else if (primary.status === candidate.status) return null
+  else if (primary.status === 304 || candidate.status === 304) return { kind: 'uncompared', why: 'not-modified' }
+  else differences.add('status', '', primary.status, candidate.status, true)
+  return { kind: 'compared', differences: differences.list, isCut: false }
+}
+
+const joinField = (fields: HeaderFields, lower: string): string =>
+  getFieldValues(fields, lower)
+    .map((value) => value.trim())
+    .join(', ')
+
+interface TypedAnswer extends ComparedAnswer {
+  readonly type: ComparedType
+}
+
+const compareBodies = (
+  primary: TypedAnswer,
+  candidate: TypedAnswer,
+  differences: Differences,
+  jsonRules: JsonRules,
+  maxBytes: number,
+): 'complete' | 'cut' | 'too-large' | 'coded' | 'too-complex' => {
+  const areJson = primary.type.isJson && candidate.type.isJson
+  // Of two types the bodies are bound to differ.
+  if (!areJson && primary.type.text !== candidate.type.text) return 'complete'
+  const [raw, otherRaw] = [primary.body.bytes, candidate.body.bytes]
+  if (raw === null || otherRaw === null) return compareHashes(primary, candidate, differences)
+  // The most frequent case, and the cheapest.
+  if (raw.equals(otherRaw) && isCoded(primary.fields) === isCoded(candidate.fields)) return 'complete'
+  const body = decodeContent(raw, primary.fields, maxBytes)
+  const other = decodeContent(otherRaw, candidate.fields, maxBytes)
+  for (const fault of ['coded', 'too-large'] as const) if (body === fault || other === fault) return fault
+
+  const [bytes, otherBytes] = [toBytes(body, raw), toBytes(other, otherRaw)]
+  // A part of a document (206) is none.
+  const isDocument = areJson && primary.status !== 206
+  const one = readDecoded(body, isDocument)
+  const another = readDecoded(other, isDocument)
+  if (isDocument && 'value' in one && 'value' in another)
+    return compareJson(one.value, another.value, jsonRules, differences, bytes.length + otherBytes.length)
+  const [fault, otherFault] = [faultOf(one), faultOf(another)]
+  if (fault !== otherFault) differences.add('unreadable', '', fault, otherFault, true)
+  else if (!bytes.equals(otherBytes))
+    differences.add(
+      'bytes',
+      '',
+      describeBytes(bytes.length, sha256(bytes)),
+      describeBytes(otherBytes.length, sha256(otherBytes)),
+    )
+  return 'complete'
+}
+
+type ReadBody = { readonly value: unknown } | { readonly fault: string }
+
+const readDecoded = (body: Buffer | CodingFault, isDocument: boolean): ReadBody => {
+  if (typeof body === 'string') return { fault: body }
+  return isDocument ? readDocument(body) : { value: body }
+}
+
+const faultOf = (read: ReadBody): string => ('fault' in read ? read.fault : 'readable')
+
+const toBytes = (decoded: Buffer | CodingFault, raw: Buffer): Buffer => (typeof decoded === 'string' ? raw : decoded)
+
+/** Compares bodies of which at least one is longer than is kept. */
+const compareHashes = (
+  primary: TypedAnswer,
+  candidate: TypedAnswer,
+  differences: Differences,
+): 'complete' | 'too-large' => {
+  const [hash, other] = [primary, candidate].map(({ body: { bytes, sha256: known } }) =>
+    bytes === null ? known : sha256(bytes),
+  )
+  if (hash == null) return 'too-large'
+  if (hash === other) return 'complete'
+  // Without a hash, the candidate's is so much longer that the rest was not read. No other text of a document is.
+  const isFarLonger = other == null && primary.body.bytes !== null
+  // Two texts of one document differ: members in another order, another coding.
+  if (isCoded(primary.fields) || isCoded(candidate.fields) || (primary.type.isJson && !isFarLonger)) return 'too-large'
+  const told = other == null ? `more than ${candidate.body.length} bytes` : describeBytes(candidate.body.length, other)
+  differences.add('bytes', '', describeBytes(primary.body.length, hash), told)
+  return 'complete'
+}
+
+const sha256 = (bytes: Buffer): string => hash('sha256', bytes, 'hex')
+
+const describeBytes = (length: number, hash: string): string => `${length} bytes, SHA-256 ${hash.slice(0, 16)}`

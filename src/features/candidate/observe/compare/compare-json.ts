@@ -1,0 +1,173 @@
+import { isPlainObject } from '../../../../core/lib/plain-object.ts'
+import { StepBudget, TooManyStepsError } from '../../../contract/check/step-budget.ts'
+import type { NumberTolerance } from './comparison.ts'
+import { type Differences, type Segment, TooManyDifferencesError } from './differences.ts'
+import { ExactNumber, isSameNumber, numberText } from './exact-number.ts'
+import type { PlaceRules } from './pointer-rules.ts'
+
+export interface JsonRules {
+  readonly places: PlaceRules
+  readonly numbers: NumberTolerance | null
+}
+
+/** How a comparison ended: `cut`: there are more differences than are told apart. `too-complex`: it was given up. */
+export type JsonComparisonEnd = 'complete' | 'cut' | 'too-complex'
+
+// A step takes some 4 ns. A value takes some fifteen of them, and two bytes at least.
+const baseSteps = 200_000
+const stepsPerByte = 20
+const maxSteps = 20_000_000
+
+// What finding the rules of a place takes, for each that may hold there.
+const stepsPerRule = 10
+
+// To write its pointer takes longer than to find it.
+const stepsPerDifference = 100
+
+/**
+ * Compares two documents and adds their differences. `bytes`: the length of both, by which it may take longer: some
+ * tenths of a second at most.
+ */
+export const compareJson = (
+  primary: unknown,
+  candidate: unknown,
+  rules: JsonRules,
+  differences: Differences,
+  bytes: number,
+): JsonComparisonEnd => {
+  const walk = new DocumentWalk(rules.numbers, differences)
+  walk.steps.left = Math.min(maxSteps, baseSteps + stepsPerByte * bytes)
+  try {
+    walk.compare(primary, candidate, rules.places)
+    return 'complete'
+  } catch (error) {
+    if (error instanceof TooManyDifferencesError) return 'cut'
+    if (error instanceof TooManyStepsError) return 'too-complex'
+    throw error
+  }
+}
+
+type JsonObject = Readonly<Record<string, unknown>>
+
+/** One comparison under way. The documents are at most 100 levels deep, so it is recursive. */
+class DocumentWalk {
+  readonly steps = new StepBudget()
+  readonly #numbers: NumberTolerance | null
+  readonly #differences: Differences
+  readonly #path: Segment[] = []
+
+  constructor(numbers: NumberTolerance | null, differences: Differences) {
+    this.#numbers = numbers
+    this.#differences = differences
+  }
+
+  compare(primary: unknown, candidate: unknown, places: PlaceRules): void {
+    if (places.isIgnored) return
+    this.steps.takeCall(primary, places.size * stepsPerRule)
+    if (primary === candidate) return
+    const [type, other] = [jsonType(primary), jsonType(candidate)]
+    if (type !== other) this.#add('type', type, other, true)
+    else if (Array.isArray(primary) && Array.isArray(candidate)) this.#compareArrays(primary, candidate, places)
+    else if (isObject(primary) && isObject(candidate)) this.#compareMembers(primary, candidate, places)
+    else if (isNumber(primary) && isNumber(candidate)) {
+      if (!isSameNumber(primary, candidate, this.#numbers, this.steps))
+        this.#add('value', numberText(primary), numberText(candidate))
+    } else this.#add('value', primary, candidate)
+  }
+
+  #compareMembers(primary: JsonObject, candidate: JsonObject, places: PlaceRules): void {
+    for (const name in primary) {
+      const below = places.below(name)
+      this.#path.push(name)
+      if (Object.hasOwn(candidate, name)) this.compare(primary[name], candidate[name], below)
+      else this.#addOneSided('missing', primary[name], below)
+      this.#path.pop()
+    }
+    for (const name in candidate) {
+      this.steps.takeCall()
+      if (Object.hasOwn(primary, name)) continue
+      this.#path.push(name)
+      this.#addOneSided('added', candidate[name], places.below(name))
+      this.#path.pop()
+    }
+  }
+
+  #compareArrays(primary: readonly unknown[], candidate: readonly unknown[], places: PlaceRules): void {
+    if (places.keyMember !== null) return this.#compareByKey(primary, candidate, places.keyMember, places)
+    if (primary.length !== candidate.length) this.#add('length', primary.length, candidate.length)
+    // Items past the end of the shorter one are told by the length.
+    const length = Math.min(primary.length, candidate.length)
+    this.#path.push(null)
+    for (let i = 0; i < length; i++)
+      this.compare(primary[i], candidate[i], places.size === 0 ? places : places.below(String(i)))
+    this.#path.pop()
+  }
+
+  /** Compares items that have the same key, in whatever order; of several with one key the first with the first. */
+  #compareByKey(primary: readonly unknown[], candidate: readonly unknown[], member: string, places: PlaceRules): void {
+    // An index says nothing here: only `*` stands for it.
+    const below = places.below('*')
+    const found = this.#groupByKey(candidate, member)
+    this.#path.push(null)
+    for (const [key, items] of this.#groupByKey(primary, member)) {
+      const others = found.get(key) ?? []
+      found.delete(key)
+      const length = Math.max(items.length, others.length)
+      for (let i = 0; i < length; i++) {
+        if (i >= others.length) this.#addOneSided('missing', items[i], below)
+        else if (i >= items.length) this.#addOneSided('added', others[i], below)
+        else this.compare(items[i], others[i], below)
+      }
+    }
+    for (const items of found.values()) for (const item of items) this.#addOneSided('added', item, below)
+    this.#path.pop()
+  }
+
+  #groupByKey(items: readonly unknown[], member: string): Map<string, unknown[]> {
+    const groups = new Map<string, unknown[]>()
+    for (const item of items) {
+      const key = keyOf(isObject(item) && Object.hasOwn(item, member) ? item[member] : item)
+      this.steps.takeCall(key)
+      const group = groups.get(key)
+      if (group === undefined) groups.set(key, [item])
+      else group.push(item)
+    }
+    return groups
+  }
+
+  #addOneSided(kind: 'missing' | 'added', value: unknown, { isIgnored, size }: PlaceRules): void {
+    this.steps.takeCall(undefined, size * stepsPerRule)
+    if (isIgnored) return
+    const type = jsonType(value)
+    if (kind === 'missing') this.#add(kind, type, 'nothing', true)
+    else this.#add(kind, 'nothing', type, true)
+  }
+
+  #add(
+    kind: 'type' | 'value' | 'length' | 'missing' | 'added',
+    primary: unknown,
+    candidate: unknown,
+    isSafe = false,
+  ): void {
+    this.steps.takeCall(undefined, stepsPerDifference)
+    this.#differences.addAt(this.#path, kind, primary, candidate, isSafe)
+  }
+}
+
+const isNumber = (value: unknown): value is number | ExactNumber =>
+  typeof value === 'number' || value instanceof ExactNumber
+
+const isObject = (value: unknown): value is JsonObject => isPlainObject(value) && !(value instanceof ExactNumber)
+
+const jsonType = (value: unknown): string => {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  return isNumber(value) ? 'number' : typeof value
+}
+
+/** Names the key of an item. A value that is no object is its own key; items without one are paired in their order. */
+const keyOf = (value: unknown): string => {
+  if (typeof value === 'string') return `"${value}`
+  if (isNumber(value)) return numberText(value)
+  return typeof value === 'object' && value !== null ? '' : String(value)
+}

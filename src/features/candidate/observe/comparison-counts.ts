@@ -1,0 +1,187 @@
+import { epochMs } from '../../../core/lib/clock.ts'
+import { copyText } from '../../../core/lib/text/copy-text.ts'
+import { CountedRows } from '../../../core/log/counted-rows.ts'
+import { Histogram } from '../../../core/log/metrics/histogram.ts'
+import { RollingCounter } from '../../../core/log/rolling-counter.ts'
+import { recentRowMs, worstRowFirst } from '../../../core/log/row-counts.ts'
+import { allOperations, byOperation, type OperationId } from '../../../operations.ts'
+import { type CompareAnswers, createComparison } from './compare/compare-answers.ts'
+import {
+  type ComparisonRules,
+  type Difference,
+  type UncomparedReason,
+  zeroDifferences,
+  zeroUncompared,
+} from './compare/comparison.ts'
+import {
+  type ComparisonReport,
+  type ComparisonTotals,
+  type DifferenceExample,
+  type DifferencePlace,
+  maxDifferenceRows,
+  placeKey,
+} from './comparison-report.ts'
+import { maxNoisePlaces, Noise } from './noise.ts'
+import type { OnShadowPair, ShadowAnswer } from './shadow-pair.ts'
+import { ValuePairs } from './value-pairs.ts'
+
+export interface ComparisonOptions extends ComparisonRules {
+  /** A body that is larger when it is decoded is not compared. */
+  readonly maxBody: number
+  /** Whether what the primary itself answers differently is learnt first, and left out. */
+  readonly noise: boolean
+  /** Whether values that differ are kept. */
+  readonly examples: boolean
+}
+
+interface CountedPlace extends DifferencePlace {
+  readonly values: ValuePairs
+}
+
+/**
+ * Compares the answers of one candidate with those of its primary, in one process, and counts what they differ in. It
+ * keeps names, pointers, ids of requests and statuses, and values only where examples are asked for.
+ */
+export class ComparisonCounts {
+  /** The digest of what is compared, and how. */
+  readonly digest: string
+  readonly #since = epochMs()
+  readonly #compare: CompareAnswers
+  readonly #options: ComparisonOptions
+  readonly #key: string
+  readonly #operations = byOperation(({ id }) => new OperationComparison(id))
+  readonly #rows = new CountedRows<CountedPlace, DifferenceExample>(maxDifferenceRows)
+  /** How many answers had more differences than are told apart. */
+  #cut = 0
+
+  /** `key`: what digests of values are keyed with. */
+  constructor(digest: string, options: ComparisonOptions, key: string) {
+    this.digest = digest
+    this.#options = options
+    this.#key = key
+    this.#compare = createComparison(options, options.maxBody)
+  }
+
+  readonly onPair: OnShadowPair = (primary, candidate, { operation, requestId }) => {
+    const counts = this.#operations[operation]
+    const { noise } = counts
+    counts.observeLatency(primary, candidate)
+    const comparison = this.#compare(primary, candidate, noise.has)
+    if (comparison.kind === 'uncompared') return counts.countUncompared(comparison.why)
+    if (this.#learnsNoise(operation) && !noise.isLearnt) return counts.countUncompared('learning')
+    counts.countCompared(comparison.differences)
+    if (comparison.differences.length > 0) this.#countRows(operation, comparison.differences, requestId)
+    if (comparison.isCut) this.#cut++
+  }
+
+  /** Learns from what the primary answered to a request that it got twice. */
+  readonly onRepeatedPair: OnShadowPair = (first, second, { operation }) => {
+    const comparison = this.#compare(first, second, undefined, maxNoisePlaces)
+    if (comparison.kind === 'compared') this.#operations[operation].noise.learn(comparison.differences)
+  }
+
+  /** Decides whether the next request of an operation is to be sent to the primary twice, and not to the candidate. */
+  wantsRepeat(operation: OperationId): boolean {
+    return this.#learnsNoise(operation) && this.#operations[operation].noise.wantsRepeat()
+  }
+
+  readonly onRepeat = (operation: OperationId): void => this.#operations[operation].noise.countRepeat()
+
+  get report(): ComparisonReport {
+    const counts = Object.values(this.#operations)
+    return {
+      digest: this.digest,
+      since: this.#since,
+      totals: counts.filter(({ isUsed }) => isUsed).map(({ totals }) => totals),
+      rows: this.#rows
+        .list(epochMs())
+        .map(({ values, ...row }) => ({ ...row, ...values.report }))
+        .toSorted(worstRowFirst),
+      others: this.#rows.others + this.#cut,
+      noise: counts.flatMap(({ noise }) => noise.rows),
+    }
+  }
+
+  #learnsNoise(operation: OperationId): boolean {
+    return this.#options.noise && repeatable.has(operation)
+  }
+
+  #countRows(operation: OperationId, differences: readonly Difference[], id: string | null): void {
+    const at = epochMs()
+    const requestId = id && copyText(id)
+    this.#rows.beginMessage()
+    for (const difference of differences) {
+      const { kind } = difference
+      const pointer = copyText(difference.pointer)
+      const place = { operation, kind, pointer }
+      const create = () => ({ ...place, values: new ValuePairs({ key: this.#key, examples: this.#options.examples }) })
+      this.#rows.count(placeKey(place), create, at, { requestId })?.values.count(difference, requestId)
+    }
+  }
+}
+
+// A POST is never sent twice.
+const repeatable: ReadonlySet<OperationId> = new Set(
+  allOperations.filter(({ method }) => method === 'GET').map(({ id }) => id),
+)
+
+class OperationComparison {
+  readonly noise: Noise
+  readonly #operation: OperationId
+  readonly #byKind = { ...zeroDifferences }
+  readonly #uncompared = { ...zeroUncompared }
+  readonly #latency = { primary: new Histogram(), candidate: new Histogram() }
+  readonly #recent = { compared: new RollingCounter(), equal: new RollingCounter() }
+  #compared = 0
+  #equal = 0
+
+  constructor(operation: OperationId) {
+    this.#operation = operation
+    this.noise = new Noise(operation)
+  }
+
+  get isUsed(): boolean {
+    return this.#compared > 0 || this.noise.pairs > 0 || Object.values(this.#uncompared).some((count) => count > 0)
+  }
+
+  get totals(): ComparisonTotals {
+    const { primary, candidate } = this.#latency
+    const at = epochMs()
+    return {
+      operation: this.#operation,
+      compared: this.#compared,
+      equal: this.#equal,
+      recent: {
+        compared: this.#recent.compared.countWithin(at, recentRowMs),
+        equal: this.#recent.equal.countWithin(at, recentRowMs),
+      },
+      byKind: { ...this.#byKind },
+      uncompared: { ...this.#uncompared },
+      noisePairs: this.noise.pairs,
+      noisePairsMissing: this.noise.pairsMissing,
+      latency: { primary: primary.report, candidate: candidate.report },
+    }
+  }
+
+  /** Notes how long both took, where both have answered: each side has the same requests. */
+  observeLatency({ headMs: primaryMs }: ShadowAnswer, { headMs: candidateMs }: ShadowAnswer): void {
+    if (primaryMs === null || candidateMs === null) return
+    this.#latency.primary.observe(primaryMs)
+    this.#latency.candidate.observe(candidateMs)
+  }
+
+  countUncompared(why: UncomparedReason): void {
+    this.#uncompared[why]++
+  }
+
+  countCompared(differences: readonly Difference[]): void {
+    const at = epochMs()
+    this.#compared++
+    this.#recent.compared.count(at)
+    if (differences.length === 0) {
+      this.#equal++
+      this.#recent.equal.count(at)
+    }
+    for (const kind of new Set(differences.map((difference) => difference.kind))) this.#byKind[kind]++
+  }
+}

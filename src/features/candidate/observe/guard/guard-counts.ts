@@ -1,0 +1,164 @@
+import { now, unrefTimeout } from '../../../../core/lib/clock.ts'
+import { type SlotEntry, SlotList } from '../../../../core/lib/slot-list.ts'
+import type { Group, OperationId, Side } from '../../../../operations.ts'
+import { answeredCode, failureCode, type GuardFailure, guardKeyBase, waitedCode } from './guard-key.ts'
+
+/** What one process has counted of a group since its last report, as plain data. */
+export interface GuardReport {
+  readonly group: Group
+  /** What the share was: evidence of another one is no evidence. */
+  readonly era: string
+  /** Keys and counts, in turns. */
+  readonly counts: readonly number[]
+  /** The requests that wait for a head just now, likewise. It replaces what the last report said of them. */
+  readonly waiting: readonly number[]
+}
+
+/** A request at its side, until its outcome is known. */
+export interface GuardedRequest extends SlotEntry {
+  readonly keyBase: number
+  /** When the gateway began to wait for the upstream alone. Null: the client is still sending. */
+  startedAt: number | null
+}
+
+// Four times in a second: little to send, and little time is lost.
+const reportEveryMs = 250
+
+// Most requests have a head before that, and need not be looked at.
+const minWaitMs = 250
+
+/** Counts what becomes of the requests of a group, while its share stays the same. */
+export class GuardCounts {
+  readonly group: Group
+  readonly era: string
+  readonly #onFirst: (counts: GuardCounts) => void
+  #counts = new Map<number, number>()
+  readonly #waiting = new SlotList<GuardedRequest>()
+  #isReported = true
+
+  /** `onFirst` is called when there is something to report. */
+  constructor(group: Group, era: string, onFirst: (counts: GuardCounts) => void) {
+    this.group = group
+    this.era = era
+    this.#onFirst = onFirst
+  }
+
+  /** `cell` is that of its client. */
+  begin(operation: OperationId, side: Side, cell: number, isSent: boolean): GuardedRequest {
+    const request = { keyBase: guardKeyBase(operation, side, cell), startedAt: isSent ? now() : null, slot: -1 }
+    this.#waiting.add(request)
+    this.#touch()
+    return request
+  }
+
+  answered(request: GuardedRequest): void {
+    this.#settle(request, answeredCode(waitedMs(request)))
+  }
+
+  failed(request: GuardedRequest, failure: GuardFailure): void {
+    this.#settle(request, failureCode(failure))
+  }
+
+  left(request: GuardedRequest): void {
+    if (request.startedAt === null) this.#waiting.delete(request)
+    else this.#settle(request, waitedCode(waitedMs(request)))
+  }
+
+  /** Notes that what became of it is no fault of a side. */
+  dropped(request: GuardedRequest): void {
+    this.#waiting.delete(request)
+  }
+
+  /** Notes that a response which was begun was no good. */
+  late(operation: OperationId, side: Side, cell: number): void {
+    this.#count(guardKeyBase(operation, side, cell) + failureCode('late'))
+    this.#touch()
+  }
+
+  /** Takes what was counted since the last time. Tells whether there will be more without another request. */
+  take(): { readonly report: GuardReport; readonly isWaiting: boolean } {
+    const report = {
+      group: this.group,
+      era: this.era,
+      counts: [...this.#counts].flat(),
+      waiting: this.#takeWaiting(),
+    }
+    this.#counts = new Map()
+    const isWaiting = this.#waiting.size > 0
+    this.#isReported = !isWaiting
+    return { report, isWaiting }
+  }
+
+  #takeWaiting(): readonly number[] {
+    const counts = new Map<number, number>()
+    for (const request of this.#waiting.entries) {
+      const ms = waitedMs(request)
+      if (ms < minWaitMs) continue
+      const key = request.keyBase + waitedCode(ms)
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+    }
+    return [...counts].flat()
+  }
+
+  #settle(request: GuardedRequest, code: number): void {
+    if (!this.#waiting.delete(request)) return
+    this.#count(request.keyBase + code)
+    this.#touch()
+  }
+
+  #count(key: number): void {
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
+  }
+
+  #touch(): void {
+    if (!this.#isReported) return
+    this.#isReported = false
+    this.#onFirst(this)
+  }
+}
+
+const waitedMs = ({ startedAt }: GuardedRequest): number => (startedAt === null ? 0 : now() - startedAt)
+
+/** Everything that one process counts for the guards. It reports while there is something to report. */
+export class GuardReporter {
+  readonly #latest = new Map<Group, GuardCounts>()
+  readonly #pending = new Set<GuardCounts>()
+  #onReports: ((reports: readonly GuardReport[]) => void) | null = null
+  #stop: (() => void) | null = null
+
+  set onReports(listener: (reports: readonly GuardReport[]) => void) {
+    this.#onReports = listener
+  }
+
+  /**
+   * Returns the counts of a group while its share stays the same. A reload goes on with them: what waits still waits,
+   * also where an edit that was rejected has opened others meanwhile.
+   */
+  open(group: Group, era: string): GuardCounts {
+    const known = [this.#latest.get(group), ...this.#pending].find((each) => each?.group === group && each.era === era)
+    const counts = known ?? new GuardCounts(group, era, (each) => this.#reportSoon(each))
+    this.#latest.set(group, counts)
+    return counts
+  }
+
+  close(): void {
+    this.#stop?.()
+    this.#onReports = null
+  }
+
+  #reportSoon(counts: GuardCounts): void {
+    this.#pending.add(counts)
+    this.#stop ??= unrefTimeout(reportEveryMs, () => this.#report())
+  }
+
+  #report(): void {
+    this.#stop = null
+    const reports = [...this.#pending].map((counts) => {
+      const { report, isWaiting } = counts.take()
+      if (!isWaiting) this.#pending.delete(counts)
+      return report
+    })
+    this.#onReports?.(reports)
+    if (this.#pending.size > 0) this.#stop = unrefTimeout(reportEveryMs, () => this.#report())
+  }
+}

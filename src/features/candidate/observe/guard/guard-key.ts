@@ -1,0 +1,67 @@
+/**
+ * What became of a request at its side, as one number: counts of it are short to send, and quick to add up. A key is
+ * made of the place of the operation in the interface, the side, the cell of the client and a code.
+ */
+import { allOperations, type OperationId, type Side } from '../../../../operations.ts'
+
+/**
+ * What becomes of a request that is no latency. `late`: the response that was begun was cut short, or breaks the
+ * contract.
+ */
+export type GuardFailure = 'failed' | 'refused' | 'late'
+
+export interface GuardEvent {
+  readonly operation: number
+  readonly side: Side
+  readonly cell: number
+  /** A number: the bucket of the time until the head, or until the client left. */
+  readonly outcome: GuardFailure | number
+  /** Whether there was a head. False: the client has left, or waits. */
+  readonly isAnswered: boolean
+}
+
+/** How many cells clients fall into. Two clients of one cell count as one. */
+export const cellCount = 256
+
+/** How many buckets there are for the time until a head. */
+export const latencyBucketCount = 160
+
+const failures: readonly GuardFailure[] = ['failed', 'refused', 'late']
+const codeCount = 512
+const bucketRatio = Math.log(1.08)
+const operationIndex = new Map<OperationId, number>(allOperations.map(({ id }, index) => [id, index]))
+
+/** Returns the first key of a request, to which its code is added. */
+export const guardKeyBase = (operation: OperationId, side: Side, cell: number): number =>
+  (((operationIndex.get(operation) as number) * 2 + (side === 'candidate' ? 1 : 0)) * cellCount + cell) * codeCount
+
+export const failureCode = (failure: GuardFailure): number => failures.indexOf(failure)
+
+/** Returns the code of a response whose head took so many milliseconds. */
+export const answeredCode = (ms: number): number => failures.length + latencyBucket(ms)
+
+/** Returns the code of a request that waited for so many milliseconds without a head. */
+export const waitedCode = (ms: number): number => failures.length + latencyBucketCount + latencyBucket(ms)
+
+/** Finds the bucket of a duration. Each is 8 % wider than the one before; the first ends at 1 ms. */
+export const latencyBucket = (ms: number): number =>
+  ms <= 1 ? 0 : Math.min(latencyBucketCount - 1, Math.ceil(Math.log(ms) / bucketRatio))
+
+/** Returns the end of a bucket, in milliseconds. */
+export const latencyBucketEnd = (bucket: number): number => Math.exp(bucket * bucketRatio)
+
+export const readGuardKey = (key: number): GuardEvent => {
+  const code = key % codeCount
+  const cell = Math.trunc(key / codeCount) % cellCount
+  const rest = Math.trunc(key / (codeCount * cellCount))
+  const bucket = code - failures.length
+  return {
+    operation: Math.trunc(rest / 2),
+    side: rest % 2 === 1 ? 'candidate' : 'primary',
+    cell,
+    outcome: failures[code] ?? bucket % latencyBucketCount,
+    isAnswered: bucket < latencyBucketCount,
+  }
+}
+
+export const cellOf = (bucket: number): number => bucket % cellCount

@@ -1,0 +1,224 @@
+import { LRUCache } from 'lru-cache'
+import type { Config } from '../../../core/config/config.ts'
+import { CoalescedTimer, now } from '../../../core/lib/clock.ts'
+import type { LogEvent } from '../../../core/log/log-event.ts'
+import type { Group } from '../../../operations.ts'
+import { calmChanges } from '../../redis/calm-changes.ts'
+import type { ManagedRedis } from '../../redis/managed-redis.ts'
+import { RedisRegistry } from '../../redis/redis-registry.ts'
+import type { RedisSettings } from '../../redis/redis-settings.ts'
+import type { KeptShift, ShiftToKeep } from './kept-shift.ts'
+import { listShiftPlans, type ShiftPlan, shiftKey } from './shift-plan.ts'
+import { callShiftStore, isOlder, type OtherShift } from './shift-store.ts'
+import type { PreparedShifts, Shifts } from './shifts.ts'
+
+/** The plans of another configuration, and where their records will be kept. */
+export interface PreparedSharedShifts extends PreparedShifts {
+  discard(): void
+}
+
+/** What Redis had of a candidate when it was asked last. */
+interface SeenShift {
+  /** Empty: it had nothing. */
+  readonly version: string
+  /** The version that this gateway has gone on with: a later one than that of a Redis that has lost some. */
+  readonly latest: string
+  /** The revision of the record that Redis has. Null: that one is to be replaced. */
+  readonly revision: number | null
+  readonly writtenAt: number
+}
+
+interface Place {
+  readonly settings: RedisSettings
+  readonly link: ManagedRedis
+  release(): void
+}
+
+// Another gateway's word holds here within this time.
+const periodMs = 1000
+
+// Redis forgets what no gateway has any more.
+const rewriteMs = 3_600_000
+
+// Candidates come and go with edits.
+const maxSeen = 100
+
+// A start, or an edit that brings a candidate, waits no longer for a connection.
+const readTimeoutMs = 1000
+
+/**
+ * Keeps the records of shifts in Redis, so that they outlive a restart and hold for all gateways that use it: what one
+ * has written, the others take up. Without Redis each gateway goes by its own.
+ */
+export class SharedShifts {
+  readonly #shifts: Shifts
+  readonly #logEvent: LogEvent
+  readonly #links: RedisRegistry
+  readonly #seen = new LRUCache<string, SeenShift>({ max: maxSeen })
+  readonly #timer = new CoalescedTimer(() => void this.#sync())
+  #place: Place | null = null
+  #isSyncing = false
+  #isDueAgain = false
+  /** Called when a Redis can be asked: the one in use, or that of an edit. */
+  #onShared = (): void => {}
+
+  constructor(shifts: Shifts, logEvent: LogEvent) {
+    this.#shifts = shifts
+    this.#logEvent = logEvent
+    const logChange = calmChanges(logEvent, 'shifts are kept in Redis', 'shifts cannot be kept in Redis')
+    this.#links = new RedisRegistry((isShared, reason) => {
+      logChange(isShared, reason)
+      if (!isShared) return
+      this.#onShared()
+      this.#syncSoon()
+    })
+    shifts.onChange = () => this.#syncSoon()
+  }
+
+  /**
+   * Prepares the plans of another configuration, and reads what is kept of the candidates that it brings. It waits for
+   * two seconds at most.
+   */
+  async prepare(config: Config, isRollback = false): Promise<PreparedSharedShifts> {
+    const plans = listShiftPlans(config)
+    const entries = Object.entries(plans) as readonly (readonly [Group, ShiftPlan])[]
+    const settings = entries.length === 0 ? null : keptIn(config)
+    const place = settings && {
+      settings,
+      ...this.#links.acquire(settings, config.idempotency.redis === null ? 'limits' : 'idempotency'),
+    }
+    const fresh = entries.filter(([group, { digest }]) => this.#shifts.get(group)?.digest !== digest)
+    const read = place === null || fresh.length === 0 ? new Map() : await this.#readAll(place, fresh)
+    const shifts = this.#shifts.prepare(
+      plans,
+      isRollback,
+      (group, { digest }) => read.get(shiftKey(group, digest)) ?? null,
+    )
+    return {
+      ...shifts,
+      commit: () => {
+        if (JSON.stringify(this.#place?.settings) !== JSON.stringify(settings)) {
+          this.#seen.clear()
+          this.#shifts.noteMoved()
+        }
+        this.#place?.release()
+        this.#place = place
+        this.#syncSoon()
+        shifts.commit()
+      },
+      discard: () => place?.release(),
+    }
+  }
+
+  close(): void {
+    this.#timer.clear()
+    this.#place?.release()
+    this.#place = null
+  }
+
+  /** Returns what Redis has of each; a text where that is not known. */
+  async #readAll({ link, settings }: Place, plans: readonly (readonly [Group, ShiftPlan])[]) {
+    if (!link.isShared) await this.#untilShared(link)
+    const read = plans.map(async ([group, { digest }]): Promise<readonly [string, KeptShift | string | null]> => {
+      const reply = await callShiftStore(link, settings.prefix, { group, digest }, '', null)
+      const key = shiftKey(group, digest)
+      if (reply !== null) {
+        const version = reply.kind === 'other' ? reply.version : ''
+        this.#seen.set(key, { ...nothingSeen, version, latest: version })
+        return [key, reply.kind === 'other' ? reply.kept : null]
+      }
+      // What it had when the candidate ran before is not what holds now.
+      this.#seen.delete(key)
+      const reason = link.reason ?? 'it does not answer'
+      this.#logEvent('warn', 'shift held', { group, reason })
+      return [key, reason]
+    })
+    return new Map(await Promise.all(read))
+  }
+
+  #untilShared(link: ManagedRedis): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = new CoalescedTimer(() => resolve())
+      timer.set(readTimeoutMs)
+      this.#onShared = () => {
+        if (!link.isShared) return
+        timer.clear()
+        resolve()
+      }
+    })
+  }
+
+  #syncSoon(): void {
+    if (this.#place !== null) this.#timer.set(1)
+  }
+
+  /** Asks for, or writes, the record of each group, and does so again. */
+  async #sync(): Promise<void> {
+    const place = this.#place
+    this.#isDueAgain = this.#isSyncing
+    if (place === null || this.#isSyncing) return
+    this.#isSyncing = true
+    const done = await Promise.all(this.#shifts.all.map(([group]) => this.#syncGroup(place, group)))
+    this.#isSyncing = false
+    const isDone = done.every(Boolean) && !this.#isDueAgain
+    if (this.#place !== null) this.#timer.set(isDone ? periodMs : 1)
+  }
+
+  /** Resolves to whether nothing is left to be done now. */
+  async #syncGroup({ link, settings }: Place, group: Group): Promise<boolean> {
+    const own = this.#shifts.toKeep(group)
+    if (own === null || !link.isShared) return true
+    const { digest, record, revision } = own
+    const key = shiftKey(group, digest)
+    // What stands for a record that was not read is never written: it asks as if nothing had been seen.
+    const seen = own.isHeld ? undefined : this.#seen.get(key)
+    const isWritten = seen !== undefined && (seen.revision !== revision || now() - seen.writtenAt > rewriteMs)
+    const written = isWritten ? record : null
+    const reply = await callShiftStore(
+      link,
+      settings.prefix,
+      { group, digest },
+      seen?.version ?? '',
+      written,
+      seen?.latest,
+    )
+    if (reply === null) return true
+    switch (reply.kind) {
+      case 'kept':
+        this.#seen.set(key, { version: reply.version, latest: reply.version, revision, writtenAt: now() })
+        this.#shifts.markKept(group, own)
+        break
+      case 'gone':
+        this.#seen.set(key, { ...nothingSeen, latest: seen?.latest ?? '' })
+        break
+      case 'same':
+        if (seen !== undefined) break
+        this.#seen.set(key, nothingSeen)
+        if (own.isHeld) this.#shifts.takeUp(group, digest, null)
+        break
+      case 'other':
+        this.#takeUp(group, own, seen, reply)
+    }
+    return this.#shifts.toKeep(group)?.revision === this.#seen.get(key)?.revision
+  }
+
+  /** Goes on with what another gateway has written. */
+  #takeUp(group: Group, own: ShiftToKeep, seen: SeenShift | undefined, { version, kept }: OtherShift): void {
+    const key = shiftKey(group, own.digest)
+    if (kept === null) this.#logEvent('warn', 'shift not understood', { group })
+    // After a failover Redis may know less than it has confirmed: a stop must not end by that.
+    const isBehind = seen !== undefined && isOlder(version, seen.latest, own.record.stop !== null)
+    const isReplaced = isBehind || kept === null
+    const latest = isBehind ? seen.latest : version
+    this.#seen.set(key, { version, latest, revision: isReplaced ? null : own.revision, writtenAt: now() })
+    if (!isReplaced || own.isHeld) this.#shifts.takeUp(group, own.digest, kept)
+  }
+}
+
+const nothingSeen: SeenShift = { version: '', latest: '', revision: null, writtenAt: 0 }
+
+/**
+ * Returns the Redis in which shifts are kept: one that has to keep what it is given, so not that of the cache. Null:
+ * none.
+ */
+const keptIn = ({ idempotency, limits }: Config): RedisSettings | null => idempotency.redis ?? limits.redis

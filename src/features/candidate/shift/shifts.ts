@@ -1,0 +1,293 @@
+import { LRUCache } from 'lru-cache'
+import { CoalescedTimer, epochMs, now } from '../../../core/lib/clock.ts'
+import { type Group, groups } from '../../../operations.ts'
+import {
+  beginWithKept,
+  changedKeys,
+  changesOfStop,
+  type FindKeptShift,
+  hasSameEffect,
+  isKnownStop,
+  type KeptShift,
+  type ShiftToKeep,
+  stopKeys,
+  takeUpKept,
+} from './kept-shift.ts'
+import { createEntry, effectiveRecord, type ShiftEntry, toState } from './shift-entry.ts'
+import { applyOrder, type ShiftOrder, type ShiftWords } from './shift-order.ts'
+import { type ShiftPlans, shiftKey } from './shift-plan.ts'
+import {
+  advance,
+  beginRecord,
+  isHeld,
+  rolledBack,
+  type ShiftEvent,
+  type ShiftRecord,
+  untilNextMs,
+  withStop,
+} from './shift-record.ts'
+import { type ShiftState, toShiftState } from './shift-state.ts'
+
+export interface ShiftsView {
+  /** Returns how it stands. Null: the group has no candidate. */
+  get(group: Group): ShiftState | null
+  readonly all: readonly (readonly [Group, ShiftState])[]
+}
+
+/** A change that is put into effect. Until it is confirmed, other gateways do not learn of it, except of an abort. */
+export interface ShiftChange {
+  /** Notes that it is in effect. Returns how it stands then: something may have gone before it. */
+  confirm(): ShiftState
+  /** Undoes it, because it could not be put into effect. What has come since stays. */
+  undo(): void
+}
+
+/** Why the share of a group has changed without an operator of this gateway. `taken up`: Redis has another record. */
+export type ShiftNews = ShiftEvent | 'taken back' | 'taken up'
+
+/** The plans of another configuration, which can be put into effect. */
+export interface PreparedShifts {
+  /** How it will stand. */
+  readonly view: ShiftsView
+  /** The groups that stand otherwise than they would begin, by what is kept elsewhere. */
+  readonly takenUp: readonly Group[]
+  commit(): void
+}
+
+// Node's timers end at 2^31 ms.
+const maxTimerMs = 24 * 3_600_000
+
+// So many groups there are, each with a few candidates on the way to one that holds.
+const maxReplaced = 100
+
+/**
+ * How much of each group goes to its candidate: what the file says, what its steps have come to, what operators and the
+ * guard have said. It outlives a reload that leaves the candidate as it is.
+ */
+export class Shifts implements ShiftsView {
+  /** Called when a record has changed, and may be kept elsewhere. */
+  onChange: () => void = () => {}
+  readonly #onNews: (group: Group, news: ShiftNews, state: ShiftState) => void
+  readonly #entries = new Map<Group, ShiftEntry>()
+  /** What the file has replaced, by group and digest: a rollback begins it anew, and leaves it stopped where it was. */
+  readonly #replaced = new LRUCache<string, ShiftEntry>({ max: maxReplaced })
+
+  /** `onNews` is called when something has come about that no operator said, and is to be put into effect. */
+  constructor(onNews: (group: Group, news: ShiftNews, state: ShiftState) => void = () => {}) {
+    this.#onNews = onNews
+  }
+
+  get(group: Group): ShiftState | null {
+    const entry = this.#entries.get(group)
+    return entry === undefined ? null : toState(entry)
+  }
+
+  get all(): ShiftsView['all'] {
+    return [...this.#entries].map(([group, entry]) => [group, toState(entry)])
+  }
+
+  /**
+   * Carries an operator's order out. An abort holds at once, the others hold for this gateway until they are confirmed.
+   * Throws when the group has no candidate.
+   */
+  order(group: Group, order: ShiftOrder, words: ShiftWords): ShiftChange {
+    const entry = this.#settled(group)
+    const { plan, epoch } = entry
+    const change = (record: ShiftRecord): ShiftRecord => applyOrder(record, plan, order, words, epoch)
+    if (order.kind === 'abort') return this.#change(group, entry, change)
+    const pending = { change, knownStop: entry.record.stop, at: epoch }
+    entry.pending = pending
+    const isPending = (): boolean => this.#entries.get(group) === entry && entry.pending === pending
+    return {
+      confirm: () => {
+        if (isPending()) this.#change(group, this.#settled(group), change)
+        return toState(entry)
+      },
+      undo: () => {
+        if (isPending()) entry.pending = null
+      },
+    }
+  }
+
+  /** Returns how it would stand after an order. Null: the group has no candidate. */
+  preview(group: Group, order: ShiftOrder): ShiftState | null {
+    const entry = this.#entries.get(group)
+    if (entry === undefined) return null
+    const [{ plan }, epoch] = [entry, epochMs()]
+    const { record } = advance(effectiveRecord(entry), plan, now() - entry.at, epoch)
+    return toShiftState(applyOrder(record, plan, order, { by: null, reason: null }, epoch), plan, epoch)
+  }
+
+  /**
+   * Sets the share to 0 until an operator says otherwise, or the candidate's part of the file changes. Tells whether
+   * that is news: there is a candidate, and it was not stopped already.
+   */
+  takeBack(group: Group, reason: string): boolean {
+    if (this.get(group)?.isStopped !== false) return false
+    const stop = { cause: 'guard', by: null, reason } as const
+    const entry = this.#settled(group)
+    this.#change(group, entry, (record) => withStop(record, { ...stop, since: entry.epoch }))
+    this.#onNews(group, 'taken back', toState(entry))
+    return true
+  }
+
+  /**
+   * Prepares the plans of another configuration. A group whose candidate is another one, or gone, forgets all that was
+   * said of it. What is kept elsewhere of the other one goes on; after a rollback it begins anew, once for all
+   * gateways, and is stopped again where it was. Nothing changes until the commit.
+   */
+  prepare(plans: ShiftPlans, isRollback = false, findKept: FindKeptShift = () => null): PreparedShifts {
+    const [at, epoch] = [now(), epochMs()]
+    const takenUp: Group[] = []
+    const begun = new Map(
+      groups.flatMap((group) => {
+        const plan = plans[group]
+        if (plan === undefined || this.#entries.get(group)?.plan.digest === plan.digest) return []
+        const replaced = isRollback ? this.#replaced.get(shiftKey(group, plan.digest)) : undefined
+        const own = replaced ? rolledBack(replaced.record, plan, epoch) : beginRecord(plan, epoch)
+        const changes = changesOfStop(replaced?.changes)
+        const record = beginWithKept(findKept(group, plan), plan, epoch, own, changes)
+        if (!isHeld(record) && !hasSameEffect(record, own, plan, epoch)) takenUp.push(group)
+        const timer = new CoalescedTimer(() => this.#onDue(group))
+        return [[group, createEntry(plan, record, timer, at, epoch, changes)] as const]
+      }),
+    )
+    const kept = (group: Group): ShiftState | null => (plans[group] === undefined ? null : this.get(group))
+    const states = new Map(
+      groups.flatMap((group) => {
+        const entry = begun.get(group)
+        const state = entry === undefined ? kept(group) : toState(entry)
+        return state === null ? [] : [[group, state] as const]
+      }),
+    )
+    return {
+      view: { all: [...states], get: (group) => states.get(group) ?? null },
+      takenUp,
+      commit: () => {
+        for (const [group, entry] of this.#entries) {
+          if (entry.plan.digest !== plans[group]?.digest) this.#forget(group, entry)
+        }
+        for (const [group, entry] of begun) {
+          this.#replaced.delete(shiftKey(group, entry.plan.digest))
+          this.#entries.set(group, entry)
+          this.#arm(entry)
+        }
+      },
+    }
+  }
+
+  /**
+   * Returns the record of a group, to be kept elsewhere: without an order that is not in effect yet. Null: the group
+   * has no candidate.
+   */
+  toKeep(group: Group): ShiftToKeep | null {
+    const entry = this.#entries.get(group)
+    if (entry === undefined) return null
+    const { plan, revision } = entry
+    const { record } = advance(entry.record, plan, now() - entry.at, epochMs())
+    return { digest: plan.digest, record, revision, isHeld: isHeld(record) }
+  }
+
+  markKept(group: Group, { digest, revision }: ShiftToKeep): void {
+    const entry = this.#entries.get(group)
+    if (entry?.plan.digest === digest && entry.revision === revision) entry.changes.keys.clear()
+  }
+
+  /**
+   * Notes that the records will be kept at another place. One from earlier may be there, which knows nothing of a stop:
+   * it must not end by that.
+   */
+  noteMoved(): void {
+    for (const { record, changes } of this.#entries.values())
+      if (record.stop !== null && !isHeld(record)) for (const key of stopKeys) changes.keys.add(key)
+  }
+
+  /**
+   * Goes on with a record that is kept elsewhere, in which another gateway has the last word. What operators and the
+   * guard have said here since goes on top of it. Null: nothing is kept, so what was held until now begins.
+   */
+  takeUp(group: Group, digest: string, kept: KeptShift | null): void {
+    const entry = this.#entries.get(group)
+    if (entry === undefined || entry.plan.digest !== digest) return
+    this.#settle(group, entry)
+    const { plan, epoch, record, pending, changes } = entry
+    entry.record = takeUpKept(kept, plan, epoch, record, changes)
+    const { stop, step, rollbacks } = entry.record
+    // What is kept elsewhere does not know of it.
+    if (changes.keys.size > 0 || step !== kept?.record.step || rollbacks !== kept.record.rollbacks) entry.revision++
+    if (pending !== null && stop !== null && !isKnownStop(stop, pending)) entry.pending = null
+    this.#arm(entry)
+    if (entry.pending !== pending || !hasSameEffect(entry.record, record, plan, epoch))
+      this.#onNews(group, 'taken up', toState(entry))
+  }
+
+  /** Forgets everything, so that no timer is left. */
+  clear(): void {
+    this.prepare({}).commit()
+  }
+
+  #forget(group: Group, entry: ShiftEntry): void {
+    entry.timer.clear()
+    this.#entries.delete(group)
+    this.#replaced.set(shiftKey(group, entry.plan.digest), entry)
+  }
+
+  /** Brings the record of a group up to now. Throws when it has no candidate. */
+  #settled(group: Group): ShiftEntry {
+    const entry = this.#entries.get(group)
+    if (entry === undefined) throw new Error(`${group} has no candidate`)
+    this.#settle(group, entry)
+    return entry
+  }
+
+  /** Changes a record that is up to now, in place of an order that is pending. */
+  #change(group: Group, entry: ShiftEntry, change: (record: ShiftRecord) => ShiftRecord): ShiftChange {
+    const before = entry.record
+    const changed = change(before)
+    Object.assign(entry, { record: changed, pending: null })
+    const undo = (): void => {
+      // What has come since knows of this change already.
+      if (this.#entries.get(group) !== entry || entry.record !== changed) return
+      entry.record = before
+      this.#settle(group, entry)
+      this.#noteReplaced(entry, changed)
+    }
+    this.#noteReplaced(entry, before)
+    return { confirm: () => toState(entry), undo }
+  }
+
+  #noteReplaced(entry: ShiftEntry, before: ShiftRecord): void {
+    this.#arm(entry)
+    for (const key of changedKeys(before, entry.record)) entry.changes.keys.add(key)
+    entry.changes = { ...entry.changes, knownStop: before.stop, at: entry.epoch }
+    this.#noteChange(entry)
+  }
+
+  #onDue(group: Group): void {
+    const entry = this.#entries.get(group)
+    if (entry === undefined) return
+    const left = untilNextMs(entry.record, entry.plan)
+    // Until something is due, the record stays the same object: an undo knows it by that.
+    if (left !== null && left <= now() - entry.at) this.#settle(group, entry)
+    this.#arm(entry)
+  }
+
+  /** Brings the record up to now, and tells what has come about. */
+  #settle(group: Group, entry: ShiftEntry): void {
+    const [at, epoch] = [now(), epochMs()]
+    const { record, events } = advance(entry.record, entry.plan, at - entry.at, epoch)
+    Object.assign(entry, { record, at, epoch })
+    if (events.length > 0) this.#noteChange(entry)
+    for (const event of events) this.#onNews(group, event, toState(entry))
+  }
+
+  #noteChange(entry: ShiftEntry): void {
+    entry.revision++
+    this.onChange()
+  }
+
+  #arm(entry: ShiftEntry): void {
+    const left = untilNextMs(entry.record, entry.plan)
+    entry.timer.set(left === null ? null : Math.min(Math.max(1, Math.ceil(left - (now() - entry.at))), maxTimerMs))
+  }
+}

@@ -1,0 +1,137 @@
+import { sum } from '../../../core/log/sum-reports.ts'
+import type { DifferenceKind } from '../observe/compare/comparison.ts'
+import type { ComparisonView, DifferenceView } from './shadow-report.ts'
+import { isWholeShift, type ShiftStatus } from './shift-status.ts'
+
+// What a sentence holds. The report has the rest.
+const maxPlaces = 3
+const maxPairs = 2
+
+type DescribedComparison = Pick<ComparisonView, 'compared' | 'equal' | 'operations' | 'rows' | 'ways' | 'others'>
+
+/**
+ * Describes how the answers of a candidate compare: `4120 compared, 99.8 % equal; /grade differs in 9 (A→B 7, A→C 2)`.
+ */
+export const describeComparison = (
+  { compared, equal, operations, ...differing }: DescribedComparison,
+  formatCount: (count: number) => string = String,
+): string => {
+  const uncompared = describeUncompared(operations, formatCount)
+  if (compared === 0) {
+    const why = [describeLearning(operations), uncompared].filter((each) => each !== null)
+    return `nothing was compared yet${why.length === 0 ? '' : `: ${why.join('; ')}`}`
+  }
+  const whole = `${formatCount(compared)} compared, ${formatEqualShare(equal, compared)} equal`
+  return `${whole}${uncompared === null ? '' : `, ${uncompared}`}${describeRows(differing, formatCount)}`
+}
+
+/** Describes how many of some answers are equal: `312, 98.7 % equal`. */
+export const describeEqual = (
+  { compared, equal }: ComparisonView['recent'],
+  formatCount: (count: number) => string = String,
+): string => (compared === 0 ? 'nothing' : `${formatCount(compared)}, ${formatEqualShare(equal, compared)} equal`)
+
+/** Says that no request is copied to a candidate as things stand; null: what the primary gets is copied. */
+export const describeNoCopies = (shift: Pick<ShiftStatus, 'share' | 'stopped'>): string | null => {
+  if (shift.stopped) return 'nothing is copied now'
+  return isWholeShift(shift) ? 'nothing is copied now, as the primary gets nothing' : null
+}
+
+/** Formats how many answers are equal: `99.8 %`, rounded down, so that `all` are all. */
+export const formatEqualShare = (equal: number, compared: number): string => {
+  if (equal >= compared) return 'all'
+  if (equal === 0) return 'none'
+  const tenths = Math.floor((equal * 1000) / compared)
+  return tenths === 0 ? 'under 0.1 %' : `${tenths / 10} %`
+}
+
+/** Describes a way in which answers differ, without how many do: `/grade differs`. */
+export const describePlace = ({ kind, pointer }: Pick<DifferenceView, 'kind' | 'pointer'>): string =>
+  `${wholes[kind] ?? describePointer(kind, pointer)} ${verbs[kind] ?? 'differs'}`
+
+const describePointer = (kind: DifferenceKind, pointer: string): string => {
+  if (kind === 'field') return `the field ${pointer}`
+  return pointer === '' ? 'the body' : pointer
+}
+
+/** Describes the values of a pair: `A→B`. Null: they are not told. */
+export const describeValues = ({ primary, candidate }: DifferenceView['pairs'][number]): string | null =>
+  primary === null || candidate === null ? null : `${primary}→${candidate}`
+
+/** Lists the pairs of values that are told: `A→B 7`. What is missing or added says so itself. */
+export const listValues = (
+  { kind, pairs }: DifferenceView,
+  formatCount: (count: number) => string = String,
+): readonly string[] =>
+  kind === 'missing' || kind === 'added'
+    ? []
+    : pairs.flatMap((pair) => {
+        const values = describeValues(pair)
+        return values === null ? [] : [`${values} ${formatCount(pair.count)}`]
+      })
+
+const wholes: Readonly<Partial<Record<DifferenceKind, string>>> = {
+  failure: 'no whole answer',
+  status: 'another status',
+  'content-type': 'another content type',
+}
+
+const verbs: Readonly<Partial<Record<DifferenceKind, string>>> = {
+  failure: 'comes',
+  status: 'comes',
+  'content-type': 'comes',
+  missing: 'is missing',
+  added: 'is added',
+  type: 'has another type',
+  length: 'has another length',
+  unreadable: 'cannot be read',
+}
+
+const describeRows = (
+  { rows, ways, others }: Pick<ComparisonView, 'rows' | 'ways' | 'others'>,
+  formatCount: (count: number) => string,
+): string => {
+  const namesOperations = new Set(rows.map(({ operation }) => operation)).size > 1
+  const shown = rows.slice(0, maxPlaces).map((row) => {
+    const pairs = listValues(row, formatCount).slice(0, maxPairs)
+    const values = pairs.length === 0 ? '' : ` (${pairs.join(', ')})`
+    return `${namesOperations ? `${row.operation} ` : ''}${describePlace(row)} in ${formatCount(row.count)}${values}`
+  })
+  if (shown.length === 0) return ''
+  return `; ${shown.join(', ')}${describeMore(others > 0 ? null : ways - shown.length, formatCount)}`
+}
+
+/** Says how many ways are not named; null: many. */
+export const describeMore = (further: number | null, formatCount: (count: number) => string = String): string => {
+  if (further === null) return ', and there are many more ways'
+  if (further <= 1) return further === 1 ? ', and there is 1 more way' : ''
+  return `, and there are ${formatCount(further)} more ways`
+}
+
+/** Says of which operations the noise is learnt before anything is compared; null: of none. */
+const describeLearning = (operations: DescribedComparison['operations']): string | null => {
+  const learning = operations.filter(
+    ({ noisePairs, noisePairsMissing, uncompared }) =>
+      noisePairsMissing > 0 && (noisePairs > 0 || uncompared.learning > 0),
+  )
+  if (learning.length === 0) return null
+  const pairs = learning.map(
+    ({ operation, noisePairs, noisePairsMissing }) =>
+      `${noisePairs} of ${noisePairs + noisePairsMissing} pairs of ${operation}`,
+  )
+  return `noise is learnt first, and there are ${pairs.join(', ')}`
+}
+
+const describeUncompared = (
+  operations: DescribedComparison['operations'],
+  formatCount: (count: number) => string,
+): string | null => {
+  const sums = new Map<string, number>()
+  for (const { uncompared } of operations)
+    for (const [why, count] of Object.entries(uncompared)) if (count > 0) sums.set(why, (sums.get(why) ?? 0) + count)
+  if (sums.size === 0) return null
+  const all = sum([...sums.values()])
+  const [[only] = ['']] = sums
+  const reasons = sums.size === 1 ? only : [...sums].map(([why, count]) => `${formatCount(count)} ${why}`).join(', ')
+  return `${formatCount(all)} not compared (${reasons})`
+}

@@ -1,0 +1,156 @@
+import * as z from 'zod'
+import { cidrOrAddress } from '../../core/config/schema/address.ts'
+import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
+import { list } from '../../core/config/schema/collections.ts'
+import { InvalidScalar, patternKind, scalar, textParser } from '../../core/config/schema/scalar.ts'
+import { boolean, choice, integer, optionalInteger, requestRate } from '../../core/config/schema/scalar-types.ts'
+import { secretDigest } from '../../core/config/schema/sha256.ts'
+import { allOperations, type OperationId } from '../../operations.ts'
+import { claimsSchema } from '../auth/config-tokens.ts'
+
+const expected = 'dns:, uri: or email: and a name, or sha256: and a fingerprint'
+
+/**
+ * The schema of the name of a client certificate: a name that stands in it, in the spelling that is compared, or the
+ * SHA-256 of the whole certificate, parsed to base64url.
+ */
+export const certificateName = (description: string) =>
+  scalar<string>(
+    {
+      expected,
+      parse: textParser(parseCertificateName),
+      json: { type: 'string', pattern: '^(dns|uri|email|sha256):.+$' },
+    },
+    description,
+  )
+
+/** Parses a certificate name into the spelling that is compared. */
+export const parseCertificateName = (text: string): string | InvalidScalar => {
+  const [, kind = '', name = ''] = /^([a-z0-9]+):(.*)$/.exec(text) ?? []
+  if (!Object.hasOwn(nameParsers, kind))
+    return new InvalidScalar('not the name of a certificate', certificateNameHint(text))
+  const read = nameParsers[kind as keyof typeof nameParsers](name)
+  return read instanceof InvalidScalar ? read : `${kind}:${read}`
+}
+
+const nameParsers = {
+  dns: (name: string): string | InvalidScalar => {
+    if (name.includes('*')) return new InvalidScalar('not a host name', 'write each name: there are no wildcards')
+    return hostName.test(name) ? name.toLowerCase() : new InvalidScalar('not a host name')
+  },
+  uri: (name: string): string | InvalidScalar =>
+    /^[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]+$/.test(name) ? name : new InvalidScalar('not an absolute URI'),
+  email: (name: string): string | InvalidScalar =>
+    /^[\x21-\x7e]+@[\x21-\x7e]+$/.test(name) ? name : new InvalidScalar('not an address'),
+  sha256: (name: string): string | InvalidScalar => {
+    if (/^[\w-]{43}$/.test(name)) return name
+    const hex = name.replaceAll(':', '')
+    if (/^[0-9a-f]{64}$/i.test(hex)) return Buffer.from(hex, 'hex').toString('base64url')
+    return new InvalidScalar('not a SHA-256', 'openssl x509 -noout -fingerprint -sha256 -in CERTIFICATE')
+  },
+}
+
+const hostName = /^(?=.{1,253}$)[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?(\.[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?)*$/i
+
+const certificateNameHint = (value: string): string | undefined => {
+  if (/^(DNS|URI|EMAIL|SHA256):/i.test(value)) return 'write the kind in lower case'
+  if (hostName.test(value)) return `write dns:${value}`
+  return undefined
+}
+
+/** The largest number of clients, those of included files among them. */
+export const maxClients = 100_000
+
+export const clientName = (description: string) =>
+  scalar(patternKind('1 to 64 letters, digits and -_.', '^[0-9A-Za-z_.-]{1,64}$', 'not a name'), description)
+
+// No dot: in a key, the first dot ends the id.
+const keyId = annotate(
+  scalar(
+    patternKind(
+      'what stands before the dot of a key: 1 to 64 letters, digits and -_',
+      '^[0-9A-Za-z_-]{1,64}$',
+      'not the id of a key',
+    ),
+    'The public half of the key',
+  ),
+  { sensitive: true },
+)
+
+const sha256 = secretDigest('The SHA-256 of the secret half of the key', 'hash-key')
+
+const operations = z
+  .union([
+    scalar<null>(
+      {
+        expected: 'all',
+        parse: (value) =>
+          value === 'all' ? null : new InvalidScalar('not a list of operations', 'write all, or [market.insights, …]'),
+        render: () => 'all',
+        json: { enum: ['all'] },
+      },
+      'All nine',
+    ),
+    z
+      .array(
+        choice<OperationId>(
+          'An operation',
+          allOperations.map(({ id }) => id),
+        ),
+      )
+      .min(1),
+  ])
+  .meta({ description: 'What it may call' })
+
+/** Its contents are read before the schema is applied. */
+const clientFileReference = scalar<string>(
+  {
+    expected: 'file: and the path of a list of clients',
+    parse: textParser((value) =>
+      isClientFileReference(value)
+        ? value
+        : new InvalidScalar('not a list of clients', 'write file: and the path of one'),
+    ),
+    json: { type: 'string', pattern: '^file:.+$' },
+  },
+  'A list of clients in a file of its own',
+)
+
+export const isClientFileReference = (text: string): boolean => text.startsWith('file:') && text.length > 'file:'.length
+
+export const clientSchema = z
+  .strictObject({
+    id: clientName('Its name, in the log and for upstreams'),
+    disabled: boolean('Whether it is kept out, whatever it shows').prefault(false),
+    apiKeys: annotate(
+      list(
+        'Its keys: while one is being replaced, two',
+        z.strictObject({ id: keyId, sha256 }).meta({ description: 'A key, as lender-gateway hash-key prints it' }),
+        { max: 8 },
+      ).prefault([]),
+      { sensitive: true },
+    ),
+    claims: claimsSchema.prefault({}),
+    certificates: list(
+      'What its certificates are known by',
+      certificateName('A name that stands in its certificate, or the fingerprint of that'),
+      { max: 32 },
+    ).prefault([]),
+    operations,
+    addresses: list('Where it may call from; none: anywhere', cidrOrAddress('An address or a CIDR'), {
+      max: 256,
+    }).prefault([]),
+    rate: optionalKey(
+      requestRate('How many requests a second (100/s) or a minute (30/min), in all; without it: any number'),
+    ),
+    burst: optionalKey(integer('How many at once; default: the number in rate', { min: 1, max: 1_000_000 })),
+    concurrency: optionalInteger('Most exchanges that it has in flight; what is beyond is answered 429', {
+      min: 1,
+      max: 1_000_000,
+    }).prefault('none'),
+  })
+  .meta({ id: 'Client', description: "A lender's system" })
+
+export const clientsSchema = z
+  .union([clientFileReference, z.array(z.union([clientFileReference, clientSchema])).max(maxClients)])
+  .meta({ description: "The lenders' systems that are known" })

@@ -1,0 +1,126 @@
+import type { CommandLink, OverviewPlaces } from '../../../core/admin/commands/command.ts'
+import { commandGroups } from '../../../core/admin/commands/command-groups.ts'
+import { actionHref } from '../../../core/admin/commands/phrases.ts'
+import { type Html, type HtmlValue, html } from '../../../core/admin/html.ts'
+import { formatAge } from './format.ts'
+import type { RowState } from './row-state.ts'
+
+/**
+ * Renders a time (RFC 3339) as the logs have it, in UTC: the hour if it is of the same day as `at`, else the day as
+ * well.
+ */
+export const timeHtml = (at: string, time: string): Html =>
+  html`<time datetime="${time}" title="${time}">${time.slice(0, 10) === at.slice(0, 10) ? '' : `${time.slice(0, 10)} `}${time.slice(11, 19)}</time>`
+
+export const sinceHtml = (at: string, time: string | null): Html | null =>
+  time === null
+    ? null
+    : html`${timeHtml(at, time)} <span class="age">(${formatAge(Date.parse(at) - Date.parse(time))})</span>`
+
+/** How good a state is. Each tone has a shape of its own, so that colours are not needed to read it. */
+export type BadgeTone = 'good' | 'notice' | 'warning' | 'bad' | 'off'
+
+const badgeShapes: Readonly<Record<BadgeTone, string>> = { good: '●', notice: '◆', warning: '▲', bad: '■', off: '○' }
+
+export const badge = (tone: BadgeTone, words: string): Html =>
+  html`<span class="mark ${tone}"><span aria-hidden="true">${badgeShapes[tone]}</span> ${words}</span>`
+
+export const stateBadge = ({ tone, words }: RowState): Html => badge(tone, words)
+
+/** Without a script a tap selects it. */
+export const commandHtml = (command: string): Html =>
+  html`<span class="command"><code>${command}</code> <button type="button" class="copy">Copy<span class="unseen"> the command</span></button></span>`
+
+/** A column of a table. The first names its row. */
+export interface TableColumn<Row> {
+  readonly title: string
+  readonly cell: (row: Row) => HtmlValue
+  /** `number`: digits are aligned. `wide`: it takes the room that is left. */
+  readonly kind?: 'number' | 'wide' | 'chart' | 'act'
+  /** Whether a cell says nothing worth its room on a phone: a zero. */
+  readonly isIdle?: (row: Row) => boolean
+}
+
+/** Rows that belong together, under a heading of their own. */
+export interface TableBody<Row> {
+  readonly heading?: HtmlValue
+  readonly rows: readonly Row[]
+}
+
+interface TableOptions<Row> {
+  readonly id: string
+  readonly caption: HtmlValue
+  readonly columns: readonly TableColumn<Row>[]
+  readonly bodies: readonly TableBody<Row>[]
+  /** The id of a row, which identifies one that moves; unique on the page. */
+  readonly idOf: (row: Row) => string
+  readonly isBad?: (row: Row) => boolean
+}
+
+/**
+ * Renders a table. On a phone each row is a card, whose cells say what they are. Roles are written out, because a
+ * browser takes a table that is not laid out as one for none.
+ */
+export const htmlTable = <Row>({
+  id,
+  caption,
+  columns,
+  bodies,
+  idOf,
+  isBad,
+}: TableOptions<Row>): Html => html`<table id="${id}" role="table">
+<caption>${caption}</caption>
+<thead role="rowgroup"><tr role="row">${columns.map(head)}</tr></thead>
+${bodies.map(
+  ({ heading, rows }) => html`<tbody role="rowgroup">
+${heading !== undefined && html`<tr class="group" role="row"><th scope="rowgroup" role="rowheader" colspan="${columns.length}">${heading}</th></tr>\n`}${rows.map(
+  (row) =>
+    html`<tr id="${idOf(row)}" class="${isBad?.(row) === true ? 'bad' : ''}" role="row">${columns.map((column, index) => cell(column, index, row))}</tr>\n`,
+)}</tbody>
+`,
+)}</table>`
+
+const head = <Row>({ title, kind }: TableColumn<Row>): Html =>
+  html`<th scope="col" role="columnheader" class="${kind}">${title}</th>`
+
+const cell = <Row>({ title, kind, cell, isIdle }: TableColumn<Row>, index: number, row: Row): Html =>
+  index === 0
+    ? html`<th scope="row" role="rowheader" data-title="${title}" class="${kind}">${cell(row)}</th>`
+    : html`<td role="cell" data-title="${title}" class="${kind}${isIdle?.(row) === true && ' idle'}">${cell(row)}</td>`
+
+/** Renders names with what belongs to each; null values are left out. */
+export const htmlList = (pairs: readonly (readonly [name: string, value: HtmlValue])[]): Html =>
+  html`<dl>${pairs.map(([name, value]) => value !== null && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
+
+/**
+ * Renders a section of the page with its heading; `id` is its name in the stream. A body that is text is a sentence:
+ * there is nothing else to show, and the section takes a line.
+ */
+export const htmlSection = (id: string, heading: HtmlValue, body: HtmlValue, more?: HtmlValue): Html =>
+  typeof body === 'string'
+    ? html`<section id="${id}" class="quiet" aria-labelledby="${id}-heading">
+<h2 id="${id}-heading">${heading}</h2> <p>${body}</p>${more}
+</section>`
+    : html`<section id="${id}" aria-labelledby="${id}-heading">
+<div class="heading"><h2 id="${id}-heading">${heading}</h2>${more}</div>
+${body}
+</section>`
+
+export const commandLinks = <Place extends keyof OverviewPlaces>(
+  place: Place,
+  about: OverviewPlaces[Place],
+): readonly Html[] =>
+  commandGroups
+    .flatMap(({ commands }) =>
+      commands.flatMap(({ page, links }) => {
+        if (page === null) return []
+        return [links[place]?.(about) ?? []].flat().map((link) => commandLink(page, link))
+      }),
+    )
+    .map((link, i) => (i === 0 ? link : html` ${link}`))
+
+/** Renders a link to the page of a command, which asks before anything happens. */
+const commandLink = (page: string, { query, words, about }: CommandLink): Html => {
+  const id = `do-${page}${Object.entries(query).map(([name, value]) => `-${value === 'true' ? name : value}`)}`
+  return html`<a class="action" id="${id}" href="${actionHref(page, query)}">${words}${about !== undefined && html`<span class="unseen"> ${about}</span>`}</a>`
+}

@@ -1,0 +1,64 @@
+import type { ClientActivityView } from '../../../../core/admin/api/client-activity.ts'
+import type { Overview } from '../../../../core/admin/api/overview.ts'
+import { type Html, html } from '../../../../core/admin/html.ts'
+import { htmlSection, htmlTable, timeHtml } from '../components.ts'
+import { formatCount, formatCounted, formatMilliseconds } from '../format.ts'
+
+export const clientActivitySection = ({ at, clients }: Overview): Html => {
+  if (clients === null) return htmlSection(name, heading, 'Nobody is asked who it is.')
+  const { rows } = clients
+  if (rows.length === 0) return htmlSection(name, heading, 'No client has sent a request in the last 15 minutes.')
+  const affected = rows.filter(isAffected)
+  const others = rows.filter((row) => !isAffected(row))
+  const folded =
+    others.length > 0 &&
+    html`<details id="clients-well"><summary>${formatCounted(others.length, 'client')}${affected.length > 0 && ' more'} without an error</summary>${clientsTable(at, 'clients-well-table', others)}</details>`
+  const missing = missingText(clients)
+  const more = html`${folded}${missing !== null && html`<p class="age">${missing}</p>`}`
+  if (affected.length === 0) return htmlSection(name, heading, `No client had an error in the last 15 minutes.`, more)
+  return htmlSection(name, heading, html`${clientsTable(at, 'clients-affected-table', affected)}${more}`)
+}
+
+/** Says how many clients are not listed; null: all are. */
+const missingText = ({ rows, seen, complete }: NonNullable<Overview['clients']>): string | null => {
+  if (complete === false)
+    return `More clients came than are followed, so some are missing: ${formatCount(seen)} are, and the first ${formatCount(rows.length)} listed.`
+  return seen > rows.length ? `${formatCount(seen - rows.length)} more are not listed.` : null
+}
+
+const [name, heading] = ['activity', 'By client']
+
+const isAffected = ({ failed, limited, rejected }: ClientActivityView): boolean => failed + limited + rejected > 0
+
+// A client that has a twentieth of its requests failed, or half of them turned away, cannot work.
+const isBad = ({ requests, failed, limited, rejected }: ClientActivityView): boolean =>
+  failed * 20 >= requests || (limited + rejected) * 2 >= requests
+
+const clientsTable = (at: string, id: string, rows: readonly ClientActivityView[]): Html =>
+  htmlTable<ClientActivityView>({
+    id,
+    caption: 'Of the last 15 minutes, the ones that fare worst first',
+    idOf: ({ client }) => `activity-${client}`,
+    isBad: (row) => isAffected(row) && isBad(row),
+    bodies: [{ rows }],
+    columns: [
+      { title: 'Client', cell: ({ client }) => html`<b>${client}</b>` },
+      { title: 'Requests', kind: 'number', cell: ({ requests }) => formatCount(requests) },
+      ...(
+        [
+          ['Failed', 'failed'],
+          ['429', 'limited'],
+          ['Other 4xx', 'rejected'],
+        ] as const
+      ).map(([title, member]) => ({
+        title,
+        kind: 'number' as const,
+        cell: (row: ClientActivityView) => formatCount(row[member]),
+        isIdle: (row: ClientActivityView) => row[member] === 0,
+      })),
+      { title: 'p50', kind: 'number', cell: ({ p50 }) => formatMilliseconds(p50) },
+      { title: 'p99', kind: 'number', cell: ({ p99 }) => formatMilliseconds(p99) },
+      { title: 'Last seen', cell: ({ lastAt }) => timeHtml(at, lastAt) },
+      { title: 'Key', cell: ({ keyId }) => keyId !== null && html`<code>${keyId}</code>` },
+    ],
+  })

@@ -1,0 +1,97 @@
+import type { Overview } from '../../../../core/admin/api/overview.ts'
+import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
+import { formatShare } from '../../../../core/lib/text/units.ts'
+import { sum } from '../../../../core/log/sum-reports.ts'
+import { type ContractStatus, type DriftRowView, wasChecked } from '../../../contract/status.ts'
+import type { LearningStatus } from '../../../contract-learning/status.ts'
+import { badge, commandLinks, htmlSection, htmlTable, timeHtml } from '../components.ts'
+import { formatCount } from '../format.ts'
+
+export const contractSection = ({ at, status: { contract, learning }, drift }: Overview): Html =>
+  htmlSection(
+    'contract',
+    'Contract',
+    contract === null && learning === null
+      ? 'None is configured, and none is learnt.'
+      : html`${learning !== null && learningParagraph(at, learning)}${contract !== null && driftTable(at, contract, drift)}${contract !== null && messagesTable(at, contract)}`,
+    commandLinks('contract', learning),
+  )
+
+const learningParagraph = (at: string, { by, orderedBy, enums, until }: LearningStatus): Html =>
+  html`<p class="fine">${badge('notice', 'Learning')} by ${by === 'file' ? 'the file' : (orderedBy ?? 'an operator')}${until !== null && html` until ${timeHtml(at, until)}`}${enums && ', with enumerations'}. <a href="/contract/draft">The draft</a></p>`
+
+type ContractOperation = ContractStatus['operations'][string]
+
+interface OperationRow extends ContractOperation {
+  readonly operation: string
+}
+
+const messagesTable = (at: string, { file, countedSince, operations }: ContractStatus): Html => {
+  const rows = Object.entries(operations).map(([operation, counts]): OperationRow => ({ operation, ...counts }))
+  return htmlTable<OperationRow>({
+    id: 'contract-table',
+    caption: html`Messages since ${countedSince !== null && html`${timeHtml(at, countedSince)}, when `}<span class="url">${file}</span> was loaded`,
+    idOf: ({ operation }) => `contract-${operation}`,
+    bodies: [{ rows: rows.filter(({ request, response }) => request.mode !== 'off' || response.mode !== 'off') }],
+    columns: [
+      { title: 'Operation', cell: operationCell },
+      { title: 'Requests', cell: ({ line, request }) => modeBadge(line, request) },
+      { title: 'Checked', kind: 'number', cell: ({ request }) => formatCount(request.checked) },
+      { title: 'Broken', kind: 'number', cell: ({ request }) => brokenCell(request) },
+      { title: 'Unchecked', kind: 'number', cell: ({ request }) => formatCount(countUnchecked(request)) },
+      { title: 'Responses', cell: ({ line, response }) => modeBadge(line, response) },
+      { title: 'Checked', kind: 'number', cell: ({ response }) => formatCount(response.checked) },
+      { title: 'Broken', kind: 'number', cell: ({ response }) => brokenCell(response) },
+      { title: 'Unchecked', kind: 'number', cell: ({ response }) => formatCount(countUnchecked(response)) },
+    ],
+  })
+}
+
+const operationCell = ({ operation, line }: OperationRow): Html =>
+  html`<b>${operation}</b> ${line === null ? badge('warning', 'not in the contract') : html`<span class="age">line ${line}</span>`}`
+
+const modeBadge = (line: number | null, { mode }: Messages): Html =>
+  badge(mode === 'off' || line === null ? 'off' : 'notice', mode) // what is switched, and not how it goes
+
+const brokenCell = ({ broken, checked, rejected }: Messages): HtmlValue =>
+  broken === 0
+    ? '0'
+    : html`<strong>${formatCount(broken)}</strong> <span class="age">${formatShare(broken, checked)}${rejected > 0 && `, ${formatCount(rejected)} rejected`}</span>`
+
+const countUnchecked = ({ unchecked }: Messages): number => sum(Object.values(unchecked))
+
+type Messages = ContractOperation['request']
+
+const driftTable = (at: string, contract: ContractStatus, drift: readonly DriftRowView[]): Html =>
+  drift.length === 0
+    ? html`<p class="fine">${wasChecked(contract) ? badge('good', 'Nothing breaks it.') : badge('off', 'Nothing was checked yet.')}</p>`
+    : htmlTable<DriftRowView>({
+        id: 'drift-table',
+        caption: 'Where it is broken, the worst of the last five minutes first',
+        idOf: ({ operation, direction, in: place, pointer, rule }) =>
+          `drift-${operation}-${direction}-${place}-${pointer}-${rule}`,
+        isBad: ({ recent }) => recent > 0,
+        bodies: [{ rows: drift }],
+        columns: [
+          { title: 'Operation', cell: ({ operation, direction }) => html`<b>${operation}</b> ${direction}s` },
+          {
+            title: 'Where',
+            kind: 'wide',
+            cell: ({ in: place, pointer, rule, detail }) =>
+              html`${place} <code>${pointer}</code> ${rule} <span class="age">${detail}</span>`,
+          },
+          { title: 'Messages', kind: 'number', cell: (row) => shareCell(contract, row) },
+          { title: 'In 5 min', kind: 'number', cell: ({ recent }) => formatCount(recent) },
+          { title: 'Since', cell: ({ firstAt }) => timeHtml(at, firstAt) },
+          {
+            title: 'Last',
+            cell: ({ lastAt, client, endpoint, requestId }) =>
+              html`${timeHtml(at, lastAt)} of ${client}${endpoint !== null && html` <span class="age">at <span class="url">${endpoint}</span></span>`}${requestId !== null && html` <span class="age"><code>${requestId}</code></span>`}`,
+          },
+        ],
+      })
+
+const shareCell = ({ operations }: ContractStatus, { operation, direction, count }: DriftRowView): Html => {
+  const checked = Object.hasOwn(operations, operation) ? operations[operation]?.[direction].checked : undefined
+  return html`${formatCount(count)} <span class="age">${formatShare(count, checked ?? count)}</span>`
+}

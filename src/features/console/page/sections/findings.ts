@@ -1,0 +1,93 @@
+import type { Overview } from '../../../../core/admin/api/overview.ts'
+import { type Finding, type Severity, severities } from '../../../../core/admin/findings/finding.ts'
+import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
+import { isMutatingCommand } from '../../../../core/lib/program-command.ts'
+import { groupByKey, type NonEmpty } from '../../../../core/log/row-counts.ts'
+import { badge, commandHtml, htmlSection, sinceHtml } from '../components.ts'
+import { formatCounted } from '../format.ts'
+import { severityTones } from '../row-state.ts'
+
+/**
+ * Renders what is wrong, in words: by what is broken, the worst first. What is worth knowing and no more stands apart:
+ * what strangers ask for, and what is over.
+ */
+export const findingsSection = ({ at, status: { findings } }: Overview): Html => {
+  const wrong = findings.filter(({ severity }) => severity !== 'notice')
+  const notices = findings.filter(({ severity }) => severity === 'notice')
+  return htmlSection(
+    'findings',
+    'What is wrong',
+    html`${
+      wrong.length === 0
+        ? nothingWrong(notices)
+        : groupByKey(wrong, ({ about }) => toSubject(about).id).map((same) => subjectPart(at, same))
+    }${notices.length > 0 && noticesPart(at, notices)}`,
+    findings.length > 0 && html`<p class="counts">${severityCounts(findings)}</p>`,
+  )
+}
+
+// Not in green beside what is worth knowing: each request of an operation may be rejected for its client's fault.
+const nothingWrong = (notices: readonly Finding[]): Html =>
+  notices.length === 0
+    ? html`<p class="fine">${badge('good', 'Nothing is wrong.')}</p>`
+    : html`<p class="fine">Nothing is critical, and there is no warning.</p>`
+
+const severityCounts = (findings: readonly Finding[]): HtmlValue =>
+  severities.map((severity) => {
+    const count = findings.filter((each) => each.severity === severity).length
+    return count > 0 && html`${badge(severityTones[severity], countText[severity](count))} `
+  })
+
+const countText: Readonly<Record<Severity, (count: number) => string>> = {
+  critical: (count) => `${count} critical`,
+  warning: (count) => formatCounted(count, 'warning'),
+  notice: (count) => `${count} worth knowing`,
+}
+
+interface FindingSubject {
+  readonly id: string
+  readonly kind: string
+  /** Null: its findings have several names. */
+  readonly name: string | null
+}
+
+const toSubject = (about: string): FindingSubject => {
+  const [, part, name] = /^(upstreams|operations)\.([\w-]+(?:\.[\w-]+)?)/.exec(about) ?? []
+  if (part === 'operations' && name !== undefined) return { id: `operations-${name}`, kind: 'Operation', name }
+  const [group] = name?.split('.') ?? []
+  if (part === 'upstreams' && group !== undefined) return { id: `upstreams-${group}`, kind: 'Upstream', name: group }
+  return about === 'clients' ? { id: about, kind: 'Clients', name: null } : gateway
+}
+
+const gateway: FindingSubject = { id: 'gateway', kind: 'The gateway itself', name: null }
+
+const subjectPart = (at: string, same: NonEmpty<Finding>): Html => {
+  const [{ severity, about }] = same // the worst stands first
+  const { id, kind, name } = toSubject(about)
+  return html`<div id="broken-${id}" class="broken ${severity}">
+<h3>${badge(severityTones[severity], severity)} ${kind}${name !== null && html` <b>${name}</b>`}</h3>
+<ol class="findings">${same.map((each) => findingItem(at, each, name === null || !isNamedBy(each, name), each.severity !== severity))}</ol>
+</div>
+`
+}
+
+/** Tells whether the heading has the whole name of what a finding is about. */
+const isNamedBy = ({ about }: Finding, name: string): boolean =>
+  about === `upstreams.${name}` || about === `operations.${name}`
+
+const noticesPart = (at: string, notices: readonly Finding[]): Html => html`<div id="notices" class="broken notice">
+<h3>${badge('notice', 'Worth knowing')}</h3>
+<ol class="findings">${notices.map((each) => findingItem(at, each, true, false))}</ol>
+</div>
+`
+
+const findingItem = (
+  at: string,
+  { severity, about, cause, details, since, command }: Finding,
+  isNamed: boolean,
+  hasBadge: boolean,
+): Html => html`
+<li data-about="${about}" data-severity="${severity}">
+<p class="cause">${hasBadge && html`${badge(severityTones[severity], severity)} `}${isNamed && !cause.startsWith(about) && html`<b>${about}</b> `}<span class="words">${cause}</span></p>
+${details.length > 0 && html`<ul class="details">${details.map((each) => html`<li>${each}</li>`)}</ul>\n`}<p class="more">${since !== null && html`<span>since ${sinceHtml(at, since)}</span> `}${command !== null && html`<span>${isMutatingCommand(command) ? 'to do:' : 'next:'}</span> ${commandHtml(command)}`}</p>
+</li>`

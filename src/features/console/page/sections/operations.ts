@@ -1,0 +1,153 @@
+import type { OperationView, Overview } from '../../../../core/admin/api/overview.ts'
+import type { Finding } from '../../../../core/admin/findings/finding.ts'
+import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
+import { sideKey } from '../../../../core/exchange/sides.ts'
+import { sides } from '../../../../operations.ts'
+import { commandLinks, htmlSection, htmlTable, stateBadge, type TableColumn, timeHtml } from '../components.ts'
+import { formatCount, formatMilliseconds, formatPerSecond } from '../format.ts'
+import { isProblem, type RowState, toRowState, worseSeverity, worstFinding } from '../row-state.ts'
+
+interface OperationRow extends OperationView {
+  readonly goes: RowState
+}
+
+export const operationsSection = ({ at, operations, unmatchedPerSecond, status: { findings } }: Overview): Html =>
+  htmlSection(
+    'operations',
+    'Operations',
+    html`${wholeCharts(operations)}${htmlTable<OperationRow>({
+      id: 'operations-table',
+      caption: 'The nine: requests a second now, times of the last minute, charts of the last 15',
+      idOf: ({ id }) => `operation-${id}`,
+      isBad: ({ state, goes }) => isProblem(goes) || state === 'refuse',
+      bodies: [{ rows: operations.map((each) => ({ ...each, goes: operationState(each, findings) })) }],
+      columns: [
+        {
+          title: 'Operation',
+          cell: ({ id, method, path }) => html`<b>${id}</b> <span class="target">${method} ${path}</span>`,
+        },
+        { title: 'State', cell: (row) => stateCell(at, row) },
+        paceColumn('Requests/s', 'perSecond', formatPerSecond),
+        paceColumn('Errors/s', 'errorsPerSecond', errorRateHtml),
+        paceColumn('Refused/s', 'refusedPerSecond', formatPerSecond),
+        paceColumn('In flight', 'inFlight', formatCount),
+        latencyColumn('p50', 'p50Ms'),
+        latencyColumn('p99', 'p99Ms'),
+        { title: '15 min: requests', kind: 'chart', cell: (operation) => chartCell('rate', operation, peakRate) },
+        { title: '15 min: p99', kind: 'chart', cell: (operation) => chartCell('p99', operation, peakLatency) },
+        { title: 'Do', kind: 'act', cell: (operation) => commandLinks('operation', operation) },
+      ],
+    })}${unmatchedParagraph(unmatchedPerSecond)}`,
+    html`<p class="legend"><span class="key requests">requests</span> <span class="key errors">errors</span> <span class="key p99">p99</span> <span class="key reload">another configuration took effect</span></p>`,
+  )
+
+/** Says what none of the rows counts: requests that did not get as far as an operation. */
+const unmatchedParagraph = (perSecond: number | null): Html | null =>
+  perSecond === null || perSecond === 0
+    ? null
+    : html`<p class="unmatched"><strong>${formatPerSecond(perSecond)}</strong> requests a second are refused before they come to any of the nine: <a href="#refusals">why</a></p>`
+
+const wholeCharts = (operations: readonly OperationView[]): Html | null =>
+  operations.every(({ history }) => history === null)
+    ? null
+    : html`<div class="whole" aria-hidden="true">${wholeChart('rate', 'Requests and errors a second, all nine')}${wholeChart('p99', 'p99 of the slowest operation, in ms')}</div>`
+
+const wholeChart = (kind: ChartKind, caption: string): Html =>
+  html`<figure><figcaption>${caption}, times in UTC</figcaption><div class="chart axes" id="chart-${kind}-all" data-operation="all" data-chart="${kind}"></div></figure>`
+
+type ChartKind = 'rate' | 'p99'
+
+/** Derives how an operation goes: its requests say so, and else its upstream and the findings about it. */
+const operationState = ({ id, group, state, failing, pace }: OperationView, findings: readonly Finding[]): RowState =>
+  toRowState({
+    well: 'serves',
+    takenOut: state === 'refuse' ? 'refused' : null,
+    dead: failing ? 'fails' : null,
+    requests: pace && { all: pace.perSecond, failed: pace.errorsPerSecond, refused: pace.refusedPerSecond },
+    doubt: findings.find(keepsRequestsOut)?.severity ?? null,
+    // What is critical of its upstream is at least doubtful here.
+    finding: worseSeverity(
+      worstFinding(findings, `operations.${id}`),
+      sides.some((side) => worstFinding(findings, sideKey(group, side)) === 'critical') ? 'warning' : null,
+    ),
+  })
+
+// What is full, or closes connections, before a request is counted for an operation.
+const gates: readonly string[] = ['listen.proxyProtocol', 'limits.concurrency']
+
+/** Tells whether a finding may be why no request comes to any operation: the gateway itself cannot serve. */
+const keepsRequestsOut = ({ about, severity }: Finding): boolean =>
+  severity === 'critical'
+    ? !/^(upstreams|operations|admin)\./.test(about)
+    : severity === 'warning' && gates.includes(about)
+
+const stateCell = (at: string, { goes, until, orderedBy, orderReason }: OperationRow): Html => {
+  const why = orderReason !== null && `: ${orderReason}`
+  const order = until !== null && html`by ${orderedBy ?? 'order'} until ${timeHtml(at, until)}${why}`
+  return html`${stateBadge(goes)}${order && html` <span class="age">${order}</span>`}`
+}
+
+type Pace = NonNullable<OperationView['pace']>
+
+const paceColumn = (
+  title: string,
+  member: 'perSecond' | 'errorsPerSecond' | 'refusedPerSecond' | 'inFlight',
+  format: (value: number) => HtmlValue,
+): TableColumn<OperationRow> => ({
+  title,
+  kind: 'number',
+  cell: ({ pace }) => pace && format(pace[member]),
+  isIdle: ({ pace }) => pace?.[member] === 0,
+})
+
+const latencyColumn = (title: string, member: 'p50Ms' | 'p99Ms'): TableColumn<OperationRow> => ({
+  title,
+  kind: 'number',
+  cell: ({ pace }) => pace && latencyCell(pace, member),
+  isIdle: ({ pace }) => pace?.[member] === null,
+})
+
+/** Renders how long what was served took, and apart from it what failed or was refused: one would hide the other. */
+const latencyCell = ({ outcomes, ...all }: Pace, name: 'p50Ms' | 'p99Ms'): HtmlValue => {
+  if (outcomes === null) return formatMilliseconds(all[name])
+  const { served, failed, refused } = outcomes
+  return html`${formatMilliseconds(served[name])}${outcomePart('failed', failed[name])}${outcomePart('refused', refused[name])}`
+}
+
+const outcomePart = (words: string, ms: number | null): Html | null =>
+  ms === null ? null : html` <span class="age outcome">${words} ${formatMilliseconds(ms)}</span>`
+
+export const errorRateHtml = (perSecond: number): Html | string =>
+  perSecond === 0 ? formatPerSecond(perSecond) : html`<strong>${formatPerSecond(perSecond)}</strong>`
+
+// The caption says what the chart shows: a chart is drawn by a script only, and cannot be heard.
+const chartCell = (
+  kind: ChartKind,
+  { id, history }: OperationView,
+  caption: (history: OperationHistory) => string,
+): Html =>
+  history === null
+    ? html`–`
+    : html`<div class="chart" id="chart-${kind}-${id}" data-operation="${id}" data-chart="${kind}" aria-hidden="true"></div><span class="peak">${caption(history)}</span>`
+
+// Before the first step is over.
+const notYet = 'not counted yet'
+
+const peakRate = ({ perSecond, errorsPerSecond }: OperationHistory): string => {
+  if (perSecond.length === 0) return notYet
+  const [requests, errors] = [maxOf(perSecond), maxOf(errorsPerSecond)]
+  if (requests === 0) return 'none in 15 min'
+  return errors === 0
+    ? `at most ${formatPerSecond(requests)}/s`
+    : `at most ${formatPerSecond(requests)}/s, ${formatPerSecond(errors)} errors`
+}
+
+const peakLatency = ({ p99Ms }: OperationHistory): string => {
+  if (p99Ms.length === 0) return notYet
+  const known = p99Ms.filter((ms) => ms !== null)
+  return known.length === 0 ? 'none in 15 min' : `at most ${formatMilliseconds(maxOf(known))}`
+}
+
+const maxOf = (values: readonly number[]): number => values.reduce((a, b) => Math.max(a, b), 0)
+
+type OperationHistory = NonNullable<OperationView['history']>

@@ -1,0 +1,186 @@
+import type { Overview } from '../../../core/admin/api/overview.ts'
+import { now, unrefTimeout } from '../../../core/lib/clock.ts'
+import { assetsVersion } from './assets.ts'
+import { chartsData } from './charts-data.ts'
+import { pageTitle, renderSections, type SectionName } from './overview-page.ts'
+import { instanceHtml, instanceId } from './page-response.ts'
+
+const tickMs = 1000
+/** The most pages that are kept up to date: operators are few, and each page costs. */
+export const maxStreams = 16
+// A browser that reads nothing for that long has gone, or the connection to it is dead.
+const maxBlockedTicks = 30
+// A long list of recent errors changes with each of them: sent every second, it would be nearly all that is sent.
+const largePartLength = 32 * 1024
+const largePartTicks = 5
+
+export interface SseSink {
+  /** Writes to the page. False: it takes no more until {@link SseStream.onDrain}. */
+  write(text: string): boolean
+  /** Ends the stream: in good order or, `atOnce`, without waiting for what was not read yet. */
+  end(atOnce: boolean): void
+  /** Checks whether its operator may still see the page: a session ends, a token is replaced. */
+  isAuthorized(): boolean
+}
+
+export interface SseStream {
+  /** Called when what was written is on its way. */
+  onDrain(): void
+  onClose(): void
+}
+
+interface SseSubscriber extends SseStream {
+  readonly sink: SseSink
+  /** The parts that it has not been sent in their last state. */
+  readonly stale: Set<PartName>
+  /** For how many ticks it has taken nothing; null: it takes more. */
+  blocked: number | null
+  sent: number
+}
+
+/** Why a stream ends. The page says so, and reconnects or does not. */
+type StreamEndReason = 'session' | 'leaving'
+
+/**
+ * Keeps pages up to date. Once a second it collects the overview, for all of them together, and only while there are
+ * any. A page that reads slowly is left out until it has read what it was sent, and then gets what is true by then:
+ * nothing piles up.
+ */
+export class SseHub {
+  readonly #getOverview: () => Promise<Overview>
+  readonly #subscribers = new Set<SseSubscriber>()
+  #last: PageState | null = null
+  #stop: (() => void) | null = null
+  #ticking = false
+  #ended = false
+
+  constructor(getOverview: () => Promise<Overview>) {
+    this.#getOverview = getOverview
+  }
+
+  get size(): number {
+    return this.#subscribers.size
+  }
+
+  /**
+   * Opens a stream, which is sent the whole page at the next tick. Null: there are too many, or the gateway is
+   * stopping.
+   */
+  open(sink: SseSink): SseStream | null {
+    if (this.#ended || this.#subscribers.size >= maxStreams) return null
+    const subscriber: SseSubscriber = {
+      sink,
+      stale: new Set(this.#last?.parts.keys()),
+      blocked: null,
+      sent: 0,
+      onDrain: () => {
+        subscriber.blocked = null
+      },
+      onClose: () => {
+        this.#subscribers.delete(subscriber)
+        if (this.#subscribers.size === 0) this.#pause()
+      },
+    }
+    this.#subscribers.add(subscriber)
+    if (!this.#ticking && this.#stop === null) void this.#tick()
+    return subscriber
+  }
+
+  /** Ends the streams of operators who may no longer see the page. Each tick does so too. */
+  recheck(): void {
+    for (const subscriber of [...this.#subscribers])
+      if (!subscriber.sink.isAuthorized()) this.#end(subscriber, 'session')
+  }
+
+  /** Ends all streams, and opens none any more. */
+  end(): void {
+    this.#ended = true
+    for (const subscriber of [...this.#subscribers]) this.#end(subscriber, 'leaving')
+  }
+
+  async #tick(): Promise<void> {
+    this.#ticking = true
+    this.#stop = null
+    const startedAt = now()
+    // A failure now may be over at the next tick. A page that is sent nothing shows by itself that it is stale.
+    const state = await this.#getOverview().then(renderPageState, () => null)
+    this.#ticking = false
+    this.recheck() // not before: a stream that was just opened has no head yet
+    if (state !== null) this.#send(state)
+    if (this.#subscribers.size === 0) return this.#pause()
+    this.#stop = unrefTimeout(startedAt + tickMs - now(), () => void this.#tick())
+  }
+
+  #send(state: PageState): void {
+    const changed = changedParts(this.#last, state)
+    this.#last = state
+    for (const subscriber of [...this.#subscribers]) {
+      for (const name of changed) subscriber.stale.add(name)
+      if (subscriber.blocked === null) this.#write(subscriber, state)
+      else if (++subscriber.blocked > maxBlockedTicks) this.#drop(subscriber)
+    }
+  }
+
+  #write(subscriber: SseSubscriber, state: PageState): void {
+    const { sink, stale } = subscriber
+    const isLongDue = subscriber.sent++ % largePartTicks === 0
+    const due = [...stale].filter((name) => isLongDue || (state.parts.get(name)?.length ?? 0) < largePartLength)
+    for (const name of due) stale.delete(name)
+    if (!sink.write(renderTick(state, due))) subscriber.blocked = 0
+  }
+
+  #end(subscriber: SseSubscriber, reason: StreamEndReason): void {
+    subscriber.onClose()
+    if (subscriber.blocked === null) subscriber.sink.write(`event: end\ndata: ${reason}\n\n`)
+    subscriber.sink.end(subscriber.blocked !== null)
+  }
+
+  #drop(subscriber: SseSubscriber): void {
+    subscriber.onClose()
+    subscriber.sink.end(true)
+  }
+
+  /** Stops collecting, and keeps nothing: no page is open. */
+  #pause(): void {
+    this.#stop?.()
+    this.#stop = null
+    this.#last = null
+  }
+}
+
+/** The page at one moment, rendered: parts that two states have in common need not be sent again. */
+interface PageState {
+  readonly at: string
+  readonly title: string
+  readonly parts: ReadonlyMap<PartName, string>
+}
+
+/**
+ * A part that is sent by itself: as HTML, a section or which gateway it is, by the `id` of its element; or the data of
+ * the charts, as JSON.
+ */
+type PartName = SectionName | typeof instanceId | 'charts'
+
+const renderPageState = (overview: Overview): PageState => ({
+  at: overview.at,
+  title: pageTitle(overview),
+  parts: new Map<PartName, string>([
+    ...renderSections(overview).map(([name, section]) => [name, section.toString()] as const),
+    [instanceId, instanceHtml(overview.status.instance).toString()],
+    ['charts', JSON.stringify(chartsData(overview))],
+  ]),
+})
+
+const changedParts = (before: PageState | null, { parts }: PageState): readonly PartName[] =>
+  [...parts.keys()].filter((name) => before?.parts.get(name) !== parts.get(name))
+
+/**
+ * Renders the event that brings a page up to date by some of its parts, or, without parts, confirms that it is. A page
+ * that was loaded from another version of the gateway sees by `assets` that its scripts are not those of what it is
+ * sent.
+ */
+const renderTick = ({ at, title, parts }: PageState, names: Iterable<PartName>): string => {
+  const { charts, ...sections } = Object.fromEntries([...names].map((name) => [name, parts.get(name)]))
+  const json = JSON.stringify({ at, title, assets: assetsVersion(), sections })
+  return `event: tick\ndata: ${charts === undefined ? json : `${json.slice(0, -1)},"charts":${charts}}`}\n\n`
+}

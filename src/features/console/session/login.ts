@@ -1,0 +1,160 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { AttemptThrottle, tooManyAttempts } from '../../../core/admin/access/attempt-throttle.ts'
+import type { AdminAccess } from '../../../core/admin/access/authenticate.ts'
+import { findOperatorToken, listOperatorTokens } from '../../../core/admin/access/operator-tokens.ts'
+import type { AdminContext } from '../../../core/admin/admin-context.ts'
+import { type AdminError, isAdminError, sendProblem } from '../../../core/admin/admin-error.ts'
+import { type Html, html } from '../../../core/admin/html.ts'
+import { targetQuery } from '../../../core/admin/url.ts'
+import type { AdminConfig } from '../../../core/config/config.ts'
+import { isLoopbackHost } from '../../../core/config/loopback.ts'
+import { includesScope } from '../../../core/lib/operator-scopes.ts'
+import type { Log } from '../../../core/log/log.ts'
+import { acceptsHtml, renderLayout, sendAdminError, sendPage, toSentence } from '../page/page-response.ts'
+import { csrfTokenField, parseForm } from './csrf.ts'
+import { getPrincipal, type Principal } from './principal.ts'
+import { clearSessionCookie, formatSessionCookie } from './session-store.ts'
+
+export const registerLogin = (
+  app: FastifyInstance,
+  { reloader, audit }: AdminContext,
+  log: Log,
+  { sessions, jwts }: AdminAccess,
+): void => {
+  const throttle = new AttemptThrottle(loginLimit)
+
+  app.get('/login', async (request, reply) => {
+    const { admin } = reloader.config
+    if (!hasLogin(admin) || getPrincipal(request).session !== null) return reply.redirect('/', 303)
+    if (!isConfidential(request.socket)) return sendPage(reply, loginUnavailable.status, loginUnavailablePage())
+    const isLost = targetQuery(request.url) === 'done'
+    return sendPage(reply, 200, loginPage(getPrincipal(request), isLost ? cookieLost : null))
+  })
+
+  app.post('/login', async (request, reply) => {
+    const { admin, hash: config } = reloader.config
+    if (!hasLogin(admin)) return reply.redirect('/', 303)
+    if (!isConfidential(request.socket)) return sendAdminError(request, reply, loginUnavailable)
+    const form = parseForm(request)
+    if (isAdminError(form)) return showLoginAgain(request, reply, form)
+    const retryAfter = throttle.tryAcquire()
+    if (retryAfter !== null) return showLoginAgain(request, reply, tooManyAttempts(retryAfter))
+    const given = (form.get('token') ?? '').trim()
+    const token = findOperatorToken(given, admin) ?? (await jwts.verify(given, request.ip))
+    if (token !== null && isAdminError(token)) return showLoginAgain(request, reply, token)
+    if (token === null || !includesScope(token.operator.scope, 'read')) {
+      const operator = token === null ? {} : { operator: token.operator.name }
+      log.warn({ client: request.ip, ...operator }, 'login refused')
+      audit.recordAdminEvent('login refused', { address: request.ip, ...operator, config })
+      return showLoginAgain(request, reply, token === null ? wrongToken : tokenOfAScraper)
+    }
+    sessions.end(getPrincipal(request))
+    const { id, principal, lifeMs } = sessions.open(token)
+    const { name: operator, proof } = token.operator
+    log.info({ client: request.ip, operator, proof, session: principal.session }, 'login')
+    audit.recordAdminEvent('login', { operator, proof, session: principal.session, address: request.ip, config })
+    return reply.header('Set-Cookie', formatSessionCookie(request.headers, id, lifeMs)).redirect('/login?done', 303)
+  })
+
+  app.post('/logout', async (request, reply) => {
+    const form = parseForm(request)
+    if (isAdminError(form)) return sendAdminError(request, reply, form)
+    const { operator, session } = getPrincipal(request)
+    if (operator !== null && session !== null) {
+      sessions.end(getPrincipal(request))
+      log.info({ client: request.ip, operator: operator.name, session }, 'logout')
+      audit.recordAdminEvent('logout', {
+        operator: operator.name,
+        session,
+        address: request.ip,
+        config: reloader.config.hash,
+      })
+    }
+    return reply.header('Set-Cookie', clearSessionCookie(request.headers)).redirect('/login', 303)
+  })
+}
+
+const showLoginAgain = (request: FastifyRequest, reply: FastifyReply, rejection: AdminError): FastifyReply =>
+  acceptsHtml(request.headers)
+    ? sendPage(
+        reply.headers(rejection.headers ?? {}),
+        rejection.status,
+        loginPage(getPrincipal(request), rejection.detail),
+      )
+    : sendProblem(reply, rejection)
+
+const loginUnavailable: AdminError = {
+  status: 403,
+  code: 'no-login',
+  detail:
+    'others on the network could read a token that is sent here, because this connection has no TLS and does not come by loopback: use a tunnel to 127.0.0.1, or set admin.tls',
+}
+
+/**
+ * Why an operator sees the form again right after logging in: with the cookie, the browser would have been sent on to
+ * the overview.
+ */
+const cookieLost =
+  'the token was right, but the browser has not kept the cookie of the session: it keeps one that comes by https, or from localhost or 127.0.0.1'
+
+/** Tells whether there may be a token to log in with: one that opens /metrics alone opens no session. */
+export const hasLogin = (admin: AdminConfig): boolean =>
+  [...listOperatorTokens(admin).map(({ operator }) => operator.scope), ...Object.values(admin.jwt?.scopes ?? {})].some(
+    (scope) => includesScope(scope, 'read'),
+  )
+
+const wrongToken: AdminError = { status: 403, code: 'wrong-token', detail: 'this is the token of no operator' }
+
+const tokenOfAScraper: AdminError = {
+  status: 403,
+  code: 'insufficient-scope',
+  detail: 'this token is for /metrics and /whoami alone: log in with one of the scope read or operate',
+}
+
+// People mistype now and then. One limit for all clients together, because an address costs an attacker nothing.
+const loginLimit = { policy: 'login', perMs: 2 / 1000, burst: 5 } as const
+
+/** What the gateway knows of a connection: a socket of Node's has it. */
+interface LoginConnection {
+  readonly encrypted?: boolean
+  readonly localAddress?: string | undefined
+  readonly remoteAddress?: string | undefined
+}
+
+/**
+ * Checks whether what a browser sends on a connection, a token and a cookie among it, stays unread on its way: TLS, or
+ * loopback at both ends. The connection decides, not the address that the listener binds: `kubectl port-forward` and
+ * `ssh -L` carry it over their own encrypted one, and open it on the loopback of the pod or machine. Both ends, because
+ * a sidecar of a service mesh passes on what came over the network from 127.0.0.6 to the address of the pod. Not
+ * handled: a proxy on the same loopback that itself takes plain HTTP.
+ */
+export const isConfidential = ({ encrypted = false, localAddress, remoteAddress }: LoginConnection): boolean =>
+  encrypted || [localAddress, remoteAddress].every((address) => address !== undefined && isLoopbackHost(address))
+
+const loginPage = (principal: Principal, reason: string | null): Html =>
+  renderLayout({
+    title: 'Log in',
+    body: html`<h1>Log in</h1>
+${reason === null ? null : html`<p role="alert">${toSentence(reason)}</p>\n`}<form method="post" action="/login">
+${csrfTokenField(principal)}
+<p><label for="token">Token of the operators, or your own</label>
+<input type="password" id="token" name="token" autocomplete="current-password" required autofocus></p>
+<p><button type="submit">Log in</button></p>
+</form>
+<p>A session lasts 30 minutes, and no longer than its token. Scripts send the token as <code>Authorization: Bearer</code> instead.</p>`,
+  })
+
+const loginUnavailablePage = (): Html =>
+  renderLayout({
+    title: 'No login here',
+    body: html`<h1>No login here</h1>
+<p>This connection comes over the network and has no TLS. Others on the way could read the token that you type, or the session that you get
+for it, so neither is taken from a browser.</p>
+<p>One of these helps:</p>
+<ul>
+<li>Come by a tunnel, which ends on this machine's own loopback: <code>kubectl port-forward POD 9901</code>, or
+<code>ssh -L 9901:127.0.0.1:9901 HOST</code>. Then open <code>http://localhost:9901/</code>.</li>
+<li>Set <code>admin.tls</code>, restart the gateway, and come back by <code>https://</code>.</li>
+</ul>
+<p>The commands of the gateway show the same, such as <code>status</code>.</p>`,
+  })

@@ -1,0 +1,142 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { LRUCache } from 'lru-cache'
+import { isSameOperator, type Operator } from '../../../core/admin/access/operator.ts'
+import type { OperatorJwts } from '../../../core/admin/access/operator-jwts.ts'
+import { listOperatorTokens, type OperatorToken } from '../../../core/admin/access/operator-tokens.ts'
+import type { AdminConfig } from '../../../core/config/config.ts'
+import { epochMs } from '../../../core/lib/clock.ts'
+import { Principal } from './principal.ts'
+
+/**
+ * The lifetime of a session, whatever is done in it: a page that is left open keeps itself up to date, and would never
+ * be idle.
+ */
+const sessionTtlMs = 30 * 60_000
+
+// Operators are few, and a client that knows a token must not fill the memory either.
+const maxSessions = 64
+
+interface Session {
+  readonly principal: Principal
+  readonly token: OperatorToken
+}
+
+/** Of a cookie's content it knows the digest only. */
+export class SessionStore {
+  /** By the digest of the id; the oldest first. */
+  readonly #sessions = new Map<string, Session>()
+  /** The principals of requests without a session, by operator. */
+  readonly #withoutSession = new LRUCache<string, Principal>({ max: maxSessions })
+  readonly #jwts: Pick<OperatorJwts, 'recall'>
+  /** The configuration that the sessions were last compared with. */
+  #admin: AdminConfig | null = null
+
+  /** `jwts` knows which tokens of the issuer are good still; without it, none is. */
+  constructor(jwts: Pick<OperatorJwts, 'recall'> = { recall: () => null }) {
+    this.#jwts = jwts
+  }
+
+  /** Finds the principal of a session; null: the request has none that goes on. */
+  find(headers: IncomingHttpHeaders, admin: AdminConfig): Principal | null {
+    this.sync(admin)
+    const id = parseSessionCookie(headers)
+    return id === null ? null : this.#findValid(digest(id), admin)
+  }
+
+  /** Returns the principal of all requests of an operator without a session; null: of unknown clients. */
+  withoutSession(operator: Operator | null): Principal {
+    const key = operator === null ? '' : `${operator.proof} ${operator.scope} ${operator.name}`
+    const principal = this.#withoutSession.get(key) ?? new Principal(operator, null, Number.POSITIVE_INFINITY)
+    this.#withoutSession.set(key, principal)
+    return principal
+  }
+
+  /**
+   * Opens a session for a client that has shown a token. The id is made here, never taken over, and known only to that
+   * client. It lives no longer than its token.
+   */
+  open(token: OperatorToken): { readonly id: string; readonly principal: Principal; readonly lifeMs: number } {
+    const id = randomBytes(32).toString('base64url')
+    const untilExpiryMs = token.expiresAt === null ? sessionTtlMs : token.expiresAt - epochMs()
+    const lifeMs = Math.max(0, Math.min(sessionTtlMs, untilExpiryMs))
+    const principal = new Principal(token.operator, randomBytes(4).toString('hex'), lifeMs)
+    this.#makeRoom()
+    this.#sessions.set(digest(id), { principal, token })
+    return { id, principal, lifeMs }
+  }
+
+  end(principal: Principal): void {
+    for (const [id, each] of this.#sessions) if (each.principal === principal) this.#sessions.delete(id)
+  }
+
+  /**
+   * Ends the sessions whose token is good no longer by a configuration, or is another operator's or for another scope.
+   * They do not come back with it.
+   */
+  sync(admin: AdminConfig): void {
+    if (admin === this.#admin) return
+    this.#admin = admin
+    for (const [id, { token }] of this.#sessions) if (!this.#isGood(token, admin)) this.#sessions.delete(id)
+  }
+
+  /**
+   * Makes room for another session: of the operator who has most, the oldest goes. One who may only read must not be
+   * able to log others out.
+   */
+  #makeRoom(): void {
+    if (this.#sessions.size < maxSessions) return
+    for (const [id, { principal }] of this.#sessions) if (principal.isExpired) this.#sessions.delete(id)
+    if (this.#sessions.size < maxSessions) return
+    const byOperator = Map.groupBy(this.#sessions, ([, { token }]) => token.operator.name).values()
+    const [most = []] = [...byOperator].sort((a, b) => b.length - a.length)
+    const [oldest] = most
+    if (oldest !== undefined) this.#sessions.delete(oldest[0])
+  }
+
+  #findValid(id: string, admin: AdminConfig): Principal | null {
+    const session = this.#sessions.get(id)
+    if (session === undefined) return null
+    if (!session.principal.isExpired && this.#isGood(session.token, admin)) return session.principal
+    this.#sessions.delete(id)
+    return null
+  }
+
+  /** Tells whether a token is good, and of the same operator, as when its session was opened. */
+  #isGood({ operator, digest }: OperatorToken, admin: AdminConfig): boolean {
+    const listed = listOperatorTokens(admin).find((each) => each.digest.equals(digest))
+    const current = listed?.operator ?? this.#jwts.recall(digest)
+    return current !== null && isSameOperator(current, operator)
+  }
+}
+
+const digest = (text: string): string => hash('sha256', text)
+
+/**
+ * Parses the session's id from a request; null: there is none. Two cookies of the name count as none: a browser has one
+ * at most, since `__Host-` keeps every other host from setting it.
+ */
+export const parseSessionCookie = (headers: IncomingHttpHeaders): string | null => {
+  const start = `${cookieName(headers)}=`
+  const [pair, another] = (headers.cookie ?? '').split(/; */).filter((each) => each.startsWith(start))
+  if (pair === undefined || another !== undefined) return null
+  return pair.slice(start.length)
+}
+
+/**
+ * Formats the cookie that holds a session. A browser keeps it from scripts, from other sites, and from connections that
+ * others can read.
+ */
+export const formatSessionCookie = (headers: IncomingHttpHeaders, id: string, lifeMs: number): string =>
+  `${cookieName(headers)}=${id}; Path=/; Max-Age=${Math.ceil(lifeMs / 1000)}; Secure; HttpOnly; SameSite=Strict`
+
+export const clearSessionCookie = (headers: IncomingHttpHeaders): string => formatSessionCookie(headers, '', 0)
+
+/**
+ * Names the cookie. A browser sends a host's cookies to all of its ports, so the port as the browser knows it is part
+ * of the name: several gateways reached at localhost, by a tunnel each, would otherwise take each other's session away.
+ */
+const cookieName = ({ host = '' }: IncomingHttpHeaders): string => {
+  const [, port] = /:(\d{1,5})$/.exec(host) ?? []
+  return `__Host-lender-gateway${port === undefined ? '' : `-${port}`}`
+}

@@ -1,0 +1,114 @@
+import { isAdminError } from '../../core/admin/admin-error.ts'
+import {
+  applyOverride,
+  durationArgument,
+  overrideDefaults,
+  stoppingError,
+} from '../../core/admin/commands/apply-override.ts'
+import { flagArgument, type ValuesOf } from '../../core/admin/commands/argument.ts'
+import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
+import { paragraphs, spellDuration } from '../../core/admin/commands/phrases.ts'
+import { html } from '../../core/admin/html.ts'
+import { epochMs } from '../../core/lib/clock.ts'
+import { asBoolean, asNullable, asObject, asText, type Decoded } from '../../core/lib/text/decode.ts'
+import type { OrderedLearning } from '../../core/runtime/overrides.ts'
+import { getLearningMode } from './continue-learning.ts'
+
+const args = {
+  for: durationArgument('--for <DURATION>', '1h'),
+  enums: flagArgument('--enums', 'keep the values of strings that look like enumerations'),
+  stop: flagArgument('--stop', 'end it now; what was learnt stays'),
+}
+
+interface Plan {
+  /** For how long; null: it ends now. */
+  readonly ttlMs: number | null
+  readonly enums: boolean
+  /** Whether the file has it learn as well. */
+  readonly isByFile: boolean
+}
+
+const resultShape = asObject({
+  /** Whether it learns now: the file may say so, too. */
+  learning: asBoolean,
+  enums: asBoolean,
+  /** Null: no command holds. */
+  until: asNullable(asText),
+})
+
+type LearnCommandResult = Decoded<typeof resultShape>
+
+const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
+  ...overrideDefaults,
+  choice: 'learn',
+  page: 'learn-contract',
+  path: '/contract/learn',
+  plan({ draining, reloader, overrides }, { for: ttlMs, enums, stop }) {
+    if (draining()) return stoppingError
+    const isByFile = reloader.config.contract?.learn === true
+    if (!stop) return { ttlMs, enums, isByFile }
+    if (overrides.learning.get('contract') !== null) return { ttlMs: null, enums: false, isByFile }
+    const detail = isByFile
+      ? 'the file has it learn: write contract.learn: false there'
+      : 'it does not learn just now; a draft of what was learnt before, if any, stays'
+    return { status: 409, code: 'not-learning', detail }
+  },
+  confirmation: (_, { ttlMs, enums, isByFile }) =>
+    ttlMs === null
+      ? {
+          title: 'Stop learning the contract?',
+          what: paragraphs(
+            'What was learnt stays, and can be printed as a draft.',
+            isByFile && 'The file has it learn as well: it goes on as the file says.',
+          ),
+          ttlMs,
+          button: 'Stop learning',
+        }
+      : {
+          title: 'Learn the contract?',
+          what: paragraphs(
+            html`For ${spellDuration(ttlMs)} the shape of what passes is learnt${enums && ', with the values of what look like enumerations'}. No other value is kept, and no client notices.`,
+            'What was learnt before is forgotten.',
+          ),
+          ttlMs,
+          ttlName: 'for',
+          button: 'Learn it',
+        },
+  async run(context, { ttlMs, enums }, { by, apply }) {
+    const state: OrderedLearning = { enums, orderedAt: epochMs() }
+    const order = { key: 'contract', state, ttlMs, by, reason: null } as const
+    const applied = await applyOverride(context, context.overrides.learning, order, apply)
+    if (isAdminError(applied)) return applied
+    const mode = getLearningMode(context.reloader.config, context.overrides.learning)
+    return { learning: mode !== null, enums: mode?.enums ?? false, until: applied.until }
+  },
+  event: 'contract learning',
+  successText: (result) => `${describeResult(result).replace('the', 'The')}.`,
+  cliText: (_, result) => describeResult(result),
+  responseShape: resultShape,
+  links: {
+    contract: (learning) => {
+      if (learning === null) return { query: {}, words: 'Learn it' }
+      return learning.by === 'operator' ? { query: { stop: 'true' }, words: 'Stop learning' } : null
+    },
+  },
+}
+
+function describeResult({ learning, until }: LearnCommandResult): string {
+  if (until !== null) return `the contract is learnt anew until ${until}`
+  return learning ? 'the contract is learnt as the file says' : 'the contract is not learnt any more; the draft stays'
+}
+
+export const contractCommands: CommandGroup = {
+  name: 'learn',
+  parent: 'contract',
+  description: 'Have a running gateway learn the contract from what passes, for a while.',
+  choice: null,
+  args,
+  help: `It begins anew: what was learnt before is forgotten. When the time is over, what was learnt stays, until it learns again or is restarted;
+"contract draft" prints it. No value is kept, save those of enumerations with --enums.`,
+  exitCodes:
+    '0 done, 1 the gateway does not accept it or a worker does not answer (it is not in effect then), 2 it could not be asked',
+  examples: ['contract learn --for 1h', 'contract learn --for 24h --enums', 'contract learn --stop'],
+  commands: [learnCommand],
+}

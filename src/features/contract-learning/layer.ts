@@ -1,0 +1,141 @@
+import { BodyCopy, copyRequestBody, copyResponseBody } from '../../core/exchange/bodies/body-copy.ts'
+import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
+import type { HeaderFields } from '../../core/exchange/header-fields.ts'
+import { clientShare } from '../../core/exchange/request-owner.ts'
+import { isCoded, isJson, isUtf8Charset, readMediaType } from '../contract/check/media-type.ts'
+import { parseStrictJson } from '../contract/check/strict-json.ts'
+import type { CheckQueue } from '../contract/check-queue.ts'
+import type { ObservedContent } from './learn/learn-content.ts'
+import type { Learner } from './learn/learner.ts'
+
+export interface ContractLearningOptions {
+  readonly learner: Learner
+  /** The work and the bytes that wait, of the whole process. */
+  readonly checks: CheckQueue
+  /** Of a larger body the type alone is learnt. */
+  readonly maxBytes: number
+}
+
+/**
+ * Learns the contract from what passes: every response of the upstream, and the requests that it has served with 2xx.
+ * It reads copies in later turns of the event loop: no byte waits for it. What finds no room is not learnt.
+ */
+export const contractLearningLayer =
+  (options: ContractLearningOptions): Layer =>
+  (next) =>
+  (exchange) => {
+    const request = new RequestCopy(exchange, options)
+    return next(exchange).then(
+      (response) => {
+        if (response.status >= 200 && response.status < 300) request.learn()
+        else request.close()
+        return learnResponse(exchange, response, options)
+      },
+      (error) => {
+        request.close()
+        throw error
+      },
+    )
+  }
+
+class RequestCopy {
+  readonly #exchange: Exchange
+  readonly #options: ContractLearningOptions
+  /** As they came: layers below replace the list. */
+  readonly #fields: HeaderFields
+  /** Null: the body is not read, or there is none. */
+  readonly #body: BodyCopy | null
+  #isComplete = false
+
+  constructor(exchange: Exchange, options: ContractLearningOptions) {
+    const { body, fields } = exchange
+    this.#exchange = exchange
+    this.#options = options
+    this.#fields = fields
+    this.#body =
+      body.length === 0 || !isReadable(fields)
+        ? null
+        : new BodyCopy(options.maxBytes, clientShare(options.checks.requests, exchange), body.length)
+    if (this.#body !== null) this.#copyBody(this.#body)
+  }
+
+  /** Learns the request. The upstream has responded before all of the body was sent: then it is not learnt. */
+  learn(): void {
+    const { operation, query, body } = this.#exchange
+    const { learner, checks } = this.#options
+    if (this.#body !== null && !this.#isComplete) return this.close()
+    const hasBody = this.#body === null ? body.length !== 0 : this.#body.failure !== null || this.#body.bytes.length > 0
+    runLater(checks, this.#body, () => {
+      const content = hasBody ? readContent(this.#fields, this.#body, '') : noContent
+      learner.observeRequest(operation.id, { query, fields: this.#fields, ...content })
+    })
+  }
+
+  close(): void {
+    this.#body?.close()
+  }
+
+  #copyBody(copy: BodyCopy): void {
+    const { body } = this.#exchange
+    const onEnd = (): void => {
+      this.#isComplete = true
+    }
+    // What streams has still to be read, though all of it may have come: a layer further out has read the beginning.
+    if (!body.received || !body.replayable) return copyRequestBody(body, copy, onEnd)
+    body.read().then(
+      (chunks) => {
+        for (const chunk of chunks) copy.push(chunk)
+        onEnd()
+      },
+      () => this.close(),
+    )
+  }
+}
+
+const learnResponse = (
+  exchange: Exchange,
+  response: ProxyResponse,
+  { learner, checks, maxBytes }: ContractLearningOptions,
+): ProxyResponse => {
+  const { status, reason, fields, body } = response
+  // RFC 9110 §15.3.7: a part of a body says nothing of the whole.
+  if (exchange.attempt?.mayBeCut === true) return response
+  const copy =
+    isReadable(fields) && status !== 206 ? new BodyCopy(maxBytes, clientShare(checks.responses, exchange)) : null
+  const learn = (): void =>
+    runLater(checks, copy, () =>
+      learner.observeResponse(exchange.operation.id, { status, ...readContent(fields, copy, null) }),
+    )
+  if (copy !== null) return { status, reason, fields, body: copyResponseBody(body, copy, learn) }
+  learn()
+  return response
+}
+
+const runLater = (checks: CheckQueue, copy: BodyCopy | null, learn: () => void): void => {
+  const isQueued = checks.add(() => {
+    try {
+      learn()
+    } finally {
+      copy?.free()
+    }
+  })
+  if (!isQueued) copy?.free()
+}
+
+const noContent: ObservedContent = { contentType: null, body: undefined }
+
+/** Tells whether a body is JSON that can be read. */
+const isReadable = (fields: HeaderFields): boolean => {
+  const mediaType = readMediaType(fields)
+  if (mediaType === null || mediaType === 'several') return false
+  return isJson(mediaType.type) && isUtf8Charset(mediaType.parameters) && !isCoded(fields)
+}
+
+/** Reads the type of a body (`untyped`: it has none), and the body as far as it was copied and is JSON. */
+const readContent = (fields: HeaderFields, copy: BodyCopy | null, untyped: string | null): ObservedContent => {
+  const mediaType = readMediaType(fields)
+  const contentType = mediaType === 'several' ? '' : (mediaType?.type ?? untyped)
+  if (copy === null || copy.failure !== null) return { contentType, body: undefined }
+  const parsed = parseStrictJson(copy.bytes)
+  return { contentType, body: 'fault' in parsed ? undefined : parsed.value }
+}

@@ -1,0 +1,55 @@
+import type { AdminContext } from '../../core/admin/admin-context.ts'
+import type { AdminError } from '../../core/admin/admin-error.ts'
+import { orderMembers, orderStatus } from '../../core/admin/api/order-status.ts'
+import { workersNotAnswering } from '../../core/admin/commands/workers-not-answering.ts'
+import { formatOptionalTime } from '../../core/admin/format-time.ts'
+import type { Config } from '../../core/config/config.ts'
+import { asBoolean, asNullable, asObject, asText, asWord, type Decoded } from '../../core/lib/text/decode.ts'
+import type { OverridesView } from '../../core/runtime/overrides.ts'
+import { getLearningMode } from './continue-learning.ts'
+import { renderDraft } from './learn/draft.ts'
+import { mergeLearned } from './learn/merge-learned.ts'
+
+export const learningShape = asObject({
+  by: asWord<'file' | 'operator'>(),
+  enums: asBoolean,
+  /** Null: as long as the file says so. */
+  until: asNullable(asText),
+  ...orderMembers,
+})
+
+export type LearningStatus = Decoded<typeof learningShape>
+
+export const learningStatus = (config: Config, { learning }: OverridesView): LearningStatus | null => {
+  const mode = getLearningMode(config, learning)
+  if (mode === null) return null
+  const { orderedAt, enums, until } = mode
+  return {
+    by: orderedAt === null ? 'file' : 'operator',
+    enums,
+    until: formatOptionalTime(until),
+    ...orderStatus(orderedAt === null ? null : learning.get('contract')),
+  }
+}
+
+/** Draws up the contract from what all processes have learnt. It is an OpenAPI document, as plain JSON. */
+export const getContractDraft = async ({
+  runEverywhere,
+  reloader,
+  overrides,
+}: AdminContext): Promise<object | AdminError> => {
+  const { results, unanswered } = await runEverywhere('learned', {})
+  if (unanswered > 0)
+    return workersNotAnswering(
+      `${unanswered} of the workers did not answer: a draft without what they have learnt would be wrong; ask again`,
+    )
+  const learned = mergeLearned(results.filter((each) => each !== null))
+  if (learned.operations.size > 0) return renderDraft(learned)
+  const isOn = getLearningMode(reloader.config, overrides.learning) !== null
+  return { ...nothingLearnt, detail: isOn ? nothingSeen : neverOn }
+}
+
+const nothingLearnt = { status: 409, code: 'nothing-learnt' }
+const nothingSeen = 'nothing was learnt yet: no request has passed since learning began'
+const neverOn =
+  'nothing was learnt: have it learn from what passes by "lender-gateway contract learn --for 1h", or by contract.learn in the file'

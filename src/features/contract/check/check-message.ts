@@ -1,0 +1,197 @@
+import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
+import { checkParameters } from './check-parameters.ts'
+import type {
+  MediaTypeContract,
+  RequestContract,
+  ResponseContract,
+  SchemaName,
+  Violation,
+} from './compiled-contract.ts'
+import { findMediaType, formatMediaType, isCoded, isJson, isUtf8Charset, readMediaType } from './media-type.ts'
+import { type JsonFault, parseStrictJson } from './strict-json.ts'
+import { type ContractValidators, tooComplex } from './validators.ts'
+import { shorten } from './violations.ts'
+
+/** What a check of a message's head leaves to do: nothing, a body to check, or a body that cannot be checked. */
+export type BodyCheck =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'schema'; readonly schema: SchemaName }
+  /** `hasSchema` false: the contract asks for nothing beyond the type. */
+  | { readonly kind: 'unchecked'; readonly why: UncheckedReason; readonly hasSchema: boolean }
+
+/**
+ * Why a body is not checked beyond its type. `partial`: it is a part of one (206). `busy`: too many bodies wait to be
+ * checked. `too-complex`: the check was given up.
+ */
+export type UncheckedReason = 'too-large' | 'coded' | 'not-json' | 'partial' | 'too-complex' | 'busy'
+
+/** The violation of a body that has a schema and cannot be checked, where such a message is refused. */
+export const uncheckedViolations: Readonly<Record<Exclude<UncheckedReason, 'busy'>, Violation>> = {
+  'too-large': { pointer: '', in: 'body', rule: 'too-large', detail: 'the body is too large to be checked' },
+  coded: { pointer: '/content-encoding', in: 'header', rule: 'coded', detail: 'the body has to come without a coding' },
+  'not-json': { pointer: '', in: 'content-type', rule: 'not-json', detail: 'the type of the body has to be JSON' },
+  partial: { pointer: '', in: 'status', rule: 'partial', detail: 'a part of a body cannot be checked' },
+  'too-complex': { pointer: '', in: 'body', ...tooComplex },
+}
+
+/** The result of checking a head. */
+export interface HeadCheck {
+  readonly violations: readonly Violation[]
+  readonly body: BodyCheck
+}
+
+const noBody: BodyCheck = { kind: 'none' }
+
+/** The head of a request. `hasBody` false: it says that it has none. */
+export interface RequestHeadParts {
+  readonly query: string
+  readonly fields: HeaderFields
+  readonly hasBody: boolean
+}
+
+/** Checks the query, the fields and the type of a request. */
+export const checkRequestHead = (
+  { parameters, body }: RequestContract,
+  validators: ContractValidators,
+  { query, fields, hasBody }: RequestHeadParts,
+): HeadCheck => {
+  const violations: Violation[] = []
+  checkParameters(parameters, validators, query, fields, violations)
+  if (body === null) return { violations, body: noBody }
+  if (!hasBody) {
+    if (body.required) violations.push(missingBody)
+    return { violations, body: noBody }
+  }
+  return { violations, body: checkType(body.content, fields, violations) }
+}
+
+/** The violation of a request that has to have a body. */
+export const missingBody: Violation = {
+  pointer: '',
+  in: 'body',
+  rule: 'required',
+  detail: 'the request has to have a body',
+}
+
+/** The head of a response, as the client gets it. */
+export interface ResponseHeadParts {
+  readonly status: number
+  readonly fields: HeaderFields
+  /** Fields, in lower case, that are added later: they count as there. Left out: none. */
+  readonly laterFields?: ReadonlySet<string>
+  /** False: it is known to be followed by none. */
+  readonly hasContent: boolean
+}
+
+/** Checks the status, the fields and the type of a response. */
+export const checkResponseHead = (
+  responses: readonly ResponseContract[],
+  validators: ContractValidators,
+  { status, fields, laterFields, hasContent }: ResponseHeadParts,
+): HeadCheck => {
+  // RFC 9110 §15.4.5: it repeats a response that was sent before.
+  if (status === 304) return { violations: [], body: noBody }
+  const contract = findResponse(responses, status)
+  if (contract === null) return { violations: [status >= 500 ? upstreamError : unknownStatus], body: noBody }
+  const violations: Violation[] = []
+  checkParameters(contract.headers, validators, '', fields, violations, laterFields)
+  // RFC 9110 §15.3.5: there is no content, whatever its fields say.
+  if (contract.content === null || status === 204) return { violations, body: noBody }
+  // OpenAPI 3.1 §4.8.17: `content` lists potential payloads, and requires none.
+  if (!hasContent && readMediaType(fields) === null) return { violations, body: noBody }
+  const check = status === 206 ? checkTypeOfPart : checkType
+  return { violations, body: check(contract.content, fields, violations) }
+}
+
+const unknownStatus: Violation = {
+  pointer: '',
+  in: 'status',
+  rule: 'status',
+  detail: 'the contract has no response of this status',
+}
+
+/** The violation of a response by which the upstream says that it has failed, with a status not in the contract. */
+export const upstreamError: Violation = {
+  pointer: '',
+  in: 'status',
+  rule: 'upstream-error',
+  detail: 'the upstream failed, with a status that the contract does not have',
+}
+
+/** Tells whether a message breaks the contract by its missing type, which one without content needs not have. */
+export const lacksType = (violations: readonly Violation[]): boolean =>
+  violations.some((each) => each.in === 'content-type' && each.rule === 'required')
+
+const findResponse = (responses: readonly ResponseContract[], status: number): ResponseContract | null => {
+  // RFC 9110 §15.3.7: a 206 has parts of what a 200 would have as a whole.
+  const exact = status === 206 ? ['206', '200'] : [String(status)]
+  for (const name of [...exact, `${Math.floor(status / 100)}XX`, 'default']) {
+    const found = responses.find((each) => each.status === name)
+    if (found !== undefined) return found
+  }
+  return null
+}
+
+/** Checks a body; null: the check takes too long, and was given up. */
+export const checkBody = (
+  schema: SchemaName,
+  validators: ContractValidators,
+  bytes: Buffer,
+): readonly Violation[] | null => {
+  const parsed = parseStrictJson(bytes)
+  if ('fault' in parsed) return [faultViolations[parsed.fault]]
+  const violations = validators.validate(schema, parsed.value, 'body', { bytes: bytes.length })
+  return violations[0]?.rule === tooComplex.rule ? null : violations
+}
+
+const jsonViolation = (rule: string, detail: string): Violation => ({ pointer: '', in: 'body', rule, detail })
+
+const faultViolations: Readonly<Record<JsonFault, Violation>> = {
+  'not-utf8': jsonViolation('utf-8', 'the body has to be UTF-8 (RFC 8259 §8.1)'),
+  'not-json': jsonViolation('json', 'the body has to be JSON'),
+  'duplicate-member': jsonViolation('duplicate-member', 'no name may stand twice in an object (RFC 8259 §4)'),
+  'too-deep': jsonViolation('depth', 'arrays and objects may stand in each other 100 levels deep'),
+}
+
+const checkType = (content: readonly MediaTypeContract[], fields: HeaderFields, violations: Violation[]): BodyCheck => {
+  if (content.length === 0) return noBody
+  const mediaType = readMediaType(fields)
+  if (mediaType === 'several') {
+    violations.push(typeViolation('duplicate-field', 'Content-Type may stand there once'))
+    return noBody
+  }
+  const contract = mediaType === null ? null : findMediaType(content, mediaType)
+  if (mediaType === null || contract === null) {
+    const types = content.map(formatMediaType).join(', ')
+    const rule = mediaType === null ? 'required' : 'content-type'
+    violations.push(typeViolation(rule, shorten(`the type of the body has to be ${types}`)))
+    return noBody
+  }
+  const { type, parameters } = mediaType
+  if (!isJson(type)) return { kind: 'unchecked', why: 'not-json', hasSchema: contract.schema !== null }
+  if (contract.schema === null) return noBody
+  if (!isUtf8Charset(parameters)) {
+    violations.push(
+      typeViolation('charset', 'the charset of JSON is UTF-8 (RFC 8259 §8.1): say charset=utf-8, or none'),
+    )
+    return noBody
+  }
+  return isCoded(fields) ? coded : { kind: 'schema', schema: contract.schema }
+}
+
+const severalRanges = 'multipart/byteranges'
+
+/** Checks the type of a part of a body. Several parts have one of their own, in which each says the body's. */
+const checkTypeOfPart: typeof checkType = (content, fields, violations) => {
+  const mediaType = readMediaType(fields)
+  const isSeveral = mediaType !== 'several' && mediaType?.type === severalRanges // RFC 9110 §15.3.7.2
+  if (isSeveral && findMediaType(content, { type: severalRanges, parameters: '' }) === null)
+    return content.some(({ schema }) => schema !== null) ? partial : noBody
+  const body = checkType(content, fields, violations)
+  return body.kind === 'schema' ? partial : body
+}
+
+const coded: BodyCheck = { kind: 'unchecked', why: 'coded', hasSchema: true }
+const partial: BodyCheck = { kind: 'unchecked', why: 'partial', hasSchema: true }
+
+const typeViolation = (rule: string, detail: string): Violation => ({ pointer: '', in: 'content-type', rule, detail })

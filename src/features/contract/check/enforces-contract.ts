@@ -1,0 +1,17 @@
+import type { OperationId } from '../../../operations.ts'
+import type { CompiledContract, ContractMode } from './compiled-contract.ts'
+
+/** What of a configuration says which messages are held to the contract. */
+interface ContractSettings {
+  readonly compiledContract: CompiledContract | null
+  readonly operations: Readonly<
+    Record<OperationId, { readonly contract: { readonly request: ContractMode; readonly response: ContractMode } }>
+  >
+}
+
+/** Tells whether messages of an operation that break the contract are rejected. */
+export const enforcesContract = (
+  { operations, compiledContract }: ContractSettings,
+  id: OperationId,
+  direction: 'request' | 'response',
+): boolean => operations[id].contract[direction] === 'enforce' && compiledContract?.operations[id] !== undefined

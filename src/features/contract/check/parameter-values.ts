@@ -1,0 +1,235 @@
+import { foldUnderscores, type HeaderFields, listFields, trimBlanks } from '../../../core/exchange/header-fields.ts'
+import { ownMember } from '../../../core/lib/plain-object.ts'
+import { tryOrNull } from '../../../core/lib/try-or-null.ts'
+import type { JsonType, ParameterContract } from './compiled-contract.ts'
+import { parseStrictJson } from './strict-json.ts'
+
+/** The value of a parameter, or the rule that its text breaks. Absent: the message does not have it. */
+export type ParameterValue =
+  | { readonly kind: 'value'; readonly value: unknown }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'fault'; readonly rule: 'encoding' | 'duplicate-parameter' | 'array-items' | 'json' }
+
+const absent: ParameterValue = { kind: 'absent' }
+
+/** The parameters of a query: raw values by decoded name, in order. Null: a percent-encoding is broken. */
+export type QueryParameters = ReadonlyMap<string, readonly string[]>
+
+/** Splits a raw query, with its `?`, at `&`. Names are decoded; values stay raw, since their separators count first. */
+export const parseQuery = (query: string): QueryParameters | null => {
+  const parameters = new Map<string, string[]>()
+  for (const pair of query.slice(1).split('&')) {
+    if (pair === '') continue
+    const at = pair.indexOf('=')
+    const name = decode(at === -1 ? pair : pair.slice(0, at))
+    if (name === null) return null
+    const values = parameters.get(name)
+    const value = at === -1 ? '' : pair.slice(at + 1)
+    if (values === undefined) parameters.set(name, [value])
+    else values.push(value)
+  }
+  return parameters
+}
+
+/** Reads a parameter of the query as its style says (OpenAPI 3.1 §4.8.12.2). */
+export const readQueryParameter = (parameter: ParameterContract, parameters: QueryParameters): ParameterValue => {
+  const { name, style, explode, allowsEmpty, types, itemTypes, memberTypes } = parameter
+  if (style === 'deepObject') return readDeepObject(parameter, parameters)
+  if (explode && types.includes('object') && style !== 'json') {
+    const known = Object.keys(memberTypes)
+    // Its members cannot be told from other parameters.
+    if (known.length === 0) return { kind: 'value', value: emptyParameter }
+    return readMembers(
+      parameter,
+      known.map((member) => [member, parameters.get(member)]),
+    )
+  }
+  const values = parameters.get(name)
+  if (values === undefined) return absent
+  if (explode && types.includes('array')) return decodeItems(itemTypes, values)
+  const [value = ''] = values
+  if (values.length > 1) return { kind: 'fault', rule: 'duplicate-parameter' }
+  if (allowsEmpty && value === '') return { kind: 'value', value: emptyParameter }
+  const parts = value === '' ? [] : value.split(separators[style])
+  if (types.includes('array')) return decodeItems(itemTypes, parts)
+  if (types.includes('object') && style !== 'json') return readPairs(parameter, parts, decode)
+  const text = decode(value)
+  return text === null ? { kind: 'fault', rule: 'encoding' } : readText(parameter, text)
+}
+
+const separators = {
+  form: ',',
+  simple: ',',
+  spaceDelimited: /%20|\+| /,
+  pipeDelimited: /\||%7C/i,
+  deepObject: ',',
+  json: ',',
+} as const
+
+/** The value of a parameter that is not compared: it is empty and may be so, or where it ends is not known. */
+export const emptyParameter: unique symbol = Symbol('empty')
+
+/** Reads a field of the header, in the style `simple`. */
+export const readHeaderParameter = (parameter: ParameterContract, fields: HeaderFields): ParameterValue => {
+  const values = getFoldedValues(fields, foldUnderscores(parameter.name))
+  if (values.length === 0) return absent
+  const { style, types, itemTypes } = parameter
+  if (style !== 'json' && (types.includes('array') || types.includes('object'))) {
+    // RFC 6265 §3: the lines of Set-Cookie are no list, and a date in one has a comma.
+    const isLines = parameter.name === 'set-cookie'
+    const parts = isLines ? values : values.flatMap((value) => value.split(',')).map(trimBlanks)
+    if (!types.includes('array')) return readPairs(parameter, withoutEmptyNames(parameter, parts), (text) => text)
+    return { kind: 'value', value: parts.filter(isNotEmpty).map((part) => toTyped(part, itemTypes)) }
+  }
+  const isSeveral = values.length > 1 && !listFields.has(parameter.name)
+  return isSeveral ? { kind: 'fault', rule: 'duplicate-parameter' } : readText(parameter, values.join(', '))
+}
+
+// RFC 9110 §5.6.1.2: a recipient ignores empty elements of a list, as they come about where lines are joined.
+const isNotEmpty = (part: string): boolean => part !== ''
+
+/** Removes the empty elements of a list that are no value: `a,,b,2` is an `a` without text, and then a `b`. */
+const withoutEmptyNames = ({ explode }: ParameterContract, parts: readonly string[]): readonly string[] => {
+  if (explode) return parts.filter(isNotEmpty)
+  const kept: string[] = []
+  for (const part of parts) if (part !== '' || kept.length % 2 === 1) kept.push(part)
+  return kept
+}
+
+/** Lists the values of a field, with those of fields that a CGI-like back end takes for it. */
+const getFoldedValues = (fields: HeaderFields, folded: string): readonly string[] => {
+  const values: string[] = []
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string
+    if (name.length === folded.length && foldUnderscores(name) === folded) values.push(fields[i + 1] as string)
+  }
+  return values
+}
+
+const readText = ({ style, types }: ParameterContract, text: string): ParameterValue => {
+  if (style !== 'json') return { kind: 'value', value: toTyped(text, types) }
+  const parsed = parseStrictJson(Buffer.from(text))
+  return 'fault' in parsed ? { kind: 'fault', rule: 'json' } : { kind: 'value', value: parsed.value }
+}
+
+const decodeItems = (itemTypes: readonly JsonType[], raw: readonly string[]): ParameterValue => {
+  const items: unknown[] = []
+  for (const item of raw) {
+    const text = decode(item)
+    if (text === null) return { kind: 'fault', rule: 'encoding' }
+    items.push(toTyped(text, itemTypes))
+  }
+  return { kind: 'value', value: items }
+}
+
+/** The values of one member, by what stands in the second pair of brackets: undefined where there is none. */
+type DeepMember = Map<string | undefined, readonly string[]>
+
+/**
+ * Reads the members of `p[a]=1&p[b]=2`. OpenAPI leaves arrays there open (3.1 §4.8.12.3). Three ways are usual:
+ * `p[a]=1&p[a]=2` as in the style form, `p[a][]=1` as for PHP and Rails, and `p[a][0]=1` as qs and axios write it.
+ */
+const readDeepObject = (parameter: ParameterContract, parameters: QueryParameters): ParameterValue => {
+  const { name, memberTypes } = parameter
+  const found = new Map<string, DeepMember>()
+  for (const [each, values] of parameters) {
+    if (!each.startsWith(`${name}[`) || !each.endsWith(']')) continue
+    let member = each.slice(name.length + 1, -1)
+    let index: string | undefined
+    const end = Object.hasOwn(memberTypes, member) ? -1 : member.indexOf('][')
+    if (end !== -1 && typesOfMember(parameter, member.slice(0, end)).includes('array')) {
+      index = member.slice(end + 2)
+      member = member.slice(0, end)
+    }
+    const known = found.get(member)
+    if (known === undefined) found.set(member, new Map([[index, values]]))
+    else known.set(index, values)
+  }
+  const members: [string, unknown][] = []
+  for (const [member, values] of found) {
+    const read = readDeepMember(parameter, member, values)
+    if (read.kind !== 'value') return read
+    members.push([member, read.value])
+  }
+  return members.length === 0 ? absent : { kind: 'value', value: Object.fromEntries(members) }
+}
+
+const readDeepMember = (parameter: ParameterContract, member: string, spelled: DeepMember): ParameterValue => {
+  const types = typesOfMember(parameter, member)
+  const plain = spelled.get(undefined)
+  const isArray = types.includes('array')
+  if (plain?.length === 1 && spelled.size === 1) {
+    const text = decode(plain[0] ?? '')
+    if (text === null) return { kind: 'fault', rule: 'encoding' }
+    const value = toTyped(text, types)
+    if (!isArray || value !== text || types.includes('string')) return { kind: 'value', value }
+  } else if (!isArray) return { kind: 'fault', rule: 'duplicate-parameter' }
+  const { memberItemTypes = {}, otherItemTypes = [] } = parameter
+  const itemTypes = ownMember(memberItemTypes, member) ?? otherItemTypes
+  const listed = plain ?? spelled.get('')
+  if (listed !== undefined && spelled.size === 1) return decodeItems(itemTypes, listed)
+  const raw: string[] = []
+  for (let index = 0; index < spelled.size; index++) {
+    const [item, ...others] = spelled.get(String(index)) ?? []
+    // Readers differ in what they make of a gap, of an index that stands twice, and of two ways at once.
+    if (item === undefined || others.length > 0) return { kind: 'fault', rule: 'array-items' }
+    raw.push(item)
+  }
+  return decodeItems(itemTypes, raw)
+}
+
+/** Reads the members of an object from `a,1,b,2`, or `a=1,b=2` where it explodes. */
+const readPairs = (
+  parameter: ParameterContract,
+  parts: readonly string[],
+  toText: (raw: string) => string | null,
+): ParameterValue => {
+  const pairs = parameter.explode ? parts.flatMap(splitPair) : parts
+  const members = new Map<string, unknown>()
+  for (let i = 0; i < pairs.length; i += 2) {
+    const [name, text] = [toText(pairs[i] ?? ''), toText(pairs[i + 1] ?? '')]
+    if (name === null || text === null) return { kind: 'fault', rule: 'encoding' }
+    if (members.has(name)) return { kind: 'fault', rule: 'duplicate-parameter' }
+    members.set(name, toTyped(text, typesOfMember(parameter, name)))
+  }
+  return { kind: 'value', value: Object.fromEntries(members) }
+}
+
+const splitPair = (part: string): readonly [string, string] => {
+  const at = part.indexOf('=')
+  return at === -1 ? [part, ''] : [part.slice(0, at), part.slice(at + 1)]
+}
+
+const readMembers = (
+  parameter: ParameterContract,
+  candidates: readonly (readonly [member: string, values: readonly string[] | undefined])[],
+): ParameterValue => {
+  const members: [string, unknown][] = []
+  for (const [member, values] of candidates) {
+    if (values === undefined) continue
+    if (values.length > 1) return { kind: 'fault', rule: 'duplicate-parameter' }
+    const text = decode(values[0] ?? '')
+    if (text === null) return { kind: 'fault', rule: 'encoding' }
+    members.push([member, toTyped(text, typesOfMember(parameter, member))])
+  }
+  return members.length === 0 ? absent : { kind: 'value', value: Object.fromEntries(members) }
+}
+
+const typesOfMember = ({ memberTypes, otherMemberTypes }: ParameterContract, name: string): readonly JsonType[] =>
+  ownMember(memberTypes, name) ?? otherMemberTypes
+
+/** Takes a text as another type only where the schema has no string for it; a text that fits no type stays a text. */
+export const toTyped = (text: string, types: readonly JsonType[]): unknown => {
+  if (types.length === 0 || types.includes('string')) return text
+  if ((types.includes('integer') || types.includes('number')) && jsonNumber.test(text)) return Number(text)
+  if (types.includes('boolean') && (text === 'true' || text === 'false')) return text === 'true'
+  return types.includes('null') && text === '' ? null : text
+}
+
+const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/** Decodes a part of a query, with `+` for a space; null: its percent-encoding is broken. */
+const decode = (raw: string): string | null => {
+  if (!raw.includes('%') && !raw.includes('+')) return raw
+  return tryOrNull(() => decodeURIComponent(raw.replaceAll('+', ' ')))
+}

@@ -1,0 +1,125 @@
+/** What is said of a document that is no OpenAPI, or does not belong to the nine: the words of `bundle-document.ts`. */
+
+import { explainPathMismatch } from '../../../../core/config/path-mismatch.ts'
+import { quote } from '../../../../core/config/problem.ts'
+import { suggestNearest } from '../../../../core/config/suggest.ts'
+import { ownMember } from '../../../../core/lib/plain-object.ts'
+import { allOperations, type Operation } from '../../../../operations.ts'
+import { describeValue, type NodeIssue } from '../contract-node.ts'
+import { jsonSchemaDialect, refusedKeywords, schemaKeywords } from '../schema-keywords.ts'
+import type { ObjectShape } from './object-shapes.ts'
+
+/** Describes a value that is none of what stands at its place: `expected` is the form of one. */
+export const otherForm = (name: string, expected: string, value: unknown): NodeIssue => ({
+  message: `this is not ${name}`,
+  expected,
+  found: describeValue(value),
+})
+
+export const otherReference = (value: unknown): NodeIssue => ({
+  message: 'the reference is no text',
+  expected: "one such as '#/components/schemas/Asset'",
+  found: describeValue(value),
+  hint: value === null ? 'put it in quotes: in YAML, # begins a comment' : 'write the path to one object',
+})
+
+export const otherTarget = (shape: ObjectShape, found: ObjectShape): NodeIssue => ({
+  message: 'the reference leads to something else',
+  expected: shape.name,
+  found: found.name,
+  hint: shape.section === null ? undefined : `refer to #/components/${shape.section}/…`,
+})
+
+/** Describes a key beside `$ref`, which a reader of the document passes over. */
+export const besideReference = (key: string): NodeIssue => ({
+  message: 'this does nothing: it stands beside a $ref',
+  expected: '$ref alone',
+  found: key,
+  atKey: true,
+  hint: 'move it to where the reference leads',
+})
+
+export const circle = (shape: ObjectShape): NodeIssue => ({
+  message: 'the references lead in a circle',
+  expected: `${shape.name} at the end`,
+  found: 'none',
+  hint: 'write the object out in one of the places',
+})
+
+export const ignored = (name: string, why: string): NodeIssue => ({
+  message: `this does nothing: ${why}`,
+  expected: `no ${name}`,
+  found: name,
+  atKey: true,
+})
+
+/** Finds the operation of a path, or the one that is meant; null: none. The issue is null for one of the nine. */
+export const findPath = (path: string): { readonly operation: Operation | null; readonly issue: NodeIssue | null } => {
+  const known = allOperations.find((each) => each.path === path)
+  if (known !== undefined) return { operation: known, issue: null }
+  const { meant } = explainPathMismatch(path, { basePath: '', baseKey: '' })
+  const issue = {
+    message: 'the path is none of the nine',
+    expected: meant === null ? 'one of the nine, such as /valuation/score' : meant.path,
+    found: quote(path),
+    hint: meant === null ? 'remove it: the gateway forwards nothing there' : `did you mean ${meant.path}?`,
+    atKey: true,
+  }
+  return { operation: meant, issue }
+}
+
+export const otherMethod = ({ path, method: own }: Operation, method: string): NodeIssue => ({
+  message: `${path} has no ${method.toUpperCase()}`,
+  expected: own.toLowerCase(),
+  found: method,
+  hint: `the operation is ${own} ${path}`,
+  atKey: true,
+})
+
+export const lostInUpgrade = (what: string): NodeIssue => ({
+  message: `this does nothing in OpenAPI 3.0: ${what}`,
+  expected: 'a document of OpenAPI 3.1',
+  found: what,
+})
+
+export const otherDialect = (dialect: unknown): NodeIssue => ({
+  message: 'the schema is of another dialect',
+  expected: jsonSchemaDialect,
+  found: describeValue(dialect),
+})
+
+export const unknownName = (name: string, known: readonly string[], message: string): NodeIssue => {
+  const near = suggestNearest(name, known)
+  return {
+    message,
+    expected: near ?? 'a known name, or one that begins with x-',
+    found: quote(name),
+    hint: near === undefined ? 'remove it, or let its name begin with x-' : `did you mean ${near}?`,
+    atKey: true,
+  }
+}
+
+export const newName = (name: string, message: string): NodeIssue => ({
+  message,
+  expected: 'a name of the version that the document states',
+  found: quote(name),
+  hint: 'OpenAPI 3.2 has it: write openapi: 3.2.0',
+  atKey: true,
+})
+
+/** Describes a name that OpenAPI has and the gateway does not read, where leaving it out would change what is meant. */
+export const refusedName = (name: string, shape: ObjectShape, hint: string): NodeIssue => ({
+  message: `the gateway does not read this in ${shape.name}`,
+  expected: `no ${name}`,
+  found: quote(name),
+  hint,
+  atKey: true,
+})
+
+export const unknownKeyword = (name: string): NodeIssue => {
+  const remedy = ownMember(refusedKeywords, name)
+  const issue = unknownName(name, Object.keys(schemaKeywords), 'unknown keyword')
+  if (remedy === undefined) return issue
+  const expected = 'a known name, or one that begins with x-'
+  return { ...issue, message: 'a keyword that is not supported', expected, hint: remedy }
+}

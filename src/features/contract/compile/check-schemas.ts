@@ -1,0 +1,218 @@
+import { quote } from '../../../core/config/problem.ts'
+import { suggestNearest } from '../../../core/config/suggest.ts'
+import { errorMessage } from '../../../core/exchange/failures/error-message.ts'
+import { asPlainObject } from '../../../core/lib/plain-object.ts'
+import { formats } from '../check/formats.ts'
+import { unescapeSegment } from '../check/json-pointer.ts'
+import { withoutNeedlessEscapes } from '../check/leading-lookaheads.ts'
+import { linearRegExp } from '../check/linear-regexp.ts'
+import { checksInPlace, findCirclesInPlace, maxChecksInPlace } from './checking-cost.ts'
+import { createAjv } from './compile-contract.ts'
+import type { ContractBundle } from './contract-bundle.ts'
+import { asItems, describeValue, type NodeIssue, type Tree } from './contract-node.ts'
+import { warnOfLostNull } from './misread-keywords.ts'
+import { SchemaTypeAnalysis } from './schema-types.ts'
+import { forEachSchema, subSchemas } from './schema-walk.ts'
+
+/**
+ * Finds what is wrong with schemas: their form, patterns, and what can never match or would be checked without end. Of
+ * a schema of a wrong form, only what does not follow from it is said.
+ */
+export const checkSchemas = (bundle: ContractBundle): void => {
+  const { document, origins, follow } = bundle
+  const { used } = bundle.schemas
+  const schemas = [...new Set([...Object.values(asPlainObject(asPlainObject(document.components).schemas)), ...used])]
+  const faulty = new Set<object>(bundle.faulty)
+  for (const schema of schemas) for (const { path, issue } of checkForm(schema)) report(schema, path, issue)
+  const analysis = faulty.size === 0 ? bundle.analysis : new SchemaTypeAnalysis(follow, faulty)
+  const circles = findCirclesInPlace(schemas, follow)
+  for (const circle of circles) bundle.error(circle, ['$ref'], endless)
+  const isCircular = findCirclesInPlace([...used], follow).size > 0
+  for (const schema of schemas) {
+    forEachSchema(schema, (each) => {
+      checkPatterns(each, bundle)
+      checkFormat(each, bundle)
+      warnOfLostNull(each, bundle)
+      if (faulty.has(each)) return
+      checkLoneKeywords(each, bundle)
+      checkMatches(each, bundle, analysis)
+    })
+    if (!used.has(schema)) continue
+    if (analysis.typesOf(schema).never !== null) checkTop(schema, bundle)
+    if (!isCircular && checksInPlace(schema, follow) > maxChecksInPlace)
+      bundle.error(asPlainObject(schema), [], tooMany)
+  }
+
+  /** Says an issue at a path that may lead into schemas inside. */
+  function report(schema: unknown, path: readonly string[], issue: NodeIssue): void {
+    let inner = asPlainObject(schema)
+    let rest: (string | number)[] = []
+    let value: unknown = schema
+    for (const segment of path) {
+      const key = Array.isArray(value) ? Number(segment) : segment
+      value = asPlainObject(Array.isArray(value) ? { ...value } : value)[key]
+      rest.push(key)
+      if (typeof value === 'object' && value !== null && origins.has(value)) {
+        inner = asPlainObject(value)
+        rest = []
+      }
+    }
+    faulty.add(inner)
+    bundle.error(inner, rest, issue)
+  }
+}
+
+const endless: NodeIssue = {
+  message: 'the schema leads to itself in the same place',
+  expected: 'a member or an item on the way',
+  found: 'a circle',
+  hint: 'checking it would never end: remove one of the references',
+}
+
+const tooMany: NodeIssue = {
+  message: 'one value would be checked against too many schemas',
+  expected: `at most ${maxChecksInPlace}, counted as often as anyOf, oneOf and allOf lead to them`,
+  found: 'more',
+  hint: 'let fewer schemas be combined, or name each once',
+}
+
+// To compile the meta-schema takes longer than to check the schemas of a contract.
+let metaSchema: ReturnType<typeof createAjv> | undefined
+
+/** Checks a schema against the meta-schema of 2020-12. */
+const checkForm = (schema: unknown): readonly { readonly path: readonly string[]; readonly issue: NodeIssue }[] => {
+  metaSchema ??= createAjv({ allErrors: true, ownProperties: true, validateSchema: true })
+  if (metaSchema.validateSchema(asPlainObject(schema)) === true) return []
+  const found = new Map<string, { readonly path: readonly string[]; readonly issue: NodeIssue }>()
+  for (const { instancePath, keyword, params, message = 'another form' } of metaSchema.errors ?? []) {
+    if (keyword === 'if' || keyword === 'allOf' || keyword === '$dynamicRef') continue
+    // Of the forms that `type` and others may have, the first one is said.
+    if (found.has(instancePath)) continue
+    const path = instancePath.split('/').slice(1).map(unescapeSegment)
+    const [name = 'schema'] = path.slice(-1)
+    const allowed = asItems(params.allowedValues).map(String)
+    const value = path.reduce<unknown>((at, key) => Object(at)[key], schema)
+    const near = typeof value === 'string' ? suggestNearest(value, allowed) : undefined
+    const otherwise =
+      value === null && name === 'type' ? "write 'null' in quotes" : `JSON Schema 2020-12 says what ${name} takes`
+    const hint = near === undefined ? otherwise : `did you mean ${near}?`
+    const issue = {
+      message: 'the keyword takes another value',
+      expected: allowed.length > 0 ? `one of ${allowed.join(', ')}` : message.replace(/^must be /, ''),
+      found:
+        typeof value === 'string' ? quote(value) : typeof value === 'number' ? String(value) : describeValue(value),
+      hint,
+    }
+    found.set(instancePath, { path, issue })
+  }
+  return [...found.values()]
+}
+
+const checkPatterns = (schema: Tree, bundle: ContractBundle): void => {
+  const patterns: (readonly [pattern: string, path: readonly string[], atKey: boolean])[] = [
+    ...(typeof schema.pattern === 'string' ? [[schema.pattern, ['pattern'], false] as const] : []),
+    ...Object.keys(asPlainObject(schema.patternProperties)).map(
+      (key) => [key, ['patternProperties', key], true] as const,
+    ),
+  ]
+  for (const [pattern, path, atKey] of patterns) {
+    const fault = findFault(pattern)
+    if (fault !== null) bundle.error(schema, path, { ...fault, atKey })
+  }
+}
+
+const findFault = (pattern: string): NodeIssue | null => {
+  try {
+    new RegExp(withoutNeedlessEscapes(pattern), 'u')
+  } catch (error) {
+    return {
+      message: 'the pattern is invalid',
+      expected: 'a pattern of ECMA-262 (flag u)',
+      found: errorMessage(error).replace(/^Invalid regular expression: \/.*\/u: /s, ''),
+      hint: 'a backslash stands before letters with a meaning, and before punctuation',
+    }
+  }
+  try {
+    linearRegExp(pattern, 'u')
+    return null
+  } catch (error) {
+    return {
+      message: 'the pattern cannot be run',
+      expected:
+        'a pattern that RE2 can run: lookahead directly behind its first ^ alone, no lookbehind, no backreferences',
+      found: errorMessage(error),
+      hint: 'a client could make such patterns run for hours: write it without, or split it over allOf',
+    }
+  }
+}
+
+const checkFormat = (schema: Tree, bundle: ContractBundle): void => {
+  const { format } = schema
+  if (typeof format !== 'string' || Object.hasOwn(formats, format)) return
+  const near = suggestNearest(format, Object.keys(formats))
+  bundle.warn(schema, ['format'], {
+    message: 'this does nothing: the format is not checked',
+    expected: `one of ${Object.keys(formats).join(', ')}`,
+    found: quote(format),
+    hint: near === undefined ? 'add a pattern' : `did you mean ${near}?`,
+  })
+}
+
+// Each does nothing without the other, and was probably not meant so.
+const companions: readonly (readonly [keyword: string, needed: readonly string[]])[] = [
+  // Without `then`, Ajv takes members for evaluated that a failed `if` names.
+  ['if', ['then']],
+  ['then', ['if']],
+  ['else', ['if']],
+  ['minContains', ['contains']],
+  ['maxContains', ['contains']],
+]
+
+const checkLoneKeywords = (schema: Tree, bundle: ContractBundle): void => {
+  if (schema.minContains === 0 && schema.contains !== undefined && schema.maxContains === undefined)
+    bundle.error(schema, ['minContains'], {
+      message: 'contains does nothing with minContains: 0',
+      expected: '1 or more, or maxContains beside it',
+      found: '0',
+      hint: 'remove contains, or add maxContains',
+      atKey: true,
+    })
+  for (const [keyword, needed] of companions)
+    if (Object.hasOwn(schema, keyword) && !needed.some((each) => Object.hasOwn(schema, each)))
+      bundle.error(schema, [keyword], {
+        message: `${keyword} does nothing alone`,
+        expected: `${needed.join(' or ')} beside it`,
+        found: 'neither',
+        hint: `add ${needed.join(' or ')}, or remove ${keyword}`,
+        atKey: true,
+      })
+}
+
+/** Reports a schema that can never match, where nothing inside it is to blame already. */
+const checkMatches = (schema: Tree, bundle: ContractBundle, analysis: SchemaTypeAnalysis): void => {
+  const bounds = analysis.contradictions(schema)
+  for (const { message, keyword } of bounds) bundle.error(schema, [keyword], neverMatches(message))
+  const { never } = analysis.typesOf(schema)
+  if (never === null || bounds.length > 0 || isNegation(schema)) return
+  const isFault = ({ schema: each, keyword }: { schema: unknown; keyword: string }): boolean =>
+    ['allOf', 'anyOf', 'oneOf'].includes(keyword) && each !== false && analysis.typesOf(each).never !== null
+  if (subSchemas(schema).some(isFault)) return
+  if (typeof schema.$ref === 'string' && analysis.typesOf(bundle.follow(schema.$ref)).never !== null) return
+  const [at = 'type'] = ['allOf', 'anyOf', 'oneOf', 'const', 'enum', '$ref'].filter((key) => Object.hasOwn(schema, key))
+  bundle.error(schema, [at], neverMatches(never))
+}
+
+/** `not: {}` is a way to write false, which stands for a member that must not be there. */
+const isNegation = ({ not }: Tree): boolean =>
+  not === true || (typeof not === 'object' && Object.keys(asPlainObject(not)).length === 0)
+
+const checkTop = (schema: unknown, bundle: ContractBundle): void => {
+  if (isNegation(asPlainObject(schema))) bundle.error(asPlainObject(schema), ['not'], neverMatches('it is false'))
+}
+
+const neverMatches = (reason: string): NodeIssue => ({
+  message: 'no value can ever match the schema',
+  expected: 'a schema that some value matches',
+  found: reason,
+  hint: 'every message would break the contract',
+})

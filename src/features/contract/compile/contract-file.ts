@@ -1,0 +1,93 @@
+import { isUtf8 } from 'node:buffer'
+import { findRepeatedName, type JsonSyntaxFault, jsonProblem, parseJsonNodes } from '../../../core/config/json-nodes.ts'
+import { locateIssues, notUtf8Problem } from '../../../core/config/load/locate-issues.ts'
+import { isReadError, readFileWithLimit } from '../../../core/config/load/read-file.ts'
+import { type SourceFile, toSourceFile } from '../../../core/config/load/source-files.ts'
+import {
+  type ConfigProblem,
+  type FilePosition,
+  fileProblem,
+  formatKeyPath,
+  type KeyPath,
+} from '../../../core/config/problem.ts'
+import { createPositionFinder } from '../../../core/config/text-positions.ts'
+import { maxAliases, prototypeKey, tooManyAliases } from '../../../core/config/yaml/syntax-issues.ts'
+import { parseYamlSource, type YamlSource } from '../../../core/config/yaml/yaml-document.ts'
+import { maxJsonDepth, parseStrictJson } from '../check/strict-json.ts'
+import { findInJson } from './json-positions.ts'
+
+/** The largest size of a contract, with the files that it refers to, in bytes. */
+export const maxContractBytes = 8 * 1024 ** 2
+// The YAML parser takes a second for each MiB, and fifty times as much memory as the text.
+const maxYamlBytes = 2 * 1024 ** 2
+
+export interface ContractFile {
+  /** The absolute path. */
+  readonly file: string
+  /** Undefined: it has problems, and cannot be read further. */
+  readonly tree: unknown
+  readonly locate: (path: KeyPath, atKey?: boolean) => FilePosition
+  readonly problems: readonly ConfigProblem[]
+  readonly source: SourceFile
+  /** Its size, in bytes. */
+  readonly length: number
+}
+
+/** Reads a file of at most `limit` bytes, in JSON or YAML. Returns the reason as text when it cannot be read. */
+export const readContractFile = (file: string, limit: number): ContractFile | string => {
+  const bytes = readFileWithLimit(file, limit)
+  if (isReadError(bytes)) return bytes.reason
+  const read = { file, source: toSourceFile(file, bytes, maxContractBytes), length: bytes.length }
+  const broken = (problem: ConfigProblem): ContractFile => ({ ...read, ...nowhere, problems: [problem] })
+  if (!isUtf8(bytes)) return broken(notUtf8Problem(bytes, file))
+  const text = new TextDecoder().decode(bytes)
+  // A hundred times as fast as YAML. What it finds wrong, YAML finds too, and says where.
+  const json = /^\s*\{/.test(text) ? parseStrictJson(Buffer.from(text)) : null
+  if (json !== null && 'value' in json) {
+    const at = createPositionFinder(text)
+    const locate = (path: KeyPath, atKey = false): FilePosition => at(findInJson(text, path, atKey))
+    const path = findPrototypeKey(json.value)
+    if (path === null) return { ...read, tree: json.value, locate, problems: [] }
+    return broken({ file, ...locate(path, true), path: formatKeyPath(path), ...prototypeKey })
+  }
+  if (bytes.length > maxYamlBytes && json !== null)
+    return broken(jsonProblem(file, text, 'the file is not JSON, and too large for YAML', findJsonFault(text)))
+  if (bytes.length > maxYamlBytes) {
+    const problem = fileProblem(file, 'too large for YAML', 'at most 2MiB of YAML, or 8MiB of JSON', 'more')
+    return broken({ ...problem, hint: 'write it as JSON, or refer from it to smaller files' })
+  }
+  const source = parseYamlSource(text)
+  const { tree, issues } = toTree(source)
+  return { ...read, tree, locate: source.locate, problems: locateIssues(issues, source, file) }
+}
+
+/** Finds why a text is not JSON that every reader understands alike. */
+const findJsonFault = (text: string): JsonSyntaxFault => {
+  const root = parseJsonNodes(text, maxJsonDepth)
+  if ('expected' in root) return root
+  return findRepeatedName(root) ?? { offset: 0, expected: `at most ${maxJsonDepth} levels` }
+}
+
+/** Finds `__proto__`, however it is written: to set it would give an object other members. Null: it is not there. */
+const findPrototypeKey = (value: unknown): KeyPath | null => {
+  if (typeof value !== 'object' || value === null) return null
+  if (Object.hasOwn(value, '__proto__')) return ['__proto__']
+  for (const [key, entry] of Object.entries(value)) {
+    const found = findPrototypeKey(entry)
+    if (found !== null) return [Array.isArray(value) ? Number(key) : key, ...found]
+  }
+  return null
+}
+
+const nowhere = { tree: undefined, locate: (): FilePosition => ({ line: 1, column: 1 }) }
+
+/** Turns a document into plain values. Nothing is filled in: a contract has no variables. */
+const toTree = ({ document, issues, usable }: YamlSource): { tree: unknown; issues: YamlSource['issues'] } => {
+  if (!usable) return { tree: undefined, issues }
+  try {
+    const tree: unknown = document.toJS({ maxAliasCount: maxAliases + 1 })
+    return { tree: findPrototypeKey(tree) === null ? tree : undefined, issues }
+  } catch {
+    return { tree: undefined, issues: issues.length === 0 ? [{ path: [], ...tooManyAliases }] : issues }
+  }
+}

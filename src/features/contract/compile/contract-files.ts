@@ -1,0 +1,155 @@
+import { realpathSync } from 'node:fs'
+import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
+import { type SourceFile, toSourceFile } from '../../../core/config/load/source-files.ts'
+import { quote } from '../../../core/config/problem.ts'
+import { suggestNearest } from '../../../core/config/suggest.ts'
+import { asPlainObject } from '../../../core/lib/plain-object.ts'
+import { tryOrNull } from '../../../core/lib/try-or-null.ts'
+import { unescapeSegment } from '../check/json-pointer.ts'
+import { type ContractFile, maxContractBytes, readContractFile } from './contract-file.ts'
+import { type ContractFindings, type ContractNode, childOf } from './contract-node.ts'
+import type { ReferenceLink } from './used-places.ts'
+
+// The serving thread compares their contents every `reload.poll`.
+const maxFiles = 64
+
+/**
+ * The files of a contract: the one that the configuration names, and those in its folder that it refers to. A reference
+ * leads neither out of the folder nor to the network: the author of a document would otherwise choose what the gateway
+ * reads.
+ */
+export class ContractFiles {
+  readonly #findings: ContractFindings
+  /** As it is written, and with its links resolved. */
+  readonly #folder: string
+  readonly #realFolder: string
+  /** By path. A text says why it cannot be read. */
+  readonly #files = new Map<string, ContractFile | string>()
+  readonly #links: ReferenceLink[] = []
+  readonly #sources: SourceFile[] = []
+  #bytesLeft = maxContractBytes
+
+  constructor(main: string, findings: ContractFindings) {
+    this.#findings = findings
+    this.#folder = dirname(main)
+    this.#realFolder = tryOrNull(() => realpathSync(this.#folder)) ?? this.#folder
+  }
+
+  /** Every file, whether it could be read or not. */
+  get sources(): readonly SourceFile[] {
+    return this.#sources
+  }
+
+  get links(): readonly ReferenceLink[] {
+    return this.#links
+  }
+
+  /** Reads a file, once. Returns the reason as text when it cannot be read. */
+  read(file: string): ContractFile | string {
+    const known = this.#files.get(file)
+    if (known !== undefined) return known
+    if (this.#files.size >= maxFiles) return `the contract has more than ${maxFiles} files`
+    const read = readContractFile(file, this.#bytesLeft)
+    if (typeof read === 'string') {
+      const isTooLarge = read === 'it is too large'
+      // The watcher reads it with the limit of its record: a larger one would find it changed at each poll.
+      this.#sources.push(toSourceFile(file, null, isTooLarge ? this.#bytesLeft : maxContractBytes))
+      const reason = isTooLarge ? 'the files of a contract may have 8MiB together' : read
+      this.#files.set(file, reason)
+      return reason
+    }
+    this.#sources.push(read.source)
+    this.#bytesLeft -= read.length
+    this.#files.set(file, read)
+    return read
+  }
+
+  /** Finds what a node with `$ref` refers to; null: nothing, and this was said. */
+  resolve(from: ContractNode, reference: string): ContractNode | null {
+    const at = childOf(from, '$ref')
+    const refuse = (message: string, expected: string, hint?: string): null => {
+      this.#findings.error(at, { message, expected, found: quote(reference), hint })
+      return null
+    }
+    const [name = '', ...fragments] = reference.split('#')
+    const fragment = fragments.join('#')
+    const scheme = /^[a-z][a-z0-9+.-]*:/i.test(name) || name.startsWith('//')
+    if (scheme)
+      return refuse('the reference leads out of the folder of the contract', inFolder, 'copy the file into the folder')
+    if (isAbsolute(name) || name.includes('\\') || name.includes('\0'))
+      return refuse('the reference is no relative path', inFolder, 'write the path from the file of the reference')
+    if (name !== '' && asPlainObject(from.file.tree).$self !== undefined)
+      return refuse(
+        'the reference starts at the $self of its file, which is not read',
+        'a reference within the file, or no $self',
+        'remove $self: the reference then starts at the folder of its file',
+      )
+    const file = name === '' ? from.file : this.#follow(from, name, refuse)
+    if (file === null) return null
+    const segments = readPointer(fragment)
+    if (segments === null)
+      return refuse(
+        'the part behind # is no JSON pointer',
+        'one such as #/components/schemas/Asset',
+        'names of $anchor and $id are not followed: write the path to the schema',
+      )
+    let node: ContractNode = { file, path: [], value: file.tree }
+    for (const segment of segments) {
+      const next = childOf(node, Array.isArray(node.value) ? Number(segment) : segment)
+      if (next.value === undefined) {
+        const near = suggestNearest(segment, Object.keys(asPlainObject(node.value)))
+        return refuse(
+          'the reference leads nowhere',
+          `${quote(segment)} to be in ${node.path.length === 0 ? 'the file' : `#/${node.path.join('/')}`}`,
+          near === undefined ? 'add it there, or mend the reference' : `did you mean ${near}?`,
+        )
+      }
+      node = next
+    }
+    this.#links.push([from, node])
+    return node
+  }
+
+  #follow(
+    from: ContractNode,
+    name: string,
+    refuse: (message: string, expected: string, hint?: string) => null,
+  ): ContractFile | null {
+    const decoded = decode(name)
+    if (decoded === null) return refuse('the percent-encoding of the reference is broken', inFolder)
+    const file = resolve(dirname(from.file.file), decoded)
+    // Symbolic links are followed as far as they stay in the folder, as those of a mounted ConfigMap do.
+    const real = tryOrNull(() => realpathSync(file))
+    if (real === null ? isOutside(this.#folder, file) : isOutside(this.#realFolder, real))
+      return refuse(
+        'the reference leads out of the folder of the contract',
+        inFolder,
+        'copy the file into the folder, and not a link to it',
+      )
+    const read = this.read(file)
+    if (typeof read === 'string')
+      return refuse(
+        `the file cannot be read: ${read}`,
+        inFolder,
+        'a path starts at the folder of the file with the reference',
+      )
+    for (const problem of read.problems) this.#findings.add(from, problem)
+    return read.tree === undefined ? null : read
+  }
+}
+
+const inFolder = 'a file in the folder of the contract, or below it'
+
+const isOutside = (folder: string, file: string): boolean => {
+  const path = relative(folder, file)
+  return path === '..' || path.startsWith(`..${sep}`) || isAbsolute(path)
+}
+
+const decode = (text: string): string | null => tryOrNull(() => decodeURIComponent(text))
+
+/** Reads a fragment as a JSON pointer (RFC 6901 §6); null: it is none. */
+const readPointer = (fragment: string): readonly string[] | null => {
+  const pointer = decode(fragment)
+  if (pointer === null || (pointer !== '' && !pointer.startsWith('/'))) return null
+  return pointer.split('/').slice(1).map(unescapeSegment)
+}

@@ -1,0 +1,135 @@
+import {
+  type ConfigIssue,
+  type ConfigProblem,
+  fileProblem,
+  formatKeyPath,
+  type KeyPath,
+} from '../../../core/config/problem.ts'
+import type { PlainObject } from '../../../core/lib/plain-object.ts'
+import type { ContractFile } from './contract-file.ts'
+
+export type Tree = PlainObject
+
+export interface ContractNode {
+  readonly file: ContractFile
+  readonly path: KeyPath
+  readonly value: unknown
+}
+
+export type NodeIssue = Pick<ConfigIssue, 'message' | 'expected' | 'found' | 'hint' | 'atKey'>
+
+/** Returns a list; an empty one for any other value. */
+export const asItems = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+/** Returns an entry of a node; its value is undefined where there is none. */
+export const childOf = ({ file, path, value }: ContractNode, key: string | number): ContractNode => ({
+  file,
+  path: [...path, key],
+  value: typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? (value as Tree)[key] : undefined,
+})
+
+const problemAt = (
+  { file, path }: Pick<ContractNode, 'file' | 'path'>,
+  { atKey, hint, ...issue }: NodeIssue,
+): ConfigProblem => {
+  const problem = { file: file.file, ...file.locate(path, atKey), path: formatKeyPath(path), ...issue }
+  return hint === undefined ? problem : { ...problem, hint }
+}
+
+// An operator mends the first ones first; a file in a foreign format would give thousands.
+const maxFindings = 100
+
+export type NodePlace = Pick<ContractNode, 'file' | 'path'>
+
+export class ContractFindings {
+  readonly problems = new FirstFindings('problems')
+  readonly warnings = new FirstFindings('warnings')
+  readonly #main: string
+  /** What is wrong with components and other files, as long as it is not known which of them are used. */
+  #open: (readonly [node: NodePlace, problem: ConfigProblem])[] = []
+
+  /** `main`: the file that the configuration names. */
+  constructor(main: string) {
+    this.#main = main
+  }
+
+  get isBroken(): boolean {
+    return this.problems.count > 0
+  }
+
+  error(node: NodePlace, issue: NodeIssue): void {
+    this.add(node, problemAt(node, issue))
+  }
+
+  /** Adds a problem that concerns the messages to which a node belongs. */
+  add({ file, path }: NodePlace, problem: ConfigProblem): void {
+    const isComponent = path[0] === 'components' && path.length >= 3
+    if (isComponent || file.file !== this.#main) this.#open.push([{ file, path }, problem])
+    else this.problems.add(problem)
+  }
+
+  /** Makes a warning of what is wrong where none of the nine leads. */
+  settle(isUsed: (node: NodePlace) => boolean): void {
+    for (const [node, problem] of this.#open)
+      if (isUsed(node)) this.problems.add(problem)
+      else this.warnings.add({ ...problem, message: `${problem.message} (none of the nine refers to this)` })
+    this.#open = []
+  }
+
+  warn(node: Pick<ContractNode, 'file' | 'path'>, issue: NodeIssue): void {
+    this.warnings.add(problemAt(node, issue))
+  }
+}
+
+/** The first findings of one kind, and how many more there were. */
+class FirstFindings {
+  readonly #kind: 'problems' | 'warnings'
+  readonly #kept: ConfigProblem[] = []
+  readonly #known = new Set<string>()
+
+  /** How many different ones there are. */
+  get count(): number {
+    return this.#known.size
+  }
+
+  constructor(kind: 'problems' | 'warnings') {
+    this.#kind = kind
+  }
+
+  add(finding: ConfigProblem): void {
+    const key = JSON.stringify([finding.file, finding.line, finding.column, finding.path, finding.message])
+    if (this.#known.has(key)) return
+    this.#known.add(key)
+    if (this.#kept.length < maxFindings) this.#kept.push(finding)
+  }
+
+  /** Lists them file by file, `first` first, and how many were left out. */
+  inOrder(first: string): readonly ConfigProblem[] {
+    const kept = this.#kept.toSorted(
+      (a, b) =>
+        Number(a.file !== first) - Number(b.file !== first) ||
+        a.file.localeCompare(b.file) ||
+        a.line - b.line ||
+        a.column - b.column,
+    )
+    const last = kept.at(-1)
+    if (last === undefined || this.count === kept.length) return kept
+    const message = `${this.count - kept.length} more ${this.#kind} are not shown`
+    const rest = fileProblem(last.file, message, `at most ${maxFindings}`, `${this.count}`)
+    return [...kept, { ...rest, line: last.line, column: last.column }]
+  }
+}
+
+/** Describes a value without quoting it. */
+export const describeValue = (value: unknown): string =>
+  value === undefined
+    ? 'nothing'
+    : value === null
+      ? 'null'
+      : Array.isArray(value)
+        ? 'a list'
+        : typeof value === 'object'
+          ? 'a map'
+          : typeof value === 'boolean'
+            ? String(value)
+            : `a ${typeof value}`

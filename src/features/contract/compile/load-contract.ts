@@ -1,0 +1,169 @@
+import { hash } from 'node:crypto'
+import { resolve } from 'node:path'
+import type { SourceFile } from '../../../core/config/load/source-files.ts'
+import { type ConfigProblem, fileProblem } from '../../../core/config/problem.ts'
+import { errorMessage } from '../../../core/exchange/failures/error-message.ts'
+import { asPlainObject, isPlainObject } from '../../../core/lib/plain-object.ts'
+import { programCommand } from '../../../core/lib/program-command.ts'
+import { allOperations } from '../../../operations.ts'
+import type { CompiledContract } from '../check/compiled-contract.ts'
+import { bundleDocument } from './bundle/bundle-document.ts'
+import type { OpenApiVersion } from './bundle/upgrade-schema.ts'
+import { checkSchemas } from './check-schemas.ts'
+import { CompileTimeout, compileSchemas, SchemaFault } from './compile-contract.ts'
+import { ContractBundle } from './contract-bundle.ts'
+import type { ContractFile } from './contract-file.ts'
+import { ContractFiles } from './contract-files.ts'
+import { ContractFindings, childOf, describeValue } from './contract-node.ts'
+import { readOperations } from './read-operations.ts'
+import { isKnownDialect, jsonSchemaDialect } from './schema-keywords.ts'
+import { findUsedPlaces } from './used-places.ts'
+
+export interface LoadedContract {
+  /** Null: there are problems. */
+  readonly contract: CompiledContract | null
+  /** Why its file cannot be read; null: it was read. */
+  readonly unreadable: string | null
+  readonly problems: readonly ConfigProblem[]
+  /** What works, but was probably not meant. */
+  readonly warnings: readonly ConfigProblem[]
+  /** The files, whether they could be read or not. */
+  readonly sources: readonly SourceFile[]
+}
+
+// The whole load has thirty seconds.
+const compileLimitMs = 5_000
+
+/** Reads, checks and compiles a contract. A relative path starts at `folder`. Never throws. */
+export const loadContract = (folder: string, name: string): LoadedContract => {
+  const file = resolve(folder, name)
+  const findings = new ContractFindings(file)
+  const files = new ContractFiles(file, findings)
+  let contract: CompiledContract | null = null
+  const main = files.read(file)
+  if (typeof main === 'string')
+    return { contract, unreadable: main, problems: [], warnings: [], sources: files.sources }
+  try {
+    for (const problem of main.problems) findings.problems.add(problem)
+    if (main.tree !== undefined) contract = compile(main, files, findings)
+  } catch (error) {
+    const reason = errorMessage(error)
+    findings.settle(() => true)
+    if (!findings.isBroken)
+      findings.problems.add(
+        fileProblem(file, `the contract cannot be compiled: ${reason}`, 'a valid contract', 'another one'),
+      )
+  }
+  const problems = findings.problems.inOrder(file)
+  return {
+    contract: problems.length > 0 ? null : contract,
+    unreadable: null,
+    problems,
+    warnings: findings.warnings.inOrder(file),
+    sources: files.sources,
+  }
+}
+
+const compile = (main: ContractFile, files: ContractFiles, findings: ContractFindings): CompiledContract | null => {
+  const version = checkVersion(main, findings)
+  if (version === null) return null
+  const bundled = bundleDocument(main, files, findings, version)
+  const bundle = new ContractBundle(bundled, findings)
+  const { document, schemas } = bundle
+  const operations = readOperations(bundle)
+  checkSchemas(bundle)
+  findings.settle(findUsedPlaces({ file: main, path: ['paths'] }, files.links))
+  if (findings.isBroken) return null
+  warnOfMissing(main, operations, findings)
+  schemas.finish()
+  const digest = hash('sha256', files.sources.map((each) => each.digest).join(), 'hex')
+  try {
+    const code = compileSchemas(schemas.schemas, schemas.shared, compileLimitMs)
+    return { digest, operations, document, memberNames: schemas.memberNames, ...code }
+  } catch (error) {
+    if (error instanceof SchemaFault) {
+      reportFault(error, bundle)
+      findings.settle(() => true)
+    }
+    if (!(error instanceof CompileTimeout)) throw error
+    const limit = `at most ${compileLimitMs / 1000}s`
+    const problem = fileProblem(main.file, 'the schemas take too long to compile', limit, 'more')
+    findings.problems.add({ ...problem, hint: 'remove schemas that are not needed' })
+    return null
+  }
+}
+
+const reportFault = ({ schema, message }: SchemaFault, bundle: ContractBundle): void =>
+  bundle.error(asPlainObject(bundle.schemas.find(schema)), [], {
+    message: 'the schema cannot be compiled',
+    expected: 'one that Ajv compiles in its strict mode',
+    found: message,
+    hint: 'write it in fewer levels, or leave keywords out one by one to find which it is',
+  })
+
+/** Checks which OpenAPI a document is; null: none that can be read. */
+const checkVersion = (main: ContractFile, findings: ContractFindings): OpenApiVersion | null => {
+  const node = { file: main, path: [], value: main.tree }
+  const expected = 'an OpenAPI document, with openapi: 3.1.1'
+  if (!isPlainObject(main.tree)) {
+    findings.error(node, {
+      message: 'the contract is no OpenAPI document',
+      expected,
+      found: describeValue(main.tree),
+      hint: `begin with openapi: 3.1.1; ${programCommand()} openapi prints one of the nine`,
+    })
+    return null
+  }
+  const { openapi, swagger, jsonSchemaDialect: dialect } = main.tree
+  if (dialect !== undefined && !isKnownDialect(dialect))
+    findings.error(childOf(node, 'jsonSchemaDialect'), {
+      message: 'the schemas are of another dialect',
+      expected: jsonSchemaDialect,
+      found: describeValue(dialect),
+    })
+  const version = String(openapi)
+  const known =
+    (['3.0', '3.1', '3.2'] as const).find((each) => version === each || version.startsWith(`${each}.`)) ?? null
+  const isWhole = /^\d+\.\d+\.\d+$/.test(version)
+  if (known !== '3.0' && known !== null && isWhole) return known
+  if (known === '3.0' && isWhole) {
+    findings.warn(childOf(node, 'openapi'), {
+      message: 'OpenAPI 3.0 is read as 3.1: what stands beside a $ref, and nullable without a type, is lost',
+      expected: 'openapi: 3.1.1',
+      found: version,
+      hint: 'upgrade the document to be sure that it says what is meant',
+    })
+    return known
+  }
+  findings.error(swagger === undefined ? childOf(node, 'openapi') : childOf(node, 'swagger'), {
+    message: swagger === undefined ? 'another version of OpenAPI' : 'Swagger 2.0 is not read',
+    expected: 'openapi: 3.1.1, 3.0.4 or 3.2.0',
+    found: openapi === undefined && swagger === undefined ? 'none' : `${String(openapi ?? swagger)}`.slice(0, 20),
+    hint: versionHint(known, swagger),
+  })
+  return known
+}
+
+const versionHint = (known: string | null, swagger: unknown): string => {
+  if (swagger !== undefined) return 'convert it, for example by npx swagger2openapi, and see what it makes of types'
+  return known === null
+    ? 'begin the file with openapi: 3.1.1; the rest of it is checked then'
+    : `write all three numbers: ${known}.0`
+}
+
+/** Warns of operations of the nine that a contract leaves out: nothing of them is checked. */
+const warnOfMissing = (main: ContractFile, operations: object, findings: ContractFindings): void => {
+  const missing = allOperations.filter(({ id }) => !Object.hasOwn(operations, id))
+  if (missing.length === 0) return
+  const names = missing.map(({ method, path }) => `${method} ${path}`).join(', ')
+  findings.warn(
+    { file: main, path: ['paths'] },
+    {
+      message: `${missing.length} of the nine are not in the contract: nothing of them is checked`,
+      expected: 'all nine',
+      found: `no ${names}`,
+      atKey: true,
+      hint: `leave it so, or add them without listen.basePath; ${programCommand()} openapi prints their skeletons`,
+    },
+  )
+}

@@ -1,0 +1,144 @@
+import { quote } from '../../../core/config/problem.ts'
+import { isHopByHop } from '../../../core/exchange/header-fields.ts'
+import { asPlainObject, isPlainObject } from '../../../core/lib/plain-object.ts'
+import { allOperations, type Operation, type OperationId } from '../../../operations.ts'
+import type {
+  BodyContract,
+  MediaTypeContract,
+  OperationContract,
+  ResponseContract,
+} from '../check/compiled-contract.ts'
+import { formatMediaType, isJson, parseParameters } from '../check/media-type.ts'
+import type { ContractBundle } from './contract-bundle.ts'
+import type { NodeIssue, Tree } from './contract-node.ts'
+import { type OneWayKeyword, warnOfOneWayMembers } from './misread-keywords.ts'
+import { readParameters, readValues } from './read-parameters.ts'
+
+export const readOperations = (bundle: ContractBundle): Readonly<Partial<Record<OperationId, OperationContract>>> => {
+  const reader = new OperationReader(bundle)
+  const operations: Partial<Record<OperationId, OperationContract>> = {}
+  for (const operation of allOperations) {
+    const contract = reader.operation(operation)
+    if (contract !== null) operations[operation.id] = contract
+  }
+  return operations
+}
+
+class OperationReader {
+  readonly #bundle: ContractBundle
+  readonly #seen = { readOnly: new Set<unknown>(), writeOnly: new Set<unknown>() }
+
+  constructor(bundle: ContractBundle) {
+    this.#bundle = bundle
+  }
+
+  operation({ path, method }: Operation): OperationContract | null {
+    const item = asPlainObject(asPlainObject(this.#bundle.document.paths)[path])
+    const operation = item[method.toLowerCase()]
+    const node = isPlainObject(operation) ? this.#bundle.origins.get(operation) : undefined
+    if (!isPlainObject(operation) || node === undefined) return null
+    if (operation.responses === undefined) this.#bundle.error(operation, [], missing('responses'))
+    return {
+      line: node.file.locate(node.path, true).line,
+      request: {
+        parameters: readParameters(this.#bundle, [item.parameters, operation.parameters]),
+        body: this.#body(this.#bundle.followObject(operation.requestBody)),
+      },
+      responses: Object.entries(asPlainObject(operation.responses)).flatMap(([status, response]) =>
+        status.startsWith('x-') ? [] : [this.#response(asPlainObject(operation.responses), status, response)],
+      ),
+    }
+  }
+
+  #body(body: Tree | null): BodyContract | null {
+    if (body === null) return null
+    this.#bundle.requireBoolean(body, 'required')
+    if (body.content === undefined) this.#bundle.error(body, [], missing('content'))
+    return { required: body.required === true, content: this.#content(body.content, 'readOnly') }
+  }
+
+  #response(responses: Tree, status: string, stated: unknown): ResponseContract {
+    if (!/^(?:[1-5](?:\d\d|XX)|default)$/.test(status))
+      this.#bundle.error(responses, [status], {
+        message: 'this is no status',
+        expected: 'one such as 200, 2XX or default',
+        found: quote(status),
+        hint: `write ${/^[1-5]xx$/i.test(status) ? status.toUpperCase() : 'three digits, a digit and XX, or default'}`,
+        atKey: true,
+      })
+    const response = this.#bundle.followObject(stated) ?? {}
+    const headers = Object.entries(asPlainObject(response.headers)).flatMap(([name, header]) => {
+      const followed = this.#bundle.followObject(header)
+      const lower = name.toLowerCase()
+      if (isHopByHop(lower))
+        this.#bundle.warn(asPlainObject(response.headers), [name], {
+          message: 'this does nothing: the field is about one connection, and no client gets that of the upstream',
+          expected: 'a field that goes end to end',
+          found: quote(name),
+          atKey: true,
+        })
+      // OpenAPI 3.1 §4.8.17: content says it.
+      return followed === null || lower === 'content-type' || isHopByHop(lower)
+        ? []
+        : [readValues(this.#bundle, followed, 'header', lower)]
+    })
+    return {
+      status,
+      headers,
+      content: response.content === undefined ? null : this.#content(response.content, 'writeOnly'),
+    }
+  }
+
+  #content(content: unknown, oneWay: OneWayKeyword): readonly MediaTypeContract[] {
+    const byKey = new Map<string, string>()
+    return Object.entries(asPlainObject(content)).map(([key, media]) => {
+      const parsed = parseMediaType(key)
+      if (parsed === null)
+        this.#bundle.error(asPlainObject(content), [key], {
+          message: 'this is no media type',
+          expected: 'one such as application/json, or application/json; v=1',
+          found: quote(key),
+          hint: 'write the whole type: application/json',
+          atKey: true,
+        })
+      const { type, parameters } = parsed ?? { type: key, parameters: [] }
+      const same = formatMediaType({ type, parameters: parameters.toSorted(), schema: null })
+      const first = byKey.get(same)
+      if (first !== undefined)
+        this.#bundle.error(asPlainObject(content), [key], {
+          message: 'a media type that stands here already',
+          expected: 'each type once: case, quotation marks and the order of parameters make no other one',
+          found: `${quote(key)} beside ${quote(first)}`,
+          hint: 'keep one of the two',
+          atKey: true,
+        })
+      byKey.set(same, key)
+      const { schema } = asPlainObject(media)
+      const isChecked = schema !== undefined && (isJson(type) || type.includes('*'))
+      if (isChecked) warnOfOneWayMembers(schema, oneWay, this.#bundle, this.#seen[oneWay])
+      return {
+        type,
+        ...(parameters.length === 0 ? {} : { parameters }),
+        schema: isChecked ? this.#bundle.addSchema(asPlainObject(media), schema) : null,
+      }
+    })
+  }
+}
+
+/** Parses a key of `content`; null: it is no media type and no range of some. */
+const parseMediaType = (key: string): Required<Omit<MediaTypeContract, 'schema'>> | null => {
+  const end = key.indexOf(';')
+  const type = (end === -1 ? key : key.slice(0, end)).trim().toLowerCase()
+  const parameters = parseParameters(end === -1 ? '' : key.slice(end))
+  return parameters === null || !typePattern.test(type) ? null : { type, parameters }
+}
+
+const typePattern = /^(?:\*\/\*|[\w.+!#$&^-]+\/(?:\*|[\w.+!#$&^-]+))$/
+
+const missing = (name: string): NodeIssue => ({
+  message: `${name} is missing`,
+  expected: name,
+  found: 'nothing',
+  hint: `add ${name} below this line`,
+  atKey: true,
+})

@@ -1,0 +1,140 @@
+import { asPlainObject, isPlainObject, ownMember } from '../../../core/lib/plain-object.ts'
+import type { JsonType } from '../check/compiled-contract.ts'
+import { asItems, type Tree } from './contract-node.ts'
+
+export type FollowReference = (pointer: string) => unknown
+
+/** What a schema says of itself: `never` is why it can never match. */
+export interface SchemaTypes {
+  /** The types that it may match; a number that is no integer is a `number`. */
+  readonly types: ReadonlySet<JsonType>
+  /** Why no value can match it; null: one may. */
+  readonly never: string | null
+}
+
+const all: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object']
+
+const anyType: SchemaTypes = { types: new Set(all), never: null }
+
+/** Computes which types schemas of one document may match, each once. */
+export class SchemaTypeAnalysis {
+  readonly #follow: FollowReference
+  readonly #known = new Map<object, SchemaTypes>()
+
+  /** `faulty` schemas count as ones that any value may match. */
+  constructor(follow: FollowReference, faulty: Iterable<object> = []) {
+    this.#follow = follow
+    for (const schema of faulty) this.#known.set(schema, anyType)
+  }
+
+  /** Errs on one side: a type that is missing can never match, one that is there may still not. */
+  typesOf(schema: unknown): SchemaTypes {
+    if (schema === false) return { types: new Set(), never: 'it is false' }
+    if (!isPlainObject(schema)) return anyType
+    const known = this.#known.get(schema)
+    if (known !== undefined) return known
+    this.#known.set(schema, anyType) // a reference may lead back
+    const types = this.#compute(schema)
+    this.#known.set(schema, types)
+    return types
+  }
+
+  contradictions(schema: Tree): readonly Contradiction[] {
+    return findContradictions(schema, (sub) => this.typesOf(sub).never !== null)
+  }
+
+  #compute(schema: Tree): SchemaTypes {
+    let types: ReadonlySet<JsonType> = anyType.types
+    const reasons: string[] = []
+    const narrow = (allowed: Iterable<JsonType>, reason: string): void => {
+      const kept = new Set(allowed)
+      const next = new Set([...types].filter((type) => kept.has(type)))
+      if (next.size < types.size) reasons.push(reason)
+      types = next
+    }
+    if (schema.type !== undefined) narrow(statedTypes(schema.type), 'type')
+    if (schema.const !== undefined) narrow([typeOf(schema.const)], 'const')
+    if (Array.isArray(schema.enum)) narrow(schema.enum.map(typeOf), 'enum')
+    if (typeof schema.$ref === 'string') narrow(this.typesOf(this.#follow(schema.$ref)).types, 'the schema of $ref')
+    for (const each of asItems(schema.allOf)) narrow(this.typesOf(each).types, 'allOf')
+    for (const key of ['anyOf', 'oneOf'] as const)
+      if (Array.isArray(schema[key]))
+        narrow(
+          schema[key].flatMap((each) => [...this.typesOf(each).types]),
+          key,
+        )
+    if (schema.not === true || (isPlainObject(schema.not) && Object.keys(schema.not).length === 0)) narrow([], 'not')
+    for (const { type, message } of this.contradictions(schema))
+      narrow(
+        all.filter((each) => !type.includes(each)),
+        message,
+      )
+    return { types, never: types.size > 0 ? null : describeReasons(reasons) }
+  }
+}
+
+const describeReasons = (reasons: readonly string[]): string => {
+  const [last = 'it'] = reasons.slice(-1)
+  if (last.includes(' ')) return last
+  const distinct = [...new Set(reasons)]
+  return distinct.length === 1 ? `${last} leaves no value` : `${distinct.join(' and ')} exclude each other`
+}
+
+const statedTypes = (stated: unknown): readonly JsonType[] =>
+  [stated]
+    .flat()
+    .flatMap((type) => (type === 'number' ? (['integer', 'number'] as const) : all.filter((each) => each === type)))
+
+const typeOf = (value: unknown): JsonType => {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number'
+  return typeof value === 'boolean' ? 'boolean' : typeof value === 'string' ? 'string' : 'object'
+}
+
+/** Bounds of which none is left: no value of these types matches. */
+export interface Contradiction {
+  readonly type: readonly JsonType[]
+  readonly message: string
+  /** The keyword that cannot be kept. */
+  readonly keyword: string
+}
+
+const numeric: readonly JsonType[] = ['integer', 'number']
+
+const pairs: readonly (readonly [least: string, most: string, type: readonly JsonType[], isOpen: boolean])[] = [
+  ['minimum', 'maximum', numeric, false],
+  ['exclusiveMinimum', 'maximum', numeric, true],
+  ['minimum', 'exclusiveMaximum', numeric, true],
+  ['exclusiveMinimum', 'exclusiveMaximum', numeric, true],
+  ['minLength', 'maxLength', ['string'], false],
+  ['minItems', 'maxItems', ['array'], false],
+  ['minContains', 'maxContains', ['array'], false],
+  ['minProperties', 'maxProperties', ['object'], false],
+]
+
+const findContradictions = (schema: Tree, neverMatches: (sub: unknown) => boolean): readonly Contradiction[] => {
+  const found: Contradiction[] = []
+  for (const [least, most, type, isOpen] of pairs) {
+    const [from, to] = [schema[least], schema[most]]
+    if (typeof from !== 'number' || typeof to !== 'number') continue
+    if (from > to || (isOpen && from === to)) found.push({ type, message: `${least} is above ${most}`, keyword: least })
+  }
+  const properties = asPlainObject(schema.properties)
+  const required = asItems(schema.required).filter((name) => typeof name === 'string')
+  if (typeof schema.maxProperties === 'number' && new Set(required).size > schema.maxProperties)
+    found.push({ type: ['object'], message: 'required names more than maxProperties allows', keyword: 'required' })
+  const isClosed =
+    schema.additionalProperties === false && Object.keys(asPlainObject(schema.patternProperties)).length === 0
+  for (const name of required) {
+    const member = ownMember(properties, name)
+    if (member === undefined && isClosed)
+      found.push({ type: ['object'], message: 'a required member is not allowed', keyword: 'required' })
+    else if (member !== undefined && neverMatches(member))
+      found.push({ type: ['object'], message: 'a required member can never match', keyword: 'required' })
+  }
+  const tuple = asItems(schema.prefixItems).length
+  if (schema.items === false && typeof schema.minItems === 'number' && schema.minItems > tuple)
+    found.push({ type: ['array'], message: 'minItems is above the length of prefixItems', keyword: 'minItems' })
+  return found
+}

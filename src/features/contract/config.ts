@@ -1,0 +1,55 @@
+import * as z from 'zod'
+import { optionalKey } from '../../core/config/schema/annotations.ts'
+import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
+import { InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
+import { mebibyte } from '../../core/config/schema/scalar-kinds.ts'
+import { boolean, choice, percent, size } from '../../core/config/schema/scalar-types.ts'
+import { formatSize } from '../../core/lib/text/units.ts'
+import { contractModes, defaultMaxCheckedBytes, uncheckedModes } from './check/compiled-contract.ts'
+
+export const contractFileSchema = scalar<string>(
+  {
+    expected: 'the path of an OpenAPI document such as contract.yaml',
+    parse: (value) => {
+      if (typeof value !== 'string' || value === '') return new InvalidScalar('wrong type')
+      return value.includes('\0') || value.endsWith('/') ? new InvalidScalar('not the name of a file') : value
+    },
+    json: { type: 'string', minLength: 1 },
+  },
+  'The OpenAPI document, 3.1 or 3.0; a relative path starts at the folder of this file',
+)
+
+const modeSchema = (description: string) => choice(description, contractModes)
+
+const requestMode = modeSchema('Whether requests are checked: not at all, counted, or rejected with 400')
+const responseMode = modeSchema('Whether responses are checked: not at all, counted, or replaced by 502')
+const uncheckedMode = choice(
+  'Whether an enforced message passes that cannot be checked, or gets 413, 415 or 502',
+  uncheckedModes,
+)
+
+export const contractSchema = optionalPolicy(
+  z
+    .strictObject({
+      file: optionalKey(contractFileSchema),
+      request: requestMode.prefault('report'),
+      response: responseMode.prefault('report'),
+      unchecked: uncheckedMode.prefault('pass'),
+      sample: percent('The share of messages that is checked in report mode').prefault('100%'),
+      maxBody: size('A larger body is checked for its type only', { min: 1024, max: 16 * mebibyte }).prefault(
+        formatSize(defaultMaxCheckedBytes),
+      ),
+      learn: boolean('Whether the contract is learnt from what passes').prefault(false),
+      enums: boolean('Whether the values of strings that look like enumerations are learnt').prefault(false),
+    })
+    .meta({ description: 'What requests and responses of the nine have to look like' }),
+  '{ file: contract.yaml }',
+)
+
+export const operationContractSchema = z
+  .strictObject({
+    request: requestMode.optional(),
+    response: responseMode.optional(),
+    unchecked: uncheckedMode.optional(),
+  })
+  .meta({ description: 'How this operation is held to the contract' })

@@ -1,0 +1,71 @@
+import type { Exchange } from '../../core/exchange/exchange.ts'
+import { type BodyCheck, type UncheckedReason, uncheckedViolations } from './check/check-message.ts'
+import type { Violation } from './check/compiled-contract.ts'
+import type { ContractValidators } from './check/validators.ts'
+import { formatViolationPlace, maxViolations, noViolations } from './check/violations.ts'
+import type { CheckQueue } from './check-queue.ts'
+import type { DriftCounts } from './drift-counts.ts'
+import type { MessageDirection } from './drift-report.ts'
+
+export interface ContractLayerOptions {
+  readonly validators: ContractValidators
+  readonly driftCounts: DriftCounts
+  /** The checks and the bytes that wait, of the whole process. */
+  readonly checks: CheckQueue
+  /** A larger body is not checked beyond its type. */
+  readonly maxBytes: number
+  /** Whether an enforced message is rejected that cannot be checked. */
+  readonly refusesUnchecked: boolean
+  /** The share of messages that is checked in report mode. */
+  readonly sample: number
+}
+
+export const isSampled = (sample: number): boolean => sample >= 1 || Math.random() < sample
+
+/** Counts a message once: as broken, else as unchecked, else as kept. */
+export const countMessage = (
+  { requestId, operation: { id }, identity, client, attempt }: Exchange,
+  direction: MessageDirection,
+  { driftCounts }: ContractLayerOptions,
+  violations: readonly Violation[],
+  unchecked: UncheckedReason | null,
+  isRejected = false,
+): void => {
+  const endpoint = attempt?.endpoint ?? null
+  if (violations.length > 0)
+    driftCounts.countBroken(id, direction, violations, isRejected, {
+      client: identity?.client ?? client,
+      endpoint,
+      requestId,
+    })
+  else if (unchecked !== null) driftCounts.countUnchecked(id, direction, unchecked)
+  else driftCounts.countKept(id, direction, direction === 'response' ? endpoint : null)
+}
+
+/** Returns why a body goes unchecked, `bodyFault` being the reason of one that has a schema; null: it does not. */
+export const whyUnchecked = (toCheck: BodyCheck, bodyFault: UncheckedReason | null): UncheckedReason | null => {
+  if (toCheck.kind === 'unchecked') return toCheck.why
+  return toCheck.kind === 'schema' ? bodyFault : null
+}
+
+/** Lists what an enforced message is rejected for that cannot be checked, `why` being the reason; empty: it passes. */
+export const refuseUnchecked = (
+  toCheck: BodyCheck,
+  why: UncheckedReason | null,
+  { refusesUnchecked }: Pick<ContractLayerOptions, 'refusesUnchecked'>,
+): readonly Violation[] => {
+  const hasSchema = toCheck.kind === 'schema' || (toCheck.kind === 'unchecked' && toCheck.hasSchema)
+  return refusesUnchecked && hasSchema && why !== null && why !== 'busy' ? [uncheckedViolations[why]] : noViolations
+}
+
+/** Joins the violations of a head and of a body, as many as are told. */
+export const joinViolations = (head: readonly Violation[], body: readonly Violation[]): readonly Violation[] => {
+  if (body.length === 0) return head
+  return head.length === 0 ? body : [...head, ...body].slice(0, maxViolations)
+}
+
+/** Describes violations in one line, for the log: without names of the message, and so each once. */
+export const describeViolations = (violations: readonly Violation[]): string => {
+  const lines = violations.map((each) => `${formatViolationPlace(each)} ${each.rule}: ${each.detail}`)
+  return [...new Set(lines)].join('; ')
+}

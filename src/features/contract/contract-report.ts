@@ -1,0 +1,62 @@
+import { getDecoded } from '../../core/cli/client/admin-client.ts'
+import { type AdminTarget, targetUrl } from '../../core/cli/client/admin-target.ts'
+import { type ClientCommandOptions, locateGateway } from '../../core/cli/client/locate.ts'
+import { formatAgo } from '../../core/cli/render/format-time.ts'
+import { printJson, warnAboutTarget } from '../../core/cli/render/output.ts'
+import { renderContractCounts, renderLearning } from '../../core/cli/render/status-sections.ts'
+import { formatShare } from '../../core/lib/text/units.ts'
+import { formatViolationPlace } from './check/violations.ts'
+import {
+  type ContractReport,
+  type ContractStatus,
+  contractReportShape,
+  type DriftRowView,
+  wasChecked,
+} from './status.ts'
+
+/** Gets how the contract of a gateway is kept and prints it; resolves to the exit code. */
+export const showContractReport = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
+  const target = await locateGateway(targetOptions)
+  const { body, decoded: report, at } = await getDecoded(target, '/contract', contractReportShape)
+  warnAboutTarget(target)
+  if (format === 'json') printJson(body)
+  else process.stdout.write(renderContractReport(target, report, at))
+  return 0
+}
+
+/** Renders the report for a screen: the contract, how many messages break it, and then each way of breaking it. */
+const renderContractReport = (target: AdminTarget, report: ContractReport, at: number): string => {
+  const { contract, differingFiles, learning, rows, others } = report
+  const asked = `asked ${targetUrl(target)}`
+  const edited = differingFiles ?? []
+  const differs = edited.length === 0 ? '' : `\nan edit of ${edited.join(', ')} DOES NOT RUN: status says why`
+  const learningLines = learning === null ? [] : [renderLearning(learning, at)]
+  if (contract === null) return `${[asked + differs, ...learningLines, 'no contract is configured'].join('\n\n')}\n`
+  const sections = [
+    `${asked}, which holds messages to ${contract.file} (${contract.digest})${differs}`,
+    ...learningLines,
+  ]
+  sections.push(renderContractCounts(contract, at) ?? 'every operation says off, or is not in the contract')
+  const missing = Object.entries(contract.operations).filter(
+    ([, { line, request, response }]) => line === null && (request.mode !== 'off' || response.mode !== 'off'),
+  )
+  if (missing.length > 0)
+    sections.push(`NOT CHECKED, since the contract does not name them: ${missing.map(([id]) => id).join(', ')}`)
+  const whole = wasChecked(contract) ? 'nothing breaks it' : 'nothing was checked yet'
+  sections.push(rows.length === 0 ? whole : rows.map((row) => renderRow(contract, row, at)).join('\n'))
+  if (others > 0) sections.push(`and ${others} times in further ways: the table is full`)
+  return `${sections.join('\n\n')}\n`
+}
+
+const renderRow = (contract: ContractStatus, row: DriftRowView, at: number): string => {
+  const { operation, direction, rule, detail, count, recent } = row
+  const { firstAt, lastAt, client, endpoint, requestId } = row
+  const checked = contract.operations[operation]?.[direction].checked ?? count
+  const of = endpoint === null ? '' : direction === 'response' ? ` from ${endpoint}` : `, sent to ${endpoint}`
+  const id = requestId === null ? '' : `, request ${requestId}`
+  return [
+    `${operation} ${direction}s: ${formatShare(count, checked)} break it at ${formatViolationPlace(row)}: ${rule}: ${detail}`,
+    `  ${count} of ${checked}, ${recent} in the last 5 minutes, since ${formatAgo(firstAt, at)}`,
+    `  last ${formatAgo(lastAt, at)}: of ${client}${of}${id}`,
+  ].join('\n')
+}

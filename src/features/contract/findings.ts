@@ -1,0 +1,89 @@
+import { areMostFailing } from '../../core/admin/findings/failure-tally.ts'
+import { createFinding, type Finding, type Severity, unknownPlaces } from '../../core/admin/findings/finding.ts'
+import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
+import { formatTimeOfDay } from '../../core/admin/format-time.ts'
+import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
+import { formatShare } from '../../core/lib/text/units.ts'
+import type { ErrorCount } from '../../core/log/recent-errors/error-counts.ts'
+import { upstreamError } from './check/check-message.ts'
+import type { DriftReport, DriftRow, RecentDrift } from './drift-report.ts'
+
+// As for failures at an endpoint: fewer in five minutes may be a hiccup.
+const minBroken = 3
+
+const maxPlaces = 3
+
+// Where none was broken for that long, the finding says so. It goes after five minutes.
+const quietMs = 60_000
+
+const contractKinds: ReadonlySet<FailureKind> = new Set([
+  'invalid-request',
+  'unsupported-media-type',
+  'invalid-response',
+])
+
+/** Tells the failures that {@link contractFindings} tells of, with their places: no other finding does. */
+export const isContractFailure = ({ kind, reason }: Pick<ErrorCount, 'kind' | 'reason'>): boolean =>
+  contractKinds.has(kind) || reason === 'contract-body-too-large'
+
+/**
+ * Finds what has broken the contract in the last five minutes: requests of an operation, and responses of each
+ * endpoint. It holds nothing that a client wrote: places and rules are the contract's words.
+ */
+export const contractFindings = ({ at, config, report: { drift } }: FindingInputs): readonly Finding[] =>
+  (drift?.recent ?? []).flatMap((recent): readonly Finding[] => {
+    const { operation, direction, endpoint, checked, broken, brokenSince, lastBrokenAt } = recent
+    if (drift === null || brokenSince === null || lastBrokenAt === null) return []
+    const mode = config.operations[operation].contract[direction]
+    if (mode === 'off') return []
+    const from = endpoint ?? 'other endpoints'
+    const shown = shownRows(drift, recent)
+    // What failed is told first, and what the contract makes of it second.
+    const isUpstreamError = shown.length > 0 && shown.every(({ rule }) => rule === upstreamError.rule)
+    const broken5xx = `responses of ${from} are 5xx, which the contract does not name (add default or 5XX)`
+    const breaking = `${direction === 'request' ? 'requests' : `responses of ${from}`} break the contract`
+    const instead = mode === 'report' ? '' : direction === 'request' ? ', and are rejected' : ', and clients get 502'
+    const isQuiet = at - lastBrokenAt >= quietMs
+    const quiet = isQuiet ? `, none since ${formatTimeOfDay(lastBrokenAt, at)}` : ''
+    const places = isUpstreamError ? '' : `: ${placesPhrase(shown, direction)}`
+    const cause = `${formatShare(broken, checked)} of the ${isUpstreamError ? broken5xx : breaking} since ${formatTimeOfDay(brokenSince, at)}${instead} (${broken} of ${checked} in the last 5 minutes${quiet})${places}`
+    const severity = isQuiet || broken < minBroken ? 'notice' : severityOf(recent, mode === 'enforce')
+    return [createFinding(severity, `operations.${operation}`, cause, { since: brokenSince, command: reportCommand })]
+  })
+
+/**
+ * Rates messages that break the contract now. A few requests that do are their clients' fault; where half of them are
+ * rejected, the contract itself may be wrong.
+ */
+const severityOf = ({ direction, broken, checked }: RecentDrift, isEnforced: boolean): Severity => {
+  if (direction === 'response') return isEnforced ? 'critical' : 'warning'
+  return isEnforced && areMostFailing(broken, checked) ? 'warning' : 'notice'
+}
+
+const reportCommand = 'lender-gateway contract report'
+
+/** Lists the ways in which it is broken now, the most frequent first. */
+const shownRows = (
+  { rows }: DriftReport,
+  { operation, direction, endpoint, brokenSince }: RecentDrift,
+): readonly DriftRow[] => {
+  const own = rows.filter(
+    (row) => row.operation === operation && row.direction === direction && row.lastAt >= (brokenSince ?? 0),
+  )
+  // A row knows the endpoint of its last message only.
+  const ofEndpoint = direction === 'response' ? own.filter(({ example }) => example.endpoint === endpoint) : own
+  return ofEndpoint.length > 0 ? ofEndpoint : own
+}
+
+/** Names where it is broken, and of requests the client of the last one. */
+const placesPhrase = (shown: readonly DriftRow[], direction: RecentDrift['direction']): string => {
+  const [last] = shown.toSorted((a, b) => b.lastAt - a.lastAt)
+  if (last === undefined) return unknownPlaces
+  const places = shown.slice(0, maxPlaces).map(placeText).join(', ')
+  const more = shown.length - maxPlaces
+  const who = direction === 'request' ? `; the last one of ${last.example.client}` : ''
+  return `${places}${more > 0 ? ` and ${more} more` : ''}${who}`
+}
+
+const placeText = ({ in: place, pointer, rule }: DriftRow): string =>
+  `${place === 'body' && pointer !== '' ? '' : `${place} `}${pointer === '' ? '' : `${pointer} `}${rule}`

@@ -1,0 +1,197 @@
+import { BodyCopy, copyRequestBody } from '../../core/exchange/bodies/body-copy.ts'
+import { bufferRequestBody } from '../../core/exchange/bodies/buffered-request-body.ts'
+import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
+import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import { clientShare } from '../../core/exchange/request-owner.ts'
+import {
+  type BodyCheck,
+  checkBody,
+  checkRequestHead,
+  type HeadCheck,
+  missingBody,
+  uncheckedViolations,
+} from './check/check-message.ts'
+import type { RequestContract, SchemaName, Violation } from './check/compiled-contract.ts'
+import { noViolations } from './check/violations.ts'
+import {
+  type ContractLayerOptions,
+  countMessage,
+  describeViolations,
+  isSampled,
+  joinViolations,
+  refuseUnchecked,
+  whyUnchecked,
+} from './contract-options.ts'
+
+/**
+ * Counts the requests that break the contract. It reads a copy after the exchange has ended, so that no byte waits for
+ * a check.
+ */
+export const reportRequestLayer = (contract: RequestContract, options: ContractLayerOptions): Layer => {
+  const hasSchema = contract.body?.content.some(({ schema }) => schema !== null) ?? false
+  return (next) => (exchange) => {
+    if (!isSampled(options.sample)) return next(exchange)
+    const { body, query, fields } = exchange
+    // Of a chunked body without a schema, it is read only whether there is any.
+    const isRead = body.length !== 0 && (hasSchema || (contract.body !== null && body.length === null))
+    const copy = isRead
+      ? new BodyCopy(hasSchema ? options.maxBytes : 0, clientShare(options.checks.requests, exchange), body.length)
+      : null
+    let isComplete = false
+    if (copy !== null)
+      copyRequestBody(body, copy, () => {
+        isComplete = true
+      })
+    const check = (): void => {
+      const isEmpty = copy !== null && isComplete && copy.failure === null && copy.bytes.length === 0
+      const head = { query, fields, hasBody: body.length !== 0 && !isEmpty }
+      const { violations, body: toCheck } = checkRequestHead(contract, options.validators, head)
+      const unread = whyUnchecked(toCheck, copy?.failure ?? null)
+      const isBodyKnown = toCheck.kind === 'schema' && unread === null && isComplete
+      const inBody =
+        isBodyKnown && copy !== null ? checkBody(toCheck.schema, options.validators, copy.bytes) : noViolations
+      copy?.free()
+      const unchecked = inBody === null ? 'too-complex' : unread
+      const all = joinViolations(violations, inBody ?? noViolations)
+      // Of a body that stopped in the middle nothing can be said.
+      const isCutOff = toCheck.kind === 'schema' && unchecked === null && !isComplete
+      if (all.length > 0 || !isCutOff) countMessage(exchange, 'request', options, all, unchecked)
+    }
+    exchange.onFinished(() => {
+      if (options.checks.add(check)) return
+      copy?.free()
+      countMessage(exchange, 'request', options, noViolations, 'busy')
+    })
+    return next(exchange)
+  }
+}
+
+/**
+ * Rejects the requests that break the contract: 415 for the type of the body, 400 for everything else. Those that
+ * cannot be checked pass, or get 413 or 415. What was checked is what is forwarded, byte for byte: the parsed copy goes
+ * nowhere.
+ */
+export const enforceRequestLayer =
+  (contract: RequestContract, options: ContractLayerOptions): Layer =>
+  (next) =>
+  (exchange) => {
+    const { body, query, fields } = exchange
+    const head = checkRequestHead(contract, options.validators, { query, fields, hasBody: body.length !== 0 })
+    return body.length === null && turnsOnContent(contract, head, options)
+      ? enforceOnceBegun(exchange, contract, head, options, next)
+      : enforceHead(exchange, contract, head, options, next)
+  }
+
+/**
+ * Tells whether a chunked request is judged otherwise when its body turns out to be empty: it has no content then, and
+ * needs no type.
+ */
+const turnsOnContent = (
+  contract: RequestContract,
+  { violations, body }: HeadCheck,
+  options: ContractLayerOptions,
+): boolean =>
+  violations.length > 0
+    ? violations.every((each) => each.in === 'content-type')
+    : (body.kind !== 'schema' && contract.body?.required === true) ||
+      refuseUnchecked(body, whyUnchecked(body, null), options).length > 0
+
+/** Enforces a request when the first byte of its body has come, or its end. */
+const enforceOnceBegun = async (
+  exchange: Exchange,
+  contract: RequestContract,
+  head: HeadCheck,
+  options: ContractLayerOptions,
+  next: Handler,
+): Promise<ProxyResponse> => {
+  const { query, fields } = exchange
+  const { whole, stop } = await bufferRequestBody(exchange, 0, clientShare(options.checks.requests, exchange))
+  const known =
+    whole === null ? head : checkRequestHead(contract, options.validators, { query, fields, hasBody: false })
+  try {
+    return await enforceHead(exchange, contract, known, options, next)
+  } catch (error) {
+    stop()
+    throw error
+  }
+}
+
+const enforceHead = (
+  exchange: Exchange,
+  contract: RequestContract,
+  { violations, body: toCheck }: HeadCheck,
+  options: ContractLayerOptions,
+  next: Handler,
+): Promise<ProxyResponse> => {
+  const { length } = exchange.body
+  if (violations.length > 0) return Promise.reject(reject(exchange, options, violations))
+  if (toCheck.kind === 'schema' && (length === null || length <= options.maxBytes))
+    return enforceBody(exchange, contract, toCheck, options, next)
+  const why = whyUnchecked(toCheck, 'too-large')
+  const refused = refuseUnchecked(toCheck, why, options)
+  if (refused.length > 0) return Promise.reject(reject(exchange, options, refused))
+  countMessage(exchange, 'request', options, noViolations, why)
+  return next(exchange)
+}
+
+const enforceBody = async (
+  exchange: Exchange,
+  contract: RequestContract,
+  toCheck: BodyCheck & { readonly kind: 'schema' },
+  options: ContractLayerOptions,
+  next: Handler,
+): Promise<ProxyResponse> => {
+  const { whole, stop } = await bufferRequestBody(
+    exchange,
+    options.maxBytes,
+    clientShare(options.checks.requests, exchange),
+  )
+  const found = whole === null ? null : checkRequestBody(contract, toCheck.schema, options, whole)
+  const why = whole === null ? 'too-large' : found === null ? 'too-complex' : null
+  const violations = found ?? refuseUnchecked(toCheck, why, options)
+  if (violations.length > 0) {
+    stop()
+    throw reject(exchange, options, violations)
+  }
+  countMessage(exchange, 'request', options, noViolations, why)
+  if (whole !== null) return next(exchange)
+  try {
+    return await next(exchange)
+  } catch (error) {
+    stop()
+    throw error
+  }
+}
+
+/** Checks a body, which may turn out to be none when it is chunked; null: the check was given up. */
+const checkRequestBody = (
+  contract: RequestContract,
+  schema: SchemaName,
+  { validators }: ContractLayerOptions,
+  bytes: Buffer,
+): readonly Violation[] | null => {
+  if (bytes.length > 0) return checkBody(schema, validators, bytes)
+  return contract.body?.required === true ? [missingBody] : noViolations
+}
+
+const reject = (exchange: Exchange, options: ContractLayerOptions, violations: readonly Violation[]): GatewayError => {
+  countMessage(exchange, 'request', options, violations, null, true)
+  const cause = describeViolations(violations)
+  const kind = rejectionKindOf(violations)
+  if (kind === 'content-too-large')
+    return new GatewayError(kind, { reason: 'contract-body-too-large', cause, violations })
+  // RFC 9110 §15.5.16: a coding that is not taken is said so, and which one is.
+  const fields = violations.includes(uncheckedViolations.coded) ? ['Accept-Encoding', 'identity'] : []
+  if (kind === 'unsupported-media-type') return new GatewayError(kind, { cause, violations, fields })
+  const reason = violations.some((each) => each.in === 'body') ? 'contract-body' : 'contract-parameters'
+  return new GatewayError(kind, { reason, cause, violations })
+}
+
+export const rejectionKindOf = (
+  violations: readonly Violation[],
+): 'invalid-request' | 'unsupported-media-type' | 'content-too-large' => {
+  if (violations.includes(uncheckedViolations['too-large'])) return 'content-too-large'
+  return violations.every((each) => each.in === 'content-type' || each === uncheckedViolations.coded)
+    ? 'unsupported-media-type'
+    : 'invalid-request'
+}

@@ -1,0 +1,157 @@
+import { BodyCopy, copyResponseBody } from '../../core/exchange/bodies/body-copy.ts'
+import { bufferResponseBody } from '../../core/exchange/bodies/buffered-response-body.ts'
+import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
+import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import {
+  type AddedResponseFields,
+  type HeaderFields,
+  omitFields,
+  toClientFields,
+} from '../../core/exchange/header-fields.ts'
+import { clientShare } from '../../core/exchange/request-owner.ts'
+import {
+  checkBody,
+  checkResponseHead,
+  lacksType,
+  type ResponseHeadParts,
+  upstreamError,
+} from './check/check-message.ts'
+import type { ResponseContract, Violation } from './check/compiled-contract.ts'
+import { noViolations } from './check/violations.ts'
+import {
+  type ContractLayerOptions,
+  countMessage,
+  describeViolations,
+  isSampled,
+  joinViolations,
+  refuseUnchecked,
+  whyUnchecked,
+} from './contract-options.ts'
+
+export interface ResponseLayerOptions extends ContractLayerOptions {
+  readonly clientFields: ClientFields
+}
+
+/** What the gateway makes of a response's fields, outside this layer. */
+export interface ClientFields {
+  /** The field that carries the request id; null: none does. */
+  readonly requestIdField: string | null
+  /** Fields of the upstream, in lower case, in whose place the gateway writes its own. */
+  readonly replaced: ReadonlySet<string>
+  /** Fields, in lower case, that every response has in the end. Their values are not known before. */
+  readonly later: ReadonlySet<string>
+}
+
+/** Returns the head of a response as the client gets it: that is what the contract is about. */
+export const toClientHead = (
+  exchange: AddedResponseFields,
+  status: number,
+  fields: HeaderFields,
+  { clientFields: { requestIdField, replaced, later } }: Pick<ResponseLayerOptions, 'clientFields'>,
+): Omit<ResponseHeadParts, 'hasContent'> => {
+  const kept = replaced.size === 0 ? fields : omitFields(fields, replaced)
+  return { status, fields: toClientFields(exchange, status, kept, requestIdField, null), laterFields: later }
+}
+
+/**
+ * Counts the responses that break the contract. It reads a copy in a turn of the event loop after the last byte was
+ * handed on: no byte waits for a check. The end of the exchange is not waited for, since a fetch of the cache's own has
+ * none.
+ */
+export const reportResponseLayer =
+  (contract: readonly ResponseContract[], options: ResponseLayerOptions): Layer =>
+  (next) =>
+  (exchange) =>
+    isSampled(options.sample)
+      ? next(exchange).then((response) => reportResponse(contract, options, exchange, response))
+      : next(exchange)
+
+const reportResponse = (
+  contract: readonly ResponseContract[],
+  options: ResponseLayerOptions,
+  exchange: Exchange,
+  { status, reason, fields, body }: ProxyResponse,
+): ProxyResponse => {
+  const copy = new BodyCopy(options.maxBytes, clientShare(options.checks.responses, exchange))
+  const check = (): void => {
+    const hasContent = copy.failure !== null || copy.bytes.length > 0
+    const head = toClientHead(exchange, status, fields, options)
+    const { violations, body: toCheck } = checkResponseHead(contract, options.validators, { ...head, hasContent })
+    const unread = whyUnchecked(toCheck, copy.failure)
+    const isBodyKnown = toCheck.kind === 'schema' && unread === null
+    const inBody = isBodyKnown ? checkBody(toCheck.schema, options.validators, copy.bytes) : noViolations
+    copy.free()
+    const unchecked = inBody === null ? 'too-complex' : unread
+    countMessage(exchange, 'response', options, joinViolations(violations, inBody ?? noViolations), unchecked)
+  }
+  const onEnd = (): void => {
+    if (options.checks.add(check)) return
+    copy.free()
+    countMessage(exchange, 'response', options, noViolations, 'busy')
+  }
+  return { status, reason, fields, body: copyResponseBody(body, copy, onEnd) }
+}
+
+/**
+ * Rejects the responses that break the contract with 502. It reads the whole body before the client gets the head: what
+ * has gone out cannot be taken back. The client learns nothing of what is wrong.
+ */
+export const enforceResponseLayer =
+  (contract: readonly ResponseContract[], options: ResponseLayerOptions): Layer =>
+  (next) =>
+  async (exchange) => {
+    const room = clientShare(options.checks.responses, exchange)
+    const { status, reason, fields, body: arriving } = await next(exchange)
+    let body = arriving
+    const clientHead = toClientHead(exchange, status, fields, options)
+    let head = checkResponseHead(contract, options.validators, { ...clientHead, hasContent: true })
+    if (lacksType(head.violations)) {
+      const begun = await bufferResponseBody(body, exchange, 0, room)
+      body = begun.body
+      if (begun.whole !== null)
+        head = checkResponseHead(contract, options.validators, { ...clientHead, hasContent: false })
+    }
+    const { violations, body: toCheck } = head
+    if (violations.length > 0) {
+      body.discard()
+      throw reject(exchange, options, violations, status)
+    }
+    if (toCheck.kind !== 'schema') {
+      const why = whyUnchecked(toCheck, null)
+      const refused = refuseUnchecked(toCheck, why, options)
+      if (refused.length > 0) {
+        body.discard()
+        throw reject(exchange, options, refused, status)
+      }
+      countMessage(exchange, 'response', options, noViolations, why)
+      return { status, reason, fields, body }
+    }
+    const buffered = await bufferResponseBody(body, exchange, options.maxBytes, room)
+    const { whole } = buffered
+    const found = whole === null ? null : checkBody(toCheck.schema, options.validators, whole)
+    const why = whole === null ? 'too-large' : found === null ? 'too-complex' : null
+    const inBody = found ?? refuseUnchecked(toCheck, why, options)
+    if (inBody.length > 0) {
+      buffered.body.discard()
+      throw reject(exchange, options, inBody, status)
+    }
+    countMessage(exchange, 'response', options, noViolations, why)
+    return { status, reason, fields, body: buffered.body }
+  }
+
+const reject = (
+  exchange: Exchange,
+  options: ContractLayerOptions,
+  violations: readonly Violation[],
+  status: number,
+): GatewayError => {
+  countMessage(exchange, 'response', options, violations, null, true)
+  exchange.onBrokenAnswer?.()
+  // The failure of the upstream comes first: it is what an operator has to look for.
+  if (violations.includes(upstreamError)) {
+    const cause = `the upstream responded with ${status}; the contract names neither that nor 5XX nor default`
+    return new GatewayError('invalid-response', { reason: 'contract-upstream-error', cause })
+  }
+  const reason = violations.some((each) => each.in === 'body') ? 'contract-answer-body' : 'contract-answer-head'
+  return new GatewayError('invalid-response', { reason, cause: describeViolations(violations) })
+}

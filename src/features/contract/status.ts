@@ -1,0 +1,162 @@
+import { dirname, resolve } from 'node:path'
+import type { AdminContext } from '../../core/admin/admin-context.ts'
+import { formatOptionalTime, formatTime } from '../../core/admin/format-time.ts'
+import type { Config } from '../../core/config/config.ts'
+import { epochMs } from '../../core/lib/clock.ts'
+import {
+  asList,
+  asMap,
+  asNullable,
+  asNumber,
+  asNumbers,
+  asObject,
+  asText,
+  asWord,
+  type Decoded,
+} from '../../core/lib/text/decode.ts'
+import { findDriftedFiles, listDifferingFiles } from '../../core/runtime/reload/config-drift.ts'
+import { allOperations, type OperationId } from '../../operations.ts'
+import { learningShape, learningStatus } from '../contract-learning/status.ts'
+import type { ContractMode, ViolationPlace } from './check/compiled-contract.ts'
+import { type DriftReport, type DriftRow, type MessageDirection, zeroUnchecked } from './drift-report.ts'
+
+const directionShape = asObject({
+  mode: asWord<ContractMode>(),
+  checked: asNumber,
+  broken: asNumber,
+  /** Those of the broken that were rejected. */
+  rejected: asNumber,
+  /** Bodies that were not read, by why. */
+  unchecked: asObject(asNumbers(zeroUnchecked)),
+})
+
+export const contractShape = asObject({
+  file: asText,
+  /** The start of its SHA-256; counts begin anew with another one. */
+  digest: asText,
+  /** Since when they count. Null: no process has said yet, or the gateway is of a version that does not. */
+  countedSince: asNullable(asText),
+  /** All nine. */
+  operations: asMap(
+    asObject({
+      /** Its line in the contract; null: the contract does not name it, so nothing is checked. */
+      line: asNullable(asNumber),
+      request: directionShape,
+      response: directionShape,
+    }),
+  ),
+})
+
+export type ContractStatus = Decoded<typeof contractShape>
+
+/** Tells whether any message was checked since the contract was loaded. */
+export const wasChecked = ({ operations }: ContractStatus): boolean =>
+  Object.values(operations).some(({ request, response }) => request.checked + response.checked > 0)
+
+/** Nothing in it is what a client wrote, but for the request's id. */
+export const driftRowShape = asObject({
+  operation: asWord<OperationId>(),
+  direction: asWord<MessageDirection>(),
+  /** With `*` for each index, and for a name that the contract does not have. */
+  pointer: asText,
+  in: asWord<ViolationPlace>(),
+  rule: asText,
+  detail: asText,
+  count: asNumber,
+  /** Those of the last five minutes. */
+  recent: asNumber,
+  firstAt: asText,
+  lastAt: asText,
+  /** Of the last one: the client's id, or its address where no client is authenticated. */
+  client: asText,
+  /** Null: it was sent nowhere. */
+  endpoint: asNullable(asText),
+  /** Null: no field carries one. */
+  requestId: asNullable(asText),
+})
+
+export type DriftRowView = Decoded<typeof driftRowShape>
+
+/** Decodes the response of /contract. Times are RFC 3339. */
+export const contractReportShape = asObject({
+  at: asText,
+  contract: asNullable(contractShape),
+  /** The files that say something else than what runs: the contract may be one. */
+  differingFiles: asNullable(asList(asText)),
+  learning: asNullable(learningShape),
+  /** The last five minutes; of responses, by endpoint. */
+  recent: asList(
+    asObject({
+      operation: asWord<OperationId>(),
+      direction: asWord<MessageDirection>(),
+      /** Null: requests, or responses of further endpoints. */
+      endpoint: asNullable(asText),
+      checked: asNumber,
+      broken: asNumber,
+      brokenSince: asNullable(asText),
+    }),
+  ),
+  /** The worst first. */
+  rows: asList(driftRowShape),
+  /** How often messages broke it in further ways. */
+  others: asNumber,
+})
+
+export type ContractReport = Decoded<typeof contractReportShape>
+
+export const getContractReport = async ({ report, reloader, overrides }: AdminContext): Promise<ContractReport> => {
+  const [drifted, { drift }] = await Promise.all([findDriftedFiles(reloader), report()])
+  return {
+    at: formatTime(epochMs()),
+    contract: contractStatus(reloader.config, reloader.file, drift),
+    differingFiles: listDifferingFiles(reloader, drifted),
+    learning: learningStatus(reloader.config, overrides),
+    recent: (drift?.recent ?? []).map(({ lastBrokenAt: _, brokenSince, ...counts }) => ({
+      ...counts,
+      brokenSince: formatOptionalTime(brokenSince),
+    })),
+    rows: driftRowViews(drift),
+    others: drift?.others ?? 0,
+  }
+}
+
+export const contractStatus = (
+  { contract, compiledContract, operations }: Config,
+  file: string,
+  drift: DriftReport | null,
+): ContractStatus | null => {
+  const contractFile = contract?.file ?? null
+  if (contractFile === null || compiledContract === null) return null
+  const counts = (operation: OperationId, direction: MessageDirection) => {
+    const totals = drift?.totals.find((each) => each.operation === operation && each.direction === direction)
+    const { checked, broken, rejected, unchecked } = totals ?? noMessages
+    return { checked, broken, rejected, unchecked }
+  }
+  return {
+    file: resolve(dirname(file), contractFile),
+    digest: compiledContract.digest.slice(0, 12),
+    countedSince: formatOptionalTime(drift?.since),
+    operations: Object.fromEntries(
+      allOperations.map(({ id }) => [
+        id,
+        {
+          line: compiledContract.operations[id]?.line ?? null,
+          request: { mode: operations[id].contract.request, ...counts(id, 'request') },
+          response: { mode: operations[id].contract.response, ...counts(id, 'response') },
+        },
+      ]),
+    ),
+  }
+}
+
+const noMessages = { checked: 0, broken: 0, rejected: 0, unchecked: zeroUnchecked }
+
+/** Renders the ways in which messages broke the contract, the worst first. */
+export const driftRowViews = (drift: DriftReport | null): readonly DriftRowView[] => (drift?.rows ?? []).map(toRowView)
+
+const toRowView = ({ firstAt, lastAt, example, ...row }: DriftRow): DriftRowView => ({
+  ...row,
+  firstAt: formatTime(firstAt),
+  lastAt: formatTime(lastAt),
+  ...example,
+})

@@ -1,0 +1,243 @@
+import { formatJson } from '../../core/cli/render/output.ts'
+import type { Config } from '../../core/config/config.ts'
+import type { LoadedConfig } from '../../core/config/load/load.ts'
+import { type FailureKind, failureTable } from '../../core/exchange/failures/kinds.ts'
+import type { Operation } from '../../operations.ts'
+import { type ClientSide, explainClientSide, explainClientSideNow, requireClient } from './client-side.ts'
+import { type LiveState, toLiveJson } from './live-state.ts'
+import {
+  collectOperationDetails,
+  type ExplainedSetting,
+  type OperationDetails,
+  type UpstreamDetails,
+} from './operation-details.ts'
+import { explainRejection, type RejectionExplanation } from './rejection.ts'
+import { simulateRequest } from './simulate-request.ts'
+
+/** What the gateway would do with a request, and why. */
+export interface Explanation {
+  readonly method: string
+  readonly target: string
+  readonly file: string
+  readonly hash: string
+  readonly basePath: string
+  /** The operation at the target; null: none. */
+  readonly operation: Operation | null
+  /** The raw query with its `?`, or empty. */
+  readonly query: string
+  /** The host of an absolute-form target, which precedes the Host field; null for other forms. */
+  readonly authority: string | null
+  /** Null: it is forwarded. */
+  readonly refused:
+    | (RejectionExplanation & { readonly kind: FailureKind; readonly status: number; readonly allow: string | null })
+    | null
+  readonly details: OperationDetails | null
+  /** The side that a client is on, by the file or just now; null: none was asked for, or there is no operation. */
+  readonly side: ClientSide | null
+  /** Why the gateway serves no new client just now; null: it serves them, or was not asked. */
+  readonly notReady: LiveState['notReady']
+  /** The place in the file that refuses what the gateway serves just now; null: there is none. */
+  readonly overruled: string | null
+}
+
+type Refusal = NonNullable<Explanation['refused']>
+
+/**
+ * Explains what a gateway with this configuration would do with a request. It looks at the method and the target, and
+ * at `client`, by its name or its address; null: at no client. Throws a `CliError` for a client that the file does not
+ * have.
+ */
+export const explainRequest = (
+  method: string,
+  target: string,
+  file: string,
+  { config, provenance }: LoadedConfig,
+  client: string | null = null,
+): Explanation => {
+  const { listen } = config
+  if (client !== null) requireClient(client, config)
+  const live = { notReady: null, overruled: null }
+  const common = { method, target, file, hash: config.hash, basePath: listen.basePath, ...live }
+  const locateKey = createKeyLocator(file, provenance)
+  const simulated = simulateRequest(method, target, listen)
+  if (!simulated.admitted) {
+    const { kind, allow } = simulated
+    const refused = {
+      kind,
+      status: failureTable[kind].status,
+      allow,
+      ...explainRejection(simulated, method, target, listen, locateKey),
+    }
+    return { ...common, operation: null, query: '', authority: null, refused, details: null, side: null }
+  }
+  const { operation, query, authority } = simulated
+  return {
+    ...common,
+    operation,
+    query,
+    authority: target.startsWith('/') ? null : authority,
+    refused:
+      config.operations[operation.id].state === 'refuse'
+        ? refusedByOperator(locateKey(`operations.${operation.id}.state`))
+        : refusedToClient(client, operation, config, locateKey),
+    details: collectOperationDetails(operation, config, provenance),
+    side: client === null ? null : explainClientSide(client, operation, config, locateKey),
+  }
+}
+
+/** Creates the function that names a key with its place in the file. */
+const createKeyLocator =
+  (file: string, provenance: LoadedConfig['provenance']) =>
+  (key: string): string => {
+    const { source, line } = provenance.get(key) ?? { source: 'built-in', line: 0 }
+    return line === 0 ? `${key} (${source})` : `${key} (${file}:${line})`
+  }
+
+/**
+ * Puts the side that a client is on just now in the place of the side that the file gives it. A gateway that runs
+ * another configuration has no say: its candidate may be another one.
+ */
+export const withLiveSide = (
+  explanation: Explanation,
+  { config, provenance }: LoadedConfig,
+  live: LiveState | null,
+): Explanation => {
+  const { side, operation, hash, file } = explanation
+  const shift = live?.upstream?.candidate?.shift ?? null
+  if (side === null || operation === null || live === null || shift === null || live.hash !== hash) return explanation
+  const locateKey = createKeyLocator(file, provenance)
+  return {
+    ...explanation,
+    side: explainClientSideNow(side.client, operation, config, locateKey, { shift, at: live.at }),
+  }
+}
+
+/**
+ * Puts what the gateway does with the request just now in the place of what the file says: what an operator has ordered
+ * goes before the file, and so does a configuration that runs in spite of it.
+ */
+export const withLiveRefusal = (
+  explanation: Explanation,
+  { config, provenance }: LoadedConfig,
+  live: LiveState | null,
+): Explanation => {
+  const { operation, refused, side, file } = explanation
+  if (live === null || operation === null) return explanation
+  const { notReady } = live
+  const now = refusedNow(live, operation)
+  if (refused?.kind !== 'refused-by-operator') return { ...explanation, notReady, refused: now ?? refused }
+  if (now !== null) return { ...explanation, notReady }
+  const locateKey = createKeyLocator(file, provenance)
+  const overruled = locateKey(`operations.${operation.id}.state`)
+  return {
+    ...{ ...explanation, notReady, overruled },
+    refused: refusedToClient(side?.client ?? null, operation, config, locateKey),
+  }
+}
+
+/** Explains why a gateway refuses every request of an operation just now; null: it does not. */
+const refusedNow = ({ notReady, operation }: LiveState, { id }: Operation): Refusal | null => {
+  if (notReady === 'audit-unavailable')
+    return refusal(notReady, failureTable[notReady].text, 'status says why the audit log cannot be written')
+  if (operation?.state !== 'refuse') return null
+  const { until, orderedBy, orderReason } = operation
+  return until === null
+    ? refusal('refused-by-operator', 'the configuration that runs refuses it', 'reload takes the file')
+    : refusal(
+        'refused-by-operator',
+        `${orderedBy ?? 'an operator'} refuses it until ${until}${orderReason === null ? '' : `: ${orderReason}`}`,
+        `operation serve ${id} ends that`,
+      )
+}
+
+const refusal = (kind: FailureKind, why: string, hint: string): Refusal => ({
+  ...{ kind, status: failureTable[kind].status, allow: null, meant: null },
+  ...{ differs: [why], hint },
+})
+
+const refusedByOperator = (key: string): Refusal =>
+  refusal(
+    'refused-by-operator',
+    `the operator has taken it out of service: ${key}`,
+    'write "state: serve" there, or remove the line',
+  )
+
+/** Explains why a client may not call an operation, however good its credentials; null: it may, or none is meant. */
+const refusedToClient = (
+  client: string | null,
+  { id }: Operation,
+  { clients }: Config,
+  locateKey: (key: string) => string,
+): Explanation['refused'] => {
+  const entry = clients.find((each) => each.id === client)
+  if (entry === undefined) return null
+  if (entry.disabled)
+    return refusal(
+      'forbidden',
+      `the client ${entry.id} is disabled: ${locateKey('clients')}`,
+      'remove its "disabled", or send as another client',
+    )
+  if (entry.operations === null || entry.operations.includes(id)) return null
+  return refusal(
+    'forbidden',
+    `the client ${entry.id} may call ${entry.operations.join(', ')} alone: ${locateKey('clients')}`,
+    `add ${id} to its operations, or send as another client`,
+  )
+}
+
+/** Tells whether a request would be forwarded. */
+export const isForwarded = ({ refused, notReady }: Explanation): boolean => refused === null && notReady === null
+
+/** Renders an explanation as JSON. A built-in setting has no line. `live` is there when the operator asked for it. */
+export const renderExplanationJson = (explanation: Explanation, live: LiveState | null = null): string => {
+  const { method, target, file, hash, operation, query, authority, refused, details, side } = explanation
+  const toPosition = ({ provenance }: Pick<ExplainedSetting, 'provenance'>) => ({
+    level: provenance.source,
+    line: provenance.line === 0 ? null : provenance.line,
+    column: provenance.line === 0 ? null : provenance.column,
+  })
+  const settings =
+    details === null
+      ? []
+      : [...details.upstream, ...(details.candidate?.upstream ?? []), ...details.operation, ...details.globals]
+  const toUpstreamJson = ({ endpoints, weightMeans, fields }: Omit<UpstreamDetails, 'upstream'>) => ({
+    endpoints: endpoints.map(({ provenance, ...share }) => ({ ...share, ...toPosition({ provenance }) })),
+    weightMeans,
+    fields: fields.map(({ what, key, value, provenance }) => ({ what, key, value, ...toPosition({ provenance }) })),
+  })
+  const json = {
+    forwarded: refused === null,
+    method,
+    target,
+    file,
+    hash,
+    refused: refused && {
+      status: refused.status,
+      code: refused.kind,
+      allow: refused.allow,
+      why: refused.differs,
+      meant: refused.meant?.id ?? null,
+      hint: refused.hint,
+    },
+    operation,
+    query,
+    authority,
+    ...(side && { side }),
+    ...toUpstreamJson(details ?? { endpoints: [], weightMeans: null, fields: [] }),
+    ...(details?.candidate && { candidate: toUpstreamJson(details.candidate) }),
+    layers:
+      details?.layers.map(({ name, key, value, on, provenance, contract }) => ({
+        name,
+        on,
+        key,
+        value,
+        ...toPosition({ provenance }),
+        ...(contract === null ? {} : { contract }),
+      })) ?? [],
+    settings: Object.fromEntries(
+      settings.map(({ key, value, provenance }) => [key, { value, ...toPosition({ provenance }) }]),
+    ),
+    ...(live && { live: toLiveJson(live) }),
+  }
+  return formatJson(json)
+}

@@ -1,0 +1,155 @@
+import { type RecentErrorView, recentErrorsShape } from '../../core/admin/api/recent-errors.ts'
+import { type Status, statusShape } from '../../core/admin/api/status.ts'
+import type { UpstreamStatus } from '../../core/admin/api/upstream-status.ts'
+import { getDecoded } from '../../core/cli/client/admin-client.ts'
+import { type AdminTarget, CliError, targetUrl } from '../../core/cli/client/admin-target.ts'
+import { locateGateway, type TargetOptions } from '../../core/cli/client/locate.ts'
+import { formatAgo } from '../../core/cli/render/format-time.ts'
+import { warnAboutTarget } from '../../core/cli/render/output.ts'
+import { limitRows, operationRows, renderFindings, renderLearning } from '../../core/cli/render/status-sections.ts'
+import { formatTable, type TableRow } from '../../core/cli/render/table.ts'
+import { upstreamRows } from '../../core/cli/render/upstream-rows.ts'
+import { groupByKey } from '../../core/log/row-counts.ts'
+import { allOperations, type Operation } from '../../operations.ts'
+
+/** The present state of one operation in a running gateway. */
+export interface LiveState {
+  readonly url: string
+  /** The gateway's clock, in ms since the epoch. */
+  readonly at: number
+  /** The hash of the running configuration. */
+  readonly hash: string
+  /** Why the gateway serves no new client; null: it serves them. */
+  readonly notReady: Status['notReady']
+  /** Its state, when the status lists it; null: it serves. */
+  readonly operation: Status['operations'][string] | null
+  readonly upstream: UpstreamStatus | null
+  readonly limits: Status['limits']
+  /** How the contract is learnt; null: it is not. */
+  readonly learning: Status['learning']
+  /** The findings about it, its group, or the whole gateway. */
+  readonly findings: Status['findings']
+  readonly failures: readonly FailureCount[]
+}
+
+// What findings may be about that keeps requests from every operation.
+const wholeGateway = ['limits', 'auth', 'process', 'workers', 'audit', 'redis', 'idempotency', 'listen'] as const
+
+/** Asks a gateway for the state of an operation. */
+const collectLiveState = async (target: AdminTarget, { id, group }: Operation): Promise<LiveState> => {
+  const [{ decoded: status, at }, last] = await Promise.all([
+    getDecoded(target, '/status', statusShape),
+    getDecoded(target, '/refused', recentErrorsShape),
+  ])
+  warnAboutTarget(target, status.version)
+  const owners = [`upstreams.${group}`, `operations.${id}`, ...wholeGateway]
+  const concerns = (about: string): boolean => owners.some((one) => about === one || about.startsWith(`${one}.`))
+  return {
+    url: targetUrl(target),
+    at,
+    hash: status.config.hash,
+    notReady: status.notReady,
+    operation: status.operations[id] ?? null,
+    upstream: status.upstreams[group] ?? null,
+    limits: applicableLimits(status.limits, [`upstreams.${group}`, `operations.${id}`, 'limits']),
+    learning: status.learning,
+    findings: status.findings.filter(({ about, alsoAbout }) => [about, ...(alsoAbout ?? [])].some(concerns)),
+    failures: countFailures(last.decoded.refusals, id, at),
+  }
+}
+
+/** Keeps the limits that its requests have to pass. */
+const applicableLimits = (
+  { concurrency, eventLoop }: Status['limits'],
+  owners: readonly string[],
+): Status['limits'] => ({
+  rate: null,
+  concurrency: concurrency.filter(({ key }) => owners.some((owner) => key === `${owner}.concurrency`)),
+  eventLoop: eventLoop?.sheds ? eventLoop : null,
+})
+
+/** The number of recent failures of one kind. */
+interface FailureCount extends Pick<RecentErrorView, 'status' | 'kind' | 'reason' | 'endpoint'> {
+  readonly count: number
+  /** The time of the last one. */
+  readonly last: string
+}
+
+const failureWindowMs = 15 * 60_000
+
+/**
+ * Counts the failures of an operation by kind, within the last quarter of an hour and as far as the gateway remembers;
+ * the most frequent first.
+ */
+const countFailures = (refusals: readonly RecentErrorView[], id: string, at: number): readonly FailureCount[] => {
+  const recent = refusals.filter(
+    (refusal) => refusal.operation === id && at - Date.parse(refusal.at) <= failureWindowMs,
+  )
+  return groupByKey(recent, ({ status, kind, reason, endpoint }) => JSON.stringify([status, kind, reason, endpoint]))
+    .map((same) => {
+      const [{ status, kind, reason, endpoint, at: last }] = same // the newest
+      return { status, kind, reason, endpoint, count: same.length, last }
+    })
+    .toSorted((a, b) => b.count - a.count)
+}
+
+/** Renders the present state as JSON has it: its times are RFC 3339. */
+export const toLiveJson = (live: LiveState) => ({ ...live, at: new Date(live.at).toISOString() })
+
+/**
+ * Renders the present state, which stands below the explanation of the file. `fileHash` is the hash of the file; null:
+ * it has problems.
+ */
+export const renderLiveState = (live: LiveState, { id, group }: Operation, fileHash: string | null): string => {
+  const { url, at, hash, operation, upstream, limits, learning, findings, failures } = live
+  const how = fileHash === null ? 'check shows why' : 'diff shows it'
+  const differs = hash === fileHash ? '' : `, which is NOT WHAT THE FILE SAYS: ${how}`
+  const limitsTable = limitRows(limits, at)
+  const sections = [
+    `just now, by ${url}: it runs ${hash}${differs}`,
+    ...(findings.length > 0 ? [renderFindings(findings, at)] : []),
+    ...(operation === null ? [] : [formatTable(operationRows({ [id]: operation }, at))]),
+    ...(upstream === null ? [] : [formatTable(upstreamRows({ [group]: upstream }, at))]),
+    ...(limitsTable.length > 1 ? [formatTable(limitsTable)] : []),
+    ...(learning === null ? [] : [renderLearning(learning, at)]),
+    failures.length === 0 ? 'no error of the gateway’s own in the last 15 minutes' : formatTable(failureRows(live)),
+  ]
+  return `\n${sections.join('\n\n')}\n`
+}
+
+const failureRows = ({ failures, at }: LiveState): readonly TableRow[] => [
+  ['failures in 15 min', 'last', 'what'],
+  ...failures.map(({ count, last, status, kind, reason, endpoint }): TableRow => {
+    const where = endpoint === null ? '' : `, at ${endpoint}`
+    return [`${count}`, formatAgo(last, at), `${status} ${kind}: ${reason}${where}`]
+  }),
+]
+
+/**
+ * Asks for the state of an explained operation; null: the request is for none, or no gateway could be asked, which
+ * stderr and exit code 2 show.
+ */
+export const fetchLiveState = async (
+  operation: Operation | null,
+  targetOptions: TargetOptions,
+): Promise<LiveState | null> => {
+  if (operation === null) return null
+  try {
+    const target = await locateGateway(targetOptions)
+    return await collectLiveState(target, operation)
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    process.stderr.write(`lender-gateway: ${error.message}\n`)
+    process.exitCode = 2
+    return null
+  }
+}
+
+/**
+ * Finds the operation at the end of a target. The path in front is not looked at: it stands in the file, which may have
+ * problems. Null: there is none.
+ */
+export const findOperation = (method: string, target: string): Operation | null => {
+  const { pathname } = URL.parse(target, 'http://gateway') ?? { pathname: '' }
+  return allOperations.find((each) => each.method === method && pathname.endsWith(each.path)) ?? null
+}

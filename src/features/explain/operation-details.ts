@@ -1,0 +1,238 @@
+import type { Config, EndpointConfig, HeaderMutationConfig, UpstreamConfig } from '../../core/config/config.ts'
+import { renderEffectiveConfig } from '../../core/config/diff/report.ts'
+import type { Provenance, ProvenanceMap } from '../../core/config/load/provenance.ts'
+import { sideKey } from '../../core/exchange/sides.ts'
+import { RequestMetrics } from '../../core/log/metrics/request-metrics.ts'
+import { type LayerRow, layerTable } from '../../core/runtime/pipeline/layer-stack.ts'
+import type { Operation, Side } from '../../operations.ts'
+import { nullAuditSink } from '../audit/audit-sink.ts'
+import { type AuthProvider, nullAuthProvider } from '../auth/auth-provider.ts'
+import { createEmptyCache } from '../cache/cache-registry.ts'
+import { nullShadow } from '../candidate/shadow-layer.ts'
+import { findCandidateUse } from '../candidate/shift/candidate-use.ts'
+import { CheckQueue } from '../contract/check-queue.ts'
+import { getLearningMode } from '../contract-learning/continue-learning.ts'
+import { createLearner } from '../contract-learning/learn/learner.ts'
+import { IdempotencyRegistry } from '../idempotency/idempotency-registry.ts'
+import { acquireClientLimits } from '../limits/client-limits.ts'
+import { createProcessLoad } from '../limits/process-load.ts'
+import { RateLimiterRegistry } from '../limits/rate-limiter/rate-limiter-registry.ts'
+import { shiftOfFile } from './client-side.ts'
+import { type ContractPlace, findContractPlace } from './contract-place.ts'
+import { flattenTree, globalSettingRows, type SettingRows, type SettingTree, subtree } from './global-settings.ts'
+
+/** One setting for a request: its key, its value, and where it comes from. */
+export interface ExplainedSetting {
+  /** The key path: `upstreams.risk.timeouts.connect`. */
+  readonly key: string
+  readonly value: string
+  readonly provenance: Provenance
+}
+
+/** An endpoint with its share of the traffic. */
+export interface EndpointShare {
+  /** The URL of the request to it, without the query; `sandbox` for the embedded one. */
+  readonly url: string
+  readonly pathPrefix: string
+  readonly weight: number
+  /** Whether the file drains it: it gets no new requests. */
+  readonly drain: boolean
+  readonly percent: number
+  /** Its largest share when it is less loaded than the others and all of them are up. */
+  readonly mostPercent: number
+  readonly sandbox: boolean
+  readonly provenance: Provenance
+}
+
+/** A layer of the stack, with its setting. */
+export interface ExplainedLayer extends Omit<LayerRow, 'layer' | 'setting'>, ExplainedSetting {
+  readonly on: boolean
+  /** Null: the layer has nothing to do with the contract. */
+  readonly contract: ContractPlace | null
+}
+
+/** One edit of the fields of each request or response. A secret value is masked. */
+export interface HeaderFieldChange extends ExplainedSetting {
+  /** The edit, such as `request.set X-Api-Key`. */
+  readonly what: string
+}
+
+/** The settings of one of the upstreams of a group. */
+export interface UpstreamDetails {
+  readonly endpoints: readonly EndpointShare[]
+  /** The meaning of a weight under the upstream's balancing policy; null: there is one endpoint. */
+  readonly weightMeans: string | null
+  readonly fields: readonly HeaderFieldChange[]
+  readonly upstream: readonly ExplainedSetting[]
+}
+
+/** The settings of one operation, and those of all nine. */
+export interface OperationDetails extends UpstreamDetails {
+  /** The upstream that is tried beside the other; null: there is none. */
+  readonly candidate: UpstreamDetails | null
+  readonly operation: readonly ExplainedSetting[]
+  readonly layers: readonly ExplainedLayer[]
+  readonly globals: readonly ExplainedSetting[]
+}
+
+/** Collects the settings of an operation, each with its provenance. */
+export const collectOperationDetails = (
+  described: Operation,
+  config: Config,
+  provenance: ProvenanceMap,
+): OperationDetails => {
+  const { id, path, group } = described
+  const setting = (key: string, value: string): ExplainedSetting => ({
+    key,
+    value,
+    provenance: provenance.get(key) ?? builtInProvenance,
+  })
+  const operation = config.operations[id]
+  const tree = renderEffectiveConfig(config)
+  const describeUpstream = (side: Side, upstream: UpstreamConfig): UpstreamDetails => {
+    const key = sideKey(group, side)
+    return {
+      endpoints: toEndpointShares(upstream, path, setting(`${key}.endpoints`, '').provenance),
+      weightMeans: upstream.endpoints.length > 1 ? weightMeans[upstream.balance] : null,
+      fields: [...fieldRows('request', upstream.request), ...fieldRows('response', upstream.response)].map(
+        ([direction, what, value]) => ({ ...setting(`${key}.${direction}`, value), what: `${direction}.${what}` }),
+      ),
+      upstream: upstreamSettingRows(upstream, subtree(tree, ...key.split('.'))).map(([name, value]) =>
+        setting(`${key}.${name}`, value),
+      ),
+    }
+  }
+  const { candidate } = config.upstreams[group]
+  return {
+    ...describeUpstream('primary', config.upstreams[group]),
+    candidate: candidate && describeUpstream('candidate', candidate.upstream),
+    operation: [setting(`operations.${id}.state`, operation.state)],
+    layers: toExplainedLayers(describeLayers(config, described), described, config, ({ name, key, setting: value }) => {
+      const explained = setting(key, value)
+      if ((name === 'cache' || name === 'idempotency') && operation[name] !== null)
+        return { ...explained, value: renderPolicy(subtree(tree, 'operations', id, name)) }
+      // Without a contract the modes of the file do nothing: none of its lines says that they are off.
+      return name.endsWith('-contract') && config.compiledContract === null
+        ? { ...explained, provenance: builtInProvenance }
+        : explained
+    }),
+    globals: globalSettingRows(config, tree).map(([key, value]) => setting(key, value)),
+  }
+}
+
+/**
+ * Lists the rows of the layers that a configuration composes for an operation. Nothing is connected or counted: only
+ * which layers there are, and what they say of themselves.
+ */
+export const describeLayers = (
+  config: Config,
+  operation: Operation,
+  authProvider: AuthProvider = nullAuthProvider,
+): readonly LayerRow[] =>
+  layerTable({
+    operation,
+    config,
+    retryBudget: null,
+    addressLimiter: null,
+    authProvider,
+    clientLimits: acquireClientLimits(
+      config.clients,
+      config.limits,
+      new RateLimiterRegistry({ kind: 'primary' }, () => {}),
+    ),
+    processLoad: createProcessLoad(),
+    tracing: null,
+    requestMetrics: new RequestMetrics(),
+    auditSink: nullAuditSink,
+    caches: createEmptyCache(config),
+    idempotency: new IdempotencyRegistry({ kind: 'primary' }, () => {}).acquire(config),
+    contract: null,
+    shadow: nullShadow,
+    learningMode: getLearningMode(config, { get: () => null, all: [] }),
+    candidateUse: findCandidateUse(config.upstreams[operation.group].candidate, shiftOfFile(config, operation.group)),
+    guard: null,
+    learning: {
+      learner: createLearner({ enums: false, key: '', credentialFields: [] }),
+      checks: new CheckQueue(() => {}),
+    },
+  })
+
+const builtInProvenance: Provenance = { source: 'built-in', line: 0, column: 0 }
+
+const upToTwiceNote = 'one that is less loaded gets up to twice it, one that fails no more than it'
+
+/** The meaning of a weight under each policy (docs/upstreams.md, "Choosing"). */
+const weightMeans: Readonly<Record<UpstreamConfig['balance'], string>> = {
+  p2c: `a weight is a share of the traffic; ${upToTwiceNote}`,
+  'least-requests': `a weight is a share of the traffic; ${upToTwiceNote}`,
+  'round-robin': 'a weight is a share of the traffic, whatever the load',
+}
+
+const toEndpointShares = (
+  { endpoints, balance }: UpstreamConfig,
+  path: string,
+  provenance: Provenance,
+): readonly EndpointShare[] => {
+  const activeWeight = ({ weight, drain }: EndpointConfig): number => (drain ? 0 : weight)
+  const total = endpoints.reduce((sum, endpoint) => sum + activeWeight(endpoint), 0)
+  const percent = (share: number): number => Math.round(share * 1000) / 10
+  const maxFactor = balance === 'round-robin' ? 1 : 2
+  return endpoints.map((endpoint) => ({
+    url: endpoint.origin === 'sandbox' ? endpoint.origin : `${endpoint.origin}${endpoint.pathPrefix}${path}`,
+    pathPrefix: endpoint.pathPrefix,
+    weight: endpoint.weight,
+    drain: endpoint.drain,
+    percent: percent(activeWeight(endpoint) / total),
+    mostPercent: percent(Math.min(1, (maxFactor * activeWeight(endpoint)) / total)),
+    sandbox: endpoint.origin === 'sandbox',
+    provenance,
+  }))
+}
+
+/** Lists the settings of an upstream key by key; a policy that is off is one row. */
+const upstreamSettingRows = ({ endpoints, host, retry }: UpstreamConfig, tree: SettingTree): SettingRows => {
+  const isTls = endpoints.some(({ origin }) => origin.startsWith('https:'))
+  // These have rows among the endpoints, the fields and the layers, or a section. `tls` has no effect on plain HTTP.
+  const shownElsewhere = ['endpoints', 'request', 'response', 'concurrency', 'candidate']
+  const omittedKeys = [...shownElsewhere, ...(isTls ? [] : ['tls']), ...(retry === null ? ['retry'] : [])]
+  const rest = Object.fromEntries(Object.entries(tree).filter(([key]) => !omittedKeys.includes(key)))
+  return flattenTree({ ...rest, host: renderHost(host) })
+}
+
+/** Renders the settings of a policy that are on. */
+const renderPolicy = (tree: SettingTree): string =>
+  flattenTree(tree)
+    .filter(([, value]) => value !== 'false' && value !== 'none')
+    .map(([key, value]) => `${key}: ${value}`)
+    .join(', ')
+
+const toExplainedLayers = (
+  rows: readonly LayerRow[],
+  { id }: Operation,
+  config: Config,
+  explain: (row: Omit<LayerRow, 'layer'>) => ExplainedSetting,
+): readonly ExplainedLayer[] => {
+  const { state } = config.operations[id]
+  const shown = rows.map((row): ExplainedLayer => {
+    const contract = findContractPlace(row.name, id, config)
+    // Its layer needs what only a process that serves has.
+    const isOn = contract === null ? row.layer !== null : row.setting !== 'off' && contract.offBecause === null
+    return { ...explain(row), name: row.name, on: isOn && state === 'serve', contract }
+  })
+  // `refuse` stands in place of all other layers, and of the upstream.
+  const refuse = { name: 'refuse', key: `operations.${id}.state`, setting: 'refuse' }
+  return state === 'serve' ? shown : [{ ...explain(refuse), name: refuse.name, on: true, contract: null }, ...shown]
+}
+
+const renderHost = (host: UpstreamConfig['host']): string => {
+  if (host === 'endpoint') return "the endpoint's own"
+  return host === 'client' ? "the client's" : host.name
+}
+
+const fieldRows = (
+  direction: 'request' | 'response',
+  { set, remove }: HeaderMutationConfig,
+): readonly (readonly [direction: string, what: string, value: string])[] => [
+  ...remove.map((name) => [direction, `remove ${name}`, ''] as const),
+  ...set.map(({ name, value, hidden }) => [direction, `set ${name}`, hidden ? '***' : value] as const),
+]

@@ -1,0 +1,107 @@
+import type { ListenConfig } from '../../core/config/config.ts'
+import { explainPathMismatch } from '../../core/config/path-mismatch.ts'
+import { isValidHost } from '../../core/downstream/request/authority.ts'
+import { createRouteMap } from '../../core/downstream/request/match-request.ts'
+import { parseRequestTarget } from '../../core/downstream/request/request-target.ts'
+import { knownMethods } from '../../core/exchange/node-http.ts'
+import { formatSize } from '../../core/lib/text/units.ts'
+import { allOperations, type Operation } from '../../operations.ts'
+import { type SimulatedRequest, toLatin1 } from './simulate-request.ts'
+
+/** Why a request is rejected, in words, and the operation that was probably meant. */
+export interface RejectionExplanation {
+  readonly differs: readonly string[]
+  readonly meant: Operation | null
+  readonly hint: string
+}
+
+type RejectedRequest = Extract<SimulatedRequest, { admitted: false }>
+
+/**
+ * Explains why the gateway rejects a request. The decision itself has been made. `locateKey` names a key and its line.
+ */
+export const explainRejection = (
+  { kind }: RejectedRequest,
+  method: string,
+  target: string,
+  listen: ListenConfig,
+  locateKey: (key: string) => string,
+): RejectionExplanation => {
+  if (kind === 'uri-too-long') return explainTooLong(target, listen, locateKey)
+  const path = extractPath(target)
+  const known = createRouteMap(listen.basePath).get(path)
+  const guess =
+    known === undefined
+      ? explainPathMismatch(path, { basePath: listen.basePath, baseKey: locateKey('listen.basePath') })
+      : { differs: [], meant: known }
+  const meant = method === 'CONNECT' || target === '*' ? null : guess.meant
+  const differs = [
+    ...explainMethod(method, meant),
+    ...(kind === 'bad-request' ? explainTarget(target) : []),
+    ...(kind === 'misdirected' ? [`its host is none of those in ${locateKey('listen.hosts')}`] : []),
+    // For a target that is no path at all, only the operation that was meant helps.
+    ...(kind === 'not-found' || (target.startsWith('/') && meant !== null) ? guess.differs : []),
+  ]
+  const hint = meant === null ? 'send one of the nine' : `send ${meant.method} ${listen.basePath}${meant.path}`
+  return { differs, meant, hint }
+}
+
+/** Lists the nine operations, for a rejected request that is near none of them. */
+export const listOperations = (basePath: string): readonly string[] =>
+  allOperations.map(({ method, path }) => `${method.padEnd(4)} ${basePath}${path}`)
+
+const explainTooLong = (
+  target: string,
+  { maxTarget }: ListenConfig,
+  locateKey: (key: string) => string,
+): RejectionExplanation => ({
+  differs: [
+    `it has ${toLatin1(target).length} bytes, and at most ${formatSize(maxTarget)} are read: ${locateKey('listen.maxTarget')}`,
+  ],
+  meant: null,
+  hint: 'send a shorter one, or raise listen.maxTarget (at most 64KiB)',
+})
+
+const explainMethod = (method: string, meant: Operation | null): readonly string[] => {
+  if (knownMethods.has(method)) {
+    if (method === 'CONNECT') return ['CONNECT asks for a tunnel, and there is none']
+    if (meant === null || meant.method === method) return []
+    return [`${meant.path} takes ${meant.method} and nothing else, not ${method}`]
+  }
+  const upper = method.toUpperCase()
+  if (knownMethods.has(upper)) return [`methods are case-sensitive (RFC 9110 §9.1): ${method} is not ${upper}`]
+  return ['the method is none that the parser knows']
+}
+
+const explainTarget = (target: string): readonly string[] => {
+  const causes: string[] = []
+  if (target.includes('#')) causes.push('"#" stands in it, and a fragment is never sent (RFC 9112 §3.2.1)')
+  if (target.includes(' ')) causes.push('a blank stands in it, and must be escaped: %20')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+  if (/[\0-\x1f\x7f]/.test(target)) causes.push('a control character stands in it')
+  // Half a surrogate pair has no UTF-8: it goes over the wire as U+FFFD.
+  const [beyond] = /[^\0-\x7f]/u.exec(target.toWellFormed()) ?? []
+  if (beyond !== undefined)
+    causes.push(`"${beyond}" is beyond ASCII, and must be escaped: ${encodeURIComponent(beyond)}`)
+  if (target === '*') causes.push('"*" asks about the server as a whole, which is none of the nine')
+  else if (!target.startsWith('/')) causes.push(...explainTargetForm(target))
+  return causes
+}
+
+/** Describes what is wrong with a target that is not a path. */
+const explainTargetForm = (target: string): readonly string[] => {
+  const [, scheme = '', authority = ''] = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)/i.exec(target) ?? []
+  if (scheme === '') return ['it begins with no slash']
+  if (!/^https?$/i.test(scheme)) return [`${scheme}:// is not http:// or https://`]
+  if (authority.includes('@')) return ['a user name or a password stands in it']
+  return isValidHost(authority) ? [] : ['http:// is not followed by a host']
+}
+
+/** Finds the path in a target, even in one that the gateway cannot parse. */
+const extractPath = (target: string): string => {
+  const [line = ''] = target.trim().split(/[\r\n]| HTTP\//) // what follows would be another line, not a path
+  const parsed = parseRequestTarget(toLatin1(line))
+  if (parsed !== null) return parsed.path
+  const [path = ''] = line.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split(/[?#]/)
+  return path.startsWith('/') ? path : `/${path}`
+}

@@ -1,0 +1,177 @@
+import { alignRow, columnWidths } from '../../core/cli/render/table.ts'
+import type { Provenance } from '../../core/config/load/provenance.ts'
+import { escapeControls } from '../../core/lib/text/escape-controls.ts'
+import { type ContractPlace, formatContractPlace } from './contract-place.ts'
+import type { Explanation } from './explanation.ts'
+import type {
+  EndpointShare,
+  ExplainedLayer,
+  ExplainedSetting,
+  OperationDetails,
+  UpstreamDetails,
+} from './operation-details.ts'
+import { listOperations } from './rejection.ts'
+
+/** Renders an explanation for operators: the result first, then the settings, each with its line in the file. */
+export const renderExplanation = (explanation: Explanation): string => {
+  const { refused, details, file } = explanation
+  const facts = refused === null ? renderForwarded(explanation) : renderRejection(explanation)
+  const sections = details === null ? [] : toSections(details, explanation)
+  const widths = columnWidths(
+    sections.flatMap(({ rows }) => rows),
+    maxWidth,
+  )
+  const rendered = sections.map(({ title, rows }) => renderSection(title, rows, widths))
+  const endpoints = [
+    ...(details === null ? [] : [renderEndpoints('endpoints', details, file)]),
+    ...(details?.candidate ? [renderEndpoints('endpoints of the candidate', details.candidate, file)] : []),
+  ]
+  return `${[facts, ...endpoints, ...rendered].join('\n\n')}\n\n${file} (hash ${explanation.hash})\n`
+}
+
+/** Renders the endpoints of an upstream. URLs are long: in a table of their own they move no other column. */
+const renderEndpoints = (title: string, { endpoints, weightMeans }: UpstreamDetails, file: string): string => {
+  const rows = endpoints.map((share) => endpointRow(share, file))
+  return renderSection(weightMeans === null ? title : `${title}: ${weightMeans}`, rows, columnWidths(rows, maxWidth))
+}
+
+/** The cells of a setting: its name, its value, the level that states it, its line in the file. */
+type SettingCells = readonly [what: string, value: string, level: string, place: string]
+
+interface Section {
+  readonly title: string
+  readonly rows: readonly SettingCells[]
+}
+
+const renderForwarded = ({
+  method,
+  target,
+  operation,
+  query,
+  authority,
+  side,
+  notReady,
+  overruled,
+}: Explanation): string =>
+  [
+    `${renderRequestLine(method, target)}: ${notReady === null ? 'forwarded' : `no new client is served just now: ${notReady}`}`,
+    '',
+    `operation  ${operation?.id}`,
+    `group      ${operation?.group}`,
+    ...(overruled === null ? [] : [`state      served just now, though the file refuses it: ${overruled}`]),
+    ...(side === null ? [] : [`side       ${side.side}, for ${side.client}: ${side.why}`]),
+    ...(query === '' ? [] : [`query      ${escapeControls(truncate(query))} passes through untouched`]),
+    ...(authority === null
+      ? []
+      : [`authority  ${authority} of the target, in place of the Host field (RFC 9112 §3.2.2)`]),
+  ].join('\n')
+
+const renderRejection = ({ method, target, refused, operation, basePath }: Explanation): string => {
+  if (refused === null) return ''
+  const { status, kind, allow, differs, meant, hint } = refused
+  const isUnrelated = operation === null && meant === null && kind !== 'uri-too-long'
+  return [
+    `${renderRequestLine(method, target)}: refused with ${status} ${kind}${allow === null ? '' : `, Allow: ${allow}`}`,
+    '',
+    ...differs.map((text, i) => `${i === 0 ? 'why   ' : '      '}${escapeControls(text)}`),
+    `hint  ${hint}`,
+    ...(operation === null ? [] : ['', `operation  ${operation.id}`, `group      ${operation.group}`]),
+    ...(isUnrelated ? ['', 'the nine', ...listOperations(basePath).map((text) => `  ${text}`)] : []),
+  ].join('\n')
+}
+
+const toSections = (details: OperationDetails, { operation, file }: Explanation): readonly Section[] => {
+  const toRows = (settings: readonly ExplainedSetting[], prefix: string): readonly SettingCells[] =>
+    settings.map(({ key, value, provenance }) => [
+      key.slice(prefix.length),
+      value,
+      ...provenanceCells(provenance, file),
+    ])
+  const upstreamKey = `upstreams.${operation?.group}`
+  const candidateKey = `${upstreamKey}.candidate`
+  const operationKey = `operations.${operation?.id}`
+  const prefixes = [`${operationKey}.`, `${upstreamKey}.`]
+  const fieldRows = (fields: UpstreamDetails['fields']): readonly SettingCells[] =>
+    fields.map(({ what, value, provenance }): SettingCells => [what, value, ...provenanceCells(provenance, file)])
+  const { upstream, fields } = details.candidate ?? { upstream: [], fields: [] }
+  const ofCandidate = [
+    ...toRows(upstream.filter(isOfCandidate), `${candidateKey}.`),
+    ...fieldRows(fields.filter(isOfCandidate)),
+  ]
+  return [
+    {
+      title: upstreamKey,
+      rows: [...toRows(details.upstream, `${upstreamKey}.`), ...fieldRows(details.fields)],
+    },
+    ...(ofCandidate.length === 0
+      ? []
+      : [{ title: `${candidateKey}, where it differs from ${upstreamKey}`, rows: ofCandidate }]),
+    { title: operationKey, rows: toRows(details.operation, `${operationKey}.`) },
+    {
+      title: 'layers, the outermost first',
+      rows: details.layers.map((layer, i) => layerRow(layer, i, prefixes, file)),
+    },
+    { title: 'for all nine operations', rows: toRows(details.globals, '') },
+  ]
+}
+
+/** Tells whether a candidate states a setting itself. All others are those of its group. */
+const isOfCandidate = ({ provenance }: Pick<ExplainedSetting, 'provenance'>): boolean =>
+  provenance.source === 'candidate'
+
+const endpointRow = (share: EndpointShare, file: string): SettingCells => [
+  share.sandbox ? 'sandbox (embedded)' : share.url,
+  `weight ${share.weight}, ${renderShare(share)}`,
+  ...provenanceCells(share.provenance, file),
+]
+
+const renderShare = ({ weight, drain, percent, mostPercent }: EndpointShare): string => {
+  if (drain) return 'draining, nothing'
+  if (weight === 0) return 'nothing'
+  return mostPercent === percent ? `${percent}%` : `${percent}%, at most ${mostPercent}%`
+}
+
+const layerRow = (
+  { name, key, value, on, provenance, contract }: ExplainedLayer,
+  index: number,
+  prefixes: readonly string[],
+  file: string,
+): SettingCells => {
+  const prefix = prefixes.find((each) => key.startsWith(each)) ?? ''
+  return [
+    `${index + 1} ${name}`,
+    `${key.slice(prefix.length)}: ${value}${on ? '' : offNote(value, contract)}`,
+    ...(contract === null ? provenanceCells(provenance, file) : contractCells(provenance, contract, file)),
+  ]
+}
+
+const contractCells = (
+  provenance: Provenance,
+  contract: ContractPlace,
+  file: string,
+): [level: string, place: string] => {
+  const [level, place] = provenanceCells(provenance, file)
+  return [level, [place, formatContractPlace(contract, file)].filter((each) => each !== '').join('; ')]
+}
+
+const offNote = (value: string, contract: ContractPlace | null): string => {
+  if (value === 'none' || value === 'false') return ' (off)'
+  if (value === 'off') return ''
+  const why = contract?.offBecause ?? null
+  return why === null ? ' (not reached)' : ` (off: ${why})`
+}
+
+const provenanceCells = ({ source, line }: Provenance, file: string): [level: string, place: string] => [
+  source,
+  line === 0 ? '' : `${file}:${line}`,
+]
+
+const maxWidth = 60
+
+const renderSection = (title: string, rows: readonly SettingCells[], widths: readonly number[]): string =>
+  [title, ...rows.map((cells) => `  ${alignRow(cells, widths)}`)].join('\n')
+
+const renderRequestLine = (method: string, target: string): string =>
+  `${escapeControls(method)} ${escapeControls(truncate(target))}`
+
+const truncate = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text)

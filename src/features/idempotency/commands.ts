@@ -1,0 +1,246 @@
+import { isIP } from 'node:net'
+import type { AdminContext } from '../../core/admin/admin-context.ts'
+import { type AdminError, isAdminError } from '../../core/admin/admin-error.ts'
+import {
+  type Argument,
+  badRequest,
+  choiceArgument,
+  flagArgument,
+  optionalArgument,
+  textArgument,
+  type ValuesOf,
+} from '../../core/admin/commands/argument.ts'
+import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
+import { rejectUnknownClient } from '../../core/admin/commands/unknown-client.ts'
+import { noWorkerAnswered } from '../../core/admin/commands/workers-not-answering.ts'
+import { formatTime } from '../../core/admin/format-time.ts'
+import type { Config } from '../../core/config/config.ts'
+import { asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../core/lib/text/decode.ts'
+import { allOperations, type OperationId } from '../../operations.ts'
+import type { KeyReference, LookupFailure } from './idempotency-lookup.ts'
+import type { RecordSummary } from './store/idempotency-store.ts'
+
+const addressArgument: Argument<string> = {
+  usage: '--address <IP>',
+  help: 'whose key it is where clients are not asked who they are: the address in the access log',
+  expected: 'an IP address',
+  example: '192.0.2.7',
+  read: (value) => (typeof value === 'string' && isIP(value) !== 0 ? value : undefined),
+}
+
+const args = {
+  key: textArgument({ usage: '<KEY>', help: 'as in the request, quoted or bare', example: '8e03978e-40d5' }),
+  operation: choiceArgument(
+    allOperations.flatMap(({ id, method }) => (method === 'POST' ? [id] : [])),
+    {
+      usage: '--operation <ID>',
+      help: 'what the request was for',
+      example: 'financing.pre-approval',
+      isRequired: true,
+    },
+  ),
+  client: optionalArgument(
+    textArgument({ usage: '--client <NAME>', help: 'whose key it is: the id in clients', example: 'bank-a' }),
+  ),
+  address: optionalArgument(addressArgument),
+  yes: flagArgument('--yes', 'forget it: the upstream has not processed the request, or may process it again'),
+}
+
+/** Times are RFC 3339. */
+const keySummaryShape = asObject({
+  state: asWord<RecordSummary['state'] | 'absent'>(),
+  /** Null: nothing is remembered, or requests have no ids. */
+  firstRequestId: asNullable(asText),
+  claimedAt: asNullable(asText),
+  /** Null: it is in progress, or nothing is remembered. */
+  expiresAt: asNullable(asText),
+  /** The size of the stored response. Null: none is stored. */
+  responseBytes: asNullable(asNumber),
+})
+
+type KeySummary = Decoded<typeof keySummaryShape>
+
+interface ShownKey extends KeySummary {
+  readonly operation: OperationId
+  readonly client: string | null
+  readonly address: string | null
+}
+
+interface Plan {
+  readonly reference: KeyReference
+  readonly shown: ShownKey
+}
+
+type KeyCommand = Command<ValuesOf<typeof args>, Plan, ShownKey>
+
+/** A key is what a client wrote, and would stand in the address of a page. */
+const keyCommand = {
+  page: null,
+  method: 'POST',
+  query: null,
+  validate: ({ client, address }, name) =>
+    (client === null) === (address === null)
+      ? `either ${name('client')} or ${name('address')} is expected: whose key it is`
+      : null,
+  isAtomic: false,
+  responseShape: keySummaryShape,
+  links: {},
+} as const satisfies Partial<KeyCommand>
+
+const showCommand: KeyCommand = {
+  ...keyCommand,
+  choice: 'show',
+  path: '/idempotency/show',
+  plan: (context, values) => planLookup(context, values),
+  run: async (_, { shown }) => shown,
+  event: 'idempotency key shown',
+  successText: describeKey,
+  cliText: (_, shown) => describeKey(shown),
+  rejectedText: 'cannot show it',
+}
+
+const forgetCommand: KeyCommand = {
+  ...keyCommand,
+  choice: 'forget',
+  path: '/idempotency/forget',
+  async plan(context, values) {
+    const plan = await planLookup(context, values)
+    if (isAdminError(plan)) return plan
+    return rejectForgetting(plan.shown, values.yes) ?? plan
+  },
+  async run(context, { reference, shown }) {
+    const [result] = (await context.runEverywhere('forgetKey', reference)).results
+    if (typeof result === 'boolean') return result ? shown : notRemembered
+    if (result === 'in-progress') return stillUnderWay
+    const error = toLookupError(result, reference)
+    // A command without an answer may have been carried out, or is yet: its event says so.
+    return result === undefined || result === 'unavailable' ? mayBeForgotten(error, shown) : error
+  },
+  event: 'idempotency key forgotten',
+  successText: describeForgotten,
+  cliText: (_, shown) => describeForgotten(shown),
+  rejectedText: 'has not forgotten it',
+}
+
+export const idempotencyCommands: CommandGroup = {
+  name: 'idempotency',
+  description: 'Show what a running gateway remembers of a key of idempotency, or have it forget one.',
+  choice: { usage: '<ACTION>', help: 'what it is to do' },
+  args,
+  help: `Whose key it is: --client where the gateway asks clients who they are, --address where it asks nobody and the request had no credentials. A client that
+is known by its credentials alone cannot be named: what is stored is their digest, and a secret does not belong on a command line.
+A request whose key was forgotten is processed again. Ask the upstream first, by the id of the first request.`,
+  exitCodes:
+    '0 done, 1 the gateway does not do it (no request has such an owner, there is nothing to forget, or --yes is missing), 2 it could not be asked',
+  examples: [
+    'idempotency show 8e03978e-40d5 --operation financing.pre-approval --client bank-a',
+    'idempotency forget 8e03978e-40d5 --operation financing.pre-approval --client bank-a --yes',
+  ],
+  commands: [showCommand, forgetCommand],
+}
+
+/** Changes nothing. */
+const planLookup = async (
+  context: AdminContext,
+  { key, operation, client, address }: ValuesOf<typeof args>,
+): Promise<Plan | AdminError> => {
+  const reference: KeyReference = { operation, key, owner: address === null ? { client: client ?? '' } : { address } }
+  const [record] = (await context.runEverywhere('findKey', reference)).results
+  if (record === undefined || typeof record === 'string') return toLookupError(record, reference)
+  // What is found is shown: its client may have been removed since, or `auth` may have been changed.
+  const wrongOwner = record === false ? await rejectOwner(reference, context.reloader.config) : null
+  return wrongOwner ?? { reference, shown: { operation, client, address, ...summarize(record) } }
+}
+
+/** Rejects an owner that no request of the operation has; null: one may have it. */
+const rejectOwner = async ({ operation, owner }: KeyReference, config: Config): Promise<AdminError | null> => {
+  const isAsked = config.operations[operation].auth !== null
+  if ('client' in owner && isAsked) return rejectUnknownClient(owner.client, config)
+  if ('client' in owner) return badRequest(`client: ${operation} asks no client who it is; write its --address`)
+  return isAsked ? badRequest(`address: ${operation} asks each client who it is; write its name with --client`) : null
+}
+
+const summarize = (record: RecordSummary | false): KeySummary => {
+  if (record === false)
+    return { state: 'absent', firstRequestId: null, claimedAt: null, expiresAt: null, responseBytes: null }
+  const { state, requestId, claimedAt, expiresAt, responseBytes } = record
+  return {
+    state,
+    firstRequestId: requestId === '' ? null : requestId,
+    claimedAt: formatTime(claimedAt),
+    expiresAt: state === 'in-progress' ? null : formatTime(expiresAt),
+    responseBytes,
+  }
+}
+
+/** Undefined: no process has answered. */
+const toLookupError = (failure: LookupFailure | undefined, reference: KeyReference): AdminError =>
+  failure === undefined ? noWorkerAnswered : lookupErrors[failure](reference)
+
+const lookupErrors: Readonly<Record<LookupFailure, (reference: KeyReference) => AdminError>> = {
+  malformed: () =>
+    badRequest('key is expected to be one that the operation takes: not empty, and no longer than maxKey'),
+  off: ({ operation }) => ({
+    status: 409,
+    code: 'no-idempotency',
+    detail: `operations.${operation} has no idempotency, so it remembers no key`,
+  }),
+  unavailable: () => ({
+    status: 503,
+    code: 'idempotency-unavailable',
+    detail: 'what is remembered cannot be asked for just now; status says why',
+  }),
+}
+
+const notRemembered: AdminError = {
+  status: 409,
+  code: 'not-remembered',
+  detail: 'nothing is remembered of this key: a request with it is forwarded',
+}
+
+const mayBeForgotten = (error: AdminError, shown: ShownKey): AdminError => ({
+  ...error,
+  detail: `${error.detail}. The key may be forgotten all the same, now or later: ask with show`,
+  done: { ...shown },
+})
+
+const stillUnderWay: AdminError = {
+  status: 409,
+  code: 'in-progress',
+  detail:
+    'the first request with this key is still under way: wait until it has ended, 15 s after its gateway at the latest',
+}
+
+const rejectForgetting = (shown: KeySummary, isConfirmed: boolean): AdminError | null => {
+  if (shown.state === 'absent') return notRemembered
+  if (shown.state === 'in-progress') return stillUnderWay
+  if (isConfirmed) return null
+  const detail = `${describeKey(shown)}. Forgotten, a request with it is processed again: repeat this with --yes (yes: true in JSON)`
+  return { status: 409, code: 'not-confirmed', detail }
+}
+
+const stateTexts: Readonly<Record<KeySummary['state'], string>> = {
+  absent: 'nothing is remembered of this key: a request with it is forwarded',
+  'in-progress': 'the first request with this key is under way',
+  unknown: 'the outcome of the first request with this key is unknown',
+  done: 'the first request with this key was processed',
+  unreadable:
+    'the first request with this key was processed, but its response cannot be decrypted, so a repetition gets 409 outcome-unknown',
+}
+
+function describeKey({ state, firstRequestId, claimedAt, expiresAt, responseBytes }: KeySummary): string {
+  if (state === 'absent') return stateTexts.absent
+  const facts = [
+    `its id is ${firstRequestId ?? 'not known'}`,
+    `it came at ${claimedAt}`,
+    ...(expiresAt === null ? [] : [`remembered until ${expiresAt}`]),
+    ...(state === 'done'
+      ? [responseBytes === null ? 'no response is stored' : `${responseBytes} bytes of response are stored`]
+      : []),
+  ]
+  return `${stateTexts[state]}; ${facts.join(', ')}`
+}
+
+function describeForgotten({ firstRequestId }: KeySummary): string {
+  return `the key is forgotten, a request with it is forwarded; the id of the first was ${firstRequestId ?? 'not known'}`
+}

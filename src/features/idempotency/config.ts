@@ -1,0 +1,104 @@
+import * as z from 'zod'
+import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
+import { list } from '../../core/config/schema/collections.ts'
+import { lowerFieldName } from '../../core/config/schema/header-fields.ts'
+import { partialShape, policySwitch } from '../../core/config/schema/inheritance.ts'
+import { freeTextParser, InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
+import { day, mebibyte } from '../../core/config/schema/scalar-kinds.ts'
+import { boolean, choice, duration, durationOrZero, integer, size } from '../../core/config/schema/scalar-types.ts'
+import { redisSchema } from '../redis/config.ts'
+
+const policyShape = {
+  header: lowerFieldName('The field of the key', 'Idempotency-Key').prefault('Idempotency-Key'),
+  required: boolean('Whether a request without a key is answered 400').prefault(false),
+  ttl: duration('How long what a key led to is remembered', { min: 1000, max: 31 * day }).prefault('24h'),
+  maxKey: integer('Most characters of a key; a longer one is answered 400', { min: 16, max: 1024 }).prefault(255),
+  maxBody: size('A longer request is hashed while it streams, and compared afterwards', {
+    min: 1024,
+    max: 16 * mebibyte,
+  }).prefault('64KiB'),
+  maxResponse: size('A longer answer is passed on and not kept: its repetition is answered 409', {
+    min: 1024,
+    max: mebibyte,
+  }).prefault('64KiB'),
+  wait: durationOrZero('How long a repetition waits for the first to end before it is answered 409', {
+    min: 1,
+    max: 30_000,
+  }).prefault('none'),
+  onUnknown: choice(
+    'What becomes of a repetition when the outcome of the first is unknown: 409, or forwarded, since the upstream knows keys',
+    ['refuse', 'forward'],
+  ).prefault('refuse'),
+  onStoreFailure: choice('What becomes of requests while nothing can be remembered: 503, or passed without a promise', [
+    'refuse',
+    'pass',
+  ]).prefault('refuse'),
+}
+
+const keyBytes = 32
+
+/** Parses a key of 32 bytes; it becomes base64. */
+const parseEncryptionKey = (text: string): string | InvalidScalar => {
+  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex').toString('base64')
+  const bytes = Buffer.from(text, 'base64')
+  return /^[A-Za-z0-9+/]{43}=$/.test(text) && bytes.length === keyBytes
+    ? text
+    : new InvalidScalar('not 32 bytes', 'make one: openssl rand -base64 32')
+}
+
+const encryptionKey = annotate(
+  scalar<string>(
+    {
+      expected: 'file: and a path; there 32 bytes in base64 or hex',
+      parse: freeTextParser(parseEncryptionKey),
+      json: { type: 'string' },
+    },
+    'A key; file:PATH reads it from a file',
+  ),
+  { secret: true, file: 'line' },
+)
+
+export const idempotencySchema = z
+  .strictObject({
+    ...policyShape,
+    maxKeysPerClient: integer('Most keys of one client that are remembered; the next is answered 429', {
+      min: 1,
+      max: 10_000_000,
+    }).prefault(100_000),
+    maxEntries: integer('Most keys that are remembered in memory, of all workers together', {
+      min: 100,
+      max: 10_000_000,
+    }).prefault(200_000),
+    maxBytes: size('Most memory of kept answers, of all workers together; the oldest are given up for others', {
+      min: mebibyte,
+    }).prefault('64MiB'),
+    redis: redisSchema(
+      'Redis or Valkey, which remembers for several gateways, and over restarts',
+      'onStoreFailure says what becomes of the request',
+      '500ms', // a POST that waits is better than one that is rejected because the network was busy
+    ).prefault('none'),
+    replicas: optionalKey(
+      integer(
+        'How many replicas must have a key before its request is forwarded; default: 1 with sentinels or cluster, else 0',
+        { min: 0, max: 5 },
+      ),
+    ),
+    encryptionKeys: annotate(
+      list('What answers in Redis are encrypted with: the first encrypts, both decrypt', encryptionKey, { max: 2 }),
+      { sensitive: true },
+    ).prefault([]),
+  })
+  .meta({ description: 'How a POST with a key happens once, in operations that have idempotency on' })
+
+const idempotencySwitch = policySwitch(
+  'Whether a POST with a key happens once, as the defaults say',
+  '{ required: true, … }',
+  '{ required: true }',
+)
+
+export const operationIdempotencySchema = z
+  .union([idempotencySwitch, z.strictObject(partialShape(policyShape))])
+  .meta({ description: 'Whether a POST with a key happens once; POST operations only' })
+
+/** The keys that an operation may state itself. */
+export const idempotencyPolicyKeys = Object.keys(policyShape) as readonly (keyof typeof policyShape)[]

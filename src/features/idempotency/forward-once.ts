@@ -1,0 +1,179 @@
+import { adoptAttempts, createBackgroundExchange } from '../../core/exchange/background-exchange.ts'
+import { usualBodyBytes } from '../../core/exchange/bodies/body-memory.ts'
+import { type BufferedResponseBody, bufferResponseBody } from '../../core/exchange/bodies/buffered-response-body.ts'
+import type { Exchange, Handler, ProxyResponse } from '../../core/exchange/exchange.ts'
+import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import { failureTable } from '../../core/exchange/failures/kinds.ts'
+import { findRequestOwner, formatOwner } from '../../core/exchange/request-owner.ts'
+import { FairQuota, type QuotaShare } from '../../core/lib/fair-quota.ts'
+import type { HeldClaim } from './held-claim.ts'
+import { encodeKeptResponse } from './kept-response.ts'
+
+// Attempts that go on without their client, of one process.
+const maxAbandoned = 1000
+
+/**
+ * The attempts of a process that go on without their client, whose repetition will ask what they led to. One owner has
+ * no more of them, and of their bodies, than it leaves: a client that leaves again and again ends no other's attempt.
+ */
+export class AbandonedAttempts {
+  readonly #places = new FairQuota(maxAbandoned)
+  // The room of these was given back when their client left.
+  readonly #bodies = new FairQuota(usualBodyBytes)
+  readonly #attempts = new Set<Exchange>()
+
+  /** Adds one. Returns what is called when it has ended; null: there are too many, or too large ones. */
+  add(attempt: Exchange): (() => void) | null {
+    const owner = formatOwner(findRequestOwner(attempt))
+    const bytes = attempt.body.length ?? 0
+    const [place, body] = [this.#places.shareOf(owner), this.#bodies.shareOf(owner)]
+    if (!place.reserve(1)) return null
+    if (!body.reserve(bytes)) {
+      place.release(1)
+      return null
+    }
+    this.#attempts.add(attempt)
+    return () => {
+      this.#attempts.delete(attempt)
+      place.release(1)
+      body.release(bytes)
+    }
+  }
+
+  /** Ends all of them: the gateway stops, and does not wait any more. */
+  cut(): void {
+    const reason = new GatewayError('client-gone', { reason: 'shutdown-deadline' })
+    for (const attempt of this.#attempts) attempt.abort(reason)
+  }
+}
+
+export interface AttemptOptions {
+  readonly claim: HeldClaim
+  /** A longer response is not kept. */
+  readonly maxResponse: number
+  readonly room: QuotaShare
+  readonly abandoned: AbandonedAttempts
+  /** Returns the digest of the request; null: its body has not come to its end. */
+  fingerprint(): string | null
+}
+
+/**
+ * Forwards a request whose body was read, and settles its claim before the client has the end of the response. The
+ * client's leaving does not end it: a client that has lost its patience repeats the request, and is told the outcome.
+ */
+export const forwardDetachable = (
+  exchange: Exchange,
+  next: Handler,
+  options: AttemptOptions,
+): Promise<ProxyResponse> => {
+  const own = createBackgroundExchange(exchange)
+  /** Set while it goes on without its client: gives its room back. */
+  let release: (() => void) | null = null
+  return new Promise((resolve, reject) => {
+    /** Returns whether the client still waits. */
+    const onSettled = (): boolean => {
+      if (release !== null) {
+        release()
+        exchange.servedBy?.release()
+        own.finish()
+      } else if (exchange.aborted === null) adoptAttempts(exchange, own)
+      return release === null
+    }
+    exchange.setAbortListener((reason) => {
+      // A client that the gateway has cut off did not leave by itself.
+      if (reason.kind === 'client-gone' && reason.reason !== 'shutdown-deadline') release = options.abandoned.add(own)
+      adoptAttempts(exchange, own) // the record of the request is written now
+      if (release === null) return own.abort(reason)
+      exchange.servedBy?.acquire() // also between two attempts, when it has no endpoint
+      exchange.idempotency = { outcome: 'abandoned', firstRequestId: null }
+      exchange.setAbortListener(null)
+      reject(reason)
+    })
+    forwardAndSettle(exchange, own, next, options).then(
+      (response) => {
+        if (!onSettled()) return response.body.discard()
+        exchange.setAbortListener((reason) => own.abort(reason))
+        exchange.onFinished(() => own.finish())
+        resolve(response)
+      },
+      (error) => {
+        if (onSettled()) own.finish()
+        exchange.setAbortListener(null)
+        reject(error)
+      },
+    )
+  })
+}
+
+/** Forwards a request as `own`, and settles its claim by what became of it. The deadline lasts until it is known. */
+export const forwardAndSettle = async (
+  exchange: Exchange,
+  own: Exchange,
+  next: Handler,
+  { claim, maxResponse, room, fingerprint }: AttemptOptions,
+): Promise<ProxyResponse> => {
+  const settle = (state: ProcessedState, response: Buffer | null = null): Promise<void> => {
+    exchange.idempotency = { outcome: state === 'done' ? 'processed' : state, firstRequestId: null }
+    return claim.settle({ state, fingerprint: fingerprint(), response })
+  }
+
+  let endDeadline = (): void => {}
+  own.holdDeadline = (end) => {
+    endDeadline = end
+  }
+  // What its record says when the client leaves, and takes the request with it: the record is written at once.
+  exchange.idempotency = { outcome: 'unknown', firstRequestId: null }
+  let response: ProxyResponse
+  try {
+    response = await next(own)
+  } catch (error) {
+    await settle(classifyFailure(error, own))
+    throw error
+  }
+  const { status, reason, fields } = response
+  const state = classifyResponse(status, own)
+  if (state !== 'done') {
+    endDeadline()
+    await settle(state)
+    return response
+  }
+  let buffered: BufferedResponseBody
+  try {
+    buffered = await bufferResponseBody(response.body, own, maxResponse, room)
+  } catch (error) {
+    const failure = GatewayError.from(error)
+    // The upstream has processed it; this process has no room for what it said.
+    await settle(failure.kind === 'overloaded' ? 'done' : 'unknown')
+    throw failure
+  } finally {
+    endDeadline()
+  }
+  const { whole, body } = buffered
+  const isKept = whole !== null && own.attempt?.mayBeCut !== true
+  await settle('done', isKept ? encodeKeptResponse({ status, reason, fields }, whole) : null)
+  return { status, reason, fields, body }
+}
+
+/** What a response says of its request: it was processed, it was not, or that cannot be told. */
+type ProcessedState = 'done' | 'free' | 'unknown'
+
+// The upstream has not taken the request on: the credential, the rate, the time or the state of the resource was wrong,
+// and a repetition may find it right.
+const freeStatuses: ReadonlySet<number> = new Set([401, 403, 408, 409, 425, 429])
+
+const classifyResponse = (status: number, own: Exchange): ProcessedState => {
+  if (status >= 500) return 'unknown'
+  if (!freeStatuses.has(status)) return 'done'
+  return mayBeProcessed(own) ? 'unknown' : 'free'
+}
+
+const classifyFailure = (error: unknown, own: Exchange): ProcessedState => {
+  if (!own.wasSent) return 'free'
+  return error instanceof GatewayError && sentNothing(error) && !mayBeProcessed(own) ? 'free' : 'unknown'
+}
+
+/** Tells whether an attempt that failed may have been processed: something was sent. */
+const mayBeProcessed = ({ failedAttempts }: Exchange): boolean =>
+  failedAttempts?.some(({ errorOrStatus: end }) => typeof end === 'number' || !sentNothing(end)) === true
+
+const sentNothing = ({ kind }: GatewayError): boolean => failureTable[kind].retry === 'always'

@@ -1,0 +1,189 @@
+import type { Config, IdempotencyConfig, RedisConfig } from '../../core/config/config.ts'
+import { usualBodyBytes } from '../../core/exchange/bodies/body-memory.ts'
+import { epochMs, unrefTimeout } from '../../core/lib/clock.ts'
+import { FairQuota } from '../../core/lib/fair-quota.ts'
+import type { LogEvent } from '../../core/log/log-event.ts'
+import type { LimiterRole } from '../limits/rate-limiter/rate-limiter-registry.ts'
+import { calmChanges } from '../redis/calm-changes.ts'
+import { RedisRegistry } from '../redis/redis-registry.ts'
+import { describeKeyspace, isSameKeyspace, withReplicas } from '../redis/redis-settings.ts'
+import { AbandonedAttempts } from './forward-once.ts'
+import type { IdempotencyDeps } from './idempotency.ts'
+import type { IdempotencyCall, IdempotencyReply, IdempotencyStore } from './store/idempotency-store.ts'
+import { MemoryIdempotencyStore } from './store/memory-idempotency-store.ts'
+import { RedisIdempotencyStore } from './store/redis-idempotency-store.ts'
+import { remoteIdempotencyStore } from './store/remote-idempotency-store.ts'
+import { createResponseSealer } from './store/response-sealer.ts'
+
+export interface IdempotencyState {
+  readonly store: 'memory' | 'redis'
+  /**
+   * `shared`: all gateways remember together. `local`: this gateway remembers for itself alone. `unavailable`: the
+   * store cannot be asked, so nothing new is remembered.
+   */
+  readonly state: 'shared' | 'local' | 'unavailable'
+  /** Since when that is so, in milliseconds since the epoch. */
+  readonly since: number
+  /** Why the store cannot be asked. Null: it can. */
+  readonly reason: string | null
+  /** How many keys are remembered, and how many may be. Null: the store does not tell. */
+  readonly entries: number | null
+  readonly maxEntries: number | null
+  /** Bytes of stored responses, and how many may be stored. Null: the store does not tell. */
+  readonly bytes: number | null
+  readonly maxBytes: number | null
+  /** How many attempts are under way. Null: the store does not tell. */
+  readonly inProgress: number | null
+  /** How many outcomes are unknown. Null: the store does not tell. */
+  readonly unknown: number | null
+  /** Since when the oldest unknown outcome is so, in milliseconds since the epoch. Null: there is none. */
+  readonly oldestUnknown: number | null
+  /** How many responses were given up for want of room, since the process started. */
+  readonly dropped: number
+  /** How many keys were refused for want of room, since the process started. */
+  readonly refused: number
+}
+
+/** What requests with a key are remembered with, as long as a snapshot needs it. */
+export interface IdempotencyLease extends Pick<IdempotencyDeps, 'store' | 'rooms' | 'abandoned'> {
+  /** Resolves when it is known whether the store can be asked. */
+  readonly settled: Promise<void>
+  /** Returns the state of the store, and how full it is. Null: another process remembers for this one. */
+  state(): IdempotencyState | null
+  activate(): void
+  release(): void
+}
+
+// The pause before a store that is no longer used is asked again whether it may be closed.
+const releasePauseMs = 1000
+
+// To count what is in Redis, it would have to be gone through.
+const nothingTold = {
+  ...{ entries: null, maxEntries: null, bytes: null, maxBytes: null },
+  ...{ inProgress: null, unknown: null, oldestUnknown: null, dropped: 0 },
+} as const
+
+/**
+ * What a process remembers of requests with a key. It outlives every reload: an edit must not make one happen twice.
+ */
+export class IdempotencyRegistry {
+  readonly #since = epochMs()
+  readonly #memory: MemoryIdempotencyStore | null
+  readonly #store: IdempotencyStore
+  readonly #rooms = { requests: new FairQuota(usualBodyBytes), responses: new FairQuota(usualBodyBytes) }
+  readonly #abandoned = new AbandonedAttempts()
+  /** Counts of all stores in Redis: each configuration has another store. */
+  readonly #redisCounts = { refused: 0 }
+  readonly #links: RedisRegistry
+  readonly #logEvent: LogEvent
+  readonly #role: LimiterRole['kind']
+  /** The Redis that the last configuration had keys remembered in; null: in memory. Undefined: there was none. */
+  #redis: RedisConfig | null | undefined
+  /** What tells whose a key is, of each operation that has had keys. */
+  readonly #owners = new Map<string, string>()
+
+  constructor(role: LimiterRole, logEvent: LogEvent) {
+    this.#logEvent = logEvent
+    this.#role = role.kind
+    this.#links = new RedisRegistry(
+      calmChanges(logEvent, 'idempotency store is available', 'idempotency store is unavailable'),
+    )
+    if (role.kind === 'worker') {
+      this.#memory = null
+      this.#store = remoteIdempotencyStore(role.askPrimaryForKeys)
+    } else {
+      this.#memory = new MemoryIdempotencyStore({ maxEntries: 0, maxBytes: 0 })
+      this.#store = this.#memory
+    }
+  }
+
+  /** Null: no operation has idempotency. */
+  acquire(config: Config): IdempotencyLease | null {
+    const { idempotency, operations } = config
+    if (Object.values(operations).every((operation) => operation.idempotency === null)) return null
+    // The primary of several workers serves no client.
+    const shared = this.#role === 'primary' ? null : this.#acquireRedis(idempotency)
+    return {
+      store: shared?.store ?? this.#store,
+      rooms: this.#rooms,
+      abandoned: this.#abandoned,
+      settled: shared?.settled ?? Promise.resolve(),
+      state: () => (shared === null ? this.#memoryState(idempotency) : shared.state()),
+      activate: () => {
+        if (this.#memory !== null) this.#memory.bounds = idempotency
+        if (this.#role === 'worker') return
+        this.#logStoreChange(idempotency.redis)
+        this.#logOwnerChange(config)
+      },
+      release: () => shared?.release(),
+    }
+  }
+
+  /** Logs an edit after which every key is new: what is remembered stays where it was. */
+  #logStoreChange(to: RedisConfig | null): void {
+    const from = this.#redis
+    this.#redis = to
+    if (from === undefined || from === to || (from !== null && to !== null && isSameKeyspace(from, to))) return
+    this.#logEvent('warn', 'idempotency store changed', { from: describeStore(from), to: describeStore(to) })
+  }
+
+  /** Logs an edit after which the same client and key are another key. */
+  #logOwnerChange({ operations, cache }: Config): void {
+    const changed: string[] = []
+    for (const [id, { idempotency, auth }] of Object.entries(operations)) {
+      if (idempotency === null) continue
+      const owner = auth === null ? `fields ${cache.credentials.toSorted()}` : 'id'
+      if ((this.#owners.get(id) ?? owner) !== owner) changed.push(id)
+      this.#owners.set(id, owner)
+    }
+    if (changed.length > 0) this.#logEvent('warn', 'idempotency owners changed', { operations: changed })
+  }
+
+  /** Returns the state of the memory. Null: it is that of another process, or the workers use Redis. */
+  #memoryState({ redis, maxEntries, maxBytes }: IdempotencyConfig): IdempotencyState | null {
+    if (this.#memory === null || redis !== null) return null
+    return {
+      ...{ store: 'memory', state: 'local', since: this.#since, reason: null },
+      ...{ maxEntries, maxBytes, ...this.#memory.state() },
+    }
+  }
+
+  /** Acquires the store in Redis. Null: there is none. It stays open until what was claimed in it is settled. */
+  #acquireRedis({ redis, replicas, encryptionKeys }: IdempotencyConfig) {
+    if (redis === null) return null
+    const { link, replicated, release } = this.#links.acquire(withReplicas(redis, replicas), 'idempotency')
+    const links = replicated === null ? [link] : [link, replicated]
+    const sealer = createResponseSealer(encryptionKeys.map((key) => Buffer.from(key, 'base64')))
+    const counts = this.#redisCounts
+    const options = { link, replicated, prefix: redis.prefix, sealer, counts, logEvent: this.#logEvent }
+    const store = new RedisIdempotencyStore(options)
+    const releaseWhenIdle = (): void => {
+      if (store.isIdle()) release()
+      else unrefTimeout(releasePauseMs, releaseWhenIdle)
+    }
+    const state = (): IdempotencyState => {
+      const failing = links.find((each) => !each.isShared) ?? null
+      const since = failing?.since ?? Math.max(...links.map((each) => each.since))
+      const state = failing === null ? 'shared' : 'unavailable'
+      return {
+        ...{ store: 'redis', state, since, reason: failing?.reason ?? null, refused: counts.refused },
+        ...nothingTold,
+      }
+    }
+    const settled = Promise.all(links.map((each) => each.settled)).then(() => {})
+    return { store, state, settled, release: releaseWhenIdle }
+  }
+
+  /** Cuts off the attempts that go on without their client. */
+  cutAbandoned(): void {
+    this.#abandoned.cut()
+  }
+
+  /** Replies to the calls of another process. Null: this process does not remember. */
+  replyAll(calls: readonly IdempotencyCall[]): readonly IdempotencyReply[] | null {
+    const memory = this.#memory
+    return memory && calls.map((call) => memory.reply(call))
+  }
+}
+
+const describeStore = (redis: RedisConfig | null): string => (redis === null ? 'memory' : describeKeyspace(redis))

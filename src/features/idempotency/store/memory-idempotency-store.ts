@@ -1,0 +1,233 @@
+import { now, toEpochMs } from '../../../core/lib/clock.ts'
+import type {
+  CallOf,
+  Claim,
+  ClaimResult,
+  IdempotencyCall,
+  IdempotencyReplies,
+  IdempotencyReply,
+  IdempotencyStore,
+  IdempotencyStoreState,
+  KeyDigest,
+  RecordSummary,
+  Settlement,
+} from './idempotency-store.ts'
+import { type Attempt, AttemptTable } from './memory/attempt-table.ts'
+import type { SettledRecord } from './memory/record-bytes.ts'
+import { SettledRecords } from './memory/settled-records.ts'
+
+export interface MemoryStoreBounds {
+  readonly maxEntries: number
+  /** The maximum of bytes of stored responses. */
+  readonly maxBytes: number
+}
+
+// The pause between two looks at all attempts for those whose lease has run out.
+const lapsePauseMs = 15_000
+
+/**
+ * Remembers in the memory of one process. What is in it is gone with the process. When there is no room for responses,
+ * the oldest are given up; that their requests happened is remembered. When there is no room for records, new keys are
+ * refused: nothing is forgotten before its time.
+ */
+export class MemoryIdempotencyStore implements IdempotencyStore {
+  #bounds: MemoryStoreBounds
+  readonly #attempts = new AttemptTable()
+  readonly #settled = new SettledRecords((record) => this.#count(record, -1))
+  readonly #countByClient = new Map<string, number>()
+  readonly #countByShare = new Map<string, number>()
+  #nextLapseAt = 0
+  #refused = 0
+
+  constructor(bounds: MemoryStoreBounds) {
+    this.#bounds = bounds
+  }
+
+  /** Changes the bounds. A smaller one holds for what comes. */
+  set bounds(bounds: MemoryStoreBounds) {
+    this.#bounds = bounds
+  }
+
+  call<Type extends IdempotencyCall['type']>(call: CallOf<Type>): Promise<IdempotencyReplies[Type]> {
+    return Promise.resolve(this.reply(call) as IdempotencyReplies[Type])
+  }
+
+  reply(call: IdempotencyCall): IdempotencyReply {
+    switch (call.type) {
+      case 'claim':
+        return this.#claim(call.claim)
+      case 'settle':
+        return this.#settle(call.claim, call.settlement)
+      case 'renew':
+        return this.#renew(call.claim)
+      case 'find':
+        return this.#summarize(call.key)
+      case 'forget':
+        return this.#forget(call.key)
+    }
+  }
+
+  state(): IdempotencyStoreState {
+    const at = now()
+    this.#lapseAll(at)
+    this.#settled.removeExpired(at)
+    const oldestUnknown = this.#settled.oldestUnknownSince()
+    return {
+      entries: this.#entries,
+      bytes: this.#settled.bytes,
+      inProgress: this.#attempts.size,
+      unknown: this.#settled.unknown,
+      oldestUnknown: oldestUnknown === null ? null : toEpochMs(oldestUnknown),
+      dropped: this.#settled.dropped,
+      refused: this.#refused,
+    }
+  }
+
+  get #entries(): number {
+    return this.#attempts.size + this.#settled.size
+  }
+
+  #claim(claim: Claim): ClaimResult {
+    const at = now()
+    const attempt = this.#findAttempt(claim.name, at)
+    if (attempt !== null) {
+      const { requestId, fingerprint } = attempt.claim
+      return { state: 'in-progress', requestId, fingerprint }
+    }
+    const place = this.#settled.find(claim.name, at)
+    if (place === null) return this.#insert(claim, at)
+    const { state, requestId, fingerprint, claimedAt } = this.#settled.read(place)
+    if (state === 'done') return { state, requestId, fingerprint, response: this.#settled.copyResponse(place) }
+    // Of a body that streams it is not known yet whether it is the same.
+    const known = claim.fingerprint ?? fingerprint
+    if (!claim.takesOver || fingerprint !== known) return { state, requestId, fingerprint }
+    this.#settled.remove(place)
+    this.#add({ ...claim, requestId, fingerprint: known }, at, claimedAt)
+    return { state: 'claimed' }
+  }
+
+  #insert(claim: Claim, at: number): ClaimResult {
+    if (at >= this.#nextLapseAt) this.#lapseAll(at)
+    this.#settled.removeExpired(at)
+    const free = this.#bounds.maxEntries - this.#entries
+    // A share is no more than it leaves, so n of them that take all that they can leave an (n+1)th of it free.
+    if (
+      (this.#countByClient.get(claim.client) ?? 0) < claim.maxKeys &&
+      (this.#countByShare.get(claim.share) ?? 0) < free
+    ) {
+      this.#add(claim, at, null)
+      return { state: 'claimed' }
+    }
+    this.#refused++
+    return { state: 'full', of: free > 0 ? 'client' : 'store' }
+  }
+
+  /** Adds an attempt. `firstAt`: when the first one was claimed, whose outcome is unknown; null: this is the first. */
+  #add(claim: Claim, at: number, firstAt: number | null): void {
+    const wasUnknown = firstAt !== null
+    this.#attempts.add({ claim, claimedAt: firstAt ?? at, wasUnknown, leaseUntil: at + claim.leaseMs })
+    this.#count(claim, 1)
+  }
+
+  #settle({ name, token }: Claim, settlement: Settlement): boolean {
+    const at = now()
+    const attempt = this.#findHeld(name, token, at)
+    if (attempt === null) return false
+    if (settlement.state !== 'free')
+      this.#end(
+        attempt,
+        settlement.state,
+        settlement.fingerprint,
+        at,
+        settlement.state === 'done' ? settlement.response : null,
+      )
+    else if (attempt.wasUnknown) this.#end(attempt, 'unknown', attempt.claim.fingerprint, at)
+    else {
+      this.#attempts.delete(name)
+      this.#count(attempt.claim, -1)
+    }
+    return true
+  }
+
+  /** Ends an attempt. The time that its record is kept for begins now. */
+  #end(
+    { claim, claimedAt }: Attempt,
+    state: SettledRecord['state'],
+    fingerprint: string | null,
+    at: number,
+    response: Buffer | null = null,
+  ): void {
+    const { name, client, share, requestId, ttlMs } = claim
+    this.#attempts.delete(name)
+    const record = { name, client, share, requestId, fingerprint, state, claimedAt, since: at, ttlMs }
+    this.#settled.add(record, response, this.#bounds.maxBytes)
+  }
+
+  #renew({ name, token, leaseMs }: Claim): boolean {
+    const at = now()
+    const attempt = this.#findHeld(name, token, at)
+    if (attempt === null) return false
+    attempt.leaseUntil = at + leaseMs
+    return true
+  }
+
+  #summarize({ name }: KeyDigest): RecordSummary | false {
+    const at = now()
+    const attempt = this.#findAttempt(name, at)
+    const place = attempt === null ? this.#settled.find(name, at) : null
+    if (attempt !== null) {
+      const { claim, claimedAt, leaseUntil } = attempt
+      const { requestId, ttlMs } = claim
+      const times = { claimedAt: toEpochMs(claimedAt), expiresAt: toEpochMs(leaseUntil + ttlMs) }
+      return { state: 'in-progress', requestId, ...times, responseBytes: null }
+    }
+    if (place === null) return false
+    const { state, requestId, claimedAt, since, ttlMs } = this.#settled.read(place)
+    const times = { claimedAt: toEpochMs(claimedAt), expiresAt: toEpochMs(since + ttlMs) }
+    return { state, requestId, ...times, responseBytes: this.#settled.responseLength(place) }
+  }
+
+  #forget({ name }: KeyDigest): IdempotencyReplies['forget'] {
+    const at = now()
+    if (this.#findAttempt(name, at) !== null) return 'in-progress'
+    const place = this.#settled.find(name, at)
+    if (place !== null) this.#settled.remove(place)
+    return place !== null
+  }
+
+  /** Finds an attempt that is under way. One that was not renewed in time has become unknown. */
+  #findAttempt(name: string, at: number): Attempt | null {
+    const attempt = this.#attempts.get(name)
+    if (attempt === null || this.#lapse(attempt, at)) return null
+    return attempt
+  }
+
+  #findHeld(name: string, token: string, at: number): Attempt | null {
+    const attempt = this.#findAttempt(name, at)
+    return attempt?.claim.token === token ? attempt : null
+  }
+
+  /** Ends an attempt whose lease has run out; false: it has not. */
+  #lapse(attempt: Attempt, at: number): boolean {
+    if (attempt.leaseUntil > at) return false
+    this.#end(attempt, 'unknown', attempt.claim.fingerprint, at)
+    return true
+  }
+
+  #lapseAll(at: number): void {
+    this.#nextLapseAt = at + lapsePauseMs
+    for (const attempt of this.#attempts.list()) this.#lapse(attempt, at)
+  }
+
+  /** Counts a record that has come, or one that has gone. */
+  #count({ client, share }: Pick<Claim, 'client' | 'share'>, by: 1 | -1): void {
+    addTo(this.#countByClient, client, by)
+    addTo(this.#countByShare, share, by)
+  }
+}
+
+const addTo = (counts: Map<string, number>, name: string, by: 1 | -1): void => {
+  const count = (counts.get(name) ?? 0) + by
+  if (count > 0) counts.set(name, count)
+  else counts.delete(name)
+}

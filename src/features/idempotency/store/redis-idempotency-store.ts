@@ -1,0 +1,246 @@
+import { epochMs, now, sleep } from '../../../core/lib/clock.ts'
+import type { LogEvent } from '../../../core/log/log-event.ts'
+import type { ManagedRedis } from '../../redis/managed-redis.ts'
+import type { ScriptArgs, ScriptOptions } from '../../redis/redis-script.ts'
+import {
+  claimKeyScript,
+  findKeyScript,
+  forgetKeyScript,
+  renewKeyScript,
+  settleKeyScript,
+} from './idempotency-scripts.ts'
+import type {
+  CallOf,
+  Claim,
+  ClaimResult,
+  IdempotencyCall,
+  IdempotencyReplies,
+  IdempotencyReply,
+  IdempotencyStore,
+  KeyDigest,
+  RecordSummary,
+  Settlement,
+} from './idempotency-store.ts'
+import type { ResponseSealer } from './response-sealer.ts'
+
+type Link = Pick<ManagedRedis, 'run' | 'isShared' | 'failure'>
+
+export interface RedisStoreOptions {
+  readonly link: Link
+  /** A connection on which replicas confirm each claim (docs/decisions/063). By default none has to. */
+  readonly replicated?: Link | null
+  readonly prefix: string
+  readonly sealer: ResponseSealer
+  /** Counts keys that were refused, since there were too many of their client. */
+  readonly counts: { refused: number }
+  readonly logEvent: LogEvent
+}
+
+// Claims without a reply that are given back when Redis is there again. Few are under way when it goes.
+const maxUnanswered = 1000
+
+// The pause before Redis is told again that a claim without a reply is given back.
+const giveBackMs = 250
+
+// Records that cannot be decrypted are many at once when a key is gone.
+const logPauseMs = 60_000
+
+/**
+ * Remembers in Redis, for several gateways. Every transition is one script, on keys of one slot; responses are
+ * encrypted (docs/decisions/063-what-redis-remembers-of-a-key.md). A reply that no script gives counts as none.
+ */
+export class RedisIdempotencyStore implements IdempotencyStore {
+  readonly #options: RedisStoreOptions
+  /** By token, until when an attempt that was claimed here, or may have been, may still be renewed or settled. */
+  readonly #heldUntil = new Map<string, number>()
+  /** The connection whose failure left the last claim without a result. */
+  #failing: Link
+  #unanswered = 0
+  #loggedAt: number | null = null
+
+  constructor(options: RedisStoreOptions) {
+    this.#options = options
+    this.#failing = options.link
+  }
+
+  get failure(): string | null {
+    return this.#failing.failure
+  }
+
+  call<Type extends IdempotencyCall['type']>(call: CallOf<Type>): Promise<IdempotencyReplies[Type] | null> {
+    return this.#reply(call) as Promise<IdempotencyReplies[Type] | null>
+  }
+
+  /** Tells whether no attempt that was claimed here, or may have been, is still to be settled or given back. */
+  isIdle(): boolean {
+    const at = now()
+    for (const [token, until] of this.#heldUntil) if (until <= at) this.#heldUntil.delete(token)
+    return this.#heldUntil.size === 0
+  }
+
+  #reply(call: IdempotencyCall): Promise<IdempotencyReply | null> {
+    switch (call.type) {
+      case 'claim':
+        return this.#claim(call.claim)
+      case 'settle':
+        return this.#settle(call.claim, call.settlement)
+      case 'renew':
+        return this.#renew(call.claim)
+      case 'find':
+        return this.#find(call.key)
+      case 'forget':
+        return this.#forget(call.key)
+    }
+  }
+
+  async #claim(claim: Claim): Promise<ClaimResult | null> {
+    const { link, replicated = null } = this.#options
+    const { token, fingerprint, requestId, ttlMs, leaseMs, takesOver, maxKeys } = claim
+    const wasAsked = link.isShared
+    const mayClaim = replicated === null || replicated.isShared
+    const flags = [takesOver ? '1' : '0', `${maxKeys}`, mayClaim ? '1' : '0']
+    const args = [token, fingerprint ?? '', requestId, `${ttlMs}`, `${leaseMs}`, ...flags]
+    this.#hold(claim)
+    const reply = await link.run(claimKeyScript, { keys: this.#keys(claim), args })
+    let result = this.#parseClaimReply(claim.name, reply)
+    let isToGiveBack = reply === null && wasAsked
+    if (result === null) this.#failing = reply === null || replicated === null ? link : replicated
+    if (result?.state === 'claimed' && replicated !== null && !(await this.#confirm(claim, replicated))) {
+      this.#failing = replicated
+      result = null
+      isToGiveBack = true
+    }
+    if (result?.state === 'claimed') this.#hold(claim)
+    else if (isToGiveBack) void this.#giveBack(claim)
+    else this.#heldUntil.delete(token)
+    if (result?.state === 'full') this.#options.counts.refused++
+    return result
+  }
+
+  /**
+   * Has replicas confirm a claim. Of all transitions, only a lost claim lets a request be processed twice: after any
+   * other the key is unknown. The claim is renewed on the connection that waits: a master that does not know it
+   * rejects it, and Redis waits for a write of that connection.
+   */
+  async #confirm(claim: Claim, replicated: Link): Promise<boolean> {
+    return toBoolean(await this.#runRenewal(claim, replicated, { isReplicated: true })) === true
+  }
+
+  #parseClaimReply(name: string, reply: unknown): ClaimResult | null {
+    if (!Array.isArray(reply)) return null
+    const state = toText(reply[0])
+    if (reply.length === 1) {
+      if (state === 'c') return { state: 'claimed' }
+      return state === 'f' ? { state: 'full', of: 'client' } : null
+    }
+    const [requestId, digest, token] = [toText(reply[1]), toText(reply[2]), toText(reply[3])]
+    if (requestId === null || digest === null || token === null) return null
+    const first = { requestId, fingerprint: digest === '' ? null : digest }
+    const sealed: unknown = reply[4]
+    if (state === 'p') return { state: 'in-progress', ...first }
+    if (state === 'u') return { state: 'unknown', ...first }
+    if (state !== 'd') return null
+    if (sealed === null) return { state: 'done', ...first, response: null }
+    if (!Buffer.isBuffer(sealed)) return null
+    const response = this.#open(sealed, contextOf(name, token, first.fingerprint))
+    return response === null ? { state: 'unknown', ...first } : { state: 'done', ...first, response }
+  }
+
+  async #settle(claim: Claim, settlement: Settlement): Promise<boolean | null> {
+    const { name, token, ttlMs } = claim
+    const { link, sealer } = this.#options
+    const fingerprint = settlement.state === 'free' ? null : settlement.fingerprint
+    const response = settlement.state === 'done' ? settlement.response : null
+    const sealed = response === null ? '' : sealer.seal(response, contextOf(name, token, fingerprint))
+    const args = [token, settledStates[settlement.state], fingerprint ?? '', `${ttlMs}`, sealed]
+    const isSettled = toBoolean(await link.run(settleKeyScript, { keys: this.#keys(claim), args }))
+    if (isSettled !== null) this.#heldUntil.delete(token)
+    return isSettled
+  }
+
+  async #renew(claim: Claim): Promise<boolean | null> {
+    this.#hold(claim)
+    return toBoolean(await this.#runRenewal(claim, this.#options.link))
+  }
+
+  #runRenewal(claim: Claim, link: Link, options?: ScriptOptions): Promise<unknown> {
+    const args = [claim.token, `${claim.ttlMs}`, `${claim.leaseMs}`]
+    return link.run(renewKeyScript, { keys: [this.#recordKey(claim)], args }, options)
+  }
+
+  #hold({ token, leaseMs }: Claim): void {
+    this.#heldUntil.set(token, now() + leaseMs)
+  }
+
+  async #find(key: KeyDigest): Promise<RecordSummary | false | null> {
+    const reply = await this.#options.link.run(findKeyScript, { keys: [this.#recordKey(key)], args: [] })
+    if (!Array.isArray(reply)) return null
+    if (reply.length === 0) return false
+    const [state, requestId, claimedAt] = [toText(reply[0]), toText(reply[1]), Number(toText(reply[2]))]
+    const [leftMs, token, digest] = [Number(reply[3]), toText(reply[4]), toText(reply[5])]
+    const sealed: unknown = reply[6]
+    const shown = shownStates.get(state ?? '')
+    if (shown === undefined || requestId === null || !(claimedAt > 0 && leftMs >= 0)) return null
+    const record = { requestId, claimedAt, expiresAt: Math.round(epochMs() + leftMs) }
+    if (shown !== 'done' || !Buffer.isBuffer(sealed)) return { state: shown, ...record, responseBytes: null }
+    const response = this.#open(sealed, contextOf(key.name, token ?? '', digest === '' ? null : digest))
+    return { state: response === null ? 'unreadable' : 'done', ...record, responseBytes: sealed.length }
+  }
+
+  async #forget(key: KeyDigest): Promise<IdempotencyReplies['forget'] | null> {
+    const reply = await this.#options.link.run(forgetKeyScript, { keys: [this.#recordKey(key)], args: [] })
+    return toText(reply) === 'p' ? 'in-progress' : toBoolean(reply)
+  }
+
+  /**
+   * Gives back a claim that Redis may have taken, though it did not reply: its request is refused, and its repetition
+   * must not be told of an attempt that is not made. Redis is told again as long as the attempt would hold.
+   */
+  async #giveBack(claim: Claim): Promise<void> {
+    if (this.#unanswered < maxUnanswered) {
+      this.#unanswered++
+      this.#hold(claim)
+      for (const until = now() + claim.leaseMs; now() < until; await sleep(giveBackMs))
+        if ((await this.#settle(claim, { state: 'free' })) !== null) break
+      this.#unanswered--
+    }
+    this.#heldUntil.delete(claim.token)
+  }
+
+  /** Decrypts a response; null: it cannot be, which is logged. */
+  #open(sealed: Buffer, context: string): Buffer | null {
+    const response = this.#options.sealer.open(sealed, context)
+    const at = now()
+    if (response !== null || (this.#loggedAt !== null && at - this.#loggedAt < logPauseMs)) return response
+    this.#loggedAt = at
+    this.#options.logEvent('warn', 'a remembered response cannot be decrypted', {})
+    return null
+  }
+
+  // In a cluster, all keys of a client are of one slot.
+  #recordKey({ client, name }: KeyDigest): string {
+    return `${this.#options.prefix}:idempotency:{${client}}:${name}`
+  }
+
+  /** Names the record, and the bucket of its client: one for each time that records are kept for. */
+  #keys(claim: Claim): ScriptArgs['keys'] {
+    const { client, ttlMs } = claim
+    return [this.#recordKey(claim), `${this.#options.prefix}:idempotency:{${client}}:keys:${ttlMs}`]
+  }
+}
+
+const settledStates = { free: 'f', unknown: 'u', done: 'd' } as const
+
+const shownStates: ReadonlyMap<string, RecordSummary['state']> = new Map([
+  ['p', 'in-progress'],
+  ['u', 'unknown'],
+  ['d', 'done'],
+])
+
+/** Names what a response belongs to: the key, its attempt, and the request. */
+const contextOf = (name: string, token: string, fingerprint: string | null): string =>
+  JSON.stringify([name, token, fingerprint])
+
+const toText = (value: unknown): string | null => (Buffer.isBuffer(value) ? value.toString() : null)
+
+const toBoolean = (reply: unknown): boolean | null => (reply === 1 ? true : reply === 0 ? false : null)

@@ -1,0 +1,56 @@
+import { isDeepStrictEqual } from 'node:util'
+import { asPlainObject, type PlainObject } from '../../core/lib/plain-object.ts'
+import { memberOf } from './openapi-node.ts'
+
+type ComponentKind = 'schemas' | 'responses' | 'parameters' | 'headers' | 'securitySchemes'
+
+/** The components of a document: those of a contract under their own names, and the gateway's, which give way. */
+export interface ComponentRegistry {
+  /**
+   * Adds a component, and returns its name. A component that is there already is the same one; another with its name
+   * gets `variant` behind it, or else a number.
+   */
+  add(kind: ComponentKind, name: string, value: PlainObject, variant?: string): string
+  /** Adds a component as {@link ComponentRegistry.add} does, and returns the reference to it. */
+  refer(kind: ComponentKind, name: string, value: PlainObject, variant?: string): { readonly $ref: string }
+  /** Lists all components, those of the contract first. */
+  all(): PlainObject
+}
+
+/** Creates a registry that holds the components of a contract, which keep their names. */
+export const createComponentRegistry = (contractComponents: PlainObject): ComponentRegistry => {
+  const own = new Map<ComponentKind, Map<string, PlainObject>>()
+
+  const add: ComponentRegistry['add'] = (kind, name, value, variant) => {
+    const registered = own.get(kind) ?? new Map<string, PlainObject>()
+    own.set(kind, registered)
+    for (const candidate of candidateNames(name, variant)) {
+      const before = registered.get(candidate)
+      if (before !== undefined && isDeepStrictEqual(before, value)) return candidate
+      if (before !== undefined || memberOf(contractComponents[kind], candidate) !== undefined) continue
+      registered.set(candidate, value)
+      return candidate
+    }
+    throw new Error('there is no end of names')
+  }
+
+  return {
+    add,
+    refer: (kind, name, value, variant) => ({ $ref: `#/components/${kind}/${add(kind, name, value, variant)}` }),
+    all: () => ({
+      ...contractComponents,
+      ...Object.fromEntries(
+        [...own].map(([kind, registered]) => [
+          kind,
+          { ...asPlainObject(contractComponents[kind]), ...Object.fromEntries(registered) },
+        ]),
+      ),
+    }),
+  }
+}
+
+function* candidateNames(name: string, variant: string | undefined): Generator<string, void> {
+  yield name
+  if (variant !== undefined) yield `${name}.${variant}`
+  for (let number = 2; ; number++) yield `${name}-${number}`
+}

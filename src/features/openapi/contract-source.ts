@@ -1,0 +1,111 @@
+import { asPlainObject, isPlainObject, type PlainObject } from '../../core/lib/plain-object.ts'
+import { tryOrNull } from '../../core/lib/try-or-null.ts'
+import type { Operation } from '../../operations.ts'
+import { escapeSegment, unescapeSegment } from '../contract/check/json-pointer.ts'
+import { memberOf, withoutMembers } from './openapi-node.ts'
+
+/** Without a contract, everything is empty. */
+export interface ContractSource {
+  readonly info: PlainObject
+  readonly components: PlainObject
+  /** What it says of an operation; null: the operation does not stand in it. */
+  getOperation(operation: Operation): ContractOperation | null
+  /** Returns what a reference leads to, or a value that is none as it is; null: it leads nowhere. */
+  resolve(value: unknown): PlainObject | null
+  getTagDescription(name: string): string | null
+}
+
+export interface ContractOperation {
+  /** What holds for each method of its path: summary, description and parameters. */
+  readonly pathItem: PlainObject
+  readonly operation: PlainObject
+  /** The security requirements; undefined: it says nothing of them. */
+  readonly security: unknown
+}
+
+/**
+ * Opens a contract: a self-contained OpenAPI document, as plain JSON; null: there is none. Its paths are those of the
+ * nine; `pathPrefix` is what stands before them in the merged document, and references follow. Other paths and methods,
+ * webhooks, callbacks and links are left out: they would be operations beyond the nine, or lead to some.
+ */
+export const openContract = (contract: unknown, pathPrefix: string): ContractSource => {
+  const mapped = asPlainObject(
+    mapReferences(contract, (reference) => {
+      const [, path = '', rest = ''] = /^#\/paths\/([^/]*)(.*)$/.exec(reference) ?? []
+      return path === '' ? reference : `#/paths/${escapeSegment(pathPrefix + unescapePointer(path))}${rest}`
+    }),
+  )
+  const paths = Object.entries(asPlainObject(mapped.paths)).map(([path, item]) => [pathPrefix + path, item])
+  const document: PlainObject = { ...mapped, paths: Object.fromEntries(paths) }
+  const components = asPlainObject(document.components)
+  const resolve = (value: unknown): PlainObject | null => resolveReference(document, value)
+
+  return {
+    info: asPlainObject(document.info),
+    components: {
+      ...withoutMembers(components, ['links', 'callbacks', 'pathItems']),
+      ...(isPlainObject(components.responses) ? { responses: withoutLinks(components.responses) } : {}),
+    },
+    resolve,
+    getOperation({ method, path }) {
+      const item = resolve(memberOf(document.paths, pathPrefix + path))
+      const operation = memberOf(item, method.toLowerCase())
+      if (item === null || !isPlainObject(operation)) return null
+      const pathItem = Object.fromEntries(sharedMembers.flatMap((name) => (name in item ? [[name, item[name]]] : [])))
+      return { pathItem, operation, security: memberOf(operation, 'security') ?? document.security }
+    },
+    getTagDescription(name) {
+      const tags = Array.isArray(document.tags) ? document.tags : []
+      const description = memberOf(
+        tags.find((tag) => memberOf(tag, 'name') === name),
+        'description',
+      )
+      return typeof description === 'string' ? description : null
+    },
+  }
+}
+
+/** The members of a path that hold for each of its methods. */
+const sharedMembers = ['summary', 'description', 'parameters']
+
+const withoutLinks = (responses: PlainObject): PlainObject =>
+  Object.fromEntries(
+    Object.entries(responses).map(([name, response]) => [name, withoutMembers(asPlainObject(response), ['links'])]),
+  )
+
+// What a draft notes of the traffic it was drawn up from, for the operator: how much there was is not for clients.
+const draftNotes = ['x-seen', 'x-null', 'x-range', 'x-length', 'x-items']
+
+// In these, the names are those of members and fields, which may be called like a note.
+const namedMaps = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions', 'headers', 'schemas']
+
+/** Copies a document with other references, and without the notes of a draft. `isNamed`: it is a map with names. */
+const mapReferences = (value: unknown, map: (reference: string) => string, isNamed = false): unknown => {
+  if (Array.isArray(value)) return value.map((entry) => mapReferences(entry, map))
+  if (!isPlainObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, member]) => {
+      if (isNamed) return [[name, mapReferences(member, map)]]
+      if (draftNotes.includes(name)) return []
+      const isReference = name === '$ref' && typeof member === 'string'
+      return [[name, isReference ? map(member) : mapReferences(member, map, namedMaps.includes(name))]]
+    }),
+  )
+}
+
+/** A longer chain of references has no end. */
+const maxReferences = 32
+
+const resolveReference = (document: PlainObject, value: unknown): PlainObject | null => {
+  let found = value
+  for (let hops = 0; hops < maxReferences && isPlainObject(found); hops++) {
+    const { $ref } = found
+    if (typeof $ref !== 'string') return found
+    if (!$ref.startsWith('#/')) return null
+    found = $ref.slice(2).split('/').map(unescapePointer).reduce(memberOf, document)
+  }
+  return null
+}
+
+// In a fragment, a pointer is percent-encoded as well (RFC 6901 §6).
+const unescapePointer = (name: string): string => unescapeSegment(tryOrNull(() => decodeURIComponent(name)) ?? name)

@@ -1,0 +1,208 @@
+import type { Config } from '../../core/config/config.ts'
+import { reasonPhrase } from '../../core/exchange/failures/kinds.ts'
+import { interactionIdField } from '../../core/exchange/header-fields.ts'
+import { asPlainObject, isPlainObject, type PlainObject } from '../../core/lib/plain-object.ts'
+import type { Operation } from '../../operations.ts'
+import type { ComponentRegistry } from './component-registry.ts'
+import type { ContractOperation, ContractSource } from './contract-source.ts'
+import { mergeResponse, mergeResponses } from './merge-responses.ts'
+import { memberOf, withoutMembers } from './openapi-node.ts'
+import { describeProblem, problemResponses, problemSchema } from './problem-responses.ts'
+import { isInteractionId, type ResponseField, relayedFields } from './response-fields.ts'
+import { securityAlternatives, securitySchemes } from './security-schemes.ts'
+
+interface DescriptionOptions {
+  readonly config: Config
+  readonly contract: ContractSource
+  readonly components: ComponentRegistry
+}
+
+/**
+ * Describes the path of an operation, with the operation as its only method, and adds what it refers to to the
+ * components.
+ */
+export const describeOperation = (operation: Operation, options: DescriptionOptions): PlainObject => {
+  const { contract } = options
+  const stated = contract.getOperation(operation)
+  const security = describeSecurity(operation, options) ?? stated?.security
+  const gaps = findGaps(operation, stated, security !== undefined, contract.resolve)
+  const { parameters, requestBody, ...others } = withoutMembers(stated?.operation ?? {}, replaced)
+  const statedParameters = Array.isArray(parameters) ? parameters : []
+  const inherited = Array.isArray(stated?.pathItem.parameters) ? stated.pathItem.parameters : []
+  const known = [...statedParameters, ...inherited].map((parameter) => contract.resolve(parameter))
+  const own = describeParameters(operation, options.config)
+  const added = own
+    .filter(({ value }) => !known.some((parameter) => isSameHeader(parameter, value)))
+    .map(({ component, value }) => options.components.refer('parameters', component, value))
+  const required = own.filter(({ value }) => value.required === true)
+  /** Returns a parameter of the contract as the gateway takes it: what it requires is required. */
+  const toTaken = (parameter: unknown): unknown => {
+    const resolved = contract.resolve(parameter)
+    const isOptional = required.some(({ value }) => isSameHeader(resolved, value)) && resolved?.required !== true
+    return isOptional ? { ...resolved, required: true } : parameter
+  }
+  const isStated = (parameter: unknown): boolean =>
+    statedParameters.some((stated) => isSameHeader(contract.resolve(stated), asPlainObject(parameter)))
+  // One of the operation takes the place of one of the path.
+  const overriding = inherited.map(toTaken).filter((taken, i) => taken !== inherited[i] && !isStated(taken))
+  return {
+    ...stated?.pathItem,
+    [operation.method.toLowerCase()]: {
+      operationId: operation.id,
+      tags: [operation.group],
+      ...others,
+      ...(gaps.length === 0 ? {} : { 'x-gap': gaps }),
+      parameters: [...statedParameters.map(toTaken), ...overriding, ...added],
+      ...(requestBody === undefined ? {} : { requestBody }),
+      responses: describeResponses(operation, options, asPlainObject(stated?.operation.responses)),
+      ...(security === undefined ? {} : { security }),
+    },
+  }
+}
+
+/** What the document says itself, or leaves out: other servers serve no operation, and callbacks are operations. */
+const replaced = ['operationId', 'tags', 'responses', 'security', 'servers', 'callbacks', 'x-gap']
+
+/**
+ * Lists what neither the interface nor a contract says of an operation, for `x-gap`. A contract that lists parameters,
+ * be it none, says which there are.
+ */
+const findGaps = (
+  { method }: Operation,
+  contract: ContractOperation | null,
+  hasSecurity: boolean,
+  resolve: ContractSource['resolve'],
+): readonly string[] => {
+  const { pathItem = {}, operation = {} } = contract ?? {}
+  const responses = Object.entries(asPlainObject(operation.responses)).map(
+    ([status, response]) => [status, resolve(response) ?? {}] as const,
+  )
+  const isFilled: Readonly<Record<string, boolean>> = {
+    'query parameters not specified': Array.isArray(operation.parameters) || Array.isArray(pathItem.parameters),
+    'request body not specified': method === 'GET' || isPlainObject(operation.requestBody),
+    'response statuses not specified': responses.some(([status]) => isSuccess(status)),
+    'response body not specified': responses.some(
+      ([status, response]) => isSuccess(status) && hasBody(status, response),
+    ),
+    'errors of the upstream not specified': responses.some(([status]) => /^([45]..|default)$/.test(status)),
+    'authentication not specified': hasSecurity,
+  }
+  return Object.keys(isFilled).filter((gap) => !isFilled[gap])
+}
+
+const isSuccess = (status: string): boolean => /^(2..|default)$/.test(status)
+
+/** Tells whether a response says what its body is, or has none (RFC 9110 §15.3.5, §15.3.6). */
+const hasBody = (status: string, { content }: PlainObject): boolean => {
+  const types = Object.values(asPlainObject(content))
+  return /^20[45]$/.test(status) || types.some((type) => asPlainObject(type).schema !== undefined)
+}
+
+/** Describes how clients authenticate, and adds the schemes; undefined: the gateway does not look at credentials. */
+const describeSecurity = (
+  { id }: Operation,
+  { config, components }: DescriptionOptions,
+): readonly PlainObject[] | undefined => {
+  const { auth, operations } = config
+  const own = operations[id].auth
+  if (auth === null || own === null) return undefined
+  const schemes: Readonly<Record<string, PlainObject>> = securitySchemes(auth)
+  return securityAlternatives(own, auth, config.listen).map((alternative) =>
+    Object.fromEntries(
+      Object.entries(alternative).map(([name, scopes]) => [
+        components.add('securitySchemes', name, schemes[name] ?? {}),
+        scopes,
+      ]),
+    ),
+  )
+}
+
+const describeResponses = (
+  operation: Operation,
+  { config, contract, components }: DescriptionOptions,
+  stated: PlainObject,
+): PlainObject => {
+  const toHeaders = (fields: readonly ResponseField[]): PlainObject =>
+    Object.fromEntries(
+      fields.map(({ field, component, header }) => [field, components.refer('headers', component, header)]),
+    )
+  const relayed = toHeaders(relayedFields(operation, config))
+  const isStated = Object.keys(stated).length > 0
+  const upstreamResponse = { description: relayedDescription, headers: relayed, content: anyContent }
+  const { $ref: problem } = components.refer('schemas', 'Problem', problemSchema(config))
+  const own: Record<string, PlainObject> = {}
+  if (config.operations[operation.id].cache !== null)
+    for (const [status, response] of Object.entries(cacheResponses)) own[status] = { ...response, headers: relayed }
+  for (const each of problemResponses(operation, config)) {
+    const { description, content } = describeProblem(each, problem)
+    const response = { description, headers: toHeaders(each.fields), content }
+    // An exact status hides `default`, and the upstream may respond with it too.
+    own[each.status] = isStated
+      ? response
+      : {
+          ...mergeResponse(upstreamResponse, response, contract.resolve),
+          description: `${description}\n\nOr of the upstream, unchanged and not specified.`,
+        }
+  }
+  if (!isStated) own.default = upstreamResponse
+
+  const merged = mergeResponses(stated, own, relayed, contract.resolve)
+  return Object.fromEntries(
+    Object.entries(merged).map(([status, response]) =>
+      response === own[status]
+        ? [status, components.refer('responses', responseName(status), response, operation.id)]
+        : [status, response],
+    ),
+  )
+}
+
+const relayedDescription = 'What the upstream responds, unchanged. Statuses and bodies are not specified.'
+const anyContent = { '*/*': {} }
+
+/** What the cache responds itself to conditions and ranges (RFC 9110 §13.2.2, §14.2). */
+const cacheResponses = {
+  206: { description: 'The part of a response that the request asks for.', content: anyContent },
+  304: { description: 'The client has the response already.' },
+  416: { description: 'The response has no such part.' },
+}
+
+const responseName = (status: string): string =>
+  status === 'default' ? 'Upstream' : reasonPhrase(Number(status)).replaceAll(/[^A-Za-z]/g, '')
+
+/** Describes the request header fields that the gateway reads beside credentials. */
+const describeParameters = (
+  { id }: Operation,
+  { requestId, operations, auth }: Config,
+): readonly { readonly component: string; readonly value: PlainObject }[] => {
+  const header = (component: string, name: string, description: string, required = false) => ({
+    component,
+    value: { name, in: 'header', description, ...(required ? { required } : {}), schema: { type: 'string' } },
+  })
+  const own = operations[id]
+  const takesTokens = own.auth?.methods.some((method) => method === 'jwt' || method === 'introspection') ?? false
+  return [
+    ...(requestId.header === null
+      ? []
+      : [header('RequestId', requestId.header, "The client's own id of the request; a valid one is kept.")]),
+    ...(isInteractionId(requestId.header)
+      ? []
+      : [header('InteractionId', interactionIdField, 'An id that the response repeats.')]),
+    ...(own.idempotency === null
+      ? []
+      : [
+          header(
+            'IdempotencyKey',
+            own.idempotency.header,
+            'A key of its own for each thing to be done. A repetition with the same key is done once.',
+            own.idempotency.required,
+          ),
+        ]),
+    ...(takesTokens && auth?.dpop != null
+      ? [header('DPoP', 'DPoP', 'The proof of possession beside a bound token (RFC 9449 §4).')]
+      : []),
+  ]
+}
+
+const isSameHeader = (parameter: PlainObject | null, own: PlainObject): boolean =>
+  memberOf(parameter, 'in') === 'header' &&
+  String(memberOf(parameter, 'name')).toLowerCase() === String(own.name).toLowerCase()

@@ -1,0 +1,65 @@
+import type { Config, ListenConfig } from '../../core/config/config.ts'
+import type { PlainObject } from '../../core/lib/plain-object.ts'
+import { version } from '../../core/lib/version.ts'
+import { allOperations, groups } from '../../operations.ts'
+import { createComponentRegistry } from './component-registry.ts'
+import { openContract } from './contract-source.ts'
+import { describeOperation } from './describe-operation.ts'
+
+/**
+ * Creates the OpenAPI 3.1 document of the nine operations, as plain JSON: what the interface says, what the
+ * configuration adds (errors, fields, authentication), and what a contract says. `contract` is a self-contained OpenAPI
+ * 3.1 document; null: there is none. It never adds an operation. Where it is silent, `x-gap` of the operation says so.
+ */
+export const createOpenApiDocument = (config: Config, contract: unknown | null): PlainObject => {
+  const { servers, pathPrefix } = describeServers(config.listen)
+  const source = openContract(contract, pathPrefix)
+  const components = createComponentRegistry(source.components)
+  const paths = Object.fromEntries(
+    allOperations.map((operation) => [
+      pathPrefix + operation.path,
+      describeOperation(operation, { config, contract: source, components }),
+    ]),
+  )
+  const { description } = source.info
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Lender integration service',
+      version: version(),
+      ...source.info,
+      description: typeof description === 'string' ? `${description}\n\n${about}` : about,
+    },
+    servers,
+    tags: groups.map((name) => {
+      const text = source.getTagDescription(name)
+      return text === null ? { name } : { name, description: text }
+    }),
+    paths,
+    components: components.all(),
+  }
+}
+
+const about = `The gateway lets exactly these nine operations through. It refuses any other path with 404 \`not-found\`, and another
+method with 405 \`method-not-allowed\`. Its own errors are \`application/problem+json\` and have a \`code\`; every other
+response is the upstream's. What is not specified stands in \`x-gap\` of each operation.
+`
+
+/**
+ * Describes where clients reach the gateway, as far as the listener tells: by `publicUrl`, or else by each of `hosts`,
+ * or else where the document came from. A `publicUrl` that does not end with `basePath` belongs to a proxy which
+ * rewrites paths: what clients write is `publicUrl` and the path of the operation. `pathPrefix` begins each path.
+ */
+export const describeServers = ({ publicUrl, basePath, hosts, tls, trustedProxies, proxyProtocol }: ListenConfig) => {
+  if (publicUrl !== null) {
+    const pathPrefix = new URL(publicUrl).pathname.endsWith(basePath) ? basePath : ''
+    const url = publicUrl.slice(0, publicUrl.length - pathPrefix.length)
+    return { servers: [{ url }], pathPrefix }
+  }
+  const isTls = tls !== null || proxyProtocol?.scheme === 'https'
+  // TLS may end in front, at a proxy or a load balancer: without a scheme, the one of the document holds.
+  const isDirect = trustedProxies.length === 0 && proxyProtocol === null
+  const scheme = isTls ? 'https:' : isDirect ? 'http:' : ''
+  const servers = hosts.length === 0 ? [{ url: '/' }] : hosts.map((host) => ({ url: `${scheme}//${host}` }))
+  return { servers, pathPrefix: basePath }
+}

@@ -1,0 +1,93 @@
+import type { KeyLocator } from '../../core/cli/commands/check-online.ts'
+import type { Config, RedisConfig } from '../../core/config/config.ts'
+import type { ConfigProblem } from '../../core/config/problem.ts'
+import { withTimeout } from '../../core/lib/clock.ts'
+import { tryOutside } from '../../core/lib/try-outside.ts'
+import { maxCheckMs } from '../../core/upstream/health/check-reachable.ts'
+import { findClusterNodes } from './redis-cluster.ts'
+import { connectRedis } from './redis-connection.ts'
+import { errorText } from './redis-error.ts'
+import { connectDirectory } from './redis-server.ts'
+import { describeRedis, type RedisServerOptions, redactSecrets, redisTopology, withReplicas } from './redis-settings.ts'
+import { watchMaster } from './sentinel.ts'
+
+/**
+ * Tries each Redis as the gateway does before it uses one: it connects, to all masters, and writes to each. A warning
+ * names one that cannot be used within 2 s, or that may evict what has to be remembered.
+ */
+export const checkRedis = async (
+  { limits, cache, idempotency }: Config,
+  locate: KeyLocator,
+): Promise<readonly ConfigProblem[]> => {
+  const used = { 'limits.redis': limits.redis, 'cache.redis': cache.redis, 'idempotency.redis': idempotency.redis }
+  const checked = Object.entries(used).map(async ([key, redis]): Promise<readonly ConfigProblem[]> => {
+    if (redis === null) return []
+    const at = locate(`${key}.${placeOf(redis)}`)
+    const name = describeRedis(redis)
+    const isIdempotency = redis === idempotency.redis
+    const reason = await findReason(isIdempotency ? withReplicas(redis, idempotency.replicas) : redis)
+    if (reason !== null) {
+      const message = `Redis (${name}) cannot be used from here: ${reason}`
+      const expected = 'a Redis that takes what the gateway writes'
+      return [{ ...at, message, expected, found: reason }]
+    }
+    const policies = isIdempotency ? await withTimeout(readEvictionPolicies(redis), maxCheckMs) : null
+    const policy = policies?.find((each) => each !== null && each !== keepingPolicy)
+    if (policy == null) return []
+    const message = `Redis (${name}) may forget keys for want of room (maxmemory-policy ${policy}): what comes again is then processed again`
+    const expected = `maxmemory-policy ${keepingPolicy}`
+    return [{ ...at, message, expected, found: policy, hint: policyHint }]
+  })
+  return (await Promise.all(checked)).flat()
+}
+
+const keepingPolicy = 'noeviction'
+const policyHint = 'set it in the configuration of Redis; a cache has a Redis of its own'
+
+const placeOf = ({ url, sentinels }: RedisConfig): string => {
+  if (url !== null) return 'url'
+  return sentinels === null ? 'cluster' : 'sentinels'
+}
+
+/** Finds why a Redis cannot be used. Null: it can. */
+const findReason = async (redis: RedisConfig): Promise<string | null> => {
+  try {
+    await tryOutside((signal) => probe(redis, signal), { waitMs: maxCheckMs, repeatsSilent: true })
+    return null
+  } catch (error) {
+    return redactSecrets(errorText(error), redis)
+  }
+}
+
+const probe = async (redis: RedisConfig, signal: AbortSignal): Promise<true> => {
+  const connection = await connectRedis(redis)(() => {})
+  signal.addEventListener('abort', () => connection.destroy())
+  try {
+    return await connection.probe()
+  } finally {
+    connection.destroy()
+  }
+}
+
+/** Reads what each server of a Redis does for want of memory. Null: it does not say, or not to this user. */
+const readEvictionPolicies = async (redis: RedisConfig): Promise<readonly (string | null)[]> =>
+  Promise.all((await findServers(redis).catch(() => [])).map((server) => readEvictionPolicy(server)))
+
+const readEvictionPolicy = async (server: RedisServerOptions): Promise<string | null> => {
+  try {
+    const { replies, destroy } = await connectDirectory(server, [['INFO', 'memory']])
+    destroy()
+    return /^maxmemory_policy:([a-z-]{1,30})\r?$/m.exec(String(replies[0]))?.[1] ?? null
+  } catch {
+    return null
+  }
+}
+
+const findServers = async (redis: RedisConfig): Promise<readonly RedisServerOptions[]> => {
+  const topology = redisTopology(redis)
+  if (topology.kind === 'server') return [topology.server]
+  if (topology.kind === 'cluster') return (await findClusterNodes(topology.seeds)).map(topology.toServer)
+  const { address, destroy } = await watchMaster(topology.sentinels, topology.name, () => {})
+  destroy()
+  return [topology.toServer(address)]
+}

@@ -1,0 +1,173 @@
+import * as z from 'zod'
+import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
+import { list } from '../../core/config/schema/collections.ts'
+import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
+import { certificate, privateKey } from '../../core/config/schema/pem.ts'
+import { freeTextParser, InvalidScalar, patternKind, scalar, textParser } from '../../core/config/schema/scalar.ts'
+import { duration } from '../../core/config/schema/scalar-types.ts'
+import { tryOrNull } from '../../core/lib/try-or-null.ts'
+
+/** Parses what the URLs of a server and of a node have in common. */
+const parseRedisUrl = (value: string): URL | InvalidScalar => {
+  const parsed = URL.parse(value)
+  if (parsed === null || !/^rediss?:\/\/[^/]/i.test(value))
+    return new InvalidScalar('not a URL of Redis', 'write redis://HOST:PORT, or rediss:// for TLS')
+  if (parsed.hostname === '') return new InvalidScalar('a URL without a host')
+  if (!/^(\/\d{0,5})?$/.test(parsed.pathname))
+    return new InvalidScalar('a path that is no number of a database', 'write /0')
+  if (parsed.search !== '' || parsed.hash !== '')
+    return new InvalidScalar('a URL with a query or a fragment', 'remove it')
+  return parsed
+}
+
+const url = annotate(
+  scalar<string>(
+    {
+      expected: 'a URL such as redis://redis.internal:6379 or rediss://…, or file: and a path',
+      parse: textParser((value) => {
+        const parsed = parseRedisUrl(value)
+        if (parsed instanceof InvalidScalar) return parsed
+        return isDecodable(parsed) ? value : new InvalidScalar('a name or password with a broken percent-encoding')
+      }),
+      json: { type: 'string', pattern: '^(file:.+|[Rr][Ee][Dd][Ii][Ss][Ss]?://.+)$' },
+    },
+    'One server; rediss: over TLS. It may carry a name and a password, and file:PATH reads it from a file',
+  ),
+  { secret: true, file: 'line' },
+)
+
+const isDecodable = ({ username, password }: URL): boolean =>
+  tryOrNull(() => decodeURIComponent(username + password)) !== null
+
+const clusterNode = scalar<string>(
+  {
+    expected: 'a URL such as redis://redis-1.internal:6379 or rediss://…',
+    parse: textParser((value) => {
+      const parsed = parseRedisUrl(value)
+      if (parsed instanceof InvalidScalar) return parsed
+      if (parsed.username !== '' || parsed.password !== '')
+        return new InvalidScalar(
+          'a URL with a name or a password',
+          'write username: and password: file:PATH beside cluster',
+        )
+      if (Number(parsed.pathname.slice(1)) > 0)
+        return new InvalidScalar('a cluster has database 0 alone', 'remove the path')
+      return parsed.href
+    }),
+    json: { type: 'string', pattern: '^[Rr][Ee][Dd][Ii][Ss][Ss]?://[^@]+$' },
+  },
+  'A node',
+)
+
+const sentinel = scalar<string>(
+  {
+    expected: 'a host and a port, such as sentinel-1.internal:26379',
+    parse: textParser((value) => {
+      if (value.includes('://')) return new InvalidScalar('not a host and port', 'write HOST:PORT, without redis://')
+      if (/[@/?#\\\s]/.test(value)) return new InvalidScalar('not a host and port')
+      // A scheme whose default port no Sentinel has.
+      const parsed = URL.parse(`redis://${value}`)
+      if (parsed === null || parsed.hostname === '') return new InvalidScalar('not a host and port')
+      return parsed.port === '' ? new InvalidScalar('a port is missing', `write ${value}:26379`) : value.toLowerCase()
+    }),
+    json: { type: 'string', pattern: '^[0-9A-Za-z._:\\[\\]-]+:[0-9]+$' },
+  },
+  'A Sentinel',
+)
+
+const masterName = scalar(
+  patternKind(
+    'the name that the Sentinels have for the master, such as mymaster',
+    '^[0-9A-Za-z_.-]{1,128}$',
+    'not a name',
+  ),
+  'What the Sentinels call the master',
+)
+
+// biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+const fileHint = 'write the name here, or ${NAME}: file: is for the password'
+
+const username = (description: string) =>
+  scalar<string>(
+    {
+      expected: '1 to 128 visible characters',
+      parse: freeTextParser((value) => {
+        if (value.startsWith('file:')) return new InvalidScalar('a path of a file', fileHint)
+        return /^[\x21-\x7e]{1,128}$/.test(value) ? value : new InvalidScalar('not a name of a user')
+      }),
+      json: { type: 'string', pattern: '^[\\x21-\\x7e]{1,128}$', not: { pattern: '^file:' } },
+    },
+    description,
+  )
+
+const password = (description: string) =>
+  annotate(
+    scalar<string>(
+      {
+        expected: 'a password, or file: and a path',
+        parse: freeTextParser((value) => (value === '' ? new InvalidScalar('empty') : value)),
+        json: { type: 'string', minLength: 1 },
+      },
+      description,
+    ),
+    { secret: true, file: 'line' },
+  )
+
+const tls = annotate(
+  z
+    .strictObject({
+      ca: optionalKey(certificate('Whom to trust instead of the public authorities; file:PATH for a file')),
+      certificate: optionalKey(certificate('What the gateway shows for itself, with its chain')),
+      key: optionalKey(privateKey('The private key of the certificate')),
+    })
+    .meta({
+      description: 'TLS: with sentinels it is on when this key is there, otherwise when a URL begins with rediss:',
+    }),
+  { sensitive: true },
+)
+
+const prefix = scalar(
+  patternKind('1 to 64 letters, digits and -_.:', '^[0-9A-Za-z_.:-]{1,64}$', 'not a prefix'),
+  'What every key begins with: gateways that shall count or store together have the same',
+)
+
+/** The keys of which one says where Redis is. */
+export const redisPlaces = ['url', 'sentinels', 'cluster'] as const
+
+/** The keys of a Redis. Which of them go together, `rules/redis-rules.ts` says. */
+export const redisKeys = {
+  url: optionalKey(url),
+  sentinels: optionalKey(list('The Sentinels that know the master; needs name', sentinel, { min: 1, max: 20 })),
+  name: optionalKey(masterName),
+  cluster: optionalKey(list('Some nodes of a Redis Cluster: they know the others', clusterNode, { min: 1, max: 100 })),
+  username: optionalKey(username('The user at the servers, where no URL names it')),
+  password: optionalKey(password('The password of the user; file:PATH reads it from a file')),
+  sentinelUsername: optionalKey(username('The user at the Sentinels')),
+  sentinelPassword: optionalKey(password('The password at the Sentinels; file:PATH reads it from a file')),
+  tls: optionalKey(tls),
+}
+
+/** Requires keys in the JSON Schema; in its strict mode each has to be named as a property too. */
+const requireKeys = (...keys: readonly string[]) => ({
+  required: keys,
+  properties: Object.fromEntries(keys.map((key) => [key, { description: 'Needed' }])),
+})
+
+/** `otherwise` describes what the gateway does when Redis does not reply in time. */
+export const redisSchema = (description: string, otherwise: string, timeout: '20ms' | '500ms' = '20ms') =>
+  annotate(
+    optionalPolicy(
+      z
+        .strictObject({
+          ...redisKeys,
+          timeout: duration(`Longest wait for its answer; then ${otherwise}`, { min: 1, max: 1000 }).prefault(timeout),
+          prefix: prefix.prefault('lender-gateway'),
+        })
+        .meta({
+          description,
+          oneOf: [requireKeys('url'), requireKeys('sentinels', 'name'), requireKeys('cluster')],
+        }),
+      '{ url: file:/run/secrets/redis }',
+    ),
+    { sensitive: true },
+  )

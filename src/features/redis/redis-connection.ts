@@ -1,0 +1,89 @@
+import type { Milliseconds } from '../../core/lib/text/units.ts'
+import { connectCluster } from './redis-cluster.ts'
+import { nameServer } from './redis-error.ts'
+import { consumeScript, type RedisScript, type ScriptArgs, type ScriptOptions } from './redis-script.ts'
+import { connectServer } from './redis-server.ts'
+import { type RedisSettings, redisTopology } from './redis-settings.ts'
+import { watchMaster } from './sentinel.ts'
+
+/** One connection to Redis: to its only server, to the master that Sentinels name, or to all nodes of a cluster. */
+export interface RedisConnection {
+  /** Consumes one token of a bucket. Rejects when Redis replies with an error, or the connection ends. */
+  consume(key: string, perMs: number, burst: number): Promise<number>
+  /**
+   * Runs a script. Resolves with what it returns, texts as bytes. Rejects as {@link consume} does, and where fewer
+   * replicas have it than `isReplicated` asks for.
+   */
+  run(script: RedisScript, invocation: ScriptArgs, options?: ScriptOptions): Promise<unknown>
+  /** Consumes of a bucket at each server: all have to write, as for requests. Rejects as {@link run} does. */
+  probe(): Promise<true>
+  destroy(): void
+}
+
+/**
+ * Connects. `onLost` is called when a connection that was made has ended, once or more often. Rejects when none can be
+ * made within a short time.
+ */
+export type ConnectRedis = (onLost: (reason: unknown) => void) => Promise<RedisConnection>
+
+/**
+ * Connects to Redis or Valkey in one of its topologies. It never reconnects by itself and queues nothing: that is
+ * decided in one place (managed-redis.ts). So each connection begins with asking Sentinels, or a cluster, for the
+ * present masters (docs/decisions/060-a-topology-is-looked-up-when-connecting.md).
+ */
+export const connectRedis = (settings: RedisSettings, connectTimeoutMs?: Milliseconds): ConnectRedis => {
+  const topology = redisTopology(settings, connectTimeoutMs)
+  const probeKey = `${settings.prefix}:probe`
+  switch (topology.kind) {
+    case 'server':
+      return async (onLost) => toConnection(await connectServer(topology.server, onLost), () => [probeKey])
+    case 'sentinel': {
+      const { sentinels, name, toServer } = topology
+      return async (onLost) => {
+        const { address, destroy } = await watchMaster(sentinels, name, onLost)
+        try {
+          const onServerLost = (reason: unknown): void => onLost(nameServer(address, reason))
+          const server = await connectServer(toServer(address), onServerLost)
+          const destroyBoth = (): void => {
+            destroy()
+            server.destroy()
+          }
+          return toConnection({ run: server.run, destroy: destroyBoth }, () => [probeKey])
+        } catch (error) {
+          destroy()
+          throw nameServer(address, error)
+        }
+      }
+    }
+    case 'cluster':
+      return async (onLost) => {
+        const cluster = await connectCluster(topology.seeds, topology.toServer, onLost)
+        return toConnection(cluster, () => cluster.nodeKeys(probeKey))
+      }
+  }
+}
+
+// No burst is larger, so no bucket has more used.
+const maxUsed = 1_000_000
+
+const toConnection = (
+  { run, destroy }: Pick<RedisConnection, 'run' | 'destroy'>,
+  probeKeys: () => readonly string[],
+): RedisConnection => {
+  const consume = async (key: string, perMs: number, burst: number, options?: ScriptOptions): Promise<number> => {
+    const reply = await run(consumeScript, { keys: [key], args: [String(perMs), String(burst)] }, options)
+    const outcome = reply instanceof Buffer ? Number(reply.toString('latin1')) : Number.NaN
+    const used = Math.abs(outcome)
+    if (!(used > 0 && used <= maxUsed)) throw new Error('not an outcome')
+    return outcome
+  }
+  return {
+    consume: (key, perMs, burst) => consume(key, perMs, burst),
+    run,
+    async probe() {
+      await Promise.all(probeKeys().map((key) => consume(key, 1, 1000, { isReplicated: true })))
+      return true
+    },
+    destroy,
+  }
+}

@@ -1,0 +1,201 @@
+import { isIPv6 } from 'node:net'
+import type { Milliseconds } from '../../core/lib/text/units.ts'
+
+/** TLS towards Redis: what differs from the system's own. The texts are PEM. */
+export interface RedisTls {
+  /** Whom to trust instead of the public authorities. */
+  readonly ca: string | null
+  /** What the gateway shows for itself, with its chain. */
+  readonly certificate: string | null
+  readonly key: string | null
+}
+
+/** A Redis that several gateways share. One of `url`, `sentinels` and `cluster` is not null: it says where Redis is. */
+export interface RedisSettings {
+  /** One server: `rediss://user:password@host:6379/0`. */
+  readonly url: string | null
+  /** The Sentinels that know the master, as `host:port`; {@link name} goes with them. */
+  readonly sentinels: readonly string[] | null
+  /** The name of the master, as the Sentinels have it. */
+  readonly name: string | null
+  /** Some nodes of a cluster, as URLs without credentials. They know the others. */
+  readonly cluster: readonly string[] | null
+  readonly username: string | null
+  readonly password: string | null
+  readonly sentinelUsername: string | null
+  readonly sentinelPassword: string | null
+  /** Null: as the URL says, and none with Sentinels. */
+  readonly tls: RedisTls | null
+  readonly timeout: Milliseconds
+  readonly prefix: string
+  /** How many replicas must have what is written with `isReplicated`; by default none. */
+  readonly replicas?: number
+}
+
+/** A host, without brackets, and a port. */
+export interface RedisAddress {
+  readonly host: string
+  readonly port: number
+}
+
+export interface RedisServerOptions extends RedisAddress {
+  /** Null: without TLS. */
+  readonly tls: RedisTls | null
+  readonly username: string | null
+  readonly password: string | null
+  readonly database: number
+  /** The longest wait for a connection and its first replies, and for a Sentinel that is asked again. */
+  readonly connectTimeoutMs: Milliseconds
+  /** How many replicas must have what is written with `isReplicated`, and the longest wait for them. */
+  readonly replicas: number
+  readonly replicaTimeoutMs: Milliseconds
+}
+
+/** Where Redis is: one server, the master that Sentinels name, or a cluster, of which some nodes are known. */
+export type RedisTopology =
+  | { readonly kind: 'server'; readonly server: RedisServerOptions }
+  | {
+      readonly kind: 'sentinel'
+      readonly sentinels: readonly RedisServerOptions[]
+      readonly name: string
+      toServer(address: RedisAddress): RedisServerOptions
+    }
+  | {
+      readonly kind: 'cluster'
+      readonly seeds: readonly RedisServerOptions[]
+      toServer(address: RedisAddress): RedisServerOptions
+    }
+
+const [redisPort, sentinelPort] = [6379, 26_379]
+
+// For a Redis that is near enough to be asked for every request, this is plenty; and one that comes back is tried again
+// soon.
+const defaultConnectTimeoutMs = 500
+
+const systemTls: RedisTls = { ca: null, certificate: null, key: null }
+
+/** Reads from settings where Redis is. Throws when they name none, which the rules of the file do not let through. */
+export const redisTopology = (
+  settings: RedisSettings,
+  connectTimeoutMs: Milliseconds = defaultConnectTimeoutMs,
+): RedisTopology => {
+  const { url, sentinels, name, cluster, username, password, sentinelUsername, sentinelPassword, tls } = settings
+  // A reply that there are too few comes in time as well. 0 would be for ever.
+  const replicaTimeoutMs = Math.max(1, Math.floor(settings.timeout / 2))
+  const common = { connectTimeoutMs, replicas: settings.replicas ?? 0, replicaTimeoutMs }
+  if (url !== null) return { kind: 'server', server: { ...parseServer(url, settings), ...common } }
+  if (sentinels !== null && name !== null) {
+    const toServer = (address: RedisAddress) => ({
+      ...address,
+      tls,
+      username,
+      password,
+      database: 0,
+      ...common,
+    })
+    const asSentinel = { username: sentinelUsername, password: sentinelPassword }
+    const servers = sentinels.map((each) => ({ ...toServer(parseAddress(each, sentinelPort)), ...asSentinel }))
+    return { kind: 'sentinel', sentinels: servers, name, toServer }
+  }
+  const seeds = (cluster ?? []).map((each) => ({ ...parseServer(each, settings), ...common }))
+  const [first] = seeds
+  if (first === undefined) throw new Error('no Redis is named')
+  return { kind: 'cluster', seeds, toServer: (address) => ({ ...first, ...address }) }
+}
+
+const parseServer = (
+  url: string,
+  { tls, username, password }: RedisSettings,
+): Omit<RedisServerOptions, 'connectTimeoutMs' | 'replicas' | 'replicaTimeoutMs'> => {
+  const parsed = new URL(url)
+  return {
+    ...parseAddress(parsed.host, redisPort),
+    tls: parsed.protocol === 'rediss:' ? (tls ?? systemTls) : null,
+    username: parsed.username === '' ? username : decodeURIComponent(parsed.username),
+    password: parsed.password === '' ? password : decodeURIComponent(parsed.password),
+    database: Number(parsed.pathname.slice(1)),
+  }
+}
+
+/** Parses `host`, `host:port` or `[address]:port`. */
+const parseAddress = (text: string, defaultPort: number): RedisAddress => {
+  const [, bracketed, bare = '', port] = /^(?:\[(.+)\]|([^:]*))(?::(\d+))?$/.exec(text) ?? []
+  return { host: bracketed ?? bare, port: port === undefined ? defaultPort : Number(port) }
+}
+
+/**
+ * Adds how many replicas must have a write. Null: one where Redis itself replaces a master, by Sentinels or as a
+ * cluster, and none with one server.
+ */
+export const withReplicas = <Settings extends RedisSettings>(
+  settings: Settings,
+  replicas: number | null,
+): Settings & { readonly replicas: number } => ({
+  ...settings,
+  replicas: replicas ?? (settings.url === null ? 1 : 0),
+})
+
+/** Names a Redis for operators, without a secret. */
+export const describeRedis = (settings: RedisSettings): string => {
+  const topology = redisTopology(settings)
+  switch (topology.kind) {
+    case 'server':
+      return formatAddress(topology.server)
+    case 'sentinel':
+      return `${topology.name} of Sentinel ${formatAddresses(topology.sentinels)}`
+    case 'cluster':
+      return `cluster ${formatAddresses(topology.seeds)}`
+  }
+}
+
+/** Names the keys in a Redis for operators, without a secret. */
+export const describeKeyspace = (settings: RedisSettings): string => {
+  const topology = redisTopology(settings)
+  const database = topology.kind === 'server' ? topology.server.database : 0
+  return `${describeRedis(settings)}, database ${database}, prefix ${settings.prefix}`
+}
+
+/**
+ * Tells whether settings name the same keys of the same Redis, as far as they tell. Sentinels, and nodes of a cluster,
+ * are the same as long as one of them is.
+ */
+export const isSameKeyspace = (settings: RedisSettings, other: RedisSettings): boolean => {
+  const [one, another] = [identify(settings), identify(other)]
+  return one.name === another.name && one.addresses.some((address) => another.addresses.includes(address))
+}
+
+/** What does not change as long as a Redis is the same, and what is known of where it is. */
+const identify = (settings: RedisSettings): { readonly name: string; readonly addresses: readonly string[] } => {
+  const { prefix } = settings
+  const topology = redisTopology(settings)
+  const nameOf = (...more: readonly (string | number)[]): string => JSON.stringify([topology.kind, prefix, ...more])
+  switch (topology.kind) {
+    case 'server':
+      return { name: nameOf(topology.server.database), addresses: [formatAddress(topology.server)] }
+    case 'sentinel':
+      return { name: nameOf(topology.name), addresses: topology.sentinels.map(formatAddress) }
+    case 'cluster':
+      return { name: nameOf(), addresses: topology.seeds.map(formatAddress) }
+  }
+}
+
+// A cluster may have many, and the name stands in a line.
+const maxNamed = 3
+
+const formatAddresses = (addresses: readonly RedisAddress[]): string => {
+  const more = addresses.length - maxNamed
+  return addresses.slice(0, maxNamed).map(formatAddress).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
+/**
+ * Removes from a reason what the server may have repeated of a command: Redis lists the arguments of a command that it
+ * does not know, and `AUTH` may be one (`rename-command`).
+ */
+export const redactSecrets = (reason: string, { url, password, sentinelPassword }: RedisSettings): string => {
+  const masked = reason.replace(/,? with args beginning with:.*$/s, '')
+  const inUrl = url === null ? '' : new URL(url).password
+  const secrets = [inUrl, decodeURIComponent(inUrl), password, sentinelPassword]
+  return secrets.reduce<string>((text, secret) => (secret ? text.replaceAll(secret, '***') : text), masked)
+}
+
+export const formatAddress = ({ host, port }: RedisAddress): string => `${isIPv6(host) ? `[${host}]` : host}:${port}`

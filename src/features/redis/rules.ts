@@ -1,0 +1,158 @@
+import { validateCaBundle, validateKeyPair } from '../../core/config/certificates.ts'
+import type { KeyPath } from '../../core/config/problem.ts'
+import { type ConfigRule, parseAt, type RuleResult, valueAt } from '../../core/config/rules/rule.ts'
+import { isPlainObject } from '../../core/lib/plain-object.ts'
+import { redisKeys, redisPlaces } from './config.ts'
+
+// A section with a Redis of its own adds its path.
+const redisPaths: readonly KeyPath[] = [
+  ['limits', 'redis'],
+  ['cache', 'redis'],
+  ['idempotency', 'redis'],
+]
+
+type RedisRule = (tree: unknown, path: KeyPath) => RuleResult
+
+type RedisKey = keyof typeof redisKeys
+
+const isStated = (tree: unknown, path: KeyPath, key: RedisKey): boolean => valueAt(tree, [...path, key]) !== undefined
+
+const onePlace: RedisRule = (tree, path) => {
+  const [first, ...more] = redisPlaces.filter((key) => isStated(tree, path, key))
+  if (first === undefined)
+    return {
+      path,
+      message: 'it does not say where Redis is',
+      expected: 'url, sentinels and name, or cluster',
+      found: 'none of them',
+      hint: 'add url: file:/run/secrets/redis',
+    }
+  return more.map((key) => ({
+    path: [...path, key],
+    message: 'Redis is in one place',
+    expected: `one of ${redisPlaces.join(', ')}`,
+    found: `${key}, and ${first}`,
+    hint: `remove ${key} or ${first}`,
+  }))
+}
+
+const sentinelKeys = ['name', 'sentinelUsername', 'sentinelPassword'] as const
+
+/** Requires the name of the master with Sentinels, and rejects keys that only Sentinels use elsewhere. */
+const sentinelsAndName: RedisRule = (tree, path) => {
+  if (!isStated(tree, path, 'sentinels'))
+    return sentinelKeys
+      .filter((key) => isStated(tree, path, key))
+      .map((key) => ({
+        path: [...path, key],
+        message: 'there are no Sentinels',
+        expected: 'sentinels beside it',
+        found: key,
+        hint: `add sentinels: [HOST:PORT], or remove ${key}`,
+      }))
+  return (
+    !isStated(tree, path, 'name') && {
+      path: [...path, 'sentinels'],
+      message: 'Sentinels, and no name of the master',
+      expected: 'name beside it',
+      found: 'no name',
+      hint: 'add name: mymaster, as the Sentinels have it',
+    }
+  )
+}
+
+/** Rejects credentials that stand in the URL already, and a name without its password. */
+const credentials: RedisRule = (tree, path) => {
+  const url = parseAt(tree, redisKeys.url, [...path, 'url'])
+  const parsed = url ? new URL(url) : null
+  const isInUrl = parsed !== null && (parsed.username !== '' || parsed.password !== '')
+  return [
+    ...(['username', 'password'] as const).map(
+      (key) =>
+        isInUrl &&
+        isStated(tree, path, key) && {
+          path: [...path, key],
+          message: 'the URL names a user or a password already',
+          expected: 'both in the URL, or both beside it',
+          found: key,
+          hint: `remove ${key}, or take the name and the password out of the URL`,
+        },
+    ),
+    ...(
+      [
+        ['username', 'password'],
+        ['sentinelUsername', 'sentinelPassword'],
+      ] as const
+    ).map(
+      ([user, word]) =>
+        isStated(tree, path, user) &&
+        !isStated(tree, path, word) && {
+          path: [...path, user],
+          message: 'a user without a password',
+          expected: `${word} beside it`,
+          found: `${user} alone`,
+          hint: `add ${word}: file:PATH`,
+        },
+    ),
+  ]
+}
+
+/** Requires one kind of connection for all nodes, and TLS where `tls` says something about it. */
+const tlsOfUrls: RedisRule = (tree, path) => {
+  const url = parseAt(tree, redisKeys.url, [...path, 'url'])
+  const nodes = parseAt(tree, redisKeys.cluster, [...path, 'cluster'])
+  const urls = [...(url ? [url] : []), ...(nodes ?? [])]
+  const plain = urls.filter((each) => !/^rediss:/i.test(each))
+  if (plain.length === 0) return null
+  if (plain.length < urls.length)
+    return {
+      path: [...path, 'cluster'],
+      message: 'some nodes with TLS, and some without',
+      expected: 'rediss:// for all nodes, or redis:// for all',
+      found: 'both',
+      hint: 'the nodes that these name are reached in the same way',
+    }
+  return (
+    isStated(tree, path, 'tls') && {
+      path: [...path, 'tls'],
+      message: 'there is no TLS',
+      expected: 'a URL with rediss://',
+      found: 'redis://',
+      hint: 'write rediss://, or remove tls',
+    }
+  )
+}
+
+const { ca, certificate, key } = redisKeys.tls.in.unwrap().shape
+
+const certificates: RedisRule = (tree, path) => {
+  const base = [...path, 'tls']
+  const authority = parseAt(tree, ca, [...base, 'ca'])
+  const pair = {
+    certificate: parseAt(tree, certificate, [...base, 'certificate']),
+    key: parseAt(tree, key, [...base, 'key']),
+  }
+  const [shown, secret] = [pair.certificate, pair.key]
+  return [
+    typeof authority === 'string' && validateCaBundle([...base, 'ca'], authority),
+    typeof shown === 'string' &&
+      typeof secret === 'string' &&
+      validateKeyPair(base, { certificate: shown, key: secret }),
+    typeof shown === 'string' && secret === null && halfPair(base, 'certificate', 'key'),
+    typeof secret === 'string' && shown === null && halfPair(base, 'key', 'certificate'),
+  ]
+}
+
+const halfPair = (base: KeyPath, name: string, other: string): RuleResult => ({
+  path: [...base, name],
+  message: `a ${name} without its ${other}`,
+  expected: 'both or neither',
+  found: `a ${name} alone`,
+  hint: `add ${other}: file:PATH beside it`,
+})
+
+const rules: readonly RedisRule[] = [onePlace, sentinelsAndName, credentials, tlsOfUrls, certificates]
+
+export const redisRules: readonly ConfigRule[] = rules.map(
+  (rule) => (tree) => redisPaths.filter((path) => isPlainObject(valueAt(tree, path))).map((path) => rule(tree, path)),
+)

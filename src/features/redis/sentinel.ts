@@ -1,0 +1,138 @@
+import { repeatWithJitter, withTimeout } from '../../core/lib/clock.ts'
+import { nameServer } from './redis-error.ts'
+import { connectDirectory, type DirectoryServer } from './redis-server.ts'
+import { formatAddress, type RedisAddress, type RedisServerOptions } from './redis-settings.ts'
+
+/** The master that Sentinels name, while it is watched. */
+export interface WatchedMaster {
+  readonly address: RedisAddress
+  destroy(): void
+}
+
+// The master that is replaced in an orderly way goes on taking commands for seconds, which are lost. So each Sentinel
+// is asked again so often. It would also publish the change, but whether it is there would have to be asked anyway.
+const watchMs = 500
+
+/**
+ * Asks all Sentinels for the address of a master, takes what the latest election says, and watches for a later one:
+ * `onReplaced` is then called, once or more often. Rejects when no Sentinel knows the master. Whether the server is a
+ * master, the first command that writes shows: a replica takes none.
+ */
+export const watchMaster = async (
+  sentinels: readonly RedisServerOptions[],
+  name: string,
+  onReplaced: (reason: Error) => void,
+): Promise<WatchedMaster> => {
+  const watches = sentinels.map((sentinel) => new SentinelWatch(sentinel, name))
+  const destroy = (): void => {
+    for (const watch of watches) watch.destroy()
+  }
+  const replies = await Promise.allSettled(watches.map((watch) => watch.ask()))
+  const [latest] = replies
+    .flatMap((reply) => (reply.status === 'fulfilled' ? [reply.value] : []))
+    .sort((a, b) => b.election - a.election || Number(b.isLeaving) - Number(a.isLeaving))
+  if (latest === undefined) {
+    destroy()
+    const reasons = replies.flatMap((reply) => (reply.status === 'rejected' ? [reply.reason.message] : []))
+    throw new Error(`no Sentinel names the master: ${reasons.join('; ')}`)
+  }
+  if (latest.isLeaving) {
+    destroy()
+    throw leavingError(latest)
+  }
+  for (const watch of watches)
+    watch.start((master) => {
+      if (master.isLeaving && master.election >= latest.election) onReplaced(leavingError(master))
+      if (master.election > latest.election && formatAddress(master) !== formatAddress(latest))
+        onReplaced(new Error(`the Sentinels name another master: ${formatAddress(master)}`))
+    })
+  return { address: latest, destroy }
+}
+
+const leavingError = (master: RedisAddress): Error =>
+  new Error(`the Sentinels are replacing the master: ${formatAddress(master)}`)
+
+interface NamedMaster extends RedisAddress {
+  /** The number of its election: a Sentinel that was cut off knows an earlier one. */
+  readonly election: number
+  /** Whether the Sentinel is about to replace it, and has not said by what. */
+  readonly isLeaving: boolean
+}
+
+/** A Sentinel that is asked again and again, on one connection as long as that lasts. */
+class SentinelWatch {
+  readonly #options: RedisServerOptions
+  readonly #commands: readonly (readonly string[])[]
+  #sentinel: DirectoryServer | null = null
+  #isEnded = false
+  #stop = (): void => {}
+
+  constructor(options: RedisServerOptions, name: string) {
+    this.#options = options
+    this.#commands = ['MASTER', 'GET-MASTER-ADDR-BY-NAME'].map((what) => ['SENTINEL', what, name])
+  }
+
+  /** Asks for the master. Rejects with the name of the Sentinel when it does not know. */
+  async ask(): Promise<NamedMaster> {
+    try {
+      const replies = this.#sentinel === null ? await this.#connect() : await this.#askAgain(this.#sentinel)
+      return parseMaster(replies[0], replies[1])
+    } catch (error) {
+      this.#close()
+      throw nameServer(this.#options, error)
+    }
+  }
+
+  /** Asks again and again, whether the Sentinel knows or not. */
+  start(onReply: (master: NamedMaster) => void): void {
+    this.#stop = repeatWithJitter(async () => {
+      const master = await this.ask().catch(() => null)
+      return () => {
+        if (master !== null) onReply(master)
+        return watchMs
+      }
+    }, watchMs)
+  }
+
+  destroy(): void {
+    this.#isEnded = true
+    this.#stop()
+    this.#close()
+  }
+
+  async #connect(): Promise<readonly unknown[]> {
+    const sentinel = await connectDirectory(this.#options, this.#commands)
+    if (this.#isEnded) sentinel.destroy()
+    else this.#sentinel = sentinel
+    return sentinel.replies
+  }
+
+  async #askAgain(sentinel: DirectoryServer): Promise<readonly unknown[]> {
+    const { connectTimeoutMs } = this.#options
+    const replies = await withTimeout(sentinel.ask(this.#commands), connectTimeoutMs)
+    if (replies === null) throw new Error(`no answer within ${connectTimeoutMs}ms`)
+    return replies
+  }
+
+  #close(): void {
+    this.#sentinel?.destroy()
+    this.#sentinel = null
+  }
+}
+
+/**
+ * Parses the replies to `SENTINEL MASTER`, names and values by turns, and `GET-MASTER-ADDR-BY-NAME`. While a Sentinel
+ * leads a failover, the second is already the elected replica, and the number in the first still that of the election
+ * before.
+ */
+const parseMaster = (state: unknown, address: unknown): NamedMaster => {
+  const list = Array.isArray(state) ? state.map(String) : []
+  const read = (name: string): string => list[list.findIndex((each, i) => i % 2 === 0 && each === name) + 1] ?? ''
+  const [host = '', port = ''] = Array.isArray(address) ? address.map(String) : []
+  const isElected = host !== read('ip') || port !== read('port')
+  const isLeaving = !isElected && read('flags').includes('failover_in_progress')
+  const election = Number(read('config-epoch')) + (isElected ? 0.5 : 0)
+  if (host === '' || !(Number(port) > 0 && Number(port) <= 65_535) || !(election >= 0))
+    throw new Error('no address of a master')
+  return { host, port: Number(port), election, isLeaving }
+}

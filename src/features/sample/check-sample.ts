@@ -1,0 +1,153 @@
+import type { Config } from '../../core/config/config.ts'
+import { parseRequestHead } from '../../core/downstream/request/request-head.ts'
+import { createRequestId } from '../../core/downstream/request/request-id.ts'
+import { type FailureKind, failureTable } from '../../core/exchange/failures/kinds.ts'
+import {
+  type AddedResponseFields,
+  foldUnderscores,
+  type HeaderFields,
+  isHopByHop,
+} from '../../core/exchange/header-fields.ts'
+import { weakMemo } from '../../core/lib/weak-memo.ts'
+import { compileHeaderMutation, type HeaderMutation } from '../../core/upstream/attempt/header-mutation.ts'
+import { byOperation, type OperationId } from '../../operations.ts'
+import { createCredentialFilter } from '../auth/auth.ts'
+import { createAuthProvider } from '../auth/auth-provider.ts'
+import { TokenVerifiers } from '../auth/tokens/token-verifiers.ts'
+import {
+  checkBody,
+  checkRequestHead,
+  checkResponseHead,
+  type HeadCheck,
+  type UncheckedReason,
+} from '../contract/check/check-message.ts'
+import type { ContractMode, OperationContract, Violation } from '../contract/check/compiled-contract.ts'
+import type { ContractValidators } from '../contract/check/validators.ts'
+import { noViolations } from '../contract/check/violations.ts'
+import { createClientFields } from '../contract/contract-layers.ts'
+import { refuseUnchecked, whyUnchecked } from '../contract/contract-options.ts'
+import { rejectionKindOf } from '../contract/request-contract.ts'
+import { type ClientFields, toClientHead } from '../contract/response-contract.ts'
+import { RateLimiterRegistry } from '../limits/rate-limiter/rate-limiter-registry.ts'
+import type { Sample, SampleMessage, SampleRequest, SampleResponse } from './sample.ts'
+
+/** How a message of a sample keeps the contract. */
+export interface CheckedMessage {
+  /** The mode of the operation. A sample is checked in every mode, `off` too. */
+  readonly mode: ContractMode
+  /** All that breaks the contract; empty: nothing. */
+  readonly violations: readonly Violation[]
+  /** Why its body was not checked; null: it was, or there is nothing to check. */
+  readonly unchecked: UncheckedReason | null
+  /** What the client gets in place of it; null: it goes through. */
+  readonly rejected: { readonly status: number; readonly code: FailureKind } | null
+}
+
+/** The messages of a sample. Null: it has none of this direction. */
+export interface CheckedSample {
+  readonly request: CheckedMessage | null
+  readonly response: CheckedMessage | null
+}
+
+/** What an exchange of a sample adds to the fields of its response: no limit has counted it, and no cache knows it. */
+const addedFields = ({ requestId: { header, format } }: Config, request: SampleRequest | null): AddedResponseFields => {
+  const head = parseRequestHead(request?.fields ?? [], header?.toLowerCase() ?? null, false)
+  const requestId = head.requestId ?? createRequestId[format]()
+  return { requestId, interactionId: head.interactionId, addedResponseFields: null }
+}
+
+/** Checks a sample as the two layers of the contract check what passes. */
+export const checkSample = (
+  { operation, request, response }: Sample,
+  contract: OperationContract,
+  validators: ContractValidators,
+  config: Config,
+): CheckedSample => {
+  const modes = config.operations[operation].contract
+  const change = fieldChanges(config)[operation]
+  const maxBytes = config.contract?.maxBody ?? 0
+  const refusesUnchecked = modes.unchecked === 'refuse'
+  const finish = (
+    head: HeadCheck,
+    { body }: SampleMessage,
+    mode: ContractMode,
+  ): Pick<CheckedMessage, 'violations' | 'unchecked'> => {
+    const unread = whyUnchecked(head.body, body.length > maxBytes ? 'too-large' : null)
+    const isRead = head.body.kind === 'schema' && unread === null
+    const inBody = isRead ? checkBody(head.body.schema, validators, body) : noViolations
+    const unchecked = inBody === null ? 'too-complex' : unread
+    const refused = refuseUnchecked(head.body, unchecked, { refusesUnchecked: refusesUnchecked && mode === 'enforce' })
+    if (refused.length > 0) return { violations: [...head.violations, ...refused], unchecked: null }
+    return { violations: [...head.violations, ...(inBody ?? noViolations)], unchecked }
+  }
+  const checkRequest = (message: SampleRequest): CheckedMessage => {
+    const { query, body } = message
+    const head = { query, fields: change.request(toRequestFields(message.fields, config)), hasBody: body.length > 0 }
+    const checkedHead = checkRequestHead(contract.request, validators, head)
+    const checked = finish(checkedHead, message, modes.request)
+    // A head that breaks the contract is rejected before the body is looked at.
+    const decisive = checkedHead.violations.length > 0 ? checkedHead.violations : checked.violations
+    return toResult(checked, modes.request, rejectionKindOf(decisive))
+  }
+  const checkResponse = (message: SampleResponse): CheckedMessage => {
+    const { status, body } = message
+    const fields = change.response(toResponseFields(message.fields))
+    const head = checkResponseHead(contract.responses, validators, {
+      ...toClientHead(addedFields(config, request), status, fields, change),
+      hasContent: body.length > 0,
+    })
+    return toResult(finish(head, message, modes.response), modes.response, 'invalid-response')
+  }
+  return { request: request && checkRequest(request), response: response && checkResponse(response) }
+}
+
+const toResult = (
+  checked: Pick<CheckedMessage, 'violations' | 'unchecked'>,
+  mode: ContractMode,
+  code: FailureKind,
+): CheckedMessage => {
+  const isRejected = mode === 'enforce' && checked.violations.length > 0
+  return { mode, ...checked, rejected: isRejected ? { status: failureTable[code].status, code } : null }
+}
+
+/** Keeps the fields that the layers see: end to end ones, with a request id of the gateway's own. */
+const toRequestFields = (fields: HeaderFields, { listen, requestId: { header, format } }: Config): HeaderFields => {
+  const keepsOverrides = listen.overrideFields === 'forward'
+  const head = parseRequestHead(fields, header?.toLowerCase() ?? null, false, false, keepsOverrides)
+  return header === null ? head.fields : [...head.fields, header, head.requestId ?? createRequestId[format]()]
+}
+
+const toResponseFields = (fields: HeaderFields): HeaderFields =>
+  fields.flatMap((name, i) => (i % 2 === 1 || isHopByHop(name) ? [] : [name, fields[i + 1] ?? '']))
+
+/**
+ * Creates what the gateway does to the fields of each operation before a message is held to the contract: `auth` takes
+ * credentials out and says which client it is, and the primary's edits are made. No credential is verified, so neither
+ * an issuer nor Redis is asked.
+ */
+const fieldChanges = weakMemo((config: Config): Readonly<Record<OperationId, FieldChanges>> => {
+  const { auth, clients, operations, upstreams } = config
+  const unverified = auth && { ...auth, jwt: null, introspection: null, dpop: null }
+  const limiters = new RateLimiterRegistry({ kind: 'primary' }, () => {})
+  const provider = createAuthProvider({ ...config, auth: unverified }, new TokenVerifiers(() => {}), limiters)
+  const forged = auth?.identityField ? [auth.identityField] : []
+  const removeForged = compileHeaderMutation({ set: [], remove: forged }, foldUnderscores) ?? keepAll
+  return byOperation((operation): FieldChanges => {
+    const { id, group } = operation
+    const own = operations[id].auth
+    const toUpstreamFields = own && createCredentialFilter(provider.authOptions(own))
+    // A sample does not say whose it is: any client of the file stands for it.
+    const identify: HeaderMutation = (fields) => toUpstreamFields?.(fields, clients[0]?.id ?? '') ?? fields
+    return {
+      request: (fields) => identify(removeForged(fields)),
+      response: compileHeaderMutation(upstreams[group].response) ?? keepAll,
+      clientFields: createClientFields({ operation, config, candidateUse: null }),
+    }
+  })
+})
+
+interface FieldChanges extends Readonly<Record<'request' | 'response', HeaderMutation>> {
+  readonly clientFields: ClientFields
+}
+
+const keepAll: HeaderMutation = (fields) => fields

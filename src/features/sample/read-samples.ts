@@ -1,0 +1,189 @@
+import { isUtf8 } from 'node:buffer'
+import type { Config } from '../../core/config/config.ts'
+import { type JsonNode, jsonProblem, parseJsonNodes } from '../../core/config/json-nodes.ts'
+import { notUtf8Problem } from '../../core/config/load/locate-issues.ts'
+import { isReadError, readFileWithLimit } from '../../core/config/load/read-file.ts'
+import { type ConfigProblem, fileProblem, quote } from '../../core/config/problem.ts'
+import { suggestNearest } from '../../core/config/suggest.ts'
+import { failureTable } from '../../core/exchange/failures/kinds.ts'
+import { allOperations, type Operation } from '../../operations.ts'
+import { explainRejection } from '../explain/rejection.ts'
+import { simulateRequest } from '../explain/simulate-request.ts'
+import { messageKeys, readMessage, readQuery } from './read-message.ts'
+import type { Sample, SampleResponse } from './sample.ts'
+import { type SampleNode, SampleProblems, wrongKind } from './sample-problems.ts'
+
+/** The samples of a file, or what is wrong with it. */
+export interface SampleFile {
+  readonly samples: readonly Sample[]
+  readonly problems: readonly ConfigProblem[]
+  /** Whether the file could not be read at all. */
+  readonly unreadable: boolean
+}
+
+const maxSampleBytes = 64 * 1024 ** 2
+const maxDepth = 200
+
+/** Reads a file of samples: one as an object, or a list of them. It changes nothing and sends nothing. */
+export const readSamples = (file: string, config: Config): SampleFile => {
+  const bytes = readFileWithLimit(file, maxSampleBytes)
+  if (isReadError(bytes)) {
+    const message = `the sample cannot be read: ${bytes.reason}`
+    return broken(fileProblem(file, message, 'a JSON file of at most 64MiB', bytes.reason), !bytes.readable)
+  }
+  if (!isUtf8(bytes)) return broken(notUtf8Problem(bytes, file))
+  const text = new TextDecoder().decode(bytes)
+  const root = parseJsonNodes(text, maxDepth, '; a deeper body can stand in bodyText')
+  if ('expected' in root) return broken(jsonProblem(file, text, 'the sample is not JSON', root))
+  const problems = new SampleProblems(file, text)
+  const samples: Sample[] = []
+  for (const each of listNodes(root, problems)) {
+    const sample = readSample(each, config, problems)
+    if (sample !== null) samples.push(sample)
+  }
+  return { samples, problems: problems.list, unreadable: false }
+}
+
+const broken = (problem: ConfigProblem, unreadable = false): SampleFile => ({
+  samples: [],
+  problems: [problem],
+  unreadable,
+})
+
+const listNodes = (root: JsonNode, problems: SampleProblems): readonly SampleNode[] => {
+  if (root.kind !== 'array') return [{ path: [], node: root, offset: root.start }]
+  if (root.items.length === 0)
+    problems.add([], root.start, { message: 'the list is empty', expected: 'at least one sample', found: 'a list' })
+  return root.items.map((node, i) => ({ path: [i], node, offset: node.start }))
+}
+
+const targetKeys = ['operation', 'method', 'path', 'query'] as const
+const sampleKeys = [...targetKeys, ...messageKeys, 'response']
+const responseKeys = ['status', ...messageKeys]
+
+const readSample = (from: SampleNode, config: Config, problems: SampleProblems): Sample | null => {
+  const before = problems.list.length
+  const members = problems.readMembers(from, sampleKeys)
+  if (members === null) return null
+  const response = members.get('response')
+  const isResponseAlone = [...members.keys()].every((key) => key === 'operation' || key === 'response')
+  const target = readTarget(from, members, config, problems)
+  const message = readMessage(members, problems)
+  const readResponse = response === undefined ? null : toResponse(response, problems)
+  if (target === null || problems.list.length > before) return null
+  return {
+    at: problems.at(from.node.start),
+    operation: target.operation.id,
+    request: response !== undefined && isResponseAlone ? null : { query: target.query, ...message },
+    response: readResponse,
+  }
+}
+
+type Members = ReadonlyMap<string, SampleNode>
+
+/** Finds the operation and the query, by the gateway's own rules. Null: they lead to none of the nine. */
+const readTarget = (
+  from: SampleNode,
+  members: Members,
+  { listen }: Config,
+  problems: SampleProblems,
+): { readonly operation: Operation; readonly query: string } | null => {
+  const before = problems.list.length
+  const line = readRequestLine(from, members, listen.basePath, problems)
+  const given = members.get('query')
+  const query = given === undefined ? '' : readQuery(given, problems)
+  if (line !== null && given !== undefined && line.path.includes('?'))
+    problems.add(given.path, given.offset, {
+      message: 'the path has a query already',
+      expected: 'one of the two',
+      found: 'both',
+    })
+  if (line === null || problems.list.length > before) return null
+  const { method, path, at } = line
+  const simulated = simulateRequest(method, path + query, listen)
+  if (simulated.admitted) return simulated
+  const { kind } = simulated
+  const { differs, hint } = explainRejection(simulated, method, path + query, listen, (key) => key)
+  problems.addAt(at, {
+    message: [`the gateway rejects it with ${failureTable[kind].status} ${kind}`, ...differs].join('; '),
+    expected: 'a request for one of the nine',
+    found: quote(`${method} ${path}${query}`),
+    hint,
+  })
+  return null
+}
+
+interface RequestLine {
+  readonly method: string
+  readonly path: string
+  /** What says it. */
+  readonly at: SampleNode
+}
+
+const readRequestLine = (
+  from: SampleNode,
+  members: Members,
+  basePath: string,
+  problems: SampleProblems,
+): RequestLine | null => {
+  const [operation, method, path] = targetKeys.map((key) => members.get(key))
+  if (operation !== undefined) {
+    const extra = method ?? path
+    if (extra !== undefined)
+      problems.add(extra.path, extra.offset, {
+        message: 'the operation is named already',
+        expected: 'operation, or method and path',
+        found: 'both',
+      })
+    const id = readText(operation, 'the id of one of the nine', problems)
+    const known = allOperations.find((each) => each.id === id)
+    if (known !== undefined) return { method: known.method, path: basePath + known.path, at: operation }
+    const ids = allOperations.map((each) => each.id)
+    const meant = id === null ? undefined : suggestNearest(id, ids)
+    if (id !== null)
+      problems.addAt(operation, {
+        message: meant === undefined ? 'unknown operation' : `unknown operation; did you mean "${meant}"?`,
+        expected: `one of ${ids.join(', ')}`,
+        found: quote(id),
+      })
+    return null
+  }
+  if (method === undefined || path === undefined) {
+    const missing = method === undefined && path === undefined ? 'operation' : method === undefined ? 'method' : 'path'
+    problems.addAt(from, {
+      message: `${missing} is missing`,
+      expected: 'operation, such as "market.insights", or method and path',
+      found:
+        method === undefined && path === undefined
+          ? 'none of them'
+          : `${missing === 'method' ? 'path' : 'method'} alone`,
+    })
+    return null
+  }
+  const texts = [readText(method, 'GET or POST', problems), readText(path, 'a path such as /market/insights', problems)]
+  const [verb, target] = texts
+  return verb == null || target == null ? null : { method: verb, path: target, at: path }
+}
+
+const readText = (from: SampleNode, expected: string, problems: SampleProblems): string | null => {
+  const { node } = from
+  if (node.kind === 'scalar' && typeof node.value === 'string') return node.value
+  problems.addAt(from, wrongKind(expected, node))
+  return null
+}
+
+const toResponse = (from: SampleNode, problems: SampleProblems): SampleResponse | null => {
+  const members = problems.readMembers(from, responseKeys)
+  if (members === null) return null
+  const message = readMessage(members, problems)
+  const status = members.get('status')
+  if (status === undefined) {
+    problems.addAt(from, { message: 'status is missing', expected: 'a status such as 200', found: 'nothing' })
+    return null
+  }
+  const { node } = status
+  if (node.kind === 'scalar' && Number.isInteger(node.value) && Number(node.value) >= 200 && Number(node.value) <= 999)
+    return { status: Number(node.value), ...message }
+  problems.addAt(status, wrongKind('the number of a final status, 200 to 999', node))
+  return null
+}

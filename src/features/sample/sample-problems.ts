@@ -1,0 +1,86 @@
+import type { JsonMember, JsonNode } from '../../core/config/json-nodes.ts'
+import { type ConfigProblem, type FilePosition, formatKeyPath, type KeyPath, quote } from '../../core/config/problem.ts'
+import { suggestNearest } from '../../core/config/suggest.ts'
+import { createPositionFinder } from '../../core/config/text-positions.ts'
+
+/** What is wrong with a value of a sample file. */
+export type SampleIssue = Pick<ConfigProblem, 'message' | 'expected' | 'found' | 'hint'>
+
+/** A value of a sample file, and the keys that lead to it. */
+export interface SampleNode {
+  readonly path: KeyPath
+  readonly node: JsonNode
+  /** Where it is pointed at: at its name, if it has one. */
+  readonly offset: number
+}
+
+/** The problems of one sample file, each with its place. */
+export class SampleProblems {
+  readonly list: ConfigProblem[] = []
+  readonly #file: string
+  readonly #text: string
+  /** Finds the line and the column of an offset. */
+  readonly at: (offset: number) => FilePosition
+
+  constructor(file: string, text: string) {
+    this.#file = file
+    this.#text = text
+    this.at = createPositionFinder(text)
+  }
+
+  /** Adds a problem. */
+  add(path: KeyPath, offset: number, issue: SampleIssue): void {
+    this.list.push({ file: this.#file, ...this.at(offset), path: formatKeyPath(path), ...issue })
+  }
+
+  /** Adds a problem of a value. */
+  addAt({ path, node }: SampleNode, issue: SampleIssue): void {
+    this.add(path, node.start, issue)
+  }
+
+  /** Returns the text of a value, as it is written. */
+  textOf({ start, end }: JsonNode): string {
+    return this.#text.slice(start, end)
+  }
+
+  /** Reads an object by name. `known`: no other name may stand in it. Null: it is no object, which is a problem. */
+  readMembers(from: SampleNode, known: readonly string[] | null): ReadonlyMap<string, SampleNode> | null {
+    const { path, node } = from
+    if (node.kind !== 'object') {
+      this.addAt(from, wrongKind('an object', node))
+      return null
+    }
+    const members = new Map<string, SampleNode>()
+    for (const member of node.members) {
+      const { name, nameStart, value } = member
+      const memberPath = [...path, name]
+      if (known !== null && !known.includes(name)) this.add(memberPath, nameStart, unknownName(member, known))
+      else if (members.has(name))
+        this.add(memberPath, nameStart, {
+          message: 'it stands there twice',
+          expected: 'each name once',
+          found: quote(name),
+        })
+      else members.set(name, { path: memberPath, node: value, offset: nameStart })
+    }
+    return members
+  }
+}
+
+/** Makes the issue of a value of the wrong kind. */
+export const wrongKind = (expected: string, node: JsonNode): SampleIssue => ({
+  message: 'the wrong kind of value',
+  expected,
+  found: describeNode(node),
+})
+
+const describeNode = (node: JsonNode): string => {
+  if (node.kind !== 'scalar') return node.kind === 'array' ? 'a list' : 'an object'
+  return typeof node.value === 'string' ? quote(node.value) : String(node.value).slice(0, 60)
+}
+
+const unknownName = ({ name }: JsonMember, known: readonly string[]): SampleIssue => {
+  const meant = suggestNearest(name, known)
+  const message = meant === undefined ? 'unknown key' : `unknown key; did you mean "${meant}"?`
+  return { message, expected: `one of ${known.join(', ')}`, found: quote(name) }
+}

@@ -1,0 +1,122 @@
+import { formatTable } from '../../core/cli/render/table.ts'
+import type { Config } from '../../core/config/config.ts'
+import { type ConfigProblem, formatProblem } from '../../core/config/problem.ts'
+import { escapeControls } from '../../core/lib/text/escape-controls.ts'
+import type { OperationId } from '../../operations.ts'
+import type { UncheckedReason } from '../contract/check/check-message.ts'
+import { createValidators } from '../contract/check/validators.ts'
+import { formatViolationPlace } from '../contract/check/violations.ts'
+import { type CheckedMessage, type CheckedSample, checkSample } from './check-sample.ts'
+import { readSamples } from './read-samples.ts'
+
+/** A checked sample, as the JSON output has it. */
+export interface SampleRow extends CheckedSample {
+  readonly file: string
+  readonly line: number
+  readonly column: number
+  readonly operation: OperationId
+}
+
+/** The samples of all files, checked, and what is wrong with the files. */
+export interface SampleReport {
+  /** Whether every message was checked, and keeps the contract. */
+  readonly ok: boolean
+  /** Both, as they stand in the files. */
+  readonly inOrder: readonly (SampleRow | ConfigProblem)[]
+  readonly samples: readonly SampleRow[]
+  readonly problems: readonly ConfigProblem[]
+  /** Whether a file could not be read at all. */
+  readonly unreadable: boolean
+}
+
+/** Checks the samples of some files against the contract of a configuration, which stands in `configFile`. */
+export const checkSampleFiles = async (
+  files: readonly string[],
+  config: Config,
+  configFile: string,
+): Promise<SampleReport> => {
+  const { compiledContract, contract } = config
+  if (compiledContract === null || contract === null)
+    return toReport([{ file: configFile, line: 1, column: 1, path: 'contract', ...noContract }])
+  // The samples are the operator's own: their names may be told.
+  const validators = createValidators(compiledContract, null)
+  const read = files.map((file) => {
+    const { samples, problems, unreadable } = readSamples(file, config)
+    const rows = samples.map((sample): SampleRow | ConfigProblem => {
+      const { at, operation } = sample
+      const own = compiledContract.operations[operation]
+      if (own !== undefined) return { file, ...at, operation, ...checkSample(sample, own, validators, config) }
+      return {
+        file,
+        ...at,
+        path: 'operation',
+        message: `the contract does not have ${operation}`,
+        expected: `one of ${Object.keys(compiledContract.operations).join(', ')}`,
+        found: operation,
+        hint: `add it to ${contract.file}, or remove the sample`,
+      }
+    })
+    return { inOrder: [...rows, ...problems].toSorted((a, b) => a.line - b.line || a.column - b.column), unreadable }
+  })
+  return toReport(
+    read.flatMap(({ inOrder }) => inOrder),
+    read.some(({ unreadable }) => unreadable),
+  )
+}
+
+const toReport = (inOrder: SampleReport['inOrder'], unreadable = false): SampleReport => {
+  const problems = inOrder.filter((each) => 'path' in each)
+  const samples = inOrder.filter((each) => 'request' in each)
+  const isKeptByAll = samples.every((row) => messagesOf(row).every(({ message }) => isKept(message)))
+  return { ok: problems.length === 0 && isKeptByAll, inOrder, samples, problems, unreadable }
+}
+
+const noContract = {
+  message: 'there is no contract to check a sample against',
+  expected: 'contract: { file: contract.yaml }',
+  found: 'none',
+}
+
+const isKept = ({ violations }: CheckedMessage): boolean => violations.length === 0
+
+const messagesOf = ({ request, response }: CheckedSample) => [
+  ...(request === null ? [] : [{ direction: 'request', message: request }]),
+  ...(response === null ? [] : [{ direction: 'response', message: response }]),
+]
+
+/**
+ * Renders what the samples came to for a screen, in their order: a line for each message and one for each violation, or
+ * the problem of a sample.
+ */
+export const renderSamples = ({ inOrder }: SampleReport): string =>
+  inOrder.map((each) => ('path' in each ? `${formatProblem(each)}\n` : renderSample(each))).join('')
+
+const renderSample = (row: SampleRow): string =>
+  messagesOf(row)
+    .map(({ direction, message }) => {
+      const { violations, unchecked } = message
+      const where = `${row.file}:${row.line}:${row.column} ${row.operation}`
+      const body = unchecked === null ? '' : `; its body is not checked: ${uncheckedTexts[unchecked]}`
+      if (isKept(message)) return `${where}: the ${direction} keeps the contract${body}\n`
+      const rows = violations.map((each) => [
+        `    ${escapeControls(formatViolationPlace(each))}`,
+        each.rule,
+        each.detail,
+      ])
+      return `${where}: ${describeOutcome(message)}: the ${direction} breaks the contract${body}\n${formatTable(rows)}\n`
+    })
+    .join('')
+
+const describeOutcome = ({ mode, rejected }: CheckedMessage): string => {
+  if (rejected !== null) return `the client gets ${rejected.status} ${rejected.code}`
+  return mode === 'report' ? 'it goes through, and is counted' : 'it goes through, for the mode is off'
+}
+
+const uncheckedTexts: Readonly<Record<UncheckedReason, string>> = {
+  'too-large': 'it is larger than contract.maxBody',
+  coded: 'it is compressed, or coded in another way',
+  'not-json': 'it is not of JSON',
+  partial: 'it is a part of one',
+  'too-complex': 'to check it takes too long',
+  busy: 'too many wait for their check',
+}

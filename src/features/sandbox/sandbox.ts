@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Config } from '../../core/config/config.ts'
+import { createServer } from '../../core/exchange/node-http.ts'
+import { listSides } from '../../core/exchange/sides.ts'
+import { listenAt } from '../../core/lib/net/bind-target.ts'
+import { allOperations } from '../../operations.ts'
+
+/** The sandbox of a gateway, opened for the first configuration that uses it and open from then on. */
+export class SandboxOnDemand {
+  #sandbox: Sandbox | null = null
+
+  /** Returns the sandbox's origin; null: no configuration has used it so far. */
+  async originFor({ upstreams }: Config): Promise<string | null> {
+    const used = Object.values(upstreams)
+      .flatMap(listSides)
+      .some(({ upstream }) => upstream.endpoints.some(({ origin }) => origin === 'sandbox'))
+    if (used) this.#sandbox ??= await openSandbox()
+    return this.#sandbox?.origin ?? null
+  }
+
+  async close(): Promise<void> {
+    await this.#sandbox?.close()
+  }
+}
+
+/** The embedded upstream: an honest echo over a real socket. */
+export interface Sandbox {
+  readonly origin: string
+  close(): Promise<void>
+}
+
+/** Opens the sandbox on a free port of the loopback. It returns what arrived, and invents no resource. */
+export const openSandbox = async (): Promise<Sandbox> => {
+  const server = createServer(echo)
+  // Longer than any pool keeps an idle connection, so that none is closed under a request.
+  server.keepAliveTimeout = 600_000
+  await listenAt(server, { host: '127.0.0.1', port: 0 })
+  const { port } = server.address() as AddressInfo
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+const echo = (request: IncomingMessage, response: ServerResponse): void => {
+  const { method = '', url = '' } = request
+  const [path = '', ...query] = url.split('?')
+  const operation = allOperations.find((each) => each.method === method && path.endsWith(each.path))
+  const hash = createHash('sha256')
+  let bytes = 0
+  request.on('data', (chunk: Buffer) => {
+    hash.update(chunk)
+    bytes += chunk.length
+  })
+  request.on('end', () => {
+    const body = JSON.stringify({
+      operation: operation?.id ?? null,
+      group: operation?.group ?? null,
+      method,
+      path,
+      query: query.join('?'),
+      bytes,
+      sha256: hash.digest('hex'),
+    })
+    response.writeHead(operation === undefined ? 404 : 200, {
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(body),
+      'X-Sandbox': '1',
+    })
+    response.end(body)
+  })
+}

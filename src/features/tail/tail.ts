@@ -1,0 +1,159 @@
+import { describeUnmatched, type RecentErrorView, recentErrorsShape } from '../../core/admin/api/recent-errors.ts'
+import { type RecentRequestView, recentRequestsShape } from '../../core/admin/api/recent-requests.ts'
+import { getDecoded } from '../../core/cli/client/admin-client.ts'
+import { CliError, cliError } from '../../core/cli/client/admin-target.ts'
+import { type ClientCommandOptions, locateGateway } from '../../core/cli/client/locate.ts'
+import { exitOnBrokenPipe, exitOnSignals } from '../../core/cli/exit.ts'
+import { warnAboutTarget, writeToStdout } from '../../core/cli/render/output.ts'
+import { sleep } from '../../core/lib/clock.ts'
+import { parseDuration } from '../../core/lib/text/units.ts'
+
+/** The options of `tail`. */
+export interface TailOptions extends ClientCommandOptions {
+  readonly refused?: true
+  readonly since?: string
+  readonly operation?: string
+  readonly client?: string
+}
+
+const pollIntervalMs = 1000
+
+/**
+ * Prints the requests of a gateway as they end, or those alone that it rejects, until the process ends. Throws
+ * {@link CliError} when the gateway cannot be asked at first.
+ */
+export const tailRequests = async (options: TailOptions): Promise<never> => {
+  const { format, since, operation, client, refused, ...targetOptions } = options
+  const sinceMs = since === undefined ? 0 : parseDuration(since)
+  if (sinceMs === undefined) throw cliError('--since: a duration such as 10m, 30s or 2h is expected')
+  const target = await locateGateway(targetOptions)
+  const follower = new RequestFollower()
+  const write = format === 'json' ? JSON.stringify : renderRequest
+  const print = async (list: readonly TailEntry[]): Promise<void> => {
+    const wanted = list.filter(
+      (each) =>
+        (operation === undefined || each.operation === operation) &&
+        (client === undefined || each.clientId === client || each.client === client),
+    )
+    if (wanted.length > 0) await writeToStdout(wanted.map((each) => `${write(each)}\n`).join(''))
+  }
+  const askForRejections = async (): Promise<TailReply> => {
+    const { decoded, at } = await getDecoded(target, '/refused', recentErrorsShape)
+    return { at, entries: decoded.refusals, total: decoded.total }
+  }
+  const askForAll = async (): Promise<TailReply> => {
+    const { decoded, at } = await getDecoded(target, '/requests', recentRequestsShape)
+    return { at, entries: decoded.requests, total: decoded.total }
+  }
+  const ask = refused ? askForRejections : askForAll
+  exitOnBrokenPipe()
+  exitOnSignals()
+
+  // Of what came before it is watched, a gateway keeps its rejections alone.
+  const rejected = sinceMs > 0 && !refused ? await askForRejections() : null
+  const first = await ask()
+  warnAboutTarget(target)
+  follower.next(first)
+  const before = sinceMs > 0 ? (rejected ?? first).entries : []
+  await print(before.toReversed().filter(({ at }) => Date.parse(at) >= first.at - sinceMs))
+  let lastAt = first.at
+  let lastFailure: string | null = null
+  for (;;) {
+    await sleep(pollIntervalMs)
+    const next = await ask().catch((error: unknown) => {
+      if (error instanceof CliError) return error.message
+      throw error
+    })
+    if (typeof next === 'string') {
+      if (lastFailure === null) printNote(`${next}; it is asked again every second`)
+      lastFailure = next
+      continue
+    }
+    const { fresh, missed } = follower.next(next)
+    if (lastFailure !== null) printNote('it answers again')
+    if (missed)
+      printNote(
+        `some of what ${refused ? 'was refused' : 'came'} since ${new Date(lastAt).toISOString()} may be missing: ` +
+          'it restarted, or there was too much',
+      )
+    lastFailure = null
+    lastAt = next.at
+    await print(fresh)
+  }
+}
+
+const printNote = (text: string): void => void process.stderr.write(`lender-gateway: ${text}\n`)
+
+/** Renders a request in one line: time, status, request, client, and why it was rejected or how long it took. */
+const renderRequest = (entry: TailEntry): string => {
+  const { at, requestId, client, clientId, method, operation, endpoint, status, kind, reason, traceId } = entry
+  const who = clientId === null ? client : `${client} (${clientId})`
+  const what = operation === null ? describeUnmatched({ method, kind }) : `${method} ${operation}`
+  const where = [...(endpoint === null ? [] : [`, at ${endpoint}`]), renderSide(entry)].join('')
+  const ids = [`request ${requestId}`, ...(traceId === null ? [] : [`trace ${traceId}`])].join(', ')
+  const outcome = kind === null ? status : `${status} ${kind}`
+  return `${at}  ${outcome}  ${what}  ${who}  ${reason ?? renderServed(entry)}${where}  [${ids}]`
+}
+
+/** Renders how a request went that nothing was wrong with: how long it took, and what the cache did. */
+const renderServed = (entry: TailEntry): string =>
+  'totalMs' in entry ? `${entry.totalMs}ms${entry.cache === null ? '' : `, cache ${entry.cache}`}` : ''
+
+/** Describes the side of a request's client; empty: its group has no candidate in use. */
+const renderSide = ({ side, fellBack }: TailEntry): string => {
+  if (side === null) return ''
+  return fellBack ? ', on the candidate and then the primary' : `, on the ${side}`
+}
+
+/** A line of the output. */
+type TailEntry = RecentRequestView | RecentErrorView
+
+/** What the gateway has, the newest first. */
+interface TailReply {
+  readonly at: number
+  readonly entries: readonly TailEntry[]
+  readonly total: number
+}
+
+/** The new entries of a list. */
+interface NewRequests {
+  /** In order of time, the oldest first. */
+  readonly fresh: readonly TailEntry[]
+  /** Whether the list has lost some that came since the one before. */
+  readonly missed: boolean
+}
+
+// Far more than a gateway remembers of rejections, which is 100 of the nine and 100 others: entries of a worker that
+// was silent for a while come again.
+const minRemembered = 2000
+
+/** Finds the new entries of lists that overlap: each response of a gateway has its last requests. */
+export class RequestFollower {
+  readonly #seen = new Set<string>()
+  #total: number | null = null
+
+  /** Takes the next list, the newest first. All of the first list is new. */
+  next({ entries, total }: Pick<TailReply, 'entries' | 'total'>): NewRequests {
+    const fresh = entries.filter((entry) => !this.#seen.has(entryKey(entry))).toReversed()
+    // The total of another process is unrelated to the one before: `missed` then reports a gap.
+    const before = this.#total
+    const missed = before !== null && total - before !== fresh.length
+    this.#total = total
+    this.#remember(entries)
+    return { fresh, missed }
+  }
+
+  #remember(entries: readonly TailEntry[]): void {
+    for (const key of entries.map(entryKey).reverse()) {
+      this.#seen.delete(key) // what is still listed is forgotten last
+      this.#seen.add(key)
+    }
+    const max = Math.max(minRemembered, 2 * entries.length)
+    for (const key of this.#seen) {
+      if (this.#seen.size <= max) break
+      this.#seen.delete(key)
+    }
+  }
+}
+
+const entryKey = ({ at, requestId, kind }: TailEntry): string => JSON.stringify([at, requestId, kind])

@@ -1,0 +1,205 @@
+import type { OperationView, Overview } from '../../core/admin/api/overview.ts'
+import type { Status } from '../../core/admin/api/status.ts'
+import { humanizeSeconds } from '../../core/cli/render/format-time.ts'
+import { limitRows, renderFindings, workerRows } from '../../core/cli/render/status-sections.ts'
+import { formatTable, maxLength, type TableRow } from '../../core/cli/render/table.ts'
+import { upstreamRows } from '../../core/cli/render/upstream-rows.ts'
+import { line, type ScreenLine, type TerminalCaps, type Tone, wrapLine } from './screen.ts'
+
+/** The data of one frame. */
+export interface TopView {
+  readonly url: string
+  readonly overview: Overview
+  /** The gateway's clock at that time, in ms since the epoch. */
+  readonly at: number
+  /** Why there is no newer data, and for how long; null: it is current. */
+  readonly stale: { readonly seconds: number; readonly why: string } | null
+}
+
+/** Renders the lines of a screen: findings first, then the nine operations, the endpoints, workers and limits. */
+export const renderFrame = ({ url, overview, at, stale }: TopView, caps: TerminalCaps): readonly ScreenLine[] => {
+  const { status, operations } = overview
+  const { findings, upstreams, limits, workers, config } = status
+  const limitsTable = limitRows(limits, at)
+  const blocks: readonly (readonly ScreenLine[])[] = [
+    [
+      line(renderHead(url, status, at), isHealthy(status) ? 'title' : 'critical'),
+      ...(stale === null ? [] : wrapLine(renderStaleLine(stale), caps.columns, 2)),
+    ],
+    findingLines(renderFindings(findings, at).split('\n'), caps),
+    renderOperations(operations, caps),
+    tableLines(upstreamRows(upstreams, at), caps),
+    workers.length === 0 ? [] : tableLines(workerRows(workers, config.hash, at), caps),
+    limitsTable.length > 1 ? tableLines(limitsTable, caps) : [],
+  ]
+  return blocks.filter((lines) => lines.length > 0).flatMap((lines, i) => (i === 0 ? lines : [line(''), ...lines]))
+}
+
+/** Keeps the lines that there is room for, with a last line that counts the others. */
+export const cropLines = (lines: readonly ScreenLine[], rows: number): readonly ScreenLine[] => {
+  if (lines.length <= rows) return lines
+  const kept = lines.slice(0, Math.max(0, rows - 1))
+  return [...kept, line(`${lines.length - kept.length} lines more: a higher window, or status`, 'title')]
+}
+
+const renderHead = (url: string, { version, state, ready, uptimeSeconds, config }: Status, at: number): string =>
+  [
+    `lender-gateway ${version}`,
+    `${state === 'serving' ? state : state.toUpperCase()}, ${ready ? 'ready' : 'NOT READY'}`,
+    `config ${config.hash}${config.fileDiffers ? ', FILE DIFFERS' : ''}`,
+    `up ${humanizeSeconds(uptimeSeconds)}`,
+    `${new Date(at).toISOString().slice(0, 19)}Z`,
+    url,
+  ].join(' | ')
+
+const isHealthy = ({ state, ready, config }: Status): boolean => state === 'serving' && ready && !config.fileDiffers
+
+const renderStaleLine = ({ seconds, why }: NonNullable<TopView['stale']>): ScreenLine =>
+  line(`STALE: what stands here was so ${humanizeSeconds(seconds)} ago; ${why}`, 'critical')
+
+const tableLines = (rows: readonly TableRow[], { columns }: TerminalCaps): readonly ScreenLine[] =>
+  formatTable(rows)
+    .split('\n')
+    .map((text, i) => line(text, i === 0 ? 'title' : rowTone(text)))
+    .flatMap((row) => (row.tone === 'critical' ? wrapLine(row, columns, 4) : [row])) // the reason stands at the end
+
+/** Finds the tone of a row: what needs an operator is in capitals. */
+const rowTone = (text: string): Tone =>
+  /\b(DOWN|FAILING|EJECTED|OPEN|USED UP|FULL|SHEDS|NOT ANSWERING|RUNS ANOTHER|OF NO USE|ENDED AGAIN)\b/.test(text)
+    ? 'critical'
+    : 'plain'
+
+/**
+ * Renders the findings in at most a third of the window: the rest needs the room below. Each is named before one is
+ * detailed.
+ */
+const findingLines = (texts: readonly string[], { columns, rows }: TerminalCaps): readonly ScreenLine[] => {
+  const findings = texts.map((text) => wrapLine(line(text, findingTone(text)), columns, 10))
+  const count = findings.flat().length
+  const room = Math.max(3, Math.floor(rows / 3))
+  if (count <= room) return findings.flat()
+  let left = room - 1
+  const kept: (readonly ScreenLine[])[] = []
+  for (const i of [...texts.keys()].sort((a, b) => rankOf(texts[a]) - rankOf(texts[b]))) {
+    kept[i] = findings[i]?.slice(0, left) ?? []
+    left -= kept[i].length
+  }
+  return [...kept.flat(), line(`${count - room + 1} lines more of what is wrong: status shows all`, 'title')]
+}
+
+/** Ranks the line that names a finding before its details, which are indented. */
+const rankOf = (text = ''): number => (text.startsWith(' ') ? 1 : 0)
+
+const findingTone = (text: string): Tone => {
+  if (text.startsWith('CRITICAL')) return 'critical'
+  if (text.startsWith('warning')) return 'warning'
+  return text === 'nothing is wrong' ? 'good' : 'plain'
+}
+
+/** A column. Those of the lowest rank are left out first when there is no room for all. */
+interface Column {
+  readonly title: string
+  readonly rank: number
+  readonly cell: (operation: OperationView) => string
+}
+
+type Rates = NonNullable<OperationView['pace']>
+
+const rateCell =
+  (cell: (pace: Rates) => string) =>
+  ({ pace }: OperationView): string =>
+    pace === null ? '-' : cell(pace)
+
+const nameCell = ({ id, state, failing }: OperationView): string =>
+  state === 'refuse' ? `${id} REFUSED` : failing ? `${id} FAILING` : id
+
+const columns: readonly Column[] = [
+  { title: 'operation', rank: 9, cell: nameCell },
+  { title: 'req/s', rank: 8, cell: rateCell(({ perSecond }) => formatPerSecond(perSecond)) },
+  { title: 'err/s', rank: 7, cell: rateCell(({ errorsPerSecond }) => formatPerSecond(errorsPerSecond)) },
+  { title: '4xx/s', rank: 4, cell: rateCell(({ refusedPerSecond }) => formatPerSecond(refusedPerSecond)) },
+  { title: 'p50', rank: 3, cell: rateCell(({ p50Ms }) => formatMilliseconds(p50Ms)) },
+  { title: 'p99', rank: 6, cell: rateCell(({ p99Ms }) => formatMilliseconds(p99Ms)) },
+  { title: 'in flight', rank: 2, cell: rateCell(({ inFlight }) => `${inFlight}`) },
+]
+
+// The same as on the admin page: a quarter of an hour, in steps of 5 s.
+const chartSeconds = 900
+const [minChartColumns, maxChartColumns] = [10, 60]
+
+/** Renders the nine operations with their rates, and a chart of the last 15 minutes where there is room for it. */
+const renderOperations = (operations: readonly OperationView[], caps: TerminalCaps): readonly ScreenLine[] => {
+  const shown = fitColumns(operations, caps.columns)
+  const rows = formatTable([
+    shown.map(({ title }) => title),
+    ...operations.map((operation) => shown.map(({ cell }) => cell(operation))),
+  ])
+  const [title = '', ...lines] = rows.split('\n')
+  const width = maxLength(rows.split('\n'))
+  const room = Math.min(caps.columns - width - 2, maxChartColumns)
+  const isCounted = operations.some(({ history }) => history !== null)
+  if (room < minChartColumns || !isCounted)
+    return [line(title, 'title'), ...lines.map((text, i) => line(text, operationTone(operations[i])))]
+  const chart = ({ history }: OperationView): string =>
+    history === null ? '' : renderSparkline(history.perSecond, steps(history.stepSeconds), room, caps.unicode)
+  return [
+    line(`${title.padEnd(width)}  ${'last 15 min'.slice(0, room)}`, 'title'),
+    ...operations.map((operation, i) =>
+      line(`${(lines[i] ?? '').padEnd(width)}  ${chart(operation)}`.trimEnd(), operationTone(operation)),
+    ),
+  ]
+}
+
+const steps = (stepSeconds: number): number =>
+  Math.min(chartSeconds, Math.max(1, Math.round(chartSeconds / stepSeconds)))
+
+/** Leaves out columns until the others fit. */
+const fitColumns = (operations: readonly OperationView[], room: number): readonly Column[] => {
+  let shown = columns
+  const columnWidth = ({ title, cell }: Column): number => 2 + maxLength([title, ...operations.map(cell)])
+  while (shown.length > 2 && shown.reduce((sum, column) => sum + columnWidth(column), -2) > room) {
+    const lowestRank = Math.min(...shown.map(({ rank }) => rank))
+    shown = shown.filter(({ rank }) => rank !== lowestRank)
+  }
+  return shown
+}
+
+const operationTone = (operation: OperationView | undefined): Tone => {
+  if (operation === undefined) return 'plain'
+  if (operation.state === 'refuse') return 'warning'
+  return operation.failing || (operation.pace?.errorsPerSecond ?? 0) > 0 ? 'critical' : 'plain'
+}
+
+const formatPerSecond = (perSecond: number): string => {
+  if (perSecond === 0) return '0'
+  return perSecond < 9.95 ? perSecond.toFixed(1) : `${Math.round(perSecond)}`
+}
+
+const formatMilliseconds = (ms: number | null): string => {
+  if (ms === null) return '-'
+  if (ms < 9.95) return `${ms.toFixed(1)}ms`
+  return ms < 999.5 ? `${Math.round(ms)}ms` : `${(ms / 1000).toFixed(1)}s`
+}
+
+const unicodeLevels = ' ▁▂▃▄▅▆▇█'
+// Sums of values up to this stay finite.
+const maxValue = 1e15
+
+const asciiLevels = ' .:-=+*#@'
+
+/**
+ * Renders numbers as a chart of `columns` characters, the newest at the right. `all` is the number of values of the
+ * whole time: the chart of a young gateway is filled at the left. Each column is the mean of its values, and its height
+ * a share of the highest mean.
+ */
+export const renderSparkline = (values: readonly number[], all: number, columns: number, unicode: boolean): string => {
+  const levels = unicode ? unicodeLevels : asciiLevels
+  const padded = [...Array(Math.max(0, all - values.length)).fill(0), ...values]
+  const means = Array.from({ length: columns }, (_, i) => {
+    const [from, to] = [i, i + 1].map((nth) => Math.round((nth * padded.length) / columns)) as [number, number]
+    const part = padded.slice(from, Math.max(to, from + 1))
+    return part.reduce((sum, value) => sum + Math.min(Math.max(0, value), maxValue), 0) / Math.max(1, part.length)
+  })
+  const highest = Math.max(...means)
+  return means.map((mean) => levels[mean > 0 ? Math.max(1, Math.round((mean / highest) * 8)) : 0]).join('')
+}

@@ -1,0 +1,73 @@
+import * as z from 'zod'
+import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
+import { fieldValues } from '../../core/config/schema/header-fields.ts'
+import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
+import { renderValue } from '../../core/config/schema/render.ts'
+import { InvalidScalar, patternKind, type ScalarKind, scalar, textParser } from '../../core/config/schema/scalar.ts'
+import { boolean, percent } from '../../core/config/schema/scalar-types.ts'
+
+const example = 'http://localhost:4318/v1/traces'
+
+/** Credentials belong into `headers`, where they are not shown. */
+const tracesUrlKind: ScalarKind<string> = {
+  expected: `the whole URL of an OTLP/HTTP receiver of traces, such as ${example}`,
+  parse: textParser((value) => {
+    const parsed = URL.parse(value)
+    if (parsed === null || !/^https?:\/\/[^/]/i.test(value)) return new InvalidScalar('not a URL', `write ${example}`)
+    if (parsed.username !== '' || parsed.password !== '')
+      return new InvalidScalar(
+        'a URL with a user name or a password',
+        'send credentials with tracing.headers and file: instead',
+      )
+    if (parsed.search !== '' || parsed.hash !== '')
+      return new InvalidScalar('a URL with a query or a fragment', 'remove it; keys go under tracing.headers')
+    if (parsed.pathname === '/') return new InvalidScalar('a URL without a path', `write ${parsed.origin}/v1/traces`)
+    return parsed.href
+  }),
+  json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\\\\\s]+/[^?#\\\\\\s]+$' },
+}
+
+// The fields of the protocol, which describe the posted body.
+const protocolFields = /^(content-.*|user-agent)$/i
+
+const headers = fieldValues(
+  'request',
+  'Fields that are sent there, besides those of the protocol',
+  (names, { issues }) => {
+    const params = { expected: 'a field that is not of the protocol', hint: 'remove this line' }
+    for (const name of names.filter((each) => protocolFields.test(each)))
+      issues.push({ code: 'custom', message: `${name} is set by the gateway`, params, path: [name], input: '' })
+  },
+)
+
+const serviceNameKind = patternKind(
+  '1 to 128 visible characters',
+  '^[\\x21-\\x7e]{1,128}$',
+  'not a name',
+  'letters, digits and -_./',
+)
+
+interface TracingValue {
+  readonly otlp: string | null
+  readonly serverTiming: boolean
+}
+
+const policy = annotate(
+  z
+    .strictObject({
+      otlp: optionalKey(scalar(tracesUrlKind, 'Where spans are posted to: OTLP/HTTP in protobuf')),
+      headers: headers.prefault({}),
+      sample: percent('The share of the traces begun here that is sent; others go by what their parent says').prefault(
+        '1%',
+      ),
+      serviceName: scalar(serviceNameKind, 'What the gateway is called there: service.name').prefault('lender-gateway'),
+      serverTiming: boolean('Whether answers say how long they took, in Server-Timing').prefault(false),
+    })
+    .meta({ description: 'Spans of exchanges and attempts, in OpenTelemetry' }),
+  { redundantKeys: ({ otlp }: TracingValue) => (otlp === null ? ['headers', 'sample', 'serviceName'] : []) },
+)
+
+export const tracingSchema = annotate(optionalPolicy(policy, `{ otlp: ${example} }`), {
+  render: (value: TracingValue | null) =>
+    value === null || (value.otlp === null && !value.serverTiming) ? 'none' : renderValue(policy, value),
+})

@@ -1,0 +1,197 @@
+import type { SpanContext } from '@opentelemetry/api'
+import type { IdGenerator, Sampler } from '@opentelemetry/sdk-trace'
+import type { AttemptTrace, Exchange, ExchangeTrace } from '../../core/exchange/exchange.ts'
+import { fieldNameEquals, type HeaderFields, omitFields } from '../../core/exchange/header-fields.ts'
+import { epochMs, now } from '../../core/lib/clock.ts'
+import type { ExchangeFacts, ExchangeObserver, ExchangeRecord } from '../../core/log/exchange-record.ts'
+import type { Operation, Side } from '../../operations.ts'
+import { sdk } from './sdk.ts'
+import { attemptAttributes, exchangeAttributes, isErrorSpan, type ServerAddress } from './span-attributes.ts'
+import type { OtlpSpanExporter } from './span-exporter.ts'
+
+export type Tracing = ReturnType<typeof createTracing>
+
+/**
+ * Creates the tracing of a snapshot. The caller that began a trace decides whether it is sampled. Of the traces that
+ * begin here a share is sampled, by the trace id alone, so that several gateways decide alike. An unsampled exchange
+ * gets nothing but ids: no span, no context, nothing to be collected.
+ */
+export const createTracing = (exporter: OtlpSpanExporter, sample: number, server: ServerAddress) => {
+  const { trace, api, core } = sdk()
+  const ids = new trace.RandomIdGenerator()
+  const sampler = new trace.ParentBasedSampler({ root: new trace.TraceIdRatioBasedSampler(sample) })
+  return {
+    /** Places an exchange in a trace: the one that its client names, or a new one. */
+    startTrace(exchange: Pick<Exchange, 'operation' | 'fields'>): ExchangeTrace {
+      const { operation, fields } = exchange
+      const incoming = parseTraceContext(fields, core.parseTraceParent)
+      const parent = incoming === 'broken' ? null : incoming
+      const traceId = parent?.traceId ?? ids.generateTraceId()
+      const context = parent === null ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, parent)
+      if (isSampled(sampler, context, traceId, operation)) {
+        exchange.fields =
+          incoming === null ? fields : omitFields(fields, parent === null ? traceContextFields : traceparentField)
+        return new SampledTrace({ exporter, ids, server, operation, traceId, parent })
+      }
+      // W3C Trace Context §3.4: a participant that records nothing may pass the fields on as they came.
+      if (parent === null) {
+        const kept = incoming === null ? fields : omitFields(fields, traceContextFields)
+        exchange.fields = [...kept, 'traceparent', formatTraceparent(traceId, ids.generateSpanId(), randomFlag)]
+      }
+      return new UnsampledTrace(traceId)
+    },
+  }
+}
+
+/** Traces nothing: for a snapshot that serves nothing, built to describe a configuration. */
+export const noopTracing: Tracing = { startTrace: () => new UnsampledTrace('') }
+
+class UnsampledTrace implements ExchangeTrace {
+  readonly traceId: string
+
+  constructor(traceId: string) {
+    this.traceId = traceId
+  }
+
+  attempt(): null {
+    return null
+  }
+}
+
+const isSampled = (
+  sampler: Sampler,
+  context: Parameters<Sampler['shouldSample']>[0],
+  traceId: string,
+  { id }: Operation,
+): boolean => {
+  const { trace, api } = sdk()
+  const { decision } = sampler.shouldSample(context, traceId, id, api.SpanKind.SERVER, {}, [])
+  return decision === trace.SamplingDecision.RECORD_AND_SAMPLED
+}
+
+interface SampledTraceInit {
+  readonly exporter: OtlpSpanExporter
+  readonly ids: IdGenerator
+  readonly server: ServerAddress
+  readonly operation: Operation
+  readonly traceId: string
+  /** The span of the caller; null: the trace begins here. */
+  readonly parent: SpanContext | null
+}
+
+/**
+ * A sampled exchange, which exports a span of its own and one for each attempt. They are created when they have ended,
+ * from what is known then.
+ */
+export class SampledTrace implements ExchangeTrace {
+  readonly traceId: string
+  readonly #init: SampledTraceInit
+  readonly #spanId: string
+  /**
+   * The offset from the monotonic clock to the time of day. Read once, so that the spans of an exchange fit together.
+   */
+  readonly #clockOffsetMs = epochMs() - now()
+  readonly #traceFlags: number
+  #attempts = 0
+
+  constructor(init: SampledTraceInit) {
+    this.traceId = init.traceId
+    this.#init = init
+    this.#spanId = init.ids.generateSpanId()
+    const { parent } = init
+    this.#traceFlags = sdk().api.TraceFlags.SAMPLED | ((parent?.traceFlags ?? randomFlag) & randomFlag)
+  }
+
+  attempt(endpoint: string, side: Side | null): AttemptTrace {
+    const { exporter, ids, operation } = this.#init
+    const { traceId } = this
+    const spanId = ids.generateSpanId()
+    const resends = this.#attempts++
+    const startedAt = now()
+    exporter.acquire()
+    return {
+      fields: (fields) => [...fields, 'traceparent', formatTraceparent(traceId, spanId, this.#traceFlags)],
+      end: (status, failure) => {
+        const { api } = sdk()
+        exporter.enqueue({
+          name: spanName(operation),
+          kind: api.SpanKind.CLIENT,
+          traceId,
+          spanId,
+          parent: { traceId, spanId: this.#spanId, traceFlags: this.#traceFlags },
+          startedAt: this.#clockOffsetMs + startedAt,
+          endedAt: this.#clockOffsetMs + now(),
+          attributes: attemptAttributes(operation, { endpoint, side }, resends, status, failure),
+          isError: isErrorSpan(failure, status ?? 0, 400),
+        })
+        exporter.release()
+      },
+    }
+  }
+
+  /** Exports the span of the exchange itself, which began `totalMs` ago. */
+  end(record: ExchangeRecord, exchange: ExchangeFacts): void {
+    const { exporter, operation, parent, server } = this.#init
+    const endedAt = this.#clockOffsetMs + now()
+    exporter.enqueue({
+      name: spanName(operation),
+      kind: sdk().api.SpanKind.SERVER,
+      traceId: this.traceId,
+      spanId: this.#spanId,
+      parent,
+      startedAt: endedAt - record.totalMs,
+      endedAt,
+      attributes: exchangeAttributes(operation, server, record, exchange),
+      isError: isErrorSpan(record.failure, record.status, 500),
+    })
+  }
+}
+
+// The path comes from the catalog, so there are nine names at most.
+const spanName = ({ method, path }: Operation): string => `${method} ${path}`
+
+/** The fields of W3C Trace Context. Neither is of use unless the other is sound. */
+const traceContextFields: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
+
+/** The field that names the trace of a request. */
+const traceparentField: ReadonlySet<string> = new Set(['traceparent'])
+
+/**
+ * Parses the trace that a request belongs to. `broken`: the fields are invalid, or come twice; a new trace begins
+ * without anything of the old (W3C Trace Context §3.2, §4.3). Null: there are no such fields.
+ */
+const parseTraceContext = (
+  fields: HeaderFields,
+  parse: (value: string) => SpanContext | null,
+): SpanContext | 'broken' | null => {
+  let parent: string | null = null
+  let hasTracestate = false
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string
+    if (name.length === 11 && fieldNameEquals(name, 'traceparent')) {
+      if (parent !== null) return 'broken'
+      parent = fields[i + 1] as string
+    } else if (name.length === 10 && fieldNameEquals(name, 'tracestate')) hasTracestate = true
+  }
+  if (parent === null) return hasTracestate ? 'broken' : null
+  const context = parse(parent)
+  return context === null ? 'broken' : { ...context, isRemote: true }
+}
+
+/**
+ * The flag of a trace id whose last 7 bytes are random (W3C Trace Context Level 2 §3.2.2.5): set where a trace begins,
+ * kept as it came where one goes on. All flags beyond it and `sampled` are sent as 0.
+ */
+const randomFlag = 2
+
+const formatTraceparent = (traceId: string, spanId: string, flags: number): string =>
+  `00-${traceId}-${spanId}-0${flags}`
+
+/** Exports the span of each sampled exchange, from the facts that the access log has. */
+export const spanObserver: ExchangeObserver = {
+  name: 'tracing',
+  record(record) {
+    const { exchange } = record
+    if (exchange?.trace instanceof SampledTrace) exchange.trace.end(record, exchange)
+  },
+}

@@ -1,0 +1,90 @@
+/** The name of an operator in the log, the audit log, /status, /overview and on the page. */
+import { expect, onTestFinished, test } from 'vitest'
+import { adminTokens, bearerOf, tokenOf } from '../../../helpers/admin-tokens.ts'
+import { createAuditLog } from '../../../helpers/audit-log.ts'
+import { hiddenFields, logIn, submitForm, visitPage } from '../../../helpers/form-browser.ts'
+import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
+
+const market = { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] }
+const settings = { admin: { tokens: adminTokens }, upstreams: { market } }
+const headers = bearerOf('operate')
+
+test('each order has the name of its operator in its log line and in its audit line', async () => {
+  const audit = createAuditLog(onTestFinished)
+  const live = await bootLiveGateway({ ...settings, audit: audit.settings })
+  const order = (path: string, body: object = {}) =>
+    fetchAdmin(live.admin + path, 'POST', { headers, body: JSON.stringify(body) })
+
+  await order('/operations/refuse', { operation: 'inventory.sync' })
+  await order('/endpoints/drain', { group: 'market', url: 'http://127.0.0.1:1' })
+  await order('/contract/learn', { for: '1h' })
+  await fetch(`${live.admin}/reload`, { method: 'POST', headers })
+  await live.line(({ msg, url }) => msg === 'admin request' && url === '/reload')
+  await live.gateway.close()
+
+  const events = ['operation override', 'endpoint order', 'contract learning']
+  const named = live.lines.filter(({ msg }) => events.includes(String(msg)))
+  expect(named.map(({ msg, by }) => [msg, by])).toEqual(events.map((event) => [event, 'oncall-anna']))
+  expect(live.lines).toContainEqual(expect.objectContaining({ msg: 'configuration unchanged', by: 'oncall-anna' }))
+  const lines = audit.lines().filter(({ event }) => event !== 'start' && event !== 'end')
+  expect(lines.map(({ event, by, operator }) => [event, by ?? operator]).toSorted()).toEqual(
+    [...events, 'reload', ...Array.from({ length: 4 }, () => 'admin request')]
+      .map((event) => [event, 'oncall-anna'])
+      .toSorted(),
+  )
+})
+
+test('/status says who has ordered what holds, and when; the page says who did it last', async () => {
+  const live = await bootLiveGateway(settings)
+  const session = await logIn(live.admin, tokenOf.operate)
+  const form = hiddenFields(await visitPage(`${live.admin}/actions/refuse?operation=inventory.sync`, session))
+
+  await submitForm(`${live.admin}/actions/refuse`, form, session)
+  await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', {
+    headers,
+    body: JSON.stringify({ group: 'market', url: 'http://127.0.0.1:1' }),
+  })
+  await fetch(`${live.admin}/reload`, { method: 'POST', headers })
+  const { status, orders, reloads } = (await fetchAdmin(`${live.admin}/overview`, 'GET', { headers }))
+    .body as object as {
+    readonly status: {
+      readonly operations: object
+      readonly upstreams: { readonly market: { readonly endpoints: readonly object[] } }
+    }
+    readonly orders: readonly { readonly by: string; readonly text: string }[]
+    readonly reloads: readonly object[]
+  }
+  const page = await visitPage(`${live.admin}/`, session)
+
+  const ordered = { orderedBy: 'oncall-anna', orderedAt: expect.stringMatching(/Z$/) }
+  expect(status.operations).toMatchObject({ 'inventory.sync': { state: 'refuse', ...ordered } })
+  expect(status.upstreams.market.endpoints).toMatchObject([ordered, { orderedBy: null, orderedAt: null }])
+  expect(orders.map(({ by, text }) => `${by}: ${text}`)).toEqual([
+    expect.stringMatching(/^oncall-anna: Nothing has changed: /),
+    expect.stringMatching(/^oncall-anna: http:\/\/127\.0\.0\.1:1 of market gets no new requests until /),
+    expect.stringMatching(/^oncall-anna: inventory\.sync is refused until /),
+  ])
+  expect(reloads).toMatchObject([{ trigger: 'request', by: 'oncall-anna', result: 'unchanged' }])
+  expect(page.text).toMatch(/<b>oncall-anna<\/b>: inventory\.sync is refused until /)
+})
+
+test('an order of an operator without a name has its address', async () => {
+  const live = await bootLiveGateway({ upstreams: { market } })
+
+  await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', { body: JSON.stringify({ operation: 'inventory.sync' }) })
+
+  expect(await live.line(({ msg }) => msg === 'operation override')).toMatchObject({ by: '127.0.0.1' })
+  expect(await live.line(({ msg }) => msg === 'admin request')).not.toHaveProperty('operator')
+})
+
+test('a token of the scope read leaves a line when it tries an order, and no order', async () => {
+  const live = await bootLiveGateway(settings)
+
+  await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', {
+    headers: bearerOf('read'),
+    body: JSON.stringify({ operation: 'inventory.sync' }),
+  })
+
+  expect(await live.line(({ msg }) => msg === 'admin request')).toMatchObject({ operator: 'auditor', status: 403 })
+  expect(live.lines.filter(({ msg }) => msg === 'operation override')).toEqual([])
+})

@@ -1,0 +1,132 @@
+/**
+ * The preflight as operators meet it, over real sockets. When it is retried, and what ends that, is
+ * `reloader-*.test.ts`'s.
+ */
+import { createServer } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { freePort } from '../../../helpers/free-port.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
+
+const settings = { reload: { watch: false, preflight: 'connect' } }
+
+const reload = ({ admin }: LiveGateway, query = '') => fetchAdmin(`${admin}/reload${query}`, 'POST')
+const configOf = async ({ admin }: LiveGateway) => (await fetchAdmin(`${admin}/status`)).body.config
+
+/** Boots a gateway whose file has been edited to lead to a port without a server. */
+const misled = async () => {
+  const live = await bootLiveGateway(settings)
+  const port = await freePort()
+  live.edit({ ...settings, upstreams: { market: `http://127.0.0.1:${port}` } })
+  return { live, port }
+}
+
+describe('an edit that leads nowhere', () => {
+  test('is rejected with the reason and the time of the next try, and the log and /status say so', async () => {
+    const { live, port } = await misled()
+    const { hash } = live.gateway.config
+
+    const { status, body } = await reload(live)
+
+    const problem = {
+      line: 1,
+      path: 'upstreams.market.endpoints',
+      message: 'no endpoint of market that the edit brings can be reached',
+      found: `http://127.0.0.1:${port} the endpoint refuses connections (ECONNREFUSED)`,
+    }
+    expect(status).toBe(422)
+    expect(body).toMatchObject({ code: 'endpoints-not-reached', hash, nextTry: expect.stringMatching(/Z$/) })
+    expect(body.problems).toMatchObject([problem])
+    expect(await configOf(live)).toMatchObject({
+      hash,
+      fileDiffers: true,
+      nextTry: expect.stringMatching(/Z$/),
+      lastRefusal: { problems: [problem] },
+    })
+    expect(live.lines).toContainEqual(
+      expect.objectContaining({
+        level: 50,
+        msg: 'configuration refused: what ran before runs on',
+        problems: 1,
+        tries: 1,
+      }),
+    )
+    expect(live.lines).toContainEqual(expect.objectContaining({ ...problem, level: 50, msg: 'configuration problem' }))
+  })
+
+  test('with its candidate is rejected at its key, though its primary is there', async () => {
+    const live = await bootLiveGateway(settings)
+    const candidate = `http://127.0.0.1:${await freePort()}`
+    live.edit({ ...settings, upstreams: { market: { endpoints: ['sandbox'], candidate } } })
+
+    const { status, body } = await reload(live)
+    const forced = await reload(live, '?force=true')
+
+    expect(status).toBe(422)
+    expect(body.problems).toMatchObject([
+      {
+        path: 'upstreams.market.candidate.endpoints',
+        message: 'no endpoint of the candidate of market that the edit brings can be reached',
+      },
+    ])
+    expect(forced.status).toBe(200)
+    expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
+  })
+
+  test('that leaves a candidate as it is takes effect, though the candidate is down', async () => {
+    const candidate = `http://127.0.0.1:${await freePort()}`
+    const market = (balance: string) => ({ endpoints: ['sandbox'], candidate, balance })
+    const live = await bootLiveGateway({ ...settings, upstreams: { market: market('p2c') } })
+    live.edit({ ...settings, upstreams: { market: market('round-robin') } })
+
+    expect((await reload(live)).status).toBe(200)
+  })
+
+  test('is logged once, then in a line a try, and takes effect by itself as soon as a server listens', async () => {
+    const { live, port } = await misled()
+    await reload(live)
+    const still = await live.line(({ msg }) => msg === 'configuration still held back')
+
+    const server = createServer((socket) => void socket.on('error', () => {}).end())
+    onTestFinished(() => void server.close())
+    server.listen(port, '127.0.0.1')
+    const applied = await live.line(({ msg }) => msg === 'configuration applied')
+
+    expect(still).toMatchObject({ level: 40, tries: 2, nextTry: expect.stringMatching(/Z$/) })
+    expect(applied).toMatchObject({ trigger: 'preflight', groups: ['market'] })
+    expect(live.lines.filter(({ msg }) => msg === 'configuration problem')).toHaveLength(1)
+    expect(await configOf(live)).toMatchObject({ loadedBy: 'preflight', fileDiffers: false, nextTry: null })
+  })
+
+  test.each(['?force', '?force=', '?force=true'])(
+    'is taken all the same with %s, and the log says so',
+    async (query) => {
+      const { live } = await misled()
+
+      const { status, body } = await reload(live, query)
+
+      expect([status, body.result, body.forced]).toEqual([200, 'applied', true])
+      expect(live.lines).toContainEqual(
+        expect.objectContaining({ msg: 'configuration applied', trigger: 'request', forced: true }),
+      )
+    },
+  )
+
+  test.each([
+    '?force=false',
+    '?force=0',
+    '?force=1',
+    '?FORCE',
+    '?force&force',
+    '?force=true&x',
+    '?froce',
+    '?force%3Dtrue',
+  ])('is not taken, nor read, with anything else: %s', async (query) => {
+    const { live } = await misled()
+
+    const { status, body } = await reload(live, query)
+
+    expect(status).toBe(400)
+    expect(body.detail).toContain('?force or ?force=true')
+    expect(live.lines.filter(({ msg }) => msg.startsWith('configuration'))).toEqual([])
+  })
+})

@@ -1,0 +1,84 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { EndpointRates } from '../../../src/core/admin/endpoint-rates.ts'
+import type { StatusReport } from '../../../src/core/runtime/report/status-report.ts'
+import { byGroup } from '../../../src/operations.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+type Counts = readonly (readonly [url: string, requests: number, failures: number])[]
+
+const endpoints = (counts: Counts) =>
+  counts.map(([url, requests, failures]) => ({ url, counts: { requests, failures, ejections: 0 } }))
+
+/** Reports what risk has counted, and its candidate. */
+const upstreams = (primary: Counts, candidate: Counts | null = null): StatusReport['upstreams'] =>
+  byGroup((group) =>
+    group === 'risk'
+      ? { endpoints: endpoints(primary), candidate: candidate && { endpoints: endpoints(candidate) } }
+      : { endpoints: [], candidate: null },
+  ) as unknown as StatusReport['upstreams']
+
+const summarize = (rates: ReturnType<EndpointRates['rates']>) =>
+  rates.map(({ side, url, perSecond, errorsPerSecond, share }) => [side, url, perSecond, errorsPerSecond, share])
+
+test('rates are those of the last ten seconds, and shares those of a side', () => {
+  const rates = new EndpointRates()
+
+  for (const [at, count] of [0, 1000, 1010, 1030].entries()) {
+    rates.sample(
+      upstreams(
+        [
+          ['a', count, 0],
+          ['b', 0, 0],
+        ],
+        [['a', 5, 5]],
+      ),
+    )
+    if (at < 3) vi.advanceTimersByTime(5000)
+  }
+  vi.advanceTimersByTime(5000)
+
+  const now = upstreams(
+    [
+      ['a', 1070, 6],
+      ['b', 20, 0],
+    ],
+    [['a', 25, 15]],
+  )
+  expect(summarize(rates.rates(now))).toEqual([
+    ['primary', 'a', 6, 0.6, 0.75],
+    ['primary', 'b', 2, 0, 0.25],
+    ['candidate', 'a', 2, 1, 1],
+  ])
+})
+
+test('nothing is known before the first sample, nor of an endpoint that was opened since', () => {
+  const rates = new EndpointRates()
+
+  expect(rates.rates(upstreams([['a', 5, 0]]))).toEqual([])
+  rates.sample(upstreams([['a', 5, 0]]))
+  vi.advanceTimersByTime(1000)
+  expect(
+    summarize(
+      rates.rates(
+        upstreams([
+          ['a', 5, 0],
+          ['b', 9, 9],
+        ]),
+      ),
+    ),
+  ).toEqual([['primary', 'a', 0, 0, null]])
+})
+
+test('an endpoint that counts from 0 again has no rate below 0', () => {
+  const rates = new EndpointRates()
+  rates.sample(upstreams([['a', 500, 500]]))
+  vi.advanceTimersByTime(5000)
+
+  expect(summarize(rates.rates(upstreams([['a', 5, 1]])))).toEqual([['primary', 'a', 0, 0, null]])
+})

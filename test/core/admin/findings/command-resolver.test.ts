@@ -1,0 +1,122 @@
+/**
+ * The commands of findings run where they are read: by a real shell, in another folder, without npm's folders on the
+ * PATH.
+ */
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Finding } from '../../../../src/core/admin/findings/finding.ts'
+import { isMutatingCommand, programCommand, shellQuote } from '../../../../src/core/lib/program-command.ts'
+import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
+
+const run = promisify(execFile)
+
+const emptyFolder = (): string => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runnable-')))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+/** Runs a command as right after a login. */
+const inShell = (command: string) => run('sh', ['-c', command], { cwd: '/', env: { PATH: '/usr/bin:/bin' } })
+
+describe('the program', () => {
+  /** Makes a machine with Node and the program, each in a folder. */
+  const machine = (programs: string) => {
+    const folder = emptyFolder()
+    const [node, main, bin] = [join(folder, 'node'), join(folder, 'main.ts'), join(folder, programs)]
+    for (const file of [node, main]) writeFileSync(file, '')
+    mkdirSync(bin, { recursive: true })
+    symlinkSync(main, join(bin, 'lender-gateway'))
+    symlinkSync(node, join(bin, 'node'))
+    return { node, main, path: ['/nowhere', bin].join(delimiter), bin }
+  }
+
+  test('is its name where that is on the PATH, with the same Node', () => {
+    expect(programCommand(machine('bin'))).toBe('lender-gateway')
+  })
+
+  test('is what its name leads to where npx alone has put it on the PATH', () => {
+    const npx = machine('_npx/5eec/node_modules/.bin')
+
+    expect(programCommand(npx)).toBe(`${npx.node} ${npx.main}`)
+  })
+
+  test('is what its name leads to where the name would be run by another Node, or is of another checkout', () => {
+    const [one, other] = [machine('bin'), machine('bin')]
+
+    expect(programCommand({ ...one, node: other.node })).toBe(`${other.node} ${one.main}`)
+    expect(programCommand({ ...one, main: other.main })).toBe(`${one.node} ${other.main}`)
+  })
+
+  test('runs in any folder', async () => {
+    expect((await inShell(`${programCommand()} --version`)).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+  })
+})
+
+test.each(['plain', 'a b', "it's", '$HOME', '`id`', '*', ''])(
+  'a word comes through a shell as it is: %s',
+  async (word) => {
+    expect((await inShell(`printf %s ${shellQuote(word)}`)).stdout).toBe(word)
+  },
+)
+
+test('a command that a finding gives reaches the gateway that gave it, on a port that its file does not say', async () => {
+  const live = await bootLiveGateway({ upstream: { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] } })
+  const body = { group: 'risk', url: 'http://127.0.0.1:1' }
+  await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', { body: JSON.stringify(body) })
+  const found = async () => (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly Finding[]
+  const drained = (await found()).find(({ cause }) => cause.includes(' drains '))
+
+  const { stdout } = await inShell(drained?.command ?? 'false')
+
+  expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:1 of risk takes requests /)
+  expect((await found()).filter(({ cause }) => cause.includes(' drains '))).toEqual([])
+})
+
+test('a command names the endpoint and the operation as a shell and the gateway need it', async () => {
+  const endpoints = ["http://127.0.0.1:1/a;(b)&$HOME'", 'http://127.0.0.1:2']
+  const settings = { listen: { basePath: "/v1/it's" }, upstream: { endpoints } }
+  const live = await bootLiveGateway({ ...settings, operations: { 'market.insights': { state: 'refuse' } } })
+  const body = { group: 'risk', url: endpoints[0] }
+  await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', { body: JSON.stringify(body) })
+  const found = (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly Finding[]
+  const commandOf = (about: string): string => found.find((each) => each.about === about)?.command ?? 'false'
+
+  const ready = await inShell(commandOf('upstreams.risk'))
+  const explained = await inShell(commandOf('operations.market.insights')).catch(({ stdout }) => ({ stdout }))
+
+  expect(ready.stdout).toContain(`${endpoints[0]} of risk takes requests `)
+  expect(explained.stdout).toMatch(/state: refuse|refused-by-operator/)
+})
+
+test.each([
+  ['lender-gateway endpoint drain risk http://risk-a:8080 --config /etc/gateway.yaml', true],
+  ['/usr/bin/node /srv/main.ts reload --config /etc/gateway.yaml', true],
+  ['lender-gateway rollback', true],
+  ['lender-gateway shift risk --abort --config /etc/gateway.yaml', true],
+  ['lender-gateway shift risk --to 25%', true],
+  ['lender-gateway shift risk --pause', true],
+  ['lender-gateway shift risk --resume', true],
+  ['lender-gateway shift risk --config /etc/gateway.yaml', false],
+  ['lender-gateway shift report risk', false],
+  ['lender-gateway check --online /etc/reload/gateway.yaml', false],
+  ['lender-gateway status', false],
+])('whether a command changes what runs: %s', (command, changes) => {
+  expect(isMutatingCommand(command)).toBe(changes)
+})
+
+test('a file is named by its place', async () => {
+  const live = await bootLiveGateway({ reload: { watch: false } })
+  live.edit({ upstreams: { market: 'market-b.internal:8080' } })
+  await fetchAdmin(`${live.admin}/reload`, 'POST')
+  const [found] = (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly Finding[]
+
+  const { stdout } = await inShell(found?.command ?? '').catch((error: { readonly stdout: string }) => error)
+
+  expect(found?.command).toBe(`${programCommand()} check ${live.file}`)
+  expect(stdout).toContain('upstreams.market: not a URL')
+})

@@ -1,0 +1,109 @@
+/** Inputs of findings of a gateway that is well, but for what a test overrides. */
+
+import type { FindingInputs } from '../../../../src/core/admin/findings/finding-inputs.ts'
+import type { ErrorCount } from '../../../../src/core/log/recent-errors/error-counts.ts'
+import type { EndpointReport, StatusReport, UpstreamReport } from '../../../../src/core/runtime/report/status-report.ts'
+import { type Group, groups } from '../../../../src/operations.ts'
+import { type Settings, testConfig } from '../../../helpers/gateway.ts'
+
+/** The time of the inputs: 2026-11-21T02:04:00Z. */
+export const at = Date.UTC(2026, 10, 21, 2, 4)
+
+export const risk = 'http://risk-a:8080'
+
+/** An endpoint that is up. */
+export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
+  url: risk,
+  weight: 100,
+  pending: 0,
+  inFlight: 0,
+  state: { name: 'up', since: null, reason: null },
+  lastProbe: null,
+  counts: { requests: 40, failures: 0, ejections: 0 },
+  countedSince: at - 7_200_000,
+  lastFailure: null,
+  outdated: null,
+  succeededAt: at - 10_000,
+  failingSince: null,
+  failuresInARow: 0,
+  onProbation: false,
+  certificates: [],
+  ejectedForMs: null,
+  latencyMs: 5,
+  recentResponses: { requests: 0, clientErrors: 0 },
+  ...more,
+})
+
+const well: UpstreamReport = {
+  balance: 'p2c',
+  breaker: null,
+  retryBudget: null,
+  endpoints: [endpoint()],
+  candidate: null,
+}
+
+/** Why requests failed: twelve in the last minute, at the endpoint of risk. */
+export const cause = (more: Partial<ErrorCount> = {}): ErrorCount => ({
+  operation: 'risk.asset-valuation',
+  kind: 'connect-failed',
+  reason: 'refused',
+  endpoint: risk,
+  detail: null,
+  lastMinute: 12,
+  last15Min: 12,
+  firstAt: at - 60_000,
+  lastAt: at,
+  ...more,
+})
+
+/** What differs from a gateway that is well. */
+interface InputOverrides extends Partial<Omit<FindingInputs, 'report' | 'config'>> {
+  readonly settings?: Settings
+  readonly report?: Partial<Omit<StatusReport, 'upstreams' | 'recentErrors'>>
+  readonly upstreams?: Partial<Record<Group, Partial<UpstreamReport>>>
+  readonly causes?: readonly ErrorCount[]
+  readonly last?: StatusReport['recentErrors']['last']
+}
+
+const nothing = { get: () => null, all: [] }
+
+export const findingInputs = ({
+  settings,
+  report,
+  upstreams = {},
+  causes = [],
+  last = [],
+  ...more
+}: InputOverrides = {}): FindingInputs => ({
+  at,
+  config: testConfig(settings),
+  loadedAt: at - 86_400_000,
+  undoableEditAt: null,
+  file: { name: 'gateway.yaml', differing: [], rolledBack: false, refusal: null, nextTryAt: null },
+  report: {
+    upstreams: Object.fromEntries(
+      groups.map((group) => [group, { ...well, ...upstreams[group] }]),
+    ) as StatusReport['upstreams'],
+    limits: { rate: null, concurrency: [], eventLoop: null },
+    tokens: { jwt: null, introspection: null, proofs: null },
+    cache: null,
+    idempotency: null,
+    drift: null,
+    requestMetrics: null,
+    recentErrors: { last, causes, total: last.length },
+    clients: null,
+    runtimes: [],
+    rejectedConnections: [],
+    retiring: 0,
+    ...report,
+  },
+  recent: null,
+  overrides: { operations: nothing, endpoints: nothing, learning: nothing, shifts: nothing },
+  audit: null,
+  operatorKeys: null,
+  workers: [],
+  notServing: null,
+  draining: false,
+  droppedLines: 0,
+  ...more,
+})

@@ -1,0 +1,275 @@
+/**
+ * The operator's listener over real sockets. What a reload does is in `test/core/runtime/reload`, who is let in
+ * `guard.test.ts`'s.
+ */
+import { describe, expect, test } from 'vitest'
+import { groups } from '../../../src/operations.ts'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
+import { exchangeRaw, parseStatus } from '../../helpers/raw-client.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
+
+const token = 'a-token-of-an-operator'
+const bearer = { headers: { Authorization: `Bearer ${token}` } }
+
+describe('probes', () => {
+  test.each([
+    ['as a kubelet sends them', 'GET /ready HTTP/1.1\r\nHost: 10.244.0.7:9901\r\nConnection: close\r\n\r\n'],
+    ['as HAProxy sends them', 'GET /ready HTTP/1.0\r\n\r\n'],
+    ['with no Host at all', 'GET /ready HTTP/1.1\r\nConnection: close\r\n\r\n'],
+    ['without a body', 'HEAD /ready HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'],
+  ])('are answered %s, with never a token', async (_, request) => {
+    const { gateway } = await bootLiveGateway({ admin: { token } })
+    const { port } = gateway.adminAddress
+
+    const [ready, live] = [await exchangeRaw(port, request), await exchangeRaw(port, request.replace('ready', 'live'))]
+
+    expect([parseStatus(ready), parseStatus(live)]).toEqual([200, 200])
+  })
+
+  test('say yes while every upstream is down', async () => {
+    const live = await bootLiveGateway({ upstream: 'http://127.0.0.1:1' })
+    const down = await fetch(`${live.url}/market/insights`)
+
+    const { status, body } = await fetchAdmin(`${live.admin}/ready`)
+
+    expect([down.status, status, body]).toEqual([502, 200, { ready: true }])
+  })
+})
+
+/** A busy machine may well make the process late. */
+const isLate = ({ about }: { readonly about: string }): boolean => about === 'process'
+
+describe('/status', () => {
+  test('reports what runs, and the upstreams of all eight groups', async () => {
+    const one = await httpUpstream()
+    const market = { endpoints: [one.url, { url: 'http://127.0.0.1:1/v2', weight: 7 }] }
+    const live = await bootLiveGateway({ upstreams: { market } })
+
+    const { body } = await fetchAdmin(`${live.admin}/status`)
+
+    const unused = {
+      weight: 100,
+      sandbox: false,
+      inFlight: 0,
+      pending: 0,
+      state: 'up',
+      since: null,
+      reason: null,
+      lastProbe: null,
+      requests: 0,
+      failures: 0,
+      ejections: 0,
+      countedSince: expect.any(String),
+      lastSuccess: null,
+      failingSince: null,
+      ejectedForSeconds: null,
+      latencyMs: null,
+      drainUntil: null,
+      readyUntil: null,
+      orderedBy: null,
+      orderedAt: null,
+      orderReason: null,
+      certificate: null,
+    }
+    expect(body).toEqual({
+      version: '0.1.0',
+      instance: { name: null, environment: null, colour: 'grey' },
+      state: 'serving',
+      ready: true,
+      notReady: null,
+      findings: expect.toSatisfy((found) => found.every(isLate)),
+      uptimeSeconds: expect.any(Number),
+      node: process.version,
+      pid: process.pid,
+      config: {
+        file: live.file,
+        path: live.file,
+        hash: live.gateway.config.hash,
+        loadedAt: expect.stringMatching(/^\d{4}-.*Z$/),
+        loadedBy: 'start',
+        orderedBy: null,
+        fileDiffers: false,
+        differingFiles: [],
+        lastRefusal: null,
+        nextTry: null,
+        previous: null,
+      },
+      warnings: [],
+      certificates: [],
+      workers: [],
+      upstreams: Object.fromEntries(
+        groups.map((group) => [
+          group,
+          {
+            inFlight: 0,
+            balance: 'p2c',
+            breaker: null,
+            retryBudget: null,
+            candidate: null,
+            endpoints:
+              group !== 'market'
+                ? [{ ...unused, url: 'sandbox', sandbox: true }]
+                : [
+                    { ...unused, url: one.url },
+                    { ...unused, url: 'http://127.0.0.1:1/v2', weight: 7 },
+                  ],
+          },
+        ]),
+      ),
+      limits: { rate: null, concurrency: [{ key: 'limits.concurrency', inFlight: 0, limit: 10_000 }], eventLoop: null },
+      operations: {},
+      clients: null,
+      tokens: { jwt: null, introspection: null, operators: null, proofs: null },
+      cache: null,
+      idempotency: null,
+      contract: null,
+      learning: null,
+      retiring: 0,
+      audit: null,
+      log: { level: 'info', dropped: 0 },
+    })
+  })
+
+  test('counts what is in flight, and no longer what has ended or left', async () => {
+    const release = Promise.withResolvers<void>()
+    const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
+    const live = await bootLiveGateway({ upstream: upstream.url, defaults: { maxConnections: 1 } })
+    const inFlight = async () => (await fetchAdmin(`${live.admin}/status`)).body.upstreams
+    const leaving = new AbortController()
+
+    const first = fetch(`${live.url}/market/insights`)
+    const waiting = fetch(`${live.url}/market/insights`, { signal: leaving.signal }).catch(() => 'left')
+    await expect.poll(inFlight).toMatchObject({ market: { inFlight: 2 } })
+    leaving.abort()
+    await waiting
+    await expect.poll(inFlight).toMatchObject({ market: { inFlight: 1 } })
+    release.resolve()
+    await (await first).text()
+
+    await expect.poll(inFlight).toMatchObject({ market: { inFlight: 0, endpoints: [{ inFlight: 0 }] } })
+  })
+
+  test('reports that the file differs before it has been read', async () => {
+    const live = await bootLiveGateway()
+
+    live.edit({ upstream: 'http://127.0.0.1:1' })
+
+    expect((await fetchAdmin(`${live.admin}/status`)).body.config).toMatchObject({
+      fileDiffers: true,
+      lastRefusal: null,
+    })
+  })
+})
+
+test('/config shows everything that holds, and no secret', async () => {
+  const market = { endpoints: ['sandbox'], request: { set: { 'X-Api-Key': 'hunter2-s3cret' } } }
+  const live = await bootLiveGateway({ admin: { token }, upstreams: { market } })
+
+  const { status, body } = await fetchAdmin(`${live.admin}/config`, 'GET', bearer)
+
+  expect(status).toBe(200)
+  expect(body).toMatchObject({
+    hash: live.gateway.config.hash,
+    config: {
+      listen: { maxTarget: '8KiB', timeouts: { headers: '10s' } },
+      admin: { token: '***' },
+      upstreams: { market: { endpoints: ['sandbox'], request: { set: { 'X-Api-Key': '***' } } } },
+    },
+  })
+  expect(JSON.stringify(body)).not.toMatch(/hunter2|operator/)
+})
+
+describe('a token, once configured', () => {
+  test.each([
+    ['GET', '/status'],
+    ['GET', '/config'],
+    ['POST', '/reload'],
+    ['POST', '/rollback'],
+    ['POST', '/operations/refuse'],
+    ['POST', '/operations/serve'],
+    ['POST', '/endpoints/drain'],
+    ['POST', '/endpoints/ready'],
+    ['POST', '/reload?force'],
+    ['GET', '/nothing'],
+    ['GET', '/ready/'],
+    ['GET', '//ready'],
+    ['GET', '/%72eady'],
+  ])('is asked for: %s %s', async (method, path) => {
+    const live = await bootLiveGateway({ admin: { token } })
+
+    const { status, headers, body } = await fetchAdmin(live.admin + path, method)
+
+    expect(status).toBe(401)
+    expect(headers.get('www-authenticate')).toBe('Bearer')
+    expect(headers.get('content-type')).toBe('application/problem+json')
+    expect(body).toMatchObject({ title: 'Unauthorized', status: 401, code: 'unauthenticated' })
+  })
+
+  test('that is wrong leaves a line without it, and none leaves no line', async () => {
+    const live = await bootLiveGateway({ admin: { token } })
+    const wrong = 'a-token-of-long-ago'
+
+    await fetchAdmin(`${live.admin}/metrics`)
+    await fetchAdmin(`${live.admin}/metrics`, 'GET', { headers: { authorization: `Bearer ${wrong}` } })
+
+    expect(live.lines.filter(({ msg }) => msg === 'operator token refused')).toEqual([
+      expect.objectContaining({ client: '127.0.0.1', reason: 'unknown-token', cause: 'the file has no such token' }),
+    ])
+    expect(JSON.stringify(live.lines)).not.toContain(wrong)
+  })
+
+  test('holds as the file now says', async () => {
+    const live = await bootLiveGateway()
+
+    live.edit({ admin: { token } })
+    await fetchAdmin(`${live.admin}/reload`, 'POST')
+
+    expect((await fetchAdmin(`${live.admin}/status`)).status).toBe(401)
+    expect((await fetchAdmin(`${live.admin}/status`, 'GET', bearer)).status).toBe(200)
+  })
+})
+
+describe('what is not there', () => {
+  test('is 404, with what there is', async () => {
+    const live = await bootLiveGateway()
+
+    const { status, body } = await fetchAdmin(`${live.admin}/market/insights`)
+
+    expect(status).toBe(404)
+    expect(body.detail).toContain('/status')
+  })
+
+  test.each([
+    ['GET', '/reload', 'POST'],
+    ['POST', '/status', 'GET, HEAD'],
+    ['DELETE', '/operations/refuse', 'POST'],
+    ['PUT', '/ready', 'GET, HEAD'],
+  ])('%s %s is 405, and Allow says what is', async (method, path, allow) => {
+    const live = await bootLiveGateway()
+
+    const { status, headers } = await fetchAdmin(live.admin + path, method)
+
+    expect([status, headers.get('allow')]).toEqual([405, allow])
+  })
+
+  test('a body beyond 16 KiB is rejected', async () => {
+    const live = await bootLiveGateway()
+
+    const { status } = await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', { body: 'x'.repeat(20_000) })
+
+    expect(status).toBe(413)
+  })
+})
+
+test('a page of another origin changes nothing, and a name that is not ours is misdirected', async () => {
+  const live = await bootLiveGateway()
+  const { port } = live.gateway.adminAddress
+  const post = (fields: string): string =>
+    `POST /reload HTTP/1.1\r\n${fields}Content-Length: 0\r\nConnection: close\r\n\r\n`
+
+  const crossOrigin = await exchangeRaw(port, post(`Host: localhost:${port}\r\nOrigin: http://attacker.example\r\n`))
+  const rebound = await exchangeRaw(port, post('Host: attacker.example\r\n'))
+
+  expect([parseStatus(crossOrigin), parseStatus(rebound)]).toEqual([403, 421])
+  expect(live.lines.filter(({ msg }) => msg.startsWith('configuration'))).toEqual([])
+})

@@ -1,0 +1,102 @@
+import { writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Certificates, makeCertificates, type Pair } from '../../helpers/certificates.ts'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { exchangeRaw } from '../../helpers/raw-client.ts'
+
+const openssl = await needProgram('openssl')
+const token = 'a-token-of-an-operator'
+
+describe.skipIf(openssl.missing)('the operator’s listener with a certificate', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  /** Boots a gateway whose certificate stands in files beside its configuration. */
+  const boot = async ({ cert, key }: Pair) => {
+    const reload = { watch: false }
+    const admin = { token, tls: { certificate: cert, key } }
+    const live = await bootLiveGateway({ reload, admin })
+    const write = (pair: Pair): void => {
+      writeFileSync(join(live.folder, 'tls.crt'), pair.cert)
+      writeFileSync(join(live.folder, 'tls.key'), pair.key)
+    }
+    write({ cert, key })
+    live.edit({ reload, admin: { token, tls: { certificate: 'file:tls.crt', key: 'file:tls.key' } } })
+    return { ...live, write, port: live.gateway.adminAddress.port }
+  }
+
+  /**
+   * Sends a request over TLS, trusting the authority. Resolves with the status and the serial number of the
+   * certificate.
+   */
+  const fetchTls = (
+    port: number,
+    path: string,
+    method = 'GET',
+  ): Promise<{ status: number; serial: string; body: string }> =>
+    new Promise((resolve, reject) => {
+      const options = {
+        ...{ host: '127.0.0.1', port, path, method, ca: made.authority.cert, agent: false as const },
+        headers: { Authorization: `Bearer ${token}` },
+      }
+      request(options, (response) => {
+        const socket = response.socket as import('node:tls').TLSSocket
+        const serial = socket.getPeerCertificate().serialNumber
+        let body = ''
+        response.setEncoding('utf8').on('data', (text: string) => {
+          body += text
+        })
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, serial, body }))
+      })
+        .on('error', reject)
+        .end()
+    })
+
+  test('serves over TLS, and not without', async () => {
+    const { port } = await boot(made.right)
+
+    const secure = await fetchTls(port, '/status')
+    const plain = await exchangeRaw(port, 'GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n').catch(() => '')
+
+    expect(secure.status).toBe(200)
+    expect(plain).not.toMatch(/ready/)
+  })
+
+  test('takes a renewed certificate live; one that does not belong to its key is rejected, and the old one stays', async () => {
+    const { port, write } = await boot(made.right)
+    const before = await fetchTls(port, '/reload', 'POST')
+
+    write({ cert: made.expired.cert, key: made.right.key })
+    const mismatched = await fetchTls(port, '/reload', 'POST')
+    const stillServed = await fetchTls(port, '/ready')
+    write({ cert: made.wrongName.cert, key: made.wrongName.key })
+    const renewed = await fetchTls(port, '/reload', 'POST')
+
+    expect([before.status, mismatched.status, renewed.status]).toEqual([200, 422, 200])
+    expect(JSON.parse(mismatched.body).problems).toEqual([
+      expect.objectContaining({ path: 'admin.tls.key', message: 'the key does not belong to the certificate' }),
+    ])
+    expect(mismatched.body + renewed.body).not.toMatch(/BEGIN|operator/)
+    expect([mismatched.serial, stillServed.serial, renewed.serial]).toEqual([
+      before.serial,
+      before.serial,
+      before.serial,
+    ])
+    await expect(fetchTls(port, '/ready')).rejects.toThrow(/altname|ERR_TLS_CERT_ALTNAME_INVALID/i)
+  })
+
+  test('cannot be switched off live', async () => {
+    const live = await boot(made.right)
+
+    live.edit({ reload: { watch: false }, admin: { token } })
+    const { status, body } = await fetchTls(live.port, '/reload', 'POST')
+
+    expect(status).toBe(422)
+    expect(JSON.parse(body).problems).toEqual([expect.objectContaining({ path: 'admin.tls' })])
+  })
+})

@@ -1,0 +1,350 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type AdminRequest, callAdmin } from '../../../../src/core/cli/client/admin-client.ts'
+import { type AdminTarget, CliError } from '../../../../src/core/cli/client/admin-target.ts'
+import { makeCertificates } from '../../../helpers/certificates.ts'
+import { freePort } from '../../../helpers/free-port.ts'
+import { needProgram } from '../../../helpers/program.ts'
+import { switchVerificationOff } from '../../../helpers/unverified-tls.ts'
+import {
+  adminTarget,
+  configFileWith,
+  jsonResponse,
+  rawServer,
+  runCommand,
+  scriptedAdmin,
+  token,
+} from '../scripted-admin.ts'
+
+const getStatus: AdminRequest = { method: 'GET', path: '/status', timeoutMs: 10_000 }
+
+/** Sends a request that fails; checks that the error is one line without the token. */
+const failureOf = async (target: AdminTarget, more: Partial<AdminRequest> = {}): Promise<string> => {
+  const error: unknown = await callAdmin(target, { ...getStatus, ...more }).catch((thrown: unknown) => thrown)
+  if (!(error instanceof CliError)) throw error
+  expect(error.message).not.toContain(token)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+  expect(error.message).not.toMatch(/[\0-\x1f\x7f-\x9f]/)
+  return error.message
+}
+
+/** Counts the connections that this process opens, from now on. */
+const countConnections = (): (() => number) => {
+  let count = 0
+  const onConnection = (): void => {
+    count++
+  }
+  subscribe('net.client.socket', onConnection)
+  onTestFinished(() => void unsubscribe('net.client.socket', onConnection))
+  return () => count
+}
+
+const known = { value: token, from: 'LENDER_GATEWAY_ADMIN_TOKEN' }
+
+describe('a request', () => {
+  test('carries the token, an address as Host, and no body', async () => {
+    const admin = await scriptedAdmin(jsonResponse({}))
+
+    await callAdmin(adminTarget(admin.port, { token: known }), { method: 'POST', path: '/reload', timeoutMs: 10_000 })
+
+    expect(admin.received).toMatchObject([
+      {
+        request: 'POST /reload',
+        headers: { host: `127.0.0.1:${admin.port}`, authorization: `Bearer ${token}`, 'content-length': '0' },
+      },
+    ])
+  })
+
+  test('carries no authorization when there is no token', async () => {
+    const admin = await scriptedAdmin(jsonResponse({}))
+
+    await callAdmin(adminTarget(admin.port), getStatus)
+
+    expect(admin.received[0]?.headers).not.toHaveProperty('authorization')
+  })
+
+  test('reaches a listener on every address by the name of loopback', async () => {
+    const admin = await scriptedAdmin(jsonResponse({}))
+
+    expect(await callAdmin(adminTarget(admin.port, { host: 'localhost' }), getStatus)).toMatchObject({
+      status: 200,
+    })
+  })
+})
+
+describe('a response', () => {
+  test('has its status and the clock of the gateway', async () => {
+    const admin = await scriptedAdmin(jsonResponse({ a: 1 }, 422))
+
+    expect(await callAdmin(adminTarget(admin.port), getStatus)).toEqual({
+      status: 422,
+      body: { a: 1 },
+      at: Date.UTC(2026, 10, 21, 2, 5),
+    })
+  })
+
+  test('that never comes fails after the time limit', async () => {
+    const admin = await scriptedAdmin(() => {})
+
+    expect(await failureOf(adminTarget(admin.port), { timeoutMs: 50 })).toBe(
+      `${admin.url} has not answered within 50ms`,
+    )
+  })
+
+  test('that never ends fails after it as well', async () => {
+    const admin = await scriptedAdmin((response) => void response.write('{'))
+
+    expect(await failureOf(adminTarget(admin.port), { timeoutMs: 100 })).toBe(
+      `${admin.url} has not answered within 100ms`,
+    )
+  })
+
+  test('that grows without end fails at the size limit', async () => {
+    const admin = await scriptedAdmin((response) => {
+      const more = (): void => {
+        while (!response.destroyed && response.write('[1,'.repeat(1000)));
+      }
+      response.on('drain', more)
+      more()
+    })
+
+    expect(await failureOf(adminTarget(admin.port), { maxBytes: 4096 })).toContain(
+      `${admin.url} answers with over 4KiB`,
+    )
+  })
+
+  test('that is cut short fails', async () => {
+    const port = await rawServer((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}'))
+
+    expect(await failureOf(adminTarget(port))).toContain(
+      'closes the connection without a whole answer: does it want https?',
+    )
+  })
+
+  test.each([
+    [
+      'a page',
+      '<html>',
+      'answers with something other than JSON (200): is that the admin listener of a lender gateway?',
+    ],
+    ['nothing', '', 'answers with something other than JSON (200)'],
+  ])('that is not JSON fails: %s', async (_what, text, message) => {
+    const admin = await scriptedAdmin((response) => void response.end(text))
+
+    expect(await failureOf(adminTarget(admin.port))).toContain(message)
+  })
+
+  test('of another protocol fails', async () => {
+    const port = await rawServer((socket) => socket.end('SSH-2.0-OpenSSH_10.0\r\n'))
+
+    expect(await failureOf(adminTarget(port))).toContain('answers with something other than HTTP')
+  })
+
+  test('that redirects is not followed, and the token is not sent', async () => {
+    const other = await scriptedAdmin(jsonResponse({}))
+    const admin = await scriptedAdmin((response) => void response.writeHead(307, { Location: `${other.url}/` }).end())
+
+    expect(await failureOf(adminTarget(admin.port, { token: known }))).toBe(
+      `${admin.url} sends elsewhere (307), and is not followed`,
+    )
+    expect(other.received).toEqual([])
+  })
+})
+
+describe('a gateway that is not there', () => {
+  test('at an address of the file: the error names the file, and where to look', async () => {
+    const port = await freePort()
+
+    expect(await failureOf(adminTarget(port, { file: 'gateway.yaml' }))).toBe(
+      `nothing listens at http://127.0.0.1:${port}, where admin in gateway.yaml has it: is the gateway running? ` +
+        '--config FILE or --admin URL asks another one; its log says where, in the line "admin listening"',
+    )
+  })
+
+  test.each([false, true])('at a port that the system chose, and no other port is tried (TLS: %s)', async (tls) => {
+    const connections = countConnections()
+
+    expect(await failureOf(adminTarget(0, { tls, file: 'gateway.yaml', token: known }))).toBe(
+      'admin.port in gateway.yaml is 0, so the system chose one: give --admin URL; its log says where, in the line "admin listening"',
+    )
+    expect(connections()).toBe(0)
+  })
+
+  test('because the file could not be read: the error names the reason', async () => {
+    const reason = 'gateway.yaml cannot be read: no such file'
+
+    expect(await failureOf(adminTarget(await freePort(), { file: 'gateway.yaml', fallbackReason: reason }))).toMatch(
+      /^nothing listens at \S+ \(gateway\.yaml cannot be read: no such file\): is the gateway running\?/,
+    )
+  })
+})
+
+describe('a rejection names what to do', () => {
+  const detail = { title: 'T', detail: 'because \u001b[31mred' }
+
+  test.each<[number, Partial<AdminTarget>, string]>([
+    [401, {}, 'wants a token: set LENDER_GATEWAY_ADMIN_TOKEN'],
+    [401, { file: 'a.yaml' }, 'wants a token: set LENDER_GATEWAY_ADMIN_TOKEN, or admin.token in a.yaml'],
+    [
+      401,
+      { token: known },
+      'refuses the token of LENDER_GATEWAY_ADMIN_TOKEN: it has no such token, or has it no more; its log says why, as "operator token refused"',
+    ],
+    [
+      401,
+      { token: { value: token, from: 'admin.token in a.yaml' } },
+      'refuses the token of admin.token in a.yaml: it may run with an older one; set LENDER_GATEWAY_ADMIN_TOKEN',
+    ],
+    [403, {}, 'refuses /status (403): because \\x1b[31mred'],
+    [404, {}, 'has no /status (404): is that the admin listener, and not the public one?'],
+    [421, {}, 'does not answer to that name (421): because \\x1b[31mred'],
+    [500, {}, 'fails at /status (500): because \\x1b[31mred'],
+  ])('%i %o', async (status, more, message) => {
+    const admin = await scriptedAdmin(jsonResponse(detail, status))
+
+    expect(await failureOf(adminTarget(admin.port, more))).toBe(`${admin.url} ${message}`)
+  })
+})
+
+test.each<Partial<AdminTarget>>([{}, { token: known }])(
+  'a listener that no token opens is not said to want one: %o',
+  async (more) => {
+    const admin = await scriptedAdmin(jsonResponse({ code: 'certificate-required', detail: 'connect with …' }, 401))
+
+    expect(await failureOf(adminTarget(admin.port, more))).toBe(
+      `${admin.url} lets in by a certificate alone, and this command shows none: ask with curl --cert and --key, or give the operator a token in admin.tokens`,
+    )
+  },
+)
+
+describe('a listener that has no keys of tokens for operators', () => {
+  const detail = 'the keys of the issuer of operators’ tokens cannot be had'
+  const noKeys = jsonResponse({ code: 'identity-unavailable', detail }, 503)
+
+  test.each([
+    ['status', '/status'],
+    ['tail --refused', '/refused'],
+    ['reload', '/reload'],
+    ['cache clear', '/cache'],
+  ])('%s says so', async (command, path) => {
+    const admin = await scriptedAdmin(noKeys)
+
+    const { code, out, err } = await runCommand([...command.split(' '), '--admin', admin.url])
+
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toBe(`lender-gateway: ${admin.url} fails at ${path} (503): ${detail}\n`)
+  })
+})
+
+test('a listener that serves nobody, such as a proxy before a gateway, is quoted', async () => {
+  const admin = await scriptedAdmin(jsonResponse({ detail: 'no gateway is up' }, 503))
+
+  const { code, err } = await runCommand(['status', '--admin', admin.url])
+
+  expect({ code, err }).toEqual({
+    code: 2,
+    err: `lender-gateway: ${admin.url} fails at /status (503): no gateway is up\n`,
+  })
+})
+
+test('a token of another scope is said to be known, whose it is, and which scope it takes', async () => {
+  const detail = 'auditor has the scope read: that is to read, and to give no orders; this takes the scope operate'
+  const admin = await scriptedAdmin(jsonResponse({ code: 'insufficient-scope', detail }, 403))
+
+  expect(await failureOf(adminTarget(admin.port, { token: known }))).toBe(
+    `${admin.url} knows the token of LENDER_GATEWAY_ADMIN_TOKEN, which is not for /status: ${detail}`,
+  )
+})
+
+const openssl = await needProgram('openssl')
+
+describe.skipIf(openssl.missing)('over TLS', () => {
+  const { authority, expired, right, selfSigned, wrongName } = makeCertificates(openssl.path ?? '')
+  const over = { tls: true, file: 'gateway.yaml', token: known } as const
+
+  test.each([
+    ['signed by nobody else', selfSigned],
+    ['signed by an authority that is not there', right],
+    ['of another name', wrongName],
+  ])('the certificate in the file is enough: %s', async (_what, pair) => {
+    const admin = await scriptedAdmin(jsonResponse({ a: 1 }), pair)
+
+    expect((await callAdmin(adminTarget(admin.port, { ...over, certificate: pair.cert }), getStatus)).body).toEqual({
+      a: 1,
+    })
+  })
+
+  test.each([
+    ['that nobody vouches for', selfSigned.cert],
+    ['by the same authority', wrongName.cert],
+    ['by the authority that is in the file', wrongName.cert + authority.cert],
+  ])('another certificate is not, and nothing is sent: %s', async (_what, certificate) => {
+    switchVerificationOff()
+    const admin = await scriptedAdmin(jsonResponse({}), right)
+
+    expect(await failureOf(adminTarget(admin.port, { ...over, certificate }))).toContain(
+      'shows another certificate than admin.tls.certificate in gateway.yaml',
+    )
+    expect(admin.received).toEqual([])
+  })
+
+  test('an expired one is reported as expired', async () => {
+    const admin = await scriptedAdmin(jsonResponse({}), expired)
+
+    expect(await failureOf(adminTarget(admin.port, { ...over, certificate: expired.cert }))).toContain(
+      '(CERT_HAS_EXPIRED), where admin in gateway.yaml has it: renew it',
+    )
+  })
+
+  test('without a file the system decides, and nothing is sent', async () => {
+    switchVerificationOff()
+    const admin = await scriptedAdmin(jsonResponse({}), selfSigned)
+
+    expect(await failureOf(adminTarget(admin.port, { ...over, file: null }))).toMatch(
+      /shows a certificate that is not trusted \([A-Z_]+\): NODE_EXTRA_CA_CERTS names a file of further authorities$/,
+    )
+    expect(admin.received).toEqual([])
+  })
+
+  test('a trusted one for another name is reported as that, and nothing is sent', async () => {
+    const admin = await scriptedAdmin(jsonResponse({}), wrongName)
+    const trusted = { NODE_EXTRA_CA_CERTS: configFileWith(authority.cert) }
+
+    // Node reads the variable when a process starts.
+    const { code, err } = await runCommand(['status', '--admin', admin.url], trusted, { node: [] })
+
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: `lender-gateway: ${admin.url} shows a certificate for another name than 127.0.0.1: --admin https://NAME:PORT asks by a name that the certificate has\n`,
+    })
+    expect(admin.received).toEqual([])
+  })
+
+  test.each([
+    ['expired', expired],
+    ['of another name', wrongName],
+  ])('a readiness probe accepts any certificate, and sends no token: %s', async (_what, pair) => {
+    const admin = await scriptedAdmin(jsonResponse({ ready: true }), pair)
+
+    await callAdmin(adminTarget(admin.port, { ...over, certificate: right.cert }), {
+      ...getStatus,
+      unauthenticated: true,
+    })
+
+    expect(admin.received).toHaveLength(1)
+    expect(admin.received[0]?.headers).not.toHaveProperty('authorization')
+  })
+
+  test('a file without a certificate in it is reported', async () => {
+    expect(await failureOf(adminTarget(1, { ...over, certificate: 'x' }))).toContain('is no certificate; see: check')
+  })
+
+  test('http where https is spoken, and the other way round', async () => {
+    const [plain, secure] = [await scriptedAdmin(jsonResponse({})), await scriptedAdmin(jsonResponse({}), right)]
+
+    expect(await failureOf(adminTarget(secure.port))).toContain('does it want https?')
+    expect(await failureOf(adminTarget(plain.port, { ...over, certificate: right.cert }))).toContain(
+      'does not speak TLS',
+    )
+  })
+})

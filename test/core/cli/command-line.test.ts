@@ -1,0 +1,50 @@
+/** Keeps the page about the command line true: every command and option is on it, and every command helps. */
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { createFullCommandLine } from '../../../src/core/cli/commands/operator-commands.ts'
+
+const page = readFileSync(new URL('../../../docs/command-line.md', import.meta.url), 'utf8')
+
+const commands = createFullCommandLine().commands
+
+/** Takes what stands under the heading of a command. */
+const section = (name: string): string => page.split(new RegExp(`^## ${name}$`, 'm'))[1]?.split(/^## /m)[0] ?? ''
+
+test('the page has every command, and no other', () => {
+  const listed = [...page.matchAll(/^\| \[`([a-z-]+)`\]\(#([a-z-]+)\) \|/gm)].map(([, name, anchor]) => [name, anchor])
+
+  expect(listed).toEqual(commands.map((command) => [command.name(), command.name()]))
+})
+
+test.each(commands.map((command) => [command.name(), command] as const))(
+  'of %s it has usage, exit codes and an example',
+  (name, command) => {
+    const [, usage = ''] = /`lender-gateway ([^`]*)`/.exec(section(name)) ?? []
+
+    const usages = [
+      ...command.registeredArguments.map((argument) => argument.name()),
+      ...command.options.map(({ long }) => long ?? ''),
+    ]
+    expect(usages.filter((each) => !usage.includes(each))).toEqual([])
+    expect(usage.match(/(?<= |\[)--[a-z]+/g) ?? []).toHaveLength(command.options.length)
+    expect(section(name)).toMatch(/Exit code: 0/)
+    expect(section(name)).toMatch(/^(\$ )?(npx lender-gateway|npm start) /m)
+  },
+)
+
+test.each(commands.map((command) => [command.name(), command] as const))(
+  '%s --help shows an example',
+  (name, command) => {
+    let help = ''
+    command.configureOutput({
+      writeOut: (text) => {
+        help += text
+      },
+    })
+
+    command.outputHelp()
+
+    expect(help).toMatch(new RegExp(`\\nExamples?:\\n {2}lender-gateway ${name}`))
+    expect(help).toContain('\nExit code: 0 ')
+  },
+)

@@ -1,0 +1,71 @@
+/** Features that are off are not loaded. A real process shows it, with the modules that packages load. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished } from 'vitest'
+import { configText } from '../../helpers/gateway.ts'
+import { serve, waitForListening } from '../../helpers/serve-process.ts'
+import { part, test, testAndDrill } from '../../helpers/speed.ts'
+
+/** Starts a gateway that records each package that the main threads of its processes load. */
+const watched = (workers: number) => {
+  const folder = mkdtempSync(join(tmpdir(), 'loaded-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, maxRetries: 5 })) // a worker may still write its notes
+  const [file, notes] = [join(folder, 'gateway.yaml'), join(folder, 'notes')]
+  const write = (more: object): void =>
+    writeFileSync(file, configText({ workers, upstream: 'sandbox', shutdown: { wait: '0s' }, ...more }))
+  write({})
+  const hook = `
+    import { appendFileSync } from 'node:fs'
+    import { registerHooks } from 'node:module'
+    import { isMainThread } from 'node:worker_threads'
+    const load = (url, context, next) => {
+      appendFileSync(${JSON.stringify(notes)}, url + '\\n')
+      return next(url, context)
+    }
+    if (isMainThread) registerHooks({ load })
+    if (isMainThread) process.on('exit', () => appendFileSync(${JSON.stringify(notes)}, process.moduleLoadList.join('\\n')))`
+  const served = serve(file, { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` })
+  const packages = (): readonly string[] => [
+    ...new Set(
+      [...readFileSync(notes, 'utf8').matchAll(/.*node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name = '']) => name),
+    ),
+  ]
+  /** Lists the modules of Node that were loaded, after the gateway has ended. */
+  const builtIn = (): readonly string[] =>
+    [...readFileSync(notes, 'utf8').matchAll(/^NativeModule (.+)$/gm)].map(([, name = '']) => name)
+  return { served, write, packages, builtIn }
+}
+
+const off =
+  /^(undici|ws|@fastify\/reply-from|zod|yaml|ajv|jose|@redis\/.*|@opentelemetry\/.*|pino-pretty|fflate|uplot|idiomorph)$/
+
+testAndDrill.each(part([1, 2]))(
+  'a gateway with tracing loads the tracing modules, and none loads them before: workers %i',
+  async (workers) => {
+    const { served, write, packages } = watched(workers)
+    await waitForListening(served)
+    const before = packages()
+
+    write({ tracing: { otlp: 'http://127.0.0.1:1/v1/traces' } })
+    served.signal('SIGHUP')
+    await served.line(({ msg }) => msg === 'configuration applied')
+    const after = packages()
+
+    expect(before).toContain('fastify')
+    expect(before.filter((name) => off.test(name))).toEqual([])
+    expect([...new Set(after.filter((name) => off.test(name)).map((name) => name.split('/')[0]))]).toEqual([
+      '@opentelemetry',
+    ])
+  },
+)
+
+test('a gateway loads no client of Node’s that it does not send with', async () => {
+  const { served, builtIn } = watched(1)
+  await waitForListening(served)
+  served.signal('SIGTERM')
+  await served.exited
+
+  expect(builtIn()).toContain('http')
+  expect(builtIn()).not.toContain('internal/deps/undici/undici')
+})

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
+import { jsonResponse, runCommand, scriptedAdmin } from '../scripted-admin.ts'
+
+const boot = async () => {
+  const [one, two] = [await httpUpstream(), await httpUpstream()]
+  const live = await bootLiveGateway({ upstreams: { market: { endpoints: [one.url, two.url] } } })
+  const runEndpoint = (...args: readonly string[]) => runCommand(['endpoint', ...args, '--admin', live.admin])
+  return { one, two, live, runEndpoint }
+}
+
+describe('endpoint', () => {
+  test('drains one for a while, and puts it back', async () => {
+    const { one, two, live, runEndpoint } = await boot()
+    const calls = async () => {
+      for (let i = 0; i < 10; i++) await (await fetch(`${live.url}/market/insights`)).text()
+      return one.requests.length
+    }
+
+    const drained = await runEndpoint('drain', 'market', one.url, '--ttl', '30m')
+    const during = await calls()
+    const ready = await runEndpoint('ready', 'market', one.url)
+
+    expect(drained).toMatchObject({ code: 0, err: '' })
+    expect(drained.out).toMatch(/^http:\S+ of market takes no new requests until 2\d{3}-.*Z, then as the file says\n$/)
+    expect([during, two.requests.length]).toEqual([0, 10])
+    expect(ready).toEqual({ code: 0, err: '', out: `${one.url} of market takes requests as the file says\n` })
+    expect(await calls()).toBeGreaterThan(0)
+  })
+
+  test('prints JSON for programs', async () => {
+    const { one, runEndpoint } = await boot()
+
+    const { out } = await runEndpoint('drain', 'market', one.url, '--format', 'json')
+
+    expect(JSON.parse(out)).toEqual({
+      group: 'market',
+      url: one.url,
+      reason: null,
+      state: 'drain',
+      until: expect.any(String),
+    })
+  })
+
+  test('prints why a command is rejected', async () => {
+    const { one, two, runEndpoint } = await boot()
+    await runEndpoint('drain', 'market', one.url)
+
+    const unknown = await runEndpoint('drain', 'market', 'http://nobody')
+    const last = await runEndpoint('drain', 'market', two.url)
+
+    expect([unknown.code, last.code]).toEqual([1, 1])
+    expect(unknown.err).toContain(`url is expected to be one of ${one.url}, ${two.url}`)
+    expect(last.err).toContain('no other endpoint of market takes work')
+    expect(last.err).toContain(`make another one ready first (endpoint ready market ${one.url})`)
+    expect(last.err).toContain('out of service (operation refuse market.insights)')
+  })
+
+  test('ends with 2 when the response is not a gateway’s, though it is JSON', async () => {
+    const admin = await scriptedAdmin(jsonResponse({ ok: true }))
+
+    const { code, out, err } = await runCommand(['endpoint', 'drain', 'market', 'http://a', '--admin', admin.url])
+
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain('answers what this version does not understand: text is expected at state')
+  })
+
+  test.each([
+    ['an unknown group', ['drain', 'markets', 'http://a']],
+    ['an unknown state', ['stop', 'market', 'http://a']],
+  ])('%s is wrong usage, and no gateway is asked', async (_, args) => {
+    const admin = await scriptedAdmin(jsonResponse({}))
+
+    const { code, err } = await runCommand(['endpoint', ...args, '--admin', admin.url])
+
+    expect(code).toBe(2)
+    expect(err).toContain('Allowed choices are')
+    expect(admin.received).toEqual([])
+  })
+})

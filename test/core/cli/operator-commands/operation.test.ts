@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest'
+import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
+import { jsonResponse, runCommand, scriptedAdmin } from '../scripted-admin.ts'
+
+describe('operation', () => {
+  test('takes one of the nine out of service for a while, and puts it back', async () => {
+    const live = await bootLiveGateway()
+    const runOperation = (...args: readonly string[]) => runCommand(['operation', ...args, '--admin', live.admin])
+    const status = async () => (await fetch(`${live.url}/market/insights`)).status
+
+    const refused = await runOperation('refuse', 'market.insights', '--ttl', '30m')
+    const during = await status()
+    const served = await runOperation('serve', 'market.insights')
+
+    expect(refused).toMatchObject({ code: 0, err: '' })
+    expect(refused.out).toMatch(/^market\.insights is refused until 2\d{3}-.*Z, then as the file says\n$/)
+    expect(served).toMatchObject({ code: 0, out: 'market.insights is served as the file says\n' })
+    expect([during, await status()]).toEqual([503, 200])
+  })
+
+  test('prints JSON for programs', async () => {
+    const live = await bootLiveGateway()
+
+    const { out } = await runCommand([
+      'operation',
+      'refuse',
+      'market.insights',
+      '--admin',
+      live.admin,
+      '--format',
+      'json',
+    ])
+
+    expect(JSON.parse(out)).toEqual({
+      operation: 'market.insights',
+      reason: null,
+      state: 'refuse',
+      until: expect.any(String),
+    })
+  })
+
+  test('with a time that cannot be is wrong usage', async () => {
+    const live = await bootLiveGateway()
+
+    const { code, err } = await runCommand([
+      'operation',
+      'refuse',
+      'market.insights',
+      '--ttl',
+      '15',
+      '--admin',
+      live.admin,
+    ])
+
+    expect(code).toBe(2)
+    expect(err).toContain("option '--ttl <DURATION>' argument '15' is invalid. Expected a duration from 1s to 24h")
+  })
+
+  test('ends with 1 where a worker does not respond, and prints what is in effect', async () => {
+    const detail = 'worker 1 did not answer: it is in effect in no worker, and is not tried again'
+    const admin = await scriptedAdmin(jsonResponse({ code: 'workers-not-answering', detail }, 503))
+
+    const result = await runCommand(['operation', 'refuse', 'market.insights', '--admin', admin.url])
+
+    expect(result).toEqual({ code: 1, out: '', err: `lender-gateway: ${admin.url} does not accept it: ${detail}\n` })
+  })
+
+  test('ends with 2 when the response is not a gateway’s, though it is JSON', async () => {
+    const admin = await scriptedAdmin(jsonResponse({ ok: true }))
+
+    const { code, out, err } = await runCommand(['operation', 'refuse', 'market.insights', '--admin', admin.url])
+
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain('answers what this version does not understand: text is expected at state')
+  })
+
+  test.each([
+    ['an unknown operation', ['refuse', 'market.insight']],
+    ['an unknown state', ['stop', 'market.insights']],
+  ])('%s is wrong usage, and no gateway is asked', async (_, args) => {
+    const admin = await scriptedAdmin(jsonResponse({}))
+
+    const { code, err } = await runCommand(['operation', ...args, '--admin', admin.url])
+
+    expect(code).toBe(2)
+    expect(err).toContain('Allowed choices are')
+    expect(admin.received).toEqual([])
+  })
+})

@@ -1,0 +1,68 @@
+/** No command is sent to a guessed gateway. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
+import { configFileWith, runCommand } from '../scripted-admin.ts'
+
+/** Makes an empty folder, which is removed after the test. */
+const emptyFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'orders-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+test.each([
+  'operation refuse market.insights',
+  'endpoint drain market http://market.internal:8080',
+  'rollback',
+  'reload --force',
+  'cache clear',
+])('%s is not sent where there is no file, and names the options', async (command) => {
+  expect(await runCommand(command.split(' '), {}, { cwd: emptyFolder() })).toEqual({
+    code: 2,
+    out: '',
+    err: 'lender-gateway: config/gateway.yaml cannot be read: no such file, so it is not known which gateway is meant: give --config FILE or --admin URL\n',
+  })
+})
+
+test('a command is not sent when admin.port of the file cannot be read', async () => {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: as a file has it
+  const config = configFileWith('admin: { port: "${NOWHERE}" }\n')
+
+  const { code, err } = await runCommand(['operation', 'refuse', 'market.insights', '--config', config])
+
+  expect(code).toBe(2)
+  expect(err).toContain('so it is not known which gateway is meant: give --config FILE or --admin URL\n')
+})
+
+test('a command is sent to --admin, without a file', async () => {
+  const live = await bootLiveGateway()
+
+  const { code } = await runCommand(
+    ['operation', 'refuse', 'market.insights', '--admin', live.admin],
+    {},
+    { cwd: emptyFolder() },
+  )
+
+  expect(code).toBe(0)
+})
+
+test('a command is sent when other keys of admin cannot be used', async () => {
+  const live = await bootLiveGateway()
+  const { port } = new URL(live.admin)
+  const config = configFileWith(`admin: { port: ${port}, hosts: 7 }\n`)
+
+  const { code } = await runCommand(['operation', 'refuse', 'market.insights', '--config', config])
+
+  expect(code).toBe(0)
+})
+
+test('a command that only reads asks the default address, where there is no file', async () => {
+  const { code, err } = await runCommand(['status'], {}, { cwd: emptyFolder() })
+
+  // Whether a gateway listens there or not: it was asked.
+  expect([0, 2]).toContain(code)
+  expect(err).toContain('http://127.0.0.1:9901')
+})

@@ -1,0 +1,127 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import type { AdminTarget } from '../../../src/core/cli/client/admin-target.ts'
+import type { Pair } from '../../helpers/certificates.ts'
+import { folderWith } from '../config/helper.ts'
+import { type CommandRequest, type CommandResult, isHostBusy, runInHost } from './command-host.ts'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+
+/** The token in files and in the environment of tests. */
+export const token = 'abcdefghijklmnop-0123456789'
+
+/** A request as it reached a scripted admin listener. */
+export interface ReceivedAdminRequest {
+  readonly request: string
+  readonly headers: IncomingHttpHeaders
+}
+
+export interface ScriptedAdmin {
+  readonly port: number
+  readonly url: string
+  readonly received: readonly ReceivedAdminRequest[]
+}
+
+/** Opens an admin listener that sends the same response to every request. */
+export const scriptedAdmin = async (
+  respond: (response: ServerResponse) => void,
+  tls?: Pair,
+): Promise<ScriptedAdmin> => {
+  const received: ReceivedAdminRequest[] = []
+  const listener: RequestListener = ({ method, url, headers }, response) => {
+    received.push({ request: `${method} ${url}`, headers })
+    respond(response)
+  }
+  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { port, url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`, received }
+}
+
+/** Opens a listener with its own handler of connections; resolves to its port. */
+export const rawServer = async (onConnection: (socket: Socket) => void): Promise<number> => {
+  const sockets = new Set<Socket>()
+  const server = createTcpServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    onConnection(socket)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+/** Makes a JSON response; the gateway's clock is at five past two in the morning. */
+export const jsonResponse =
+  (body: unknown, status = 200) =>
+  (response: ServerResponse): void => {
+    response.writeHead(status, { 'Content-Type': 'application/json', Date: 'Sat, 21 Nov 2026 02:05:00 GMT' })
+    response.end(JSON.stringify(body))
+  }
+
+/** Makes a target of which only the port is known. */
+export const adminTarget = (port: number, more: Partial<AdminTarget> = {}): AdminTarget => ({
+  tls: false,
+  host: '127.0.0.1',
+  port,
+  certificate: null,
+  token: null,
+  file: null,
+  fallbackReason: null,
+  isDefaultAddress: false,
+  ...more,
+})
+
+/** Writes a configuration file, and others beside it, which are removed after the test. */
+export const configFileWith = (text: string, others: Readonly<Record<string, string>> = {}): string => {
+  const file = join(folderWith({ 'gateway.yaml': text, ...others }), 'gateway.yaml')
+  onTestFinished(() => rmSync(dirname(file), { recursive: true }))
+  return file
+}
+
+/**
+ * Runs a command without blocking the servers of this process, in one that others have run in before. `node`: options
+ * of Node's, for a process of its own.
+ */
+export const runCommand = (
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv = {},
+  { node, cwd = root }: { readonly node?: readonly string[]; readonly cwd?: string } = {},
+): Promise<CommandResult> => {
+  const { LENDER_GATEWAY_ADMIN_TOKEN: _, ...inherited } = process.env
+  const request = { args, environment: { ...inherited, ...environment }, cwd }
+  return node === undefined && !isHostBusy() ? runInHost(request) : runInOwnProcess(request, node)
+}
+
+const runInOwnProcess = async (
+  { args, environment, cwd }: CommandRequest,
+  node: readonly string[] = [],
+): Promise<CommandResult> => {
+  const child = spawn(process.execPath, [...node, join(root, 'src/main.ts'), ...args], { cwd, env: environment })
+  let out = ''
+  let err = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text
+  })
+  const [code] = await once(child, 'close')
+  return { code, out, err }
+}

@@ -1,0 +1,122 @@
+/** Statuses as a gateway sends them, and their text by the command. */
+import type { Status } from '../../../src/core/admin/api/status.ts'
+import type { EndpointStatus, UpstreamStatus } from '../../../src/core/admin/api/upstream-status.ts'
+import type { ConfigProblem } from '../../../src/core/config/problem.ts'
+import { jsonResponse, runCommand, scriptedAdmin, token } from './scripted-admin.ts'
+
+/** The status of an endpoint that is up and never had a request. */
+export const endpointStatusWith = (url: string, more: object = {}): EndpointStatus => ({
+  url,
+  weight: 100,
+  sandbox: false,
+  inFlight: 0,
+  pending: 0,
+  state: 'up',
+  since: null,
+  reason: null,
+  lastProbe: null,
+  requests: 18,
+  failures: 0,
+  ejections: 0,
+  countedSince: '2026-11-21T00:05:00.000Z',
+  lastSuccess: '2026-11-21T02:04:50.000Z',
+  failingSince: null,
+  ejectedForSeconds: null,
+  latencyMs: null,
+  certificate: null,
+  drainUntil: null,
+  readyUntil: null,
+  orderedBy: null,
+  orderedAt: null,
+  orderReason: null,
+  ...more,
+})
+
+/** The status of an upstream. */
+export const upstreamStatusWith = (...endpoints: readonly EndpointStatus[]): UpstreamStatus => ({
+  inFlight: endpoints.reduce((sum, { inFlight }) => sum + inFlight, 0),
+  balance: 'p2c',
+  breaker: null,
+  retryBudget: null,
+  candidate: null,
+  endpoints,
+})
+
+/** The status of a healthy gateway. */
+export const healthyStatus = {
+  version: '0.1.0',
+  instance: null,
+  state: 'serving',
+  ready: true,
+  notReady: null,
+  findings: [],
+  uptimeSeconds: 93_784.2,
+  node: 'v24.21.0',
+  pid: 1,
+  config: {
+    file: '/etc/lender-gateway/gateway.yaml',
+    path: '/etc/lender-gateway/gateway.yaml',
+    hash: '3f1c0a9be2d4',
+    loadedAt: '2026-11-21T02:00:07.512Z',
+    loadedBy: 'file',
+    orderedBy: null,
+    fileDiffers: false,
+    differingFiles: [],
+    lastRefusal: null,
+    nextTry: null,
+    previous: null,
+  },
+  upstreams: {
+    valuation: upstreamStatusWith(endpointStatusWith('sandbox', { sandbox: true })),
+    risk: upstreamStatusWith(
+      endpointStatusWith('http://risk.internal:8080', { inFlight: 2, requests: 40, latencyMs: 12.5 }),
+    ),
+  },
+  warnings: [],
+  certificates: [],
+  workers: [],
+  limits: { rate: null, concurrency: [{ key: 'limits.concurrency', inFlight: 2, limit: 10_000 }], eventLoop: null },
+  clients: null,
+  tokens: { jwt: null, introspection: null, operators: null, proofs: null },
+  cache: null,
+  idempotency: null,
+  contract: null,
+  learning: null,
+  operations: {},
+  retiring: 0,
+  audit: null,
+  log: { level: 'info', dropped: 0 },
+} satisfies Status
+
+/** Makes the overview of a gateway without history. */
+export const toOverview = (status: object, operations: readonly object[] = []) => ({
+  at: '2026-11-21T02:05:00.000Z',
+  status,
+  operations,
+  orders: [],
+  reloads: [],
+  refusals: [],
+  drift: [],
+  comparisons: [],
+})
+
+/** A problem of a configuration file. */
+export const configProblem: ConfigProblem = {
+  file: '/etc/lender-gateway/gateway.yaml',
+  line: 12,
+  column: 9,
+  path: 'upstreams.market',
+  message: 'not a URL',
+  expected: 'a URL such as http://risk.internal:8080, or sandbox',
+  found: '"market-b:8080"',
+  hint: 'put http:// or https:// in front',
+}
+
+/** Runs `status` against a gateway with this status. */
+export const runStatus = async (body: unknown, ...args: readonly string[]) => {
+  const admin = await scriptedAdmin(jsonResponse(body))
+  const { code, out, err } = await runCommand(['status', '--admin', admin.url, ...args], {
+    LENDER_GATEWAY_ADMIN_TOKEN: token,
+  })
+  return { code, err: err.replaceAll(admin.url, 'http://gateway'), out: out.replaceAll(admin.url, 'http://gateway') }
+}

@@ -1,0 +1,155 @@
+/** When a watcher checks, and when it compares contents: with stamps that the test writes, and a clock that it sets. */
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { FileWatcher } from '../../../src/core/config/file-watcher.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+/** Watches scripted stat data and contents, and records when each was read. */
+const watchScripted = ({ pollMs = null, ...more }: { pollMs?: number | null; reading?: () => boolean } = {}) => {
+  const now = { stamp: 'one', changed: false }
+  const seen = { stamps: 0, compared: [] as number[], changes: 0 }
+  const startedAt = Date.now()
+  const watch = new FileWatcher({
+    stamp: async () => {
+      seen.stamps++
+      return now.stamp
+    },
+    changed: async () => {
+      seen.compared.push(Date.now() - startedAt)
+      return now.changed
+    },
+    reading: () => false,
+    onChange: () => void seen.changes++,
+    ...more,
+  })
+  watch.configure({ watch: true, poll: pollMs })
+  onTestFinished(() => watch.close())
+  return { now, seen, watch }
+}
+
+test('a file that differs at each reading, as in /proc, is not read without end', async () => {
+  const { now, seen } = watchScripted()
+  now.changed = true
+
+  await vi.advanceTimersByTimeAsync(60_000)
+
+  expect(seen.changes).toBe(1)
+})
+
+test('a file at rest is checked four times a second, and its contents are compared once', async () => {
+  const { seen } = watchScripted()
+
+  await vi.advanceTimersByTimeAsync(100)
+  const first = seen.stamps
+  await vi.advanceTimersByTimeAsync(10_000)
+
+  expect(seen.stamps - first).toBe(40)
+  expect(seen.compared.length).toBe(1)
+})
+
+test('contents are compared every `reload.poll` though `stat` reports no change', async () => {
+  const { now, seen } = watchScripted({ pollMs: 5000 })
+
+  await vi.advanceTimersByTimeAsync(1000)
+  now.changed = true
+  const early = seen.changes
+  await vi.advanceTimersByTimeAsync(4500)
+
+  expect([early, seen.changes]).toEqual([0, 1])
+})
+
+test('a save of several writes is noticed once two checks, 50 ms apart, have seen the same', async () => {
+  const { now, seen } = watchScripted()
+  await vi.advanceTimersByTimeAsync(10_000)
+  const checks = seen.stamps
+
+  Object.assign(now, { stamp: 'emptied', changed: true })
+  while (seen.stamps === checks) await vi.advanceTimersByTimeAsync(1)
+  now.stamp = 'written'
+  await vi.advanceTimersByTimeAsync(60)
+  const early = seen.changes
+  await vi.advanceTimersByTimeAsync(50)
+
+  expect([early, seen.changes]).toEqual([0, 1])
+})
+
+/** Writes every 20 ms for `ms`. */
+const write = async (now: { stamp: string }, ms: number): Promise<void> => {
+  for (let at = 0; at < ms; at += 20) {
+    now.stamp = `written at ${Date.now()}`
+    await vi.advanceTimersByTimeAsync(20)
+  }
+}
+
+test('a file that is written without end is compared every half second', async () => {
+  const { now, seen } = watchScripted()
+
+  await write(now, 10_000)
+
+  const gaps = seen.compared.slice(1).map((at, nth) => at - (seen.compared[nth] ?? 0))
+  expect(gaps.every((gap) => gap >= 500 && gap <= 800)).toBe(true)
+  expect(gaps.length).toBeGreaterThan(10)
+})
+
+test('contents that were compared during a write are compared again, once', async () => {
+  const { now, seen } = watchScripted()
+  while (seen.compared.length < 2) await write(now, 20)
+  const before = seen.compared.length
+
+  await vi.advanceTimersByTimeAsync(10_000)
+
+  expect(seen.compared.length).toBe(before + 1)
+})
+
+test('nothing is compared during a load, and everything after it', async () => {
+  let reading = true
+  const { now, seen } = watchScripted({ reading: () => reading })
+  now.changed = true
+
+  await vi.advanceTimersByTimeAsync(5000)
+  const meanwhile = seen.compared.length
+  reading = false
+  await vi.advanceTimersByTimeAsync(500)
+
+  expect([meanwhile, seen.changes]).toEqual([0, 1])
+})
+test.each(['stamp', 'changed'] as const)(
+  'a file system that hangs is asked once, and watched as before when it responds again: %s',
+  async (hangs) => {
+    const hanging = Promise.withResolvers<void>()
+    const calls = { stamp: 0, changed: 0 }
+    const call = async (what: 'stamp' | 'changed'): Promise<void> => {
+      if (++calls[what] === 1 && what === hangs) await hanging.promise
+    }
+    let changes = 0
+    const watch = new FileWatcher({
+      stamp: () => call('stamp').then(() => 'one'),
+      changed: () => call('changed').then(() => true),
+      reading: () => false,
+      onChange: () => void changes++,
+    })
+    watch.configure({ watch: true, poll: null })
+    onTestFinished(() => watch.close())
+
+    await vi.advanceTimersByTimeAsync(60_000)
+    watch.configure({ watch: true, poll: null })
+    await vi.advanceTimersByTimeAsync(60_000)
+    const meanwhile = { calls: calls[hangs], changes }
+    hanging.resolve()
+    await vi.advanceTimersByTimeAsync(1000)
+
+    expect(meanwhile).toEqual({ calls: 1, changes: 0 })
+    expect(changes).toBe(1)
+  },
+)
+
+test('once closed, it checks no more, though a reload that ends later configures it', async () => {
+  const { seen, watch } = watchScripted()
+  watch.close()
+
+  watch.configure({ watch: true, poll: 1000 })
+  await vi.advanceTimersByTimeAsync(60_000)
+
+  expect(seen.stamps).toBe(0)
+})

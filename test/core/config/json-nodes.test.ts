@@ -1,0 +1,85 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type JsonNode, parseJsonNodes } from '../../../src/core/config/json-nodes.ts'
+
+/** Puts the value of nodes together again; of two members with one name the last counts, as for JSON.parse. */
+const valueFrom = (node: JsonNode): unknown => {
+  if (node.kind === 'scalar') return node.value
+  if (node.kind === 'array') return node.items.map(valueFrom)
+  return Object.fromEntries(node.members.map(({ name, value }) => [name, valueFrom(value)]))
+}
+
+const parses = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+test('any JSON becomes nodes of the same value', () => {
+  fc.assert(
+    fc.property(fc.json(), fc.constantFrom(0, 2), (json, indent) => {
+      const text = JSON.stringify(JSON.parse(json), null, indent)
+      const node = parseJsonNodes(text)
+
+      expect('kind' in node && valueFrom(node)).toEqual(JSON.parse(text))
+    }),
+  )
+})
+
+test('a text of which one character was removed or changed is JSON here exactly when it is for JSON.parse', () => {
+  const broken = fc
+    .tuple(fc.json(), fc.nat(), fc.constantFrom('', '"', ',', '}', '[', '\n', '\\', '0', 'a', '-', '.'))
+    .map(([json, nth, by]) => {
+      const at = nth % json.length
+      return json.slice(0, at) + by + json.slice(at + 1)
+    })
+
+  fc.assert(
+    fc.property(broken, (text) => {
+      expect('kind' in parseJsonNodes(text)).toBe(parses(text))
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+test('a value knows where it stands, as it is written', () => {
+  const text = '{ "a": [1.00, {"b" : "\\u0041"}], "a":null }'
+  const node = parseJsonNodes(text)
+
+  expect(node).toMatchObject({ kind: 'object', start: 0, end: text.length })
+  const members = 'kind' in node && node.kind === 'object' ? node.members : []
+  expect(members.map(({ name, nameStart, value }) => [name, nameStart, text.slice(value.start, value.end)])).toEqual([
+    ['a', 2, '[1.00, {"b" : "\\u0041"}]'],
+    ['a', 33, 'null'],
+  ])
+})
+
+describe('a fault is where the text stops being JSON', () => {
+  test.each([
+    ['', 0, /a value/],
+    ['{"a": }', 6, /a value/],
+    ['{"a": NaN}', 6, /a value/],
+    ['{"a": 01}', 6, /a value/],
+    ['{"a": 1,}', 8, /a name in double quotes$/],
+    ["{'a': 1}", 1, /a name in double quotes, or }/],
+    ['{"a" 1}', 5, /a colon/],
+    ['{"a": 1 "b": 2}', 8, /a comma, or }/],
+    ['[1 2]', 3, /a comma, or \]/],
+    ['{"a": "b\nc"}', 6, /a text between double quotes on one line/],
+    ['{"a": "b', 6, /a text between double quotes/],
+    ['{} // done', 3, /the end of the text/],
+    ['[1, 2', 5, /a comma, or \]/],
+    ['['.repeat(1000), 201, /at most 200 levels/],
+  ])('%j', (text, offset, expected) => {
+    expect(parseJsonNodes(text)).toEqual({ offset, expected: expect.stringMatching(expected) })
+  })
+})
+
+test('large texts and numbers are parsed', () => {
+  const text = JSON.stringify({ a: 'x\\"'.repeat(1_000_000), b: 0 }).replace('0}', `${'1'.repeat(1_000_000)}}`)
+
+  expect(parseJsonNodes(text)).toMatchObject({ kind: 'object', end: text.length })
+})

@@ -1,0 +1,178 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Environment } from '../../../../src/core/config/environment.ts'
+import { loadAdmin } from '../../../../src/core/config/load/load-admin.ts'
+import { loadConfig } from '../../../../src/core/config/load/load-config.ts'
+import { folderWith, sandbox } from '../helper.ts'
+
+const builtIn = {
+  host: '127.0.0.1',
+  port: 9901,
+  hosts: [],
+  token: null,
+  metricsToken: null,
+  tokens: [],
+  jwt: null,
+  tls: null,
+  insecure: false,
+}
+const token = 'abcdefghijklmnop-0123456789'
+
+/** Writes a file among others, and loads its admin section. */
+const readAdmin = (
+  text: string | Uint8Array,
+  environment: Environment = {},
+  others: Readonly<Record<string, string>> = {},
+) => loadAdmin(join(folderWith({ 'gateway.yaml': text, ...others }), 'gateway.yaml'), environment)
+
+test('a valid file gives what a gateway takes from it', () => {
+  const folder = folderWith({
+    'gateway.yaml': `admin: { host: "::1", port: 9000, hosts: [Ops.internal], token: "file:token" }\n${sandbox}`,
+    token: `${token}\n`,
+  })
+  const file = join(folder, 'gateway.yaml')
+  const loaded = loadConfig(file, {})
+
+  expect(loadAdmin(file, {})).toEqual({
+    admin: loaded.ok && loaded.config.admin,
+    reason: null,
+    isGuessed: false,
+    isUnreadable: false,
+  })
+})
+
+test('a file without the section gives the built-in values', () => {
+  expect(readAdmin(sandbox)).toEqual({ admin: builtIn, reason: null, isGuessed: false, isUnreadable: false })
+})
+
+describe('a broken part elsewhere does not matter', () => {
+  test.each([
+    ['upstreams that are missing', ''],
+    ['an unknown key', 'bogus: 1'],
+    ['a wrong value', 'listen: { port: "80" }'],
+    ['a variable that is not set', 'listen:\n  host: ${NOWHERE}'],
+    ['an upstream’s secret that is missing', 'upstreams: { risk: { request: { set: { X-A: "file:none" } } } }'],
+    ['a key that stands twice', 'log: {}\nlog: {}'],
+    ['a bracket that is never closed', 'upstreams: [ a'],
+    ['a tab', 'listen:\n\tport: 1'],
+    ['a quote that is never closed', 'listen: { host: "a'],
+    ['a second colon', 'listen: a: b'],
+    ['an alias without an anchor', 'listen: *nowhere'],
+    ['a key that is no word', '? [a, b]\n: 1'],
+  ])('%s', (_what, rest) => {
+    const { admin, reason } = readAdmin(`admin:\n  port: 9000\n  token: ${token}\n${rest}\n`)
+
+    expect(admin).toEqual({ ...builtIn, port: 9000, token })
+    expect(reason).toBeNull()
+  })
+
+  test('a rule across keys: a running gateway may have been started before the address was edited', () => {
+    expect(readAdmin('admin: { host: 0.0.0.0 }')).toEqual({
+      admin: { ...builtIn, host: '0.0.0.0' },
+      reason: null,
+      isGuessed: false,
+      isUnreadable: false,
+    })
+  })
+})
+
+describe('a part that cannot be read has its built-in value, with the reason', () => {
+  test.each([
+    ['an empty list', 'admin: []', 'admin in'],
+    ['a word', 'admin: yes', 'admin in'],
+    ['an alias without an anchor', 'admin: *nowhere', 'aliases'],
+    ['an error of syntax in front of it', '"', 'errors of syntax'],
+    ['an empty file', '', 'is empty, or no map'],
+    ['a file of comments', '# admin: { port: 9000 }', 'is empty, or no map'],
+    ['a list', '- admin: { port: 9000 }', 'is empty, or no map'],
+    ['other bytes', Buffer.from('# caf\xe9', 'latin1'), 'not UTF-8'],
+  ])('%s', (_what, text, reason) => {
+    expect(readAdmin(text)).toEqual({
+      admin: builtIn,
+      reason: expect.stringContaining(reason),
+      isGuessed: true,
+      isUnreadable: false,
+    })
+  })
+
+  test('a file that is not there', () => {
+    const file = join(folderWith({}), 'none.yaml')
+
+    expect(loadAdmin(file, {})).toEqual({
+      admin: builtIn,
+      reason: `${file} cannot be read: no such file`,
+      isGuessed: true,
+      isUnreadable: true,
+    })
+  })
+
+  test.each([
+    ['token', 'short', { port: 9000 }],
+    ['token', 'file:none', { port: 9000 }],
+    ['token', '"${NOWHERE}"', { port: 9000 }],
+    ['hosts', '["${NOWHERE}"]', { port: 9000 }],
+    ['tls', '{ certificate: "file:none", key: "file:none" }', { port: 9000 }],
+    ['insecure', '"yes"', { port: 9000 }],
+  ])('a single key, and the others are taken: %s: %s', (key, value, others) => {
+    const { admin, reason } = readAdmin(`admin: { port: 9000, ${key}: ${value} }`)
+
+    expect(admin).toEqual({ ...builtIn, ...others })
+    expect(reason).toContain(`admin.${key} in`)
+  })
+})
+
+test('a reason never quotes a token', () => {
+  const secret = 'hunter2 hunter2 hunter2'
+
+  expect(readAdmin(`admin: { token: "${secret}" }`).reason).not.toContain('hunter2')
+  expect(readAdmin('admin: { token: "${SECRET}" }', { SECRET: secret }).reason).not.toContain('hunter2')
+  expect(readAdmin('admin: { token: "file:token" }', {}, { token: secret }).reason).not.toContain('hunter2')
+})
+
+test('the parser emits no warnings, which would quote the file', async () => {
+  const warnings: Error[] = []
+  const note = (warning: Error) => warnings.push(warning)
+  process.on('warning', note)
+  onTestFinished(() => void process.off('warning', note))
+
+  const { admin } = readAdmin('admin:\n  port: 9000\n  ? [hunter2]\n  : 1\n')
+  await setImmediate() // warnings are emitted on the next turn
+
+  expect(admin.port).toBe(9000)
+  expect(warnings).toEqual([])
+})
+
+test('it returns a result for any text', () => {
+  const fragment = fc.constantFrom(
+    'admin:',
+    ' ',
+    '\n',
+    '  port: 1',
+    '{',
+    '}',
+    '[',
+    '"',
+    '&a',
+    '*a',
+    '${',
+    '!t',
+    '<<:',
+    '- ',
+  )
+  const text = fc.array(fc.oneof(fragment, fc.string({ maxLength: 3 })), { maxLength: 20 })
+  const file = join(folderWith({}), 'gateway.yaml')
+
+  fc.assert(
+    fc.property(text, (parts) => {
+      const found = readAdmin(parts.join(''))
+
+      expect(found.admin.port).toBeTypeOf('number')
+      expect(Object.isFrozen(found.admin)).toBe(true)
+    }),
+    { numRuns: 200 },
+  )
+  expect(loadAdmin(`${file}\0`, {}).admin).toEqual(builtIn)
+})

@@ -1,0 +1,142 @@
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
+import { loadConfig } from '../../../../src/core/config/load/load-config.ts'
+import { heapMib, loadInThread } from '../../../../src/core/config/load/load-in-thread.ts'
+import { folderWith, sandbox, slowFile } from '../helper.ts'
+
+vi.mock('node:fs/promises', async (original) => {
+  const real = await original<typeof import('node:fs/promises')>()
+  return { ...real, open: vi.fn(real.open) }
+})
+
+// Another file's thread may still end in this process.
+const threads = new Set<unknown>()
+const onThread = (thread: Worker): void => void threads.add(thread)
+process.on('worker', onThread)
+afterAll(() => void process.off('worker', onThread))
+
+const fileWith = (text: string): string => join(folderWith({ 'gateway.yaml': text }), 'gateway.yaml')
+
+test('a file that is loaded in a thread gives the same result as otherwise', async () => {
+  for (const text of [sandbox, 'listen: 7\n', 'a: [', '']) {
+    const file = fileWith(text)
+
+    expect(await loadInThread(file, {})).toEqual(loadConfig(file, {}))
+  }
+})
+
+test('a load after one that took too long succeeds', async () => {
+  const slow = await loadInThread(fileWith(slowFile), {}, [], 1)
+  const next = await loadInThread(fileWith(sandbox), {})
+  const third = await loadInThread(fileWith(sandbox), {})
+
+  expect([slow.ok, next.ok, third.ok]).toEqual([false, true, true])
+})
+
+test('two loads at once do not affect each other', async () => {
+  const files = [fileWith(sandbox), fileWith('listen: 7\n')]
+
+  const both = await Promise.all(files.map((file) => loadInThread(file, {})))
+
+  expect(both).toEqual(files.map((file) => loadConfig(file, {})))
+})
+
+test('the configuration is frozen to the last value', async () => {
+  const loaded = await loadInThread(fileWith(sandbox), {})
+
+  const thawed: string[] = []
+  const collect = (value: unknown, path: string): void => {
+    if (typeof value !== 'object' || value === null) return
+    if (!Object.isFrozen(value)) thawed.push(path)
+    for (const [key, part] of Object.entries(value)) collect(part, `${path}.${key}`)
+  }
+  collect(loaded.ok ? loaded.config : null, 'config')
+
+  expect(loaded.ok).toBe(true)
+  expect(thawed).toEqual([])
+})
+
+test('the thread uses the given environment, and no other', async () => {
+  const file = fileWith(`listen: { basePath: "\${BASE}" }\n${sandbox}`)
+
+  const [given, none] = [await loadInThread(file, { BASE: '/v1' }), await loadInThread(file, {})]
+
+  expect(given.ok && given.config.listen.basePath).toBe('/v1')
+  expect(none).toMatchObject({ ok: false, problems: [{ path: 'listen.basePath' }] })
+})
+
+test('a load that takes too long is a problem of the file, whose digest is known all the same', async () => {
+  const file = fileWith(sandbox)
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  // The thread gets no request, and never replies.
+  const asked = vi.spyOn(Worker.prototype, 'postMessage').mockImplementationOnce(() => vi.advanceTimersByTime(30_000))
+  onTestFinished(() => asked.mockRestore())
+
+  const loaded = await loadInThread(file, {})
+
+  expect(loaded).toMatchObject({
+    ok: false,
+    problems: [{ file, line: 1, message: 'it takes longer than 30s to read' }],
+    sources: [{ file, digest: expect.stringMatching(/^[0-9a-f]{64}$/) }],
+  })
+})
+
+test('a file that hangs holds one thread of the pool, however often it is loaded, until it responds again', async () => {
+  const file = fileWith(sandbox)
+  const hanging = Promise.withResolvers<never>()
+  const opened = vi.mocked(open).mockClear().mockReturnValueOnce(hanging.promise)
+
+  const [one, other] = [await loadInThread(file, {}, [], 30), await loadInThread(file, {}, [], 30)]
+  const calls = opened.mock.calls.length
+  hanging.reject(new Error('EIO'))
+  const next = await loadInThread(file, {})
+
+  const message = 'it takes longer than 0.03s to read'
+  expect(one).toMatchObject({ ok: false, problems: [{ message }], sources: [{ file, digest: null }] })
+  expect(other).toEqual(one)
+  expect(calls).toBe(1)
+  expect(next.ok).toBe(true)
+})
+
+test('a standstill of the process is no time that the load takes', async () => {
+  const file = fileWith(sandbox)
+  await loadInThread(file, {}) // starts the thread
+  await new Promise(setImmediate) // timers are next
+
+  const loading = loadInThread(file, {}, [], 300)
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400)
+
+  expect(await loading).toMatchObject({ ok: true })
+})
+
+test('the thread ends five seconds after the last load, with the libraries that it has loaded', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const terminate = vi.spyOn(Worker.prototype, 'terminate')
+  const ended = (): number => terminate.mock.contexts.filter((thread) => threads.has(thread)).length
+  const file = fileWith(sandbox)
+
+  await loadInThread(file, {})
+  vi.advanceTimersByTime(4999)
+  await loadInThread(file, {})
+  vi.advanceTimersByTime(4999)
+  const before = ended()
+  vi.advanceTimersByTime(1)
+
+  expect([before, ended()]).toEqual([0, 1])
+  expect(await loadInThread(file, {})).toMatchObject({ ok: true })
+})
+
+test.each([
+  ['no limit is known', 0, 135, 512],
+  ['there is none', 2 ** 44, 135, 512],
+  ['the limit of the examples leaves enough', 768, 135, 512],
+  ['it leaves less under load', 768, 289, 383],
+  ['it leaves little', 400, 289, 192],
+  ['it leaves nothing', 256, 289, 192],
+])('where %s, a limit of %i MiB and %i in use give the thread a heap of %i', (_, limit, resident, heap) => {
+  expect(heapMib(limit * 1024 ** 2, resident * 1024 ** 2)).toBe(heap)
+})

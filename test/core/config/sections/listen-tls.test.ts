@@ -1,0 +1,112 @@
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { diffReports } from '../../../../src/core/config/diff/diff-reports.ts'
+import { reportConfig } from '../../../../src/core/config/diff/report.ts'
+import { loadConfig } from '../../../../src/core/config/load/load-config.ts'
+import { formatProblems } from '../../../../src/core/config/problem.ts'
+import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
+import { needProgram } from '../../../helpers/program.ts'
+import { folderWith, sandbox } from '../helper.ts'
+
+const openssl = await needProgram('openssl')
+
+describe.skipIf(openssl.missing)('listen.tls', () => {
+  let made: Certificates
+  let files: Readonly<Record<string, string>>
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+    files = {
+      ...{ crt: made.right.cert, key: made.right.key, ca: made.authority.cert, crl: made.noneRevoked },
+      ...{ 'other.crt': made.wrongName.cert, 'other.key': made.wrongName.key },
+      cut: made.noneRevoked.slice(0, 90),
+    }
+  })
+
+  /** Loads a file with these lines under `listen.tls`, beside the files that they name. */
+  const load = (lines: readonly string[], more: Readonly<Record<string, string>> = {}) => {
+    const text = `listen:\n  tls:\n${lines.map((line) => `    ${line}\n`).join('')}${sandbox}\n`
+    return loadConfig(join(folderWith({ 'gateway.yaml': text, ...files, ...more }), 'gateway.yaml'), {})
+  }
+  const pair = 'certificates: [{ certificate: "file:crt", key: "file:key" }]'
+  const two = [
+    'certificates:',
+    '  - { certificate: "file:crt", key: "file:key" }',
+    '  - { certificate: "file:other.crt", key: "file:other.key" }',
+  ]
+
+  test('is read from files, each of which is read again when it changes', () => {
+    const loaded = load([...two, 'clientCertificates: optional', 'clientCa: file:ca', 'clientCrl: ["file:crl"]'])
+
+    expect(loaded.ok && loaded.config.listen.tls).toEqual({
+      certificates: [made.right, made.wrongName].map(({ cert, key }) => ({
+        certificate: cert.trimEnd(),
+        key: key.trimEnd(),
+      })),
+      minVersion: 'TLSv1.2',
+      clientCertificates: 'optional',
+      clientCa: made.authority.cert.trimEnd(),
+      clientCrl: [made.noneRevoked.trimEnd()],
+    })
+    const names = loaded.sources.map(({ file }) => file.split('/').at(-1))
+    expect(names.sort()).toEqual(['ca', 'crl', 'crt', 'gateway.yaml', 'key', 'other.crt', 'other.key'])
+  })
+
+  test.each([
+    [
+      'a key of another certificate',
+      [
+        'certificates:',
+        '  - { certificate: "file:crt", key: "file:key" }',
+        '  - { certificate: "file:crt", key: "file:other.key" }',
+      ],
+      'listen.tls.certificates[1].key',
+      5,
+    ],
+    ['no certificate at all', ['certificates: []'], 'listen.tls.certificates', 3],
+    ['nothing but a version', ['minVersion: TLSv1.3'], 'listen.tls.certificates', 2],
+    ['an old version', [pair, 'minVersion: TLSv1.1'], 'listen.tls.minVersion', 4],
+    [
+      'clients that are asked, and no authority',
+      [pair, 'clientCertificates: required'],
+      'listen.tls.clientCertificates',
+      4,
+    ],
+    ['an authority, and no client asked', [pair, 'clientCa: file:ca'], 'listen.tls.clientCa', 4],
+    ['a list of the revoked, and no client asked', [pair, 'clientCrl: ["file:crl"]'], 'listen.tls.clientCrl', 4],
+    [
+      'a list that is cut short',
+      [pair, 'clientCertificates: required', 'clientCa: file:ca', 'clientCrl: ["file:cut"]'],
+      'listen.tls.clientCrl[0]',
+      6,
+    ],
+    [
+      'a key in place of an authority',
+      [pair, 'clientCertificates: required', 'clientCa: file:key'],
+      'listen.tls.clientCa',
+      5,
+    ],
+  ])('%s is a problem where it stands, which quotes no file', (_what, lines, path, line) => {
+    const loaded = load(lines)
+
+    const problems = loaded.ok ? [] : loaded.problems
+    expect(problems).toEqual([expect.objectContaining({ path, line })])
+    const printed = formatProblems(problems)
+    for (const text of Object.values(files).flatMap((each) => each.split('\n')))
+      if (/^[\w+/=]{16,}$/.test(text)) expect(printed).not.toContain(text)
+  })
+
+  test('shows nowhere, and a renewal is a change all the same', () => {
+    const before = load([pair])
+    const after = load([pair], { crt: made.renewed.cert, key: made.renewed.key })
+    if (!before.ok || !after.ok) throw new Error('rejected')
+
+    const shown = [before, after].map(({ config }) => reportConfig(config))
+    const [from, to] = shown
+
+    expect(from?.config.listen).toMatchObject({ tls: { certificates: [{ certificate: '***', key: '***' }] } })
+    expect(JSON.stringify(shown)).not.toContain('BEGIN')
+    expect(from && to && diffReports(from, to)).toEqual([
+      expect.objectContaining({ part: 'listen', path: 'listen.tls.certificates' }),
+    ])
+  })
+})

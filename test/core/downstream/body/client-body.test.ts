@@ -1,0 +1,111 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { ClientBody } from '../../../../src/core/downstream/body/client-body.ts'
+import { Http1Request } from '../../../../src/core/downstream/http1/http1-request.ts'
+import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
+
+const createRequest = (length: number | null): Http1Request => {
+  const message = { method: 'POST', target: '/', version: '1.1', fields: [], length, isPersistent: true }
+  return new Http1Request(message, null as never, { pause: () => {}, resume: () => {} })
+}
+
+const createBody = (length: number | null, request = createRequest(length)): ClientBody =>
+  new ClientBody(request, { writeContinue: (onSent) => onSent() }, length, true, {
+    timeouts: { headers: 1000, body: null, keepAlive: 1000 },
+    minRate: null,
+  })
+
+test('a body that streams has not begun before its first chunk is asked for, however often it was made ready', () => {
+  const body = createBody(null)
+
+  const stopped = body.stream(() => {})
+  stopped.stop()
+  const upload = body.stream(() => {})
+  const before = body.started
+  void upload[Symbol.asyncIterator]().next()
+
+  expect([before, body.started]).toEqual([false, true])
+})
+
+test('a small body has begun when it is read', () => {
+  const body = createBody(10)
+
+  const before = body.started
+  void body.read()
+
+  expect([before, body.started]).toEqual([false, true])
+})
+
+test('the buffers of a body that was read can be freed', async () => {
+  const length = 64 * 1024
+  const request = createRequest(length)
+  const body = createBody(length, request)
+  const reading = body.read()
+  request.receive(Buffer.alloc(length / 2))
+  request.receive(Buffer.alloc(length / 2))
+  request.receive(null)
+  const read = await reading
+  const bytes = (): number => read.reduce((sum, { byteLength }) => sum + byteLength, 0)
+  const before = bytes()
+
+  body.freeBuffers()
+
+  expect([before, bytes()]).toEqual([length, 0])
+})
+
+test('a body that is given up before its reader begins fails that reader as well', async () => {
+  const reason = new GatewayError('client-gone')
+  const [read, streamed] = [createBody(10), createBody(null)]
+  for (const body of [read, streamed]) body.abort(reason)
+
+  await expect(read.read()).rejects.toBe(reason)
+  await expect(
+    streamed
+      .stream(() => {})
+      [Symbol.asyncIterator]()
+      .next(),
+  ).rejects.toBe(reason)
+
+  expect([read.started, streamed.started]).toEqual([false, false])
+})
+
+test('what was read before it is given up can be read again', async () => {
+  const request = createRequest(3)
+  const body = createBody(3, request)
+  const reading = body.read()
+  request.receive(Buffer.from('abc'))
+  request.receive(null)
+  await reading
+
+  body.abort(new GatewayError('client-gone'))
+
+  expect(Buffer.concat(await body.read()).toString()).toBe('abc')
+})
+
+test('the time for a body begins when its client has been told to continue', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  let onTold = () => {}
+  const body = new ClientBody(
+    createRequest(10),
+    {
+      writeContinue: (onSent) => {
+        onTold = onSent
+      },
+    },
+    10,
+    false,
+    { timeouts: { headers: 1000, body: 1000, keepAlive: 1000 }, minRate: null },
+  )
+  const reading = body.read().catch(({ reason }) => reason)
+  const failed = vi.fn()
+  body.onFailure = failed
+
+  vi.advanceTimersByTime(5000)
+  expect(failed).not.toHaveBeenCalled()
+  onTold()
+  vi.advanceTimersByTime(990)
+  expect(failed).not.toHaveBeenCalled()
+  vi.advanceTimersByTime(20)
+
+  expect(await reading).toBe('body-stalled')
+})

@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { MinRateMonitor } from '../../../../src/core/downstream/body/min-rate.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
+afterEach(() => void vi.useRealTimers())
+
+/** Creates a monitor of 100 bytes a second, and the other side that it waits for. */
+const start = (unreportedBytes = 0, toleranceBytes = 0) => {
+  const monitor = new MinRateMonitor(100, unreportedBytes)
+  const other = { moved: 0, cut: 0 }
+  const wait = (): void =>
+    monitor.wait(
+      other,
+      () => other.moved,
+      toleranceBytes,
+      () => other.cut++,
+    )
+  /** Waits, has so much moved at the end of it, and is done with waiting. */
+  const move = (ms: number, bytes: number): void => {
+    wait()
+    vi.advanceTimersByTime(ms)
+    other.moved += bytes
+    monitor.stop(other)
+  }
+  return { monitor, other, wait, move }
+}
+
+test('a side that moves nothing is cut after ten seconds of waiting, once', () => {
+  const { other, wait } = start()
+
+  wait()
+  vi.advanceTimersByTime(9_999)
+  const before = other.cut
+  vi.advanceTimersByTime(60_000)
+
+  expect([before, other.cut]).toEqual([0, 1])
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('a side that moves a byte a second is cut as well', () => {
+  const { other, move } = start()
+
+  for (let i = 0; i < 11; i++) move(1000, 1)
+
+  expect(other.cut).toBe(1)
+})
+
+test('a side that keeps up the rate is not cut, however long it takes', () => {
+  const { other, move } = start()
+
+  for (let i = 0; i < 1000; i++) move(1000, 100)
+
+  expect(other.cut).toBe(0)
+})
+
+test('a burst pays for the ten seconds that it falls in, and for no more', () => {
+  const { other, move } = start()
+
+  move(9000, 1_000_000)
+  for (let i = 0; i < 11; i++) move(1000, 100)
+  const after = other.cut
+  for (let i = 0; i < 11; i++) move(1000, 99)
+
+  expect([after, other.cut]).toEqual([0, 1])
+})
+
+test('time without a wait counts for nothing', () => {
+  const { other, wait, move } = start()
+
+  for (let i = 0; i < 9; i++) {
+    move(1000, 0)
+    vi.advanceTimersByTime(3_600_000)
+  }
+  wait()
+  const before = other.cut
+  vi.advanceTimersByTime(10_000)
+
+  expect([before, other.cut]).toEqual([0, 1])
+})
+
+test('what moves unseen in the middle of a wait is granted, but not for ever', () => {
+  const { other, wait } = start(5000)
+
+  wait()
+  vi.advanceTimersByTime(50_000)
+  const before = other.cut
+  vi.advanceTimersByTime(10_000)
+
+  expect([before, other.cut]).toEqual([0, 1])
+})
+
+test('an inexact count is granted what it may be wrong by', () => {
+  const { other, move } = start(0, 500)
+
+  for (let i = 0; i < 19; i++) move(1000, 75)
+  const before = other.cut
+  for (let i = 0; i < 3; i++) move(1000, 75)
+
+  expect([before, other.cut]).toEqual([0, 1])
+})
+
+test('a response that follows at once is waited for where the one before left off', () => {
+  const { monitor } = start()
+  const [first, second] = [{ cut: 0 }, { cut: 0 }]
+  const waitFor = (waiter: { cut: number }): void =>
+    monitor.wait(
+      waiter,
+      () => 0,
+      0,
+      () => waiter.cut++,
+    )
+
+  waitFor(first)
+  vi.advanceTimersByTime(6000)
+  waitFor(second)
+  monitor.stop(first)
+  vi.advanceTimersByTime(10_000)
+
+  expect([first.cut, second.cut]).toEqual([0, 1])
+})

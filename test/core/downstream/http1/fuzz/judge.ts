@@ -1,0 +1,213 @@
+import { findHeads, type ParsedConnection, runRequestParser } from '../../../../helpers/run-request-parser.ts'
+import { stricter, wider } from './differences.ts'
+import { type LlhttpRequest, type LlhttpResult, runLlhttp } from './llhttp.ts'
+import { requestMutation } from './mutate.ts'
+
+// So low that some mutations reach them.
+const limits = { maxTargetBytes: 256, maxBytes: 1200, maxFields: Number.POSITIVE_INFINITY }
+
+const run = (bytes: Buffer, cuts?: readonly number[]): ParsedConnection => runRequestParser(bytes, cuts, limits)
+
+/** Judges `count` mutations from the `first` on. `judged` receives each outcome, or what nothing explains. */
+export const judgeAll = async (
+  first: number,
+  count: number,
+  judged: (outcome: string | Error) => void,
+): Promise<void> => {
+  // Many at a time: each waits for the streams of its oracle.
+  const atATime = 200
+  for (let n = first; n < first + count; n += atATime) {
+    const numbers = Array.from({ length: Math.min(atATime, first + count - n) }, (_, i) => n + i)
+    for (const outcome of await Promise.all(numbers.map((each) => judge(each).catch(toError)))) judged(outcome)
+  }
+}
+
+/**
+ * Runs both parsers on the n-th mutation, the gateway's in parts too. Returns the outcome; throws when nothing explains
+ * it.
+ */
+const judge = async (n: number): Promise<string> => {
+  const { bytes, draw } = requestMutation(n)
+  const actual = run(bytes)
+  const all = JSON.stringify(actual)
+  const places = Array.from({ length: 3 }, () => draw(bytes.length + 1)).sort((a, b) => a - b)
+  const everywhere = Array.from(bytes, (_, at) => at)
+  const cuts = bytes.length > 250 ? [places] : [places, everywhere]
+  if (n % 400 === 0) cuts.push(...everywhere.map((at) => [at]))
+  try {
+    for (const each of cuts) {
+      const cut = JSON.stringify(run(bytes, each))
+      if (cut !== all) throw new Error(`cut at ${each.slice(0, 10)} it is ${cut}, else ${all}`)
+    }
+    return await compare(bytes, actual)
+  } catch (error) {
+    throw new Error(`mutation ${n}, ${JSON.stringify(bytes.toString('latin1'))}`, { cause: error })
+  }
+}
+
+const toError = (thrown: unknown): Error => {
+  if (!(thrown instanceof Error)) throw thrown
+  return thrown
+}
+
+/** Runs both parsers on requests. Returns the outcome; throws when they differ, and nothing explains it. */
+export const compare = async (bytes: Buffer, actual: ParsedConnection = run(bytes)): Promise<string> => {
+  const differences: string[] = []
+  for (const [name, mend, mendTrailers] of ways) {
+    const mended = rewrite(bytes, mend, mendTrailers)
+    if (differences.length > 0 && mended.equals(bytes)) continue
+    const [ours, expected] = upToTheLast(inFormOfLlhttp(actual, mend), await runLlhttp(mended))
+    const difference = findDifference(ours, expected, isEarly(actual, expected))
+    if (difference !== null) differences.push(difference)
+    else if (ours.rejected === null) return name
+    else if (isSamePlace(ours, expected)) return 'rejected by both'
+    else return explainRejection(bytes, ours.rejected)
+  }
+  throw new Error(differences[0])
+}
+
+const explainRejection = async (bytes: Buffer, rejection: string): Promise<string> => {
+  const found = stricter.filter(({ says }) => says.test(rejection))
+  const certain = found.find(({ mend }) => mend === undefined)
+  if (certain !== undefined) return `only llhttp: ${certain.name}`
+  for (const { name, mend = asItIs } of found) {
+    const mended = rewrite(bytes, mend)
+    if (mended.equals(bytes)) continue
+    await compare(mended)
+    return `only llhttp: ${name}`
+  }
+  throw new Error(`only llhttp accepts it: ${rejection}`)
+}
+
+const asItIs = (head: string): string => head
+
+type Mend = (part: string) => string
+
+const several =
+  (isInTrailers: boolean): Mend =>
+  (part) =>
+    wider.filter((each) => (each.isInTrailers ?? false) === isInTrailers).reduce((text, { mend }) => mend(text), part)
+
+/** What is done to requests before llhttp reads them; it may take several things in them otherwise. */
+const ways: readonly (readonly [name: string, mend: Mend, mendTrailers?: Mend])[] = [
+  ['the same', asItIs],
+  ...wider.map(({ name, mend, isInTrailers }) =>
+    isInTrailers
+      ? ([`only the gateway: ${name}`, asItIs, mend] as const)
+      : ([`only the gateway: ${name}`, mend] as const),
+  ),
+  ['only the gateway: several of these', several(false), several(true)],
+]
+
+/**
+ * Behind some requests the two do not read the same, for the gateway's parser leaves it to its connection to stop. So
+ * both results end with the first of them.
+ *
+ * - CONNECT: llhttp takes what follows for the tunnel's, its body too.
+ * - An upgrade: llhttp stops behind its body, though the server does not switch. Node passes over errors in that body.
+ * - A request that is not persistent: llhttp rejects each byte that follows.
+ */
+const upToTheLast = (ours: LlhttpResult, expected: LlhttpResult): [LlhttpResult, LlhttpResult] => {
+  const at = ours.requests.findIndex(
+    (request) => request.method === 'CONNECT' || isUpgrade(request) || request.persistent === false,
+  )
+  const last = ours.requests[at]
+  if (last === undefined) return [ours, expected]
+  const isTunnel = last.method === 'CONNECT'
+  const isWithoutBody = isTunnel || (isUpgrade(last) && !last.complete)
+  if (!isWithoutBody && !last.complete) return [ours, expected]
+  const cut = ({ requests, rejected }: LlhttpResult): LlhttpResult => ({
+    requests: requests.slice(0, at + 1).map((request, i) => ({
+      ...request,
+      ...(isWithoutBody && i === at ? { body: '', complete: true } : {}),
+      ...(isTunnel && i === at ? { persistent: null } : {}),
+    })),
+    rejected: requests.length > at && (isWithoutBody || requests[at]?.complete === true) ? null : rejected,
+  })
+  return [cut(ours), cut(expected)]
+}
+
+const isUpgrade = ({ fields }: LlhttpRequest): boolean => {
+  const valuesOf = (name: string): string[] =>
+    fields.filter((_, i) => i % 2 === 1 && fields[i - 1]?.toLowerCase() === name)
+  return valuesOf('upgrade').length > 0 && upgradeOption.test(valuesOf('connection').join())
+}
+
+const upgradeOption = /(?:^|,)[\t ]*upgrade[\t ]*(?:,|$)/i
+
+/** Writes what the gateway's parser has read in the form of the other's, with what is done to the heads there. */
+const inFormOfLlhttp = ({ requests, rejected }: ParsedConnection, mend: Mend): LlhttpResult => ({
+  requests: requests.map(({ isPersistent, length: _, ...request }) => ({
+    ...(mend === asItIs ? request : mendRequest(request, mend)),
+    persistent: isPersistent,
+  })),
+  rejected: rejected === null ? null : describe(rejected),
+})
+
+const mendRequest = (request: Omit<LlhttpRequest, 'persistent'>, mend: Mend): Omit<LlhttpRequest, 'persistent'> => {
+  const { method, target, version, fields } = request
+  const lines = fields.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
+  const [line = '', ...mended] = mend(`${method} ${target} HTTP/${version}\r\n${lines}\r\n`).split('\r\n')
+  const pairs = mended.slice(0, -2).map((field) => field.split(/: (.*)/s, 2))
+  return { ...request, target: line.slice(method.length + 1, -' HTTP/1.1'.length), fields: pairs.flat() }
+}
+
+const describe = ({ kind, reason, why }: NonNullable<ParsedConnection['rejected']>): string =>
+  `${kind} ${reason} ${why}`
+
+// A version is checked with the byte behind it, and lengths and codings when the head, or the trailer section, is
+// complete. Until then nothing is made of it.
+const isEarly = ({ isInHead, requests }: ParsedConnection, { rejected }: LlhttpResult): boolean =>
+  (isInHead && rejected === 'HPE_INVALID_VERSION') ||
+  ((isInHead || requests.at(-1)?.complete === false) &&
+    /^HPE_(UNEXPECTED|INVALID)_(CONTENT_LENGTH|TRANSFER_ENCODING)$/.test(rejected ?? ''))
+
+/**
+ * Finds where the two contradict each other in what they hand on, before an error too; null: nowhere. llhttp may have
+ * read more than the gateway's parser before that rejected something.
+ */
+const findDifference = (ours: LlhttpResult, expected: LlhttpResult, isEarlyError: boolean): string | null => {
+  const pairs: [string, unknown, unknown][] = []
+  for (const [i, { body, complete, ...head }] of ours.requests.entries()) {
+    const { body: expectedBody, complete: isComplete, ...expectedHead } = expected.requests[i] ?? noRequest
+    pairs.push([`head ${i}`, head, expectedHead])
+    if (complete) pairs.push([`end ${i}`, [body, true], [expectedBody, isComplete]])
+    else if (!expectedBody.startsWith(body) && !body.startsWith(expectedBody))
+      pairs.push([`body ${i}`, body, expectedBody])
+  }
+  if (ours.rejected === null) {
+    pairs.push(['number', ours.requests.length, expected.requests.length])
+    const [last, expectedLast] = [ours.requests.at(-1), expected.requests.at(-1)]
+    if (!isEarlyError) {
+      pairs.push(['error', null, expected.rejected])
+      pairs.push(['rest', [last?.body, last?.complete], [expectedLast?.body, expectedLast?.complete]])
+    }
+  }
+  const [different] = pairs.filter(([, one, other]) => JSON.stringify(one) !== JSON.stringify(other))
+  return different === undefined ? null : `${different[0]}: ${JSON.stringify(different.slice(1))}`
+}
+
+const noRequest = { body: '', complete: false }
+
+/** Tells whether both reject in the head of one request, or in its body. */
+const isSamePlace = (ours: LlhttpResult, expected: LlhttpResult): boolean =>
+  expected.rejected !== null &&
+  ours.requests.length === expected.requests.length &&
+  ours.requests.at(-1)?.complete === expected.requests.at(-1)?.complete
+
+/** Rewrites the heads of requests, and the trailer sections of complete ones, and leaves the rest. */
+const rewrite = (bytes: Buffer, mend: Mend, mendTrailers: Mend = asItIs): Buffer => {
+  if (mend === asItIs && mendTrailers === asItIs) return bytes
+  const text = bytes.toString('latin1')
+  let done = ''
+  let at = 0
+  for (const [from, to] of findHeads(bytes, limits)) {
+    done +=
+      text.slice(at, from).replace(trailerSection, (trailers) => mendTrailers(trailers)) + mend(text.slice(from, to))
+    at = to
+  }
+  return Buffer.from(done + text.slice(at), 'latin1')
+}
+
+// At the end of a body in chunks, behind the last of them.
+const trailerSection = /(?<=(?:^|\r\n)0+(?:;[^\r\n]*)?\r\n)(?:[^\r\n]+\r\n)+\r\n$/

@@ -1,0 +1,94 @@
+import { Duplex } from 'node:stream'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { Http1Connection } from '../../../../src/core/downstream/http1/http1-connection.ts'
+import type { Http1Response } from '../../../../src/core/downstream/http1/http1-response.ts'
+import { createListenerConfigGetter } from '../../../../src/core/downstream/listener/listener-config.ts'
+import type { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
+import { testConfig } from '../../../helpers/gateway.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+})
+
+const respond = (response: Http1Response): void => {
+  response.writeFields(200, '', ['Content-Length', '1000'])
+  response.end(Buffer.alloc(1000))
+}
+
+/** Opens a connection whose client takes nothing before `take` is called. */
+const openConnection = (onRequest = respond) => {
+  const untaken: (() => void)[] = []
+  const write = (_chunk: unknown, _encoding: unknown, callback: () => void): void => void untaken.push(callback)
+  const duplex = new Duplex({ read: () => {}, write, writableHighWaterMark: 1000 })
+  const socket = Object.assign(duplex, {
+    remoteAddress: '127.0.0.1',
+    bytesRead: 1,
+    destroySoon: () => duplex.destroy(),
+  })
+  const failures: (string | null)[] = []
+  const responses: Http1Response[] = []
+  const config = testConfig({ listen: { timeouts: { headers: '1s' } } })
+  new Http1Connection(socket as never, {
+    getListenerConfig: createListenerConfigGetter({ value: { config } } as never),
+    clientErrors: {
+      onMalformed: (_connection: unknown, _socket: unknown, { reason }: GatewayError) => void failures.push(reason),
+    } as never,
+    onRequest: (_, response) => {
+      responses.push(response)
+      onRequest(response)
+    },
+    isClosing: () => false,
+  })
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+  return {
+    failures,
+    socket,
+    responses,
+    async receive(text: string) {
+      socket.push(text)
+      await settled()
+    },
+    async take() {
+      for (let next = untaken.shift(); next !== undefined; next = untaken.shift()) {
+        next()
+        await settled()
+      }
+    },
+  }
+}
+
+const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
+
+test('a client has its time for a head while it is read from, and not while its responses wait for it', async () => {
+  const { receive, take, failures } = openConnection()
+
+  await receive(`${get}GET /mar`)
+  vi.advanceTimersByTime(5000)
+  expect(failures).toEqual([])
+
+  await take()
+  vi.advanceTimersByTime(990)
+  expect(failures).toEqual([])
+  vi.advanceTimersByTime(20)
+  expect(failures).toEqual(['head-too-slow'])
+})
+
+test('a client is read from again once a response is cut that has waited for it, so that its end is noticed', async () => {
+  const { receive, take, socket, responses } = openConnection(() => {})
+  await receive(get)
+  const [first] = responses
+  await receive(`${get}GET /mar`)
+  const [, second] = responses
+  second?.writeFields(200, '', ['Content-Length', '2000'])
+  second?.write(Buffer.alloc(1000))
+  await receive(`ket/insights HTTP/1.1\r\nHost: a\r\n\r\n`)
+  const before = socket.isPaused()
+
+  second?.reset()
+  first?.writeFields(204, '', [])
+  first?.end()
+  await take()
+
+  expect([before, socket.isPaused(), socket.writableEnded]).toEqual([true, false, true])
+})

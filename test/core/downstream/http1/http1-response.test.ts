@@ -1,0 +1,172 @@
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Http1Response } from '../../../../src/core/downstream/http1/http1-response.ts'
+import { serveHttp1 } from '../../../helpers/http1-server.ts'
+import { rawClient } from '../../../helpers/raw-client.ts'
+
+type Write<Response> = (response: Response) => void
+
+/** Sends one request and returns everything that was sent back, with a fixed time in `Date`. */
+const send = async (port: number, request: string): Promise<string> => {
+  const client = await rawClient(port)
+  client.send(request)
+  await client.until((text) => text.includes('\r\n\r\n'))
+  client.socket.end()
+  const { received } = await client.ended()
+  return received.replace(/\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT/, 'now')
+}
+
+const exchange = async (request: string, write: Write<Http1Response>): Promise<string> =>
+  send(
+    await serveHttp1((_request, response) => write(response), { listen: { timeouts: { keepAlive: '72500ms' } } }),
+    request,
+  )
+
+/** The same by Node's own server. */
+const exchangeByNode = async (request: string, write: Write<ServerResponse>): Promise<string> => {
+  const server = createServer({ keepAliveTimeout: 72_500 }, (_request, response) => write(response))
+  onTestFinished(() => void server.close().closeAllConnections())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return send((server.address() as AddressInfo).port, request)
+}
+
+const requests = {
+  'HTTP/1.1': 'GET / HTTP/1.1\r\nHost: a\r\n\r\n',
+  'HTTP/1.1 with close': 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+  'HTTP/1.0': 'GET / HTTP/1.0\r\n\r\n',
+  'HTTP/1.0 with keep-alive': 'GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n',
+  HEAD: 'HEAD / HTTP/1.1\r\nHost: a\r\n\r\n',
+}
+
+const length = ['Content-Length', '4']
+const date = ['Date', 'Tue, 15 Nov 1994 08:12:31 GMT']
+
+const heads: Readonly<Record<string, readonly [status: number, phrase: string, fields: readonly string[]]>> = {
+  'a length': [200, 'OK', ['Content-Type', 'text/plain', ...length, 'ETag', '"a"']],
+  'no length': [200, 'OK', ['Content-Type', 'text/plain']],
+  'no field': [200, 'OK', []],
+  'a date': [200, 'OK', ['A', '1', ...date, ...length, 'B', '2']],
+  'repeated fields': [200, 'OK', ['Set-Cookie', 'a=1', ...length, 'set-cookie', 'b=2', 'Set-Cookie', 'a=1']],
+  'an empty value': [200, 'OK', ['X-Empty', '', ...length]],
+  'bytes beyond ASCII': [200, 'OK', ['X-Name', 'caf\xe9 \xff\x80', ...length]],
+  'no phrase': [404, '', length],
+  'no phrase of a status without one': [299, '', length],
+  'a phrase of its own': [200, 'Fine, thanks', length],
+  'a phrase beyond ASCII': [200, 'Tr\xe8s bien', length],
+  '304': [304, '', [...length, 'ETag', '"a"']],
+  '205': [205, '', length],
+  '999': [999, 'Odd', length],
+}
+
+describe.each(Object.entries(requests))('to %s', (_name, request) => {
+  test.each(Object.entries(heads))('%s goes out as Node writes it', async (_case, [status, phrase, fields]) => {
+    const body = 'body'
+
+    const actual = await exchange(request, (response) => {
+      response.writeFields(status, phrase, fields)
+      response.end(body)
+    })
+    const expected = await exchangeByNode(request, (response) => {
+      if (phrase === '') response.writeHead(status, [...fields])
+      else response.writeHead(status, phrase, [...fields])
+      response.end(body, 'latin1')
+    })
+
+    expect(actual).toBe(expected)
+    expect(actual).toContain(`HTTP/1.1 ${status} `)
+  })
+})
+
+// Node ends a connection of HTTP/1.0 with them. They have no body, so nothing has to end it (RFC 9112 §6.3).
+describe.each(Object.entries(requests))('what has no content, to %s', (name, request) => {
+  test.each([
+    [204, 'No Content', ['X-A', '1']],
+    [304, 'Not Modified', ['ETag', '"a"']],
+  ])('%s has no length, and ends no connection', async (status, phrase, fields) => {
+    const actual = await exchange(request, (response) => {
+      response.writeFields(status, '', fields)
+      response.end('body')
+    })
+
+    const ends = name === 'HTTP/1.0' || name.endsWith('close')
+    const connection = ends ? 'Connection: close' : 'Connection: keep-alive\r\nKeep-Alive: timeout=72'
+    expect(actual).toBe(`HTTP/1.1 ${status} ${phrase}\r\n${fields.join(': ')}\r\nDate: now\r\n${connection}\r\n\r\n`)
+  })
+})
+
+describe.each(Object.entries(requests))('the last response to %s', (_name, request) => {
+  test.each([[[...length, 'X-Last', '1']], [['X-Last', '1']], [date]])(
+    'says so as Node does, with %j',
+    async (fields) => {
+      const actual = await exchange(request, (response) => {
+        response.isLast = true
+        response.writeFields(200, '', fields)
+        response.end('body')
+      })
+      const expected = await exchangeByNode(request, (response) => {
+        response.writeHead(200, [...fields, 'Connection', 'close'])
+        response.end('body')
+      })
+
+      expect(actual).toBe(expected)
+      expect(actual).toContain('\r\nConnection: close\r\n')
+    },
+  )
+})
+
+test.each(['caf\xc3\xa9', 'caf\xe9'])(
+  'the bytes of Content-Disposition behind a length stay as they are: %j',
+  async (name) => {
+    const received = await exchange(requests['HTTP/1.1'], (response) => {
+      response.writeFields(200, '', [...length, 'Content-Disposition', `attachment; filename="${name}"`])
+      response.end('body')
+    })
+
+    expect(received).toContain(`\r\nContent-Disposition: attachment; filename="${name}"\r\n`)
+  },
+)
+
+test.each([
+  ['a line end in a value', 200, '', ['X-A', 'b\r\nX-C: d']],
+  ['a line feed in a value', 200, '', ['X-A', 'b\n']],
+  ['a control character in a value', 200, '', ['X-A', 'b\x01']],
+  ['DEL in a value', 200, '', ['X-A', 'b\x7f']],
+  ['a character that is no byte', 200, '', ['X-A', '€']],
+  ['a space in a name', 200, '', ['X A', 'b']],
+  ['a colon in a name', 200, '', ['X-A: b\r\nX-C', 'd']],
+  ['no name', 200, '', ['', 'b']],
+  ['a line end in the phrase', 200, 'OK\r\nX-C: d', []],
+  ['a line end in a value behind a date', 200, '', [...date, 'X-A', 'b\r\nX-C: d']],
+  ['a line end in a length', 200, '', ['Content-Length', '4\r\nX-C: d']],
+  ['a status below 100', 99, '', []],
+] as const)('%s is rejected, and another head can be written', async (_what, status, phrase, fields) => {
+  const thrown: unknown[] = []
+
+  const received = await exchange(requests['HTTP/1.1'], (response) => {
+    try {
+      response.writeFields(status, phrase, fields)
+    } catch (error) {
+      thrown.push(error)
+    }
+    response.writeFields(502, 'Bad Gateway', ['X-Of', 'the gateway', ...length])
+    response.end('body')
+  })
+
+  expect(thrown).toHaveLength(1)
+  expect(received).toMatch(
+    /^HTTP\/1\.1 502 Bad Gateway\r\nX-Of: the gateway\r\nContent-Length: 4\r\nDate: now\r\nConnection: /,
+  )
+})
+
+test('characters that went out ahead of a head are left off it, and nothing comes in between', async () => {
+  const received = await exchange(requests['HTTP/1.1'], (response) => {
+    response.request.socket.write('HTTP/')
+    response.charsSentAhead = 5
+    response.writeContinue(() => {})
+    response.writeFields(200, '', length)
+    response.end('body')
+  })
+
+  expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\nContent-Length: 4\r\n/)
+})

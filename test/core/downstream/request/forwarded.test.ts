@@ -1,0 +1,214 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { ListenConfig } from '../../../../src/core/config/config.ts'
+import { canonicalAddress } from '../../../../src/core/downstream/listener/addresses.ts'
+import type { Peer } from '../../../../src/core/downstream/listener/peer.ts'
+import { compileForwarded } from '../../../../src/core/downstream/request/forwarded-claims.ts'
+import { emptyForwarded, type ForwardedFields } from '../../../../src/core/downstream/request/forwarding-headers.ts'
+import { cidrMatcher } from '../../../../src/core/lib/net/cidr.ts'
+
+const isTrusted = cidrMatcher(['10.0.0.0/8', 'fd00::/8'])
+const proxy: Peer = { address: '10.0.0.1', trusted: true, secure: false, inFlight: 1, certificate: () => null }
+
+const read = (fields: Partial<ForwardedFields>, mode: ListenConfig['forwarded'] = 'rfc7239') => {
+  const claims = compileForwarded(mode, isTrusted)?.(proxy, { ...emptyForwarded, ...fields })
+  if (claims === undefined) throw new Error('it is not read')
+  return claims
+}
+
+describe('the client', () => {
+  test.each<[string, string, string]>([
+    ['is whom the proxy names', 'for=203.0.113.1', '203.0.113.1'],
+    ['may have a port, in quotes', 'for="203.0.113.1:4711"', '203.0.113.1'],
+    ['may have a port that is hidden', 'for="203.0.113.1:_x"', '203.0.113.1'],
+    ['may be IPv6, in brackets and quotes', 'for="[2001:DB8:0::1]"', '2001:db8::1'],
+    ['may be IPv6 with a port', 'for="[2001:db8::1]:4711"', '2001:db8::1'],
+    ['may be IPv4 in IPv6', 'for="[::ffff:203.0.113.1]"', '203.0.113.1'],
+    [
+      'may stand among other parameters, in any order',
+      'proto=http;by=10.0.0.1;FOR=203.0.113.1;ext="a,b;c"',
+      '203.0.113.1',
+    ],
+    ['may be quoted without need, and with backslashes', 'for="203\\.0.113.1"', '203.0.113.1'],
+    ['may stand before a semicolon at the end', 'for=6.6.6.6;, for=203.0.113.1;proto=http;', '203.0.113.1'],
+    ['may stand behind a semicolon', 'for=6.6.6.6, ;for=203.0.113.1', '203.0.113.1'],
+    ['may stand between empty pairs', ';;proto=http;;for=203.0.113.1;;', '203.0.113.1'],
+    ['is the rightmost that is not trusted', 'for=1.1.1.1, for=203.0.113.1, for=10.9.9.9', '203.0.113.1'],
+    ['is the leftmost when all are trusted', 'for=10.0.0.3, for="[fd00::1]:80"', '10.0.0.3'],
+    [
+      'needs no space behind the comma, and may have more',
+      'for=203.0.113.1,for=10.0.0.2 \t,\t for=10.0.0.3 ',
+      '203.0.113.1',
+    ],
+    ['is found behind a quotation mark that a client left open', 'for=", for=203.0.113.1', '203.0.113.1'],
+    ['is found behind an open mark, where the proxy quotes', 'for=x;y=", for="[2001:db8::1]"', '2001:db8::1'],
+    ['is found behind an escaped mark', 'for="a\\", for=203.0.113.1', '203.0.113.1'],
+    ['is found behind garbage', '\\";=,,"=, for=203.0.113.1', '203.0.113.1'],
+    ['is the last one known behind an unknown one', 'for=203.0.113.1, for=unknown, for=10.0.0.2', '10.0.0.2'],
+    ['is the last one known behind a hidden one', 'for=203.0.113.1, for=_hidden, for=10.0.0.2', '10.0.0.2'],
+    ['is the last one known behind an element without it', 'for=203.0.113.1, proto=https, for=10.0.0.2', '10.0.0.2'],
+    ['is the last one known behind an empty element', 'for=203.0.113.1, , for=10.0.0.2', '10.0.0.2'],
+    ['is the proxy when it is unknown', 'for=unknown', '10.0.0.1'],
+    ['is the proxy when the field is empty', '', '10.0.0.1'],
+    ['is not IPv6 without quotes', 'for=[2001:db8::1]', '10.0.0.1'],
+    ['is not IPv6 without brackets', 'for="2001:db8::1"', '10.0.0.1'],
+    ['is not IPv4 in brackets', 'for="[203.0.113.1]"', '10.0.0.1'],
+    ['has no zone', 'for="[fe80::1%eth0]"', '10.0.0.1'],
+    ['has no port without quotes', 'for=203.0.113.1:4711', '10.0.0.1'],
+    ['is not in octal', 'for=0313.0.113.1', '10.0.0.1'],
+    ['is not said twice', 'for=203.0.113.1;for=203.0.113.2', '10.0.0.1'],
+    ['is not said twice with an empty pair between', 'for=203.0.113.1;;for=203.0.113.2', '10.0.0.1'],
+    ['is not in semicolons alone', 'for=203.0.113.1, ;;', '10.0.0.1'],
+    ['is not before a blank within an element', 'for=203.0.113.1; proto=http', '10.0.0.1'],
+    ['has no blanks around the equals sign', 'for = 203.0.113.1', '10.0.0.1'],
+    ['is no bare address', '203.0.113.1', '10.0.0.1'],
+    ['is not behind what is no parameter', 'x for=203.0.113.1', '10.0.0.1'],
+    ['is not in half a quotation', 'for="203.0.113.1', '10.0.0.1'],
+    ['is not in a quotation that is escaped', 'for=\\"203.0.113.1"', '10.0.0.1'],
+  ])('%s', (_, forwarded, client) => {
+    expect(read({ forwarded }).client).toBe(client)
+  })
+
+  test('is what the nearest proxies have written, whatever stands to the left of it', () => {
+    const outside = fc.oneof(fc.ipV4(), fc.ipV6()).filter((address) => !isTrusted(canonicalAddress(address) ?? ''))
+    const node = (address: string): string => (address.includes(':') ? `"[${address}]"` : address)
+    fc.assert(
+      fc.property(
+        fc.array(fc.string({ unit: fc.constantFrom('"', '\\', ',', ';', '=', 'for=', ' ', '1.2.3.4', 'a') })),
+        outside,
+        fc.array(fc.nat(255)),
+        (forged, client, proxies) => {
+          const field = [
+            ...forged,
+            ...[client, ...proxies.map((last) => `10.0.0.${last}`)].map((each) => `for=${node(each)}`),
+          ]
+
+          expect(read({ forwarded: field.join(', ') }).client).toBe(canonicalAddress(client))
+        },
+      ),
+    )
+  })
+
+  test('is found in every well-formed field, whatever stands beside it', () => {
+    const quoted = fc
+      .array(fc.tuple(fc.constantFrom(...'a="\\,; \t\x80[]:1.'), fc.boolean()), { maxLength: 8 })
+      .map((all) => `"${all.map(([c, isEscaped]) => (isEscaped || c === '"' || c === '\\' ? `\\${c}` : c)).join('')}"`)
+    const value = fc.oneof(fc.string({ unit: fc.constantFrom(..."aB!#$%&'*+.^_`|~0-"), minLength: 1 }), quoted)
+    const beside = fc.uniqueArray(fc.constantFrom('by', 'ext', 'x!', 'y'))
+    const element = fc
+      .tuple(beside, beside, fc.array(value, { minLength: 4, maxLength: 4 }))
+      .map(([one, other, values]) =>
+        [
+          ...one.map((name, nth) => `${name}1=${values[nth]}`),
+          'For="10.9.9.9:80"',
+          ...other.map((name, nth) => `${name}2=${values[nth]}`),
+        ].join(';'),
+      )
+    fc.assert(
+      fc.property(fc.array(element), fc.constantFrom(',', ' ,\t', ';, ;'), (elements, between) => {
+        expect(read({ forwarded: ['for=203.0.113.1', ...elements].join(between) }).client).toBe('203.0.113.1')
+      }),
+    )
+  })
+
+  test('never holds what could end a log line, and what goes on is well-formed', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (forwarded) => {
+        const claims = read({ forwarded })
+
+        expect(claims.client).toMatch(/^[0-9a-f.:]+$/)
+        expect(claims.render(false, 'a')).toMatch(/^for=[^\s,]+(?:, for=[^\s,]+)*$/)
+      }),
+    )
+  })
+
+  // Where time grew with the square of the length, this would not end.
+  test('is found in the longest fields there may be', () => {
+    const fillings = [' ', '"', '\\"', ',', ';', 'a', 'a=b;', '="', '=","'].map((part) =>
+      part.repeat(1024 ** 2 / part.length),
+    )
+
+    const clients = fillings.flatMap((filling) => [
+      read({ forwarded: `${filling}, for=203.0.113.1` }).client,
+      read({ forwarded: `for="${filling}"` }).client,
+    ])
+
+    expect(new Set(clients)).toEqual(new Set(['203.0.113.1', '10.0.0.1']))
+    expect(read({ forwarded: new Array(10_000).fill('for=10.0.0.2').join() }).client).toBe('10.0.0.2')
+  })
+})
+
+describe('scheme and host', () => {
+  test.each<[string, string, string | null, string | null]>([
+    [
+      'are those of the client’s own hop',
+      'for=203.0.113.1;proto=https;host=shop, for=10.0.0.2;proto=http;host=inner',
+      'https',
+      'shop',
+    ],
+    [
+      'are those of a nearer hop when that says neither',
+      'for=203.0.113.1, for=10.0.0.2;proto=https;host="shop:8443"',
+      'https',
+      'shop:8443',
+    ],
+    ['are believed of a proxy that names no client', 'for=6.6.6.6;proto=http, proto=HTTPS;host=shop', 'https', 'shop'],
+    ['are not those that a client wrote', 'for=6.6.6.6;proto=https;host=evil, for=203.0.113.1', null, null],
+    ['are not what is none', 'for=203.0.113.1;proto=gopher;host="a b"', null, null],
+  ])('%s', (_, forwarded, proto, host) => {
+    expect(read({ forwarded }).fields).toMatchObject({ proto, host })
+  })
+})
+
+describe('what goes to upstreams', () => {
+  test.each<[string, string, string, string]>([
+    [
+      'is the client with its hop, then every proxy',
+      'for=6.6.6.6, for=203.0.113.1;proto=https;host=shop, for="[fd00::1]:80"',
+      '203.0.113.1, fd00::1',
+      'for=203.0.113.1;proto=https;host="shop", for="[fd00::1]", for=10.0.0.1',
+    ],
+    ['is the proxy alone when nothing is known', 'for=unknown', '', 'for=10.0.0.1;proto=http;host="asked:80"'],
+  ])('%s', (_, forwarded, forwardedFor, rendered) => {
+    const claims = read({ forwarded, for: '6.6.6.6', proto: 'evil', host: 'evil' })
+
+    expect(claims.fields.for ?? '').toBe(forwardedFor)
+    expect(claims.render(false, 'asked:80')).toBe(rendered)
+  })
+})
+
+describe('where both are read', () => {
+  const both = (fields: Partial<ForwardedFields>) => read(fields, 'both')
+
+  test.each<[string, Partial<ForwardedFields>, string]>([
+    ['Forwarded alone', { forwarded: 'for=203.0.113.1' }, '203.0.113.1'],
+    ['X-Forwarded-For alone', { for: '203.0.113.1, 10.0.0.2' }, '203.0.113.1'],
+    ['both, if they agree', { forwarded: 'for=203.0.113.1', for: '1.1.1.1, 203.0.113.1, 10.0.0.2' }, '203.0.113.1'],
+    ['neither', { proto: 'https' }, '10.0.0.1'],
+  ])('the client is that of %s', (_, fields, client) => {
+    expect(both(fields)).toMatchObject({ client, error: null })
+  })
+
+  test('Forwarded wins where the other one says less', () => {
+    const { fields } = both({ forwarded: 'for=203.0.113.1;proto=https;host=shop', for: '203.0.113.1', proto: 'https' })
+
+    expect(fields).toMatchObject({ proto: 'https', host: 'shop' })
+  })
+
+  test.each<[string, Partial<ForwardedFields>]>([
+    ['another client', { forwarded: 'for=6.6.6.6', for: '203.0.113.1' }],
+    ['none', { forwarded: 'for=unknown', for: '203.0.113.1' }],
+    ['another host', { forwarded: 'for=203.0.113.1;host=evil', for: '203.0.113.1', host: 'shop' }],
+    ['another scheme', { forwarded: 'for=203.0.113.1;proto=http', for: '203.0.113.1', proto: 'https' }],
+  ])('a request in which they name %s is refused, and is the proxy’s', (_, fields) => {
+    const claims = both(fields)
+
+    expect(claims).toMatchObject({ client: '10.0.0.1', error: { reason: 'forwarded-contradiction' } })
+  })
+
+  test('nothing that a proxy wrote into X-Forwarded-* gets into Forwarded unless it is what it should be', () => {
+    const claims = both({ for: '203.0.113.1', proto: 'http;for=6.6.6.6', host: 'a";for=6.6.6.6' })
+
+    expect(claims.render(true, 'asked')).toBe('for=203.0.113.1;proto=https, for=10.0.0.1')
+  })
+})

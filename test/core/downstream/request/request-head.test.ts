@@ -1,0 +1,263 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseRequestHead } from '../../../../src/core/downstream/request/request-head.ts'
+
+const parse = (raw: readonly string[], trusted = false) => parseRequestHead(raw, 'x-request-id', trusted)
+
+const pairs = (raw: readonly string[]): [string, string][] =>
+  raw.flatMap((name, i): [string, string][] => (i % 2 === 0 ? [[name, raw[i + 1] ?? '']] : []))
+
+describe('the end-to-end fields', () => {
+  test('keep order, casing, repetitions and every byte', () => {
+    const raw = [
+      'aCCept',
+      '*/*',
+      'X-b',
+      '1',
+      'Cookie',
+      'a=b',
+      'X-B',
+      '2',
+      'cookie',
+      'c=\xe9\xff',
+      'X-b',
+      '1',
+      'Empty',
+      '',
+    ]
+
+    expect(parse(raw).fields).toEqual(raw)
+  })
+
+  test('of any other names are kept as they are', () => {
+    const name = fc.stringMatching(/^y[A-Za-z0-9!#$%&'*+.^_`|~-]{0,30}$/)
+    const list = fc.array(fc.tuple(name, fc.string({ unit: 'binary-ascii' })), { maxLength: 40 })
+    fc.assert(
+      fc.property(list, (fields) => {
+        expect(parse(fields.flat()).fields).toEqual(fields.flat())
+      }),
+    )
+  })
+
+  const omitted = [
+    'Connection',
+    'Keep-Alive',
+    'Proxy-Authenticate',
+    'Proxy-Authorization',
+    'Proxy-Connection',
+    'TE',
+    'Trailer',
+    'Transfer-Encoding',
+    'Upgrade',
+    'HTTP2-Settings',
+    'Proxy-Authentication-Info',
+    'Host',
+    'Content-Length',
+    'Expect',
+    'X-Request-Id',
+  ]
+  test.each(omitted)('are without %s, in any case', (name) => {
+    const value = name === 'Connection' ? 'close' : '1'
+
+    for (const spelled of [name, name.toLowerCase(), name.toUpperCase()])
+      expect(parse(['A', 'b', spelled, value, 'C', 'd']).fields).toEqual(['A', 'b', 'C', 'd'])
+  })
+
+  const forged = [
+    'Forwarded',
+    'X-Forwarded-For',
+    'X-Forwarded-Proto',
+    'X-Forwarded-Host',
+    'X-Forwarded-Port',
+    'X-Forwarded-Anything',
+    'X-Forwarded',
+    'X-Real-IP',
+  ]
+  test.each(forged)('are without %s of an untrusted peer, nor its underscore twins', (name) => {
+    const twins = [
+      name,
+      name.toLowerCase(),
+      name.toUpperCase(),
+      name.replaceAll('-', '_'),
+      name.replace('-', '_'),
+      name.replace(/-(?!.*-)/, '_'),
+    ]
+
+    for (const twin of twins) expect(parse(['A', 'b', twin, 'x', 'C', 'd']).fields).toEqual(['A', 'b', 'C', 'd'])
+  })
+
+  const reserved = [
+    ...[...forged, 'Client-Cert', 'Client-Cert-Chain', 'X-HTTP-Method-Override', 'X-Original-URL', 'Front-End-Https'],
+    ...['Content-Length', 'Content-Type', 'Content-Encoding', 'Content-MD5', 'Content-Security-Policy-Report-Only'],
+    ...['Transfer-Encoding', 'Keep-Alive', 'Proxy-Authorization', 'Proxy-Authentication-Info', 'HTTP2-Settings'],
+  ].filter((name) => name.includes('-'))
+  test('are without twins of reserved fields, however hyphens and letters are written, of any peer', () => {
+    const spellings = fc.array(fc.boolean(), { minLength: 40, maxLength: 40 })
+    fc.assert(
+      fc.property(fc.constantFrom(...reserved), spellings, spellings, fc.boolean(), (name, low, fold, trusted) => {
+        const cased = [...name].map((each, i) => (low[i] ? each.toLowerCase() : each.toUpperCase()))
+        const twin = cased.map((each, i) => (each === '-' && fold[i] ? '_' : each)).join('')
+        fc.pre(twin.includes('_'))
+
+        const head = parseRequestHead(['A', 'b', twin, 'x', 'C', 'd'], 'x-request-id', trusted, false, true)
+
+        expect(head.fields).toEqual(['A', 'b', 'C', 'd'])
+        expect(head).toMatchObject({
+          contentLength: null,
+          transferEncoding: null,
+          forwarded: { for: null, host: null },
+        })
+      }),
+      { seed: 49 },
+    )
+  })
+
+  test.each([
+    'X-Forwardedx',
+    'Forwarded-For',
+    'XForwarded-For',
+    'X-Real-IP2',
+    'X-Really',
+    'Not-X-Forwarded-For',
+    'Forwardedx',
+  ])('keep %s, which is another', (name) => {
+    expect(parse([name, 'x']).fields).toEqual([name, 'x'])
+  })
+
+  test('keep what a trusted proxy says, except for the three that the gateway sets, and never a twin', () => {
+    const raw = [
+      'Forwarded',
+      'for=a',
+      'X-Forwarded-For',
+      'a',
+      'X-Forwarded-Port',
+      '1',
+      'X_Forwarded_For',
+      'b',
+      'X_Real_IP',
+      'c',
+      'X-Real-IP',
+      'd',
+      'X-Forwarded-Host',
+      'h',
+      'X-Forwarded-Proto',
+      'p',
+    ]
+
+    const head = parse(raw, true)
+
+    expect(head.fields).toEqual(['Forwarded', 'for=a', 'X-Forwarded-Port', '1', 'X-Real-IP', 'd'])
+    expect(head.forwarded).toEqual({ for: 'a', host: 'h', proto: 'p', forwarded: null })
+  })
+})
+
+describe('the fields that Connection names', () => {
+  test.each([
+    [
+      ['Connection', 'x-a'],
+      ['B', '2'],
+    ],
+    [
+      ['Connection', 'X-A , close'],
+      ['B', '2'],
+    ],
+    [
+      ['connection', 'close', 'CONNECTION', 'x-A'],
+      ['B', '2'],
+    ],
+    [['Connection', ',, x-a,b ,'], []],
+    [
+      ['Connection', 'close'],
+      ['X-A', '1', 'B', '2', 'x-a', '3'],
+    ],
+    [
+      ['Connection', 'keep-alive, Upgrade'],
+      ['X-A', '1', 'B', '2', 'x-a', '3'],
+    ],
+    [
+      ['Connection', 'x'],
+      ['X-A', '1', 'B', '2', 'x-a', '3'],
+    ],
+  ])('%j end here, wherever they stand', (connection, left) => {
+    const fields = ['X-A', '1', 'B', '2', 'x-a', '3']
+
+    expect(parse([...fields, ...connection]).fields).toEqual(left)
+    expect(parse([...connection, ...fields]).fields).toEqual(left)
+  })
+
+  test('are dropped in every spelling, and no others are', () => {
+    const name = fc.stringMatching(/^y[a-z-]{1,8}$/)
+    const spelled = name.chain((each) => fc.mixedCase(fc.constant(each)))
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(spelled, fc.constant('v'))),
+        fc.array(spelled, { minLength: 1 }),
+        (fields, named) => {
+          const lower = named.map((each) => each.toLowerCase())
+          const kept = pairs(parse([...fields.flat(), 'Connection', named.join(' ,')]).fields)
+
+          expect(kept).toEqual(fields.filter(([each]) => !lower.includes(each.toLowerCase())))
+        },
+      ),
+    )
+  })
+
+  test('leave what the gateway needs to know: lengths, hosts, Via', () => {
+    const head = parse([
+      'Connection',
+      'host, content-length, via, x-request-id',
+      'Host',
+      'a',
+      'Content-Length',
+      '5',
+      'Via',
+      '1.1 x',
+      'X-Request-Id',
+      'i',
+    ])
+
+    expect(head).toMatchObject({ hosts: ['a'], contentLength: '5', via: '1.1 x', requestId: 'i' })
+  })
+})
+
+describe('what the gateway parses', () => {
+  test('is every Host line', () => {
+    expect(parse(['Host', 'a', 'hOST', 'b']).hosts).toEqual(['a', 'b'])
+  })
+
+  test('is Via and Transfer-Encoding, several lines joined', () => {
+    const head = parse(['Via', '1.0 a', 'via', '1.1 b', 'Transfer-Encoding', 'gzip', 'transfer-encoding', 'chunked'])
+
+    expect(head.via).toBe('1.0 a, 1.1 b')
+    expect(head.transferEncoding).toBe('gzip, chunked')
+  })
+
+  test.each<[string[], string | null]>([
+    [['X-Request-Id', 'a'], 'a'],
+    [['x-request-ID', 'a'], 'a'],
+    [[], null],
+    [['X-Request-Id', 'a', 'X-Request-Id', 'b'], null],
+    [['X-Request-Id', 'a b'], null],
+    [['X-Request-Id', ''], null],
+  ])('is the request id of %j: %j', (raw, id) => {
+    expect(parse(raw).requestId).toBe(id)
+  })
+
+  test('is no request id when that is switched off: the field is like any other', () => {
+    const head = parseRequestHead(['X-Request-Id', 'a'], null, false)
+
+    expect(head.requestId).toBeNull()
+    expect(head.fields).toEqual(['X-Request-Id', 'a'])
+  })
+
+  test('is the size of the whole section, dropped fields included', () => {
+    const field = fc.tuple(fc.stringMatching(/^[A-Za-z-]{1,20}$/), fc.string({ unit: 'binary-ascii', maxLength: 20 }))
+    fc.assert(
+      fc.property(fc.array(field), (fields) => {
+        const bytes = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('').length
+
+        expect(parse(fields.flat()).bytes).toBe(bytes)
+      }),
+    )
+  })
+})

@@ -1,0 +1,246 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { CoalescedTimer, epochMs, now, settlesWithin, unrefTimeout } from '../../../src/core/lib/clock.ts'
+
+beforeEach(() => vi.useFakeTimers())
+afterEach(() => {
+  vi.restoreAllMocks()
+  if (vi.isFakeTimers()) vi.runAllTimers() // they share Node's timers: none may be left to a clock that is restored
+  vi.useRealTimers()
+})
+
+/** Creates a timer that records when it fires. */
+const createTimer = () => {
+  const firedAt: number[] = []
+  const start = now()
+  return { firedAt, timer: new CoalescedTimer(() => firedAt.push(now() - start)) }
+}
+
+test('it fires once, when its time has come', () => {
+  const { timer: a, firedAt } = createTimer()
+
+  a.set(100)
+  vi.advanceTimersByTime(1000)
+
+  expect(firedAt).toEqual([100])
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('a timer that fires early does not make it fire early', () => {
+  const { timer: a, firedAt } = createTimer()
+  a.set(100)
+
+  // Node's timers count from the time of the loop, which may lag behind the clock.
+  const lag = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 99.2)
+  vi.advanceTimersByTime(100)
+  const early = [...firedAt]
+  lag.mockRestore()
+  vi.advanceTimersByTime(1)
+
+  expect(early).toEqual([])
+  expect(firedAt.length).toBe(1)
+})
+
+test('set again, it waits from then on', () => {
+  const { timer: a, firedAt } = createTimer()
+
+  a.set(100)
+  vi.advanceTimersByTime(60)
+  a.set(100)
+  vi.advanceTimersByTime(1000)
+
+  expect(firedAt).toEqual([160])
+})
+
+test('set again for an earlier time, it fires then', () => {
+  const { timer: a, firedAt } = createTimer()
+
+  a.set(100)
+  a.set(10)
+  vi.advanceTimersByTime(1000)
+
+  expect(firedAt).toEqual([10])
+})
+
+test('set a thousand times in a row, it has one timer', () => {
+  const { timer: a } = createTimer()
+  const timers = vi.spyOn(globalThis, 'setTimeout')
+
+  for (let i = 0; i < 1000; i++) {
+    a.set(100)
+    vi.advanceTimersByTime(0.01)
+  }
+
+  expect(timers.mock.calls.length).toBe(1)
+})
+
+test('cleared, it does not fire; set again, it does', () => {
+  const { timer: a, firedAt } = createTimer()
+
+  a.set(100)
+  a.clear()
+  vi.advanceTimersByTime(1000)
+  const cleared = [...firedAt]
+  a.set(50)
+  vi.advanceTimersByTime(1000)
+
+  expect(cleared).toEqual([])
+  expect(firedAt).toEqual([1050])
+})
+
+test('many of one duration share a timer, and each fires in its turn', () => {
+  const firedAt: number[] = []
+  const timers = [0, 1, 2, 3, 4].map((each) => new CoalescedTimer(() => firedAt.push(each)))
+
+  for (const each of timers) {
+    each.set(100)
+    vi.advanceTimersByTime(10)
+  }
+  const nodeTimers = vi.getTimerCount()
+  timers[2]?.clear()
+  timers[0]?.set(100)
+  vi.advanceTimersByTime(1000)
+
+  expect(nodeTimers).toBe(1)
+  expect(firedAt).toEqual([1, 3, 4, 0])
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('one that throws keeps no other from its turn', () => {
+  const { timer: a, firedAt } = createTimer()
+  const bad = new CoalescedTimer(() => {
+    throw new Error('from the timer')
+  })
+
+  bad.set(100)
+  a.set(100)
+
+  expect(() => vi.advanceTimersByTime(100)).toThrow('from the timer')
+  vi.advanceTimersByTime(100)
+  expect(firedAt.length).toBe(1)
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('cleared, it leaves no timer behind', () => {
+  const { timer: a, firedAt } = createTimer()
+
+  a.set(100)
+  a.clear()
+
+  expect(vi.getTimerCount()).toBe(0)
+  vi.advanceTimersByTime(1000)
+  expect(firedAt).toEqual([])
+})
+
+test('set again for another time, it leaves no timer of the first', () => {
+  const { timer: a } = createTimer()
+
+  a.set(3_600_000)
+  a.set(10)
+  const meanwhile = vi.getTimerCount()
+  a.clear()
+
+  expect([meanwhile, vi.getTimerCount()]).toEqual([1, 0])
+})
+
+test('null waits for ever', () => {
+  const { timer: a, firedAt } = createTimer()
+
+  a.set(100)
+  a.set(null)
+  vi.advanceTimersByTime(1_000_000)
+
+  expect(firedAt).toEqual([])
+})
+
+test('zero fires at the next turn', () => {
+  const { timer: a, firedAt } = createTimer()
+
+  a.set(0)
+  const atOnce = firedAt.length
+  vi.advanceTimersByTime(1)
+
+  expect([atOnce, firedAt.length]).toEqual([0, 1])
+})
+
+test('it may be set anew when it fires', () => {
+  const start = now()
+  const firedAt: number[] = []
+  const again = new CoalescedTimer(() => {
+    firedAt.push(now() - start)
+    if (firedAt.length < 3) again.set(100)
+  })
+
+  again.set(100)
+  vi.advanceTimersByTime(1000)
+
+  expect(firedAt).toEqual([100, 200, 300])
+})
+
+test('one that is set anew when it fires delays no other', () => {
+  const { timer: other, firedAt } = createTimer()
+  const again = new CoalescedTimer(() => again.set(100))
+
+  again.set(100)
+  vi.advanceTimersByTime(10)
+  other.set(100)
+  vi.advanceTimersByTime(1000)
+  again.clear()
+
+  expect(firedAt).toEqual([110])
+})
+
+test('what has arrived while the process stood still is read before a timer that is due fires', async () => {
+  vi.useRealTimers()
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const sender = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const [receiver]: Socket[] = await once(server, 'connection')
+  onTestFinished(() => {
+    sender.destroy()
+    server.close()
+  })
+  const seen: string[] = []
+  const timer = new CoalescedTimer(() => void seen.push('late'))
+  receiver?.once('data', () => void seen.push('read'))
+
+  timer.set(50)
+  sender.write('a')
+  const from = now()
+  while (now() < from + 100);
+  await expect.poll(() => seen.length).toBe(2)
+
+  expect(seen).toEqual(['read', 'late'])
+})
+
+test('durations come from the monotonic clock, records from the wall clock', () => {
+  const [before, wallBefore] = [now(), epochMs()]
+
+  vi.setSystemTime(wallBefore + 3_600_000)
+
+  expect(now()).toBe(before)
+  expect(epochMs()).toBe(wallBefore + 3_600_000)
+})
+
+test('a wait with a limit resolves to whether the promise was in time, and leaves no timer', async () => {
+  const inTime = settlesWithin(100, Promise.resolve())
+  const early = await inTime
+  const never = settlesWithin(100, new Promise(() => {}))
+  await vi.advanceTimersByTimeAsync(100)
+
+  expect([early, await never]).toEqual([true, false])
+  await expect(settlesWithin(100, Promise.reject(new Error('of its own')))).rejects.toThrow('of its own')
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('background work whose time has passed comes at once, and Node has nothing to warn of', () => {
+  const set = vi.spyOn(globalThis, 'setTimeout')
+  const call = vi.fn()
+
+  unrefTimeout(-0.5, call)
+  vi.advanceTimersByTime(1)
+
+  expect(set.mock.calls.map(([, ms]) => ms)).toEqual([0])
+  expect(call).toHaveBeenCalledTimes(1)
+})

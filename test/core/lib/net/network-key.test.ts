@@ -1,0 +1,44 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, test } from 'vitest'
+import { toNetworkKey } from '../../../../src/core/lib/net/network-key.ts'
+
+describe('an IPv6 address is counted with its network', () => {
+  test.each([
+    ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff', 64, true],
+    ['2001:db8:1:2::1', '2001:db8:1:3::1', 64, false],
+    ['2001:db8::', '2001:db8:0:0:1::', 64, true],
+    ['2001:DB8::1', '2001:db8::2', 64, true],
+    ['fe80::1%eth0', 'fe80::2', 64, true],
+    ['2001:db8:1:200::1', '2001:db8:1:2ff::1', 56, true],
+    ['2001:db8:1:200::1', '2001:db8:1:300::1', 56, false],
+    ['2001:db8::1', '2001:db8::2', 128, false],
+    ['64:ff9b::192.0.2.1', '64:ff9b::c000:201', 128, true],
+    ['::1', '::', 64, true],
+  ])('%s and %s by %i bits: %s', (one, other, bits, isSame) => {
+    expect(toNetworkKey(one, bits) === toNetworkKey(other, bits)).toBe(isSame)
+  })
+})
+
+test('an IPv4 address, and what is no address, is counted by itself', () => {
+  expect(toNetworkKey('192.0.2.1', 64)).toBe('192.0.2.1')
+  expect(toNetworkKey('', 64)).toBe('')
+})
+
+test.each([
+  ['IPv4', '192.168.100.100'],
+  ['IPv6', '2001:db8:1000:2000::1'],
+])('a key that is kept does not keep the field that its address was cut out of: %s', (_, address) => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const [fields, bytes] = [100, 1024 * 1024]
+  const cutOut = (): string => Buffer.alloc(bytes, 'x').toString('latin1').concat(',', address).split(',')[1] ?? ''
+  collect()
+  const before = process.memoryUsage().heapUsed
+
+  const keys = Array.from({ length: fields }, () => toNetworkKey(cutOut(), 64))
+  collect()
+
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan((fields * bytes) / 2)
+  expect(new Set(keys).size).toBe(1)
+})

@@ -1,0 +1,55 @@
+import { expect, test, vi } from 'vitest'
+import { batchWrite } from '../../../../src/core/lib/scheduling/write-batching.ts'
+
+/** Waits for the end of the turn of the event loop that runs. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+test('what is written in one turn leaves at its end, in the order in which it came', async () => {
+  const written: number[] = []
+
+  for (const n of [1, 2, 3]) batchWrite(() => written.push(n))
+  await Promise.resolve()
+  const before = [...written]
+  await turn()
+
+  expect(before).toEqual([])
+  expect(written).toEqual([1, 2, 3])
+})
+
+test('what a write causes to be written is written too', async () => {
+  const written: string[] = []
+
+  batchWrite(() => {
+    written.push('first')
+    batchWrite(() => written.push('second'))
+  })
+  await turn()
+  await turn()
+
+  expect(written).toEqual(['first', 'second'])
+})
+
+test('a write that throws keeps none of the others back, and its error is thrown by itself', async () => {
+  const written: string[] = []
+  const thrown: unknown[] = []
+  vi.spyOn(globalThis, 'setImmediate').mockImplementation(((call: () => void) => {
+    queueMicrotask(() => {
+      try {
+        call()
+      } catch (error) {
+        thrown.push(error)
+      }
+    })
+  }) as never)
+  const defect = new Error('a defect')
+
+  batchWrite(() => {
+    throw defect
+  })
+  batchWrite(() => written.push('other'))
+  for (let n = 0; n < 5; n++) await Promise.resolve()
+  vi.restoreAllMocks()
+
+  expect(written).toEqual(['other'])
+  expect(thrown).toEqual([defect])
+})

@@ -1,0 +1,29 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type SlotEntry, SlotList } from '../../../src/core/lib/slot-list.ts'
+
+interface Numbered extends SlotEntry {
+  readonly id: number
+}
+
+test('holds what a Set would, whatever comes and goes', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(9), fc.boolean())), (turns) => {
+      const all = Array.from({ length: 10 }, (_, id): Numbered => ({ id, slot: -1 }))
+      const [list, model] = [new SlotList<Numbered>(), new Set<number>()]
+
+      for (const [id, isAdded] of turns) {
+        const entry = all[id] as Numbered
+        if (!isAdded) expect(list.delete(entry)).toBe(model.delete(id))
+        else if (!model.has(id)) {
+          list.add(entry)
+          model.add(id)
+        }
+      }
+
+      expect(list.size).toBe(model.size)
+      expect(list.entries.map(({ id }) => id).toSorted()).toEqual([...model].toSorted())
+      expect(list.entries.map(({ slot }) => slot)).toEqual([...list.entries.keys()])
+    }),
+  )
+})

@@ -1,0 +1,49 @@
+import type { ExchangeFacts, ExchangeRecord } from '../../../src/core/log/exchange-record.ts'
+import { allOperations, type OperationId } from '../../../src/operations.ts'
+import { attemptRecord } from '../../helpers/exchange.ts'
+
+/** What a test sets of an exchange. */
+interface RecordOverrides
+  extends Partial<Omit<ExchangeRecord, 'exchange'> & Omit<ExchangeFacts, 'operation' | 'attempt'>> {
+  readonly operation?: OperationId | null
+  readonly endpoint?: string | null
+}
+
+/** Creates the record of an exchange that succeeded, but for the overrides. */
+export const exchangeRecord = (overrides: RecordOverrides = {}): ExchangeRecord => {
+  const { operation: id = 'market.insights', endpoint = 'http://market:8080', ...more } = overrides
+  const operation = allOperations.find((each) => each.id === id)
+  const attempt = endpoint === null ? null : attemptRecord({ endpoint, side: more.side ?? null, endedAt: 9 })
+  const { identity = null, attemptedAuth = null, attempts = 1, failedAttempts = null, upstreamMs = 9, ...edge } = more
+  const { trace = null, cache = null, idempotency = null, digests = null, ...other } = edge
+  const { side = null, fellBack = false, ...rest } = other
+  const facts = {
+    identity,
+    attemptedAuth,
+    attempt,
+    attempts,
+    failedAttempts,
+    upstreamMs,
+    trace,
+    cache,
+    idempotency,
+    digests,
+    side,
+    fellBack,
+  }
+  return {
+    requestId: 'id',
+    client: '192.0.2.7',
+    method: 'GET',
+    path: null,
+    status: 200,
+    totalMs: 12,
+    firstByteMs: 10,
+    bytesIn: 3,
+    bytesOut: 5,
+    configHash: '0123456789ab',
+    failure: null,
+    ...rest,
+    exchange: operation === undefined ? null : { ...facts, operation },
+  }
+}

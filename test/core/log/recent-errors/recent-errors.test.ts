@@ -1,0 +1,230 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { FailedAttempt, GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
+import { reasonsFor } from '../../../../src/core/exchange/failures/reasons.ts'
+import { mergeRecentErrors, RecentErrors } from '../../../../src/core/log/recent-errors/recent-errors.ts'
+import { allOperations } from '../../../../src/operations.ts'
+import { exchangeRecord } from '../exchange-record.ts'
+
+beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-22T02:00:00Z') }))
+afterEach(() => vi.useRealTimers())
+
+const notFound = { operation: null, endpoint: null, path: '/x', status: 404, failure: new GatewayError('not-found') }
+const dead = (cause = 'connect ECONNREFUSED') => ({
+  status: 502,
+  failure: new GatewayError('connect-failed', { reason: 'refused', cause: new Error(cause) }),
+})
+
+const expired = { status: 401, failure: new GatewayError('unauthenticated', { reason: 'expired' }) }
+const open = {
+  status: 503,
+  endpoint: null,
+  failure: new GatewayError('circuit-open', {
+    reason: 'breaker-open',
+    cause: new FailedAttempt('http://market:8080', dead().failure, 0),
+  }),
+}
+
+const record = (...all: readonly Parameters<typeof exchangeRecord>[0][]) => {
+  const errors = new RecentErrors()
+  for (const each of all) errors.record(exchangeRecord(each))
+  return errors
+}
+
+describe('the recent errors', () => {
+  test('hold what the gateway answered with an error of its own, the newest first', () => {
+    const errors = record({}, { status: 500 }, dead())
+    vi.advanceTimersByTime(1000)
+    errors.record(exchangeRecord(notFound))
+
+    expect(errors.report.last).toMatchObject([
+      { kind: 'not-found', reason: null, path: '/x', operation: null, at: Date.parse('2026-11-22T02:00:01Z') },
+      { kind: 'connect-failed', reason: 'refused', cause: 'connect ECONNREFUSED', operation: 'market.insights' },
+    ])
+  })
+
+  test('leave out clients that left', () => {
+    expect(record({ status: 499, failure: new GatewayError('client-gone') }).report).toEqual({
+      last: [],
+      causes: [],
+      total: 0,
+    })
+  })
+
+  test('are at most a hundred of operations, which requests for none never push out', () => {
+    const errors = record(dead(), ...Array.from({ length: 500 }, () => notFound))
+    const many = record(...Array.from({ length: 500 }, () => dead()))
+
+    expect(errors.report.last).toHaveLength(101)
+    expect(errors.report.last.filter(({ operation }) => operation !== null)).toHaveLength(1)
+    expect(mergeRecentErrors([errors.report, many.report, many.report]).last).toHaveLength(200)
+  })
+
+  test('keep some of each reason, whatever floods them', () => {
+    const flood = Array.from({ length: 5000 }, () => open)
+    const errors = record(expired, dead(), ...flood, dead())
+    const { last, total } = errors.report
+
+    expect(last).toHaveLength(100)
+    expect(last.filter(({ kind }) => kind === 'connect-failed')).toHaveLength(2)
+    expect(last.filter(({ kind }) => kind === 'unauthenticated')).toHaveLength(1)
+    expect(total).toBe(5003)
+    expect(mergeRecentErrors([errors.report, record(...flood).report])).toMatchObject({
+      total: 10_003,
+      last: expect.arrayContaining([expect.objectContaining({ kind: 'unauthenticated' })]),
+    })
+  })
+
+  test('lose none of one reason while another has more, in one process and merged', () => {
+    const forbidden = { status: 403, failure: new GatewayError('forbidden', { reason: 'unknown-client' }) }
+    const each = [record(dead()), record(), record(), record()]
+    const one = record(dead())
+    for (let n = 0; n < 163; n++) {
+      const error = exchangeRecord(n < 120 ? expired : forbidden)
+      one.record(error)
+      each[n % 4]?.record(error)
+    }
+
+    const kept = [one.report, mergeRecentErrors(each.map(({ report }) => report))].map(({ last }) =>
+      ['connect-failed', 'forbidden', 'unauthenticated'].map(
+        (kind) => last.filter((each) => each.kind === kind).length,
+      ),
+    )
+    expect(kept).toEqual([
+      [1, 43, 56],
+      [1, 43, 56],
+    ])
+  })
+
+  test('share the room alike, when all reasons flood', () => {
+    const last = record(...Array.from({ length: 900 }, (_, i) => [expired, dead(), open][i % 3])).report.last
+
+    const shares = [...Map.groupBy(last, ({ kind }) => kind).values()].map(({ length }) => length)
+    expect(shares.sort()).toEqual([33, 33, 34])
+  })
+
+  test('name what opened the circuit breaker that rejected them', () => {
+    expect(record(open).report.last[0]).toMatchObject({
+      cause: 'http://market:8080: connect ECONNREFUSED',
+      failedAttempt: { endpoint: 'http://market:8080', kind: 'connect-failed', reason: 'refused' },
+    })
+  })
+
+  test('name no method that a client made up', () => {
+    expect(record({ ...notFound, method: 'HUNTER2' }).report.last[0]?.method).toBe('another method')
+  })
+})
+
+test('what is kept of an error holds neither its packet nor what it was thrown in', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const errors = new RecentErrors()
+  const reject = (): WeakRef<Error> => {
+    const cause = Object.assign(new Error('Parse Error'), { rawPacket: Buffer.alloc(65_536) })
+    errors.record(exchangeRecord({ ...notFound, failure: new GatewayError('bad-request', { cause }) }))
+    return new WeakRef(cause)
+  }
+  vi.useRealTimers()
+  const held = reject()
+
+  await new Promise(setImmediate) // what a WeakRef tells stays until the end of the job
+  collect()
+
+  expect(errors.report).toMatchObject({ last: [{ cause: 'Parse Error' }], causes: [{ detail: 'Parse Error' }] })
+  expect(held.deref()).toBeUndefined()
+})
+
+test('nor the target and the fields that its path, its address and its id were cut out of', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const [fields, bytes] = [100, 512 * 1024]
+  const cutOut = (): string => Buffer.alloc(bytes, 'x').toString('latin1').concat(',', '192.168.100.100').slice(-20)
+  const errors = new RecentErrors()
+  collect()
+  const before = process.memoryUsage().heapUsed
+
+  for (let i = 0; i < fields; i++) {
+    const requestId = cutOut()
+    errors.record(exchangeRecord({ ...notFound, requestId, path: cutOut(), client: cutOut() }))
+  }
+  collect()
+
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan((fields * bytes) / 2)
+  expect(errors.report.last).toHaveLength(fields)
+})
+
+describe('error counts', () => {
+  test('are counted over a minute and fifteen minutes, and then forgotten', () => {
+    const errors = record(dead('first'), dead('last'))
+    const counts = (): unknown => errors.report.causes.map(({ lastMinute, last15Min }) => [lastMinute, last15Min])
+
+    const [cause] = errors.report.causes
+    expect(cause).toMatchObject({ kind: 'connect-failed', endpoint: 'http://market:8080', detail: 'last' })
+    expect(counts()).toEqual([[2, 2]])
+    vi.advanceTimersByTime(60_000)
+    expect(counts()).toEqual([[0, 2]])
+    vi.advanceTimersByTime(14 * 60_000)
+    expect(counts()).toEqual([])
+  })
+
+  test('begin when they came first within that time', () => {
+    const errors = record(dead())
+    vi.advanceTimersByTime(20 * 60_000)
+    errors.record(exchangeRecord(dead()))
+
+    expect(errors.report.causes).toMatchObject([
+      { firstAt: Date.parse('2026-11-22T02:20:00Z'), lastAt: Date.parse('2026-11-22T02:20:00Z'), last15Min: 1 },
+    ])
+  })
+
+  test('are bounded, and those of an hour ago make room', () => {
+    const errors = new RecentErrors()
+    const fill = (name: string): void => {
+      for (let i = 0; i < 300; i++) errors.record(exchangeRecord({ ...dead(), endpoint: `http://${name}-${i}` }))
+    }
+
+    fill('a')
+    expect(errors.report.causes).toHaveLength(200)
+    vi.advanceTimersByTime(3_600_000)
+    fill('b')
+
+    expect(errors.report.causes).toHaveLength(200)
+    expect(errors.report.causes.every(({ endpoint }) => endpoint?.startsWith('http://b-'))).toBe(true)
+  })
+
+  test('of what clients do wrong leave room for an upstream that is dead', () => {
+    const errors = new RecentErrors()
+    for (const { id } of allOperations)
+      for (const endpoint of [null, 'http://a'])
+        for (const reason of reasonsFor('bad-request'))
+          errors.record(
+            exchangeRecord({ operation: id, endpoint, failure: new GatewayError('bad-request', { reason }) }),
+          )
+
+    errors.record(exchangeRecord(dead()))
+
+    expect(errors.report.causes.filter(({ kind }) => kind === 'bad-request')).toHaveLength(200)
+    expect(errors.report.causes.filter(({ kind }) => kind === 'connect-failed')).toHaveLength(1)
+  })
+
+  test('of a clock that has been set back are not of the last minute for as long as that', () => {
+    const errors = record(dead('then'))
+    vi.setSystemTime(Date.parse('2026-11-22T01:00:00Z'))
+    errors.record(exchangeRecord(notFound))
+
+    expect(errors.report.causes).toMatchObject([{ kind: 'not-found', lastMinute: 1 }])
+    expect(errors.report.causes).toHaveLength(1)
+  })
+
+  test('of several processes add up, the most frequent first', () => {
+    const [one, other] = [record(dead('one')), record(notFound, notFound, notFound)]
+    vi.advanceTimersByTime(5)
+    other.record(exchangeRecord(dead('other')))
+
+    expect(mergeRecentErrors([one.report, other.report]).causes).toMatchObject([
+      { kind: 'not-found', lastMinute: 3 },
+      { kind: 'connect-failed', lastMinute: 2, detail: 'other', firstAt: Date.parse('2026-11-22T02:00:00Z') },
+    ])
+  })
+})

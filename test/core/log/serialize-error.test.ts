@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { serializeError } from '../../../src/core/log/log.ts'
+
+test('an error is serialized as its name, message, code and stack, and no other property of it', () => {
+  const error = Object.assign(new TypeError('why'), { code: 'EWHY', rawPacket: Buffer.from('secret'), request: {} })
+
+  expect(serializeError(error)).toEqual({ type: 'TypeError', message: 'why', code: 'EWHY', stack: error.stack })
+})
+
+test('its causes are shown below it', () => {
+  const cause = new Error('the deeper one')
+
+  expect(serializeError(new Error('why', { cause }))).toMatchObject({
+    stack: expect.stringMatching(/why[\s\S]*caused by: Error: the deeper one/),
+  })
+})
+
+test('a ring of causes has an end', () => {
+  const error = new Error('why')
+  error.cause = error
+
+  expect(serializeError(error)).toMatchObject({ message: 'why' })
+})
+
+test('a thrown value that is no error is not shown: it may hold anything', () => {
+  expect(serializeError('secret')).toBe('a string was thrown')
+})

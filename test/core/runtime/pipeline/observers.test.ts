@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { createProcessTelemetry, listObservers } from '../../../../src/core/runtime/pipeline/observers.ts'
+import { nullAuditSink } from '../../../../src/features/audit/audit-sink.ts'
+import { logInMemory, testConfig } from '../../../helpers/gateway.ts'
+
+const audit = { file: 'stdout', key: 'k'.repeat(32), digests: 'none', onFailure: 'refuse', rotate: null } as const
+
+const observerNames = (more: Partial<ReturnType<typeof testConfig>>): readonly string[] =>
+  listObservers({ ...testConfig(), ...more }, createProcessTelemetry(logInMemory().log, 'gateway'), nullAuditSink).map(
+    ({ name }) => name,
+  )
+
+test('the observers of an exchange stand in one list, in this order', () => {
+  expect(observerNames({ audit, metrics: { clients: false } })).toEqual([
+    'audit',
+    'metrics',
+    'refusals',
+    'requests',
+    'access-log',
+  ])
+})
+
+test('an observer that is off is not in it', () => {
+  const { log } = testConfig()
+
+  expect(observerNames({ audit: null, metrics: null, log: { ...log, access: false } })).toEqual([
+    'refusals',
+    'requests',
+  ])
+})

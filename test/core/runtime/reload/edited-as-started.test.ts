@@ -1,0 +1,112 @@
+/** A gateway that was edited, beside one that was started with the same file: nothing of the first file is left. */
+import { expect, test } from 'vitest'
+import type { Settings } from '../../../helpers/gateway.ts'
+import { bootLiveGateway, type LiveGateway } from '../../../helpers/live-gateway.ts'
+import { exchangeRaw } from '../../../helpers/raw-client.ts'
+import { httpUpstream, type TestUpstream } from '../../../helpers/upstream.ts'
+
+const token = 'a-token-of-operators'
+const key = '7a'.repeat(32)
+const clients = [{ id: 'bank-a', apiKeys: [{ id: 'one', sha256: key }], operations: ['leads.pipeline'] }]
+const proxy = ['127.0.0.1']
+
+const edits: readonly (readonly [name: string, settings: (upstream: string) => Settings])[] = [
+  ['listen.basePath', () => ({ listen: { basePath: '/base' } })],
+  ['listen.trustedProxies', () => ({ listen: { trustedProxies: proxy } })],
+  ['listen.forwarded', () => ({ listen: { trustedProxies: proxy, forwarded: 'rfc7239' } })],
+  ['listen.proxyProtocol', () => ({ listen: { proxyProtocol: { from: proxy } } })],
+  ['listen.hosts', () => ({ listen: { hosts: ['other.example'] } })],
+  ['listen.maxTarget', () => ({ listen: { maxTarget: '128B' } })],
+  ['listen.maxHeaders', () => ({ listen: { maxHeaders: '1KiB' } })],
+  ['listen.maxHeaderFields', () => ({ listen: { maxHeaderFields: 6 } })],
+  ['listen.maxRequestsPerConnection', () => ({ listen: { maxRequestsPerConnection: 1 } })],
+  ['listen.timeouts', () => ({ listen: { timeouts: { keepAlive: '7s' } } })],
+  ['requestId', () => ({ requestId: { header: 'X-Trace' } })],
+  ['instance', () => ({ instance: { name: 'gateway-1', environment: 'staging' } })],
+  ['admin.token', () => ({ admin: { token } })],
+  ['admin.hosts', () => ({ admin: { hosts: ['gateway.example'] } })],
+  ['auth', () => ({ auth: { methods: ['apiKey'] }, clients })],
+  [
+    'auth of one operation',
+    () => ({ auth: { methods: ['apiKey'] }, clients, operations: { 'market.insights': { auth: 'none' } } }),
+  ],
+  [
+    'operations',
+    () => ({ operations: { 'market.insights': { state: 'refuse' }, 'valuation.score': { maxBody: '1KiB' } } }),
+  ],
+  ['idempotency', () => ({ operations: { 'valuation.score': { idempotency: { required: true, header: 'X-Key' } } } })],
+  ['cache', () => ({ operations: { 'market.insights': { cache: { shared: true } } } })],
+  ['limits', () => ({ limits: { address: { rate: '1/min', burst: 100 } } })],
+  ['tracing', () => ({ tracing: { serverTiming: true } })],
+  ['metrics', () => ({ metrics: 'none' })],
+  [
+    'upstreams',
+    (url) => ({
+      upstreams: { market: { endpoints: [`${url}/v2`], host: 'client', response: { set: { 'X-A': 'b' } } } },
+    }),
+  ],
+  [
+    'candidate',
+    (url) => ({
+      upstreams: {
+        market: { endpoints: [url], candidate: { endpoints: [`${url}/next`], share: '100%', expose: 'X-Side' } },
+      },
+    }),
+  ],
+]
+
+const host = 'Host: gateway.example\r\n'
+const requests: readonly string[] = [
+  `GET /market/insights HTTP/1.1\r\n${host}X-Request-Id: a\r\nX-Trace: b\r\nX-Forwarded-For: 192.0.2.1\r\nForwarded: for=192.0.2.2\r\n\r\n`,
+  `GET /base/market/insights HTTP/1.1\r\n${host}\r\n`,
+  `GET /market/insights?${'q'.repeat(200)} HTTP/1.1\r\n${host}X-Long: ${'x'.repeat(2000)}\r\n\r\n`,
+  `GET /leads/pipeline HTTP/1.1\r\n${host}${'X-Many: 1\r\n'.repeat(9)}\r\n`,
+  `PROXY TCP4 192.0.2.3 192.0.2.4 5 6\r\nGET /market/insights HTTP/1.1\r\n${host}\r\n`,
+  `POST /valuation/score HTTP/1.1\r\n${host}Content-Type: text/plain\r\nContent-Length: 2000\r\n\r\n${'b'.repeat(2000)}`,
+  `GET /unknown HTTP/1.1\r\n${host}\r\n`,
+]
+
+/** Echoes what arrived, and how it was asked. */
+const openEcho = (): Promise<TestUpstream> =>
+  httpUpstream(({ url, rawHeaders }, response) => {
+    response.sendDate = false
+    response.end(JSON.stringify([url, rawHeaders]))
+  })
+
+/** Leaves out what is another at each gateway: the time, its port, its name in `Via`, and the ids that it makes. */
+const withoutOwn = (text: string): string =>
+  text
+    .replaceAll(/^Date: .*\r\n/gm, '')
+    .replaceAll(/127\.0\.0\.1:\d+/g, 'ADDRESS')
+    .replaceAll(/lender-gateway-[0-9a-f]{8}/g, 'VIA')
+    .replaceAll(/\b[0-9a-f]{32}\b/g, 'ID')
+    .replaceAll(/(dur|ttl|reset|t|r)=[\d.]+/gi, '$1')
+
+const observe = async ({ gateway, admin }: LiveGateway): Promise<readonly string[]> => {
+  const answers: string[] = []
+  // One after the other: the cache and the limits count them.
+  for (const request of requests) answers.push(withoutOwn(await exchangeRaw(gateway.address.port, request)))
+  const [config, bare, metrics] = await Promise.all([
+    fetch(`${admin}/config`, { headers: { authorization: `Bearer ${token}` } }).then((response) => response.text()),
+    fetch(`${admin}/config`).then(({ status }) => String(status)),
+    fetch(`${admin}/metrics`).then(({ status }) => String(status)),
+  ])
+  return [...answers, withoutOwn(config), bare, metrics]
+}
+
+test.each(edits.map(([name, next], at) => [name, edits.at(at - 1)?.[1] ?? next, next] as const))(
+  'an edit of %s is as if the gateway had been started with it',
+  async (_, before, next) => {
+    const upstream = await openEcho()
+    const settings = (of: typeof next): Settings => ({ upstream: upstream.url, ...of(upstream.url) })
+    const edited = await bootLiveGateway(settings(before))
+    await observe(edited)
+
+    edited.edit(settings(next))
+    const { result } = await edited.gateway.reload('request')
+    const started = await bootLiveGateway(settings(next))
+
+    expect(result).toBe('applied')
+    expect(await observe(edited)).toEqual(await observe(started))
+  },
+)

@@ -1,0 +1,387 @@
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { Config } from '../../../../src/core/config/config.ts'
+import type { LoadedConfig, LoadResult } from '../../../../src/core/config/load/load.ts'
+import type { ReloadTrigger } from '../../../../src/core/runtime/reload/reload-history.ts'
+import { Reloader } from '../../../../src/core/runtime/reload/reloader.ts'
+import { folderWith, parse, sandbox, validConfig, withRisk } from '../../config/helper.ts'
+
+const loaded = (text: string): LoadedConfig => {
+  const result = parse(text)
+  if (!result.ok) throw new Error(JSON.stringify(result.problems))
+  return result
+}
+
+const at = (url: string): LoadedConfig => loaded(withRisk(` ${url}`))
+const broken = parse('listen: 7')
+
+/** Creates a reloader whose file is the next of `reads` each time, and which records what came of it. */
+const createReloader = (...reads: readonly (LoadResult | Promise<LoadResult>)[]) => {
+  const applied: Config[] = []
+  const outcomes: [ReloadTrigger, string][] = []
+  let read = 0
+  let failing = false
+  const reloader = new Reloader({
+    file: 'gateway.yaml',
+    initial: loaded(sandbox),
+    load: async () => reads[Math.min(read++, reads.length - 1)] ?? broken,
+    preflight: async () => [],
+    apply: async (config) => {
+      if (failing) throw new Error('planted')
+      applied.push(config)
+    },
+    onOutcome: (trigger, { result }) => void outcomes.push([trigger, result]),
+  })
+  return {
+    reloader,
+    applied,
+    outcomes,
+    reads: () => read,
+    fail: (whether: boolean) => {
+      failing = whether
+    },
+  }
+}
+
+test('an override is put into effect while a reload is still reading the file', async () => {
+  const slow = Promise.withResolvers<LoadResult>()
+  const { reloader, applied } = createReloader(slow.promise)
+  const reloading = reloader.reload('file')
+
+  await reloader.reapply(true)
+  const before = [...applied]
+  slow.resolve(at('http://next.internal'))
+  await reloading
+
+  expect(before).toEqual([loaded(sandbox).config])
+  expect(applied.at(-1)).toEqual(at('http://next.internal').config)
+})
+
+describe('what is urgent', () => {
+  const tick = () => new Promise((resolve) => setImmediate(resolve))
+
+  /** Creates a reloader that puts into effect what `finish` lets it, and lists for which of them it hurries. */
+  const createSlow = () => {
+    const [hurried, finish]: [string[], (() => void)[]] = [[], []]
+    const reloader = new Reloader({
+      file: 'gateway.yaml',
+      initial: loaded(sandbox),
+      load: async () => at('http://next.internal'),
+      preflight: async () => [],
+      apply: ({ upstreams }, { urgent }) => {
+        const name = `${finish.length + 1} ${upstreams.risk.endpoints[0]?.origin}`
+        void urgent.then(() => hurried.push(name))
+        return new Promise((resolve) => finish.push(resolve))
+      },
+      onOutcome: () => {},
+    })
+    return { reloader, hurried, finish }
+  }
+
+  test('hurries the edit before it, and itself', async () => {
+    const { reloader, hurried, finish } = createSlow()
+    const reloading = reloader.reload('file')
+    while (finish.length < 1) await tick()
+    const alone = [...hurried]
+
+    const urgent = reloader.reapply(true)
+    await tick()
+    const waiting = [...hurried]
+    finish[0]?.()
+    while (finish.length < 2) await tick()
+    finish[1]?.()
+
+    expect((await reloading).result).toBe('applied')
+    await urgent
+    expect([alone, waiting]).toEqual([[], ['1 http://next.internal']])
+    expect(hurried).toEqual(['1 http://next.internal', '2 http://next.internal'])
+  })
+
+  test('hurries all that waits before it, and nothing after it', async () => {
+    const { reloader, hurried, finish } = createSlow()
+    const all = [reloader.reapply(), reloader.reapply(), reloader.reapply(true), reloader.reapply()]
+
+    for (const [i, each] of all.entries()) {
+      while (finish.length < i + 1) await tick()
+      finish[i]?.()
+      await each
+    }
+
+    expect(hurried.map((name) => name[0])).toEqual(['1', '2', '3'])
+  })
+})
+
+describe('a change beside the configuration', () => {
+  test('is decided when the edit before it is in effect, and no edit comes between', async () => {
+    const { reloader, applied } = createReloader(at('http://first.internal'), at('http://second.internal'))
+    const seen: string[] = []
+    const note = (): void => void seen.push(reloader.config.hash)
+    await reloader.reload('file')
+    const second = Promise.withResolvers<void>()
+
+    const changing = reloader.change(async (apply) => {
+      note()
+      await second.promise
+      await apply()
+      note()
+    })
+    const reloading = reloader.reload('file')
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+    second.resolve()
+    await changing
+    await reloading
+
+    const [first, last] = [at('http://first.internal').config, at('http://second.internal').config]
+    expect(seen).toEqual([first.hash, first.hash])
+    expect(applied).toEqual([first, first, last])
+  })
+
+  test('that throws holds nothing up', async () => {
+    const { reloader, applied } = createReloader(at('http://first.internal'))
+
+    await expect(reloader.change(() => Promise.reject(new Error('planted')), true)).rejects.toThrow('planted')
+    await reloader.reload('file')
+
+    expect(applied).toEqual([at('http://first.internal').config])
+  })
+})
+
+describe('one reload at a time', () => {
+  test('requests while one is under way share the next, and the last state of the file wins', async () => {
+    const first = Promise.withResolvers<LoadResult>()
+    const { reloader, applied, reads, outcomes } = createReloader(first.promise, at('http://last.internal'))
+
+    const running = reloader.reload('file')
+    await Promise.resolve()
+    await Promise.resolve()
+    const [second, third] = [reloader.reload('signal'), reloader.reload('request')]
+    first.resolve(at('http://first.internal'))
+
+    expect((await running).result).toBe('applied')
+    expect(await second).toBe(await third)
+    expect(reads()).toBe(2)
+    expect(applied.at(-1)).toEqual(at('http://last.internal').config)
+    expect(outcomes).toEqual([
+      ['file', 'applied'],
+      ['signal', 'applied'],
+    ])
+  })
+
+  test('a rollback waits for the reload that is under way, and goes back behind it', async () => {
+    const read = Promise.withResolvers<LoadResult>()
+    const { reloader } = createReloader(read.promise)
+
+    const running = reloader.reload('file')
+    const back = reloader.rollback()
+    read.resolve(at('http://new.internal'))
+
+    expect(await running).toMatchObject({ result: 'applied' })
+    expect(await back).toMatchObject({ result: 'applied', to: validConfig(sandbox).hash })
+    expect(reloader.config.hash).toBe(validConfig(sandbox).hash)
+  })
+})
+
+describe('all or nothing', () => {
+  test('a broken file leaves everything as it was, and is reported until a reload succeeds', async () => {
+    const { reloader, applied } = createReloader(broken, at('http://good.internal'))
+    const before = reloader.config
+
+    const rejected = await reloader.reload('file')
+    const state = reloader.state
+
+    expect(rejected).toMatchObject({ result: 'refused', hash: before.hash })
+    expect([applied, reloader.config, reloader.previous]).toEqual([[], before, null])
+    expect(state).toMatchObject({ fileDiffers: true, loadedBy: 'start', refusal: { problems: expect.any(Array) } })
+    await reloader.reload('file')
+    expect(reloader.state).toMatchObject({ fileDiffers: false, loadedBy: 'file', refusal: null })
+    expect(reloader.previous?.config).toBe(before)
+  })
+
+  test('an edit that cannot be put into effect is rejected with the reason, and can be applied once that is gone', async () => {
+    const { reloader, fail } = createReloader(at('http://good.internal'))
+    const before = reloader.config
+
+    fail(true)
+    const rejected = await reloader.reload('request')
+    const kept = reloader.config
+    fail(false)
+
+    expect(rejected).toMatchObject({ result: 'refused', problems: [{ found: 'planted' }] })
+    expect(kept).toBe(before)
+    expect(await reloader.reload('request')).toMatchObject({ result: 'applied' })
+  })
+
+  test('an identical file is nothing: not put into effect, and no step back', async () => {
+    const { reloader, applied } = createReloader(loaded(`# other words\n${sandbox}`))
+
+    expect(await reloader.reload('signal')).toMatchObject({ result: 'unchanged', changes: [] })
+    expect([applied, reloader.previous]).toEqual([[], null])
+    expect(reloader.state.loadedBy).toBe('start')
+  })
+
+  test('clients that move to a file of their own are shown there, and no later edit is said to move them', async () => {
+    const client = { id: 'bank-a', operations: 'all' }
+    const file = join(folderWith({ 'clients.json': JSON.stringify([client]) }), 'gateway.yaml')
+    const withClients = (clients: unknown, more = ''): LoadResult =>
+      parse(`auth: { methods: [apiKey] }\nclients: ${JSON.stringify(clients)}\n${more}${sandbox}`, {}, file)
+    const { reloader } = createReloader(
+      withClients([client]),
+      withClients('file:clients.json'),
+      withClients('file:clients.json', 'log: { level: warn }\n'),
+    )
+    await reloader.reload('file')
+
+    const moved = await reloader.reload('file')
+    const shown = reloader.running.report.config
+    const edited = await reloader.reload('file')
+
+    expect(moved.result).toBe('unchanged')
+    expect(shown).toMatchObject({ clients: 'file:clients.json' })
+    expect(edited).toMatchObject({ result: 'applied', changes: [{ path: 'log.level' }] })
+  })
+})
+
+test('an edit that switches a protection off is applied, and the outcome names it', async () => {
+  const { reloader } = createReloader(loaded(`auth: { methods: [apiKey] }\n${sandbox}`), loaded(sandbox))
+
+  const on = await reloader.reload('file')
+  const off = await reloader.reload('file')
+
+  expect([on, off]).toMatchObject([
+    { result: 'applied', switchedOff: [] },
+    { result: 'applied', switchedOff: ['auth'] },
+  ])
+})
+
+test('the warnings of what runs are kept: a rejected edit changes nothing about them, and a rollback restores its own', async () => {
+  const doubtful = `{ endpoints: [http://a.internal, http://a.internal] }`
+  const { reloader } = createReloader(loaded(withRisk(` ${doubtful}`)), broken)
+  const messages = () => reloader.warnings.map(({ message }) => message)
+  const first = messages()
+
+  await reloader.reload('file')
+  const second = messages()
+  await reloader.reload('file')
+  const third = messages()
+  await reloader.rollback()
+
+  expect([first, messages()]).toEqual([[], []])
+  expect(second).toEqual(['an endpoint that stands here already'])
+  expect(third).toEqual(second)
+})
+
+describe('a rollback', () => {
+  test('goes one step back, and again forth', async () => {
+    const { reloader } = createReloader(at('http://new.internal'))
+    await reloader.reload('file')
+    const [old, next] = [validConfig(sandbox).hash, at('http://new.internal').config.hash]
+
+    const hashes = [await reloader.rollback(), await reloader.rollback()].map(
+      (outcome) => outcome !== null && 'to' in outcome && outcome.to,
+    )
+
+    expect(hashes).toEqual([old, next])
+  })
+
+  test('leaves the file different from what runs, until it is read again', async () => {
+    const { reloader } = createReloader(at('http://new.internal'))
+    await reloader.reload('file')
+
+    await reloader.rollback()
+    const differs = reloader.state.fileDiffers
+    await reloader.reload('request')
+
+    expect([differs, reloader.state.fileDiffers]).toEqual([true, false])
+    expect(reloader.config.hash).toBe(at('http://new.internal').config.hash)
+  })
+
+  test('has nowhere to go when only the credentials of operators have changed', async () => {
+    const { reloader } = createReloader(loaded(`admin: { token: a-token-of-an-operator }\n${sandbox}`))
+    await reloader.reload('file')
+
+    expect(reloader.previous).toBeNull()
+    expect(await reloader.rollback()).toBeNull()
+    expect(reloader.isFirst).toBe(false)
+  })
+
+  test('goes past edits of credentials alone, to what ran before them, and keeps the credentials', async () => {
+    const rerouted = withRisk(' http://new.internal')
+    const { reloader } = createReloader(
+      loaded(rerouted),
+      loaded(`admin: { token: a-token-of-an-operator }\n${rerouted}`),
+      loaded(`admin: { token: another-token-of-an-operator }\n${rerouted}`),
+    )
+    for (let edit = 0; edit < 3; edit++) await reloader.reload('file')
+
+    const outcome = await reloader.rollback()
+
+    const expected = loaded(`admin: { token: another-token-of-an-operator }\n${sandbox}`).config
+    expect(outcome).toMatchObject({ result: 'applied', to: expected.hash })
+    expect(reloader.config.upstreams).toEqual(expected.upstreams)
+    expect(reloader.config.admin).toEqual(expected.admin)
+  })
+
+  test('and the one that undoes it go to and fro, whatever credentials came between', async () => {
+    const rerouted = withRisk(' http://new.internal')
+    const renewed = loaded(`admin: { token: a-token-of-an-operator }\n${rerouted}`)
+    const { reloader } = createReloader(loaded(rerouted), renewed)
+    await reloader.reload('file')
+    await reloader.reload('file')
+
+    await reloader.rollback()
+    const forth = await reloader.rollback()
+
+    expect(forth).toMatchObject({ result: 'applied', to: renewed.config.hash })
+  })
+
+  test('after an edit that was refused says that it never ran, and the file is refused still', async () => {
+    const { reloader } = createReloader(at('http://new.internal'), broken)
+    await reloader.reload('file')
+    await reloader.reload('file')
+    const refusedAt = reloader.state.refusal?.at
+
+    const [back, forth] = [await reloader.rollback(), await reloader.rollback()]
+
+    expect([back, forth]).toMatchObject([
+      { result: 'applied', neverRan: refusedAt },
+      { result: 'applied', neverRan: refusedAt },
+    ])
+    expect(reloader.state.refusal?.at).toBe(refusedAt)
+  })
+
+  test('that was refused is no refusal of the file: the next one clears it', async () => {
+    const { reloader, fail } = createReloader(at('http://new.internal'))
+    await reloader.reload('file')
+    fail(true)
+    await reloader.rollback()
+    const { refusal } = reloader.state
+    fail(false)
+
+    const outcome = await reloader.rollback()
+
+    expect(refusal?.trigger).toBe('rollback')
+    expect(outcome).toMatchObject({ result: 'applied', neverRan: null })
+    expect(reloader.state.refusal).toBeNull()
+  })
+
+  test('has nowhere to go at first', async () => {
+    const { reloader } = createReloader(broken)
+
+    expect(await reloader.rollback()).toBeNull()
+    expect(reloader.isFirst).toBe(true)
+  })
+
+  test('that would switch a protection off changes nothing, unless by force', async () => {
+    const { reloader, applied, outcomes } = createReloader(loaded(`auth: { methods: [apiKey] }\n${sandbox}`))
+    await reloader.reload('file')
+
+    const unforced = await reloader.rollback()
+    const counts = [applied.length, outcomes.length]
+    const forced = await reloader.rollback(true)
+
+    expect(unforced).toEqual({ result: 'unforced', switchesOff: ['auth'] })
+    expect(counts).toEqual([1, 1])
+    expect(forced).toMatchObject({ result: 'applied', forced: true, switchedOff: ['auth'] })
+    expect(reloader.config.auth).toBeNull()
+  })
+})

@@ -1,0 +1,317 @@
+import type { Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import type { Upload } from '../../../../src/core/exchange/body.ts'
+import type { Exchange } from '../../../../src/core/exchange/exchange.ts'
+import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
+import type { Upstream } from '../../../../src/core/upstream/upstream.ts'
+import { fakeBody, fakeExchange } from '../../../helpers/exchange.ts'
+import { freePort } from '../../../helpers/free-port.ts'
+import { openTestUpstream, sendOutcome } from '../../../helpers/open-upstream.ts'
+import { onRequest, rawUpstream } from '../../../helpers/upstream.ts'
+import { eventually } from '../../../helpers/wire.ts'
+
+const open = openTestUpstream
+
+const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+
+/** Opens an upstream that responds at once. */
+const responsive = (bytes = ok) =>
+  rawUpstream((socket) => {
+    socket.on('end', () => socket.end())
+    onRequest(socket, () => void socket.write(bytes))
+  })
+
+const rounds = 1000
+
+/** Sends many at once and returns the distinct outcomes. */
+const outcomes = async (upstream: Upstream, make: (n: number) => Exchange): Promise<(number | string)[]> => {
+  const all = Array.from({ length: rounds }, (_, n) => sendOutcome(upstream, make(n)))
+  return [...new Set(await Promise.all(all))]
+}
+
+describe('a request that cannot be sent as one', () => {
+  const rejected: readonly (readonly [string, readonly string[]])[] = [
+    ['an invalid value', ['X-Bad', 'a\nb']],
+    ['an invalid name', ['X Bad', 'a']],
+    ['Expect', ['Expect', '100-continue']],
+    ['Keep-Alive', ['Keep-Alive', '5']],
+    ['Upgrade', ['Upgrade', 'x']],
+    ['a Host beside the one that is sent', ['Host', 'a']],
+    ['a length beside that of the body', ['Content-Length', '5']],
+    ['a coding', ['Transfer-Encoding', 'chunked']],
+    ['Connection', ['Connection', 'close']],
+  ]
+
+  test.each(rejected)('(%s) is internal, and a thousand wedge nothing in a pool of eight', async (_, fields) => {
+    const { url, connections } = await responsive()
+    const upstream = open(url)
+
+    const bad = await outcomes(upstream, () => fakeExchange({ fields }))
+    const mixed = await outcomes(upstream, (n) => fakeExchange(n % 2 === 0 ? { fields } : {}))
+    const good = await outcomes(upstream, () => fakeExchange())
+
+    expect(bad).toEqual(['internal'])
+    expect(mixed.toSorted()).toEqual([200, 'internal'])
+    expect(good).toEqual([200])
+    expect(connections()).toBeLessThanOrEqual(8)
+  })
+
+  test('with a streamed body is rejected before a byte of it is read', async () => {
+    const { url } = await responsive()
+    const upstream = open(url)
+    let stopped = 0
+    const upload: Upload = {
+      [Symbol.asyncIterator]: () => {
+        throw new Error('it is read')
+      },
+      stop: () => {
+        stopped++
+      },
+    }
+    const body = { ...fakeBody(null), stream: () => upload }
+
+    const outcome = await sendOutcome(
+      upstream,
+      fakeExchange({ operation: 'valuation.score', fields: ['X-Bad', 'a\nb'], body }),
+    )
+
+    expect(outcome).toBe('internal')
+    expect(stopped).toBe(1)
+  })
+})
+
+describe('an exchange that is aborted', () => {
+  const clientGone = () => new GatewayError('client-gone')
+
+  test('before it is sent goes nowhere', async () => {
+    const { url, accepted } = await responsive()
+    const upstream = open(url)
+    const exchange = fakeExchange()
+
+    exchange.abort(clientGone())
+    const outcome = await sendOutcome(upstream, exchange)
+
+    expect(outcome).toBe('client-gone')
+    expect(accepted()).toBe(0)
+  })
+
+  test('while it waits for a connection is never sent', async () => {
+    const heads: string[] = []
+    const held: Socket[] = []
+    const { url, accepted } = await rawUpstream((socket) =>
+      onRequest(socket, (head) => {
+        heads.push(head)
+        held.push(socket)
+        if (head.includes('x-live')) socket.write(ok)
+      }),
+    )
+    const upstream = open(url, { maxConnections: 1 })
+    const first = fakeExchange({ fields: ['x-first', '1'] })
+    const firstOutcome = sendOutcome(upstream, first)
+    await expect.poll(() => heads.length).toBe(1)
+
+    const waiting = Array.from({ length: rounds }, () => fakeExchange())
+    const pending = waiting.map((exchange) => sendOutcome(upstream, exchange))
+    for (const exchange of waiting) exchange.abort(clientGone())
+    const live = sendOutcome(upstream, fakeExchange({ fields: ['x-live', '1'] }))
+    first.abort(clientGone())
+
+    expect([...new Set(await Promise.all(pending))]).toEqual(['client-gone'])
+    expect(await firstOutcome).toBe('client-gone')
+    expect(await live).toBe(200)
+    expect(heads.length).toBe(2)
+    expect(accepted()).toBe(2)
+    expect(waiting.filter(({ wasSent, endedInQueue }) => wasSent || !endedInQueue)).toEqual([])
+    expect([first.wasSent, first.endedInQueue]).toEqual([true, false])
+  })
+
+  test('when it was given a connection, and before it is written there, was not sent', async () => {
+    const heads: string[] = []
+    const { url } = await rawUpstream((socket) => {
+      socket.on('end', () => socket.end())
+      onRequest(socket, (head) => {
+        heads.push(head)
+        socket.write(ok)
+      })
+    })
+    const upstream = open(url, { maxConnections: 1 })
+    await sendOutcome(upstream, fakeExchange())
+    const exchange = fakeExchange({ fields: ['x-gone', '1'] })
+    exchange.onSent = () => exchange.abort(new GatewayError('deadline-exceeded'))
+
+    const outcome = await sendOutcome(upstream, exchange)
+    const next = await sendOutcome(upstream, fakeExchange({ fields: ['x-next', '1'] }))
+
+    expect([outcome, next]).toEqual(['deadline-exceeded', 200])
+    expect(heads.filter((head) => head.includes('x-gone'))).toEqual([])
+    expect([exchange.wasSent, exchange.endedInQueue]).toEqual([false, true])
+  })
+
+  test('while it waits for a connection makes no attempt to connect', async () => {
+    // Accepts, and never speaks TLS.
+    const { port, accepted } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
+    const upstream = open(`https://127.0.0.1:${port}`, {
+      maxConnections: 1,
+      timeouts: { connect: 100, headers: 5000, body: 5000 },
+    })
+    const first = sendOutcome(upstream, fakeExchange())
+
+    const waiting = Array.from({ length: rounds }, () => fakeExchange())
+    const pending = waiting.map((exchange) => sendOutcome(upstream, exchange))
+    for (const exchange of waiting) exchange.abort(clientGone())
+    const live = sendOutcome(upstream, fakeExchange())
+
+    expect([...new Set(await Promise.all(pending))]).toEqual(['client-gone'])
+    expect(await Promise.all([first, live])).toEqual(['connect-timeout', 'connect-timeout'])
+    expect(accepted()).toBe(2)
+  })
+
+  test('while the connection of others is refused fails once, and keeps its own reason', async () => {
+    const upstream = open(`http://127.0.0.1:${await freePort()}`, { maxConnections: 1 })
+    const exchange = fakeExchange()
+    const other = fakeExchange()
+
+    const outcome = Promise.all([sendOutcome(upstream, exchange), sendOutcome(upstream, other)])
+    exchange.abort(clientGone())
+
+    expect(await outcome).toEqual(['client-gone', 'connect-failed'])
+  })
+
+  test('while its head is known and its body is not taken fails the body', async () => {
+    const { url, connections } = await responsive('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
+    const upstream = open(url)
+    const exchange = fakeExchange()
+
+    const { body } = await upstream.send(exchange)
+    exchange.abort(clientGone())
+    const events: string[] = []
+    body.consume({ data: () => true, end: () => events.push('end'), fail: ({ kind }) => events.push(kind) })
+
+    expect(body.takeBuffered()).toBeNull()
+    expect(events).toEqual(['client-gone'])
+    await expect.poll(connections).toBe(0)
+  })
+})
+
+describe('a response', () => {
+  const malformed: readonly (readonly [string, string])[] = [
+    ['a length and a coding', 'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'],
+    ['a coding and a length', 'Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n3\r\nabc\r\n0\r\n\r\n'],
+    ['two lengths', 'Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc'],
+    ['a list of lengths', 'Content-Length: 3, 3\r\n\r\nabc'],
+    ['a negative length', 'Content-Length: -3\r\n\r\nabc'],
+    ['a length of more than 64 bits', 'Content-Length: 99999999999999999999999\r\n\r\nabc'],
+    ['a coding of its own', 'Transfer-Encoding: identity\r\n\r\nabc'],
+    ['a coding before chunked', 'Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+    ['chunked not last', 'Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n'],
+    ['chunked twice', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+    ['a folded field', 'X: a\r\n b\r\nContent-Length: 0\r\n\r\n'],
+    ['a blank in a name', 'X Y: a\r\nContent-Length: 0\r\n\r\n'],
+    ['a bare CR in a value', 'X: a\rb\r\nContent-Length: 0\r\n\r\n'],
+  ]
+
+  test.each(malformed)('with %s is bad-answer', async (_, rest) => {
+    const { url, connections } = await responsive(`HTTP/1.1 200 OK\r\n${rest}`)
+    const upstream = open(url)
+
+    expect(await sendOutcome(upstream, fakeExchange())).toBe('bad-answer')
+    await expect.poll(connections).toBe(0)
+  })
+
+  test('that was not requested, behind another, is dropped', async () => {
+    const { url, accepted } = await responsive(ok + ok.replace('ok', 'no'))
+    const upstream = open(url, { maxConnections: 1 })
+
+    const bodies: (string | undefined)[] = []
+    for (let i = 0; i < 3; i++) {
+      const { body } = await upstream.send(fakeExchange())
+      bodies.push(body.takeBuffered()?.toString())
+    }
+
+    expect(bodies).toEqual(['ok', 'ok', 'ok'])
+    expect(accepted()).toBe(3)
+  })
+})
+
+test('a connection is used again, and is not when keepAlive is 0', async () => {
+  const kept = await responsive()
+  const single = await responsive()
+  const persistent = open(kept.url, { maxConnections: 1 })
+  const closing = open(single.url, { keepAlive: 0 })
+
+  for (const upstream of [persistent, closing])
+    for (let i = 0; i < 3; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(200)
+
+  expect(kept.accepted()).toBe(1)
+  expect(single.accepted()).toBe(3)
+})
+
+test('closing finishes what runs', async () => {
+  const requested = Promise.withResolvers<Socket>()
+  const { url } = await rawUpstream((socket) => onRequest(socket, () => requested.resolve(socket)))
+  const upstream = open(url)
+  const running = sendOutcome(upstream, fakeExchange())
+  const socket = await requested.promise
+
+  const closed = upstream.members[0]?.endpoint.close()
+  socket.write(ok)
+
+  expect(await running).toBe(200)
+  await closed
+})
+
+describe('an exchange that wants to know when it is sent', () => {
+  const counted = () => {
+    let sent = 0
+    const exchange = fakeExchange()
+    exchange.onSent = () => {
+      sent++
+    }
+    return { exchange, sent: () => sent }
+  }
+
+  test('hears of each attempt that has a connection', async () => {
+    const upstream = open((await responsive()).url)
+    const { exchange, sent } = counted()
+
+    await sendOutcome(upstream, exchange)
+    await sendOutcome(upstream, exchange)
+
+    expect(sent()).toBe(2)
+  })
+
+  test('hears nothing while none takes the connection', async () => {
+    const upstream = open(`http://127.0.0.1:${await freePort()}`)
+    const { exchange, sent } = counted()
+
+    const outcome = await sendOutcome(upstream, exchange)
+
+    expect(outcome).toBe('connect-failed')
+    expect(sent()).toBe(0)
+  })
+})
+
+describe('a body that was read first', () => {
+  const post = () => fakeExchange({ operation: 'valuation.score', body: fakeBody(3) })
+
+  test('has been sent completely when its response is complete', async () => {
+    const upstream = open((await responsive()).url)
+    const exchange = post()
+
+    await sendOutcome(upstream, exchange)
+    await eventually(() => exchange.attempt?.endedAt !== null)
+
+    expect(exchange.bodySent).toBe(true)
+  })
+
+  test('may still be written by the attempt before, when it was sent twice', async () => {
+    const upstream = open((await responsive()).url)
+    const exchange = post()
+
+    await sendOutcome(upstream, exchange)
+    await sendOutcome(upstream, exchange)
+    await eventually(() => exchange.attempt?.endedAt !== null)
+
+    expect(exchange.bodySent).toBe(false)
+  })
+})

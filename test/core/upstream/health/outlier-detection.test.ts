@@ -1,0 +1,409 @@
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { OutlierConfig } from '../../../../src/core/config/config.ts'
+import { now } from '../../../../src/core/lib/clock.ts'
+import type { AttemptOutcome } from '../../../../src/core/upstream/attempt/attempt-outcome.ts'
+import { EndpointHealth } from '../../../../src/core/upstream/health/endpoint-health.ts'
+import { createOutlierDetector, type EjectionEvent } from '../../../../src/core/upstream/health/outlier-detection.ts'
+
+beforeEach(() => vi.useFakeTimers())
+afterEach(() => vi.useRealTimers())
+
+const config: OutlierConfig = { consecutiveFailures: 5, failureRate: 0.5, ejectionTime: 10_000, maxEjected: 0.5 }
+
+/** An upstream whose requests end as the test says. */
+class Rig {
+  readonly members: readonly { readonly name: string; readonly health: EndpointHealth; receivesTraffic: boolean }[]
+  readonly events: EjectionEvent[] = []
+
+  constructor(count: number, more: Partial<OutlierConfig> = {}, random: () => number = () => 0) {
+    this.members = Array.from({ length: count }, (_, i) => ({
+      name: `${i}`,
+      health: new EndpointHealth(),
+      receivesTraffic: true,
+    }))
+    const onEjected = (ejected: EjectionEvent) => this.events.push(ejected)
+    const detectOutlier = createOutlierDetector({ ...config, ...more }, this.members, onEjected, random)
+    for (const member of this.members) member.health.judge = (outcome) => detectOutlier(member, outcome)
+  }
+
+  health(i: number): EndpointHealth {
+    return this.member(i).health
+  }
+
+  member(i: number) {
+    const member = this.members[i]
+    if (member === undefined) throw new Error(`no member ${i}`)
+    return member
+  }
+
+  /** Ends `times` requests of one member. */
+  end(i: number, outcome: AttemptOutcome, times = 1, startedAt = now()): void {
+    for (let n = 0; n < times; n++) {
+      this.health(i).recordOutcome(outcome, 503)
+      this.health(i).recordForComparison(outcome, 503, startedAt)
+    }
+  }
+
+  get out(): number[] {
+    return this.members.flatMap(({ health }, i) => (health.isEjected() ? [i] : []))
+  }
+}
+
+/** Ejects a member, lets it return and fail at once, so many times in all. Returns how long each ejection took. */
+const ejections = (rig: Rig, times: number): number[] => {
+  rig.end(0, 'failure', 5)
+  for (let n = 1; n < times; n++) {
+    vi.advanceTimersByTime(rig.events.at(-1)?.forMs ?? 0)
+    rig.end(0, 'failure')
+  }
+  return rig.events.map(({ forMs }) => forMs)
+}
+
+describe('failures in a row', () => {
+  test('eject it at the configured number, and the event is emitted', () => {
+    const rig = new Rig(3)
+    rig.end(1, 'failure', 4)
+    const before = rig.out
+
+    rig.end(1, 'failure')
+
+    expect([before, rig.out]).toEqual([[], [1]])
+    expect(rig.events).toEqual([
+      { endpoint: '1', reason: '5 failures in a row', forMs: 10_000, until: Date.now() + 10_000 },
+    ])
+    expect(rig.health(1)).toMatchObject({
+      counts: { ejections: 1 },
+      consecutiveFailures: 0,
+      ejection: { since: Date.now() },
+    })
+  })
+
+  test('that a success interrupts begin anew', () => {
+    const rig = new Rig(3)
+
+    rig.end(1, 'failure', 4)
+    rig.end(1, 'success')
+    rig.end(1, 'failure', 4)
+
+    expect(rig.out).toEqual([])
+  })
+
+  test('are not interrupted by outcomes that say nothing', () => {
+    const rig = new Rig(3)
+
+    rig.end(1, 'failure', 4)
+    rig.end(1, 'nothing', 10)
+    rig.end(1, 'failure')
+
+    expect(rig.out).toEqual([1])
+  })
+
+  test('however many, eject nothing when that is not configured', () => {
+    const rig = new Rig(3, { consecutiveFailures: null })
+
+    rig.end(1, 'failure', 1_000)
+
+    expect(rig.out).toEqual([])
+  })
+})
+
+describe('the share of failures', () => {
+  const relative = { consecutiveFailures: null }
+  const mixed = (rig: Rig, i: number, failures: number, successes: number): void => {
+    rig.end(i, 'success', successes)
+    rig.end(i, 'failure', failures)
+  }
+
+  test('ejects it when it exceeds that of its siblings', () => {
+    const rig = new Rig(3, relative)
+    rig.end(1, 'success', 20)
+    rig.end(2, 'success', 20)
+
+    mixed(rig, 0, 10, 10)
+
+    expect(rig.out).toEqual([0])
+    expect(rig.events[0]?.reason).toBe('50 % of 20 requests failed in 10s, 0 % elsewhere')
+  })
+
+  test.each([
+    ['fewer requests than 20', [9, 10], [0, 40]],
+    ['a smaller excess', [12, 13], [0, 40]],
+    ['siblings that fail as much', [12, 12], [12, 12]],
+    ['siblings without traffic', [10, 10], [0, 0]],
+  ])('says nothing with %s', (_, [failures = 0, successes = 0], [theirFailures = 0, theirSuccesses = 0]) => {
+    const rig = new Rig(3, relative)
+    mixed(rig, 1, theirFailures, theirSuccesses)
+
+    mixed(rig, 0, failures, successes)
+
+    expect(rig.out).toEqual([])
+  })
+
+  test('is not taken from more than the last 10 s', () => {
+    const rig = new Rig(3, relative)
+    mixed(rig, 0, 9, 9)
+    vi.advanceTimersByTime(10_000)
+    rig.end(1, 'success', 20)
+
+    mixed(rig, 0, 9, 9)
+
+    expect(rig.out).toEqual([])
+  })
+
+  test('is not compared with a sibling that drains', () => {
+    const rig = new Rig(3, relative)
+    rig.member(1).receivesTraffic = false
+    mixed(rig, 1, 20, 20)
+    rig.end(2, 'success', 20)
+
+    mixed(rig, 0, 10, 10)
+
+    expect(rig.out).toEqual([0])
+  })
+
+  test('changes nothing when that is not configured', () => {
+    const rig = new Rig(3, { ...relative, failureRate: null })
+    rig.end(1, 'success', 20)
+
+    mixed(rig, 0, 100, 100)
+
+    expect(rig.out).toEqual([])
+  })
+})
+
+describe('an ejection', () => {
+  test('ends when its time is over, and the slow start begins there', () => {
+    const rig = new Rig(2)
+    rig.end(0, 'failure', 5)
+    const until = now() + 10_000
+
+    vi.advanceTimersByTime(9_999)
+    const [early, earlySince] = [rig.out, rig.health(0).recoveredAt()]
+    vi.advanceTimersByTime(5_001)
+
+    expect([early, earlySince]).toEqual([[0], null])
+    expect([rig.out, rig.health(0).recoveredAt()]).toEqual([[], until])
+  })
+
+  test('is repeated by the first failure before a success', () => {
+    const rig = new Rig(2)
+
+    ejections(rig, 2)
+
+    expect(rig.out).toEqual([0])
+    expect(rig.events[1]?.reason).toBe('failed again after its return')
+  })
+
+  test('is not repeated by a failure after a success', () => {
+    const rig = new Rig(2)
+    rig.end(0, 'failure', 5)
+    vi.advanceTimersByTime(10_000)
+
+    rig.end(0, 'success')
+    rig.end(0, 'failure', 4)
+
+    expect(rig.out).toEqual([])
+  })
+
+  test('wipes out the share of failures that led to it', () => {
+    const rig = new Rig(2, { consecutiveFailures: null, ejectionTime: 1_000 })
+    rig.end(1, 'success', 40)
+    rig.end(0, 'failure', 20)
+    vi.advanceTimersByTime(1_000)
+
+    rig.end(0, 'success')
+    rig.end(0, 'failure')
+
+    expect(rig.out).toEqual([])
+    expect(rig.events.length).toBe(1)
+  })
+
+  test('is not changed by what ends meanwhile', () => {
+    const rig = new Rig(2)
+    rig.end(0, 'failure', 5)
+    const before = rig.health(0).ejection
+
+    rig.end(0, 'failure', 50)
+    rig.end(0, 'success')
+
+    expect(rig.health(0).ejection).toBe(before)
+    expect(rig.health(0).onProbation).toBe(true)
+  })
+
+  test('doubles with each one in a row, up to 32 times the first', () => {
+    const lengths = ejections(new Rig(2), 8)
+
+    expect(lengths).toEqual([10, 20, 40, 80, 160, 320, 320, 320].map((seconds) => seconds * 1_000))
+  })
+
+  test('is at most an hour', () => {
+    expect(ejections(new Rig(2, { ejectionTime: 40 * 60_000 }), 3)).toEqual([2_400_000, 3_600_000, 3_600_000])
+  })
+
+  test('is as long as configured, though that be more than an hour', () => {
+    expect(ejections(new Rig(2, { ejectionTime: 7_200_000 }), 2)).toEqual([7_200_000, 7_200_000])
+  })
+
+  test('is up to 10 % longer, so that not all come back at once', () => {
+    expect(ejections(new Rig(2, {}, () => 0.5), 1)).toEqual([10_500])
+  })
+
+  test.each([
+    [10_000, 20_000],
+    [10_001, 10_000],
+  ])('after %i ms in, following one of 10000 ms, takes %i ms', (inForMs, expected) => {
+    const rig = new Rig(2)
+    rig.end(0, 'failure', 5)
+    vi.advanceTimersByTime(10_000)
+    rig.end(0, 'success')
+    vi.advanceTimersByTime(inForMs)
+
+    rig.end(0, 'failure', 5)
+
+    expect(rig.events[1]?.forMs).toBe(expected)
+  })
+
+  test('outlives the detector that caused it', () => {
+    const rig = new Rig(2)
+    rig.end(0, 'failure', 5)
+    const next = createOutlierDetector(
+      config,
+      rig.members,
+      () => {},
+      () => 0,
+    )
+    vi.advanceTimersByTime(10_000)
+
+    rig.health(0).recordOutcome('failure', 503)
+    next(rig.member(0), 'failure')
+
+    expect(rig.health(0).ejection).toMatchObject({ startedAt: now(), until: now() + 20_000 })
+  })
+})
+
+describe('how many are out', () => {
+  test.each([
+    [1, 0.5, 0],
+    [2, 0, 1],
+    [2, 0.5, 1],
+    [3, 0.5, 1],
+    [4, 0.5, 2],
+    [3, 1, 3],
+  ])('of %i at most %f: %i', (count, maxEjected, expected) => {
+    const rig = new Rig(count, { maxEjected })
+
+    for (let i = 0; i < count; i++) rig.end(i, 'failure', 10)
+
+    expect(rig.out.length).toBe(expected)
+  })
+
+  test('one that had to stay is ejected by its next failure once there is room', () => {
+    const rig = new Rig(2)
+    rig.end(0, 'failure', 5)
+    rig.end(1, 'failure', 7)
+    vi.advanceTimersByTime(10_000)
+
+    rig.end(1, 'failure')
+
+    expect(rig.out).toEqual([1])
+  })
+
+  test('one that drains is not ejected', () => {
+    const rig = new Rig(3)
+    rig.member(0).receivesTraffic = false
+
+    rig.end(0, 'failure', 10)
+
+    expect(rig.out).toEqual([])
+  })
+
+  test('one that was ejected, and then drained, does not keep a failing sibling in', () => {
+    const rig = new Rig(3)
+    rig.end(0, 'failure', 5)
+    rig.member(0).receivesTraffic = false
+
+    rig.end(1, 'failure', 5)
+
+    expect(rig.out).toEqual([0, 1])
+  })
+
+  test('those that drain make no room for another', () => {
+    const rig = new Rig(3)
+    rig.member(0).receivesTraffic = false
+    rig.member(1).receivesTraffic = false
+
+    rig.end(2, 'failure', 10)
+
+    expect(rig.out).toEqual([])
+  })
+})
+
+test('whatever happens, no more than the limit are out; and once all goes well, all are in after the longest ejection', () => {
+  const step = fc.record({
+    member: fc.nat(5),
+    outcome: fc.constantFrom<AttemptOutcome>('success', 'failure', 'failure', 'nothing'),
+    times: fc.integer({ min: 1, max: 25 }),
+    afterMs: fc.constantFrom(0, 1, 500, 9_000, 11_000, 400_000),
+  })
+  const limits = fc.record({
+    consecutiveFailures: fc.constantFrom(null, 1, 5),
+    failureRate: fc.constantFrom(null, 0.1, 0.5),
+    maxEjected: fc.constantFrom(0, 0.3, 0.5, 1),
+  })
+  const jitter = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
+
+  fc.assert(
+    fc.property(
+      fc.array(step, { maxLength: 120 }),
+      limits,
+      fc.integer({ min: 1, max: 6 }),
+      jitter,
+      (steps, more, count, random) => {
+        const rig = new Rig(count, more, () => random)
+        const maxOut = count === 1 ? 0 : Math.max(1, Math.floor(count * more.maxEjected))
+
+        for (const { member, outcome, times, afterMs } of steps) {
+          vi.advanceTimersByTime(afterMs)
+          rig.end(member % count, outcome, times)
+          expect(rig.out.length).toBeLessThanOrEqual(maxOut)
+          for (const { forMs } of rig.events) expect(forMs).toBeLessThanOrEqual(10_000 * 32 * 1.1)
+        }
+
+        for (let n = 0; n < 36; n++) {
+          for (let i = 0; i < count; i++) rig.end(i, 'success')
+          vi.advanceTimersByTime(10_000)
+        }
+        expect(rig.out).toEqual([])
+      },
+    ),
+    { numRuns: 200 },
+  )
+})
+
+test('a request that began before an ejection and fails after it does not count against the return', () => {
+  const rig = new Rig(2)
+  const before = now()
+  rig.end(0, 'failure', 5)
+  vi.advanceTimersByTime(rig.events[0]?.forMs ?? 0)
+
+  rig.end(0, 'failure', 5, before)
+
+  expect(rig.events.length).toBe(1)
+})
+
+test('requests that began before an operator let the endpoint in, and fail after it, do not count as failures', () => {
+  const rig = new Rig(2)
+  const before = now()
+  rig.end(0, 'failure', 5)
+  vi.advanceTimersByTime(1000)
+  rig.health(0).uneject()
+
+  rig.end(0, 'failure', 5, before)
+  rig.end(0, 'failure', 4)
+  const out = rig.out
+  rig.end(0, 'failure')
+
+  expect(out).toEqual([])
+  expect(rig.events.map(({ forMs }) => forMs)).toEqual([10_000, 10_000])
+})

@@ -1,0 +1,275 @@
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import * as fc from 'fast-check'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
+import type { PlaceWaiter } from '../../../../src/core/upstream/http1/client-places.ts'
+import type { UpstreamConnection } from '../../../../src/core/upstream/http1/connection.ts'
+import { ConnectionPool } from '../../../../src/core/upstream/http1/connection-pool.ts'
+import type { OnConnected } from '../../../../src/core/upstream/http1/connector.ts'
+import { fakeExchange } from '../../../helpers/exchange.ts'
+
+/** Creates a pool whose connections are made at once, to nothing. */
+const connections = (maxConnections: number, maxPending: number): ConnectionPool =>
+  new ConnectionPool({
+    maxConnections,
+    maxPending,
+    isFair: false,
+    keepAliveMs: 1000,
+    connect: createFakeConnector([]),
+  })
+
+/** Creates a connector to nothing, which remembers the sockets. */
+const createFakeConnector = (sockets: Socket[], remoteAddress?: string) => () => (done: OnConnected) => {
+  const duplex = new Duplex({ read: () => {}, write: (_chunk, _encoding, done) => done() })
+  const socket = Object.assign(duplex, { remoteAddress }) as unknown as Socket
+  sockets.push(socket)
+  queueMicrotask(() => done(null, socket))
+  return socket
+}
+
+const handler = {
+  isSentOnce: false,
+  isLast: false,
+  onInterim: () => {},
+  onHead: () => {},
+  onBody: () => {},
+  onEnd: () => {},
+  onError: () => {},
+}
+
+const unshared = { exchange: fakeExchange() }
+
+/** A request that runs until it finishes. */
+const request = (ran: (name: number) => void, name: number) => {
+  let held: UpstreamConnection | null = null
+  const user: PlaceWaiter & { finish(): void; failure: GatewayError | null } = {
+    ...unshared,
+    failure: null,
+    onConnection(connection) {
+      held = connection
+      connection.send(handler, 'GET / HTTP/1.1\r\n\r\n', [], 0)
+      ran(name)
+      return true
+    },
+    onError(error) {
+      user.failure = error
+    },
+    finish: () => held?.abort(),
+  }
+  return user
+}
+
+/** Waits until connections that have begun are made. */
+const made = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+const toAddresses = (addresses: readonly string[]) => addresses.map((address) => ({ address, family: 0 }))
+
+/** A request that has left when its connection is made. */
+const gone: PlaceWaiter = { ...unshared, onConnection: () => false, onError: () => {} }
+
+test('requests run at once while there is room, the rest in the order in which they came', async () => {
+  const all = connections(2, 2)
+  const ran: number[] = []
+  const requests = [1, 2, 3, 4].map((name) => request((each) => ran.push(each), name))
+
+  for (const each of requests) all.acquire(each)
+  await made()
+  const early = [...ran]
+  requests[1]?.finish()
+  requests[0]?.finish()
+  await made()
+
+  expect(early).toEqual([1, 2])
+  expect(ran).toEqual([1, 2, 3, 4])
+})
+
+test('one more than may wait is rejected, with Retry-After', async () => {
+  const all = connections(1, 1)
+  all.acquire(request(() => {}, 1))
+  all.acquire(request(() => {}, 2))
+
+  expect(all.isFull).toBe(true)
+  expect(() => all.acquire(request(() => {}, 3))).toThrow(
+    expect.objectContaining({ kind: 'overloaded', fields: ['Retry-After', expect.stringMatching(/^[1-9]/)] }),
+  )
+})
+
+test('a long queue is empty at once when its endpoint is cut, and each has failed', async () => {
+  const all = connections(1, 100_000)
+  const requests = Array.from({ length: 100_001 }, (_, name) => request(() => {}, name))
+  for (const each of requests) all.acquire(each)
+
+  await all.destroy(new Error('shut down'))
+
+  expect(new Set(requests.map(({ failure }) => failure?.kind))).toEqual(new Set(['connect-failed']))
+  expect(all.isFull).toBe(false)
+})
+
+test('a request whose connection ends before it is written has not been sent: any request may go elsewhere', async () => {
+  const sockets: Socket[] = []
+  const all = new ConnectionPool({
+    maxConnections: 1,
+    maxPending: 0,
+    isFair: false,
+    keepAliveMs: 1000,
+    connect: createFakeConnector(sockets),
+  })
+  const failures: GatewayError[] = []
+  all.acquire({
+    ...unshared,
+    onConnection(connection) {
+      connection.send({ ...handler, onError: (error) => failures.push(error) }, 'POST / HTTP/1.1\r\n', [], 0)
+      sockets[0]?.destroy()
+      return true
+    },
+    onError: () => {},
+  })
+  await made()
+  await made()
+
+  expect(failures).toMatchObject([{ kind: 'connect-failed', reason: 'closed' }])
+  expect(all.isFull).toBe(false)
+})
+
+test.each([
+  ['is kept', ['::1', '192.0.2.1'], false],
+  ['is not kept where that was dropped meanwhile', ['192.0.2.1'], true],
+])('a connection to the address that stood in for another %s', async (_, known, isClosed) => {
+  const sockets: Socket[] = []
+  const all = new ConnectionPool({
+    maxConnections: 1,
+    maxPending: 0,
+    isFair: false,
+    keepAliveMs: 1000,
+    connect: createFakeConnector(sockets, '::1'),
+  })
+  all.updateAddresses(toAddresses(['::1', '192.0.2.1']))
+
+  all.acquire(gone)
+  all.updateAddresses(toAddresses(known))
+  await made()
+
+  expect(sockets.map(({ destroyed }) => destroyed)).toEqual([isClosed])
+})
+
+describe('an address that is not reached', () => {
+  /** Opens the connections to two addresses. All are made to the one that is reachable. */
+  const open = () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const sockets: Socket[] = []
+    const reachable = { address: '192.0.2.1' }
+    /** The pools that have connected, by the order in which they were made. The first is of no address. */
+    const tried: number[] = []
+    let pools = 0
+    const all = new ConnectionPool({
+      maxConnections: 1,
+      maxPending: 0,
+      isFair: false,
+      keepAliveMs: 600_000,
+      connect: () => {
+        const pool = pools++
+        return (done) => {
+          tried.push(pool)
+          return createFakeConnector(sockets, reachable.address)()(done)
+        }
+      },
+    })
+    onTestFinished(() => all.destroy(new Error('the test is over')))
+    all.updateAddresses(toAddresses(['::1', '192.0.2.1']))
+    const takeTurns = async () => {
+      for (let turn = 0; turn < 2; turn++) {
+        all.acquire(gone)
+        await made()
+      }
+    }
+    return { all, sockets, reachable, tried, takeTurns }
+  }
+
+  test('is tried after 1 s, 2 s, … up to 30 s, and anew once it was reached', async () => {
+    const { sockets, reachable, takeTurns } = open()
+    const listTries = async (seconds: number) => {
+      const tries: number[] = []
+      for (let second = 0; second < seconds; second++) {
+        const before = sockets.length
+        await takeTurns()
+        if (sockets.length > before) tries.push(second)
+        vi.advanceTimersByTime(1000)
+      }
+      return tries
+    }
+
+    const away = await listTries(100)
+    reachable.address = '::1'
+    vi.advanceTimersByTime(30_000)
+    await takeTurns()
+    sockets.at(-1)?.destroy()
+    reachable.address = '192.0.2.1'
+    await made()
+    const awayAgain = await listTries(4)
+
+    expect(away).toEqual([0, 1, 3, 7, 15, 31, 61, 91])
+    expect(awayAgain).toEqual([0, 1, 3])
+  })
+
+  test('gets no request that is sent again on a new connection', async () => {
+    const { all, tried, takeTurns } = open()
+    await takeTurns()
+
+    for (let turn = 0; turn < 2; turn++) {
+      all.acquireFresh(gone)
+      await made()
+    }
+
+    expect(tried).toEqual([2, 1, 2, 2])
+  })
+})
+
+test('whatever comes, goes and gives up, no more run and no more wait than may', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 4 }),
+      fc.integer({ min: 0, max: 4 }),
+      fc.array(fc.constantFrom('come', 'finish', 'give up'), { maxLength: 60 }),
+      async (maxConnections, maxPending, steps) => {
+        const running = new Map<number, ReturnType<typeof request>>()
+        const waiting = new Map<number, ReturnType<typeof request>>()
+        const all = connections(maxConnections, maxPending)
+        const ran = (name: number): void => {
+          const [first] = waiting.keys()
+          expect(name).toBe(first)
+          running.set(name, waiting.get(name) as ReturnType<typeof request>)
+          waiting.delete(name)
+        }
+        for (const [name, step] of steps.entries()) {
+          if (step === 'come') {
+            const isFull = running.size === maxConnections && waiting.size === maxPending
+            expect(all.isFull).toBe(isFull)
+            const each = request(ran, name)
+            if (isFull) expect(() => all.acquire(each)).toThrow()
+            else {
+              waiting.set(name, each)
+              all.acquire(each)
+            }
+          }
+          const [first] = running
+          if (step === 'finish' && first !== undefined) {
+            running.delete(first[0])
+            first[1].finish()
+          }
+          const last = [...waiting].at(-1)
+          if (step === 'give up' && last !== undefined) {
+            expect(all.cancel(last[1])).toBe(true)
+            waiting.delete(last[0])
+          }
+          await made()
+
+          expect(running.size).toBeLessThanOrEqual(maxConnections)
+          expect(waiting.size).toBeLessThanOrEqual(maxPending)
+          if (waiting.size > 0) expect(running.size).toBe(maxConnections)
+        }
+      },
+    ),
+  )
+})

@@ -1,0 +1,142 @@
+import type { LookupFunction, Socket } from 'node:net'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
+import { preferredLookup } from '../../../../src/core/upstream/endpoints/dns-refresh.ts'
+import { createConnector } from '../../../../src/core/upstream/http1/connector.ts'
+import { expectExact } from '../../../helpers/exact-wait.ts'
+import { freePort } from '../../../helpers/free-port.ts'
+import { openFullBacklog } from '../../../helpers/misbehaving-upstream.ts'
+import { rawUpstream } from '../../../helpers/upstream.ts'
+import { upstreamConfig } from '../../../helpers/upstream-config.ts'
+
+const { tls } = upstreamConfig('http://unused.invalid')
+
+interface Outcome {
+  readonly error: GatewayError | null
+  readonly socket: Socket | null
+}
+
+const opened: Socket[] = []
+afterEach(() => {
+  for (const socket of opened.splice(0)) socket.destroy()
+})
+
+/** Connects, and resolves to the outcome. */
+const connectTo = (
+  port: number,
+  timeoutMs: number | null,
+  protocol = 'http:',
+  hostname = '127.0.0.1',
+  lookup?: LookupFunction,
+) =>
+  new Promise<Outcome>((resolve) => {
+    createConnector(`${protocol}//${hostname}:${port}`, { timeoutMs, tls })(lookup)((error, socket) => {
+      if (socket !== null) opened.push(socket)
+      resolve({ error, socket })
+    })
+  })
+
+/** Stops the clock, until the test moves it or has finished. */
+const stopClock = (): void => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+}
+
+describe('a connection', () => {
+  test('is passed on when it is made', async () => {
+    const { port } = await rawUpstream(() => {})
+
+    const { error, socket } = await connectTo(port, 20_000)
+
+    expect(error).toBeNull()
+    expect(socket?.remotePort).toBe(port)
+  })
+
+  test('outlives the limit on making it', async () => {
+    const { port } = await rawUpstream(() => {})
+    stopClock()
+
+    const { socket } = await connectTo(port, 30)
+    vi.advanceTimersByTime(60_000)
+
+    expect(socket?.destroyed).toBe(false)
+  })
+
+  test('that is refused is connect-failed, at once', async () => {
+    const port = await freePort()
+    stopClock()
+
+    const { error } = await connectTo(port, 5000)
+
+    expect(error).toMatchObject({ kind: 'connect-failed', reason: 'refused', cause: { code: 'ECONNREFUSED' } })
+  })
+
+  test('to a name that does not exist is connect-failed', async () => {
+    const { error } = await connectTo(80, 20_000, 'http:', 'nowhere.invalid')
+
+    expect(error).toMatchObject({ kind: 'connect-failed', reason: expect.stringMatching(/^name-/) })
+  })
+
+  test('that is reset within the TLS handshake is tls-failed', async () => {
+    const { port } = await rawUpstream((socket) => socket.once('data', () => socket.resetAndDestroy()))
+
+    const { error } = await connectTo(port, 5000, 'https:')
+
+    expect(error).toMatchObject({ kind: 'tls-failed', reason: 'reset' })
+  })
+})
+
+describe('the connect timeout', () => {
+  const limits = [300, 500]
+
+  /** Holds that a connection fails with this reason when its limit is over, and not before. */
+  const expectTimeout = (reason: string, timeoutMs: number, port: number, protocol: string): Promise<void> =>
+    expectExact(timeoutMs, async () => {
+      const after = performance.now()
+      const { error } = await connectTo(port, timeoutMs, protocol)
+      expect(error).toMatchObject({ kind: 'connect-timeout', reason })
+      return { after, before: after, over: performance.now() }
+    })
+
+  test.each(limits)('of %i ms fires in its time during a TLS handshake, never early', async (timeoutMs) => {
+    const { port, connections } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
+
+    await expectTimeout('no-tls-in-time', timeoutMs, port, 'https:')
+
+    await expect.poll(connections).toBe(0)
+  })
+
+  test.each(limits)('of %i ms fires in its time when no process accepts, never early', async (timeoutMs) => {
+    const deaf = await openFullBacklog()
+    onTestFinished(() => deaf.close())
+
+    await expectTimeout('not-connected-in-time', timeoutMs, deaf.port, 'http:')
+  })
+
+  const address = { address: '127.0.0.1', family: 4 }
+
+  test.each<[string, string, LookupFunction]>([
+    ['that does not resolve', 'name-server-silent', () => {}],
+    ['whose addresses are known', 'not-connected-in-time', preferredLookup(address, [address])],
+  ])('for a name %s is %s', async (_, reason, lookup) => {
+    const { port } = await rawUpstream(() => {})
+    stopClock()
+
+    const connecting = connectTo(port, 300, 'http:', 'name.test', lookup)
+    vi.advanceTimersByTime(300)
+
+    expect((await connecting).error).toMatchObject({ kind: 'connect-timeout', reason })
+  })
+
+  test('is none when it is turned off', async () => {
+    let reset = () => {}
+    const { port } = await rawUpstream((socket) => {
+      reset = () => socket.resetAndDestroy()
+      socket.once('data', () => setImmediate(reset))
+    })
+
+    const { error } = await connectTo(port, null, 'https:')
+
+    expect(error).toMatchObject({ kind: 'tls-failed', reason: 'reset' })
+  })
+})

@@ -1,0 +1,124 @@
+import { type ParsedResponse, runResponseParser } from '../../../../helpers/run-response-parser.ts'
+import { stricter, wider } from './differences.ts'
+import { type LlhttpResult, runLlhttp } from './llhttp.ts'
+import { mutation } from './mutate.ts'
+
+/**
+ * Runs both parsers on the n-th mutation, the gateway's in parts too. Returns the outcome; throws when nothing
+ * explains it.
+ */
+export const judge = (n: number): string => {
+  const { bytes, draw } = mutation(n)
+  const actual = runResponseParser(bytes)
+  const all = JSON.stringify(actual)
+  const places = Array.from({ length: 3 }, () => draw(bytes.length + 1)).sort((a, b) => a - b)
+  const everywhere = Array.from(bytes, (_, at) => at)
+  const cuts = bytes.length > 1000 ? [places] : [places, everywhere]
+  if (n % 100 === 0) cuts.push(...everywhere.map((at) => [at]))
+  try {
+    for (const each of cuts) {
+      const cut = JSON.stringify(runResponseParser(bytes, each))
+      if (cut !== all) throw new Error(`cut at ${each.slice(0, 10)} it is ${cut}, else ${all}`)
+    }
+    return compare(bytes, actual)
+  } catch (error) {
+    throw new Error(`mutation ${n}, ${JSON.stringify(bytes.toString('latin1'))}`, { cause: error })
+  }
+}
+
+/** Runs both parsers on a response. Returns the outcome; throws when they differ, and nothing explains it. */
+export const compare = (bytes: Buffer, actual: ParsedResponse = runResponseParser(bytes)): string => {
+  const differences: string[] = []
+  for (const [name, mend] of ways) {
+    const expected = runLlhttp(withHeads(bytes, mend))
+    const difference = findDifference(actual, expected)
+    if (difference !== null) differences.push(difference)
+    else if (actual.rejected === null) return name
+    else if (expected.rejected !== null) return 'rejected by both'
+  }
+  if (differences.length === ways.length) throw new Error(differences[0])
+  return explainRejection(bytes, actual)
+}
+
+const explainRejection = (bytes: Buffer, actual: ParsedResponse): string => {
+  const found = stricter.filter(({ says }) => actual.why.includes(says))
+  const certain = found.find(({ mend }) => mend === undefined)
+  if (certain !== undefined) return `only llhttp: ${certain.name}`
+  for (const { name, mend = asItIs } of found) {
+    const mended = withHeads(bytes, mend)
+    if (mended.equals(bytes)) continue
+    compare(mended)
+    return `only llhttp: ${name}`
+  }
+  throw new Error(`only llhttp accepts it: ${actual.why}`)
+}
+
+const asItIs = (head: string): string => head
+
+/** What is done to a response before llhttp reads it; there may be several things that it does not accept. */
+const ways: readonly (readonly [name: string, mend: (head: string) => string])[] = [
+  ['the same', asItIs],
+  ...wider.map(({ name, mend }) => [`only the gateway: ${name}`, mend] as const),
+  ['only the gateway: several of these', (head) => wider.reduce((text, { mend }) => mend(text), head)],
+]
+
+// Lengths and codings are checked when the head, or the trailer section, is complete. Until then nothing is made of it.
+const isEarly = (actual: ParsedResponse, { rejected }: LlhttpResult): boolean =>
+  actual.rejected === null &&
+  actual.ended === 'no' &&
+  /^(UNEXPECTED|INVALID)_(CONTENT_LENGTH|TRANSFER_ENCODING)$/.test(rejected ?? '')
+
+/** Finds where the two contradict each other in what they hand on, before an error too; null: nowhere. */
+const findDifference = (actual: ParsedResponse, expected: LlhttpResult): string | null => {
+  const pairs: [string, unknown, unknown][] = []
+  if (actual.status !== 0) {
+    pairs.push(['status', actual.status, expected.status], ['reason', actual.reason, expected.reason])
+    pairs.push(['fields', actual.fields, endToEnd(expected.status, expected.fields)])
+  }
+  if (actual.rejected === null) {
+    pairs.push(['body', actual.body, expected.body])
+    if (!isEarly(actual, expected))
+      pairs.push(['error', null, expected.rejected], ['end', actual.ended, expected.ended])
+    pairs.push([
+      'interim',
+      actual.interim,
+      expected.interim.map(([status, fields]) => [status, endToEnd(status, fields)]),
+    ])
+    if (actual.reusable) pairs.push(['connection', [true, 0], [expected.persistent, expected.behind]])
+  } else if (actual.status !== 0 && !expected.body.startsWith(actual.body) && !actual.body.startsWith(expected.body)) {
+    pairs.push(['body', actual.body, expected.body])
+  }
+  const [different] = pairs.filter(([, one, other]) => JSON.stringify(one) !== JSON.stringify(other))
+  return different === undefined ? null : `${different[0]}: ${JSON.stringify(different.slice(1))}`
+}
+
+// RFC 9110 §7.6.1, written once more: the oracle must not rest on the code under test.
+const hopByHop =
+  /^(connection|keep-alive|proxy-authenticate|proxy-authentication-info|proxy-authorization|proxy-connection|http2-settings|te|trailer|transfer-encoding|upgrade)$/i
+
+const endToEnd = (status: number, raw: readonly string[]): string[] => {
+  const pairs = raw.flatMap((name, i) =>
+    i % 2 === 0 ? [[name, (raw[i + 1] ?? '').replace(/[ \t]+$/, '')] as const] : [],
+  )
+  const lists = pairs.flatMap(([name, value]) => (/^connection$/i.test(name) ? value.split(',') : []))
+  const named = lists
+    .map((token) => token.trim().toLowerCase())
+    .filter((token) => token !== 'close' && token !== 'keep-alive')
+  const kept = pairs.filter(([name]) => !hopByHop.test(name))
+  const mayHaveLength = status >= 200 && status !== 205
+  const all = [...kept.filter(([name]) => mayHaveLength || !/^content-length$/i.test(name))]
+  if (status === 205) all.push(['Content-Length', '0'])
+  return all.filter(([name]) => !named.includes(name.toLowerCase())).flat()
+}
+
+/** Rewrites the heads of a response, the interim ones too, and leaves the rest. */
+const withHeads = (bytes: Buffer, write: (head: string) => string): Buffer => {
+  let rest = bytes.toString('latin1')
+  let done = ''
+  for (;;) {
+    const [head = ''] = /^.*?\r\n\r\n/s.exec(rest) ?? [rest]
+    done += write(head)
+    rest = rest.slice(head.length)
+    if (rest === '' || !/^HTTP\/1\.\d 1/.test(head)) return Buffer.from(done + rest, 'latin1')
+  }
+}

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { AuditConfig } from '../../../src/core/config/config.ts'
+import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-body-queue.ts'
+import type { ResponseBody } from '../../../src/core/exchange/body.ts'
+import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
+import { auditLayer } from '../../../src/features/audit/layer.ts'
+import { fakeBody, fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
+
+const config: AuditConfig = {
+  file: 'stdout',
+  key: 'k'.repeat(32),
+  digests: 'none',
+  onFailure: 'refuse',
+  rotate: null,
+}
+
+const auditor = { failing: false, record: () => {} }
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+test('while lines cannot be written, an exchange that would leave no record is rejected', async () => {
+  const health = { ...auditor }
+  const next = fakeNext()
+  const handle = auditLayer(config, health)?.(next)
+
+  await handle?.(fakeExchange())
+  health.failing = true
+
+  await expect(handle?.(fakeExchange())).rejects.toMatchObject({
+    kind: 'audit-unavailable',
+    status: 503,
+    fields: ['Retry-After', '1'],
+  })
+  expect(next.calls).toBe(1)
+})
+
+test('with digests it is rejected as well', async () => {
+  const handle = auditLayer({ ...config, digests: 'both' }, { ...auditor, failing: true })?.(fakeNext())
+
+  await expect(handle?.(fakeExchange())).rejects.toMatchObject({ kind: 'audit-unavailable' })
+})
+
+test('where the gateway goes on without a record, and takes no digest, there is no layer', async () => {
+  expect(auditLayer({ ...config, onFailure: 'continue' }, auditor)).toBe(null)
+  const exchange = fakeExchange()
+  await auditLayer(
+    { ...config, onFailure: 'continue', digests: 'answer' },
+    { ...auditor, failing: true },
+  )?.(fakeNext())(exchange)
+  expect(exchange.digests).toEqual({ request: null, response: null })
+})
+
+describe('the digest of a request', () => {
+  const begin = async (length: number | null) => {
+    const body = fakeBody(length)
+    const exchange = fakeExchange({ body })
+    await auditLayer({ ...config, digests: 'request' }, auditor)?.(fakeNext())(exchange)
+    return { body, exchange }
+  }
+
+  test.each([6, null])('is that of all its chunks (length: %j)', async (length) => {
+    const { body, exchange } = await begin(length)
+
+    body.onData?.(Buffer.from('abc'))
+    body.onData?.(Buffer.from('def'))
+    const before = exchange.digests?.request
+    body.onData?.(null)
+
+    expect(before).toBe(null)
+    expect(exchange.digests).toEqual({ request: sha256('abcdef'), response: null })
+  })
+
+  test('is null where there is no body', async () => {
+    const { body, exchange } = await begin(0)
+
+    expect(body.onData).toBe(null)
+    expect(exchange.digests).toEqual({ request: null, response: null })
+  })
+})
+
+describe('the digest of a response', () => {
+  const respondWith = async (body: ResponseBody) => {
+    const exchange = fakeExchange()
+    const handle = auditLayer(
+      { ...config, digests: 'answer' },
+      auditor,
+    )?.(fakeNext(() => Promise.resolve({ ...fakeResponse(), body })))
+    return { exchange, response: await handle?.(exchange) }
+  }
+  const source = { pause() {}, resume() {}, cancel() {} }
+  const sink = { data: () => true, end() {}, fail() {} }
+
+  test('is that of the whole, taken at once or as it comes', async () => {
+    for (const way of ['whole', 'consume'] as const) {
+      const queue = new ResponseBodyQueue(source)
+      queue.push(Buffer.from('hel'))
+      const { exchange, response } = await respondWith(queue)
+
+      if (way === 'consume') response?.body.consume(sink)
+      queue.push(Buffer.from('lo'))
+      queue.end()
+      if (way === 'whole') response?.body.takeBuffered()
+
+      expect(exchange.digests).toEqual({ request: null, response: sha256('hello') })
+    }
+  })
+
+  test('is null where it breaks off', async () => {
+    const queue = new ResponseBodyQueue(source)
+    const { exchange, response } = await respondWith(queue)
+
+    response?.body.consume(sink)
+    queue.push(Buffer.from('hel'))
+    queue.fail(new GatewayError('truncated'))
+
+    expect(exchange.digests).toEqual({ request: null, response: null })
+  })
+})

@@ -1,0 +1,35 @@
+/** Audit logs on a disk, as a gateway has them. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import type { AuditConfig } from '../../../src/core/config/config.ts'
+import { AuditLog, type AuditLogOptions } from '../../../src/features/audit/audit-log.ts'
+import { logInMemory } from '../../helpers/gateway.ts'
+
+export const says = (n: number): string => `"event":"exchange","n":${n}`
+
+/** Creates a folder for a log. */
+export const place = () => {
+  const folder = mkdtempSync(join(tmpdir(), 'audit-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'audit.log')
+  const config: AuditConfig = { file, key: 'k'.repeat(32), digests: 'none', onFailure: 'refuse', rotate: null }
+  return { folder, file, config, read: () => readFileSync(file, 'utf8') }
+}
+
+/** Creates the audit log of a gateway, and what starts it with a configuration. */
+export const open = (more: Partial<AuditLogOptions> = {}) => {
+  const { log, lines } = logInMemory()
+  const auditLog = new AuditLog({ log, stdout: { write: () => {}, dropped: () => 0 }, ...more })
+  onTestFinished(() => auditLog.close())
+  return { auditLog, lines, begin: async (config: AuditConfig | null) => (await auditLog.prepare(config)).commit() }
+}
+
+/** Runs a gateway's worth of it: a number of lines. */
+export const run = async (config: AuditConfig, lines: number): Promise<void> => {
+  const { auditLog, begin } = open()
+  await begin(config)
+  for (let n = 0; n < lines; n++) auditLog.record(says(n))
+  await auditLog.close()
+}

@@ -1,0 +1,43 @@
+import { hash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { deepFreeze } from '../../../src/core/config/deep-freeze.ts'
+import { getClientRegistry } from '../../../src/features/auth/client-registry.ts'
+
+const client = (id: string, secret = 'a') => ({
+  id,
+  disabled: false,
+  apiKeys: [{ id: `${id}-1`, sha256: hash('sha256', secret) }],
+  claims: {},
+  certificates: [`dns:${id}.example`],
+  operations: null,
+  addresses: [],
+})
+
+test('the same list of clients has the same index, and another list has not', () => {
+  const before = deepFreeze([client('a'), client('b')])
+
+  expect(getClientRegistry(before)).toBe(getClientRegistry(before))
+  expect(getClientRegistry([...before])).not.toBe(getClientRegistry(before))
+})
+
+test('beside unchanged clients, an edited one has its new settings, and a removed one is gone', () => {
+  const [stays, edited, removed] = deepFreeze([client('stays'), client('edited'), client('removed')] as const)
+  const before = getClientRegistry(deepFreeze([stays, edited, removed]))
+
+  const after = getClientRegistry(deepFreeze([stays, { ...client('edited', 'another secret'), disabled: true }]))
+
+  expect(after.byKey('stays-1')).toBe(before.byKey('stays-1'))
+  expect(after.byKey('edited-1')?.client.disabled).toBe(true)
+  expect(after.byKey('edited-1')?.digest.toString('hex')).toBe(hash('sha256', 'another secret'))
+  expect(after.byKey('removed-1')).toBeUndefined()
+  expect(after.byCertificate('dns:removed.example')).toBeUndefined()
+  expect(before.byKey('removed-1')?.client.id).toBe('removed')
+})
+
+test('a list that can still change is indexed anew', () => {
+  const list = [client('a')]
+  getClientRegistry(list)
+  list.push(client('b'))
+
+  expect(getClientRegistry(list).byKey('b-1')?.client.id).toBe('b')
+})

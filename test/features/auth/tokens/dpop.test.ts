@@ -1,0 +1,202 @@
+import { generateKeyPairSync, hash, randomUUID, sign } from 'node:crypto'
+import { calculateJwkThumbprint, type JWK } from 'jose'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import type { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
+import { dpopProofChecker } from '../../../../src/features/auth/tokens/dpop.ts'
+import { type ReplayCache, ReplayWindow } from '../../../../src/features/auth/tokens/replay-cache.ts'
+import { type DpopClient, makeDpopClient, type ProofOptions } from '../../../helpers/dpop.ts'
+import { fakeExchange } from '../../../helpers/exchange.ts'
+
+const options = {
+  algorithms: ['ES256', 'PS256', 'EdDSA', 'Ed25519'],
+  maxAge: 60_000,
+  clockTolerance: 5000,
+  publicUrl: 'https://gateway.example/base',
+}
+const token = 'a-token'
+const here = 'https://gateway.example/base/market/insights'
+const invalid = `DPoP realm="lender-gateway", error="invalid_dpop_proof", algs="${options.algorithms.join(' ')}"`
+
+let holder: DpopClient
+beforeAll(async () => {
+  holder = await makeDpopClient()
+})
+afterEach(() => void vi.useRealTimers())
+
+/** Sends proofs, one request each, and returns the outcomes: `good`, or the error that the client gets. */
+const send = async (
+  proofs: readonly (string | readonly string[])[],
+  { jkt = holder.jkt, replayCache = new ReplayWindow(100_000) as ReplayCache } = {},
+) => {
+  const check = dpopProofChecker(options, replayCache)
+  const outcomes: unknown[] = []
+  for (const proof of proofs) {
+    const fields = [proof].flat().flatMap((each) => ['DPoP', each])
+    await check(fakeExchange({ fields }), token, jkt, 'bank-a').then(
+      () => outcomes.push('good'),
+      (error: GatewayError) => outcomes.push(`${error.kind}: ${error.fields[1]}`),
+    )
+  }
+  return outcomes
+}
+
+const rejection = `unauthenticated: ${invalid}`
+const right: ProofOptions = { token, htu: here }
+const seconds = (more: number): number => Math.floor(Date.now() / 1000) + more
+
+test.each(['ES256', 'PS256', 'EdDSA', 'Ed25519'])('a proof that is signed with %s is good', async (alg) => {
+  const other = await makeDpopClient(alg)
+
+  expect(await send([await other.prove(right), await other.prove(right)], other)).toEqual(['good', 'good'])
+})
+
+test.each([
+  [`${here}?a=b#c`],
+  ['HTTPS://Gateway.Example:443/base/market/insights'],
+  ['https://gateway.example/base/x/../market/insights'],
+])('where it is for is compared as URLs are: %s', async (htu) => {
+  expect(await send([await holder.prove({ ...right, htu })])).toEqual(['good'])
+})
+
+test.each<readonly [what: string, wanted: Partial<ProofOptions>]>([
+  ['another path', { htu: 'https://gateway.example/base/leads/pipeline' }],
+  ['another host', { htu: 'https://other.example/base/market/insights' }],
+  ['another port', { htu: 'https://gateway.example:8443/base/market/insights' }],
+  ['another scheme', { htu: 'http://gateway.example/base/market/insights' }],
+  ['no base path', { htu: 'https://gateway.example/market/insights' }],
+  ['an encoded alias', { htu: 'https://gateway.example/base/%6darket/insights' }],
+  ['a user in the URL', { htu: 'https://a@gateway.example/base/market/insights' }],
+  ['no URL', { htu: '/base/market/insights' }],
+  ['a host with a dot at its end', { htu: here.replace('.example', '.example.') }],
+  ['a slash at its end', { htu: `${here}/` }],
+  ['a doubled slash', { htu: here.replace('/market', '//market') }],
+  ['another URL around it', { htu: `blob:${here}` }],
+  ['another host behind a backslash', { htu: here.replace('/base', '\\@evil.example/base') }],
+  ['a list', { htu: [here] }],
+  ['another method', { htm: 'POST' }],
+  ['a method in lower case', { htm: 'get' }],
+  ['another token', { token: 'another' }],
+  ['no token', { claims: { ath: undefined } }],
+  ['no time', { claims: { iat: undefined } }],
+  ['a time that is text', { claims: { iat: String(seconds(0)) } }],
+  ['a time too long ago', { claims: { iat: seconds(-70) } }],
+  ['a time to come', { claims: { iat: seconds(10) } }],
+  ['an end that is over', { claims: { exp: seconds(-10) } }],
+  ['no jti', { claims: { jti: undefined } }],
+  ['an empty jti', { claims: { jti: '' } }],
+  ['a jti without end', { claims: { jti: 'x'.repeat(257) } }],
+  ['a jti that is a number', { claims: { jti: 1 } }],
+  ['another type', { header: { typ: 'JWT' } }],
+  ['no type', { header: { typ: undefined } }],
+  ['no key', { header: { jwk: undefined } }],
+  ['no key but where to find it', { header: { jwk: undefined, jku: 'https://a.example/', x5u: 'https://a.example/' } }],
+  ['a payload that is not encoded', { header: { crit: ['b64'], b64: false } }],
+  ['a time without end', { claims: { iat: 1e308 } }],
+  ['a key that is text', { header: { jwk: 'key' } }],
+  ['what is critical and unknown', { header: { crit: ['x'], x: 1 } }],
+])('a proof for, or with, %s is rejected', async (_, wanted) => {
+  expect(await send([await holder.prove({ ...right, ...wanted }).catch(() => 'unsigned')])).toEqual([rejection])
+})
+
+test('a proof with a private key is rejected', async () => {
+  const proofs = ['d', 'k', 'p'].map((name) =>
+    holder.prove({ ...right, header: { jwk: { ...holder.jwk, [name]: 'AA' } } }),
+  )
+
+  expect(await send(await Promise.all(proofs))).toEqual([rejection, rejection, rejection])
+})
+
+test.each([
+  [512, 'unauthenticated'],
+  [1024, 'unauthenticated'],
+  [2048, 'good'],
+])('a proof with an RSA key of %d bits, which a token is bound to: %s', async (bits, wanted) => {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: bits })
+  const jwk = publicKey.export({ format: 'jwk' })
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const claims = { htm: 'GET', htu: here, jti: 'a', iat: seconds(0), ath: hash('sha256', token, 'base64url') }
+  const signed = `${part({ typ: 'dpop+jwt', alg: 'RS256', jwk })}.${part(claims)}`
+  const proof = `${signed}.${sign('sha256', Buffer.from(signed), privateKey).toString('base64url')}`
+  const jkt = await calculateJwkThumbprint(jwk as JWK)
+
+  const checked = dpopProofChecker({ ...options, algorithms: ['RS256'] }, new ReplayWindow(1000))
+
+  const outcomes = await checked(fakeExchange({ fields: ['DPoP', proof] }), token, jkt, 'bank-a').then(
+    () => 'good',
+    ({ kind }: GatewayError) => kind,
+  )
+  expect(outcomes).toBe(wanted)
+})
+
+test('a proof of another key is rejected, whichever it contains', async () => {
+  const other = await makeDpopClient()
+
+  const proofs = [other.prove(right), other.prove({ ...right, header: { jwk: holder.jwk } })]
+
+  expect(await send(await Promise.all(proofs))).toEqual([rejection, rejection])
+})
+
+test.each(['none', 'HS256', 'RS256', 'ES384'])('a proof with the algorithm %s is rejected', async (alg) => {
+  const [, payload, signature] = (await holder.prove(right)).split('.')
+  const header = { typ: 'dpop+jwt', alg, jwk: holder.jwk }
+  const forged = `${Buffer.from(JSON.stringify(header)).toString('base64url')}.${payload}.${signature}`
+
+  expect(await send([forged])).toEqual([rejection])
+})
+
+test('exactly one proof is accepted', async () => {
+  const [one, other] = [await holder.prove(right), await holder.prove(right)]
+
+  const none: readonly string[] = []
+  expect(await send([none, [one, other], `${one}, ${other}`, '', '..', `${one}${'A'.repeat(5000)}`])).toEqual(
+    new Array(6).fill(rejection),
+  )
+})
+
+test('a proof that has come before is rejected; the jti counts for its key', async () => {
+  const other = await makeDpopClient()
+  const jti = randomUUID()
+  const replayCache = new ReplayWindow(100_000)
+  const mine = await holder.prove({ ...right, claims: { jti } })
+
+  const outcomes = [
+    ...(await send([mine, mine], { replayCache })),
+    ...(await send([await other.prove({ ...right, claims: { jti } })], { replayCache, jkt: other.jkt })),
+  ]
+
+  expect(outcomes).toEqual(['good', rejection, 'good'])
+})
+
+test('a proof that is rejected for something else is not used up', async () => {
+  const replayCache = new ReplayWindow(100_000)
+  const proof = await holder.prove(right)
+
+  await expect(
+    dpopProofChecker(options, replayCache)(fakeExchange({ fields: ['DPoP', proof] }), 'another', holder.jkt, 'bank-a'),
+  ).rejects.toThrow()
+
+  expect(await send([proof], { replayCache })).toEqual(['good'])
+})
+
+test('where the replay cache cannot tell, no client is let in', async () => {
+  const replayCache: ReplayCache = { record: async () => 0 }
+
+  expect(await send([await holder.prove(right)], { replayCache })).toEqual(['identity-unavailable: 1'])
+})
+
+// By then, the replay cache may have forgotten the proof: a copy that is sent in its last moment would be good.
+test.each([
+  ['just in time', 5999, 'good'],
+  ['too late', 6000, rejection],
+])('a proof that the replay cache calls new %s', async (_, tookMs, wanted) => {
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 })
+  const proof = await holder.prove({ ...right, claims: { iat: seconds(-60) } })
+  const replayCache: ReplayCache = {
+    record: async () => {
+      vi.setSystemTime(Date.now() + tookMs)
+      return 1
+    },
+  }
+
+  expect(await send([proof], { replayCache })).toEqual([wanted])
+})

@@ -1,0 +1,61 @@
+/** Which values of answers a bundle holds: those that a gateway tells without examples, of every kind of difference. */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { withoutExamples } from '../../../src/features/bundle/without-examples.ts'
+import { type ComparedAnswer, zeroDifferences } from '../../../src/features/candidate/observe/compare/comparison.ts'
+import { ComparisonCounts } from '../../../src/features/candidate/observe/comparison-counts.ts'
+import { createShadowCounts } from '../../../src/features/candidate/observe/shadow-counts.ts'
+import { comparisonViews } from '../../../src/features/candidate/status/shadow-report.ts'
+import { findingInputs } from '../../core/admin/findings/finding-inputs.ts'
+import { answer, answerWith } from '../candidate/observe/compare/answer.ts'
+
+beforeEach(() => vi.useFakeTimers())
+afterEach(() => vi.useRealTimers())
+
+const text = (body: string): ComparedAnswer => answerWith(body, 'Content-Type', 'text/plain')
+
+const pairs: readonly (readonly [primary: ComparedAnswer, candidate: ComparedAnswer])[] = [
+  [answer('{}'), answer('{}', { failure: 'connect-failed', status: null })],
+  [answer('{}'), answer('{}', { status: 500 })],
+  [answer('{}'), text('{}')],
+  [
+    answerWith('{}', 'Content-Type', 'application/json', 'ETag', '"1"'),
+    answerWith('{}', 'Content-Type', 'application/json', 'ETag', '"2"'),
+  ],
+  [answer('{"a":1,"c":1,"d":1,"e":[1]}'), answer('{"b":1,"c":"1","d":2,"e":[1,2]}')],
+  [text('one'), text('two')],
+  [answer('{}'), answer('{')],
+]
+
+/** Returns what /shadow says of the pairs. */
+const shadowResponse = (examples: boolean) => {
+  const rules = { fields: ['ETag'], ignore: [], numbers: null, unordered: {}, maxBody: 1024, noise: false, examples }
+  const counts = new ComparisonCounts('digest', rules, 'key')
+  for (const [primary, candidate] of pairs) {
+    const more = { contentType: null, headMs: 1, totalMs: 1 }
+    counts.onPair({ ...primary, ...more }, { ...candidate, ...more }, { operation: 'market.insights', requestId: 'r' })
+  }
+  const candidate = {
+    ...({ balance: 'p2c', breaker: null, endpoints: [] } as const),
+    shadow: { ...createShadowCounts(), underWay: 0, repeated: 0 },
+    comparison: counts.report,
+  }
+  return { comparisons: comparisonViews(findingInputs({ upstreams: { market: { candidate } } }).report) }
+}
+
+test('a bundle of a gateway with examples has what one without has, of each kind', () => {
+  const [shown, asked] = [shadowResponse(false), shadowResponse(true)]
+  const kinds = asked.comparisons.flatMap(({ rows }) => rows.map(({ kind }) => kind))
+
+  expect(kinds.sort()).toEqual(Object.keys(zeroDifferences).sort())
+  expect(asked).not.toEqual(shown)
+  expect(withoutExamples(asked)).toEqual(shown)
+})
+
+test('a kind that this version does not know has no values', () => {
+  const [comparison] = shadowResponse(true).comparisons
+  const rows = comparison?.rows.filter(({ kind }) => kind === 'status').map((row) => ({ ...row, kind: 'constructor' }))
+
+  const cleaned = withoutExamples({ comparisons: [{ ...comparison, rows }] })
+
+  expect(cleaned).toMatchObject({ comparisons: [{ rows: [{ pairs: [{ primary: null, candidate: null }] }] }] })
+})

@@ -1,0 +1,67 @@
+/** What an operator is told of stored responses that are to be removed. */
+import { expect, test } from 'vitest'
+import type { AdminContext } from '../../../src/core/admin/admin-context.ts'
+import type { PurgeResult } from '../../../src/features/cache/cache-registry.ts'
+import { cacheCommands } from '../../../src/features/cache/commands.ts'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
+
+/** Runs the command where so many workers did not reply, and the others replied with these results. */
+const purge = async (results: readonly PurgeResult[], unanswered: number) => {
+  const context = { runEverywhere: async () => ({ results, unanswered }) } as unknown as AdminContext
+  return await cacheCommands.commands[0]?.run(
+    context,
+    { operation: null, client: null },
+    { by: 'an operator', apply: async () => {}, recheck: () => null },
+  )
+}
+
+test('of several workers, what all have removed is added up', async () => {
+  const done = { isSharedPurged: true }
+
+  const result = await purge(
+    [
+      { removed: 3, ...done },
+      { removed: 4, ...done },
+    ],
+    0,
+  )
+
+  expect(result).toEqual({ operation: null, client: null, removed: 7 })
+})
+
+test('where no worker serves, Redis is not told, so nothing is said to be removed', async () => {
+  const result = await purge([], 0)
+
+  expect(result).toEqual({ status: 503, code: 'workers-not-answering', detail: expect.stringContaining('no worker') })
+})
+
+test('where one worker did not reply, the others have removed what they had', async () => {
+  const result = await purge([{ removed: 3, isSharedPurged: true }], 1)
+
+  expect(result).toMatchObject({ status: 503, code: 'workers-not-answering', done: { removed: 3 } })
+})
+
+test('what was removed in part stands among the orders, with what and why not all', async () => {
+  const live = await bootLiveGateway({
+    operations: { 'market.insights': { cache: true } },
+    cache: { redis: { url: 'redis://127.0.0.1:1' } },
+  })
+
+  const { status } = await fetchAdmin(`${live.admin}/cache?operation=market.insights`, 'DELETE')
+  const { orders } = (await fetchAdmin(`${live.admin}/overview`)).body
+
+  const text = expect.stringMatching(
+    /^In part: cache cleared \(operation market\.insights, removed 0\): 0 were removed here, but Redis did not answer: /,
+  )
+  expect(status).toBe(503)
+  expect(orders).toEqual([{ at: expect.any(String), by: '127.0.0.1', text }])
+})
+
+test.each([
+  [{ operation: null, client: null }, 'The cache is cleared: 1 answer removed.'],
+  [{ operation: 'market.insights', client: null }, 'The cache of market.insights is cleared: 1 answer removed.'],
+  [{ operation: null, client: 'bank-a' }, 'The cache is cleared for bank-a: 1 answer removed.'],
+  [{ operation: null, client: '' }, 'The cache is cleared for requests without a client: 1 answer removed.'],
+])('the page says of %j what was cleared, and for which client', (scope, expected) => {
+  expect(cacheCommands.commands[0]?.successText({ ...scope, removed: 1 })).toBe(expected)
+})

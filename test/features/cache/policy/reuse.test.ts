@@ -1,0 +1,145 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { decideReuse, mayServeStale } from '../../../../src/features/cache/policy/reuse.ts'
+import { at, createRequest, createStoredHead, noon, rules } from './helper.ts'
+
+const cc = (value: string): string[] => ['Cache-Control', value]
+const stored = (value: string, given = {}) => createStoredHead([...cc(value), 'ETag', '"a"'], given)
+const past = (seconds: number): number => noon + seconds * 1000
+
+const fresh = { kind: 'fresh' }
+const stale = { kind: 'stale', revalidate: false }
+const revalidated = { kind: 'stale', revalidate: true }
+const fetchRequested = { kind: 'fetch', why: 'request' }
+const expired = { kind: 'fetch', why: 'stale' }
+const notCached = { kind: 'not-cached' }
+
+test.each([
+  // Fresh, and the request has no demands (RFC 9111 §4.2).
+  ['max-age=10', '', 0, fresh],
+  ['max-age=10', '', 9.999, fresh],
+  ['max-age=10', '', 10, expired],
+  ['max-age=10, must-revalidate', '', 9, fresh],
+  ['max-age=10, no-cache', '', 0, expired],
+  // §5.2.1.4
+  ['max-age=10', 'no-cache', 5, fetchRequested],
+  ['max-age=10', 'no-cache', 15, expired],
+  // §5.2.1.1
+  ['max-age=10', 'max-age=5', 5, fresh],
+  ['max-age=10', 'max-age=5', 5.001, fetchRequested],
+  ['max-age=10', 'max-age=0', 1, fetchRequested],
+  ['max-age=10', 'max-age=50', 15, expired],
+  ['max-age=10', 'max-age=5, max-stale=5', 7, fetchRequested],
+  // §5.2.1.3
+  ['max-age=10', 'min-fresh=5', 5, fresh],
+  ['max-age=10', 'min-fresh=5', 6, fetchRequested],
+  ['max-age=10', 'min-fresh=5, max-stale', 11, expired],
+  // §5.2.1.2
+  ['max-age=10', 'max-stale', 1e6, stale],
+  ['max-age=10', 'max-stale=5', 15, stale],
+  ['max-age=10', 'max-stale=5', 16, expired],
+  ['max-age=10', 'max-stale=5, max-age=20', 14, stale],
+  ['max-age=10, must-revalidate', 'max-stale', 11, expired],
+  ['max-age=10, proxy-revalidate', 'max-stale', 11, expired],
+  ['s-maxage=10', 'max-stale', 11, expired],
+  ['max-age=10, no-cache', 'max-stale', 5, expired],
+  // §5.2.1.7
+  ['max-age=10', 'only-if-cached', 5, fresh],
+  ['max-age=10', 'only-if-cached', 11, notCached],
+  ['max-age=10', 'only-if-cached, max-stale', 11, stale],
+  ['max-age=10', 'only-if-cached, no-cache', 5, notCached],
+  ['max-age=10, no-cache', 'only-if-cached', 5, notCached],
+  // RFC 5861 §3
+  ['max-age=10, stale-while-revalidate=5', '', 9, fresh],
+  ['max-age=10, stale-while-revalidate=5', '', 14.999, revalidated],
+  ['max-age=10, stale-while-revalidate=5', '', 15, expired],
+  ['max-age=10, stale-while-revalidate=5', 'max-age=60', 12, expired],
+  ['max-age=10, stale-while-revalidate=5', 'max-stale', 12, revalidated],
+  ['max-age=10, stale-while-revalidate=5', 'max-stale', 16, stale],
+  ['max-age=10, stale-while-revalidate=5', 'max-stale=1', 12, expired],
+  ['max-age=10, stale-while-revalidate=5', 'no-store, only-if-cached', 12, stale],
+  ['max-age=10, stale-while-revalidate=5', 'min-fresh=0', 12, expired],
+  ['max-age=10, stale-while-revalidate=5, must-revalidate', '', 12, expired],
+  ['s-maxage=10, stale-while-revalidate=5', '', 10, expired],
+])('%s, requested with %j after %d s', (value, request, seconds, expected) => {
+  const fields = request === '' ? [] : cc(request)
+
+  expect(decideReuse(stored(value), createRequest(fields), past(seconds))).toEqual(expected)
+})
+
+test('a response that was old when it came is stale sooner', () => {
+  const old = createStoredHead([...cc('max-age=10'), 'Age', '8'])
+
+  expect(decideReuse(old, createRequest(), past(1))).toEqual(fresh)
+  expect(decideReuse(old, createRequest(), past(2))).toEqual(expired)
+})
+
+test('a guessed lifetime is not for a request with credentials', () => {
+  const guessed = createStoredHead(['Last-Modified', at(-1000)], { heuristic: true })
+
+  expect(decideReuse(guessed, createRequest(['Cookie', 'a=b']), noon)).toEqual(fetchRequested)
+  expect(decideReuse(guessed, createRequest(['Authorization', 'x']), noon)).toEqual(fresh)
+})
+
+test('a clock that is set back makes no response younger than new', () => {
+  expect(decideReuse(stored('max-age=10'), createRequest(cc('max-age=0')), past(-100))).toEqual(fresh)
+  expect(decideReuse(stored('no-cache'), createRequest(), past(-100))).toEqual(expired)
+})
+
+test('a response that is served fresh is fresh, whatever the request demands', () => {
+  const directives = fc.constantFrom('max-age=10', 'no-cache, max-age=10', 's-maxage=10', 'max-age=10, must-revalidate')
+  const request = fc.constantFrom<string[]>([], cc('max-age=3'), cc('no-cache'), cc('max-stale'), ['Range', 'bytes=0-'])
+  fc.assert(
+    fc.property(directives, request, fc.integer({ min: -20, max: 20 }), (value, fields, seconds) => {
+      const head = stored(value)
+
+      const { kind } = decideReuse(head, createRequest(fields), past(seconds))
+
+      if (kind === 'fresh') expect(!head.noCache && past(seconds) < head.freshUntil).toBe(true)
+      if (kind === 'stale') expect(fields).toEqual(cc('max-stale'))
+    }),
+  )
+})
+
+describe('in trouble', () => {
+  test.each([
+    // RFC 5861 §4, from the response
+    ['max-age=10, stale-if-error=20', '', 'error', 29, true],
+    ['max-age=10, stale-if-error=20', '', 'error', 30, false],
+    ['max-age=10, stale-if-error=20', '', 'disconnected', 29, true],
+    ['max-age=10', '', 'error', 11, false],
+    // RFC 9111 §4.2.4: 60 s
+    ['max-age=10', '', 'disconnected', 69, true],
+    ['max-age=10', '', 'disconnected', 70, false],
+    ['max-age=10, stale-if-error=0', '', 'error', 11, false],
+    // never
+    ['max-age=10, stale-if-error=20, must-revalidate', '', 'error', 11, false],
+    ['max-age=10, must-revalidate', '', 'disconnected', 11, false],
+    ['max-age=10, proxy-revalidate', '', 'disconnected', 11, false],
+    ['s-maxage=10', '', 'disconnected', 11, false],
+    ['max-age=10, no-cache', '', 'disconnected', 5, false],
+    // the client's directives
+    ['max-age=10, stale-if-error=20', 'no-cache', 'error', 11, false],
+    ['max-age=10, stale-if-error=20', 'max-age=60', 'error', 11, false],
+    ['max-age=10, stale-if-error=20', 'min-fresh=1', 'error', 11, false],
+    ['max-age=10, stale-if-error=20', 'max-stale=1', 'error', 12, false],
+    ['max-age=10, stale-if-error=20', 'max-stale=1', 'error', 11, true],
+    ['max-age=10', 'stale-if-error=5', 'error', 15, true],
+    ['max-age=10', 'stale-if-error=5', 'error', 16, false],
+    ['max-age=10', 'stale-if-error=5, no-cache', 'error', 12, true],
+    ['max-age=10, must-revalidate', 'stale-if-error=5', 'error', 12, false],
+  ] as const)('%s, requested with %j, %s after %d s: served %s', (value, request, trouble, seconds, expected) => {
+    const fields = request === '' ? [] : cc(request)
+
+    expect(mayServeStale(stored(value), createRequest(fields), trouble, past(seconds))).toBe(expected)
+  })
+
+  test('the configuration decides where the response does not', () => {
+    const given = rules({ staleIfError: 5000, staleWhenDisconnected: 0 })
+
+    expect(mayServeStale(stored('max-age=10', given), createRequest(), 'error', past(14))).toBe(true)
+    expect(mayServeStale(stored('max-age=10', given), createRequest(), 'error', past(15))).toBe(false)
+    expect(mayServeStale(stored('max-age=10', given), createRequest(), 'disconnected', past(15))).toBe(false)
+    expect(mayServeStale(stored('max-age=10, stale-if-error=1', given), createRequest(), 'error', past(12))).toBe(false)
+  })
+})

@@ -1,0 +1,341 @@
+import { describe, expect, test } from 'vitest'
+import { withContentLength } from '../../../../src/features/cache/policy/stored-head.ts'
+import { at, createStoredHead, getReason, noon } from './helper.ts'
+
+const cc = (value: string): string[] => ['Cache-Control', value]
+const modified = ['Last-Modified', at(-1000)]
+
+describe('a response by its status', () => {
+  test.each([200, 203, 204, 299, 300, 302, 307, 400, 404, 418, 499, 500, 503, 599])('%d is stored', (status) => {
+    expect(getReason(cc('max-age=1'), { status })).toBeNull()
+  })
+
+  test.each([101, 199, 206, 304, 600, 999])('%d is not', (status) => {
+    expect(getReason(cc('max-age=1'), { status })).toBe('status')
+  })
+
+  test('a 416 is not, where it is about a range', () => {
+    expect(getReason(cc('max-age=1'), { status: 416, request: ['Range', 'bytes=9-'] })).toBe('status')
+  })
+})
+
+describe('a response by its directives', () => {
+  test.each([
+    ['max-age=1', null],
+    ['s-maxage=1', null],
+    ['public', 'no-lifetime'],
+    ['no-transform', 'no-lifetime'],
+    ['no-store, max-age=1', 'no-store'],
+    ['No-Store, max-age=1', 'no-store'],
+    ['max-age=1, x="no-store"', null],
+    ['private, max-age=1', 'private'],
+    ['public, private, max-age=1', 'private'],
+    ['private="x-a", max-age=1', null],
+    ['private="content-type", max-age=1', 'private'],
+    ['private="x-a, Date", max-age=1', 'private'],
+    ['private="etag", max-age=1', 'private'],
+    ['no-cache', 'no-lifetime'],
+    ['no-cache, max-age=1', 'already-stale'],
+    ['must-understand, max-age=1', null],
+    ['must-understand, no-store, max-age=1', null],
+    ['must-understand=x, no-store, max-age=1', 'no-store'],
+    ['max-age=0', null],
+    ['max-age=0, must-revalidate', 'already-stale'],
+    ['max-age=x', null],
+  ])('%s: %s', (value, reason) => {
+    expect(getReason(cc(value))).toBe(reason)
+  })
+
+  test('must-understand requires an understood status', () => {
+    expect(getReason(cc('must-understand, max-age=1'), { status: 299 })).toBe('status')
+    expect(getReason(cc('must-understand, no-store, max-age=1'), { status: 299 })).toBe('status')
+  })
+
+  test('no-cache with a validator is stored', () => {
+    expect(createStoredHead([...cc('no-cache'), 'ETag', '"a"'])).toMatchObject({
+      noCache: true,
+      mayBeStale: false,
+      etag: '"a"',
+    })
+  })
+
+  test('Expires alone is enough, a wrong one as well', () => {
+    expect(createStoredHead(['Expires', at(5)]).freshUntil).toBe(noon + 5000)
+    expect(createStoredHead(['Expires', '0']).freshUntil).toBe(noon)
+  })
+
+  test('a response that is stale already, and can never be served, is not', () => {
+    expect(getReason(cc('max-age=0'), { staleWhenDisconnected: 0 })).toBe('already-stale')
+    expect(getReason([...cc('max-age=0'), 'ETag', '"a"'], { staleWhenDisconnected: 0 })).toBeNull()
+  })
+})
+
+describe('a response by its request', () => {
+  const shared = true
+
+  test.each([
+    ['max-age=1', 'authorization'],
+    ['max-age=1, public', null],
+    ['max-age=1, must-revalidate', null],
+    ['s-maxage=1', null],
+    ['s-maxage=x', 'authorization'],
+    ['max-age=1, public=1', 'authorization'],
+    ['max-age=1, proxy-revalidate', 'authorization'],
+  ])('with Authorization, %s: %s', (value, reason) => {
+    expect(getReason([...cc(value), 'ETag', '"a"'], { shared, request: ['Authorization', 'Bearer x'] })).toBe(reason)
+  })
+
+  test.each([
+    ['Cookie', 'a=b'],
+    ['X-Api-Key', 'x'],
+  ])('with %s, it has to name its lifetime', (name, value) => {
+    const request = [name, value]
+
+    expect(getReason([...cc('public'), ...modified], { shared, heuristic: true, request })).toBe('credentials')
+    expect(getReason([...cc('no-cache'), ...modified], { shared, request })).toBe('credentials')
+    expect(getReason(cc('max-age=1'), { shared, request })).toBeNull()
+  })
+
+  test.each([
+    [[], 'no-lifetime'],
+    [cc('max-age=0, must-revalidate'), 'already-stale'],
+    [cc('max-age=0, proxy-revalidate'), 'already-stale'],
+    [[...cc('max-age=1'), 'Set-Cookie', 'a=b'], 'set-cookie'],
+    [[...cc('max-age=1'), 'Vary', '*'], 'vary'],
+  ])('with credentials, these are no reason where there is another: %j is %s', (fields, reason) => {
+    expect(getReason(fields, { shared, request: ['Authorization', 'Bearer x', 'Cookie', 'a=b'] })).toBe(reason)
+  })
+
+  test('with no-store, never', () => {
+    expect(getReason(cc('max-age=1'), { request: cc('no-store') })).toBe('no-store')
+  })
+})
+
+test('a response that sets a cookie has to be public', () => {
+  expect(getReason([...cc('max-age=1'), 'Set-Cookie', 'a=b'])).toBe('set-cookie')
+  expect(getReason([...cc('max-age=1, public'), 'Set-Cookie', 'a=b'])).toBeNull()
+})
+
+test('a response that varies by everything is not stored', () => {
+  expect(getReason([...cc('max-age=1'), 'Vary', 'Accept, *'])).toBe('vary')
+})
+
+describe('freshness', () => {
+  test.each([
+    ['max-age', cc('max-age=10'), 10],
+    ['s-maxage before max-age', cc('max-age=10, s-maxage=20'), 20],
+    ['max-age before Expires', [...cc('max-age=10'), 'Expires', at(99)], 10],
+    ['a wrong max-age before Expires', [...cc('max-age=x'), 'Expires', at(99)], 0],
+    ['a wrong s-maxage before max-age', [...cc('max-age=10, s-maxage=x'), 'ETag', '"a"'], 0],
+    ['Expires from Date', ['Date', at(-5), 'Expires', at(5)], 10],
+    ['Expires from arrival, without a Date', ['Expires', at(10)], 10],
+    ['Expires from arrival, with a wrong Date', ['Date', 'x', 'Expires', at(10)], 10],
+    ['Expires in the past', ['Date', at(0), 'Expires', at(-10)], 0],
+    ['Expires that is no date', ['Expires', 'tomorrow'], 0],
+    ['Expires twice, the same', ['Expires', at(9), 'Expires', at(9)], 9],
+    ['Expires twice', ['Expires', at(9), 'Expires', at(8)], 0],
+    ['max-age twice', cc('max-age=9, max-age=8'), 0],
+    ['a huge max-age', cc(`max-age=${'9'.repeat(99)}`), 2 ** 31],
+  ])('is that of %s', (_, fields, seconds) => {
+    const { freshUntil, bornAt } = createStoredHead(fields)
+
+    expect((freshUntil - bornAt) / 1000).toBe(seconds)
+  })
+
+  test.each([
+    ['a tenth of the time since it was modified', {}, modified, 100],
+    ['a day at most', {}, ['Last-Modified', at(-30 * 86_400)], 86_400],
+    ['for a status of those', { status: 404 }, modified, 100],
+    ['for what says public', { status: 202 }, [...cc('public'), ...modified], 100],
+  ])('may be guessed: %s', (_, given, fields, seconds) => {
+    const head = createStoredHead(['Date', at(0), ...fields], { heuristic: true, ...given })
+
+    expect(head.isHeuristic).toBe(true)
+    expect((head.freshUntil - head.bornAt) / 1000).toBe(seconds)
+  })
+
+  test.each([
+    ['unless it is configured', modified, {}],
+    ['without Last-Modified', ['ETag', '"a"'], { heuristic: true }],
+    ['for another status', modified, { heuristic: true, status: 202 }],
+  ])('is not guessed %s', (_, fields, given) => {
+    expect(getReason(fields, given)).toBe('no-lifetime')
+  })
+
+  test.each([
+    ['a 200, and nothing else is said', { ttl: { 200: 60_000 } }, [], 60],
+    ['a status beside 200', { ttl: { 200: 60_000, 404: 5_000 }, status: 404 }, [], 5],
+    ['what says public, and no lifetime', { ttl: { 200: 60_000 } }, cc('public'), 60],
+    ['what has Last-Modified, where nothing is guessed from it', { ttl: { 200: 60_000 } }, modified, 60],
+    ['the shorter of ttl and the guess', { ttl: { 200: 60_000 }, heuristic: true }, modified, 60],
+    ['the shorter of the guess and ttl', { ttl: { 200: 600_000 }, heuristic: true }, modified, 100],
+  ])('is what ttl says for %s (RFC 9111 §4.2.2)', (_, given, fields, seconds) => {
+    const head = createStoredHead(['Date', at(0), ...fields], given)
+
+    expect(head.isHeuristic).toBe(true)
+    expect((head.freshUntil - head.bornAt) / 1000).toBe(seconds)
+  })
+
+  test.each([
+    ['a status that ttl does not name', 'no-lifetime', [], { status: 404 }],
+    ['a 500', 'no-lifetime', [], { status: 500 }],
+    ['a 503', 'no-lifetime', [], { status: 503 }],
+    ['what says no-store', 'no-store', cc('no-store'), {}],
+    ['what says private', 'private', cc('private'), {}],
+    ['what sets a cookie', 'set-cookie', ['Set-Cookie', 'a=b'], {}],
+    ['a request with Authorization', 'authorization', [], { shared: true, request: ['Authorization', 'x'] }],
+    ['a request with a cookie', 'credentials', [], { shared: true, request: ['Cookie', 'a=b'] }],
+  ])('is not what ttl says for %s', (_, why, fields, given) => {
+    expect(getReason(fields, { ttl: { 200: 60_000 }, ...given })).toBe(why)
+  })
+
+  test.each([
+    ['max-age', cc('max-age=5'), 5],
+    ['Expires', ['Date', at(0), 'Expires', at(7)], 7],
+    ['s-maxage', cc('s-maxage=9'), 9],
+  ])('is the response’s own by %s, whatever ttl says', (_, fields, seconds) => {
+    const head = createStoredHead(fields, { ttl: { 200: 60_000 } })
+
+    expect(head.isHeuristic).toBe(false)
+    expect((head.freshUntil - head.bornAt) / 1000).toBe(seconds)
+  })
+
+  test('is not guessed where it is explicit', () => {
+    const head = createStoredHead([...cc('max-age=x'), ...modified], { heuristic: true, ttl: { 200: 60_000 } })
+
+    expect(head).toMatchObject({ isHeuristic: false, freshUntil: noon })
+  })
+})
+
+describe('age', () => {
+  test.each([
+    ['none', [], 0, 0],
+    ['the delay of the response', [], 2000, 2000],
+    ['since its Date', ['Date', at(-7)], 2000, 7000],
+    ['not less than nothing', ['Date', at(7)], 0, 0],
+    ['its Age and the delay', ['Age', '5'], 2000, 7000],
+    ['whichever is more', ['Age', '5', 'Date', at(-60)], 2000, 60_000],
+    ['the first of several', ['Age', '5, 6', 'Age', '7'], 0, 5000],
+    ['the first that is not empty (RFC 9110 §5.6.1.2)', ['Age', '', 'Age', ' , 5,'], 0, 5000],
+    ['not what is no number', ['Age', '5x'], 0, 0],
+    ['not what is negative', ['Age', '-5'], 0, 0],
+    ['a bounded one', ['Age', '9'.repeat(99)], 0, 2 ** 31 * 1000],
+  ])('is %s', (_, fields, delay, age) => {
+    expect(noon - createStoredHead([...cc('max-age=9'), 'ETag', '"a"', ...fields], { delay }).bornAt).toBe(age)
+  })
+})
+
+describe('staleness', () => {
+  test.each([
+    ['max-age=10', {}, [0, 0, 60]],
+    ['max-age=10, stale-while-revalidate=20, stale-if-error=30', {}, [20, 30, 60]],
+    ['max-age=10', { staleWhileRevalidate: 2000, staleIfError: 3000, staleWhenDisconnected: 4000 }, [2, 3, 4]],
+    [
+      'max-age=10, stale-if-error=0, stale-while-revalidate=x',
+      { staleWhileRevalidate: 1, staleIfError: 1 },
+      [0, 0, 60],
+    ],
+    ['max-age=10, must-revalidate, stale-if-error=30', { staleIfError: 9 }, [0, 0, 0]],
+    ['max-age=10, proxy-revalidate, stale-if-error=30', { staleWhileRevalidate: 9 }, [0, 0, 0]],
+    ['s-maxage=10, stale-while-revalidate=30', {}, [0, 0, 0]],
+    ['max-age=10, s-maxage=x', {}, [0, 0, 0]],
+    ['max-age=10, no-cache, stale-if-error=30', {}, [0, 0, 0]],
+  ])('of %j with %j', (value, given, seconds) => {
+    const head = createStoredHead([...cc(value), 'ETag', '"a"'], given)
+
+    const until = [head.staleWhileRevalidateUntil, head.staleIfErrorUntil, head.staleWhenDisconnectedUntil]
+    expect(until.map((ms) => (ms - head.freshUntil) / 1000)).toEqual(seconds)
+    expect(head.mayBeStale).toBe(seconds[2] !== 0)
+  })
+})
+
+describe('a stored response', () => {
+  test('has all fields but Age, and a Date where there is none', () => {
+    expect(createStoredHead([...cc('max-age=9'), 'age', '3', 'X-A', '1', 'x-a', '2']).fields).toEqual([
+      ...cc('max-age=9'),
+      ...['X-A', '1', 'x-a', '2', 'Date', at(0)],
+    ])
+  })
+
+  test('has a readable Date', () => {
+    expect(createStoredHead([...cc('max-age=9'), 'Date', 'x']).fields).toEqual([...cc('max-age=9'), 'Date', at(0)])
+    expect(createStoredHead(['DATE', at(-1), ...cc('max-age=9')]).fields).toEqual(['DATE', at(-1), ...cc('max-age=9')])
+  })
+
+  test('has no private field, nor one that would need validation', () => {
+    const fields = [
+      ...cc('max-age=9, private="X-A", no-cache="x-b"'),
+      'Date',
+      at(0),
+      'x-a',
+      '1',
+      'X-B',
+      '2',
+      'X-C',
+      '3',
+    ]
+
+    expect(createStoredHead(fields)).toMatchObject({
+      fields: [...cc('max-age=9, private="X-A", no-cache="x-b"'), 'Date', at(0), 'X-C', '3'],
+      noCache: false,
+      mayBeStale: true,
+    })
+  })
+
+  test('has only sound validators', () => {
+    const withFields = (...fields: string[]) => createStoredHead([...cc('max-age=9'), 'Date', at(0), ...fields])
+
+    expect(withFields('ETag', ' W/"a" ').etag).toBe('W/"a"')
+    expect(withFields('ETag', 'a').etag).toBeNull()
+    expect(withFields('ETag', '"a"', 'ETag', '"b"').etag).toBeNull()
+    expect(withFields('Last-Modified', 'x')).toMatchObject({ lastModified: null, lastModifiedAt: null })
+    expect(withFields('Last-Modified', at(0))).toMatchObject({ lastModifiedAt: noon, isLastModifiedStrong: false })
+    expect(withFields('Last-Modified', at(-1))).toMatchObject({ lastModified: at(-1), isLastModifiedStrong: true })
+    expect(createStoredHead([...cc('max-age=9'), 'Last-Modified', at(-99)]).isLastModifiedStrong).toBe(false)
+  })
+
+  test('has to be validated each time, where no-cache names what a cache goes by', () => {
+    const fields = [...cc('max-age=9, no-cache="x-a, vary"'), 'ETag', '"a"', 'Date', at(0), 'X-A', '1']
+
+    expect(createStoredHead(fields)).toMatchObject({ noCache: true, mayBeStale: false, fields })
+  })
+
+  test('can be written as JSON', () => {
+    const head = createStoredHead([...cc('max-age=9'), 'Vary', 'Accept', 'ETag', '"a"'], { request: ['Accept', 'x'] })
+
+    expect(JSON.parse(JSON.stringify(head))).toEqual(head)
+  })
+
+  test('counts its fields and what it was selected by', () => {
+    const small = createStoredHead([...cc('max-age=9')]).bytes
+    const large = createStoredHead([...cc('max-age=9'), 'X-A', 'a'.repeat(1000)]).bytes
+    const varied = createStoredHead([...cc('max-age=9'), 'Vary', 'X-B'], { request: ['X-B', 'b'.repeat(1000)] }).bytes
+
+    expect(large - small).toBeGreaterThan(1000)
+    expect(varied - small).toBeGreaterThan(1000)
+  })
+})
+
+describe('the length of a body', () => {
+  test('is added where it came without', () => {
+    const head = createStoredHead(cc('max-age=9'))
+
+    const complete = withContentLength(head, 12)
+
+    expect(complete?.fields).toEqual([...head.fields, 'Content-Length', '12'])
+    expect(complete?.bytes).toBeGreaterThan(head.bytes)
+  })
+
+  test('has to be the declared one', () => {
+    const head = createStoredHead([...cc('max-age=9'), 'Content-Length', '12'])
+
+    expect(withContentLength(head, 12)).toBe(head)
+    expect(withContentLength(head, 11)).toBeNull()
+  })
+
+  test('is not added to a 204', () => {
+    const head = createStoredHead(cc('max-age=9'), { status: 204 })
+
+    expect(withContentLength(head, 0)).toBe(head)
+  })
+})

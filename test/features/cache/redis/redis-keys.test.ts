@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import { RedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
+import {
+  baseKey,
+  type CacheKeySpace,
+  generationKeys,
+  purgedGenerationKeys,
+  queryGenerationKey,
+  variantKey,
+} from '../../../../src/features/cache/redis/redis-keys.ts'
+import { keySlot } from '../../../../src/features/redis/key-slot.ts'
+import type { ScriptArgs } from '../../../../src/features/redis/redis-script.ts'
+
+const cluster: CacheKeySpace = { prefix: 'test', isCluster: true }
+const server: CacheKeySpace = { prefix: 'test', isCluster: false }
+const key = { client: 'a', site: 'b', query: 'c' }
+
+const keysOf = (space: CacheKeySpace): readonly string[] => {
+  const base = baseKey(space, 'shape', 'market.insights', key)
+  return [base, variantKey(base, 'selecting'), ...generationKeys(space, 'market.insights', key)]
+}
+
+test('in a cluster, all keys of one operation are of one slot', () => {
+  const all = [
+    ...keysOf(cluster),
+    queryGenerationKey(cluster, 'market.insights', 'd'),
+    ...purgedGenerationKeys(cluster, { operation: 'market.insights', client: 'e' }),
+  ]
+
+  expect(new Set(all.map(keySlot)).size).toBe(1)
+  expect(all.every((each) => each.startsWith('test:cache:{market.insights}:'))).toBe(true)
+})
+
+test('elsewhere the keys are those of the versions before', () => {
+  expect(keysOf(server)[0]).toMatch(/^test:cache:[\w-]{43}$/)
+  expect(keysOf(server)[2]).toBe('test:cache:of:market.insights')
+})
+
+test.each([
+  [cluster, 4],
+  [server, 1],
+])('a purge of all operations runs a script for each slot: %j', async (space, scripts) => {
+  const ran: (readonly string[])[] = []
+  const run = (_: unknown, { keys }: ScriptArgs): Promise<unknown> => {
+    ran.push(keys)
+    return Promise.resolve(1)
+  }
+  const store = new RedisCacheStore({ isShared: true, timeoutMs: 20, run }, space)
+  const purged = purgedGenerationKeys(space, { operation: null, client: null })
+
+  expect(await store.renewGenerations(purged)).toBe(true)
+
+  expect(ran).toHaveLength(scripts)
+  expect(ran.flat().sort()).toEqual([...purged].sort())
+  if (space.isCluster) for (const keys of ran) expect(new Set(keys.map(keySlot)).size).toBe(1)
+})
+
+test.each([cluster, server])('too many purges become one of their operation: %j', async (space) => {
+  const link = { isShared: false, timeoutMs: 20, run: () => Promise.resolve(null) }
+  const store = new RedisCacheStore(link, space)
+  const operation = 'market.insights'
+  const queries = Array.from({ length: 10_000 }, (_, n) => queryGenerationKey(space, operation, `?${n}`))
+
+  await store.renewGenerations([...purgedGenerationKeys(space, { operation, client: 'bank-a' }), ...queries])
+
+  expect(store.pendingKeys).toEqual(purgedGenerationKeys(space, { operation, client: null }))
+})
+
+test('a purge of which Redis takes one part and not another is not acknowledged', async () => {
+  let nth = 0
+  const run = (): Promise<unknown> => Promise.resolve(nth++ === 2 ? null : 1)
+  const store = new RedisCacheStore({ isShared: true, timeoutMs: 20, run }, cluster)
+
+  expect(await store.renewGenerations(purgedGenerationKeys(cluster, { operation: null, client: null }))).toBe(false)
+})

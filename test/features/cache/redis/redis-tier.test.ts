@@ -1,0 +1,142 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { cacheLayer } from '../../../../src/features/cache/cache.ts'
+import { RedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
+import { RedisTier } from '../../../../src/features/cache/redis/redis-tier.ts'
+import { findScript, storeScript } from '../../../../src/features/cache/redis/scripts.ts'
+import { CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
+import type { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
+import { fakeExchange } from '../../../helpers/exchange.ts'
+import { Client, createResponse, fakeUpstream, settled } from '../helper.ts'
+import { rules } from '../policy/helper.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance', 'Date'] })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** Opens the layer with a tier in a Redis that has one entry at most, and replies to a lookup when the test says so. */
+const openTier = () => {
+  const upstream = fakeUpstream()
+  const store = new CacheStore(1024 * 1024)
+  const partition = store.openPartition('market.insights')
+  const events = { onError: vi.fn(), onRevalidationFailed: vi.fn() }
+  const lookups: (() => void)[] = []
+  let entry: readonly unknown[] = []
+  const run: ManagedRedis['run'] = async (script, { args }) => {
+    if (script === storeScript) {
+      const generation = args[3]
+      const names = [generation, generation, generation].map((text) => Buffer.from(text as string))
+      entry = [...names, null, Buffer.from(`${Date.now()}`), args[7], args[8]]
+      return 1
+    }
+    if (script !== findScript) {
+      entry = []
+      return 1
+    }
+    const found = [Buffer.from(`${Date.now()}`), ...(entry.length === 0 ? [null, null, null] : entry)]
+    await new Promise<void>((resolve) => lookups.push(resolve))
+    return found
+  }
+  const link = { isShared: true, timeoutMs: 20, run }
+  const tier = new RedisTier({
+    store: new RedisCacheStore(link, { prefix: 'test', isCluster: false }),
+    partition,
+    rules: rules(),
+    events,
+    shape: 'shape',
+  })
+  const handle = cacheLayer(rules(), partition, events, tier)(upstream.next)
+  const get = async (...fields: string[]) => new Client((await handle(fakeExchange({ fields }))).body).text
+  const reply = async (): Promise<void> => {
+    for (const each of lookups.splice(0)) each()
+    await settled()
+  }
+  return { store, link, sent: upstream.sent, events, get, reply }
+}
+
+/** Opens the tier with a response in Redis that memory does not have. */
+const openWithEntry = async () => {
+  const stage = openTier()
+  const got = stage.get()
+  await stage.reply()
+  await stage.sent[0]?.respond(createResponse(['Cache-Control', 'max-age=60'], 'old'))
+  await got
+  stage.store.purge({ operation: null, client: null })
+  return stage
+}
+
+test('a response in Redis is served in place of a fetch', async () => {
+  const { sent, events, get, reply } = await openWithEntry()
+  const got = get()
+
+  await reply()
+
+  expect(await got).toBe('old')
+  expect([sent.length, events.onError.mock.calls]).toEqual([1, []])
+})
+
+test('what is purged while a lookup for it runs in the background is not validated, and does not come back', async () => {
+  const { store, sent, get, reply } = openTier()
+  const fields = ['Cache-Control', 'max-age=60, stale-while-revalidate=60', 'ETag', '"a"']
+  const got = get()
+  await reply()
+  await sent[0]?.respond(createResponse(fields, 'old'))
+  await got
+  await vi.advanceTimersByTimeAsync(61_000)
+  const stale = await get()
+
+  store.purge({ operation: null, client: null })
+  await reply()
+  await vi.advanceTimersByTimeAsync(25)
+  await sent[1]?.respond(createResponse(fields, '', 304))
+
+  expect([stale, sent.length, store.size]).toEqual(['old', 1, 0])
+})
+
+describe('a lookup that is late brings back nothing that the upstream has taken back', () => {
+  const noStore = ['Cache-Control', 'no-store']
+
+  test.each(['before', 'after'] as const)('where it replies %s the upstream', async (when) => {
+    const { sent, get, reply } = await openWithEntry()
+    const got = get()
+    await vi.advanceTimersByTimeAsync(25)
+
+    if (when === 'before') await reply()
+    await sent[1]?.respond(createResponse(noStore, 'new'))
+    const first = await got
+    await reply()
+    const next = get()
+    await sent[2]?.respond(createResponse(noStore, 'newer'))
+
+    expect([first, await next]).toEqual(['new', 'newer'])
+  })
+
+  test('nor does one that was begun later, and waits for the same reply', async () => {
+    const { sent, get, reply } = await openWithEntry()
+    const got = [get()]
+    await vi.advanceTimersByTimeAsync(25)
+    got.push(get())
+
+    await sent[1]?.respond(createResponse(noStore, 'new'))
+    await reply()
+    await sent[2]?.respond(createResponse(noStore, 'newer'))
+
+    expect(await Promise.all(got)).toEqual(['new', 'newer'])
+  })
+
+  test('nor where it was taken back for a request that did not ask Redis', async () => {
+    const { store, link, sent, get, reply } = await openWithEntry()
+    void get()
+    await vi.advanceTimersByTimeAsync(25)
+    link.isShared = false
+    const other = get('Cache-Control', 'no-cache')
+
+    await sent[2]?.respond(createResponse(noStore, 'new'))
+    await reply()
+
+    expect([await other, store.size]).toEqual(['new', 0])
+  })
+})

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
+import { cacheLayer } from '../../../../src/features/cache/cache.ts'
+import { maxSharedBytes, RedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
+import { RedisTier } from '../../../../src/features/cache/redis/redis-tier.ts'
+import { findScript } from '../../../../src/features/cache/redis/scripts.ts'
+import { CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
+import type { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
+import { type RedisScript, removeScript } from '../../../../src/features/redis/redis-script.ts'
+import { fakeExchange } from '../../../helpers/exchange.ts'
+import { needProgram } from '../../../helpers/program.ts'
+import { type Redis, startRedis } from '../../../helpers/redis.ts'
+import { openLink } from '../../../helpers/redis-link.ts'
+import { Client, createResponse, fakeUpstream, settled } from '../helper.ts'
+import { rules } from '../policy/helper.ts'
+
+const program = await needProgram('redis-server')
+
+const cacheRules = rules({ maxEntry: 4 * maxSharedBytes })
+const fresh = ['Cache-Control', 'max-age=60', 'Vary', 'Accept-Language']
+const noStore = ['Cache-Control', 'no-store', 'Vary', 'Accept-Language']
+
+/** The trouble that gateways have with Redis. */
+interface Trouble {
+  isDown: boolean
+  /** The script that has no reply in time. */
+  late: RedisScript | null
+}
+
+const noTrouble: Trouble = { isDown: false, late: null }
+
+describe.skipIf(program.missing)('a variant that the upstream has taken back', () => {
+  let redis: Redis
+  beforeAll(async () => {
+    redis = await startRedis(program.path ?? '')
+  })
+  afterAll(() => redis.kill())
+
+  /** Opens gateways that share a cache in Redis. */
+  const openShared = async (prefix: string, trouble = noTrouble) => {
+    const link = await openLink(redis.url)
+    const running = new Set<Promise<unknown>>()
+    const run: ManagedRedis['run'] = (script, ...args) => {
+      if (trouble.isDown || trouble.late === script) return Promise.resolve(null)
+      const result = link.run(script, ...args)
+      running.add(result)
+      void result.finally(() => running.delete(result))
+      return result
+    }
+    /** Lets all commands in the background come to their end. */
+    const idle = async (): Promise<void> => {
+      for (await settled(); running.size > 0; await settled()) await Promise.all(running)
+    }
+    const troubled = {
+      get isShared() {
+        return !trouble.isDown
+      },
+      timeoutMs: 30_000,
+      run,
+    }
+    const stores: RedisCacheStore[] = []
+    /** Ends the trouble, and tells the gateways, as their connections do. */
+    const recover = async (): Promise<void> => {
+      Object.assign(trouble, noTrouble)
+      for (const store of stores) store.resendRenewals()
+      await idle()
+    }
+
+    /** Opens a gateway with nothing in its memory. */
+    const openGateway = () => {
+      const store = new RedisCacheStore(troubled, { prefix, isCluster: false })
+      stores.push(store)
+      const upstream = fakeUpstream()
+      const partition = new CacheStore(64 * maxSharedBytes).openPartition('market.insights')
+      const events = {
+        onError: (error: unknown) => {
+          throw error
+        },
+        onRevalidationFailed: () => {},
+      }
+      const tier = new RedisTier({ store, partition, rules: cacheRules, events, shape: 'shape' })
+      const handle = cacheLayer(cacheRules, partition, events, tier)(upstream.next)
+      /** Asks as a client does that wants no stored response, where `said` is what the upstream says. */
+      return async (language: string, said: ProxyResponse | null): Promise<string> => {
+        const control = said === null ? [] : ['Cache-Control', 'no-cache']
+        const got = handle(fakeExchange({ fields: ['Accept-Language', language, ...control] }))
+        await idle()
+        await upstream.sent.shift()?.respond(said ?? createResponse(noStore, 'asked upstream'))
+        const { text } = new Client((await got).body)
+        await idle()
+        return text
+      }
+    }
+    return { openGateway, recover }
+  }
+
+  describe.each([
+    ['not stored', () => createResponse(noStore, 'neu')],
+    ['not found', () => createResponse(noStore, '', 404)],
+    ['too large to share', () => createResponse(fresh, 'x'.repeat(maxSharedBytes + 1))],
+  ])('that is %s', (how, withdrawn) => {
+    test('stays away once another one is stored', async () => {
+      const { openGateway } = await openShared(how)
+      await openGateway()('de', createResponse(fresh, 'alt'))
+      await openGateway()('en', createResponse(fresh, 'old'))
+      expect(await openGateway()('de', null)).toBe('alt')
+
+      await openGateway()('de', withdrawn())
+      await openGateway()('en', createResponse(fresh, 'new'))
+
+      expect(await openGateway()('de', null)).toBe('asked upstream')
+      expect(await openGateway()('en', null)).toBe('new')
+    })
+
+    test.each([
+      ['is down', { isDown: true }],
+      ['does not say in time what is there', { late: findScript }],
+      ['does not say in time that it is gone', { late: removeScript }],
+    ])('stays away where Redis %s', async (when, had) => {
+      const trouble = { ...noTrouble }
+      const { openGateway, recover } = await openShared(`${how} ${when}`, trouble)
+      await openGateway()('de', createResponse(fresh, 'alt'))
+      await openGateway()('en', createResponse(fresh, 'old'))
+
+      Object.assign(trouble, had)
+      await openGateway()('de', withdrawn())
+      await recover()
+      await openGateway()('en', createResponse(fresh, 'new'))
+
+      expect(await openGateway()('de', null)).toBe('asked upstream')
+    })
+  })
+
+  test('stays away where another one was taken back before it', async () => {
+    const { openGateway } = await openShared('both')
+    await openGateway()('de', createResponse(fresh, 'alt'))
+    await openGateway()('en', createResponse(fresh, 'old'))
+
+    await openGateway()('en', createResponse(noStore, '', 404))
+    await openGateway()('de', createResponse(noStore, '', 404))
+    await openGateway()('en', createResponse(fresh, 'new'))
+
+    expect(await openGateway()('de', null)).toBe('asked upstream')
+  })
+
+  test('leaves the others where they are', async () => {
+    const { openGateway } = await openShared('others')
+    await openGateway()('de', createResponse(fresh, 'alt'))
+    await openGateway()('en', createResponse(fresh, 'old'))
+
+    await openGateway()('de', createResponse(noStore, '', 404))
+
+    expect(await openGateway()('en', null)).toBe('old')
+  })
+
+  test('leaves the others where they are, also while the gateway does not ask Redis for their key', async () => {
+    const { openGateway } = await openShared('hit for miss')
+    const get = openGateway()
+    await get('en', createResponse(fresh, 'old'))
+    await openGateway()('fr', createResponse(fresh, 'vieux'))
+    await get('de', createResponse(noStore, '', 404))
+
+    await get('en', createResponse(noStore, '', 404))
+
+    expect(await openGateway()('en', null)).toBe('asked upstream')
+    expect(await openGateway()('fr', null)).toBe('vieux')
+  })
+})

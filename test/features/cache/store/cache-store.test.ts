@@ -1,0 +1,305 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { CachePartition } from '../../../../src/features/cache/partition.ts'
+import { type CacheKey, CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
+import {
+  emptyStoredBody,
+  StoredBody,
+  type StoredResponse,
+} from '../../../../src/features/cache/store/stored-response.ts'
+import { assess } from '../policy/helper.ts'
+
+const kib = 1024
+
+/** Creates a stored response with so many bytes of body. */
+const entry = (bytes = 10, fields: readonly string[] = []): StoredResponse => {
+  const { head } = assess(['Cache-Control', 'max-age=60', ...fields])
+  if (head === null) throw new Error('not storable')
+  return { head, body: new StoredBody(Buffer.alloc(bytes)) }
+}
+
+const named = (query: string, client = ''): CacheKey => ({ client, site: 'http://gateway', query })
+
+const put = (partition: CachePartition, query: string, stored: StoredResponse, client = '', replaces = true): boolean =>
+  partition.put(partition.reserve(named(query, client)), stored, () => replaces)
+
+const found = (partition: CachePartition, query: string, client = ''): StoredResponse | undefined =>
+  partition.find(partition.toStoreKey(named(query, client)))?.variants[0]
+
+describe('the limit of bytes', () => {
+  test('holds whatever is put, and the least recently used goes first', () => {
+    const store = new CacheStore(64 * kib)
+    const partition = store.openPartition('market.insights')
+    for (const query of ['?1', '?2', '?3']) put(partition, query, entry(16 * kib))
+    found(partition, '?1')
+
+    put(partition, '?4', entry(16 * kib))
+
+    expect(['?1', '?2', '?3', '?4'].map((query) => found(partition, query) !== undefined)).toEqual([
+      true,
+      false,
+      true,
+      true,
+    ])
+    expect(store.bytes).toBeLessThanOrEqual(64 * kib)
+    expect(store.evictions).toBe(1)
+  })
+
+  test('counts bodies, fields and keys', () => {
+    const sizes = [
+      ['?', entry(0)],
+      ['?', entry(10_000)],
+      ['?', entry(0, ['X-Large', 'x'.repeat(10_000)])],
+      [`?${'x'.repeat(10_000)}`, entry(0)],
+    ] as const
+
+    const [smallest, ...others] = sizes.map(([query, response]) => {
+      const store = new CacheStore(64 * kib)
+      put(store.openPartition('market.insights'), query, response)
+      return store.bytes
+    })
+
+    expect(smallest).toBeGreaterThan(500)
+    for (const bytes of others) expect(bytes - (smallest ?? 0)).toBeGreaterThanOrEqual(10_000)
+    expect((others.at(-1) ?? 0) - (smallest ?? 0)).toBeGreaterThanOrEqual(20_000) // in the key, and in its copy
+  })
+
+  test('is never exceeded by an entry that does not fit, and the others stay', () => {
+    const store = new CacheStore(64 * kib)
+    const partition = store.openPartition('market.insights')
+    put(partition, '?small', entry())
+
+    put(partition, '?large', entry(65 * kib))
+
+    expect(found(partition, '?large')).toBeUndefined()
+    expect(found(partition, '?small')).toBeDefined()
+  })
+
+  test('is the sum of its entries after any sequence of puts, hits and removals', () => {
+    const store = new CacheStore(256 * kib)
+    const parts = [store.openPartition('market.insights'), store.openPartition('leads.pipeline')] as const
+    let seed = 7
+    const random = (below: number): number => {
+      seed = (seed * 48271) % 2147483647
+      return seed % below
+    }
+    for (let i = 0; i < 5000; i++) {
+      const partition = parts[random(2)] as CachePartition
+      const [query, client] = [`?${random(40)}`, random(2) === 0 ? '' : `client-${random(3)}`]
+      const what = random(20)
+      if (what < 12) put(partition, query, entry(random(9000)), client, random(2) === 0)
+      else if (what < 17) found(partition, query, client)
+      else if (what < 18) partition.invalidate(query)
+      else if (what < 19) store.purge({ operation: null, client: `client-${random(3)}` })
+      else
+        partition
+          .find(partition.toStoreKey(named(query, client)))
+          ?.variants.forEach(
+            (each) => void partition.remove(partition.toStoreKey(named(query, client)), (other) => other === each),
+          )
+      expect(store.bytes).toBeLessThanOrEqual(256 * kib)
+      expect(store.bytes).toBe(parts[0].bytes + parts[1].bytes)
+    }
+    const before = store.bytes
+    const scope = store.purge({ operation: null, client: null })
+
+    expect(before).toBeGreaterThan(100 * kib)
+    expect(scope).toBeGreaterThan(10)
+    expect([store.bytes, store.size, parts[0].entries, parts[1].entries]).toEqual([0, 0, 0, 0])
+  })
+})
+
+test('keeps nothing of the head that a request is cut out of', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const [entries, bytes] = [50, 512 * kib]
+  let nth = 0
+  const cutOut = (): string =>
+    Buffer.alloc(bytes, 'x').toString('latin1').concat(',', `a value, the ${nth++}th`).slice(-20)
+  const partition = new CacheStore(1024 * kib).openPartition('market.insights')
+  collect()
+  const before = process.memoryUsage().heapUsed
+
+  for (let i = 0; i < entries; i++) {
+    const request = ['Accept-Language', cutOut(), 'X-Plain', cutOut()]
+    const { head } = assess(['Cache-Control', 'max-age=60', 'Vary', 'Accept-Language, X-Plain'], { request })
+    if (head === null) throw new Error('not storable')
+    const cacheKey = { client: '', site: cutOut(), query: cutOut() }
+    partition.put(partition.reserve(cacheKey), { head, body: emptyStoredBody }, () => true)
+    partition.hitForMiss.mark(partition.toStoreKey({ ...cacheKey, query: cutOut() }), 'no-lifetime')
+  }
+  collect()
+
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan((entries * bytes) / 2)
+  expect(partition.entries).toBe(entries)
+})
+
+describe('a reservation', () => {
+  test('counts, makes room for itself, and takes no more than half', () => {
+    const store = new CacheStore(64 * kib)
+    const partition = store.openPartition('market.insights')
+    for (const query of ['?1', '?2', '?3']) put(partition, query, entry(18 * kib))
+    const [first, second] = [partition.reserve(named('?a')), partition.reserve(named('?b'))]
+
+    const grown = [first.grow(30 * kib), second.grow(3 * kib), second.grow(2 * kib)]
+
+    expect(grown).toEqual([true, false, true])
+    expect(store.bytes).toBeLessThanOrEqual(64 * kib)
+    expect(store.size).toBe(1)
+    first.release()
+    second.release()
+    first.release()
+    expect(store.bytes).toBe(partition.bytes)
+  })
+
+  test('gives back its room, though the limit has become smaller since', () => {
+    const store = new CacheStore(64 * kib)
+    const partition = store.openPartition('market.insights')
+    const reservations = [partition.reserve(named('?a')), partition.reserve(named('?b'))]
+    for (const each of reservations) each.grow(15 * kib)
+
+    store.setMaxBytes(10 * kib)
+    for (const each of reservations) each.release()
+    put(partition, '?b', entry(8 * kib))
+
+    expect(store.bytes).toBe(partition.bytes)
+    expect(found(partition, '?b')).toBeDefined()
+  })
+
+  test('is cancelled when its operation, its client or its query is purged', () => {
+    const store = new CacheStore(64 * kib)
+    const partition = store.openPartition('market.insights')
+    const stay = store.openPartition('leads.pipeline').reserve(named('?a', 'ann'))
+    const before = [
+      partition.reserve(named('?a', 'ann')),
+      partition.reserve(named('?a', 'bob')),
+      partition.reserve(named('?b', 'ann')),
+    ]
+
+    store.purge({ operation: 'market.insights', client: 'ann' })
+    const afterClear = before.map(({ isCancelled }) => isCancelled)
+    partition.invalidate('?a')
+    const afterInvalidation = before.map(({ isCancelled }) => isCancelled)
+    for (const reservation of before) partition.put(reservation, entry(), () => true)
+
+    expect(afterClear).toEqual([true, false, true])
+    expect(afterInvalidation).toEqual([true, true, true])
+    expect([stay.isCancelled, partition.entries]).toEqual([false, 0])
+  })
+
+  test('stores nothing in a partition that has been closed', () => {
+    const store = new CacheStore(64 * kib)
+    const partition = store.openPartition('market.insights')
+    const reservation = partition.reserve(named('?a'))
+    put(partition, '?b', entry())
+
+    partition.close()
+    partition.put(reservation, entry(), () => true)
+    put(partition, '?c', entry())
+
+    expect([store.size, store.bytes, partition.entries]).toEqual([0, 0, 0])
+  })
+})
+
+describe('a purge', () => {
+  const filled = () => {
+    const store = new CacheStore(256 * kib)
+    const [market, leads] = [store.openPartition('market.insights'), store.openPartition('leads.pipeline')]
+    for (const partition of [market, leads])
+      for (const client of ['', 'ann', 'bob']) for (const query of ['?a', '?b']) put(partition, query, entry(), client)
+    return { store, market, leads }
+  }
+
+  test.each([
+    [{ operation: null, client: null }, 12],
+    [{ operation: 'market.insights', client: null }, 6],
+    [{ operation: null, client: 'ann' }, 4],
+    [{ operation: 'leads.pipeline', client: 'bob' }, 2],
+    [{ operation: 'valuation.score', client: null }, 0],
+  ] as const)('%j: %i responses', (scope, removed) => {
+    const { store } = filled()
+
+    expect(store.purge(scope)).toBe(removed)
+    expect(store.size).toBe(12 - removed)
+  })
+
+  test('by a query is for all clients, and for no other operation', () => {
+    const { store, market, leads } = filled()
+
+    market.invalidate('?a')
+
+    expect(['', 'ann', 'bob'].map((client) => found(market, '?a', client))).toEqual([undefined, undefined, undefined])
+    expect(['', 'ann', 'bob'].every((client) => found(market, '?b', client) && found(leads, '?a', client))).toBe(true)
+    expect(store.size).toBe(9)
+  })
+
+  test('a new partition of an operation finds nothing of the old one', () => {
+    const { store } = filled()
+
+    const again = store.openPartition('market.insights')
+
+    expect(found(again, '?a')).toBeUndefined()
+  })
+})
+
+test('no client has the key of another, whatever its name and its query are', () => {
+  const partition = new CacheStore(64 * kib).openPartition('market.insights')
+  const names = ['', 'a', 'a\n', 'a\nb', '\n', 'a?x', '?x']
+  const queries = ['', '?x', '?', '?a?x']
+
+  const keys = names.flatMap((name) => queries.map((query) => partition.toStoreKey(named(query, name))))
+
+  expect(new Set(keys).size).toBe(names.length * queries.length)
+})
+
+describe('variants', () => {
+  test('are limited for one key, and the oldest goes', () => {
+    const store = new CacheStore(1024 * kib)
+    const partition = store.openPartition('market.insights')
+    const all = Array.from({ length: 40 }, () => entry())
+
+    for (const each of all) put(partition, '', each, '', false)
+
+    const variants = partition.find(partition.toStoreKey(named('')))?.variants ?? []
+    expect(variants).toHaveLength(32)
+    expect(variants[0]).toBe(all[39])
+    expect(partition.entries).toBe(32)
+  })
+
+  test('of one key never take more than there is', () => {
+    const store = new CacheStore(64 * kib)
+    const partition = store.openPartition('market.insights')
+
+    for (let i = 0; i < 10; i++) put(partition, '', entry(20 * kib), '', false)
+
+    expect(partition.find(partition.toStoreKey(named('')))?.variants.length).toBe(3)
+    expect(store.bytes).toBeLessThanOrEqual(64 * kib)
+  })
+})
+
+describe('keys whose responses cannot be shared', () => {
+  beforeEach(() => vi.useFakeTimers())
+  afterEach(() => vi.useRealTimers())
+
+  test('are remembered for five seconds', () => {
+    const { hitForMiss } = new CacheStore(64 * kib).openPartition('market.insights')
+    hitForMiss.mark('a', 'no-store')
+
+    vi.advanceTimersByTime(4999)
+    const [before, other] = [hitForMiss.has('a'), hitForMiss.has('b')]
+    vi.advanceTimersByTime(1)
+
+    expect([before, other, hitForMiss.has('a')]).toEqual([true, false, false])
+  })
+
+  test('are forgotten when there are too many', () => {
+    const { hitForMiss } = new CacheStore(64 * kib).openPartition('market.insights')
+
+    for (let i = 0; i < 1000; i++) hitForMiss.mark(`${'x'.repeat(8000)}${i}`, 'private')
+
+    const known = Array.from({ length: 1000 }, (_, i) => hitForMiss.has(`${'x'.repeat(8000)}${i}`))
+    expect(known.filter(Boolean).length).toBeLessThan(33)
+    expect(known[999]).toBe(true)
+  })
+})

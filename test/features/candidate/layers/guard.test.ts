@@ -1,0 +1,225 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Exchange, Handler } from '../../../../src/core/exchange/exchange.ts'
+import { GatewayError, overloadedError } from '../../../../src/core/exchange/failures/errors.ts'
+import type { FailureKind } from '../../../../src/core/exchange/failures/kinds.ts'
+import { guardLayer } from '../../../../src/features/candidate/layers/guard.ts'
+import { GuardCounts } from '../../../../src/features/candidate/observe/guard/guard-counts.ts'
+import { latencyBucketEnd, readGuardKey } from '../../../../src/features/candidate/observe/guard/guard-key.ts'
+import type { Side } from '../../../../src/operations.ts'
+import { fakeBody, fakeExchange, fakeResponse } from '../../../helpers/exchange.ts'
+
+const guarded = (next: Handler, isDrained = () => false) => {
+  const counts = new GuardCounts('market', 'era', () => {})
+  const options = { group: 'market', counts, ipv6Prefix: 64, isDrained } as const
+  /** What was counted so far, each time anew. */
+  const counted = () => {
+    const keys = counts.take().report.counts
+    return keys.flatMap((key, i) => (i % 2 === 0 ? [readGuardKey(key)] : []))
+  }
+  return { handle: guardLayer(options)(next), counted, counts }
+}
+
+const on = (side: Side | null, more: Partial<Exchange> = {}): Exchange =>
+  Object.assign(fakeExchange({ operation: 'market.insights' }), { side }, more)
+
+const answering =
+  (status: number): Handler =>
+  () =>
+    Promise.resolve(fakeResponse(status))
+const failing =
+  (error: unknown): Handler =>
+  () =>
+    Promise.reject(error)
+
+describe('what becomes of a request', () => {
+  test.each<[string, Handler, string | number]>([
+    ['a 200', answering(200), 'number'],
+    ['a 304', answering(304), 'number'],
+    ['a 404', answering(404), 'refused'],
+    ['a 500', answering(500), 'failed'],
+    ['a reset', failing(new GatewayError('reset-before-headers')), 'failed'],
+    ['a deadline', failing(new GatewayError('deadline-exceeded')), 'failed'],
+    ['no endpoint', failing(new GatewayError('no-healthy-endpoint', { reason: 'all-draining' })), 'failed'],
+    ['an open breaker', failing(new GatewayError('circuit-open', { reason: 'breaker-open' })), 'failed'],
+    ['no connection left', failing(overloadedError('endpoint-connections')), 'failed'],
+  ])('%s', async (_, next, outcome) => {
+    const { handle, counted } = guarded(next)
+
+    for (const side of ['primary', 'candidate'] as const) {
+      await handle(on(side)).catch(() => {})
+      const [event, ...others] = counted()
+
+      expect(others).toEqual([])
+      expect(event?.side).toBe(side)
+      expect(typeof event?.outcome === 'number' ? 'number' : event?.outcome).toBe(outcome)
+    }
+  })
+
+  test.each<FailureKind>(['content-too-large', 'request-timeout', 'internal'])(
+    '%s is no fault of a side',
+    async (kind) => {
+      const { handle, counted, counts } = guarded(failing(new GatewayError(kind)))
+
+      await expect(handle(on('candidate'))).rejects.toMatchObject({ kind })
+
+      expect(counted()).toEqual([])
+      expect(counts.take().isWaiting).toBe(false)
+    },
+  )
+
+  test('a client that leaves has waited for so long', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { handle, counted } = guarded(() => {
+      vi.advanceTimersByTime(2000)
+      return Promise.reject(new GatewayError('client-gone'))
+    })
+
+    await expect(handle(on('candidate'))).rejects.toMatchObject({ kind: 'client-gone' })
+
+    const [event] = counted()
+    expect(event).toMatchObject({ side: 'candidate', isAnswered: false })
+    expect(latencyBucketEnd(Number(event?.outcome))).toBeGreaterThanOrEqual(2000)
+    expect(latencyBucketEnd(Number(event?.outcome) - 1)).toBeLessThan(2000)
+  })
+
+  test('one that the primary has served is a failure of the candidate, and none of the primary', async () => {
+    const { handle, counted } = guarded((exchange) => {
+      exchange.fellBack = true
+      return Promise.resolve(fakeResponse(200))
+    })
+
+    await handle(on('candidate'))
+
+    expect(counted()).toMatchObject([{ side: 'candidate', outcome: 'failed' }])
+  })
+})
+
+describe('once operators drain all of the candidate', () => {
+  const allDraining = failing(new GatewayError('no-healthy-endpoint', { reason: 'all-draining' }))
+  const fallingBack =
+    (handle: Handler): Handler =>
+    (exchange) => {
+      exchange.fellBack = true
+      return handle(exchange)
+    }
+
+  test.each([
+    ['found no endpoint there', allDraining],
+    ['the primary has served', fallingBack(answering(200))],
+    ['the primary has failed', fallingBack(failing(new GatewayError('reset-before-headers')))],
+  ])('a request that began before, and that %s, is no failure of it', async (_, next) => {
+    let isDrained = false
+    const { promise: uploaded, resolve } = Promise.withResolvers<void>()
+    const { handle, counted, counts } = guarded(
+      (exchange) => uploaded.then(() => next(exchange)),
+      () => isDrained,
+    )
+    const handled = handle(on('candidate')).catch(() => {})
+
+    isDrained = true
+    resolve()
+    await handled
+
+    expect(counted()).toEqual([])
+    expect(counts.take().isWaiting).toBe(false)
+  })
+
+  test.each<[string, Side, Handler, string]>([
+    ['a 500 of it', 'candidate', answering(500), 'failed'],
+    ['a 404 of it', 'candidate', answering(404), 'refused'],
+    ['a reset of it', 'candidate', failing(new GatewayError('reset-before-headers')), 'failed'],
+    ['a primary without an endpoint', 'primary', allDraining, 'failed'],
+  ])('%s counts', async (_, side, next, outcome) => {
+    const { handle, counted } = guarded(next, () => true)
+
+    await handle(on(side)).catch(() => {})
+
+    expect(counted()).toMatchObject([{ side, outcome }])
+  })
+})
+
+test('only the first attempt counts, and nothing where the group has no sides', async () => {
+  const { handle, counted } = guarded(answering(500))
+
+  await handle(on('candidate', { attempts: 1 }))
+  await handle(on('candidate', { fellBack: true }))
+  await handle(on(null))
+
+  expect(counted()).toEqual([])
+})
+
+test('the same client is in the same cell', async () => {
+  const { handle, counted } = guarded(answering(500))
+
+  const cells: (number | undefined)[] = []
+  for (const client of ['10.0.0.1', '10.0.0.2', '10.0.0.1']) {
+    await handle(Object.assign(fakeExchange({ client }), { side: 'candidate' }))
+    cells.push(counted()[0]?.cell)
+  }
+
+  expect(cells[0]).toBe(cells[2])
+  expect(cells[0]).not.toBe(cells[1])
+})
+
+test('the time of an upload is the client’s: the wait begins when all of it has come', async () => {
+  const body = fakeBody(100)
+  let chained = 0
+  body.onReceived = () => {
+    chained++
+  }
+  const gone = Promise.withResolvers<never>()
+  const { handle, counted, counts } = guarded(() => gone.promise)
+  const exchange = Object.assign(fakeExchange({ body }), { side: 'candidate' as const })
+
+  const handled = handle(exchange)
+  gone.reject(new GatewayError('client-gone'))
+  await expect(handled).rejects.toThrow()
+  expect(counted()).toEqual([])
+  expect(counts.take().isWaiting).toBe(false)
+
+  body.complete()
+  expect(chained).toBe(1)
+})
+
+describe('a response that was begun', () => {
+  test.each(['primary', 'candidate'] as const)('and is found broken is bad, once: of the %s', async (side) => {
+    const { handle, counted } = guarded(answering(200))
+    const exchange = on(side)
+
+    await handle(exchange)
+    counted()
+    for (let i = 0; i < 2; i++) exchange.onBrokenAnswer?.()
+
+    expect(counted()).toMatchObject([{ side, outcome: 'late' }])
+  })
+
+  test('and is a 500 as well, is one failure, whichever is found first', async () => {
+    const { handle, counted } = guarded(answering(500))
+    const exchange = on('candidate')
+
+    await handle(exchange)
+    exchange.onBrokenAnswer?.()
+    const failedFirst = counted()
+    const brokenFirst = guarded((each) => {
+      each.onBrokenAnswer?.()
+      return Promise.resolve(fakeResponse(500))
+    })
+    await brokenFirst.handle(on('candidate'))
+
+    expect(failedFirst).toMatchObject([{ outcome: 'failed' }])
+    expect(brokenFirst.counted()).toMatchObject([{ outcome: 'late' }, { outcome: expect.any(Number) }])
+  })
+
+  test('counts for the side that it came from', async () => {
+    const { handle, counted } = guarded(answering(200))
+    const exchange = on('candidate')
+
+    await handle(exchange)
+    counted()
+    exchange.fellBack = true
+    exchange.onBrokenAnswer?.()
+
+    expect(counted()).toEqual([])
+  })
+})

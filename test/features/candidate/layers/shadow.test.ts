@@ -1,0 +1,775 @@
+import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { WholeBody } from '../../../../src/core/exchange/bodies/buffered-request-body.ts'
+import { ResponseBodyQueue } from '../../../../src/core/exchange/bodies/response-body-queue.ts'
+import type { RequestBody } from '../../../../src/core/exchange/body.ts'
+import type { Exchange, Handler, ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
+import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
+import { DeferredWork } from '../../../../src/core/lib/scheduling/deferred-work.ts'
+import { markerLayer, type ShadowOptions, shadowLayer } from '../../../../src/features/candidate/layers/shadow.ts'
+import { ShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
+import type {
+  OnShadowPair,
+  ShadowAnswer,
+  ShadowedRequest,
+} from '../../../../src/features/candidate/observe/shadow-pair.ts'
+import { retryLayer } from '../../../../src/features/retry/layer.ts'
+import { RetryBudget } from '../../../../src/features/retry/retry-budget.ts'
+import { fakeBody, fakeExchange } from '../../../helpers/exchange.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
+
+const kib = 1024
+
+/** A response of which the whole body has come. */
+const answer = (text = 'ok', status = 200, fields: readonly string[] = []): ProxyResponse => {
+  const body = new ResponseBodyQueue({ pause: () => {}, resume: () => {}, cancel: () => {} })
+  if (text !== '') body.push(Buffer.from(text))
+  body.end()
+  return { status, reason: '', fields, body }
+}
+
+/** A body of a response that a test moves along by hand. */
+const streamed = () => {
+  const [pause, resume, cancel] = [vi.fn(), vi.fn(), vi.fn()]
+  const body = new ResponseBodyQueue({ pause, resume, cancel })
+  return {
+    body,
+    pause,
+    resume,
+    cancel,
+    response: (status = 200): ProxyResponse => ({ status, reason: '', fields: [], body }),
+  }
+}
+
+/** A handler of an upstream that gets each request. */
+const sending =
+  (respond: (exchange: Exchange) => ProxyResponse | Promise<ProxyResponse> = () => answer()): Handler =>
+  async (exchange) => {
+    exchange.onSent?.()
+    return respond(exchange)
+  }
+
+interface Pair {
+  /** The bytes are copied: they are freed when the callback returns. */
+  readonly primary: ShadowAnswer
+  readonly candidate: ShadowAnswer
+  readonly request: ShadowedRequest
+}
+
+interface Shadowing extends Partial<Omit<ShadowOptions, 'onPair' | 'copies'>> {
+  readonly concurrency?: number
+  readonly maxBytes?: number
+  /** Null: answers are not compared. */
+  readonly onPair?: OnShadowPair | null
+}
+
+/** Creates the layer with a candidate that notes what it gets. */
+const shadowing = ({ concurrency = 10, maxBytes = 1024 * kib, onPair, send = sending(), ...more }: Shadowing = {}) => {
+  const pairs: Pair[] = []
+  const copied: Exchange[] = []
+  const errors: unknown[] = []
+  const deferred = () => new DeferredWork((error) => errors.push(error))
+  const copies = new ShadowCopies(deferred(), deferred())
+  copies.bounds = { concurrency, maxBytes }
+  const keep = ({ body, ...rest }: ShadowAnswer): ShadowAnswer => ({
+    ...rest,
+    body: { ...body, bytes: body.bytes && Buffer.from(body.bytes) },
+  })
+  const layer = shadowLayer({
+    ...{ sample: 1, timeoutMs: 30_000, maxBody: 100 * kib, requestIdField: 'x-request-id' },
+    ...{ marker: 'X-Shadow', forwardsCredentials: false, credentialFields: [], keptFields: [], repeats: null },
+    isUp: () => true,
+    ...more,
+    copies,
+    send: (exchange) => {
+      copied.push(exchange)
+      return send(exchange)
+    },
+    onPair:
+      onPair === undefined
+        ? (primary, candidate, request) => {
+            pairs.push({ primary: keep(primary), candidate: keep(candidate), request })
+          }
+        : onPair,
+  })
+  return { layer, copies, pairs, copied, errors, counts: copies.counts }
+}
+
+/** Takes a response as a client does; resolves to the body, or to how it failed. */
+const take = ({ body }: ProxyResponse): Promise<string> =>
+  new Promise((resolve) => {
+    const whole = body.takeBuffered()
+    if (whole !== null) return resolve(whole.toString())
+    let text = ''
+    body.consume({
+      data: (chunk) => {
+        text += chunk.toString()
+        return true
+      },
+      end: () => resolve(text),
+      fail: ({ kind }) => resolve(kind),
+    })
+  })
+
+/** Waits until everything is over that needs no more than turns of the event loop. */
+const settled = async (): Promise<void> => {
+  for (let i = 0; i < 20; i++) await setImmediate()
+}
+
+const post = (body: RequestBody) => fakeExchange({ operation: 'valuation.score', body })
+
+const bodyOf = async ({ body }: Exchange): Promise<string> => Buffer.concat([...(await body.read())]).toString()
+
+describe('a request that the primary gets', () => {
+  test('stays there while no endpoint of the candidate takes it', async () => {
+    const { layer, counts, pairs } = shadowing({ isUp: () => false })
+
+    await take(await layer(sending())(fakeExchange()))
+    await settled()
+
+    expect(counts).toMatchObject({ sent: 0, dropped: { 'no-endpoint': 1 } })
+    expect(pairs).toEqual([])
+  })
+
+  test('goes to the candidate as it is, without credentials and marked', async () => {
+    const { layer, copied, counts } = shadowing()
+    const exchange = fakeExchange({ query: '?a=%20b', fields: ['Authorization', 'Bearer x', 'X-A', '1'] })
+    exchange.trace = { traceId: '0'.repeat(32), attempt: () => null }
+
+    const response = await layer(sending(() => answer('from the primary')))(exchange)
+    const text = await take(response)
+    await settled()
+
+    expect(text).toBe('from the primary')
+    expect(copied).toHaveLength(1)
+    expect(copied[0]).toMatchObject({
+      operation: { id: 'market.insights' },
+      query: '?a=%20b',
+      fields: ['X-A', '1', 'X-Shadow', '1'],
+      onInterim: null,
+      trace: null,
+    })
+    expect(exchange.fields).toEqual(['Authorization', 'Bearer x', 'X-A', '1'])
+    expect(counts).toMatchObject({ sent: 1, pairs: 1, outcomes: { '2xx': 1 } })
+  })
+
+  test('is that of a client of the primary: one of the candidate has no copy, whichever side serves it', async () => {
+    const { layer, copied } = shadowing()
+    const exchanges = (['primary', 'candidate', 'candidate'] as const).map((side) =>
+      Object.assign(fakeExchange(), { side }),
+    )
+
+    for (const exchange of exchanges) await take(await layer(sending())(exchange))
+    await settled()
+
+    expect(copied).toHaveLength(1)
+  })
+
+  test('is sent before its copy, and its client waits for nothing', async () => {
+    const never = new Promise<ProxyResponse>(() => {})
+    const { layer, copied } = shadowing({ send: sending(() => never) })
+    let copiedAtOnce: number | null = null
+
+    const response = await layer(
+      sending(() => {
+        copiedAtOnce = copied.length
+        return answer('at once')
+      }),
+    )(fakeExchange())
+
+    expect(await take(response)).toBe('at once')
+    expect(copiedAtOnce).toBe(0)
+  })
+
+  test('cannot be marked by its client', async () => {
+    const { layer, copied } = shadowing()
+    const exchange = fakeExchange({ fields: ['X_SHADOW', '1', 'X-A', '1'] })
+    const got: (readonly string[])[] = []
+
+    const next = sending(({ fields }) => {
+      got.push(fields)
+      return answer()
+    })
+
+    await markerLayer('X-Shadow')(layer(next))(exchange)
+    await settled()
+
+    expect(got).toEqual([['X-A', '1']])
+    expect(copied[0]?.fields).toEqual(['X-A', '1', 'X-Shadow', '1'])
+  })
+
+  test('is not copied beyond the sample', async () => {
+    const random = vi.spyOn(Math, 'random')
+    const { layer, counts } = shadowing({ sample: 0.25 })
+
+    for (const drawn of [0, 0.2499, 0.25, 0.9]) {
+      random.mockReturnValueOnce(drawn)
+      await take(await layer(sending())(fakeExchange()))
+    }
+    await settled()
+
+    expect(counts.sent).toBe(2)
+  })
+})
+
+describe('a request that the primary does not get', () => {
+  test('is not copied', async () => {
+    const { layer, counts, copies } = shadowing()
+    const refused: Handler = () => Promise.reject(new GatewayError('circuit-open'))
+
+    await expect(layer(refused)(fakeExchange())).rejects.toMatchObject({ kind: 'circuit-open' })
+    await settled()
+
+    expect(counts).toMatchObject({ sent: 0, pairs: 0 })
+    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
+  })
+})
+
+describe('a request that is sent again', () => {
+  const retrying = (outcomes: (() => ProxyResponse)[]) => {
+    let attempts = 0
+    const rules = { attempts: 3, on: [503, 'connect-failed'] as const, backoff: { base: 0, max: 0 } }
+    const budget = { share: 1, floor: 10 }
+    const retry = retryLayer({ ...rules, budget }, new RetryBudget(budget), { safe: true, keyField: null })
+    const handler = retry(
+      sending((exchange) => {
+        exchange.attempts++
+        return (outcomes[attempts++] as () => ProxyResponse)()
+      }),
+    )
+    return { handler, attempts: () => attempts }
+  }
+
+  test('has one copy, and its last answer is compared', async () => {
+    const { layer, counts, pairs } = shadowing()
+    const { handler, attempts } = retrying([
+      () => answer('no', 503),
+      () => {
+        throw new GatewayError('connect-failed')
+      },
+      () => answer('third'),
+    ])
+
+    const text = await take(await layer(handler)(fakeExchange()))
+    await settled()
+
+    expect([text, attempts()]).toEqual(['third', 3])
+    expect(counts).toMatchObject({ sent: 1, pairs: 1 })
+    expect(pairs[0]?.primary).toMatchObject({ status: 200, body: { bytes: Buffer.from('third') } })
+  })
+})
+
+test('a body that is sent twice in one turn is in the copy once', async () => {
+  const { layer, copied } = shadowing()
+  const twice = sending((exchange) => {
+    exchange.onSent?.()
+    return answer()
+  })
+
+  await take(await layer(twice)(post(new WholeBody(Buffer.from('{"a":1}')))))
+  await settled()
+
+  expect(await Promise.all(copied.map(bodyOf))).toEqual(['{"a":1}'])
+})
+
+describe('the pair', () => {
+  test('says what both answered, to which request', async () => {
+    const fields = ['Content-Type', 'application/json', 'X-B', '2']
+    const { layer, pairs, copies } = shadowing({ send: sending(() => answer('{"a":2}', 201, fields)) })
+    const exchange = fakeExchange({ fields: ['X-Request-Id', 'id-7'] })
+
+    await take(await layer(sending(() => answer('{"a":1}', 200, fields)))(exchange))
+    await settled()
+
+    const common = { headMs: expect.any(Number), fields, failure: null }
+    const body = (text: string) => ({ length: 7, bytes: Buffer.from(text), sha256: null })
+    expect(pairs).toEqual([
+      {
+        primary: { ...common, status: 200, body: body('{"a":1}') },
+        candidate: { ...common, status: 201, body: body('{"a":2}') },
+        request: { operation: 'market.insights', requestId: 'id-7' },
+      },
+    ])
+    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
+  })
+
+  test.each(['primary', 'candidate'] as const)('of a longer body of the %s has its hash', async (side) => {
+    const large = 'x'.repeat(150 * kib)
+    const [primary, candidate] = side === 'primary' ? [large, 'ok'] : ['ok', large]
+    const { layer, pairs } = shadowing({ send: sending(() => answer(candidate)) })
+
+    const text = await take(await layer(sending(() => answer(primary)))(fakeExchange()))
+    await settled()
+
+    const sha256 = createHash('sha256').update(large).digest('hex')
+    expect(text).toBe(primary)
+    expect(pairs[0]?.[side].body).toEqual({ length: 150 * kib, bytes: null, sha256 })
+  })
+
+  test('of bodies that find no room has their hashes', async () => {
+    const { layer, pairs } = shadowing({ maxBytes: 10 })
+
+    await take(await layer(sending(() => answer('more than ten bytes')))(fakeExchange()))
+    await settled()
+
+    expect(pairs[0]?.primary.body).toMatchObject({
+      length: 19,
+      bytes: null,
+      sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+    })
+    expect(pairs[0]?.candidate.body.bytes?.toString()).toBe('ok')
+  })
+
+  test('says how the candidate failed', async () => {
+    const { layer, pairs, counts } = shadowing({
+      send: sending(() => {
+        throw new GatewayError('reset-before-headers')
+      }),
+    })
+
+    await take(await layer(sending())(fakeExchange()))
+    await settled()
+
+    expect(pairs[0]?.candidate).toMatchObject({ status: null, headMs: null, failure: 'reset-before-headers' })
+    expect(counts.outcomes.failed).toBe(1)
+  })
+
+  test('says how the primary failed, where it is the fault of the primary', async () => {
+    const { layer, pairs } = shadowing()
+    const failing = sending(() => {
+      throw new GatewayError('headers-timeout')
+    })
+
+    await expect(layer(failing)(fakeExchange())).rejects.toMatchObject({ kind: 'headers-timeout' })
+    await settled()
+
+    expect(pairs[0]?.primary).toMatchObject({ status: null, failure: 'headers-timeout' })
+  })
+
+  test.each([
+    ['a client that leaves', (body: ResponseBodyQueue) => body.fail(new GatewayError('client-gone'))],
+    ['a response that is not wanted', (_: ResponseBodyQueue, response: ProxyResponse) => response.body.discard()],
+  ])('is not handed on after %s', async (_, cut) => {
+    const { layer, counts, copies } = shadowing()
+    const { body, response } = streamed()
+
+    const handedOn = await layer(sending(() => response()))(fakeExchange())
+    body.push(Buffer.from('a part'))
+    if (cut.length === 1) handedOn.body.consume({ data: () => true, end: () => {}, fail: () => {} })
+    cut(body, handedOn)
+    await settled()
+
+    expect(counts).toMatchObject({ sent: 1, pairs: 0, outcomes: { '2xx': 1 } })
+    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
+  })
+
+  test('that cannot be looked at harms nothing', async () => {
+    const { layer, copies, errors } = shadowing({
+      onPair: () => {
+        throw new Error('a defect')
+      },
+    })
+
+    const text = await take(await layer(sending())(fakeExchange()))
+    await settled()
+
+    expect(text).toBe('ok')
+    expect(errors).toEqual([new Error('a defect')])
+    expect(copies.room.used).toBe(0)
+  })
+})
+
+describe('a body of a request', () => {
+  test('that is read first is in the copy', async () => {
+    const { layer, copied } = shadowing()
+
+    await take(await layer(sending())(post(new WholeBody(Buffer.from('{"a":1}')))))
+    await settled()
+
+    expect(await bodyOf(copied[0] as Exchange)).toBe('{"a":1}')
+  })
+
+  const streaming = (length: number | null) => ({ ...fakeBody(length), replayable: false })
+
+  test('that streams is in the copy, which goes out when all of it has come', async () => {
+    const { layer, copied } = shadowing()
+    const body = streaming(null)
+    const { promise, resolve } = Promise.withResolvers<ProxyResponse>()
+    const exchange = post(body)
+
+    const served = layer(sending(() => promise))(exchange)
+    body.onData?.(Buffer.from('one '))
+    await settled()
+    const copiedBefore = copied.length
+    body.onData?.(Buffer.from('two'))
+    body.onData?.(null)
+    resolve(answer())
+    await take(await served)
+    await settled()
+
+    expect(copiedBefore).toBe(0)
+    expect(copied).toHaveLength(1)
+    expect(await bodyOf(copied[0] as Exchange)).toBe('one two')
+  })
+
+  test.each([
+    ['declares more than is copied', 101 * kib, []],
+    ['streams more than is copied', null, ['x'.repeat(60 * kib), 'y'.repeat(60 * kib)]],
+  ])('that %s goes to the primary alone', async (_, length, chunks) => {
+    const { layer, counts, copies } = shadowing()
+    const body = streaming(length)
+
+    const served = layer(
+      sending(() => {
+        for (const chunk of chunks) body.onData?.(Buffer.from(chunk))
+        body.onData?.(null)
+        return answer()
+      }),
+    )(post(body))
+    await take(await served)
+    await settled()
+
+    expect(counts).toMatchObject({ sent: 0, dropped: { 'body-too-large': 1 } })
+    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
+  })
+
+  test('goes to the primary alone when the shift is stopped before it has come', async () => {
+    const { layer, counts, copies, pairs } = shadowing()
+    const body = streaming(null)
+
+    const response = await layer(
+      sending(() => {
+        body.onData?.(Buffer.from('a part'))
+        return answer()
+      }),
+    )(post(body))
+    copies.bounds = null
+    body.onData?.(null)
+    await Promise.all([take(response), settled()])
+
+    expect(counts).toMatchObject({ sent: 0, dropped: { stopped: 1 } })
+    expect(pairs).toEqual([])
+  })
+
+  test('that finds no room goes to the primary alone', async () => {
+    const { layer, counts } = shadowing({ maxBytes: 3 })
+
+    await take(await layer(sending())(post(new WholeBody(Buffer.from('{"a":1}')))))
+    await settled()
+
+    expect(counts).toMatchObject({ sent: 0, dropped: { 'no-room': 1 } })
+  })
+
+  test('that does not come to its end goes to the primary alone', async () => {
+    const { layer, counts, copies } = shadowing()
+    const body = streaming(null)
+
+    const served = layer(
+      sending(() => {
+        body.onData?.(Buffer.from('a part'))
+        throw new GatewayError('client-gone')
+      }),
+    )(post(body))
+    await expect(served).rejects.toMatchObject({ kind: 'client-gone' })
+    await settled()
+
+    expect(counts).toMatchObject({ sent: 0, dropped: { 'body-unfinished': 1 } })
+    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
+  })
+
+  test('that is read before it is sent, and whose client leaves, is dropped once', async () => {
+    const { layer, counts } = shadowing()
+    const gone = new GatewayError('client-gone')
+    const { promise, reject } = Promise.withResolvers<readonly Buffer[]>()
+    const body: RequestBody = { ...streaming(null), replayable: true, read: () => promise }
+
+    await expect(
+      layer(
+        sending(() => {
+          throw gone
+        }),
+      )(post(body)),
+    ).rejects.toBe(gone)
+    reject(gone)
+    await settled()
+
+    expect(counts).toMatchObject({ sent: 0, dropped: { 'body-unfinished': 1 } })
+  })
+})
+
+describe('what bounds copies', () => {
+  test.each([
+    ['cannot be reached', () => Promise.reject(new GatewayError('connect-failed'))],
+    [
+      'pours',
+      () => {
+        const { body, response } = streamed()
+        queueMicrotask(() => {
+          for (let i = 0; i < 102; i++) body.push(Buffer.alloc(kib))
+        })
+        return response()
+      },
+    ],
+  ])('a candidate that %s five times in a row gets no further copies, until a reload', async (_, respond) => {
+    const { layer, counts, copies } = shadowing({ send: sending(respond) })
+    const ask = async (times: number): Promise<void> => {
+      for (let i = 0; i < times; i++) {
+        await take(await layer(sending())(fakeExchange()))
+        await settled()
+      }
+    }
+
+    await ask(8)
+    const before = { sent: counts.sent, backoff: counts.dropped.backoff }
+    copies.bounds = { concurrency: 10, maxBytes: 1024 * kib }
+    await ask(1)
+
+    expect(before).toEqual({ sent: 5, backoff: 3 })
+    expect(counts.sent).toBe(6)
+  })
+
+  test('answers that are not compared take no room', async () => {
+    const [primary, candidate] = [streamed(), streamed()]
+    const { layer, copies, counts } = shadowing({ onPair: null, send: sending(() => candidate.response()) })
+
+    const taken = take(await layer(sending(() => primary.response()))(fakeExchange()))
+    await settled()
+    for (const { body } of [primary, candidate]) body.push(Buffer.alloc(20 * kib, 'x'))
+    const room = copies.room.used
+    for (const { body } of [primary, candidate]) body.end()
+    await taken
+    await settled()
+
+    expect([room, copies.report.underWay]).toEqual([0, 0])
+    expect(counts).toMatchObject({ sent: 1, pairs: 0, outcomes: { '2xx': 1 } })
+  })
+
+  test.each([
+    ['with errors', () => answer('broken', 500)],
+    [
+      'with a little more than the primary, and than is kept',
+      () => {
+        const { body, response } = streamed()
+        for (let i = 0; i < 102; i++) body.push(Buffer.alloc(kib))
+        void setImmediate().then(() => body.end())
+        return response()
+      },
+    ],
+  ])('a candidate that answers %s gets all copies: they are answers', async (_, respond) => {
+    const { layer, counts } = shadowing({ send: sending(respond) })
+
+    for (let i = 0; i < 8; i++) {
+      await take(await layer(sending(() => answer('x'.repeat(99 * kib))))(fakeExchange()))
+      await settled()
+    }
+
+    expect(counts).toMatchObject({ sent: 8, dropped: { backoff: 0 } })
+  })
+
+  test('a candidate whose body is longer than is read gets all copies where the one of the primary is too', async () => {
+    const respond = (): ProxyResponse => {
+      const { body, response } = streamed()
+      for (let i = 0; i < 70; i++) body.push(Buffer.alloc(kib))
+      return response()
+    }
+    const { layer, counts, pairs } = shadowing({ maxBody: 4 * kib, send: sending(respond) })
+
+    for (let i = 0; i < 8; i++) {
+      await take(await layer(sending(() => answer('x'.repeat(70 * kib))))(fakeExchange()))
+      await settled()
+    }
+
+    expect(counts).toMatchObject({ sent: 8, dropped: { backoff: 0 } })
+    expect(pairs.map(({ candidate }) => candidate.body)).toEqual(
+      Array(8).fill({ length: 65 * kib, bytes: null, sha256: null }),
+    )
+  })
+
+  test('as many as may are under way, and the next are dropped', async () => {
+    const ends: (() => void)[] = []
+    const send = sending(() => new Promise((resolve) => ends.push(() => resolve(answer()))))
+    const { layer, counts, copies } = shadowing({ concurrency: 2, send })
+    const ask = async (): Promise<void> => {
+      await take(await layer(sending())(fakeExchange()))
+      await settled()
+    }
+
+    for (let i = 0; i < 5; i++) await ask()
+    const whenFull = { size: copies.report.underWay, sent: counts.sent, dropped: counts.dropped.full }
+    for (const end of ends) end()
+    await settled()
+    await ask()
+
+    expect(whenFull).toEqual({ size: 2, sent: 2, dropped: 3 })
+    expect(counts).toMatchObject({ sent: 3, pairs: 2 })
+  })
+
+  test('a token in the query keeps it from being copied, unless credentials are forwarded', async () => {
+    const removing = shadowing()
+    const forwarding = shadowing({ forwardsCredentials: true })
+    const query = '?a=1&%61ccess_token=secret'
+
+    for (const { layer } of [removing, forwarding]) await take(await layer(sending())(fakeExchange({ query })))
+    await settled()
+
+    expect(removing.counts).toMatchObject({ sent: 0, dropped: { 'credential-in-query': 1 } })
+    expect(forwarding.counts.sent).toBe(1)
+  })
+
+  test.each([
+    ['is cut where it is four times as long as that of the primary', 'x'.repeat(20 * kib), 81],
+    ['is cut at 64 KiB where the primary has little to say', 'short', 65],
+    ['is cut where it is four times as long as one that is longer than is kept', 'x'.repeat(101 * kib), 405],
+  ])('an answer without an end %s', async (_, ofPrimary, chunks) => {
+    const endless = streamed()
+    const { layer, pairs } = shadowing({ send: sending(() => endless.response()) })
+
+    await take(await layer(sending(() => answer(ofPrimary)))(fakeExchange()))
+    await settled()
+    for (let i = 1; i < chunks; i++) endless.body.push(Buffer.alloc(kib))
+    const early = endless.cancel.mock.calls.length
+    endless.body.push(Buffer.alloc(kib))
+    await settled()
+
+    expect([early, endless.cancel.mock.calls.length]).toEqual([0, 1])
+    const { candidate } = pairs[0] ?? {}
+    const body = { length: chunks * kib, bytes: null, sha256: null }
+    expect(candidate).toMatchObject({ status: 200, failure: null, body })
+  })
+
+  test('an answer that is far ahead of that of the primary waits for it', async () => {
+    const [slow, fast] = [streamed(), streamed()]
+    const { layer, pairs } = shadowing({
+      maxBody: 10_000 * kib,
+      maxBytes: 100_000 * kib,
+      send: sending(() => fast.response()),
+    })
+
+    const text = take(await layer(sending(() => slow.response()))(fakeExchange()))
+    await settled()
+    for (let i = 0; i < 65; i++) fast.body.push(Buffer.alloc(kib, 'x'))
+    const [paused, resumed] = [fast.pause.mock.calls.length, fast.resume.mock.calls.length]
+    for (let i = 0; i < 20; i++) slow.body.push(Buffer.alloc(kib, 'x'))
+    const resumedAfter = fast.resume.mock.calls.length
+    for (let i = 20; i < 65; i++) slow.body.push(Buffer.alloc(kib, 'x'))
+    slow.body.end()
+    fast.body.end()
+    await settled()
+
+    expect(await text).toHaveLength(65 * kib)
+    expect(paused).toBe(1)
+    expect(resumedAfter).toBeGreaterThan(resumed)
+    expect(pairs[0]?.candidate.body).toEqual(pairs[0]?.primary.body)
+  })
+
+  test('an answer that waits for that of the primary, and is cut when that ends, makes one pair', async () => {
+    const [slow, fast] = [streamed(), streamed()]
+    const { layer, pairs, counts, errors } = shadowing({ send: sending(() => fast.response()) })
+
+    const text = take(await layer(sending(() => slow.response()))(fakeExchange()))
+    await settled()
+    for (let i = 0; i < 65; i++) fast.body.push(Buffer.alloc(kib))
+    slow.body.push(Buffer.from('short'))
+    slow.body.end()
+    await settled()
+
+    expect(await text).toBe('short')
+    expect([pairs.length, counts.pairs, errors]).toEqual([1, 1, []])
+    expect(pairs[0]?.primary.body.bytes?.toString()).toBe('short')
+  })
+
+  test.each([
+    ['that is as long as that of the primary', 3, 3],
+    ['that is longer than is kept, where that of the primary is not,', 1, 3],
+    ['that is longer than that of the primary, where both are longer than is kept,', 3, 4],
+  ])('an answer %s is read to its end', async (_, ofPrimary, ofCandidate) => {
+    const large = streamed()
+    const { layer, pairs } = shadowing({ maxBody: kib, send: sending(() => large.response()) })
+
+    await take(await layer(sending(() => answer('x'.repeat(ofPrimary * kib))))(fakeExchange()))
+    await settled()
+    for (let i = 0; i < ofCandidate; i++) large.body.push(Buffer.alloc(kib, 'x'))
+    large.body.end()
+    await settled()
+
+    const whole = 'x'.repeat(ofCandidate * kib)
+    const sha256 = createHash('sha256').update(whole).digest('hex')
+    expect(pairs[0]?.candidate.body).toEqual({ length: whole.length, bytes: null, sha256 })
+  })
+
+  test('a candidate that takes too long is given up, and has failed', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    const aborted = vi.fn()
+    const hanging: Handler = (exchange) =>
+      new Promise((_, reject) => {
+        exchange.setAbortListener((reason) => {
+          aborted(reason.kind)
+          reject(reason)
+        })
+      })
+    const { layer, pairs, copies } = shadowing({ timeoutMs: 5000, send: hanging })
+
+    const text = await take(await layer(sending())(fakeExchange()))
+    await settled()
+    vi.advanceTimersByTime(4999)
+    await settled()
+    const before = copies.report.underWay
+    vi.advanceTimersByTime(1)
+    await settled()
+
+    expect(text).toBe('ok')
+    expect(before).toBe(1)
+    expect(aborted).toHaveBeenCalledExactlyOnceWith('deadline-exceeded')
+    expect(pairs[0]?.candidate).toMatchObject({ status: null, failure: 'deadline-exceeded' })
+    expect(copies.report.underWay).toBe(0)
+  })
+
+  test('a client that reads for hours costs a copy no more than its time', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    const { layer, counts, copies } = shadowing({ timeoutMs: 5000 })
+    const { body, response } = streamed()
+
+    const handedOn = await layer(sending(() => response()))(fakeExchange())
+    const text = take(handedOn)
+    body.push(Buffer.from('slow '))
+    await settled()
+    const before = [copies.report.underWay, copies.room.used > 0]
+    vi.advanceTimersByTime(5000)
+    const after = [copies.report.underWay, copies.room.used > 0]
+    body.push(Buffer.from('end'))
+    body.end()
+
+    expect(before).toEqual([1, true])
+    expect(after).toEqual([0, false])
+    expect(await text).toBe('slow end')
+    expect(counts).toMatchObject({ sent: 1, pairs: 0, outcomes: { '2xx': 1 } })
+  })
+
+  test('a process that stops cuts copies, and begins no more', async () => {
+    const aborted = vi.fn()
+    const hanging: Handler = (exchange) =>
+      new Promise((_, reject) => {
+        exchange.setAbortListener((reason) => {
+          aborted()
+          reject(reason)
+        })
+      })
+    const { layer, counts, copies } = shadowing({ send: hanging })
+    await take(await layer(sending())(fakeExchange()))
+    await settled()
+
+    copies.stop()
+    const text = await take(await layer(sending())(fakeExchange()))
+    await settled()
+
+    expect(text).toBe('ok')
+    expect(aborted).toHaveBeenCalledOnce()
+    expect([copies.report.underWay, copies.room.used]).toEqual([0, 0])
+    expect(counts).toMatchObject({ sent: 1, pairs: 0, dropped: { stopped: 1 } })
+  })
+})

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest'
+import type { Exchange, Handler } from '../../../../src/core/exchange/exchange.ts'
+import { GatewayError, overloadedError } from '../../../../src/core/exchange/failures/errors.ts'
+import { failureTable } from '../../../../src/core/exchange/failures/kinds.ts'
+import { type SplitSides, splitSend } from '../../../../src/features/candidate/layers/split-send.ts'
+import type { OperationId, Side } from '../../../../src/operations.ts'
+import { fakeExchange, fakeNext, fakeResponse } from '../../../helpers/exchange.ts'
+
+/** Creates an exchange of a client on one side. */
+const exchangeOn = (side: Side, operation: OperationId = 'market.insights'): Exchange =>
+  Object.assign(fakeExchange({ operation }), { side })
+
+/** Fails as an attempt that was made does. */
+const failing =
+  (error: GatewayError): Handler =>
+  (exchange) => {
+    exchange.attempts++
+    exchange.wasSent ||= failureTable[error.kind].retry !== 'always'
+    return Promise.reject(error)
+  }
+
+/** Fails before an attempt is made. */
+const rejecting =
+  (error: GatewayError): Handler =>
+  () =>
+    Promise.reject(error)
+
+const split = (candidate: Handler, more: Partial<SplitSides> = {}) => {
+  const sides = { primary: fakeNext(() => Promise.resolve(fakeResponse(201))), candidate: fakeNext(candidate) }
+  return { ...sides, send: splitSend({ ...sides, fallback: true, candidateIsUp: () => true, ...more }) }
+}
+
+const responding: Handler = () => Promise.resolve(fakeResponse(200))
+
+describe.each([true, false])('with fallback %s', (fallback) => {
+  test('each exchange goes to its own side', async () => {
+    const { send, primary, candidate } = split(responding, { fallback })
+
+    const responses = await Promise.all([
+      send(exchangeOn('primary')),
+      send(exchangeOn('candidate')),
+      send(fakeExchange()),
+    ])
+
+    expect(responses.map(({ status }) => status)).toEqual([201, 200, 201])
+    expect([primary.calls, candidate.calls]).toEqual([2, 1])
+  })
+
+  test('what fails at the primary never goes to the candidate', async () => {
+    const failed = new GatewayError('connect-failed')
+    const { send, candidate } = split(responding, { fallback, primary: failing(failed) })
+
+    await expect(send(exchangeOn('primary'))).rejects.toBe(failed)
+
+    expect(candidate.calls).toBe(0)
+  })
+})
+
+const unsent: readonly (readonly [string, Handler])[] = [
+  ['no endpoint takes requests', rejecting(new GatewayError('no-healthy-endpoint', { reason: 'all-draining' }))],
+  ['its breaker is open', rejecting(new GatewayError('circuit-open', { reason: 'breaker-open' }))],
+  ['its connections are all in use', rejecting(overloadedError('endpoint-connections'))],
+  ['the client has its share of them', rejecting(overloadedError('endpoint-share'))],
+  ['it cannot be connected to', failing(new GatewayError('connect-failed'))],
+  ['connecting takes too long', failing(new GatewayError('connect-timeout'))],
+  ['its certificate is not good', failing(new GatewayError('tls-failed'))],
+]
+
+describe.each(unsent)('what the candidate could not be sent, since %s', (_, candidate) => {
+  test.each(['market.insights', 'risk.asset-valuation'] as const)(
+    'goes to the primary, once: %s',
+    async (operation) => {
+      const { send, primary } = split(candidate)
+      const exchange = exchangeOn('candidate', operation)
+
+      await expect(send(exchange)).resolves.toMatchObject({ status: 201 })
+
+      expect(primary.calls).toBe(1)
+      expect([exchange.side, exchange.servingSide]).toEqual(['candidate', 'primary'])
+    },
+  )
+
+  test('fails with fallback: false', async () => {
+    const { send, primary } = split(candidate, { fallback: false })
+    const exchange = exchangeOn('candidate')
+
+    await expect(send(exchange)).rejects.toThrow()
+
+    expect(primary.calls).toBe(0)
+    expect(exchange.fellBack).toBe(false)
+  })
+
+  test('fails when the exchange has ended meanwhile', async () => {
+    const { send, primary } = split(candidate)
+    const exchange = exchangeOn('candidate')
+    exchange.abort(new GatewayError('client-gone'))
+
+    await expect(send(exchange)).rejects.toThrow()
+
+    expect(primary.calls).toBe(0)
+  })
+})
+
+describe('what the candidate may have been sent', () => {
+  test.each([
+    ['reset-before-headers', failing(new GatewayError('reset-before-headers'))],
+    ['headers-timeout', failing(new GatewayError('headers-timeout'))],
+    ['bad-answer', failing(new GatewayError('bad-answer'))],
+    ['a bug', () => Promise.reject(new TypeError('bug'))],
+    ['a body that came too slowly', rejecting(new GatewayError('request-timeout'))],
+    ['no room to read its response', rejecting(overloadedError('buffered-bodies'))],
+  ] as const)('stays there: %s', async (_, candidate) => {
+    const { send, primary } = split(candidate)
+    const exchange = exchangeOn('candidate')
+
+    await expect(send(exchange)).rejects.toThrow()
+
+    expect(primary.calls).toBe(0)
+    expect(exchange.fellBack).toBe(false)
+  })
+
+  test('stays there for a POST, also when a later attempt finds no connection', async () => {
+    const { send, primary } = split(failing(new GatewayError('connect-failed')))
+    const exchange = exchangeOn('candidate', 'risk.asset-valuation')
+    exchange.wasSent = true
+
+    await expect(send(exchange)).rejects.toThrow('connect-failed')
+
+    expect(primary.calls).toBe(0)
+  })
+
+  test('is an error of the candidate, which reaches the client', async () => {
+    const { send, primary } = split(() => Promise.resolve(fakeResponse(500)))
+
+    await expect(send(exchangeOn('candidate'))).resolves.toMatchObject({ status: 500 })
+
+    expect(primary.calls).toBe(0)
+  })
+})
+
+describe('a candidate of which no endpoint is up', () => {
+  test('gets nothing: the primary serves its clients', async () => {
+    const { send, candidate } = split(responding, { candidateIsUp: () => false })
+    const exchange = exchangeOn('candidate', 'risk.asset-valuation')
+
+    await expect(send(exchange)).resolves.toMatchObject({ status: 201 })
+
+    expect(candidate.calls).toBe(0)
+    expect(exchange.fellBack).toBe(true)
+  })
+
+  test('gets what it may have had before: a POST that is repeated by its key', async () => {
+    const { send, primary } = split(responding, { candidateIsUp: () => false })
+    const exchange = Object.assign(exchangeOn('candidate', 'risk.asset-valuation'), { wasSent: true })
+
+    await expect(send(exchange)).resolves.toMatchObject({ status: 200 })
+
+    expect(primary.calls).toBe(0)
+  })
+
+  test('is tried all the same with fallback: false', async () => {
+    const { send } = split(responding, { candidateIsUp: () => false, fallback: false })
+
+    await expect(send(exchangeOn('candidate'))).resolves.toMatchObject({ status: 200 })
+  })
+})

@@ -1,0 +1,21 @@
+import type { ComparedAnswer } from '../../../../../src/features/candidate/observe/compare/comparison.ts'
+
+/** Creates a whole answer of JSON, 200 unless said. */
+export const answer = (body: string | Buffer, more: Partial<ComparedAnswer> = {}): ComparedAnswer => {
+  const bytes = Buffer.from(body)
+  return {
+    status: 200,
+    fields: ['Content-Type', 'application/json'],
+    body: { length: bytes.length, bytes, sha256: null },
+    failure: null,
+    ...more,
+  }
+}
+
+/** Creates an answer with the fields, and no others. */
+export const answerWith = (body: string | Buffer, ...fields: readonly string[]): ComparedAnswer =>
+  answer(body, { fields })
+
+/** Creates an answer with a body that is longer than is kept. `hash` null: it is longer than is read. */
+export const longAnswer = (length: number, hash: string | null, type = 'application/pdf'): ComparedAnswer =>
+  answer('', { fields: ['Content-Type', type], body: { length, bytes: null, sha256: hash } })

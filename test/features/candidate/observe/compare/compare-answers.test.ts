@@ -1,0 +1,207 @@
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { createComparison } from '../../../../../src/features/candidate/observe/compare/compare-answers.ts'
+import type {
+  ComparedAnswer,
+  Comparison,
+  ComparisonRules,
+} from '../../../../../src/features/candidate/observe/compare/comparison.ts'
+import { answer, answerWith, longAnswer } from './answer.ts'
+
+const maxBytes = 64 * 1024
+
+const compare = (
+  primary: ComparedAnswer,
+  candidate: ComparedAnswer,
+  rules: Partial<ComparisonRules> = {},
+): readonly string[] => {
+  const noRules: ComparisonRules = { fields: [], ignore: [], numbers: null, unordered: {} }
+  return describeComparison(createComparison({ ...noRules, ...rules }, maxBytes)(primary, candidate))
+}
+
+const describeComparison = (comparison: Comparison): readonly string[] =>
+  comparison.kind === 'uncompared'
+    ? [comparison.why]
+    : comparison.differences.map(
+        ({ kind, pointer, primary, candidate, isSafe }) =>
+          `${kind} ${pointer}: ${primary} → ${candidate}${isSafe ? '' : ' (a value)'}`,
+      )
+
+describe('the heads', () => {
+  test('of another status say that, and nothing else is compared', () => {
+    const candidate = answer('<html>', { status: 502, fields: ['Content-Type', 'text/html', 'Cache-Control', 'none'] })
+
+    const found = compare(answer('{}'), candidate, { fields: ['Cache-Control'] })
+
+    expect(found).toEqual(['status : 200 → 502'])
+  })
+
+  test('are compared in the fields that the rules name, whatever their case', () => {
+    const primary = answerWith('{}', 'CACHE-CONTROL', 'max-age=60', 'Vary', 'A', 'Vary', 'B', 'ETag', '"1"')
+    const candidate = answerWith('{}', 'cache-control', 'no-store', 'Vary', 'A, B', 'ETag', '"2"')
+
+    const found = compare(primary, candidate, { fields: ['Cache-Control', 'Vary', 'Last-Modified'] })
+
+    expect(found).toEqual(['field Cache-Control: max-age=60 → no-store (a value)'])
+  })
+
+  test.each([
+    ['another type', 'application/json', 'text/html', ['content-type : application/json → text/html']],
+    ['a parameter of JSON', 'application/json', 'application/json; charset=UTF-8', []],
+    ['another case', 'Application/JSON', 'application/json', []],
+    [
+      'another charset',
+      'application/json',
+      'application/json; charset=latin1',
+      ['content-type : application/json → application/json; charset=latin1'],
+    ],
+    [
+      'another type of JSON',
+      'application/json',
+      'application/hal+json',
+      ['content-type : application/json → application/hal+json'],
+    ],
+    [
+      'what is no type',
+      'application/json',
+      'Jane Doe <jane@example.org>',
+      ['content-type : application/json → malformed'],
+    ],
+  ])('are compared in their type: %s', (_, primary, candidate, differences) => {
+    expect(compare(answerWith('[]', 'Content-Type', primary), answerWith('[]', 'Content-Type', candidate))).toEqual(
+      differences,
+    )
+  })
+
+  test('without a type, or with several, say so', () => {
+    const several = answerWith('[]', 'Content-Type', 'application/json', 'content-type', 'text/html')
+
+    expect(compare(answerWith('[]'), answer('[]'))).toEqual(['content-type : none → application/json'])
+    expect(compare(answer('[]'), several)).toEqual(['content-type : application/json → several'])
+  })
+
+  test('of a candidate that fails are told by the failure', () => {
+    const refused = answer('', { status: null, fields: [], failure: 'connect-failed' })
+    const cut = answer('{"a":', { failure: 'truncated' })
+
+    expect(compare(answer('{}'), refused)).toEqual(['failure : 200 → connect-failed'])
+    expect(compare(answer('{}'), cut)).toEqual(['failure : 200 → truncated'])
+  })
+
+  test('of a primary that fails are not compared', () => {
+    const failed = answer('', { status: null, fields: [], failure: 'headers-timeout' })
+
+    expect(compare(failed, answer('{}'))).toEqual(['primary-failed'])
+    expect(compare(failed, failed)).toEqual(['primary-failed'])
+  })
+
+  test.each([
+    [304, 200],
+    [200, 304],
+  ])('of %d and %d are not compared: a client’s validator is that of one upstream', (primary, candidate) => {
+    expect(compare(answer('{}', { status: primary }), answer('{}', { status: candidate }))).toEqual(['not-modified'])
+  })
+
+  test('that differ are told also where the bodies cannot be compared', () => {
+    const long = longAnswer(10 * maxBytes, null, 'application/json')
+    const found = compare(long, answerWith('{}', 'Content-Type', 'application/json', 'Vary', 'A'), { fields: ['Vary'] })
+
+    expect(found).toEqual(['field Vary:  → A (a value)'])
+  })
+})
+
+describe('the bodies', () => {
+  const pdf = (text: string) => answerWith(text, 'Content-Type', 'application/pdf')
+
+  test('of another type than JSON are compared by their bytes, and told by length and hash', () => {
+    expect(compare(pdf('%PDF 1'), pdf('%PDF 1'))).toEqual([])
+    expect(compare(pdf('%PDF 1'), pdf('%PDF 12'))).toEqual([
+      'bytes : 6 bytes, SHA-256 24c92237fd6269ee → 7 bytes, SHA-256 12f5a6094d1b0df1 (a value)',
+    ])
+  })
+
+  test('that are longer than is kept are compared by hash and length', () => {
+    const hash = 'a'.repeat(64)
+
+    expect(compare(longAnswer(1000, hash), longAnswer(1000, hash))).toEqual([])
+    expect(compare(longAnswer(1000, hash), longAnswer(999, 'b'.repeat(64)))).toEqual([
+      'bytes : 1000 bytes, SHA-256 aaaaaaaaaaaaaaaa → 999 bytes, SHA-256 bbbbbbbbbbbbbbbb (a value)',
+    ])
+    expect(compare(longAnswer(1000, hash), pdf('%PDF 1'))).toHaveLength(1)
+  })
+
+  test.each([
+    ['longer than is read', longAnswer(1000, null), longAnswer(1000, null)],
+    ['JSON', longAnswer(1000, 'a'.repeat(64), 'application/json'), longAnswer(999, 'b'.repeat(64), 'application/json')],
+    ['JSON, and one of them is kept', longAnswer(1000, 'a'.repeat(64), 'application/json'), answer('{}')],
+  ])('that are longer than is kept are not compared: %s', (_, primary, candidate) => {
+    expect(compare(primary, candidate)).toEqual(['too-large'])
+  })
+
+  test('that the candidate makes so long that the rest was not read differ, unless a coding makes them shorter', () => {
+    const cut = longAnswer(70_000, null, 'application/json')
+    const coded = ['Content-Type', 'application/json', 'Content-Encoding', 'gzip']
+
+    expect(compare(answer('{}'), cut)).toEqual([
+      'bytes : 2 bytes, SHA-256 44136fa355b3678a → more than 70000 bytes (a value)',
+    ])
+    expect(compare(answer(gzipSync('{}'), { fields: coded }), cut)).toEqual(['too-large'])
+    expect(compare(longAnswer(1000, 'a'.repeat(64), 'application/json'), cut)).toEqual(['too-large'])
+    expect(compare(longAnswer(1000, 'a'.repeat(64)), longAnswer(70_000, null))).toEqual([
+      'bytes : 1000 bytes, SHA-256 aaaaaaaaaaaaaaaa → more than 70000 bytes (a value)',
+    ])
+  })
+
+  test.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+    ['zstd', zstdCompressSync],
+  ])('are decoded: one document with %s, and without', (coding, encode) => {
+    const coded = (body: string) =>
+      answerWith(encode(Buffer.from(body)), 'Content-Type', 'application/json', 'Content-Encoding', coding)
+
+    expect(compare(coded('{"a":1,"b":2}'), answer('{"b":2,"a":1}'))).toEqual([])
+    expect(compare(coded('{"a":1}'), coded('{"a":2}'))).toEqual(['value /a: 1 → 2 (a value)'])
+  })
+
+  const withCoding = (body: Buffer, coding: string) =>
+    answerWith(body, 'Content-Type', 'application/json', 'Content-Encoding', coding)
+
+  test('that are larger than the bound when they are decoded are not compared', () => {
+    const bomb = withCoding(gzipSync(Buffer.alloc(10 * maxBytes, ' ')), 'gzip')
+
+    expect(compare(bomb, answer('{}'))).toEqual(['too-large'])
+  })
+
+  test('of a coding that the gateway does not know, or of several, are not compared', () => {
+    expect(compare(withCoding(Buffer.from('x'), 'snappy'), answer('{}'))).toEqual(['coded'])
+    expect(compare(withCoding(Buffer.from('x'), 'gzip, gzip'), answer('{}'))).toEqual(['coded'])
+    expect(compare(withCoding(Buffer.from('x'), 'snappy'), withCoding(Buffer.from('x'), 'snappy'))).toEqual([])
+  })
+
+  test('that are not in the coding that they say to be in differ', () => {
+    const gzipped = withCoding(gzipSync('{}'), 'gzip')
+
+    expect(compare(gzipped, withCoding(Buffer.from('{}'), 'gzip'))).toEqual(['unreadable : readable → corrupt'])
+    expect(compare(answer('{}'), withCoding(Buffer.from('{}'), 'gzip'))).toEqual(['unreadable : readable → corrupt'])
+  })
+
+  test('that are a part of a document are compared by their bytes', () => {
+    const part = (body: string) => answer(body, { status: 206 })
+
+    expect(compare(part('{"a":1,"b'), part('{"a":1,"b'))).toEqual([])
+    expect(compare(part('{"a":1}'), part('{"a": 1}'))).toHaveLength(1)
+  })
+
+  test('with more differences than are told apart say so', () => {
+    const members = (value: number) =>
+      JSON.stringify(Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`m${n}`, value])))
+    const rules: ComparisonRules = { fields: [], ignore: [], numbers: null, unordered: {} }
+
+    const found = createComparison(rules, maxBytes)(answer(members(1)), answer(members(2)))
+
+    expect(found).toMatchObject({ kind: 'compared', isCut: true })
+    expect(found.kind === 'compared' && found.differences.length).toBe(50)
+  })
+})

@@ -1,0 +1,316 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  ComparisonCounts,
+  type ComparisonOptions,
+} from '../../../../src/features/candidate/observe/comparison-counts.ts'
+import type { ShadowAnswer, ShadowedRequest } from '../../../../src/features/candidate/observe/shadow-pair.ts'
+import { answer } from './compare/answer.ts'
+
+beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:04:00Z') }))
+afterEach(() => vi.useRealTimers())
+
+const createCounts = (options: Partial<ComparisonOptions> = {}, key = 'secret'): ComparisonCounts =>
+  new ComparisonCounts(
+    'digest',
+    {
+      fields: [],
+      ignore: [],
+      numbers: null,
+      unordered: {},
+      maxBody: 1024 ** 2,
+      noise: false,
+      examples: false,
+      ...options,
+    },
+    key,
+  )
+
+const shadowAnswer = (body: unknown, more: Partial<ShadowAnswer> = {}): ShadowAnswer => ({
+  ...answer(JSON.stringify(body)),
+  headMs: 10,
+  ...more,
+})
+
+const request = (requestId: string | null = 'r-1', operation: ShadowedRequest['operation'] = 'market.insights') => ({
+  operation,
+  requestId,
+  at: Date.now(),
+})
+
+const compare = (counts: ComparisonCounts, primary: unknown, candidate: unknown, id = 'r-1'): void =>
+  counts.onPair(shadowAnswer(primary), shadowAnswer(candidate), request(id))
+
+const repeat = (counts: ComparisonCounts, first: unknown, second: unknown): void =>
+  counts.onRepeatedPair(shadowAnswer(first), shadowAnswer(second), request())
+
+const placesOf = (counts: ComparisonCounts) =>
+  counts.report.rows.map(({ kind, pointer, count }) => `${kind} ${pointer} ${count}`)
+
+test('pairs are counted by operation, and by the kinds in which they differ', () => {
+  const counts = createCounts()
+  compare(counts, { grade: 'A' }, { grade: 'A' })
+  compare(counts, { grade: 'A', n: 1 }, { grade: 'B', n: 2 })
+  compare(counts, { grade: 'A' }, {})
+  counts.onPair(shadowAnswer({}), shadowAnswer({}, { status: 500 }), request('r-1', 'valuation.score'))
+  counts.onPair(shadowAnswer({}, { failure: 'truncated' }), shadowAnswer({}), request())
+
+  const { totals } = counts.report
+
+  expect(totals).toHaveLength(2)
+  expect(totals.find(({ operation }) => operation === 'market.insights')).toMatchObject({
+    compared: 3,
+    equal: 1,
+    byKind: { value: 1, missing: 1, status: 0 },
+    uncompared: { 'primary-failed': 1, 'too-large': 0 },
+    noisePairs: 0,
+  })
+  expect(totals.find(({ operation }) => operation === 'valuation.score')).toMatchObject({
+    compared: 1,
+    equal: 0,
+    byKind: { status: 1 },
+  })
+})
+
+test('a place where answers differ is one row, with its first and its last answer', () => {
+  const counts = createCounts()
+  compare(counts, { items: [{ price: 1 }, { price: 2 }] }, { items: [{ price: 2 }, { price: 3 }] })
+  vi.advanceTimersByTime(60_000)
+
+  compare(counts, { items: [{ price: 1 }] }, { items: [{ price: 5 }] }, 'r-2')
+
+  expect(counts.report.rows).toEqual([
+    {
+      operation: 'market.insights',
+      kind: 'value',
+      pointer: '/items/*/price',
+      count: 2,
+      recent: 2,
+      firstAt: Date.parse('2026-11-23T10:04:00Z'),
+      lastAt: Date.parse('2026-11-23T10:05:00Z'),
+      example: { requestId: 'r-2' },
+      pairs: [
+        { digest: expect.stringMatching(/^[0-9a-f]{16}$/), count: 1, requestId: 'r-1', values: null },
+        { digest: expect.stringMatching(/^[0-9a-f]{16}$/), count: 1, requestId: 'r-2', values: null },
+      ],
+      otherPairs: 0,
+    },
+  ])
+})
+
+describe('the values that differ', () => {
+  test('are told apart by digests, the most frequent pair first', () => {
+    const counts = createCounts()
+    compare(counts, { grade: 'A' }, { grade: 'C' })
+    for (const id of ['r-1', 'r-2', 'r-3']) compare(counts, { grade: 'A' }, { grade: 'B' }, id)
+
+    const { pairs } = counts.report.rows[0] ?? {}
+
+    expect(pairs?.map(({ count, requestId }) => [count, requestId])).toEqual([
+      [3, 'r-3'],
+      [1, 'r-1'],
+    ])
+  })
+
+  test('are nowhere in the report', () => {
+    const counts = createCounts({ fields: ['X-Owner'] })
+    const secret = (text: string) =>
+      shadowAnswer({ name: text, list: [text] }, { fields: ['Content-Type', 'application/json', 'X-Owner', text] })
+
+    counts.onPair(secret('Jane Doe'), secret('John Roe'), request())
+    counts.onPair(secret('Jane Doe'), shadowAnswer({ [`${'4929'.repeat(4)}`]: 1 }), request())
+
+    const printed = JSON.stringify(counts.report)
+    expect(printed).not.toMatch(/Jane|John|Doe|Roe|4929/)
+    expect(placesOf(counts)).toContain('value /name 1')
+  })
+
+  test('have other digests at another gateway', () => {
+    const [one, other] = [createCounts({}, 'one'), createCounts({}, 'other')]
+    for (const counts of [one, other]) compare(counts, { grade: 'A' }, { grade: 'B' })
+
+    const digests = [one, other].map(({ report }) => report.rows[0]?.pairs[0]?.digest)
+
+    expect(digests[0]).not.toBe(digests[1])
+  })
+
+  test('are told where examples are asked for, and cut off', () => {
+    const counts = createCounts({ examples: true })
+    compare(counts, { grade: 'A' }, { grade: 'B'.repeat(500) })
+
+    const { primary, candidate } = counts.report.rows[0]?.pairs[0]?.values ?? {}
+
+    expect(primary).toBe('A')
+    expect(candidate).toBe(`${'B'.repeat(99)}…`)
+  })
+
+  test('are told apart up to eight, and the rest counted', () => {
+    const counts = createCounts({ examples: true })
+    for (let n = 1; n <= 20; n++) compare(counts, { n: 0 }, { n })
+
+    const [row] = counts.report.rows
+
+    expect(row?.pairs).toHaveLength(8)
+    expect(row?.otherPairs).toBe(12)
+  })
+
+  test('that are no values are always told: a status, a type, a failure', () => {
+    const counts = createCounts()
+    counts.onPair(shadowAnswer({}), shadowAnswer({}, { status: 503 }), request())
+    counts.onPair(shadowAnswer({}), shadowAnswer({}, { failure: 'connect-failed', status: null }), request())
+    compare(counts, { n: 1 }, { n: '1' })
+    compare(counts, { n: 1 }, {})
+
+    const told = counts.report.rows.map(({ kind, pairs }) => {
+      const values = pairs[0]?.values
+      return `${kind}: ${values?.primary} → ${values?.candidate}`
+    })
+
+    expect(told.toSorted()).toEqual([
+      'failure: 200 → connect-failed',
+      'missing: number → nothing',
+      'status: 200 → 503',
+      'type: number → string',
+    ])
+  })
+})
+
+describe('the table is bounded', () => {
+  test('beyond its rows there is one number', () => {
+    const counts = createCounts()
+    for (let n = 0; n < 300; n++) compare(counts, { [`m${n}`]: 1 }, {})
+
+    const { rows, others } = counts.report
+
+    expect([rows.length, others]).toEqual([200, 100])
+  })
+
+  test('answers of which nothing agrees fill fifty rows, and one number says that there is more', () => {
+    const counts = createCounts()
+    const members = (value: number) => Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`m${n}`, value]))
+    compare(counts, members(1), members(2))
+
+    const { rows, others } = counts.report
+
+    expect([rows.length, others]).toEqual([50, 1])
+  })
+})
+
+describe('noise', () => {
+  const noisy = (n: number, grade = 'A') => ({ id: `id-${n}`, generatedAt: 1000 + n, grade, rows: [{ at: n }] })
+
+  test('is learnt first, from requests that the primary gets twice', () => {
+    const counts = createCounts({ noise: true })
+    compare(counts, noisy(1), noisy(2, 'B'))
+    for (let n = 0; n < 5; n++) repeat(counts, noisy(n), noisy(n + 1))
+    compare(counts, noisy(1), noisy(2))
+    compare(counts, noisy(1), noisy(2, 'B'))
+
+    expect(placesOf(counts)).toEqual(['value /grade 1'])
+    expect(counts.report.totals[0]).toMatchObject({
+      compared: 2,
+      equal: 1,
+      noisePairs: 5,
+      uncompared: { learning: 1 },
+    })
+    expect(counts.report.noise.map(({ kind, pointer, count }) => `${kind} ${pointer} ${count}`)).toEqual([
+      'value /id 5',
+      'value /generatedAt 5',
+      'value /rows/*/at 5',
+    ])
+  })
+
+  test('is learnt at more places than a comparison tells apart', () => {
+    const counts = createCounts({ noise: true })
+    const times = (at: number) => Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`m${i}`, at]))
+    for (let n = 0; n < 5; n++) repeat(counts, times(n), times(n + 1))
+
+    compare(counts, times(1), times(2))
+
+    expect(counts.report.noise).toHaveLength(60)
+    expect(placesOf(counts)).toEqual([])
+  })
+
+  test('of one kind hides no other kind at the same place', () => {
+    const counts = createCounts({ noise: true })
+    for (let n = 0; n < 5; n++) repeat(counts, noisy(n), noisy(n + 1))
+
+    compare(counts, noisy(1), { ...noisy(2), id: 7, generatedAt: null })
+
+    expect(placesOf(counts)).toEqual(['type /id 1', 'type /generatedAt 1'])
+  })
+
+  test('that becomes rare is none any more', () => {
+    const counts = createCounts({ noise: true })
+    repeat(counts, { n: 1 }, { n: 2 })
+    for (let n = 0; n < 49; n++) repeat(counts, { n: 1 }, { n: 1 })
+    compare(counts, { n: 1 }, { n: 2 })
+    expect(placesOf(counts)).toEqual([])
+
+    repeat(counts, { n: 1 }, { n: 1 })
+    compare(counts, { n: 1 }, { n: 2 })
+
+    expect(placesOf(counts)).toEqual(['value /n 1'])
+  })
+
+  test('is no status and no failure, and such a pair teaches nothing', () => {
+    const counts = createCounts({ noise: true })
+    for (let n = 0; n < 9; n++) counts.onRepeatedPair(shadowAnswer({}), shadowAnswer({}, { status: 503 }), request())
+
+    expect(counts.report.totals).toEqual([])
+    expect(counts.report.noise).toEqual([])
+  })
+
+  test('takes the first requests of an operation, and then one in a hundred', () => {
+    const counts = createCounts({ noise: true })
+    const take = (times: number) =>
+      Array.from({ length: times }, () => counts.wantsRepeat('market.insights')).filter(Boolean).length
+
+    expect(take(10)).toBe(10)
+    for (let n = 0; n < 5; n++) repeat(counts, {}, {})
+
+    const later = take(10_000)
+    expect(later).toBeGreaterThan(30)
+    expect(later).toBeLessThan(300)
+  })
+
+  test('is given up after ten requests that went out twice and taught nothing', () => {
+    const counts = createCounts({ noise: true })
+    const take = () => Array.from({ length: 100 }, () => counts.wantsRepeat('market.insights')).filter(Boolean).length
+
+    const before = take()
+    for (let n = 0; n < 10; n++) counts.onRepeat('market.insights')
+
+    expect(before).toBe(100)
+    expect(take()).toBeLessThan(20)
+  })
+
+  test('of a POST is not learnt: it is compared at once', () => {
+    const counts = createCounts({ noise: true })
+
+    counts.onPair(shadowAnswer({ n: 1 }), shadowAnswer({ n: 2 }), request('r-1', 'valuation.score'))
+
+    expect(Array.from({ length: 1000 }, () => counts.wantsRepeat('valuation.score')).some(Boolean)).toBe(false)
+    expect(placesOf(counts)).toEqual(['value /n 1'])
+  })
+
+  test('is not learnt unless it is asked for', () => {
+    const counts = createCounts()
+
+    expect(counts.wantsRepeat('market.insights')).toBe(false)
+  })
+})
+
+test('the latency of both sides is of the same requests', () => {
+  const counts = createCounts()
+  for (const ms of [10, 20, 30])
+    counts.onPair(shadowAnswer({}, { headMs: ms }), shadowAnswer({}, { headMs: 10 * ms }), request())
+  counts.onPair(
+    shadowAnswer({}, { headMs: 5 }),
+    shadowAnswer({}, { headMs: null, failure: 'headers-timeout' }),
+    request(),
+  )
+
+  const { latency } = counts.report.totals[0] ?? {}
+
+  expect([latency?.primary.sumMs, latency?.candidate.sumMs]).toEqual([60, 600])
+})

@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { quantile } from '../../../../src/core/log/metrics/histogram.ts'
+import {
+  ComparisonCounts,
+  type ComparisonOptions,
+} from '../../../../src/features/candidate/observe/comparison-counts.ts'
+import {
+  type ComparisonReport,
+  mergeComparisonReports,
+  withoutRecentDifferences,
+} from '../../../../src/features/candidate/observe/comparison-report.ts'
+import { answer } from './compare/answer.ts'
+
+beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:04:00Z') }))
+afterEach(() => vi.useRealTimers())
+
+const options: ComparisonOptions = {
+  fields: [],
+  ignore: [],
+  numbers: null,
+  unordered: {},
+  maxBody: 1024,
+  noise: true,
+  examples: false,
+}
+
+const compareAll = (
+  pairs: readonly (readonly [unknown, unknown])[],
+  digest = 'digest',
+  requestId = 'r-1',
+): ComparisonReport => {
+  const counts = new ComparisonCounts(digest, options, 'key')
+  const toAnswer = (body: unknown) => ({
+    ...answer(JSON.stringify(body)),
+    headMs: 10,
+  })
+  const request = { operation: 'market.insights', requestId } as const
+  for (let n = 0; n < 5; n++) counts.onRepeatedPair(toAnswer({ at: n }), toAnswer({ at: n + 1 }), request)
+  for (const [primary, candidate] of pairs) counts.onPair(toAnswer(primary), toAnswer(candidate), request)
+  return counts.report
+}
+
+test('what workers have counted is added up, and the same pair of values is one in all of them', () => {
+  const one = compareAll([
+    [{ grade: 'A' }, { grade: 'B' }],
+    [{ grade: 'A' }, { grade: 'A' }],
+  ])
+  vi.advanceTimersByTime(1000)
+  const other = compareAll([
+    [{ grade: 'A' }, { grade: 'B' }],
+    [{ grade: 'A' }, { grade: 'C' }],
+    [{ n: 1 }, {}],
+  ])
+
+  const merged = mergeComparisonReports('digest', [one, other])
+
+  expect(merged.since).toBe(Date.parse('2026-11-23T10:04:00Z'))
+  expect(merged.totals).toEqual([
+    expect.objectContaining({ operation: 'market.insights', compared: 5, equal: 1, noisePairs: 10 }),
+  ])
+  expect(
+    merged.rows.map(({ kind, pointer, count, pairs }) => [kind, pointer, count, pairs.map((each) => each.count)]),
+  ).toEqual([
+    ['value', '/grade', 3, [2, 1]],
+    ['missing', '/n', 1, [1]],
+  ])
+  expect(merged.noise).toEqual([{ operation: 'market.insights', kind: 'value', pointer: '/at', count: 10 }])
+  expect(quantile(merged.totals[0]?.latency.primary ?? { counts: [], sumMs: 0 }, 0.5)).toBeCloseTo(9, 0)
+})
+
+test('of a pair of values that several have counted, the last request is told, whoever comes first', () => {
+  const pair = [[{ grade: 'A' }, { grade: 'B' }]] as const
+  const before = compareAll(pair, 'digest', 'before')
+  vi.advanceTimersByTime(1000)
+  const last = compareAll(pair, 'digest', 'last')
+
+  const told = [
+    [before, last],
+    [last, before],
+  ].map((all) => mergeComparisonReports('digest', all).rows[0]?.pairs)
+
+  expect(told).toMatchObject([[{ count: 2, requestId: 'last' }], [{ count: 2, requestId: 'last' }]])
+})
+
+test('workers learn noise each by itself, and one that has ended has nothing more to learn', () => {
+  const counts = new ComparisonCounts('digest', options, 'key')
+  const request = { operation: 'market.insights', requestId: null } as const
+  const toAnswer = (n: number) => ({ ...answer(`{"n":${n}}`), headMs: 10 })
+  counts.onRepeatedPair(toAnswer(1), toAnswer(2), request)
+  const { report } = counts
+
+  const merged = mergeComparisonReports('digest', [report, report, withoutRecentDifferences(report)])
+
+  expect(merged.totals[0]).toMatchObject({ noisePairs: 3, noisePairsMissing: 8 })
+})
+
+test('reports on another comparison are left out', () => {
+  const [before, now] = [compareAll([[{ n: 1 }, { n: 2 }]], 'before'), compareAll([], 'now')]
+
+  expect(mergeComparisonReports('now', [before, now]).rows).toEqual([])
+})
+
+test('of a worker that has ended nothing is recent', () => {
+  const report = compareAll([[{ n: 1 }, { n: 2 }]])
+
+  expect(withoutRecentDifferences(report).rows.map(({ count, recent }) => [count, recent])).toEqual([[1, 0]])
+})

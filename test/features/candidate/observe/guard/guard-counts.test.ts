@@ -1,0 +1,110 @@
+/** When a process reports what it has counted, on a clock that is not real. */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { type GuardReport, GuardReporter } from '../../../../../src/features/candidate/observe/guard/guard-counts.ts'
+import { latencyBucket, readGuardKey } from '../../../../../src/features/candidate/observe/guard/guard-key.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+const open = () => {
+  const all: (readonly GuardReport[])[] = []
+  const reporter = new GuardReporter()
+  reporter.onReports = (reports) => all.push(reports)
+  return { reporter, all, counts: reporter.open('market', 'era') }
+}
+
+/** Lists what keys and counts say. */
+const readAll = (list: readonly number[] = []) =>
+  list.flatMap((key, i) => (i % 2 === 0 ? [{ ...readGuardKey(key), times: list[i + 1] }] : []))
+
+test('what was counted is reported once, within a quarter of a second', () => {
+  const { all, counts } = open()
+
+  for (let nth = 0; nth < 3; nth++) counts.failed(counts.begin('market.insights', 'candidate', 7, true), 'failed')
+  vi.advanceTimersByTime(250)
+
+  expect(all).toHaveLength(1)
+  expect(all[0]).toMatchObject([{ group: 'market', era: 'era', waiting: [] }])
+  expect(readAll(all[0]?.[0]?.counts)).toMatchObject([{ outcome: 'failed', side: 'candidate', cell: 7, times: 3 }])
+  vi.advanceTimersByTime(60_000)
+  expect(all).toHaveLength(1)
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('a request that waits is reported again and again with its age, until there is a head', () => {
+  const { all, counts } = open()
+  const request = counts.begin('market.insights', 'candidate', 7, true)
+
+  vi.advanceTimersByTime(1000)
+  counts.answered(request)
+  vi.advanceTimersByTime(1000)
+
+  expect(all.map(([report]) => readAll(report?.waiting).map(({ outcome }) => outcome))).toEqual([
+    [latencyBucket(250)],
+    [latencyBucket(500)],
+    [latencyBucket(750)],
+    [latencyBucket(1000)],
+    [],
+  ])
+  expect(readAll(all.at(-1)?.[0]?.counts)).toMatchObject([{ outcome: latencyBucket(1000), isAnswered: true, times: 1 }])
+})
+
+test('a request that waits while the configuration is loaded again still waits', () => {
+  const { reporter, all, counts } = open()
+  counts.begin('market.insights', 'candidate', 7, true)
+
+  const reopened = reporter.open('market', 'era')
+  reopened.begin('market.insights', 'candidate', 7, true)
+  vi.advanceTimersByTime(250)
+
+  expect(all.map((reports) => reports.map(({ waiting }) => readAll(waiting).map(({ times }) => times)))).toEqual([
+    [[2]],
+  ])
+  expect(reporter.open('market', 'another')).not.toBe(counts)
+})
+
+test('a request that waits while an edit of the share is rejected still waits', () => {
+  const { reporter, all, counts } = open()
+  counts.begin('market.insights', 'candidate', 0, true)
+  reporter.open('market', 'rejected')
+
+  const reopened = reporter.open('market', 'era')
+  reopened.begin('market.insights', 'candidate', 0, true)
+  vi.advanceTimersByTime(1000)
+
+  expect(all.at(-1)?.map(({ waiting }) => readAll(waiting).map(({ times }) => times))).toEqual([[2]])
+})
+
+test('what ends twice counts once', () => {
+  const { all, counts } = open()
+  const request = counts.begin('market.insights', 'primary', 0, true)
+
+  counts.answered(request)
+  counts.failed(request, 'failed')
+  counts.left(request)
+  vi.advanceTimersByTime(250)
+
+  expect(readAll(all[0]?.[0]?.counts)).toMatchObject([{ outcome: 0, times: 1 }])
+})
+
+test('shares that follow each other are reported apart', () => {
+  const { all, counts, reporter } = open()
+  const next = reporter.open('market', 'next')
+
+  counts.late('market.insights', 'candidate', 1)
+  next.late('market.insights', 'candidate', 1)
+  vi.advanceTimersByTime(250)
+
+  expect(all[0]?.map(({ era }) => era)).toEqual(['era', 'next'])
+})
+
+test('closed it reports nothing, and leaves no timer', () => {
+  const { all, counts, reporter } = open()
+
+  counts.begin('market.insights', 'candidate', 7, true)
+  reporter.close()
+  vi.advanceTimersByTime(1000)
+
+  expect(all).toEqual([])
+  expect(vi.getTimerCount()).toBe(0)
+})

@@ -1,0 +1,176 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  describeVerdict,
+  type GuardVerdict,
+  judgeCandidate,
+} from '../../../../../src/features/candidate/observe/guard/guard-judge.ts'
+import { GuardWindow } from '../../../../../src/features/candidate/observe/guard/guard-window.ts'
+import { reportOf, type SideEvents } from './side-events.ts'
+
+const rules = { errors: 2, latency: 1.5, minRequests: 50 }
+const windowMs = 60_000
+
+/** Judges what became of requests within a window, spread over all of it; `before` is of the window before. */
+const judge = (events: readonly SideEvents[], before: readonly SideEvents[] = []): GuardVerdict | null => {
+  const window = new GuardWindow(windowMs)
+  window.begin('earlier')
+  window.add('one', reportOf(before, 'earlier'), 1)
+  window.begin('era')
+  for (const quarter of [1, 2, 3, 4]) window.add('one', reportOf(events), quarter * 15_000)
+  window.advance(60_001)
+  return judgeCandidate(window.evidence, rules)
+}
+
+/** Makes the same events of so many clients of the candidate. */
+const clients = (count: number, events: SideEvents): readonly SideEvents[] =>
+  Array.from({ length: count }, (_, client) => ({ client, ...events }))
+
+const primary = (events: SideEvents): SideEvents => ({ side: 'primary', ...events })
+
+const well = primary({ answered: 500, failed: 1, refused: 5 })
+
+describe('taken back is a candidate', () => {
+  test.each<[string, SideEvents, string]>([
+    ['that fails all', { failed: 10 }, 'failed'],
+    ['that fails a tenth', { answered: 45, failed: 5 }, 'failed'],
+    ['whose answers break off', { answered: 10, late: 10 }, 'failed'],
+    ['that refuses all, however fast', { refused: 10 }, 'refused'],
+    ['that takes four times as long', { slow: [10, 80] }, 'slow'],
+    ['that takes so long for a fifth of its requests', { answered: 40, slow: [10, 80] }, 'slow'],
+    ['that does not answer at all', { waiting: [10, 900] }, 'slow'],
+  ])('%s', (_, events, fault) => {
+    expect(judge([well, ...clients(8, events)])).toMatchObject({ fault, reference: 'meanwhile' })
+  })
+
+  test('that fails one operation alone, rarely called', () => {
+    const events = [
+      primary({ operation: 'valuation.score', answered: 5000 }),
+      primary({ operation: 'valuation.forecast', answered: 500 }),
+      ...clients(8, { operation: 'valuation.score', answered: 500 }),
+      ...clients(8, { operation: 'valuation.forecast', failed: 2 }),
+    ]
+
+    expect(judge(events)).toMatchObject({ fault: 'failed', operations: [4], requests: 64, bad: 64 })
+  })
+
+  test('whose one client fares badly, where it has no other', () => {
+    expect(judge([well, ...clients(1, { answered: 40, failed: 10 })])).toMatchObject({ fault: 'failed' })
+    expect(judge([well, ...clients(1, { refused: 20 })])).toMatchObject({ fault: 'refused' })
+  })
+
+  test('of which the primary says nothing now, by what it did before', () => {
+    const before = [primary({ answered: 500, failed: 1 })]
+
+    expect(judge(clients(8, { answered: 10, failed: 5 }), before)).toMatchObject({ reference: 'before' })
+    expect(judge(clients(8, { refused: 5 }), before)).toMatchObject({ fault: 'refused', reference: 'before' })
+  })
+
+  test('of which nothing else is known, when it fails more than half', () => {
+    expect(judge(clients(8, { answered: 4, failed: 6 }))).toMatchObject({ fault: 'failed', reference: 'none' })
+  })
+})
+
+describe('not taken back is a candidate', () => {
+  const outage = primary({ failed: 400, answered: 100 })
+  test.each<[string, readonly SideEvents[]]>([
+    ['that had too few requests', [well, ...clients(2, { failed: 6 })]],
+    ['that is well', [well, ...clients(8, { answered: 100 })]],
+    [
+      'that fails less than twice as much',
+      [primary({ answered: 900, failed: 100 }), ...clients(8, { answered: 410, failed: 90 })],
+    ],
+    ['as bad as the primary', [outage, ...clients(8, { failed: 50, answered: 12 })]],
+    ['of which one client fares badly', [well, ...clients(8, { answered: 50 }), { client: 9, failed: 400 }]],
+    ['of which one client is refused', [well, ...clients(8, { answered: 50 }), { client: 9, refused: 400 }]],
+    ['of which two clients are refused', [well, ...clients(4, { answered: 50 }), ...clients(2, { refused: 400 })]],
+    ['of which one client waits', [well, ...clients(8, { answered: 50 }), { client: 9, slow: [400, 900] }]],
+    ['that is slow by less than 10 ms', [well, ...clients(8, { slow: [50, 27] })]],
+    ['that is slow for one in thirty', [well, ...clients(8, { answered: 290, slow: [10, 90] })]],
+    [
+      'whose clients call a slow operation',
+      [
+        primary({ operation: 'valuation.score', answered: 5000 }),
+        primary({ operation: 'valuation.forecast', slow: [500, 900] }),
+        ...clients(8, { operation: 'valuation.forecast', slow: [50, 900] }),
+      ],
+    ],
+    ['that refuses much, with nothing to compare it with', clients(8, { refused: 50 })],
+  ])('%s', (_, events) => {
+    expect(judge(events)).toBeNull()
+  })
+
+  test('that fails now and then, while the primary is not asked', () => {
+    expect(judge(clients(8, { answered: 95, failed: 5 }), [primary({ answered: 500 })])).toBeNull()
+  })
+
+  test('when the primary was well before and fails now', () => {
+    const events = [primary({ failed: 1 }), ...clients(8, { failed: 50 })]
+
+    expect(judge(events, [primary({ answered: 500 })])).toBeNull()
+  })
+
+  test('when an outage has just begun that the primary had no request in', () => {
+    const window = new GuardWindow(windowMs)
+    window.begin('era')
+    window.add('one', reportOf([primary({ answered: 5 }), ...clients(8, { answered: 100 })]), 10_000)
+    window.add('one', reportOf(clients(8, { failed: 300 })), 59_000)
+    window.advance(60_000)
+
+    expect(judgeCandidate(window.evidence, rules)).toBeNull()
+  })
+
+  test('when all that an operation had was one burst of failures, however much another was called meanwhile', () => {
+    const window = new GuardWindow(windowMs)
+    window.begin('era')
+    const others = clients(8, { operation: 'valuation.score', answered: 100 })
+    for (const quarter of [1, 2, 3]) window.add('one', reportOf(others), quarter * 15_000)
+    window.add('one', reportOf([...others, ...clients(8, { operation: 'valuation.forecast', failed: 8 })]), 59_000)
+    window.advance(60_001)
+
+    expect(judgeCandidate(window.evidence, rules)).toBeNull()
+  })
+
+  test('with as many of each as the primary has, by its share, whatever they are', () => {
+    const counts = fc.record({
+      answered: fc.integer({ min: 0, max: 50 }),
+      failed: fc.integer({ min: 0, max: 50 }),
+      refused: fc.integer({ min: 0, max: 50 }),
+      slow: fc.tuple(fc.integer({ min: 0, max: 50 }), fc.constantFrom(1, 90, 5000)),
+    })
+    fc.assert(
+      fc.property(counts, fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 12 }), (each, times, many) => {
+        const scaled = {
+          answered: each.answered * times,
+          failed: each.failed * times,
+          refused: each.refused * times,
+          slow: [each.slow[0] * times, each.slow[1]] as const,
+        }
+
+        expect(judge([primary(scaled), ...clients(many, each)])).toBeNull()
+      }),
+    )
+  })
+})
+
+describe('the words', () => {
+  const words = (events: readonly SideEvents[], before: readonly SideEvents[] = []): string => {
+    const verdict = judge(events, before)
+    return verdict === null ? '' : describeVerdict(verdict, windowMs)
+  }
+
+  test('say what the candidate did, and what the primary did', () => {
+    expect(words([well, ...clients(8, { answered: 5, failed: 5 })])).toBe(
+      '50 % of 320 requests to market.insights failed within 1m, and 0.2 % of 2024 at the primary',
+    )
+    expect(words([well, ...clients(8, { slow: [10, 200] })])).toBe(
+      '100 % of 320 requests to market.insights waited longer than 32ms for the head within 1m, and 0 % of 2000 at the primary',
+    )
+    expect(words(clients(8, { failed: 10 }), [primary({ answered: 500 })])).toBe(
+      '100 % of 320 requests to market.insights failed within 1m, and 0 % of 500 at the primary before, which has too few now',
+    )
+    expect(words(clients(8, { failed: 10 }))).toBe(
+      '100 % of 320 requests to market.insights failed within 1m, and the primary had too few to compare them with',
+    )
+  })
+})

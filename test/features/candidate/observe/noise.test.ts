@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest'
+import { Noise } from '../../../../src/features/candidate/observe/noise.ts'
+
+test('nothing is learnt from a pair in which the primary failed, whatever else differs', () => {
+  const noise = new Noise('valuation.score')
+  const at = { pointer: '/a', primary: '1', candidate: '2', isSafe: false }
+
+  noise.learn([
+    { ...at, kind: 'value' },
+    { ...at, kind: 'content-type', pointer: '' },
+  ])
+
+  expect([noise.pairs, noise.rows]).toEqual([0, []])
+})

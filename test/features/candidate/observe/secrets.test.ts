@@ -1,0 +1,85 @@
+/** Values of answers are kept nowhere unless the file asks for examples: not in memory, a report, a page or the log. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
+
+const secrets = ['hunter-secret', 'Jane Doe', 'jane@secret.example', '4929123412341234', '98765.4321']
+
+/** Lists what of the secrets stands in a text. */
+const leaksIn = (text: string): readonly string[] => secrets.filter((secret) => text.includes(secret))
+
+/** Has answers compared that differ in secrets; returns all that an operator can read then. */
+const readAll = async (compare: object): Promise<Readonly<Record<string, string>>> => {
+  const answering = (at: number) =>
+    httpUpstream((_, response) => {
+      const [password, name, mail, card, salary] = secrets.map((_, i) => secrets[(i + at) % secrets.length])
+      response.writeHead(200, { 'Content-Type': 'application/json', 'X-Owner': name })
+      response.end(
+        `{"p":"${password}","people":[{"name":"${name}","mail":"${mail}"}],"${card}":1,"salary":[${salary === undefined || Number.isNaN(Number(salary)) ? `"${salary}"` : salary}]}`,
+      )
+    })
+  const [primary, candidate] = [await answering(0), await answering(1)]
+  const live = await bootLiveGateway({
+    log: { level: 'debug' },
+    upstreams: {
+      market: {
+        endpoints: [primary.url],
+        candidate: {
+          endpoints: [candidate.url],
+          shadow: { sample: '100%', compare: { fields: ['X-Owner'], ...compare } },
+        },
+      },
+    },
+  })
+  for (let n = 0; n < 25; n++) await (await fetch(`${live.url}/market/insights`)).arrayBuffer()
+  const read = async (path: string) => (await fetch(live.admin + path, { headers: { Accept: '*/*' } })).text()
+  await expect.poll(async () => JSON.parse(await read('/shadow')).comparisons[0].compared, { timeout: 30_000 }).toBe(25)
+  const paths = ['/', '/status', '/overview', '/shadow', '/metrics', '/refused', '/config']
+  const texts = await Promise.all(paths.map(async (path) => [path, await read(path)] as const))
+  return { ...Object.fromEntries(texts), log: JSON.stringify(live.lines) }
+}
+
+test('values are in no report, no page, no metric and no line of the log', async () => {
+  const all = await readAll({})
+
+  expect(Object.entries(all).filter(([, text]) => leaksIn(text).length > 0)).toEqual([])
+  expect(all['/shadow']).toContain('"pointer":"/people/*/mail"')
+  expect(all['/status']).toContain('/people/*/name differs')
+})
+
+test('with examples they are in the report and on the page, and nowhere else', async () => {
+  const all = await readAll({ examples: true })
+
+  const leaking = Object.entries(all).flatMap(([place, text]) => (leaksIn(text).length > 0 ? [place] : []))
+  expect(leaking.toSorted()).toEqual(['/', '/overview', '/shadow'])
+  expect(leaksIn(all['/shadow'] ?? '')).toContain('Jane Doe')
+})
+
+const heapOf = async (examples: boolean): Promise<{ readonly secrets: readonly string[]; readonly heap: string }> => {
+  const folder = mkdtempSync(join(tmpdir(), 'compared-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const [secretsFile, heapFile] = [join(folder, 'secrets'), join(folder, 'heap')]
+  const child = join(import.meta.dirname, 'heap-child.ts')
+  const args = ['--expose-gc', child, secretsFile, heapFile, String(examples)]
+  const { stdout } = await promisify(execFile)(process.execPath, args)
+  expect(Number.parseInt(stdout, 10)).toBeGreaterThan(5)
+  return { secrets: readFileSync(secretsFile, 'utf8').trim().split('\n'), heap: readFileSync(heapFile, 'latin1') }
+}
+
+test('the memory of the process holds none', { timeout: 120_000 }, async () => {
+  const { secrets: planted, heap } = await heapOf(false)
+
+  expect(planted).toHaveLength(40)
+  expect(planted.filter((secret) => heap.includes(secret))).toEqual([])
+})
+
+test('with examples it holds some: it is searched', { timeout: 120_000 }, async () => {
+  const { secrets: planted, heap } = await heapOf(true)
+
+  expect(planted.some((secret) => heap.includes(secret))).toBe(true)
+})

@@ -1,0 +1,180 @@
+/** Any file in which a group has a candidate: with the edit, that group's upstream is what the candidate was. */
+import fc from 'fast-check'
+import { expect } from 'vitest'
+import { stringify } from 'yaml'
+import type { Config } from '../../../../src/core/config/config.ts'
+import { planPromotion, promotedUpstream } from '../../../../src/features/candidate/promote/promotion.ts'
+import { groups } from '../../../../src/operations.ts'
+import { parse, validConfig, withRisk } from '../../../core/config/helper.ts'
+import { describeTests, runs, test, testAndDrill } from '../../../helpers/speed.ts'
+
+/** Makes the edit of a text for the group risk. */
+const promote = (text: string) => {
+  const loaded = parse(text)
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems, null, 2))
+  return planPromotion(text, 'gateway.yaml', 'risk', loaded, {})
+}
+
+const some = (required: readonly string[], values: Readonly<Record<string, fc.Arbitrary<unknown>>>) =>
+  fc.record({ ...values }, { requiredKeys: [...required] })
+
+const time = fc.constantFrom('1s', '2500ms', '7s')
+const url = fc.constantFrom('http://a.internal:8080', 'https://b.internal/base', 'sandbox')
+const policy = (required: readonly string[], values: Readonly<Record<string, fc.Arbitrary<unknown>>>) =>
+  fc.oneof(fc.constant('none'), some(required, values))
+
+/** The keys that `defaults`, a group and a candidate may all have. */
+const policies = {
+  timeouts: some([], { connect: time, headers: fc.oneof(time, fc.constant('none')), body: time }),
+  keepAlive: fc.constantFrom('none', '1s'),
+  maxConnections: fc.integer({ min: 1, max: 9 }),
+  maxPending: fc.integer({ min: 0, max: 9 }),
+  resolve: time,
+  balance: fc.constantFrom('p2c', 'round-robin'),
+  slowStart: fc.constantFrom('none', '3s'),
+  tls: some([], { serverName: fc.constantFrom('x.internal', 'none'), minVersion: fc.constant('TLSv1.3') }),
+  healthCheck: policy(['path'], { path: fc.constantFrom('/a', '/b'), interval: time, healthyAfter: fc.nat(3) }),
+  outlier: policy([], { consecutiveFailures: fc.constantFrom('none', 7), ejectionTime: time }),
+  circuitBreaker: policy([], { openFor: time, probes: fc.integer({ min: 1, max: 9 }) }),
+}
+
+const fields = some([], {
+  set: fc.dictionary(fc.constantFrom('X-A', 'x-a2', 'X-B'), fc.constantFrom('1', 'a: b', '# no comment')),
+  remove: fc.array(fc.constantFrom('X-C', 'X-D'), { maxLength: 2 }),
+})
+
+const target = {
+  endpoints: fc.array(fc.oneof(url, some(['url'], { url, weight: fc.integer({ min: 1, max: 9 }) })), {
+    minLength: 1,
+    maxLength: 3,
+  }),
+  host: fc.constantFrom('client', 'endpoint', 'name.internal'),
+  request: fields,
+  response: fields,
+}
+
+const candidate = fc.oneof(
+  url,
+  some(['endpoints'], {
+    ...target,
+    ...policies,
+    share: fc.constantFrom('5%', '100%'),
+    guard: fc.constant({}),
+    steps: fc.constant({ shares: ['1%', '100%'], every: '15m' }),
+    shadow: fc.constant({ sample: '10%' }),
+    clients: fc.constant(['bank-a']),
+    fallback: fc.boolean(),
+    expose: fc.constant('X-Upstream-Side'),
+  }),
+)
+
+const file = fc
+  .record({
+    defaults: some([], policies),
+    risk: some(['endpoints', 'candidate'], {
+      ...target,
+      ...policies,
+      retry: policy([], { attempts: fc.constant(2) }),
+      concurrency: fc.constant('none'),
+      deadline: time,
+      candidate,
+    }),
+    market: fc.oneof(url, some(['endpoints'], { ...target, ...policies })),
+  })
+  .map(({ defaults, risk, market }) => ({
+    defaults,
+    upstreams: { ...Object.fromEntries(groups.map((group) => [group, 'sandbox'])), risk, market },
+  }))
+
+/** The ways in which one file may be written. */
+const spellings: readonly ((value: unknown) => string)[] = [
+  (value) => stringify(value, { aliasDuplicateObjects: false }),
+  (value) => stringify(value, { aliasDuplicateObjects: false, indent: 4, indentSeq: false }).replaceAll('\n', '\r\n'),
+  (value) => stringify(value, { aliasDuplicateObjects: false }).replaceAll(/^( +)(\w+):/gm, '\n$1# about $2\n$1$2:'),
+  (value) => stringify(value, { aliasDuplicateObjects: false, collectionStyle: 'flow' }),
+  (value) => JSON.stringify(value),
+  (value) => JSON.stringify(value, null, 2),
+]
+
+const withoutHash = ({ hash: _, ...config }: Config) => config
+
+testAndDrill(
+  'the upstream is what the candidate was, and everything else is as it was',
+  () => {
+    let count = 0
+    const property = fc.property(file, fc.constantFrom(...spellings), (value, spell) => {
+      const text = spell(value)
+      const before = parse(text)
+      fc.pre(before.ok)
+      if (!before.ok) return
+      count++
+
+      const promotion = planPromotion(text, 'gateway.yaml', 'risk', before, {})
+
+      expect(promotion).toMatchObject({ ok: true })
+      if (!promotion.ok) return
+      const after = validConfig(promotion.text)
+      expect(after.upstreams.risk).toEqual(promotedUpstream(before.config, 'risk'))
+      expect(withoutHash({ ...after, upstreams: before.config.upstreams })).toEqual(withoutHash(before.config))
+      expect({ ...after.upstreams, risk: null }).toEqual({ ...before.config.upstreams, risk: null })
+      for (const line of linesAround(text)) expect(promotion.text).toContain(line)
+    })
+
+    fc.assert(property, { numRuns: runs(40) })
+
+    expect(count).toBeGreaterThan(runs(20))
+  },
+  120_000,
+)
+
+/** Returns what stands before and after the group, where it stands on lines of its own. */
+const linesAround = (text: string): readonly string[] => {
+  const [, before = '', after = ''] =
+    /^([\s\S]*\n {2,4}risk:\r?\n)[\s\S]*?(\n {2,4}inventory:[\s\S]*)$/.exec(text) ?? []
+  return [before, after.trimEnd()]
+}
+
+describeTests('an anchor', () => {
+  test('that the candidate takes from its group stays where it is', () => {
+    const promotion = promote(
+      withRisk(
+        '\n    endpoints: [http://a.internal]\n    timeouts: &t { headers: 3s }\n    candidate: { endpoints: [sandbox], timeouts: *t }\ndefaults: { timeouts: *t }\n',
+      ),
+    )
+
+    expect(promotion).toMatchObject({
+      ok: true,
+      text: expect.stringContaining('timeouts: &t { headers: 3s }\ndefaults'),
+    })
+  })
+
+  test('that would go, though another group has it, is a problem', () => {
+    const promotion = promote(
+      withRisk('\n    endpoints: &e [http://a.internal]\n    candidate: sandbox\n').replace(
+        /^( {2}market): sandbox\n([\s\S]*)$/m,
+        '$2  market: { endpoints: *e }\n',
+      ),
+    )
+
+    expect(promotion).toMatchObject({ ok: false, problems: [{ line: 10 }] })
+  })
+
+  test('that makes another group change with this one is no edit', () => {
+    const text = withRisk(' &r\n    endpoints: [http://a.internal]\n    candidate: sandbox\n')
+    const promotion = promote(text.replace(/^( {2}market): sandbox\n([\s\S]*)$/m, '$2  market: *r\n'))
+
+    expect(promotion).toEqual({ ok: false, problems: [] })
+  })
+
+  test('of the candidate is written out', () => {
+    const text = withRisk('\n    endpoints: [http://a.internal]\n    candidate: *next\n').replace(
+      /^( {2}market): sandbox/m,
+      '$1: &next { endpoints: [http://n.internal], tls: { serverName: n.internal } }',
+    )
+
+    expect(promote(text)).toMatchObject({
+      ok: true,
+      text: expect.stringContaining('\n    endpoints: [http://n.internal]\n    tls: { serverName: n.internal }\n'),
+    })
+  })
+})

@@ -1,0 +1,256 @@
+/** Any history of gateways that share a Redis, which may be cut off, emptied or set back: what holds in the end. */
+import * as fc from 'fast-check'
+import { afterEach, beforeEach, expect, vi } from 'vitest'
+import type { Config } from '../../../../src/core/config/config.ts'
+import { SharedShifts } from '../../../../src/features/candidate/shift/shared-shifts.ts'
+import { Shifts } from '../../../../src/features/candidate/shift/shifts.ts'
+import type { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
+import { RedisRegistry } from '../../../../src/features/redis/redis-registry.ts'
+import type { ScriptArgs } from '../../../../src/features/redis/redis-script.ts'
+import { sandbox, validConfig } from '../../../core/config/helper.ts'
+import { runs, testAndDrill } from '../../../helpers/speed.ts'
+
+interface Stored {
+  readonly version: string
+  readonly at: number
+  readonly record: string
+}
+
+/** The Redis of a history. It does what the script does; shared-shifts.test.ts shows that at a real one. */
+const redis = { stored: new Map<string, Stored>(), versions: [] as (Stored & { readonly key: string })[] }
+
+const runScript = ({ keys, args }: ScriptArgs): string => {
+  const [known, written, , record] = args.map(String)
+  const key = String(keys[0])
+  const stored = redis.stored.get(key)
+  if ((stored?.version ?? '') !== known)
+    return stored === undefined ? 'gone' : `${stored.version} ${Date.now() - stored.at} ${stored.record}`
+  if (written === '' || written === undefined) return 'same'
+  const kept = { key, version: written, at: Date.now(), record: record ?? '' }
+  redis.stored.set(key, kept)
+  redis.versions.push(kept)
+  return 'kept'
+}
+
+interface Cut {
+  isCut: boolean
+}
+
+/** Opens a link, which `cut` cuts off. */
+const openLink = (cut: Cut) => ({
+  reason: 'it is away',
+  get isShared() {
+    return !cut.isCut
+  },
+  // A reply comes later than the call, as over a network.
+  run: async (_: unknown, args: ScriptArgs) => {
+    if (cut.isCut) return null
+    await Promise.resolve()
+    const reply = runScript(args)
+    await Promise.resolve()
+    return cut.isCut ? null : Buffer.from(reply)
+  },
+})
+
+/** What the gateway that was started last is cut off by: it opens its first link at once. */
+let startedCut: Cut = { isCut: false }
+
+const minute = 60_000
+const words = { by: '10.0.0.9', reason: 'rehearsal' }
+/** Two files, each with a candidate of its own. */
+const configs = ['b', 'c'].map((host) => {
+  const candidate = `{ endpoints: [http://${host}.internal], steps: { shares: [1%, 5%, 25%, 100%], every: 15m } }`
+  return validConfig(
+    `${sandbox.replace('risk: sandbox', `risk: { endpoints: [http://a.internal], candidate: ${candidate} }`)}
+limits: { redis: { url: "redis://redis.internal" } }
+`,
+  )
+}) as [Config, Config]
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_700_000_000_000 })
+  const cutOf = new WeakMap<RedisRegistry, Cut>()
+  vi.spyOn(RedisRegistry.prototype, 'acquire').mockImplementation(function (this: RedisRegistry) {
+    const cut = cutOf.get(this) ?? startedCut
+    cutOf.set(this, cut)
+    return { link: openLink(cut) as unknown as ManagedRedis, replicated: null, release: () => {} }
+  })
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+/** A gateway, which can be started again and cut off. */
+class FakeGateway {
+  shifts = new Shifts()
+  cut: Cut = { isCut: false }
+  #keeper: SharedShifts | null = null
+  #config = configs[0]
+
+  async start(): Promise<void> {
+    this.stop()
+    this.shifts = new Shifts()
+    this.#keeper = new SharedShifts(this.shifts, () => {})
+    this.cut = { ...this.cut }
+    startedCut = this.cut
+    await this.edit(this.#config)
+  }
+
+  /** Puts a file into effect. By default the other one. */
+  async edit(config = configs[this.#config === configs[0] ? 1 : 0], isRollback = false): Promise<void> {
+    this.#config = config
+    const preparing = this.#keeper?.prepare(config, isRollback)
+    await vi.advanceTimersByTimeAsync(1000)
+    ;(await preparing)?.commit()
+  }
+
+  stop(): void {
+    this.#keeper?.close()
+    this.shifts.clear()
+  }
+
+  get effect() {
+    const state = this.shifts.get('risk')
+    if (state === null) throw new Error('risk has a candidate')
+    const { share, cause, isStopped, by, reason, paused, step } = state
+    return { share, cause, isStopped, by, reason, isPaused: paused !== null, reached: step?.reached }
+  }
+}
+
+type Event = { readonly name: string; readonly at: number; readonly ms?: number }
+
+const anyEvent: fc.Arbitrary<Event> = fc.record({
+  name: fc.constantFrom(
+    'wait',
+    'wait',
+    'wait',
+    'back',
+    'to',
+    'pause',
+    'abort',
+    'resume',
+    'cut',
+    'join',
+    'start',
+    'edit',
+    'rollback',
+    'empty',
+  ),
+  at: fc.nat(2),
+  ms: fc.integer({ min: 1, max: 20 * minute }),
+})
+
+const happen = async (gateways: readonly FakeGateway[], { name, at, ms = 1 }: Event): Promise<void> => {
+  const gateway = gateways[at % gateways.length] as FakeGateway
+  const { shifts, cut } = gateway
+  switch (name) {
+    case 'wait':
+      return void (await vi.advanceTimersByTimeAsync(ms % 3 === 0 ? ms % 1500 : ms))
+    case 'back':
+      return void shifts.takeBack('risk', 'it fails')
+    case 'to':
+      return void shifts.order('risk', { kind: 'to', share: (ms % 100) / 100, ttlMs: ms }, words).confirm()
+    case 'pause':
+      return void shifts.order('risk', { kind: 'pause', ttlMs: null }, words).confirm()
+    case 'abort':
+      return void shifts.order('risk', { kind: 'abort' }, words).confirm()
+    case 'resume':
+      return void shifts.order('risk', { kind: 'resume' }, words).confirm()
+    case 'cut':
+      cut.isCut = true
+      return
+    case 'join':
+      cut.isCut = false
+      return
+    case 'start':
+      return gateway.start()
+    case 'edit':
+      return gateway.edit()
+    case 'rollback':
+      return gateway.edit(undefined, true)
+    case 'empty':
+      return redis.stored.clear()
+    case 'set back':
+      return setBack()
+  }
+}
+
+/** Takes the last version from Redis, as a failover may. */
+const setBack = (): void => {
+  const last = redis.versions.at(-1)
+  const before = redis.versions.findLast((each) => each !== last && each.key === last?.key)
+  if (before !== undefined) redis.stored.set(before.key, before)
+}
+
+/** Starts three gateways before an empty Redis. */
+const startAll = async (): Promise<readonly FakeGateway[]> => {
+  Object.assign(redis, { stored: new Map(), versions: [] })
+  const gateways = [new FakeGateway(), new FakeGateway(), new FakeGateway()]
+  for (const gateway of gateways) await gateway.start()
+  return gateways
+}
+
+/** Lets all reach Redis again, with the first of the files, and ask it. */
+const settle = async (gateways: readonly FakeGateway[]): Promise<void> => {
+  for (const gateway of gateways) await gateway.edit(configs[0])
+  for (const { cut } of gateways) cut.isCut = false
+  await vi.advanceTimersByTimeAsync(5000)
+}
+
+testAndDrill('in the end all gateways say the same, and Redis is asked no oftener than each second', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyEvent, { maxLength: 25 }), async (events) => {
+      const gateways = await startAll()
+      for (const event of events) await happen(gateways, event)
+      await settle(gateways)
+      const [first, ...others] = gateways.map(({ effect }) => effect)
+      const written = redis.versions.length
+      const timers = vi.getTimerCount()
+      await vi.advanceTimersByTimeAsync(1500)
+      for (const each of gateways) each.stop()
+
+      for (const other of others) expect(other).toEqual(first)
+      expect(redis.versions.length - written).toBeLessThanOrEqual(1)
+      expect(timers).toBeLessThanOrEqual(6)
+    }),
+    { numRuns: runs(100) },
+  )
+})
+
+testAndDrill('a takeback holds at all of them, whatever comes after it but an operator’s word', async () => {
+  const later = anyEvent.filter(({ name }) => !['to', 'resume', 'abort', 'empty'].includes(name))
+  // What Redis loses while each gateway that knew it starts anew, or has another candidate, is lost.
+  const lossy = fc.oneof(
+    { weight: 9, arbitrary: later.filter(({ name }) => !['start', 'edit', 'rollback'].includes(name)) },
+    { weight: 1, arbitrary: fc.constant<Event>({ name: 'set back', at: 0 }) },
+  )
+  let count = 0
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(anyEvent, { maxLength: 8 }),
+      fc.nat(2),
+      fc.oneof(fc.array(later, { maxLength: 12 }), fc.array(lossy, { maxLength: 12 })),
+      async (before, at, after) => {
+        const gateways = await startAll()
+        for (const event of before) await happen(gateways, event)
+        // That gateway knows what the others have told Redis, and tells its own word before anything else happens.
+        await happen(gateways, { name: 'join', at })
+        await gateways[at]?.edit(configs[0])
+        await vi.advanceTimersByTimeAsync(1400)
+        const isNews = gateways[at]?.shifts.takeBack('risk', 'it fails')
+        await vi.advanceTimersByTimeAsync(1400)
+        for (const event of after) await happen(gateways, event)
+        await settle(gateways)
+        const effects = gateways.map(({ effect }) => effect)
+        for (const each of gateways) each.stop()
+
+        if (isNews !== true) return
+        count++
+        for (const effect of effects) expect(effect).toMatchObject({ isStopped: true, share: 0 })
+      },
+    ),
+    { numRuns: runs(100) },
+  )
+  expect(count).toBeGreaterThan(runs(25))
+})

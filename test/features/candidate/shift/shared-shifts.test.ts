@@ -1,0 +1,400 @@
+/** Shifts that are kept in a real Redis: over restarts, by several gateways, and while Redis is away. */
+import { createClient } from '@redis/client'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, vi } from 'vitest'
+import type { Config } from '../../../../src/core/config/config.ts'
+import { now } from '../../../../src/core/lib/clock.ts'
+import { SharedShifts } from '../../../../src/features/candidate/shift/shared-shifts.ts'
+import type { ShiftOrder } from '../../../../src/features/candidate/shift/shift-order.ts'
+import { Shifts } from '../../../../src/features/candidate/shift/shifts.ts'
+import { sandbox, validConfig } from '../../../core/config/helper.ts'
+import { freePort } from '../../../helpers/free-port.ts'
+import { needProgram } from '../../../helpers/program.ts'
+import { type Redis, startRedis } from '../../../helpers/redis.ts'
+import { drill, test } from '../../../helpers/speed.ts'
+
+const program = await needProgram('redis-server')
+const words = { by: '10.0.0.9', reason: 'CHG-4711' }
+const hour = 3_600_000
+
+describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
+  let redis: Redis
+  let prefix = 0
+  beforeAll(async () => {
+    redis = await startRedis(program.path ?? '')
+  })
+  beforeEach(() => void prefix++)
+  afterAll(() => redis.kill())
+
+  const configOf = (candidate: string, use = 'limits', keys = '', place = `p${prefix}`): Config => {
+    const upstreams = sandbox.replace(
+      'risk: sandbox',
+      `risk: { endpoints: [http://a.internal], candidate: ${candidate} }`,
+    )
+    return validConfig(
+      `${upstreams}\n${use}: { redis: { url: "${redis.url}", prefix: "${place}", timeout: 1s }${keys} }\n`,
+    )
+  }
+  const shared = '{ endpoints: [http://b.internal], share: 5% }'
+  const stepped = '{ endpoints: [http://b.internal], steps: { shares: [1%, 5%, 25%, 100%], every: 1h } }'
+
+  /** Starts what a gateway has of it; `stop` ends it as a crash would. */
+  const start = async (config: Config) => {
+    const [news, events]: readonly [string[], string[]] = [[], []]
+    const shifts = new Shifts((group, what, { share, reason }) => news.push(`${group} ${what} ${share} ${reason}`))
+    const keeper = new SharedShifts(shifts, (_, event) => void events.push(event))
+    const apply = async (next: Config, isRollback = false): Promise<void> =>
+      (await keeper.prepare(next, isRollback)).commit()
+    const stop = (): void => {
+      keeper.close()
+      shifts.clear()
+    }
+    onTestFinished(stop)
+    await apply(config)
+    const order = (what: ShiftOrder) => shifts.order('risk', what, words).confirm()
+    return { shifts, keeper, news, events, apply, stop, order, risk: () => shifts.get('risk') }
+  }
+  type Started = Awaited<ReturnType<typeof start>>
+
+  const until = ({ risk }: Started, expected: object) =>
+    vi.waitFor(() => expect(risk()).toMatchObject(expected), { timeout: 20_000, interval: 20 })
+
+  /** Waits until a gateway that starts now would know it. */
+  const untilKept = (config: Config, expected: object) =>
+    vi.waitFor(
+      async () => {
+        const probe = await start(config)
+        const found = probe.risk()
+        probe.stop()
+        expect(found).toMatchObject(expected)
+      },
+      { timeout: 20_000 },
+    )
+
+  test('leave no connection behind, however often the file was edited', async () => {
+    const client = await createClient({ url: redis.url }).connect()
+    onTestFinished(() => client.destroy())
+    const connections = async () => /connected_clients:(\d+)/.exec(await client.info('clients'))?.[1]
+    const { apply, stop } = await start(configOf(shared))
+
+    for (const keys of [', concurrency: 9', '']) await apply(configOf(shared, 'limits', keys))
+    const meanwhile = await connections()
+    stop()
+
+    expect(Number(meanwhile)).toBeGreaterThanOrEqual(2)
+    await vi.waitFor(async () => expect(await connections()).toBe('1'), { timeout: 20_000 })
+  })
+
+  test('outlive a restart: a takeback, with its words and its time', async () => {
+    const config = configOf(shared)
+    const first = await start(config)
+    first.shifts.takeBack('risk', 'it fails')
+    const before = first.risk()
+    await untilKept(config, { isStopped: true })
+    first.stop()
+
+    const second = await start(config)
+
+    expect(second.risk()).toEqual(before)
+    expect(second.risk()).toMatchObject({ share: 0, cause: 'guard', reason: 'it fails' })
+  })
+
+  test.each<[string, ShiftOrder, object]>([
+    ['an abort', { kind: 'abort' }, { share: 0, isStopped: true, cause: 'operator', ...words }],
+    ['an order', { kind: 'to', share: 0.25, ttlMs: hour }, { share: 0.25, cause: 'operator', ...words }],
+    ['a pause', { kind: 'pause', ttlMs: null }, { share: 0.01, paused: words }],
+  ])('outlive a restart: %s', async (_, what, expected) => {
+    const config = configOf(stepped)
+    const first = await start(config)
+    first.order(what)
+    await untilKept(config, expected)
+    first.stop()
+
+    const second = await start(config)
+
+    expect(second.risk()).toMatchObject(expected)
+  })
+
+  test('hold at other gateways within a second or so, in both directions, and are told there', async () => {
+    const config = configOf(shared, 'idempotency', `, encryptionKeys: ["${Buffer.alloc(32).toString('base64')}"]`)
+    const [a, b] = [await start(config), await start(config)]
+
+    a.shifts.takeBack('risk', 'it fails')
+    await until(b, { isStopped: true, reason: 'it fails' })
+    b.order({ kind: 'resume' })
+    await until(a, { isStopped: false, share: 0.05 })
+
+    expect(b.news).toEqual(['risk taken up 0 it fails'])
+    expect(a.news.at(-1)).toBe('risk taken up 0.05 null')
+  })
+
+  test('begin together: a gateway that comes later has the step and what is left of it', async () => {
+    const config = configOf(stepped)
+    const first = await start(config)
+    first.order({ kind: 'to', share: 0.05, ttlMs: 1 })
+    await until(first, { step: { reached: 2 } })
+    await untilKept(config, { step: { reached: 2 } })
+
+    const second = await start(config)
+
+    expect(second.risk()?.step?.reached).toBe(2)
+    expect(Math.abs((second.risk()?.step?.nextAt ?? 0) - (first.risk()?.step?.nextAt ?? 0))).toBeLessThan(60_000)
+  })
+
+  test('are those of one candidate: another one begins, and the same one after it is as it was left', async () => {
+    const gateway = await start(configOf(shared))
+    gateway.order({ kind: 'abort' })
+    await untilKept(configOf(shared), { isStopped: true })
+
+    await gateway.apply(configOf('{ endpoints: [http://c.internal], share: 9% }'))
+    const other = gateway.risk()
+    await gateway.apply(configOf(shared))
+
+    expect(other).toMatchObject({ share: 0.09, isStopped: false })
+    expect(gateway.risk()).toMatchObject({ share: 0, isStopped: true, ...words })
+  })
+
+  test('begin anew at the first step after a rollback, once for all gateways', async () => {
+    const config = configOf(stepped)
+    const promoted = validConfig(sandbox)
+    const a = await start(config)
+    a.order({ kind: 'to', share: 1, ttlMs: 1 })
+    await untilKept(config, { step: { reached: 4 } })
+    const b = await start(config)
+    for (const each of [a, b]) await each.apply(promoted)
+
+    await a.apply(config, true)
+    const begun = a.risk()
+    a.order({ kind: 'to', share: 0.05, ttlMs: hour })
+    await untilKept(config, { share: 0.05, step: { reached: 1 } })
+    await b.apply(config, true)
+
+    expect(begun).toMatchObject({ share: 0.01, step: { reached: 1 } })
+    expect(b.risk()).toMatchObject({ share: 0.05, cause: 'operator', step: { reached: 1 } })
+  })
+
+  test('that are stopped stay so over an edit to where there is an older record, and that one learns of it', async () => {
+    const [there, elsewhere] = [configOf(shared), configOf(shared, 'limits', '', `q${prefix}`)]
+    const gateway = await start(there)
+    await untilKept(there, { share: 0.05 })
+    gateway.order({ kind: 'to', share: 0.1, ttlMs: hour })
+    await untilKept(there, { share: 0.1 })
+    await gateway.apply(elsewhere)
+    gateway.shifts.takeBack('risk', 'it fails')
+    await untilKept(elsewhere, { isStopped: true })
+
+    await gateway.apply(there)
+
+    await untilKept(there, { isStopped: true, reason: 'it fails' })
+    expect(gateway.risk()).toMatchObject({ share: 0, isStopped: true, reason: 'it fails' })
+  })
+
+  test('are written again to a Redis that has lost them', async () => {
+    const config = configOf(shared)
+    const gateway = await start(config)
+    gateway.order({ kind: 'abort' })
+    await untilKept(config, { isStopped: true })
+
+    await redis.kill()
+    await redis.restart()
+
+    await untilKept(config, { isStopped: true, ...words })
+    expect(gateway.events).toContain('shifts cannot be kept in Redis')
+  })
+
+  describe('while Redis is away', () => {
+    const freeze = (): void => {
+      redis.freeze()
+      onTestFinished(() => redis.thaw())
+    }
+
+    /** Takes a candidate back and stops Redis; returns the configuration of a gateway that starts then. */
+    const takeBackAndFreeze = async (): Promise<Config> => {
+      const config = configOf(shared)
+      const first = await start(config)
+      first.shifts.takeBack('risk', 'it fails')
+      await untilKept(config, { isStopped: true })
+      first.stop()
+      freeze()
+      return config
+    }
+
+    test('a gateway that starts sends nothing to the candidate, waits a second at most, and goes on when it is back', async () => {
+      const config = await takeBackAndFreeze()
+
+      const second = await start(config)
+      const held = second.risk()
+      redis.thaw()
+      await until(second, { cause: 'guard' })
+
+      expect(held).toMatchObject({ share: 0, isStopped: true, cause: 'redis', by: null })
+      expect(second.events).toContain('shift held')
+      expect(second.risk()).toMatchObject({ share: 0, isStopped: true, cause: 'guard', reason: 'it fails' })
+    })
+
+    test('an edit to another Redis waits for that one, also when the one before comes back', async () => {
+      const gateway = await start(configOf(shared))
+      await redis.kill()
+      await vi.waitFor(() => expect(gateway.events).toContain('shifts cannot be kept in Redis'), { timeout: 20_000 })
+      const { limits, ...config } = configOf('{ endpoints: [http://c.internal], share: 9% }')
+      const elsewhere = limits.redis && { ...limits.redis, url: `redis://127.0.0.1:${await freePort()}` }
+      const begun = now()
+
+      const applied = gateway.apply({ ...config, limits: { ...limits, redis: elsewhere } })
+      await redis.restart()
+      await applied
+
+      expect(now() - begun).toBeGreaterThanOrEqual(1000)
+    })
+
+    drill('a candidate of which nothing is kept begins when Redis is back', async () => {
+      freeze()
+
+      const gateway = await start(configOf(shared))
+      const held = gateway.risk()
+      redis.thaw()
+      await until(gateway, { share: 0.05 })
+
+      expect(held).toMatchObject({ share: 0, cause: 'redis' })
+      expect(gateway.news).toEqual(['risk taken up 0.05 null'])
+    })
+
+    drill('a candidate that comes back is held, though it ran here before, and then is what it was', async () => {
+      const [config, other] = [configOf(shared), configOf('{ endpoints: [http://c.internal], share: 9% }')]
+      const [one, two] = [await start(config), await start(config)]
+      one.order({ kind: 'to', share: 0.5, ttlMs: hour })
+      await until(two, { share: 0.5 })
+      await one.apply(other)
+      freeze()
+
+      await one.apply(config)
+      const held = one.risk()
+      redis.thaw()
+      await until(one, { isStopped: false })
+
+      expect(held).toMatchObject({ share: 0, cause: 'redis' })
+      for (const each of [one, two]) expect(each.risk()).toMatchObject({ share: 0.5, cause: 'operator' })
+    })
+
+    drill('a candidate that nothing was said of comes back as well', async () => {
+      const config = configOf(shared)
+      const one = await start(config)
+      await untilKept(config, { share: 0.05 })
+      await one.apply(configOf('{ endpoints: [http://c.internal], share: 9% }'))
+      freeze()
+
+      await one.apply(config)
+      const held = one.risk()
+      redis.thaw()
+      await until(one, { isStopped: false })
+
+      expect([held?.cause, one.risk()?.share]).toEqual(['redis', 0.05])
+    })
+
+    drill('an operator has the last word, also when Redis is back', async () => {
+      const config = await takeBackAndFreeze()
+      const second = await start(config)
+
+      second.order({ kind: 'to', share: 0.5, ttlMs: hour })
+      const ordered = second.risk()
+      redis.thaw()
+      await until(second, { afterwards: { cause: 'guard' } })
+
+      expect(ordered).toMatchObject({ share: 0.5, isStopped: false, afterwards: { share: 0, cause: 'redis' } })
+      expect(second.risk()).toMatchObject({ share: 0.5, isStopped: false, afterwards: { share: 0, cause: 'guard' } })
+      await untilKept(config, { share: 0.5, afterwards: { cause: 'guard' } })
+    })
+
+    drill('what two gateways are told is put together: neither ends a stop that it has not seen', async () => {
+      const config = configOf(stepped)
+      const [a, b] = [await start(config), await start(config)]
+      await untilKept(config, { share: 0.01 })
+      freeze()
+
+      a.shifts.takeBack('risk', 'it fails')
+      b.order({ kind: 'pause', ttlMs: null })
+      redis.thaw()
+
+      for (const each of [a, b]) await until(each, { isStopped: true, reason: 'it fails', paused: words })
+    })
+  })
+
+  describe('that stand in Redis', () => {
+    let client: Awaited<ReturnType<typeof open>>
+    const open = () => createClient({ url: redis.url, RESP: 2 }).connect()
+    beforeEach(async () => {
+      client = await open()
+      onTestFinished(() => client.destroy())
+    })
+
+    const key = async (): Promise<string> => (await client.keys(`p${prefix}:shift:risk:*`))[0] ?? ''
+    const read = async (): Promise<string> => (await client.get(await key())) ?? ''
+    const untilWritten = (part: string) => vi.waitFor(async () => expect(await read()).toContain(part), 20_000)
+
+    test('from before a long time without a gateway make up for one step, and for the end of an order', async () => {
+      const config = configOf(stepped)
+      const first = await start(config)
+      await untilWritten('"step":0')
+      first.stop()
+      await client.set(await key(), (await read()).replace(/ \d+ /, ` ${Date.now() - 10 * hour} `))
+      const second = await start(config)
+      const stepsMadeUp = second.risk()
+      second.order({ kind: 'to', share: 0.06, ttlMs: hour })
+      await untilWritten('0.06')
+      second.stop()
+      await client.set(await key(), (await read()).replace(/ \d+ /, ` ${Date.now() - 10 * hour} `))
+
+      const third = await start(config)
+
+      expect(stepsMadeUp).toMatchObject({ share: 0.05, step: { reached: 2 } })
+      expect(third.risk()).toMatchObject({ share: 0.25, step: { reached: 3 }, until: null })
+    })
+
+    drill('and are older than what it has confirmed, as after a failover, end no stop', async () => {
+      const config = configOf(shared)
+      const gateway = await start(config)
+      await untilWritten('"stop":null')
+      const old = await read()
+      gateway.shifts.takeBack('risk', 'it fails')
+      await untilKept(config, { isStopped: true })
+
+      await client.set(await key(), old)
+
+      await untilWritten('it fails')
+      expect(gateway.risk()).toMatchObject({ isStopped: true, reason: 'it fails' })
+    })
+
+    test('and are none are replaced', async () => {
+      const config = configOf(shared)
+      const first = await start(config)
+      await untilWritten('"step":-1')
+      first.stop()
+      await client.set(await key(), '1-x 1 {"step":"many"}')
+
+      const second = await start(config)
+      await untilWritten('"step":-1')
+
+      expect(second.risk()).toMatchObject({ share: 0.05 })
+      expect(second.events).toContain('shift not understood')
+    })
+
+    test('are forgotten when no gateway has had them for two weeks', async () => {
+      await start(configOf(shared))
+      await untilWritten('"step":-1')
+
+      const days = (await client.pTTL(await key())) / (24 * hour)
+
+      expect(days).toBeGreaterThan(13.9)
+      expect(days).toBeLessThanOrEqual(14)
+    })
+  })
+
+  test('need Redis, and a candidate: without either no connection is opened', async () => {
+    const upstreams = sandbox.replace('risk: sandbox', `risk: { endpoints: [http://a.internal], candidate: ${shared} }`)
+    const none = await start(validConfig(upstreams))
+    const idle = await start(validConfig(`${sandbox}\nlimits: { redis: { url: "${redis.url}" } }\n`))
+
+    none.order({ kind: 'abort' })
+
+    expect([none.events, idle.events]).toEqual([[], []])
+  })
+})

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest'
+import { parse, withRisk } from '../../core/config/helper.ts'
+
+/** Lists the warnings about a group with a candidate, by key path. */
+const warned = (candidate: string, own = 'endpoints: [https://a], healthCheck: { path: /up }', top = '') => {
+  const result = parse(`${withRisk(` { ${own}, candidate: ${candidate} }`)}\n${top}`)
+  if (!result.ok) throw new Error(JSON.stringify(result.problems))
+  return result.warnings.map(({ path, message }) => [path, message])
+}
+
+const at = 'upstreams.risk.candidate'
+
+test('a sound candidate gets none', () => {
+  expect(warned('https://b')).toEqual([])
+  expect(warned('{ endpoints: [https://b], tls: { minVersion: TLSv1.3 } }')).toEqual([])
+})
+
+describe('one gets a warning', () => {
+  test.each<[string, string, string, string, string?]>([
+    ['that is the upstream itself', 'https://a', at, 'nothing to try'],
+    ['without a health check', '{ endpoints: [https://b], healthCheck: none }', at, 'does not notice'],
+    ['whose endpoint stands twice', '{ endpoints: [https://b, https://b] }', `${at}.endpoints[1]`, 'already'],
+    [
+      'whose certificates are not verified',
+      '{ endpoints: [https://b], tls: { verify: false, insecure: true } }',
+      `${at}.tls.verify`,
+      'WHOEVER ANSWERS',
+    ],
+    ['with TLS that nothing uses', '{ endpoints: [http://b], tls: { minVersion: TLSv1.3 } }', `${at}.tls`, 'nothing'],
+    [
+      'whose steps are over before they are judged',
+      '{ endpoints: [https://b], steps: { shares: [1%, 100%], every: 30s } }',
+      `${at}.steps.every`,
+      'has not seen a whole window',
+    ],
+    [
+      'whose first steps are not above its share',
+      '{ endpoints: [https://b], share: 5%, steps: { shares: [1%, 5%, 25%], every: 15m } }',
+      `${at}.steps.shares`,
+      'this does nothing: 1%, 5%, as',
+    ],
+    ['with hardly a share', '{ endpoints: [https://b], share: 0.001% }', `${at}.share`, 'less than the smallest share'],
+    [
+      'with fewer connections than workers',
+      '{ endpoints: [https://b], maxConnections: 1 }',
+      `${at}.maxConnections`,
+      'each of 2 workers',
+      'workers: 2',
+    ],
+  ])('%s', (_, candidate, path, message, top) => {
+    const found = warned(candidate, undefined, top).filter(([key]) => key !== 'workers') // this machine may have one core
+
+    expect(found).toEqual([[path, expect.stringContaining(message)]])
+  })
+})
+
+describe('secrets that the group sets', () => {
+  const group = 'endpoints: [https://a], healthCheck: { path: /up }, request: { set: { Authorization: Basic dTpw } }'
+
+  test('are warned of where a candidate at another host inherits them', () => {
+    const warning = [at, expect.stringContaining('for the upstream of its group: Authorization')]
+
+    expect(warned('https://b', group)).toEqual([warning])
+    expect(warned('{ endpoints: [https://a, https://b], request: { remove: [X-A] } }', group)).toEqual([warning])
+  })
+
+  test('are not where it says what it gets, or is at the same host, or they are none', () => {
+    expect(warned('{ endpoints: [https://b], request: { set: {} } }', group)).toEqual([])
+    expect(warned('{ endpoints: [https://b], request: { set: { Authorization: Basic dTpw } } }', group)).toEqual([])
+    expect(warned('https://a/next', group)).toEqual([])
+    expect(warned('https://b', group.replace('Authorization', 'X-Release'))).toEqual([])
+  })
+})
+
+test('an endpoint of the group with other requests is something to try', () => {
+  expect(warned('{ endpoints: [https://a], host: b.example }')).toEqual([])
+  expect(warned('{ endpoints: [https://a], request: { set: { X-Release: b } } }')).toEqual([])
+})
+
+test('what its group does not verify is told once, of the group', () => {
+  const own = 'endpoints: [https://a], healthCheck: { path: /up }, tls: { verify: false, insecure: true }'
+
+  expect(warned('https://b', own).map(([path]) => path)).toEqual(['upstreams.risk.tls.verify'])
+})
+
+test('what a group does not verify is said of it where its candidate alone is spoken to over TLS, and inherits it', () => {
+  const own = 'endpoints: [http://a], healthCheck: { path: /up }, tls: { verify: false, insecure: true }'
+  const found = (candidate: string) => {
+    const result = parse(withRisk(` { ${own}, candidate: ${candidate} }`))
+    return result.ok && result.warnings.find(({ path }) => path === 'upstreams.risk.tls.verify')?.found
+  }
+
+  expect(found('https://b')).toBe('false for risk')
+  expect(found('{ endpoints: [https://b], tls: { verify: true } }')).toBe('false')
+})
+
+test('insecure of a group does something where its candidate alone is not verified', () => {
+  const own = 'endpoints: [https://a], healthCheck: { path: /up }, tls: { insecure: true }'
+  const unverified = '{ endpoints: [https://b], tls: { verify: false } }'
+
+  expect(warned(unverified, own).map(([path]) => path)).toEqual([`${at}.tls.verify`])
+  expect(() => warned(unverified)).toThrow('insecure: true')
+  expect(warned('https://b', own)).toEqual([
+    ['upstreams.risk.tls.insecure', expect.stringContaining('this does nothing')],
+  ])
+})
+
+test('TLS of a group does something where its candidate alone is spoken to over TLS', () => {
+  const own = 'endpoints: [http://a], healthCheck: { path: /up }, tls: { minVersion: TLSv1.3 }'
+
+  expect(warned('https://b', own)).toEqual([])
+  expect(warned('http://b', own)).toEqual([['upstreams.risk.tls', expect.stringContaining('this does nothing')]])
+})
+
+test('the sandbox as a candidate answers other machines when the listener is open to them', () => {
+  const real = withRisk(' { endpoints: [https://a], healthCheck: { path: /up }, candidate: sandbox }').replaceAll(
+    ': sandbox\n',
+    ': https://a\n',
+  )
+  const result = parse(`${real}\nallowSandbox: true\nlisten: { host: 0.0.0.0 }`)
+
+  expect(result.ok && result.warnings.find(({ path }) => path === 'allowSandbox')).toMatchObject({
+    found: 'the sandbox behind risk',
+  })
+})
+
+test('a candidate that is not told the key of idempotency cannot recognise it', () => {
+  const operations = 'operations: { risk.asset-valuation: { idempotency: { onUnknown: forward } } }'
+  const candidate = '{ endpoints: [https://b], request: { remove: [Idempotency-Key] } }'
+  const result = parse(
+    `${withRisk(` { endpoints: [https://a], healthCheck: { path: /up }, candidate: ${candidate} }`)}\n${operations}`,
+  )
+
+  expect(result.ok && result.warnings).toMatchObject([
+    {
+      path: 'operations.risk.asset-valuation.idempotency',
+      found: 'idempotency-key in upstreams.risk.candidate.request.remove',
+    },
+  ])
+})
+
+test('a Redis without anything to count, or to remember, has what is said of a candidate to keep', () => {
+  const redis = 'redis: { url: "redis://redis.internal" }'
+  const keys = `encryptionKeys: ["${Buffer.alloc(32).toString('base64')}"]`
+  const limits = `limits: { ${redis} }`
+  const idempotency = `idempotency: { ${redis}, ${keys} }`
+  const parsed = parse(`${withRisk(' https://a')}\n${limits}\n${idempotency}`)
+
+  expect(parsed.ok && parsed.warnings.map(({ path }) => path)).toEqual(['limits.redis', 'idempotency.redis'])
+  expect(warned('https://b', undefined, limits)).toEqual([])
+  expect(warned('https://b', undefined, idempotency)).toEqual([])
+  // One of the two is enough for it.
+  expect(warned('https://b', undefined, `${limits}\n${idempotency}`).map(([path]) => path)).toEqual(['limits.redis'])
+})

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
+
+const boot = async () => {
+  const { admin } = await bootLiveGateway({ admin: { token: 'a-token-of-an-operator' } })
+  const page = await (await fetch(`${admin}/`, { headers: { Authorization: 'Bearer a-token-of-an-operator' } })).text()
+  const paths = [...page.matchAll(/(?:href|src)="(\/assets\/[^"]*)"/g)].map(([, path = '']) => path)
+  return { admin, page, paths }
+}
+
+test('all that the page loads is there without a token, is what it is called, and may be kept for ever', async () => {
+  const { admin, paths } = await boot()
+
+  const responses = await Promise.all(paths.map((path) => fetch(`${admin}${path}`)))
+
+  expect(responses.map(({ status, headers }) => [status, headers.get('content-type')?.split(';')[0]])).toEqual([
+    [200, 'text/css'],
+    [200, 'text/css'],
+    [200, 'text/javascript'],
+    [200, 'text/javascript'],
+    [200, 'text/javascript'],
+  ])
+  for (const { headers } of responses) {
+    expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+    expect(headers.get('cross-origin-resource-policy')).toBe('same-origin')
+  }
+})
+
+test('the modules that a module of the page imports are beside it', async () => {
+  const { admin, paths } = await boot()
+  const [main = ''] = paths.filter((path) => path.endsWith('/page.js'))
+  const imports = [...(await (await fetch(`${admin}${main}`)).text()).matchAll(/from '\.\/([^']*)'/g)]
+
+  const responses = await Promise.all(
+    imports.map(([, name]) => fetch(`${admin}${main.replace('page.js', name ?? '')}`)),
+  )
+
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+})
+
+test('a browser that has an asset gets 304; a page of another version gets what there is, and does not keep it', async () => {
+  const { admin, paths } = await boot()
+  const [css = ''] = paths
+  const tag = (await fetch(`${admin}${css}`)).headers.get('etag') ?? ''
+
+  const again = await fetch(`${admin}${css}`, { headers: { 'If-None-Match': tag } })
+  const other = await fetch(`${admin}/assets/0123456789abcdef/page.css`)
+
+  expect(again.status).toBe(304)
+  expect([other.status, other.headers.get('cache-control')]).toEqual([200, 'no-cache'])
+})
+
+test.each(['/assets/x/gateway.yaml', '/assets/', '/assets/x/..%2fregister.ts', '/assets/x/constructor'])(
+  'nothing else is served as one: %s',
+  async (path) => {
+    const { admin } = await boot()
+
+    expect((await fetch(`${admin}${path}`)).status).toBe(404)
+  },
+)
+
+test('the page may load what is its own, and nothing else; no site may frame or keep it', async () => {
+  const { admin } = await bootLiveGateway()
+
+  const { headers } = await fetch(`${admin}/`)
+
+  const policy = headers.get('content-security-policy') ?? ''
+  expect(policy.split('; ').toSorted()).toEqual([
+    "base-uri 'none'",
+    "connect-src 'self'",
+    "default-src 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    'img-src data:',
+    "require-trusted-types-for 'script'",
+    "script-src 'self'",
+    "style-src 'self'",
+    'trusted-types sections',
+  ])
+  expect(headers.get('cache-control')).toBe('no-store')
+  expect(headers.get('x-content-type-options')).toBe('nosniff')
+  expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
+})

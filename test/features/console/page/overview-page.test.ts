@@ -1,0 +1,581 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { unnamedOperator } from '../../../../src/core/admin/access/operator.ts'
+import type { Overview } from '../../../../src/core/admin/api/overview.ts'
+import type { Finding, Severity } from '../../../../src/core/admin/findings/finding.ts'
+import { createShadowCounts } from '../../../../src/features/candidate/observe/shadow-counts.ts'
+import { pageSections, pageTitle, renderOverviewPage } from '../../../../src/features/console/page/overview-page.ts'
+import { Principal } from '../../../../src/features/console/session/principal.ts'
+import { allOperations, groups } from '../../../../src/operations.ts'
+import { fixture } from './fixture.ts'
+
+const anonymous = (): Principal => new Principal(unnamedOperator, null, Number.POSITIVE_INFINITY)
+const render = (overview: Overview = fixture): string => renderOverviewPage(overview, anonymous()).toString()
+/** Extracts what a reader of a part sees. */
+const visibleText = (html: string): string =>
+  html
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
+    .replaceAll(/\s+/g, ' ')
+const part = (name: keyof typeof pageSections, status: Partial<Overview['status']> = {}): string =>
+  visibleText(pageSections[name]({ ...fixture, status: { ...fixture.status, ...status } }).toString())
+
+/** Replaces every text of a value, keys of maps included. */
+const replaced = (value: unknown, text: (old: string) => string): unknown => {
+  if (typeof value === 'string') return text(value)
+  if (Array.isArray(value)) return value.map((each) => replaced(each, text))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, replaced(each, text)]))
+}
+
+test('whatever stands in any text of it, the page has the same tags and attributes', () => {
+  // Without those by which the page chooses what to show: only the gateway writes them.
+  const chosen = new Set(
+    JSON.stringify(fixture).match(
+      /"(up|down|ejected|draining|serve|refuse|serving|waiting|open|closed|applied|refused|unchanged|shared|local|off|report|enforce|request|response|critical|warning|notice|\d{4}-[^"]*)"/g,
+    ),
+  )
+  const hostile = (old: string, text: string): string => (chosen.has(JSON.stringify(old)) ? old : text)
+  const skeleton = (html: string): string[] =>
+    (html.match(/<[^>]*>/g) ?? []).map((tag) => tag.replaceAll(/"[^"]*"/g, '""'))
+  const plain = skeleton(render(replaced(fixture, (old) => hostile(old, 'plain')) as Overview))
+
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.constantFrom(
+          '<script>alert(1)</script>',
+          `" onclick="x`,
+          `' autofocus='`,
+          '</title><img src=x>',
+          '-->',
+          '`',
+        ),
+        fc.string({ unit: 'binary', minLength: 1 }),
+      ),
+      (text) => {
+        expect(skeleton(render(replaced(fixture, (old) => hostile(old, text)) as Overview))).toEqual(plain)
+      },
+    ),
+    { numRuns: 60 },
+  )
+})
+
+test('it has all nine operations, every endpoint of the eight groups, and each section under a heading of its own', () => {
+  const html = render()
+
+  for (const { id, method, path } of allOperations)
+    expect(html).toContain(`<b>${id}</b> <span class="target">${method} ${path}</span>`)
+  for (const group of groups)
+    for (const { url } of fixture.status.upstreams[group]?.endpoints ?? []) expect(part('upstreams')).toContain(url)
+  expect(html.match(/<h1/g)).toHaveLength(1)
+  expect(html.match(/<h2 /g)).toHaveLength(Object.keys(pageSections).length - 1)
+  const ids = (html.match(/ id="[^"]*"/g) ?? []).toSorted()
+  expect(ids).toEqual([...new Set(ids)])
+})
+
+test('what is wrong stands in words, the worst first, with since when and what shows more', () => {
+  expect(part('findings')).toMatch(
+    /critical Upstream risk http:\/\/risk-a\.internal:8080 refuses connections .* since 02:07:47 \(6 min\) next: lender-gateway explain .*warning The gateway itself config .*Worth knowing operations/,
+  )
+  expect(part('findings', { findings: [] })).toContain('Nothing is wrong.')
+  expect(pageTitle(fixture)).toBe('2 wrong · production · gateway-eu-1')
+})
+
+test('the title and the head say which gateway it is, in the colour that the file sets', () => {
+  const page = render()
+  const unnamed = { name: null, environment: null, colour: 'grey' } as const
+  const other = render({ ...fixture, status: { ...fixture.status, instance: unnamed } })
+
+  expect(page).toContain('<title>2 wrong · production · gateway-eu-1 · lender gateway</title>')
+  expect(page).toContain('<span id="which-gateway" class="instance red">production · gateway-eu-1</span>')
+  expect(other).toContain('<title>2 wrong · lender gateway</title>')
+  expect(other).toContain('<span id="which-gateway" class="instance grey"></span>')
+})
+
+test('findings are grouped by what is broken, the worst first, and how many there are of each severity stands above', () => {
+  const finding = (severity: Severity, about: string, cause: string): Finding => ({
+    ...{ severity, about, cause },
+    ...{ details: [], alsoAbout: [], since: null, command: null },
+  })
+  const findings = [
+    finding('critical', 'upstreams.risk', 'the breaker is open'),
+    finding('critical', 'audit', 'the disk is full'),
+    finding('warning', 'upstreams.risk', 'an endpoint is slow'),
+    finding('warning', 'upstreams.risk.concurrency', 'the limit is full'),
+    finding('warning', 'operations.market.insights', 'its upstream answers with 5xx'),
+    finding('warning', 'config', 'the edit was refused'),
+    finding('notice', 'operations.market.insights', 'the token has expired'),
+    finding('notice', 'clients', 'the path is none of the nine'),
+  ]
+
+  const { findings: section } = pageSections
+  const html = section({ ...fixture, status: { ...fixture.status, findings } }).toString()
+
+  expect(visibleText(html).trim()).toBe(
+    [
+      'What is wrong ■ 2 critical ▲ 4 warnings ◆ 2 worth knowing',
+      '■ critical Upstream risk the breaker is open',
+      '▲ warning an endpoint is slow ▲ warning upstreams.risk.concurrency the limit is full',
+      '■ critical The gateway itself audit the disk is full ▲ warning config the edit was refused',
+      '▲ warning Operation market.insights its upstream answers with 5xx',
+      '◆ Worth knowing operations.market.insights the token has expired clients the path is none of the nine',
+    ].join(' '),
+  )
+})
+
+test('what strangers do does not make anything wrong', () => {
+  const findings = fixture.status.findings.filter(({ severity }) => severity === 'notice')
+
+  expect(part('findings', { findings })).toContain('Nothing is critical, and there is no warning. ◆ Worth knowing')
+})
+
+test('a gateway of which requests fail does not say in green that it serves', () => {
+  const summary = (status: Partial<Overview['status']>): string => part('summary', status)
+
+  expect(summary({ findings: [] })).toContain('● serving , ready')
+  expect(summary({})).toContain('▲ serving , but 1 critical')
+  expect(summary({ findings: [], notReady: 'audit-unavailable' })).toContain('■ not ready: audit-unavailable')
+  expect(summary({ findings: [], state: 'not serving', notReady: 'no-worker' })).toContain('■ not serving')
+  expect(summary({ findings: [], state: 'draining', notReady: 'draining' })).toContain('▲ draining')
+})
+
+test('an endpoint says its state, why it is in it, since when, and what can be done', () => {
+  const upstreams = part('upstreams')
+
+  expect(upstreams).toContain('■ down connection refused 02:07:47 (6 min)')
+  expect(upstreams).toContain('▲ ejected 5 failures in a row, back in under 1 min ejected 2× since 00:14:07')
+  expect(upstreams).toContain('○ draining by oncall-anna until 02:25:47')
+  expect(upstreams).toContain(
+    'risk ■ 0 of 2 up , p2c, breaker ■ open in 1 of 2 workers since 02:10:47 (3 min) : http://risk-a.internal:8080 refuses connections (ECONNREFUSED), tried again at 02:14:11 , no retries left',
+  )
+  expect(render()).toContain('href="/actions/drain?group=risk&#38;url=http%3A%2F%2Frisk-a.internal%3A8080"')
+  expect(render()).toContain('href="/actions/ready?group=risk&#38;url=http%3A%2F%2Frisk-b.internal%3A8080"')
+})
+
+describe('an endpoint and its group', () => {
+  type UpstreamView = Overview['status']['upstreams'][string]
+  type EndpointView = UpstreamView['endpoints'][number]
+  const url = 'http://leads-a.internal:8080'
+  const nextUrl = 'http://leads-next.internal:8080'
+  const leads = fixture.status.upstreams.leads as UpstreamView
+  const ago = (seconds: number): string => new Date(Date.parse(fixture.at) - seconds * 1000).toISOString()
+
+  interface Case {
+    readonly endpoint?: Partial<EndpointView>
+    readonly findings?: readonly Finding[]
+    /** Requests that ended, and failures, a second. */
+    readonly pace?: readonly [all: number, failed: number]
+  }
+
+  /** Says how the group, its endpoint, its candidate and the endpoint of that go. */
+  const states = ({ endpoint = {}, findings = [], pace }: Case): readonly string[] => {
+    const [first] = leads.endpoints
+    const endpoints = [{ ...(first as EndpointView), url, ...endpoint }]
+    const endpointRates = [
+      ...(pace === undefined
+        ? []
+        : [
+            {
+              ...{ group: 'leads' as const, side: 'primary' as const, url, share: 1 },
+              ...{ perSecond: pace[0], errorsPerSecond: pace[1] },
+            },
+          ]),
+    ]
+    const html = pageSections
+      .upstreams({
+        ...fixture,
+        endpointRates,
+        status: { ...fixture.status, findings: [...findings], upstreams: { leads: { ...leads, endpoints } } },
+      })
+      .toString()
+    return [...html.matchAll(/<span class="mark \w+">.*?<\/span>([^<]*)<\/span>/g)].map(([mark]) =>
+      visibleText(mark).trim().replaceAll(/ +/g, ' '),
+    )
+  }
+
+  const finding = (severity: Severity, about: string, cause: string, alsoAbout: readonly string[] = []): Finding => ({
+    ...{ severity, about, alsoAbout, cause },
+    ...{ details: [], since: null, command: null },
+  })
+
+  test('are well by the last request, or by a probe', () => {
+    const well = ['● 1 of 1 up', '● up', '● 1 of 1 up', '● up']
+    const probe = { at: ago(1), latencyMs: 2, status: 200, reason: null, ok: true }
+
+    expect(states({})).toEqual(well)
+    expect(states({ pace: [5, 0] })).toEqual(well)
+    expect(states({ endpoint: { requests: 0, lastSuccess: null, lastProbe: probe } })).toEqual(well)
+  })
+
+  test.each<[string, Case, string, string]>([
+    ['whose last request failed, long ago', { endpoint: { failingSince: ago(60) } }, '○ 1 of 1 up', '○ failed last'],
+    [
+      'whose last request failed, while its probes go well',
+      {
+        endpoint: {
+          ...{ failingSince: ago(60), failures: 3 },
+          lastProbe: { at: ago(1), latencyMs: 2, status: 200, reason: null, ok: true },
+        },
+      },
+      '○ 1 of 1 up',
+      '○ failed last',
+    ],
+    ['that clients give up on', { endpoint: { lastSuccess: ago(90) }, pace: [2, 0] }, '▲ 1 of 1 up', '▲ no success'],
+    [
+      'that clients have given up on from the first',
+      { endpoint: { requests: 3, failures: 0, lastSuccess: null } },
+      '○ 1 of 1 up',
+      '○ no success yet',
+    ],
+    [
+      'whose probe fails, though it is not down yet',
+      { endpoint: { lastProbe: { at: ago(1), latencyMs: 2, status: null, reason: 'answered 503', ok: false } } },
+      '▲ 1 of 1 up',
+      '▲ probe fails',
+    ],
+    ['that fails some requests', { pace: [10, 3] }, '▲ 1 of 1 up', '▲ 30 % fail'],
+    ['that fails them all', { pace: [10, 10] }, '■ 0 of 1 up', '■ fails'],
+    [
+      'that a finding about another group names as well',
+      { findings: [finding('critical', 'upstreams.risk', `${url} has expired`, ['upstreams.leads'])] },
+      '■ 0 of 1 up',
+      '■ critical',
+    ],
+  ])('one %s is not well, nor is its group', (_, given, group, endpoint) => {
+    expect(states(given).slice(0, 2)).toEqual([group, endpoint])
+  })
+
+  test('on the side of the candidate are not well by its findings, and no worse by those of the primary', () => {
+    const cause = `the certificate of ${nextUrl} has expired`
+
+    expect(states({ findings: [finding('critical', 'upstreams.leads.candidate', cause)] })).toEqual([
+      ...['● 1 of 1 up', '● up'],
+      ...['■ 0 of 1 up', '■ critical'],
+    ])
+    expect(states({ findings: [finding('warning', 'upstreams.leads', cause)] }).slice(2)).toEqual([
+      '● 1 of 1 up',
+      '● up',
+    ])
+  })
+})
+
+test('an endpoint that a group has twice is given orders once, so that no two elements have the same id', () => {
+  const { leads } = fixture.status.upstreams
+  const { candidate, endpoints } = leads as NonNullable<typeof leads>
+  const twice = [...endpoints, ...endpoints]
+  const upstreams = {
+    leads: {
+      ...(leads as NonNullable<typeof leads>),
+      endpoints: twice,
+      candidate: candidate && { ...candidate, endpoints },
+    },
+  }
+  const html = pageSections.upstreams({ ...fixture, status: { ...fixture.status, upstreams } }).toString()
+  const ids = html.match(/ id="[^"]*"/g) ?? []
+
+  expect(html.match(/<th scope="row"/g)).toHaveLength(3)
+  expect(ids.toSorted()).toEqual([...new Set(ids)].toSorted())
+  expect(html.match(/actions\/drain/g)).toHaveLength(1)
+})
+
+describe('an operation', () => {
+  const finding = (severity: Severity, about: string): Finding => ({
+    ...{ severity, about, alsoAbout: [], cause: 'a cause' },
+    ...{ details: [], since: null, command: null },
+  })
+  /** Says how an operation goes that serves, and one that nothing comes to. */
+  const states = (...findings: readonly Finding[]): readonly string[] =>
+    ['market.insights', 'leads.pipeline'].map((id) => {
+      const html = pageSections.operations({ ...fixture, status: { ...fixture.status, findings } }).toString()
+      const row = html.slice(html.indexOf(`id="operation-${id}"`))
+      return visibleText(/<span class="mark \w+">.*?<\/span>([^<]*)<\/span>/.exec(row)?.[0] ?? '').trim()
+    })
+
+  test('is doubtful where its upstream or its candidate is critical, whatever else is said of it', () => {
+    const notice = finding('notice', 'operations.market.insights')
+
+    expect(states(notice)).toEqual(['● serves', '○ idle'])
+    expect(states(notice, finding('critical', 'upstreams.market'))).toEqual(['▲ warning', '○ idle'])
+    expect(states(finding('critical', 'upstreams.leads.candidate'))).toEqual(['● serves', '▲ warning'])
+    expect(states(finding('warning', 'operations.market.insights.concurrency'))).toEqual(['▲ warning', '○ idle'])
+  })
+
+  test('that nothing comes to is not simply idle while the gateway itself may be why', () => {
+    for (const found of [finding('critical', 'process'), finding('critical', 'audit')])
+      expect(states(found)).toEqual(['● serves', '■ see above'])
+    expect(states(finding('warning', 'listen.proxyProtocol'))).toEqual(['● serves', '▲ see above'])
+    for (const found of [finding('warning', 'config'), finding('critical', 'admin.tls')])
+      expect(states(found)).toEqual(['● serves', '○ idle'])
+  })
+})
+
+test('what counts in memory as configured, and what was not asked yet, is neither good nor wrong', () => {
+  const { limits, tokens } = fixture.status
+  const rate = { ...(limits.rate as NonNullable<typeof limits.rate>), store: 'memory' as const }
+  const introspection = { error: null, since: fixture.at, lastSuccess: null, where: null }
+
+  expect(part('limits', { limits: { ...limits, rate } })).toContain('Counted in memory, by this gateway')
+  expect(part('clients', { tokens: { ...tokens, introspection } })).toContain('Introspection ○ not asked yet')
+})
+
+test('an endpoint of weight 0 says so, and is made ready by no link, unless that ends an order', () => {
+  const { valuation } = fixture.status.upstreams
+  const [first] = valuation?.endpoints ?? []
+  const rendered = (more: object): string => {
+    const endpoints = [{ ...(first as NonNullable<typeof first>), weight: 0, state: 'draining' as const, ...more }]
+    const upstreams = { valuation: { ...(valuation as NonNullable<typeof valuation>), endpoints } }
+    return pageSections.upstreams({ ...fixture, status: { ...fixture.status, upstreams } }).toString()
+  }
+
+  const byFile = rendered({})
+  const byOrder = rendered({ drainUntil: fixture.at, orderedBy: 'anna' })
+
+  expect(visibleText(byFile)).toContain('○ draining weight 0 in the file')
+  expect(visibleText(byFile)).not.toContain('Ready')
+  expect(visibleText(byOrder)).toContain('by anna until')
+  expect(visibleText(byOrder)).toContain('Ready')
+})
+
+test('an endpoint has its weight, share, pace, queue, last probe and the days of its certificate', () => {
+  const { valuation } = fixture.status.upstreams
+  const [first, second] = valuation?.endpoints ?? []
+  const certificate = { notAfter: fixture.at, seenAt: fixture.at }
+  const endpoints = [
+    {
+      ...(first as NonNullable<typeof first>),
+      ...{ pending: 7, lastProbe: { at: '2026-11-21T02:14:05Z', latencyMs: 2.1, status: 200, reason: null, ok: true } },
+      certificate: { ...certificate, daysLeft: 44, endsSoon: false },
+    },
+    {
+      ...(second as NonNullable<typeof second>),
+      ...{ lastProbe: { at: '2026-11-21T02:14:05Z', latencyMs: 9, status: null, reason: 'answered 503', ok: false } },
+      certificate: { ...certificate, daysLeft: 5, endsSoon: true },
+    },
+  ]
+  const upstreams = {
+    ...fixture.status.upstreams,
+    valuation: { ...(valuation as NonNullable<typeof valuation>), endpoints },
+  }
+
+  const text = part('upstreams', { upstreams })
+
+  expect(text).toContain('● up 100 75 % 6.3 0 1 7 32 ms 200 2.1 ms at 02:14:05 44 days')
+  expect(text).toContain(
+    '▲ 19 % fail last probe: answered 503 100 25 % 2.1 0.40 1 0 32 ms failed 9.0 ms at 02:14:05 ▲ 5 days',
+  )
+})
+
+test('requests that come to none of the nine are counted below them, so that idle rows mislead nobody', () => {
+  const text = (unmatchedPerSecond: number | null): string =>
+    visibleText(pageSections.operations({ ...fixture, unmatchedPerSecond }).toString())
+
+  expect(text(4.25)).toContain('4.3 requests a second are refused before they come to any of the nine: why')
+  for (const none of [0, null]) expect(text(none)).not.toContain('are refused before')
+})
+
+test('a chart without a step says that nothing is counted yet, and not that nothing came', () => {
+  const history = { stepSeconds: 5, perSecond: [], errorsPerSecond: [], p99Ms: [] }
+  const operations = fixture.operations.map((each) => ({ ...each, history }))
+  const text = visibleText(pageSections.operations({ ...fixture, operations }).toString())
+
+  expect(text).toContain('not counted yet')
+  expect(text).not.toContain('none in 15 min')
+})
+
+test('p50 and p99 stand by outcome', () => {
+  expect(part('operations')).toContain(' 17 ms failed 2.00 s 430 ms failed 15.0 s ')
+})
+
+test('a secret that a reload has replaced is shown as changed, and not by its looks', () => {
+  const [, applied] = fixture.reloads
+  const secret = { part: 'admin', group: null, path: 'admin.tokens.anna', from: 'operate', to: 'operate' }
+  const reloads = [{ ...(applied as NonNullable<typeof applied>), changes: [secret] }]
+
+  const text = visibleText(pageSections.reloads({ ...fixture, reloads }).toString())
+
+  expect(text).toContain('admin.tokens.anna : changed, not shown')
+})
+
+test('a reload says what changed, a rejected one where in the file, what was expected and what was found', () => {
+  const reloads = part('reloads')
+
+  expect(reloads).toContain(
+    '/etc/lender-gateway/gateway.yaml:14:7 upstreams.risk.endpoints this is not a list of endpoints ; expected a list of endpoints; found "http//risk-b:8080"; write - http://risk-b:8080',
+  )
+  expect(reloads).toContain('upstreams.market.endpoints : ["http://market-endpoints:8080"] →')
+  expect(reloads).toContain('upstreams.market.host : not set →')
+  expect(reloads).toContain('2 more changes')
+  expect(reloads).toContain('doubtful in what runs')
+  expect(reloads).toContain('upstreams.leads.tls.verify anybody can pretend to be this upstream')
+})
+
+test('a recent error says why', () => {
+  const refusals = part('refusals')
+
+  expect(refusals).toContain('404 not-found POST to none of the nine a slash too many at the end; probably meant')
+  expect(refusals).toContain('401 unauthenticated risk.asset-valuation the token has expired')
+  expect(visibleText(pageSections.refusals({ ...fixture, refusals: [] }).toString())).toContain('None since the start.')
+})
+
+test('a certificate is marked from the day on which it is a finding', () => {
+  const marks = [14, 13, 0, -1].map((daysLeft) => {
+    const certificates = [{ key: 'admin.tls', names: [], notAfter: fixture.at, daysLeft }]
+    const html = pageSections.certificates({ ...fixture, status: { ...fixture.status, certificates } }).toString()
+    return /class="mark (\w+)"/.exec(html)?.[1]
+  })
+
+  expect(marks).toEqual(['good', 'warning', 'warning', 'bad'])
+})
+
+test('the lines of the audit log are those of its chain, and not of the file that was rotated last', () => {
+  expect(part('records')).toContain('/var/log/lender-gateway/audit.log , its chain has 120 455 lines,')
+})
+
+test('what is off or unknown is said so, and nothing is rendered as null or undefined', () => {
+  const { status } = fixture
+  const bare: Overview = {
+    ...fixture,
+    operations: fixture.operations.map((each) => ({ ...each, pace: null, history: null })),
+    reloads: [],
+    refusals: [],
+    status: {
+      ...status,
+      workers: [],
+      certificates: [],
+      warnings: [],
+      clients: null,
+      cache: null,
+      audit: null,
+      limits: { rate: null, concurrency: [], eventLoop: null },
+      tokens: { jwt: null, introspection: null, operators: null, proofs: null },
+      upstreams: Object.fromEntries(
+        Object.entries(status.upstreams).map(([group, each]) => [group, { ...each, breaker: null, retryBudget: null }]),
+      ),
+    },
+  }
+
+  expect(visibleText(render(bare))).not.toMatch(/null|undefined|NaN|\[object/)
+  expect(visibleText(render())).not.toMatch(/null|undefined|NaN|\[object/)
+})
+
+test('the candidate of a group stands below it, and can be drained', () => {
+  const { leads } = fixture.status.upstreams
+  const { inFlight, balance, breaker, endpoints } = leads as NonNullable<typeof leads>
+  const candidate = {
+    inFlight,
+    balance,
+    breaker,
+    shadow: { ...createShadowCounts(), repeated: 0, sent: 12_000, underWay: 2 },
+    comparison: null,
+    shift: null,
+    endpoints: endpoints.slice(0, 1).map((each) => ({ ...each, url: 'http://risk-next.internal:8080' })),
+  }
+  const upstreams = { ...fixture.status.upstreams, leads: { ...(leads as NonNullable<typeof leads>), candidate } }
+
+  const rendered = pageSections.upstreams({ ...fixture, status: { ...fixture.status, upstreams } }).toString()
+
+  expect(visibleText(rendered)).toContain('leads, candidate ● 1 of 1 up')
+  expect(visibleText(rendered)).toContain('copies: 12 000 sent since the start, ')
+  expect(rendered).toContain('id="candidate-leads-0"')
+  expect(rendered).toContain('href="/actions/drain?group=leads&#38;url=http%3A%2F%2Frisk-next.internal%3A8080"')
+  expect(part('upstreams')).not.toContain('risk, candidate')
+})
+
+test.each([
+  ['100 % says how it becomes the upstream', 1, false, 'up', true],
+  ['25 % does not', 0.25, false, 'up', false],
+  ['100 % that was taken back does not', 1, true, 'up', false],
+  ['100 % that fails does not', 1, false, 'failing', false],
+] as const)('a candidate with %s', (_, share, stopped, state, isSaid) => {
+  const { leads } = fixture.status.upstreams
+  const { inFlight, balance, breaker, endpoints: all } = leads as NonNullable<typeof leads>
+  const endpoints = all.map((each) => ({ ...each, state }))
+  const note = { by: null, reason: null, since: '2026-11-21T01:59:00Z' }
+  const held = { until: null, afterwards: null, paused: null, step: null }
+  const shift = { share, cause: 'file' as const, stopped, ...note, ...held }
+  const candidate = { inFlight, balance, breaker, endpoints, shadow: null, comparison: null, shift }
+  const upstreams = { ...fixture.status.upstreams, leads: { ...(leads as NonNullable<typeof leads>), candidate } }
+
+  const text = visibleText(pageSections.candidates({ ...fixture, status: { ...fixture.status, upstreams } }).toString())
+
+  expect(text.includes('main.ts shift leads --promote --config /etc/gateway.yaml Copy')).toBe(isSaid)
+})
+
+test('an operator with a session can end it, and reads once what was done', () => {
+  const principal = new Principal({ name: 'oncall-anna', scope: 'operate', proof: 'token' }, 'ab12cd34', 60_000)
+  principal.setFlash('Drained http://risk-a.internal:8080.')
+
+  const first = renderOverviewPage(fixture, principal).toString()
+  const second = renderOverviewPage(fixture, principal).toString()
+
+  expect(first).toContain('<p class="note" role="status">Drained http://risk-a.internal:8080.</p>')
+  expect(second).not.toContain('Drained http')
+  expect(first).toContain('<form method="post" action="/logout">')
+  expect(render()).not.toContain('<form')
+})
+
+test('how the contract is kept stands in a section, which leads to learning one where there is none', () => {
+  const none = pageSections.contract({ ...fixture, status: { ...fixture.status, contract: null, learning: null } })
+  expect(visibleText(none.toString())).toContain('None is configured, and none is learnt.')
+  expect(none.toString()).toContain('href="/actions/learn-contract"')
+  expect(part('contract')).toMatch(
+    / risk\.asset-valuation responses body \/grade enum must be equal to .* 41 0\.2 % 9 /,
+  )
+  expect(part('contract')).toContain(' inventory.sync line 212 ◆ enforce 18 340 550 3 %, 550 rejected 12 ○ off 0 0 0 ')
+  expect(part('contract')).toContain(' leads.pipeline ▲ not in the contract ○ report ')
+})
+
+test('until when the contract is learnt has the form of all times of the page', () => {
+  const until = `${fixture.at.slice(0, 10)}T23:59:58.000Z`
+  const learning = {
+    by: 'operator',
+    enums: false,
+    until,
+    orderedBy: 'oncall-anna',
+    orderedAt: until,
+    orderReason: null,
+  } as const
+
+  const section = pageSections.contract({ ...fixture, status: { ...fixture.status, learning } })
+
+  expect(visibleText(section.toString())).toContain('Learning by oncall-anna until 23:59:58 .')
+})
+
+test('a contract that nothing breaks is said to be so', () => {
+  expect(visibleText(pageSections.contract({ ...fixture, drift: [] }).toString())).toContain('● Nothing breaks it.')
+})
+
+describe('how a candidate answers', () => {
+  test('stands in a section with the verdict in words, both latencies and what differs', () => {
+    expect(part('comparison')).toContain(
+      'leads : 4 120 compared, 99.7 % equal, 11 not compared (not-modified); /leads/*/grade differs in 9 (<b>A</b>→B 7, A→C 2)',
+    )
+    expect(part('comparison')).toContain('in the last 5 min 312, 98.7 % equal')
+    expect(part('comparison')).toMatch(/ leads\.pipeline 4 120 9 11 6\.1 ms → 11 ms 12 ms → 21 ms 50 ms → 1\.25 s /)
+    expect(part('comparison')).toMatch(
+      / leads\.pipeline \/leads\/\*\/grade differs <b>A<\/b>→B 7, A→C 2 9 4 .* 0192f3a4 /,
+    )
+    expect(render()).not.toContain('<b>A</b>')
+  })
+
+  test.each([
+    ['○ nothing yet', 0, 0, 0, 0],
+    ['● all equal', 5, 5, 2, 2],
+    ['▲ differs', 5, 4, 2, 1],
+    ['◆ differed before', 5, 4, 2, 2],
+  ])('is %s in its badge', (badge, compared, equal, recent, recentEqual) => {
+    const [comparison] = fixture.comparisons
+    const counts = { compared, equal, recent: { compared: recent, equal: recentEqual } }
+    const comparisons =
+      comparison === undefined ? [] : [{ ...comparison, ...counts, operations: [], rows: [], ways: 0 }]
+
+    expect(visibleText(pageSections.comparison({ ...fixture, comparisons }).toString())).toContain(badge)
+  })
+
+  test('is not known where nothing is compared', () => {
+    const none = pageSections.comparison({ ...fixture, comparisons: [] }).toString()
+
+    expect(visibleText(none)).toContain('No answers of a candidate are compared.')
+  })
+})

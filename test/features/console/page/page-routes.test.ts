@@ -1,0 +1,180 @@
+/** What keeps the page up to date, over real sockets. */
+import type { AddressInfo, Socket } from 'node:net'
+import { fastify } from 'fastify'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { registerEventStream } from '../../../../src/features/console/page/page-routes.ts'
+import { maxStreams, SseHub } from '../../../../src/features/console/page/sse-hub.ts'
+import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
+import { type RawClient, rawClient } from '../../../helpers/raw-client.ts'
+import { eventually } from '../../../helpers/wire.ts'
+import { fixture } from './fixture.ts'
+
+const portOf = (admin: string): number => Number(new URL(admin).port)
+
+/** Requests the stream, and waits until it has begun. */
+const watch = async (admin: string, fields = ''): Promise<RawClient> => {
+  const client = await rawClient(portOf(admin))
+  onTestFinished(client.close)
+  client.send(`GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n${fields}\r\n`)
+  await client.until((received) => received.includes('event: tick\ndata: '))
+  return client
+}
+
+test('the stream begins with the whole page, and has a change with the next tick', async () => {
+  const { admin } = await bootLiveGateway({ upstream: { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] } })
+
+  const client = await watch(admin)
+  const body = JSON.stringify({ group: 'risk', url: 'http://127.0.0.1:1' })
+  await fetchAdmin(`${admin}/endpoints/drain`, 'POST', { body })
+  const ticksBefore = client.received().split('event: tick').length
+  const received = await client.until((all) => /by 127.0.0.1 until/.test(all))
+
+  expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\nContent-Type: text\/event-stream\r\nCache-Control: no-store\r\n/)
+  for (const name of ['summary', 'findings', 'operations', 'upstreams', 'refusals', 'records'])
+    expect(received).toContain(`"${name}":"<section id=`)
+  expect(received).toContain('"operations":{"valuation.score"')
+  expect(received.split('event: tick').length - ticksBefore).toBeLessThanOrEqual(2) // one may have been under way
+})
+
+test('when as many watch as may, the next one reads so in words', async () => {
+  const { admin } = await bootLiveGateway()
+  const all = await Promise.all(Array.from({ length: maxStreams }, () => watch(admin)))
+
+  const rejected = await fetchAdmin(`${admin}/events`)
+  all[0]?.close()
+
+  expect(rejected.status).toBe(503)
+  expect(rejected.headers.get('content-type')).toBe('application/problem+json')
+  expect(rejected.body).toMatchObject({ code: 'too-many-streams', detail: expect.stringMatching(/^16 pages are kept/) })
+  await vi.waitFor(async () => expect((await watch(admin)).received()).toContain('event: tick'), 30_000)
+})
+
+test('a stream ends with the token that it was opened with', async () => {
+  const gateway = await bootLiveGateway({ admin: { token: 'a-token-of-an-operator' } })
+  const client = await watch(gateway.admin, 'Authorization: Bearer a-token-of-an-operator\r\n')
+
+  gateway.edit({ admin: { token: 'another-token-of-them' } })
+  const headers = { Authorization: 'Bearer a-token-of-an-operator' }
+  const reload = await fetchAdmin(`${gateway.admin}/reload`, 'POST', { headers })
+  const { received, how } = await client.ended()
+
+  expect(reload.status).toBe(200)
+  expect(received).toMatch(/event: end\ndata: session\n\n/)
+  expect(how).toBe('end')
+})
+
+test('without the token there is no stream', async () => {
+  const { admin } = await bootLiveGateway({ admin: { token: 'a-token-of-an-operator' } })
+
+  expect((await fetch(`${admin}/events`)).status).toBe(401)
+})
+
+test('streams do not hold up a gateway that stops', async () => {
+  const { admin, gateway } = await bootLiveGateway()
+  const clients = await Promise.all([watch(admin), watch(admin), watch(admin)])
+
+  await gateway.close()
+  const ends = await Promise.all(clients.map((client) => client.ended()))
+
+  for (const { received } of ends) expect(received).toContain('event: tick')
+})
+
+/** Opens nothing but the stream, of frames of a given size. */
+const open = async (frameBytes: number) => {
+  const app = fastify()
+  const sockets: Socket[] = []
+  app.server.on('connection', (socket) => void sockets.push(socket))
+  let reads = 0
+  const streams = new SseHub(async () => {
+    reads++
+    const file = `${reads} `.padEnd(frameBytes, 'x')
+    return {
+      ...fixture,
+      status: { ...fixture.status, audit: fixture.status.audit && { ...fixture.status.audit, file } },
+    }
+  })
+  registerEventStream(app, streams, () => true)
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  onTestFinished(async () => {
+    streams.end()
+    app.server.closeAllConnections()
+    await app.close()
+  })
+  const { port } = app.server.address() as AddressInfo
+  return { app, streams, sockets, admin: `http://127.0.0.1:${port}`, reads: () => reads }
+}
+
+/** Lets seconds go by, and their effects reach the sockets. */
+const seconds = async (count: number): Promise<void> => {
+  for (let second = 0; second < count; second++) {
+    await vi.advanceTimersByTimeAsync(1000)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+test('for a page that does not read nothing piles up, and in the end it is cut off', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const frameBytes = 8 * 1024 * 1024 // more than the kernel takes
+  const { admin, streams, sockets, reads } = await open(frameBytes)
+  const slow = await rawClient(portOf(admin))
+  onTestFinished(slow.close)
+  slow.socket.pause()
+  slow.send('GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
+  await eventually(() => streams.size === 1)
+
+  await seconds(10)
+  const waiting = sockets[0]?.writableLength ?? 0
+  const readsThen = reads()
+  await seconds(30)
+
+  expect(readsThen).toBeGreaterThanOrEqual(10)
+  expect(waiting).toBeGreaterThan(0)
+  expect(waiting).toBeLessThan(1.5 * frameBytes)
+  expect(streams.size).toBe(0) // it was cut off
+})
+
+test('when the gateway stops the streams end by themselves, so that it can close', async () => {
+  const { app, admin, streams } = await open(10)
+  const client = await watch(admin)
+
+  const closed = new Promise((resolve) => app.server.close(resolve))
+  streams.end()
+  await closed
+  const { received, how } = await client.ended()
+
+  expect(received).toContain('event: end\ndata: leaving')
+  expect(how).toBe('end')
+})
+
+test('a client that leaves while its token is verified takes no stream from another', async () => {
+  const hub = new SseHub(async () => fixture)
+  const app = fastify()
+  const handled = Promise.withResolvers<void>()
+  app.addHook('onRequest', async (_, { raw }) => {
+    const closed = new Promise((resolve) => raw.once('close', resolve))
+    client.close()
+    await closed
+    setImmediate(handled.resolve)
+  })
+  registerEventStream(app, hub, () => true)
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  onTestFinished(() => app.close())
+  const client = await rawClient((app.server.address() as AddressInfo).port)
+
+  client.send('GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
+  await handled.promise
+
+  expect(hub.size).toBe(0)
+})
+
+test('a page whose operator may no longer see it when its stream begins is told so', async () => {
+  const app = fastify()
+  registerEventStream(app, new SseHub(async () => fixture), () => false)
+  onTestFinished(() => app.close())
+
+  const response = await fetch(`${await app.listen({ host: '127.0.0.1', port: 0 })}/events`)
+
+  expect(response.headers.get('content-type')).toBe('text/event-stream')
+  expect(await response.text()).toBe('retry: 1000\n\nevent: end\ndata: session\n\n')
+})

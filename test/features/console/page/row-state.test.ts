@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest'
+import { isProblem, type RowFacts, toRowState, worstFinding } from '../../../../src/features/console/page/row-state.ts'
+
+const asked = (all: number, failed = 0, refused = 0): Pick<RowFacts, 'requests'> => ({
+  requests: { all, failed, refused },
+})
+
+test.each<[string, Omit<RowFacts, 'well'>, string, string]>([
+  ['was asked nothing, and nothing is known of it', {}, 'off', 'idle'],
+  ['was asked nothing, and its probe went well', { isProven: true }, 'good', 'serves'],
+  ['serves every request', asked(5), 'good', 'serves'],
+  ['was asked nothing, which what is critical may cause', { doubt: 'critical' }, 'bad', 'see above'],
+  ['was asked nothing, which what is a warning may cause', { doubt: 'warning' }, 'warning', 'see above'],
+  ['serves, though the gateway has a fault', { ...asked(5), doubt: 'critical' }, 'good', 'serves'],
+  ['is asked, and nothing shows that it works', { ...asked(5), isProven: false }, 'off', 'idle'],
+  ['has nothing counted', { requests: null }, 'off', 'idle'],
+  ['fails every request', asked(5, 5), 'bad', 'fails'],
+  ['fails every request that is let in', asked(5, 2, 3), 'bad', 'fails'],
+  ['fails every request, in rates that are rounded', asked(0.3, 0.1 + 0.2 - 1e-9), 'bad', 'fails'],
+  ['fails half of what is let in', asked(10, 4, 2), 'bad', '50 % fail'],
+  ['fails a few', asked(10, 1), 'warning', '10 % fail'],
+  ['fails hardly any', asked(1000, 1), 'warning', 'under 1 % fail'],
+  ['fails a few, though its probe goes well', { ...asked(10, 1), isProven: true }, 'warning', '10 % fail'],
+  ['refuses every request for its client’s fault', asked(5, 0, 5), 'warning', 'serves none'],
+  ['refuses some for their clients’ fault', asked(5, 0, 4), 'good', 'serves'],
+  ['cannot serve, and is asked nothing', { dead: 'down' }, 'bad', 'down'],
+  ['cannot serve, though the last requests went well', { ...asked(5), dead: 'down' }, 'bad', 'down'],
+  ['was taken out, and is dead besides', { takenOut: 'refused', dead: 'down' }, 'off', 'refused'],
+  ['was taken out, and is asked all the same', { ...asked(5, 5), takenOut: 'refused' }, 'off', 'refused'],
+  ['serves in part', { ...asked(5), partly: '1 of 2 up' }, 'warning', '1 of 2 up'],
+  ['serves in part, and fails what it is asked', { ...asked(5, 5), partly: '1 of 2 up' }, 'bad', 'fails'],
+  ['is about a critical finding', { isProven: true, finding: 'critical' }, 'bad', 'critical'],
+  ['is about a critical finding, and serves in part', { partly: 'ejected', finding: 'critical' }, 'bad', 'critical'],
+  ['is about a warning, while requests go well', { ...asked(5), finding: 'warning' }, 'warning', 'warning'],
+  ['is about a notice', { ...asked(5), finding: 'notice' }, 'good', 'serves'],
+])('what %s', (_, facts, tone, words) => {
+  expect(toRowState({ well: 'serves', ...facts })).toEqual({ tone, words })
+})
+
+test('only what is bad or doubtful stays when problems alone are shown', () => {
+  const tones = ['good', 'notice', 'warning', 'bad', 'off'] as const
+
+  expect(tones.filter((tone) => isProblem({ tone, words: '' }))).toEqual(['warning', 'bad'])
+})
+
+describe('the worst finding', () => {
+  const finding = (severity: 'critical' | 'warning' | 'notice', cause: string, about = 'upstreams.risk') => ({
+    ...{ severity, cause, about },
+    ...{ details: [], alsoAbout: [] },
+  })
+
+  test('is of those about the key alone', () => {
+    const findings = [finding('critical', 'a', 'upstreams.market'), finding('notice', 'b'), finding('warning', 'c')]
+
+    expect(worstFinding(findings, 'upstreams.risk')).toBe('warning')
+    expect(worstFinding(findings, 'upstreams.leads')).toBeNull()
+  })
+
+  test.each([
+    ['http://risk-a:80 refuses connections', true],
+    ['http://risk-a:80, which drains', true],
+    ['ECONNREFUSED at http://risk-a:80', true],
+    ['http://risk-a:80: it is down', true],
+    ['http://risk-a:8080 refuses connections', false],
+    ['http://risk-a:80/v2 refuses connections', false],
+    ['http://risk-a:80.example refuses connections', false],
+    ['http://risk-b:80 refuses connections', false],
+  ])('of an endpoint is one that names it: %s', (cause, isNamed) => {
+    expect(worstFinding([finding('warning', cause)], 'upstreams.risk', 'http://risk-a:80')).toBe(
+      isNamed ? 'warning' : null,
+    )
+  })
+
+  test('is also of those about a key below it, but for its candidate, and of those that are true of it as well', () => {
+    const below = finding('warning', 'it is full', 'upstreams.risk.concurrency')
+    const candidate = finding('critical', 'it is down', 'upstreams.risk.candidate')
+    const shared = { ...finding('critical', 'the same', 'upstreams.market'), alsoAbout: ['upstreams.risk'] }
+
+    expect(worstFinding([below, candidate], 'upstreams.risk')).toBe('warning')
+    expect(worstFinding([below, candidate], 'upstreams.risk.candidate')).toBe('critical')
+    expect(worstFinding([shared], 'upstreams.risk')).toBe('critical')
+  })
+
+  test('of an endpoint may name it in its details', () => {
+    const found = { ...finding('critical', 'no endpoint serves'), details: ['http://risk-a:80 is down'] }
+
+    expect(worstFinding([found], 'upstreams.risk', 'http://risk-a:80')).toBe('critical')
+  })
+})

@@ -1,0 +1,279 @@
+/** Logging in to the pages of the operator's listener, over real sockets. */
+import { describe, expect, test } from 'vitest'
+import { routeScopes } from '../../../../src/core/admin/access/route-scopes.ts'
+import { isConfidential } from '../../../../src/features/console/session/login.ts'
+import { adminTokens, tokenEntry, tokenOf } from '../../../helpers/admin-tokens.ts'
+import { hiddenFields, logIn, submitForm, token, visitPage } from '../../../helpers/form-browser.ts'
+import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
+import { simulateRemoteConnections } from '../../../helpers/remote-connections.ts'
+
+describe('a browser without a session', () => {
+  test.each(['/', '/configuration', '/actions/reload', '/actions/drain?group=risk'])(
+    'is sent from %s to the login',
+    async (target) => {
+      const { admin } = await bootLiveGateway({ admin: { token } })
+
+      const response = await visitPage(`${admin}${target}`)
+
+      expect([response.status, response.location, response.text]).toEqual([303, '/login', ''])
+    },
+  )
+
+  test('finds a form there that a password manager and a screen reader understand', async () => {
+    const { admin } = await bootLiveGateway({ admin: { token } })
+
+    const page = await visitPage(`${admin}/login`)
+
+    expect(page.status).toBe(200)
+    expect(page.text).toContain('<form method="post" action="/login">')
+    expect(page.text).toMatch(/<label for="token">/)
+    expect(page.text).toMatch(/<input type="password" id="token" name="token" autocomplete="current-password" required/)
+  })
+
+  test('gets no page for a program that does not want one', async () => {
+    const { admin } = await bootLiveGateway({ admin: { token } })
+
+    const response = await visitPage(`${admin}/`, { accept: '*/*' })
+
+    expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+    expect(response.headers.get('content-type')).toBe('application/problem+json')
+  })
+})
+
+describe('the right token', () => {
+  test('opens a session, with a cookie that nothing but this host’s pages can use', async () => {
+    const live = await bootLiveGateway({ admin: { token } })
+    const page = await visitPage(`${live.admin}/login`)
+
+    const response = await submitForm(`${live.admin}/login`, { ...hiddenFields(page), token })
+
+    const { port } = new URL(live.admin)
+    expect([response.status, response.location]).toEqual([303, '/login?done'])
+    expect(response.headers.getSetCookie()).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^__Host-lender-gateway-${port}=[\\w-]{43}; Path=/; Max-Age=1800; Secure; HttpOnly; SameSite=Strict$`,
+        ),
+      ),
+    ])
+  })
+
+  test('is logged and recorded by the name of the session, which is not what the cookie holds', async () => {
+    const live = await bootLiveGateway({ admin: { token } })
+
+    const { cookie } = await logIn(live.admin)
+
+    const line = await live.line(({ msg }) => msg === 'login')
+    expect(line).toEqual({
+      level: 30,
+      time: expect.any(Number),
+      client: '127.0.0.1',
+      operator: 'admin.token',
+      proof: 'token',
+      session: expect.stringMatching(/^[\da-f]{8}$/),
+      msg: 'login',
+    })
+    expect(cookie).not.toContain(line.session)
+  })
+
+  test('leads to the overview, or says what is wrong when the browser has not kept the cookie', async () => {
+    const { admin } = await bootLiveGateway({ admin: { token } })
+    const session = await logIn(admin)
+
+    const [kept, lost] = [await visitPage(`${admin}/login?done`, session), await visitPage(`${admin}/login?done`)]
+
+    expect([kept.status, kept.location]).toEqual([303, '/'])
+    expect(lost.text).toContain('<p role="alert">The token was right, but the browser has not kept the cookie')
+  })
+
+  test('may be pasted with blanks around it', async () => {
+    const { admin } = await bootLiveGateway({ admin: { token } })
+
+    await logIn(admin, ` ${token}\n`)
+  })
+})
+
+test.each([
+  ['another one', `${token}2`],
+  ['none', ''],
+  ['one in other letters', token.toUpperCase()],
+])('a wrong token, %s, opens none, and the log says so', async (_, given) => {
+  const live = await bootLiveGateway({ admin: { token } })
+  const page = await visitPage(`${live.admin}/login`)
+
+  const response = await submitForm(`${live.admin}/login`, { ...hiddenFields(page), token: given })
+
+  expect([response.status, response.headers.get('set-cookie')]).toEqual([403, null])
+  expect(response.text).toContain('<p role="alert">This is the token of no operator.</p>')
+  expect(hiddenFields(response)).toEqual(hiddenFields(page))
+  expect(await live.line(({ msg }) => msg === 'login refused')).toMatchObject({ level: 40, client: '127.0.0.1' })
+})
+
+test('no token is none, though the file has its hash', async () => {
+  const { admin } = await bootLiveGateway({ admin: { tokens: [tokenEntry('anna', '', 'operate')] } })
+  const page = await visitPage(`${admin}/login`)
+
+  const login = await submitForm(`${admin}/login`, { ...hiddenFields(page), token: '' })
+  const bearer = await visitPage(`${admin}/status`, { authorization: 'Bearer ' })
+
+  expect([login.status, login.headers.get('set-cookie'), bearer.status]).toEqual([403, null, 401])
+})
+
+describe('a session', () => {
+  test.each(['/status', '/config', '/contract', '/shadow'])('reads %s', async (path) => {
+    const { admin } = await bootLiveGateway({ admin: { token } })
+    const session = await logIn(admin)
+
+    expect((await visitPage(`${admin}${path}`, session)).status).toBe(200)
+    expect((await visitPage(`${admin}${path}`)).status).toBe(401)
+  })
+
+  test('needs no login', async () => {
+    const { admin } = await bootLiveGateway({ admin: { token } })
+    const session = await logIn(admin)
+
+    expect((await visitPage(`${admin}/login`, session)).location).toBe('/')
+  })
+
+  test('ends at the logout, with its cookie, and the log says so', async () => {
+    const live = await bootLiveGateway({ admin: { token } })
+    const session = await logIn(live.admin)
+    const form = hiddenFields(await visitPage(`${live.admin}/actions/reload`, session))
+
+    const response = await submitForm(`${live.admin}/logout`, { formToken: form.formToken ?? '' }, session)
+
+    expect([response.status, response.location]).toEqual([303, '/login'])
+    expect(response.headers.get('set-cookie')).toMatch(/^__Host-lender-gateway-\d+=; Path=\/; Max-Age=0; Secure; /)
+    expect((await visitPage(`${live.admin}/status`, session)).status).toBe(401)
+    const { session: name } = await live.line(({ msg }) => msg === 'login')
+    expect(await live.line(({ msg }) => msg === 'logout')).toMatchObject({
+      level: 30,
+      client: '127.0.0.1',
+      session: name,
+    })
+  })
+})
+
+test('a token that is for /metrics alone opens none, and the log has its name', async () => {
+  const live = await bootLiveGateway({ admin: { tokens: adminTokens } })
+  const page = await visitPage(`${live.admin}/login`)
+
+  const response = await submitForm(`${live.admin}/login`, { ...hiddenFields(page), token: tokenOf.metrics })
+
+  expect([response.status, response.headers.get('set-cookie')]).toEqual([403, null])
+  expect(response.text).toContain(
+    '<p role="alert">This token is for /metrics and /whoami alone: log in with one of the scope read',
+  )
+  expect(await live.line(({ msg }) => msg === 'login refused')).toMatchObject({ operator: 'prometheus' })
+})
+
+describe('a session of the scope read', () => {
+  const boot = async () => {
+    const live = await bootLiveGateway({ admin: { tokens: adminTokens } })
+    return { live, session: await logIn(live.admin, tokenOf.read) }
+  }
+
+  test('reads the page, which names its operator and says that it may give no orders', async () => {
+    const { live, session } = await boot()
+
+    const page = await visitPage(`${live.admin}/`, session)
+
+    expect(page.status).toBe(200)
+    expect(page.text).toContain('<p class="who" data-scope="read"><b>auditor</b>, may read and give no orders</p>')
+  })
+
+  test('is refused every page of an action, and every form', async () => {
+    const { live, session } = await boot()
+    const pages = routeScopes.filter(({ path }) => path.startsWith('/actions/'))
+
+    for (const { method, path } of pages) {
+      const ask = method === 'GET' ? visitPage : (url: string, headers: typeof session) => submitForm(url, {}, headers)
+      const { status, text } = await ask(live.admin + path, session)
+      expect([method, path, status]).toEqual([method, path, 403])
+      expect(text).toContain('Auditor has the scope read: that is to read, and to give no orders;')
+    }
+
+    expect(pages.length).toBeGreaterThan(15)
+  })
+
+  test('gets no order by its cookie either', async () => {
+    const { live, session } = await boot()
+
+    const { status, text } = await submitForm(`${live.admin}/reload`, {}, { ...session, accept: '*/*' })
+
+    expect([status, JSON.parse(text).code]).toEqual([403, 'insufficient-scope'])
+  })
+})
+
+describe('without admin.token', () => {
+  test('there is nothing to log in to', async () => {
+    const { admin } = await bootLiveGateway()
+
+    expect((await visitPage(`${admin}/login`)).location).toBe('/')
+    expect((await submitForm(`${admin}/login`, { token: 'x' })).location).toBe('/')
+  })
+})
+
+describe('a connection that others on the network could read', () => {
+  const open = { token, host: '0.0.0.0', insecure: true }
+  const boot = async (): Promise<string> => {
+    simulateRemoteConnections()
+    return (await bootLiveGateway({ admin: open })).admin
+  }
+
+  test('is offered no login, and the page says why and what to do', async () => {
+    const admin = await boot()
+
+    const page = await visitPage(`${admin}/login`)
+
+    expect((await visitPage(`${admin}/`)).location).toBe('/login')
+    expect(page.status).toBe(403)
+    expect(page.text).not.toContain('<form')
+    expect(page.text).toMatch(/no TLS[\s\S]*kubectl port-forward[\s\S]*admin\.tls/)
+  })
+
+  test('gets none by sending the form, though the token is right', async () => {
+    const admin = await boot()
+
+    const response = await submitForm(`${admin}/login`, { token })
+
+    expect([response.status, response.headers.get('set-cookie')]).toEqual([403, null])
+  })
+
+  test('is taken with the bearer as ever', async () => {
+    const admin = await boot()
+
+    expect((await visitPage(`${admin}/status`, { authorization: `Bearer ${token}` })).status).toBe(200)
+  })
+})
+
+test('the same listener offers the login to a connection by loopback, as through a tunnel', async () => {
+  const live = await bootLiveGateway({ admin: { token, host: '0.0.0.0', insecure: true } })
+
+  const session = await logIn(live.admin)
+
+  expect((await visitPage(`${live.admin}/`, session)).status).toBe(200)
+})
+
+describe('a connection is confidential', () => {
+  test.each([
+    ['with TLS', { encrypted: true, localAddress: '10.1.2.3', remoteAddress: '10.9.9.9' }],
+    ['by loopback', { localAddress: '127.0.0.1', remoteAddress: '127.0.0.1' }],
+    ['by loopback of IPv6', { localAddress: '::1', remoteAddress: '::1' }],
+    [
+      'by loopback, on a listener of both families',
+      { localAddress: '::ffff:7f00:1', remoteAddress: '::ffff:127.0.0.1' },
+    ],
+  ])('%s', (_, connection) => {
+    expect(isConfidential(connection)).toBe(true)
+  })
+
+  test.each([
+    ['over the network', { localAddress: '10.1.2.3', remoteAddress: '10.9.9.9' }],
+    ['that a sidecar passes on to the pod’s address', { localAddress: '10.1.2.3', remoteAddress: '127.0.0.6' }],
+    ['that a neighbour has routed to loopback', { localAddress: '127.0.0.1', remoteAddress: '10.9.9.9' }],
+    ['that is gone', {}],
+  ])('unless it is one %s', (_, connection) => {
+    expect(isConfidential(connection)).toBe(false)
+  })
+})

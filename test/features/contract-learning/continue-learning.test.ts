@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import {
+  type ContractLearning,
+  continueLearning,
+  type LearningMode,
+} from '../../../src/features/contract-learning/continue-learning.ts'
+import { testConfig } from '../../helpers/gateway.ts'
+
+const command: LearningMode = { enums: true, orderedAt: 1, until: null }
+
+/** Goes on with what the file says; without a command, by the file. */
+const learn = (enums: boolean, before: ContractLearning | null, mode?: LearningMode): ContractLearning | null =>
+  continueLearning(
+    mode ?? { enums, orderedAt: null, until: null },
+    testConfig({ contract: { learn: true, enums } }),
+    before,
+    'key',
+  )
+
+test('what a command has learnt stays when it ends, whatever the file says of values', () => {
+  for (const enums of [true, false]) {
+    const ordered = learn(enums, null, command)
+
+    expect(learn(enums, ordered)?.learner).toBe(ordered?.learner)
+  }
+})
+
+test('an edit of what the file says of values begins anew, also when a command ends that it came in', () => {
+  const byFile = learn(true, null)
+  const ordered = learn(true, byFile, command)
+  const edited = learn(false, ordered, command)
+
+  expect(learn(false, byFile)?.learner).not.toBe(byFile?.learner)
+  expect(edited?.learner).toBe(ordered?.learner)
+  expect(learn(false, edited)?.learner).not.toBe(ordered?.learner)
+  expect(learn(true, edited)?.learner).toBe(ordered?.learner)
+})

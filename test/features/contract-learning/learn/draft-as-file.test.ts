@@ -1,0 +1,86 @@
+/** What was learnt is a file that the gateway takes: whatever passed, the draft loads without a problem. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { formatYaml } from '../../../../src/core/config/yaml/format-yaml.ts'
+import { checkRequestHead } from '../../../../src/features/contract/check/check-message.ts'
+import { createValidators } from '../../../../src/features/contract/check/validators.ts'
+import { loadContract } from '../../../../src/features/contract/compile/load-contract.ts'
+import { renderDraft } from '../../../../src/features/contract-learning/learn/draft.ts'
+import { createLearner } from '../../../../src/features/contract-learning/learn/learner.ts'
+import { mergeLearned } from '../../../../src/features/contract-learning/learn/merge-learned.ts'
+import { allOperations } from '../../../../src/operations.ts'
+import { runs, testAndDrill } from '../../../helpers/speed.ts'
+import { hiddenContract } from './hidden-schema.ts'
+import { learnerOptions, learnHiddenContract } from './learn-hidden-contract.ts'
+
+let folder = ''
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'drafts-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** Loads a draft as a contract file, in both formats, and lists what is wrong with it. */
+const problemsOf = (draft: unknown): readonly unknown[] => {
+  writeFileSync(join(folder, 'contract.yaml'), formatYaml(draft))
+  writeFileSync(join(folder, 'contract.json'), JSON.stringify(draft))
+  return ['contract.yaml', 'contract.json'].flatMap((file) => loadContract(folder, file).problems)
+}
+
+testAndDrill('a draft of the traffic of any interface loads', { timeout: 120_000 }, () => {
+  fc.assert(
+    fc.property(hiddenContract, fc.integer(), (contract, seed) => {
+      expect(problemsOf(learnHiddenContract(contract, { messages: 60, seed, learners: 2 }).draft)).toEqual([])
+    }),
+    { numRuns: runs(25), endOnFailure: true },
+  )
+})
+
+const message = fc.record({
+  operation: fc.constantFrom(...allOperations.map(({ id }) => id)),
+  query: fc.webQueryParameters().map((query) => `?${query}`),
+  contentType: fc.constantFrom(null, '', 'application/json', 'text/csv', 'application/vnd.lender+json', 'x'),
+  fields: fc.constantFrom([], ['X-Branch', '1'], ['Idempotency-Key', 'k'], ['X-Branch', '1', 'Prefer', 'p']),
+  body: fc.oneof(fc.constant(undefined), fc.jsonValue({ depthSize: 'medium' })),
+  status: fc.integer({ min: 200, max: 999 }),
+})
+
+testAndDrill('a draft of random messages loads', { timeout: 120_000 }, () => {
+  fc.assert(
+    fc.property(fc.array(message, { minLength: 1, maxLength: 12 }), fc.boolean(), (messages, enums) => {
+      const learner = createLearner({ ...learnerOptions, enums })
+      // Each ten times: what is seen often is what the draft tells.
+      for (let i = 0; i < 10; i++) {
+        for (const { operation, status, ...seen } of messages) {
+          learner.observeRequest(operation, seen)
+          learner.observeResponse(operation, { status, ...seen })
+        }
+      }
+
+      expect(problemsOf(renderDraft(mergeLearned([learner.report, learner.report])))).toEqual([])
+    }),
+    { numRuns: runs(60), endOnFailure: true },
+  )
+})
+
+test('a draft takes the fields that it was learnt from, also those that came twice', () => {
+  const fields = ['Prefer', 'wait=5', 'prefer', 'respond-async', 'X-Branch', '1', 'X_Branch', '2', 'X-Once', 'a, b']
+  const learner = createLearner(learnerOptions)
+  const request = { query: '', fields, contentType: null, body: undefined }
+  for (let i = 0; i < 10; i++) learner.observeRequest('market.insights', request)
+  writeFileSync(join(folder, 'contract.json'), JSON.stringify(renderDraft(learner.report)))
+
+  const { contract } = loadContract(folder, 'contract.json')
+
+  const own = contract?.operations['market.insights']?.request
+  if (contract === null || own === undefined) throw new Error('the draft is no contract')
+  expect(own.parameters.map(({ name, types }) => [name, types])).toEqual([
+    ['prefer', ['array']],
+    ['x-branch', ['array']],
+    ['x-once', ['string']],
+  ])
+  const head = { query: '', fields, hasBody: false }
+  expect(checkRequestHead(own, createValidators(contract), head).violations).toEqual([])
+})

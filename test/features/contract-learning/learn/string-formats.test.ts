@@ -1,0 +1,83 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { formats } from '../../../../src/features/contract/check/formats.ts'
+import {
+  everyFormat,
+  formatKeyword,
+  narrowFormats,
+} from '../../../../src/features/contract-learning/learn/string-formats.ts'
+
+const formatOf = (...texts: readonly string[]) => formatKeyword(texts.reduce(narrowFormats, everyFormat))
+
+test.each([
+  ['123E4567-e89b-12d3-a456-426614174000', { format: 'uuid' }],
+  ['2026-02-28', { format: 'date' }],
+  ['2024-02-29', { format: 'date' }],
+  ['2026-02-28T23:59:59Z', { format: 'date-time' }],
+  ['2026-02-28T23:59:59.123+05:30', { format: 'date-time' }],
+  ['jane.doe+x@mail.example', { format: 'email' }],
+  ['https://host.example:8080/a%20b?c=d', { format: 'uri' }],
+  ['0042', { pattern: '^-?[0-9]+$' }],
+  ['-12.50', { pattern: '^-?[0-9]+(\\.[0-9]+)?$' }],
+])('%s has the format %j', (text, keyword) => {
+  expect(formatOf(text)).toEqual(keyword)
+})
+
+test.each([
+  '',
+  '2026-02-29',
+  '2026-13-01',
+  '2026-02-28T23:59:60Z',
+  '2026-02-28T23:59:59',
+  'jane@localhost',
+  'a@-b.example',
+  'javascript:alert(1)',
+  'https://host/ä',
+  'https://host/%zz',
+  '12,5',
+  '1.',
+  `${'1'.repeat(3000)}`,
+  '1\n',
+])('%j has none', (text) => {
+  expect(formatOf(text)).toBeNull()
+})
+
+test('a format stands while all strings fit it', () => {
+  expect(formatOf('12', '13.5')).toEqual({ pattern: '^-?[0-9]+(\\.[0-9]+)?$' })
+  expect(formatOf('2026-02-28', 'today')).toBeNull()
+})
+
+describe('what fits a format here fits it in a contract', () => {
+  const host = fc.stringMatching(/^[a-z0-9-]{1,8}(\.[a-z0-9]{1,5}){0,2}\.[a-z]{2}$/)
+  const texts: Readonly<Record<string, fc.Arbitrary<string>>> = {
+    uuid: fc.uuid(),
+    date: fc.stringMatching(/^\d{4}-[01]\d-[0-3]\d$/),
+    'date-time': fc.stringMatching(
+      /^20[0-3]\d-[01]\d-[0-3]\dT[0-2]\d:[0-6]\d:[0-6]\d(\.\d{1,4})?(Z|[+-][0-2]\d:[0-6]\d)$/,
+    ),
+    email: fc.tuple(fc.stringMatching(/^[a-z0-9_.+-]{1,8}$/), host).map((parts) => parts.join('@')),
+    uri: fc.tuple(host, fc.stringMatching(/^(:\d{1,5})?(\/[!-~]{0,12})?$/)).map((parts) => `https://${parts.join('')}`),
+  }
+
+  test.each(Object.keys(texts))('%s', (format) => {
+    let fitting = 0
+    fc.assert(
+      fc.property(texts[format] ?? fc.string(), (text) => {
+        const keyword = formatOf(text)
+        if (keyword === null || !('format' in keyword) || keyword.format !== format) return
+        fitting++
+        const check = formats[format]
+        expect(check instanceof RegExp ? check.test(text) : typeof check === 'function' && check(text)).toBe(true)
+      }),
+      { numRuns: 2000 },
+    )
+
+    expect(fitting).toBeGreaterThan(50)
+  })
+})
+
+test('a long string that nearly fits costs no more than its length', () => {
+  const texts = ['a.'.repeat(1000), `a@${'a-'.repeat(1000)}`, `https://a/${'%20'.repeat(600)}%`, '1'.repeat(2000)]
+
+  for (const text of texts) for (let i = 0; i < 1000; i++) expect(narrowFormats(everyFormat, `${text} `)).toBe(0)
+})

@@ -1,0 +1,273 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { countedRegExp, isLinearNatively, linearRegExp } from '../../../../src/features/contract/check/linear-regexp.ts'
+import { StepBudget } from '../../../../src/features/contract/check/step-budget.ts'
+
+const characters = [
+  'a',
+  'A',
+  'b',
+  'B',
+  'Z',
+  '0',
+  '9',
+  '_',
+  '-',
+  ' ',
+  '\n',
+  '\r',
+  '\u2028',
+  '\u00a0',
+  '\ufeff',
+  'é',
+  'ſ',
+  '😀',
+  '\u0085',
+  '٣',
+  '/',
+  '$',
+]
+
+const atom = fc.constantFrom(
+  'a',
+  'A',
+  '[Aa]',
+  'b',
+  'B',
+  '[bB]',
+  '0',
+  '-',
+  '/',
+  '\\/',
+  '.',
+  '\\.',
+  '\\s',
+  '\\S',
+  '\\d',
+  '\\D',
+  '\\w',
+  '\\W',
+  '\\n',
+  '\\t',
+  '\\cJ',
+  '\\x61',
+  '\\u0062',
+  '\\u{1F600}',
+  '\\uD83D\\uDE00',
+  '😀',
+  '\\p{L}',
+  '\\P{L}',
+  '\\p{Lu}',
+  '\\p{Script=Greek}',
+  '\\p{Nd}',
+  '[a-z]',
+  '[^a-z]',
+  '[\\s\\d]',
+  '[^\\S]',
+  '[\\w-]',
+  '[a\\-z]',
+  '[\\b]',
+  '[^]',
+  '[]',
+  '[\\u{61}-\\u{7a}]',
+  '[\\p{L}\\d]',
+  '[^\\p{L}]',
+  '\\b',
+  '\\B',
+  '^',
+  '$',
+  '\\$',
+  '\\0',
+  '[.]',
+)
+const quantifier = fc.constantFrom('', '', '', '*', '+', '?', '*?', '+?', '??', '{2}', '{1,}', '{0,3}', '{1,2}?')
+const isAssertion = (text: string): boolean => ['\\b', '\\B', '^', '$'].includes(text)
+const { pattern, lookaheads } = fc.letrec<{ pattern: string; piece: string; lookaheads: string }>((tie) => ({
+  piece: fc.oneof(
+    { maxDepth: 3 },
+    fc.tuple(atom, quantifier).map(([text, times]) => (isAssertion(text) ? text : text + times)),
+    fc
+      .tuple(fc.constantFrom('(', '(?:', '(?<name>'), tie('pattern'), quantifier)
+      .map(([open, inner, times]) => `${open}${inner.replaceAll('?<name>', '?:')})${times}`),
+  ),
+  pattern: fc
+    .array(fc.array(tie('piece'), { maxLength: 4 }), { minLength: 1, maxLength: 2 })
+    .map((alternatives) => alternatives.map((pieces) => pieces.join('')).join('|')),
+  lookaheads: fc
+    .tuple(
+      fc.array(fc.tuple(fc.constantFrom('(?!', '(?='), fc.oneof(atom, tie('pattern'))), { minLength: 1, maxLength: 2 }),
+      tie('pattern'),
+    )
+    .map(([ahead, rest]) => `^${ahead.map((each) => `${each.join('')})`).join('')}${rest}`),
+}))
+const text = fc.array(fc.constantFrom(...characters), { maxLength: 8 }).map((parts) => parts.join(''))
+
+const isValid = (source: string): boolean => {
+  try {
+    return linearRegExp(source, 'u') !== null
+  } catch {
+    return false // a name that stands twice, or too many steps for each character
+  }
+}
+
+/** Compiles a pattern as the gateway does, with steps for everything. */
+const compile = (source: string) => {
+  const steps = new StepBudget()
+  steps.left = Number.MAX_SAFE_INTEGER
+  const compiled = countedRegExp(source, steps)
+  return {
+    test: (text: string) => compiled.test(text),
+    /** Returns how many steps a text takes. */
+    stepsFor(text: string): number {
+      const { left } = steps
+      compiled.test(text)
+      return left - steps.left
+    },
+  }
+}
+
+describe('the translation', () => {
+  test('accepts the texts that JavaScript accepts', { timeout: 120_000 }, () => {
+    fc.assert(
+      fc.property(pattern.filter(isValid), fc.array(text, { minLength: 5, maxLength: 5 }), (source, texts) => {
+        const native = new RegExp(source, 'u')
+        const translated = compile(source)
+        for (const each of texts) expect([each, translated.test(each)]).toEqual([each, native.test(each)])
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  test('accepts the texts that JavaScript accepts, also where lookaheads stand at the start', () => {
+    const seen = { true: 0, false: 0 }
+    fc.assert(
+      fc.property(lookaheads.filter(isValid), fc.array(text, { minLength: 5, maxLength: 5 }), (source, texts) => {
+        const native = new RegExp(source, 'u')
+        const translated = compile(source)
+        for (const each of texts) {
+          seen[`${native.test(each)}`]++
+          expect([each, translated.test(each)]).toEqual([each, native.test(each)])
+        }
+      }),
+      { numRuns: 150, seed: 20 },
+    )
+    expect(Math.min(seen.true, seen.false)).toBeGreaterThan(50)
+  })
+
+  // In patterns of UK Open Banking and the Berlin Group.
+  test.each<[source: string, accepted: readonly string[], rejected: readonly string[]]>([
+    ['^(?!\\s)(.*)(\\S)$', ['a', 'a b', '-'], ['', ' a', 'a ', '\u00a0a', '\na']],
+    ['^(?!0)\\d+$', ['10'], ['01', '0', '', 'a']],
+    ['^(?![)(|\\]])[^]*$', ['', 'a|'], ['|', ']', ')']],
+    ['^(?!\\s*$).{1,5}$', ['a', ' a'], ['', '   ']],
+    ['^(?=.*[A-Z])(?=.*\\d).{4,}$', ['aB3d'], ['ab3d', 'aBcd', 'B3']],
+    ['^(?!a|b)c?', ['', 'c', 'xa'], ['a', 'b']],
+    ['\\+[0-9]{1,3}\\-[0-9()+\\-]{1,30}', ['+44-1(2)-3'], ['+44 1', '44-1']],
+    ['^\\@\\"\\ [\\:\\-a]$', ['@" :', '@" -', '@" a'], ['@" b', '@":']],
+  ])('%s is accepted', (source, accepted, rejected) => {
+    const { test } = compile(source)
+
+    expect(accepted.filter((each) => !test(each))).toEqual([])
+    expect(rejected.filter(test)).toEqual([])
+  })
+
+  // Both are one character to RE2, and one of the two takes its other case as well.
+  test.each([
+    ['^(?:[Tt]rue|TRUE|[Ff]alse|FALSE)$', ['false', 'true', 'xalse', 'frue', 'TRUE', 'tRUE', 'FALSE']],
+    ['^(?:[Tt]rue|TRUE|[Ff]alse|FALSE)$', ['TRUE', 'true', 'frue', 'FALSE', 'false', 'talse']],
+    ['^(?:TRUE|[Tt]rue)$', ['TRUE', 'tRUE', 'true']],
+    ['^(?:TRUE|[Tt]rue)$', ['true', 'TRUE', 'tRUE']],
+    ['[Aa]bA', ['xabA', 'Aba']],
+  ])('%s accepts the same whatever came before: %j', (source, texts) => {
+    const native = new RegExp(source, 'u')
+    const translated = compile(source)
+
+    expect(texts.map((each) => translated.test(each))).toEqual(texts.map((each) => native.test(each)))
+  })
+
+  test.each([
+    ['(?=a)', 'it looks ahead without ^ before it, so that the rest may match anywhere'],
+    ['a(?!b)', 'it looks ahead behind its start'],
+    ['^(?!a)b|c', 'it looks ahead before alternatives without a group, or in another lookahead'],
+    ['^(?:(?!a)b)', 'it looks ahead behind its start'],
+    ['^(?!(?=a)b)c', 'it looks ahead before alternatives without a group, or in another lookahead'],
+    ['(?!a)b', 'it looks ahead without ^ before it, so that the rest may match anywhere'],
+    ['\\a', 'Invalid escape'],
+    ['(?<=a)b', 'it looks behind'],
+    ['(?<!a)b', 'it looks behind'],
+    ['(a)\\1', 'it refers back to a group'],
+    ['(?<n>a)\\k<n>', 'it refers back to a group'],
+    ['(?i:a)', 'it switches flags'],
+    ['a{1001}', 'it repeats something more than 1000 times'],
+  ])('%s is refused', (source, reason) => {
+    expect(() => linearRegExp(source, 'u')).toThrow(reason)
+  })
+})
+
+test('JavaScript runs what has one way to match', () => {
+  for (const simple of ['^[A-Z]{2}\\d{4}$', '^[A-Z]+$', '^a', '^\\d{4}-\\d{2}-\\d{2}$', '^[\\w.-]{1,64}$', '^$'])
+    expect([simple, isLinearNatively(simple)]).toEqual([simple, true])
+  for (const other of [
+    'a',
+    '[a-z]+$',
+    '^a+b',
+    '^(a+)+$',
+    '^a*a*$',
+    '^a+b+$',
+    '^a|b',
+    '^(a)$',
+    '^\\1',
+    '^a{2}{3}',
+    '^\\b+$',
+    '^a+?b',
+  ])
+    expect([other, isLinearNatively(other)]).toEqual([other, false])
+})
+
+test.each(['(?:[ab]{500}|a)[ab]{0,900}x$', '([ab]{1,30}){20}c', '^([ab]{10,})*[ab]{300}c'])(
+  '%s is refused: each character of a text would take hundreds of steps',
+  (source) => {
+    expect(() => linearRegExp(source, 'u')).toThrow('it takes too many steps for each character')
+  },
+)
+
+test('an automaton that has no room for a text begins anew, and finds what JavaScript finds', () => {
+  const source = 'a[ab]{80}c'
+  const counted = compile(source)
+  let seed = 1
+  const drawn = Array.from({ length: 20_000 }, () => {
+    seed = (seed * 48_271) % 2_147_483_647
+    return seed % 2 === 0 ? 'a' : 'b'
+  }).join('')
+
+  for (const each of [`c${drawn}`, `${drawn}a${'b'.repeat(80)}c`, `${drawn}c`.slice(-81)])
+    expect([each, counted.test(each)]).toEqual([each, new RegExp(source, 'u').test(each)])
+})
+
+test('long texts of letters do not fill an automaton, which has one class for characters that are alike', () => {
+  const counted = compile('^(?:[\\p{L} ]){1,900}$')
+  const texts = ['aé'.repeat(450), 'Ωж'.repeat(450), 'åŁ'.repeat(450), '中 '.repeat(450), 'aé'.repeat(450)]
+  const steps = texts.map((each) => counted.stepsFor(each))
+
+  expect(Math.max(...steps)).toBeLessThan(1_000_000)
+  expect(steps.at(-1)).toBeLessThan(15_000)
+})
+
+test('a text that the automaton knows takes few steps', () => {
+  const counted = compile("^[a-z '-]{1,50}(?: [a-z '-]{1,50}){0,3}$")
+  const first = counted.stepsFor('anna maria de la tour')
+
+  expect(first).toBeGreaterThan(5000)
+  expect(counted.stepsFor('anna maria de la tour')).toBeLessThan(300)
+})
+
+test('an anchored pattern with an end may be longer', () => {
+  expect(linearRegExp('^(?:[A-Z0-9]{1,35} ?){1,4}$', 'u').test('ACME 24')).toBe(true)
+})
+
+test('a pattern that JavaScript would try for hours takes no time', () => {
+  const hostile = `${'a'.repeat(1 << 20)}!`
+
+  for (const source of ['^(a+)+$', '^(a|a)*$', '^a*a*a*a*b$', '(.*)*x', '^[a]+$', '^.*.*.*=.*$'])
+    expect([source, linearRegExp(source, 'u').test(hostile)]).toEqual([source, false])
+})

@@ -1,0 +1,89 @@
+/** The required tests of the official JSON Schema Test Suite for 2020-12, through the loader of contracts. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { createValidators } from '../../../../src/features/contract/check/validators.ts'
+import { loadContract } from '../../../../src/features/contract/compile/load-contract.ts'
+import { folderWith } from '../../../core/config/helper.ts'
+import { debianFile, requireFound } from '../../../helpers/program.ts'
+
+interface Group {
+  readonly description: string
+  readonly schema: unknown
+  readonly tests: readonly { readonly description: string; readonly data: unknown; readonly valid: boolean }[]
+}
+
+// The Perl package carries the suite as it was published.
+const oneFile = '/usr/share/perl5/auto/share/dist/Test-JSON-Schema-Acceptance/tests/draft2020-12/ref.json'
+const suite = requireFound(await debianFile(oneFile, 'libtest-json-schema-acceptance-perl'))
+
+// What a contract may not have: the message, and how many tests of the suite it stands before.
+const refusedOnPurpose: Readonly<Record<string, number>> = {
+  // $id, $anchor, $dynamicRef, $vocabulary: schemas refer to each other by file and path. unevaluatedItems: Ajv reads
+  // it wrong beside `contains`, and beside `items` in a branch.
+  'a keyword that is not supported': 143,
+  'the part behind # is no JSON pointer': 2, // an anchor
+  'the schema is of another dialect': 2,
+  // The meta-schema, or another schema on the network.
+  'the reference leads out of the folder of the contract': 47,
+  // What does nothing was meant otherwise. And without `then`, Ajv takes for evaluated what a failed `if` names.
+  'if does nothing alone': 21,
+  'then does nothing alone': 2,
+  'else does nothing alone': 2,
+  'minContains does nothing alone': 2,
+  'maxContains does nothing alone': 2,
+  'contains does nothing with minContains: 0': 2,
+  'unknown keyword': 3,
+  'unknown key': 7, // a member with the name __proto__
+  'no value can ever match the schema': 8,
+}
+
+const contract = JSON.stringify({
+  openapi: '3.1.1',
+  info: { title: 'test', version: '1' },
+  paths: {
+    '/valuation/score': {
+      post: {
+        requestBody: { content: { 'application/json': { schema: { $ref: 'schema.json' } } } },
+        responses: { 200: { description: 'scored' } },
+      },
+    },
+  },
+})
+
+const loadSchema = (schema: unknown): ReturnType<typeof loadContract> =>
+  loadContract(folderWith({ 'contract.json': contract, 'schema.json': JSON.stringify(schema) }), 'contract.json')
+
+test.skipIf(suite.missing)(
+  'every test of a schema that is not refused on purpose is passed',
+  { timeout: 300_000 },
+  () => {
+    const folder = dirname(suite.path ?? '')
+    const failed: string[] = []
+    const refused: Record<string, number> = {}
+    let [passed, total] = [0, 0]
+    for (const file of readdirSync(folder).filter((name) => name.endsWith('.json'))) {
+      const groups: readonly Group[] = JSON.parse(readFileSync(join(folder, file), 'utf8'))
+      for (const { schema, tests, description } of groups) {
+        total += tests.length
+        const { contract: compiled, problems } = loadSchema(schema)
+        if (compiled === null) {
+          const message = problems[0]?.message ?? ''
+          refused[message] = (refused[message] ?? 0) + tests.length
+          continue
+        }
+        const validators = createValidators(compiled)
+        const name = compiled.operations['valuation.score']?.request.body?.content[0]?.schema ?? ''
+        for (const { description: what, data, valid } of tests) {
+          const isValid = validators.validate(name, data, 'body', { bytes: 1000 }).length === 0
+          if (isValid === valid) passed++
+          else failed.push(`${file}: ${description}: ${what}`)
+        }
+      }
+    }
+    console.log(`${passed} of ${total} passed, ${failed.length} failed, ${total - passed - failed.length} refused`)
+
+    expect(failed).toEqual([])
+    expect(refused).toEqual(refusedOnPurpose)
+  },
+)

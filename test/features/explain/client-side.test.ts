@@ -1,0 +1,104 @@
+import { hash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { runCommand } from '../../core/cli/scripted-admin.ts'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
+
+// In market, 203.0.113.5 is in bucket 7199.
+const client = '203.0.113.5'
+
+const boot = () =>
+  bootLiveGateway({
+    upstreams: { market: { endpoints: ['sandbox'], candidate: { endpoints: ['sandbox'], share: '30%' } } },
+  })
+
+const explainSide = async (file: string, ...args: readonly string[]): Promise<string | undefined> => {
+  const { out } = await runCommand([
+    'explain',
+    'GET',
+    '/market/insights',
+    '--client',
+    client,
+    '--config',
+    file,
+    ...args,
+  ])
+  return /^side +(.*)$/m.exec(out)?.[1]
+}
+
+test('explain --client says which side a client is on by the file, with the line that decides', async () => {
+  const { file } = await boot()
+
+  expect(await explainSide(file)).toMatch(
+    /^primary, for 203\.0\.113\.5: it is in bucket 7199, and the candidate has the first 3000 of 10000: upstreams\.market\.candidate\.share \(.*:\d+\) is 30%$/,
+  )
+})
+
+test.each(['HEAD', 'GET'])('a name that the file does not have is wrong usage, for %s', async (method) => {
+  const { code, out, err } = await runCommand(['explain', method, '/market/insights', '--client', 'nobody'])
+
+  expect({ code, out, err }).toEqual({
+    code: 2,
+    out: '',
+    err: 'lender-gateway: --client: nobody is neither an address nor the name of one under clients\n',
+  })
+})
+
+test('with --live it says which side the client is on after the orders of operators', async () => {
+  const { file, admin } = await boot()
+  const order = (body: object) =>
+    fetchAdmin(`${admin}/shift`, 'POST', { body: JSON.stringify({ group: 'market', ...body }) })
+
+  await order({ to: '80%' })
+  const shifted = await explainSide(file, '--live', '--admin', admin)
+  await order({ abort: true })
+  const aborted = await explainSide(file, '--live', '--admin', admin)
+
+  expect(shifted).toMatch(
+    /^candidate, for 203\.0\.113\.5: it is in bucket 7199, and the candidate has the first 8000 of 10000: just now it gets 80% of the clients by /,
+  )
+  expect(aborted).toMatch(/^primary, for 203\.0\.113\.5: just now the candidate gets nothing: aborted by /)
+  expect(await explainSide(file)).toMatch(/ is 30%$/)
+})
+
+test.each([
+  ['bank-a', '/market/insights', 'forwarded', 0],
+  ['bank-b', '/market/insights', 'refused with 403 forbidden', 1],
+  ['bank-b', '/leads/pipeline', 'forwarded', 0],
+  ['bank-c', '/leads/pipeline', 'refused with 403 forbidden', 1],
+])('explain --client %s on %s: %s, as the gateway does it', async (id, target, result, code) => {
+  const { file } = await bootLiveGateway({
+    auth: { methods: ['apiKey'] },
+    clients: [
+      { id: 'bank-a', ...entryOf('bank-a') },
+      { id: 'bank-b', ...entryOf('bank-b'), operations: ['leads.pipeline'] },
+      { id: 'bank-c', ...entryOf('bank-c'), disabled: true },
+    ],
+  })
+
+  const explained = await runCommand(['explain', 'GET', target, '--client', id, '--config', file])
+
+  expect([explained.code, explained.out]).toEqual([code, expect.stringContaining(`GET ${target}: ${result}`)])
+})
+
+test.each([
+  [
+    'bank-d',
+    '/leads/pipeline',
+    'bank-d is neither an address nor the name of one under clients; probably meant: bank-a',
+  ],
+  ['203.0.113.5', '/leads/pipeline', 'leads.pipeline asks clients who they are; its side is not that of an address'],
+  ['bank-a', '/market/insights', 'market.insights asks no client who it is; its side is that of its address'],
+])('explain --client %s on %s is wrong usage: no request has such a client', async (id, target, reason) => {
+  const { file } = await bootLiveGateway({
+    auth: { methods: ['apiKey'] },
+    clients: [{ id: 'bank-a', ...entryOf('bank-a') }],
+    operations: { 'market.insights': { auth: 'none' } },
+  })
+
+  const { code, out, err } = await runCommand(['explain', 'GET', target, '--client', id, '--config', file])
+
+  expect({ code, out }).toEqual({ code: 2, out: '' })
+  expect(err).toContain(`lender-gateway: --client: ${reason}`)
+})
+
+const entryOf = (id: string) => ({ operations: 'all', apiKeys: [{ id, sha256: hash('sha256', id, 'hex') }] }) as const

@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished } from 'vitest'
+import { runCommand } from '../../core/cli/scripted-admin.ts'
+import { configText, type Settings } from '../../helpers/gateway.ts'
+import { drill, test } from '../../helpers/speed.ts'
+
+const contract = `openapi: 3.1.0
+info: { title: Lender integration, version: 1.0.0 }
+paths:
+  /valuation/score:
+    post:
+      responses: { 200: { description: scored } }
+  /market/insights:
+    get:
+      parameters: [{ name: limit, in: query, schema: { type: integer } }]
+      responses: {}
+`
+
+const held: Settings = { contract: { file: 'contract.yaml' } }
+
+/** Explains an operation, and takes the rows of the two layers: their text, and their members as JSON. */
+const explain = async (settings: Settings, method: string, path: string) => {
+  const folder = mkdtempSync(join(tmpdir(), 'explain-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'gateway.yaml')
+  writeFileSync(join(folder, 'contract.yaml'), contract)
+  writeFileSync(file, configText(settings))
+  const run = async (...args: readonly string[]): Promise<string> =>
+    (await runCommand(['explain', method, path, '--config', file, ...args])).out.replaceAll(`${folder}/`, '')
+  const rows = (await run()).split('\n').filter((line) => /^ +\d+ (request|response)-contract/.test(line))
+  const { layers } = JSON.parse(await run('--format', 'json')) as {
+    readonly layers: readonly { readonly name: string; readonly on: boolean; readonly contract?: object }[]
+  }
+  return {
+    text: rows.map((row) => row.replace(/^ +\d+ /, '').replaceAll(/ {2,}/g, '  ')),
+    json: layers.filter(({ name }) => name.endsWith('-contract')),
+    others: layers.filter(({ name, contract }) => !name.endsWith('-contract') && contract !== undefined),
+  }
+}
+
+test('the layers of the contract show the mode, the level that states it, and where the operation stands', async () => {
+  const { text, json, others } = await explain(
+    { ...held, operations: { 'valuation.score': { contract: { request: 'enforce' } } } },
+    'POST',
+    '/valuation/score',
+  )
+
+  expect(text).toEqual([
+    expect.stringMatching(
+      /^request-contract {2}contract\.request: enforce {2}operation {2}gateway\.yaml:\d+; contract\.yaml:5$/,
+    ),
+    'response-contract  contract.response: report  built-in  contract.yaml:5',
+  ])
+  expect(json).toMatchObject([
+    { on: true, contract: { file: 'contract.yaml', line: 5, offBecause: null } },
+    { on: true, contract: { file: 'contract.yaml', line: 5, offBecause: null } },
+  ])
+  expect(others).toEqual([])
+})
+
+test('an operation that the contract does not name is off, whatever its mode', async () => {
+  const { text, json } = await explain(held, 'GET', '/leads/pipeline')
+
+  const off = 'report (off: the contract does not name the operation)  built-in  contract.yaml'
+  expect(text).toEqual([`request-contract  contract.request: ${off}`, `response-contract  contract.response: ${off}`])
+  expect(json.map(({ on }) => on)).toEqual([false, false])
+})
+
+drill('responses that the contract leaves out are off, and so is what the mode says is off', async () => {
+  const { text } = await explain(
+    { ...held, operations: { 'market.insights': { contract: { request: 'off' } } } },
+    'GET',
+    '/market/insights',
+  )
+
+  expect(text).toEqual([
+    expect.stringMatching(/^request-contract {2}contract\.request: off {2}operation {2}gateway\.yaml:\d+; /),
+    'response-contract  contract.response: report (off: the contract has no responses of the operation)  built-in  contract.yaml:8',
+  ])
+})
+
+test('without a contract the layers are off, and no place is shown', async () => {
+  const { text, json } = await explain({}, 'GET', '/market/insights')
+
+  expect(text).toEqual([
+    'request-contract  contract.request: off  built-in',
+    'response-contract  contract.response: off  built-in',
+  ])
+  expect(json.some((layer) => 'contract' in layer)).toBe(false)
+})
+
+drill('where the contract is learnt only, no line of the file is said to switch a mode off', async () => {
+  const { text } = await explain({ contract: { learn: true, request: 'enforce' } }, 'GET', '/market/insights')
+
+  expect(text[0]).toBe('request-contract  contract.request: off  built-in')
+})

@@ -1,0 +1,180 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { failureTable } from '../../../src/core/exchange/failures/kinds.ts'
+import { globalSettingRows } from '../../../src/features/explain/global-settings.ts'
+import { simulateRequest } from '../../../src/features/explain/simulate-request.ts'
+import { runCommand } from '../../core/cli/scripted-admin.ts'
+import { folderWith } from '../../core/config/helper.ts'
+import { bootGateway, configText, testConfig } from '../../helpers/gateway.ts'
+import { parseStatus, rawClient } from '../../helpers/raw-client.ts'
+
+const explain = (...args: readonly string[]) => runCommand(['explain', ...args])
+
+const settings = { listen: { basePath: '/lender', maxTarget: '128B', maxHeaders: '1KiB' } }
+
+const targets = [
+  '/lender/market/insights',
+  '/lender/market/insights?a=b&c=%2F%00',
+  '/lender/market/insights?',
+  '/lender/market/insights ',
+  '/market/insights',
+  '/lender/market/insights/',
+  '/lender//market/insights',
+  '/lender/%6Darket/insights',
+  '/lender/Market/insights',
+  '/lender/./market/insights',
+  '/lender/market/insights;a=1',
+  '/lender/market/insights#a',
+  '/lender/market insights',
+  '/lender/m\u00e4rket/insights',
+  '/lender/market/insights\u0001',
+  '/lender/market\\insights',
+  `/lender/market/insights?${'a'.repeat(200)}`,
+  `/lender/market insights${'a'.repeat(200)}`,
+  `/lender/market/insights?${'a'.repeat(4000)}`,
+  `/lender/market/insights?${'a'.repeat(4000)}\u0001`,
+  'http://api.example/lender/market/insights?a',
+  'HTTPS://api.example:443/lender/market/insights',
+  'http://user@api.example/lender/market/insights',
+  'http:///lender/market/insights',
+  'http://api.example',
+  'ftp://api.example/lender/market/insights',
+  'lender/market/insights',
+  'api.example:443',
+  '*',
+  '?',
+  '',
+]
+
+const methods = ['GET', 'POST', 'HEAD', 'OPTIONS', 'CONNECT', 'M-SEARCH', 'PRI', 'get', 'BREW', 'ŇET', '']
+
+describe('explain predicts what a gateway does', () => {
+  const { listen } = testConfig(settings)
+
+  test.each(methods)('with the method "%s", whatever the target', async (method) => {
+    const { port } = await bootGateway(settings)
+
+    const simulated = targets.map((target) => simulateRequest(method, target, listen))
+    const done = await Promise.all(targets.map((target) => ask(port, method, target)))
+
+    expect(simulated.map((arrival) => (arrival.admitted ? 200 : failureTable[arrival.kind].status))).toEqual(
+      done.map(({ status }) => status),
+    )
+    const codes = simulated.map((arrival, i) => (arrival.admitted || done[i]?.code === null ? null : arrival.kind))
+    expect(codes).toEqual(done.map(({ code }) => code))
+    expect(simulated.map((arrival) => (arrival.admitted ? null : arrival.allow))).toEqual(
+      done.map(({ allow }) => allow),
+    )
+  })
+})
+
+/** Sends a request line over a socket; `code` is null for a rejection without a body, and for a forwarded request. */
+const ask = async (port: number, method: string, target: string) => {
+  const client = await rawClient(port)
+  client.send(Buffer.from(`${method} ${target} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n`))
+  const { received } = await client.ended()
+  const [, code = null] = /"code":"([a-z-]+)"/.exec(received) ?? []
+  const [, allow = null] = /^Allow: (.*)\r$/m.exec(received) ?? []
+  return { status: parseStatus(received), code, allow }
+}
+
+test('explain loads no server, no client and no logger', async () => {
+  const folder = folderWith({
+    'spy.mjs': `import { registerHooks } from 'node:module'
+      registerHooks({ resolve: (name, context, next) => { if (/^(fastify|undici|pino|@fastify)/.test(name)) process.stderr.write(name); return next(name, context) } })`,
+  })
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const node = ['--import', join(folder, 'spy.mjs')]
+
+  const { code, err } = await runCommand(['explain', 'GET', '/market/insights'], {}, { node })
+
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+})
+
+test('explain without --config takes config/gateway.yaml', async () => {
+  const { code, out, err } = await explain('GET', '/market/insights?region=eu')
+
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  expect(out).toContain('GET /market/insights?region=eu: forwarded')
+  expect(out).toMatch(/\nconfig\/gateway\.yaml \(hash [0-9a-f]{12}\)\n$/)
+})
+
+test.each([[['GET']], [['GET', '/a', '/b']], [['GET', '/a', '--format', 'xml']], [['GET', '/a', '--nope']]])(
+  'wrong usage exits with 2 and one line on stderr: %s',
+  async (args) => {
+    const { code, out, err } = await explain(...args)
+
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toMatch(/^lender-gateway: .+\n/)
+  },
+)
+
+test('--help shows examples and the exit codes', async () => {
+  const { code, out } = await explain('--help')
+
+  expect(code).toBe(0)
+  expect(out).toContain("Examples:\n  lender-gateway explain GET '/market/insights?region=eu'")
+  expect(out).toContain('Exit code: 0 it would be forwarded, 1 it would be refused')
+})
+
+test('settings of tokens are shown with their lines, and no secret', async () => {
+  const text = configText({
+    auth: {
+      methods: ['introspection'],
+      introspection: { url: 'https://login.example/', clientId: 'gateway', clientSecret: 'planted-secret' },
+    },
+    operations: { 'market.insights': { auth: { scopes: ['insights.read'], claims: { acr: 'high' } } } },
+  })
+  const folder = folderWith({ 'gateway.yaml': text })
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+
+  const { out } = await explain('GET', '/market/insights', '--config', join(folder, 'gateway.yaml'))
+
+  expect(out).toMatch(/ auth {2,}auth: introspection with scope insights.read, acr: high .*gateway.yaml:1\n/)
+  expect(out).toMatch(/auth\.introspection\.clientSecret +\*\*\* +file/)
+  expect(out).not.toContain('planted')
+})
+
+test('edits of fields are in the JSON, of the candidate too, with their places and no secret', async () => {
+  const market = {
+    ...{ endpoints: ['http://127.0.0.1:1'], request: { set: { 'X-Api-Key': 'planted-secret' } } },
+    candidate: { endpoints: ['http://127.0.0.1:2'], response: { set: { 'X-Side': 'next' } } },
+  }
+  const folder = folderWith({ 'gateway.yaml': configText({ upstreams: { market } }) })
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'gateway.yaml')
+
+  const { out } = await explain('GET', '/market/insights', '--config', file, '--format', 'json')
+
+  const { fields, candidate } = JSON.parse(out) as { fields: unknown; candidate: { fields: unknown } }
+  const key = { what: 'request.set X-Api-Key', value: '***', level: 'upstream', line: 1 }
+  expect(fields).toMatchObject([key])
+  expect(candidate.fields).toMatchObject([
+    key,
+    { what: 'response.set X-Side', key: 'upstreams.market.candidate.response', value: 'next', level: 'candidate' },
+  ])
+  expect(out).not.toContain('planted')
+})
+
+test('a layer that all operations have is explained by its own key and line', async () => {
+  const folder = folderWith({ 'gateway.yaml': configText({ metrics: { clients: true } }) })
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'gateway.yaml')
+
+  const { out } = await explain('POST', '/valuation/score', '--config', file, '--format', 'json')
+
+  const { layers } = JSON.parse(out) as { readonly layers: readonly object[] }
+  const place = { level: 'file', line: 1 }
+  expect(layers).toContainEqual(expect.objectContaining({ key: 'metrics', value: 'clients: true', ...place }))
+  expect(layers).toContainEqual(expect.objectContaining({ name: 'cache-invalidation', key: 'cache' }))
+})
+
+test('a new key of the listener, or of the audit log, has a row', () => {
+  const config = testConfig()
+
+  const rows = globalSettingRows(config, { listen: { host: '::1', fresh: 5 }, audit: { key: '***', fresh: '1s' } })
+
+  expect(rows.map(([key]) => key)).toEqual(expect.arrayContaining(['listen.fresh', 'audit.fresh']))
+  expect(rows.map(([key]) => key)).not.toContain('listen.host')
+})

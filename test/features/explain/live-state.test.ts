@@ -1,0 +1,227 @@
+import { writeFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { configFileWith, jsonResponse, runCommand, scriptedAdmin } from '../../core/cli/scripted-admin.ts'
+import { endpointStatusWith, healthyStatus, upstreamStatusWith } from '../../core/cli/status-fixtures.ts'
+import { freePort } from '../../helpers/free-port.ts'
+import { configText } from '../../helpers/gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
+
+const explain = (admin: string, file: string, ...args: readonly string[]) =>
+  runCommand(['explain', 'GET', '/market/insights', '--config', file, '--live', '--admin', admin, ...args])
+
+/** Takes the text below the explanation. */
+const below = (out: string): string => out.slice(out.indexOf('just now, by '))
+
+describe('explain --live', () => {
+  test('shows which endpoint is out and why, the commands of an operator, and the recent failures', async () => {
+    const [drained, dead] = [await freePort(), await freePort()].map((port) => `http://127.0.0.1:${port}`)
+    const live = await bootLiveGateway({ upstreams: { market: { endpoints: [drained, dead], concurrency: 7 } } })
+    const drainResponse = await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', {
+      body: JSON.stringify({ group: 'market', url: drained, ttl: '30m' }),
+    })
+    for (let n = 0; n < 3; n++) await (await fetch(`${live.url}/market/insights`)).text()
+    await (await fetch(`${live.url}/leads/pipeline`, { method: 'DELETE' })).text()
+
+    const { code, out, err } = await explain(live.admin, live.file)
+
+    expect({ code, err, drainResponse: drainResponse.status }).toEqual({ code: 0, err: '', drainResponse: 200 })
+    expect(out).toMatch(/^GET \/market\/insights: forwarded\n/)
+    expect(below(out)).toContain(`it runs ${live.gateway.config.hash}\n`)
+    expect(below(out)).toMatch(new RegExp(`^market +${drained} +100 +0 +drained by 127.0.0.1 until .* left$`, 'm'))
+    expect(below(out)).toMatch(
+      new RegExp(`^ +${dead} +100 +0 +up, 3 of 3 requests failed since \\S+Z, \\d+s ago$`, 'm'),
+    )
+    expect(below(out)).toMatch(/^upstreams\.market\.concurrency +0 of 7 in flight$/m)
+    expect(below(out)).toMatch(
+      new RegExp(
+        `^3 +\\S+Z, \\d+s ago +502 connect-failed: the endpoint refuses connections \\(ECONNREFUSED\\), at ${dead}$`,
+        'm',
+      ),
+    )
+    expect(below(out)).not.toMatch(/leads|valuation/)
+  })
+
+  test('says of what an upstream answers itself no more than that it is no error of the gateway', async () => {
+    const upstream = await httpUpstream((_, response) => void response.writeHead(503).end())
+    const live = await bootLiveGateway({ upstreams: { market: upstream.url } })
+    await (await fetch(`${live.url}/market/insights`)).text()
+
+    const { out } = await explain(live.admin, live.file)
+
+    expect(below(out)).toContain('\nno error of the gateway’s own in the last 15 minutes\n')
+    expect(below(out)).toMatch(/ up, 1 of 1 requests failed since \S+Z, \d+s ago$/m)
+  })
+
+  test('an operation that an operator refuses is refused, one that the operator lets serve is not', async () => {
+    const live = await bootLiveGateway({ operations: { 'leads.pipeline': { state: 'refuse' } } })
+    const setState = (state: string, operation: string) =>
+      fetchAdmin(`${live.admin}/operations/${state}`, 'POST', { body: JSON.stringify({ operation }) })
+    await setState('refuse', 'market.insights')
+    await setState('serve', 'leads.pipeline')
+
+    const refused = await explain(live.admin, live.file)
+    const served = await runCommand([
+      'explain',
+      'GET',
+      '/leads/pipeline',
+      '--config',
+      live.file,
+      '--live',
+      '--admin',
+      live.admin,
+    ])
+    const offline = await runCommand(['explain', 'GET', '/market/insights', '--config', live.file])
+
+    expect([refused.code, served.code, offline.code]).toEqual([1, 0, 0])
+    expect(refused.out).toMatch(
+      /^GET \/market\/insights: refused with 503 refused-by-operator\n\nwhy {3}127\.0\.0\.1 refuses it until \S+Z\nhint {2}operation serve market\.insights ends that\n/,
+    )
+    expect(served.out).toMatch(/^GET \/leads\/pipeline: forwarded\n/)
+    expect(served.out).toMatch(
+      /^state {6}served just now, though the file refuses it: operations\.leads\.pipeline\.state \(.*:\d+\)$/m,
+    )
+    expect(refused.out).toMatch(/^market\.insights +REFUSED by 127.0.0.1 until /m)
+    expect(served.out).toMatch(/^leads\.pipeline +served by 127.0.0.1 until /m)
+    expect(offline.out).not.toContain('just now')
+  })
+
+  test.each([
+    ['draining', 'no new client is served just now: draining'],
+    ['audit-unavailable', 'refused with 503 audit-unavailable'],
+  ])('a gateway that is not ready, %s, forwards nothing', async (notReady, headline) => {
+    const admin = await scriptedAdmin(jsonResponse({ ...healthyStatus, notReady, refusals: [], total: 0 }))
+
+    const { code, out } = await explain(admin.url, configFileWith(configText()))
+
+    expect(code).toBe(1)
+    expect(out).toMatch(new RegExp(`^GET /market/insights: ${headline}\n`))
+  })
+
+  test.each([
+    ['refuse', 'serve', 'forwarded'],
+    ['serve', 'refuse', 'refused with 503 refused-by-operator'],
+  ])('a file that says %s is not what runs while a gateway runs %s', async (written, runs, headline) => {
+    const settings = (state: string) => ({ operations: { 'market.insights': { state } } })
+    const live = await bootLiveGateway(settings(runs))
+    live.edit(settings(written))
+
+    const { out } = await explain(live.admin, live.file)
+
+    expect(out).toMatch(new RegExp(`^GET /market/insights: ${headline}\n`))
+  })
+
+  test('shows that the running configuration is not the file', async () => {
+    const live = await bootLiveGateway()
+    writeFileSync(live.file, configText({ upstream: 'http://127.0.0.1:1' }))
+
+    const { out } = await explain(live.admin, live.file)
+
+    expect(out).toContain(`it runs ${live.gateway.config.hash}, which is NOT WHAT THE FILE SAYS: diff shows it\n`)
+  })
+
+  test('shows what runs while the file has problems', async () => {
+    const live = await bootLiveGateway()
+    writeFileSync(live.file, 'bogus: 1')
+
+    const text = await explain(live.admin, live.file)
+    const json = await explain(live.admin, live.file, '--format', 'json')
+    const offline = await runCommand(['explain', 'GET', '/market/insights', '--config', live.file])
+
+    expect([text.code, json.code, offline.code]).toEqual([1, 1, 1])
+    expect(text.out).toMatch(/bogus: unknown key/)
+    expect(text.out).toContain(
+      `it runs ${live.gateway.config.hash}, which is NOT WHAT THE FILE SAYS: check shows why\n`,
+    )
+    expect(JSON.parse(json.out)).toMatchObject({
+      forwarded: null,
+      problems: expect.any(Array),
+      live: { hash: live.gateway.config.hash, at: expect.stringMatching(/Z$/) },
+    })
+    expect(offline.err).toContain('nothing is explained while the file has problems')
+  })
+
+  test('prints JSON for programs', async () => {
+    const live = await bootLiveGateway()
+
+    const { out } = await explain(live.admin, live.file, '--format', 'json')
+
+    expect(JSON.parse(out)).toMatchObject({
+      forwarded: true,
+      live: {
+        url: live.admin,
+        at: expect.stringMatching(/Z$/),
+        hash: live.gateway.config.hash,
+        operation: null,
+        upstream: { endpoints: [{ url: 'sandbox', state: 'up' }] },
+        findings: expect.any(Array),
+        failures: [],
+      },
+    })
+  })
+
+  test('the explanation of the file is printed although no gateway can be asked', async () => {
+    const { code, out, err } = await explain(`http://127.0.0.1:${await freePort()}`, configFileWith(configText()))
+
+    expect(code).toBe(2)
+    expect(out).toMatch(/^GET \/market\/insights: forwarded\n/)
+    expect(err).toMatch(/^lender-gateway: nothing listens at .*\n$/)
+  })
+
+  test('shows what is wrong with it, with its group and with the whole gateway, and with no other', async () => {
+    const finding = (about: string, alsoAbout: readonly string[] = []) => ({
+      ...{ severity: 'critical', about, alsoAbout, cause: `of ${about}` },
+      ...{ details: [], since: null, command: null },
+    })
+    const findings = [
+      ...['audit', 'listen.proxyProtocol', 'upstreams.leads', 'config'].map((about) => finding(about)),
+      finding('upstreams.risk', ['upstreams.market']),
+    ]
+    const market = upstreamStatusWith(endpointStatusWith('http://a'))
+    const admin = await scriptedAdmin(
+      jsonResponse({ ...healthyStatus, upstreams: { market }, findings, refusals: [], total: 0 }),
+    )
+
+    const { out } = await explain(admin.url, configFileWith(configText()))
+
+    expect(out.match(/(?<=^CRITICAL {2}.*: of ).*$/gm)).toEqual(['audit', 'listen.proxyProtocol', 'upstreams.risk'])
+  })
+
+  test('a listener cannot control the terminal', async () => {
+    const evil = '\u001b]0;owned\u0007\u202e'
+    const refusal = {
+      ...{ at: '2026-11-21T02:04:58.000Z', requestId: evil, client: evil, clientId: null, method: 'GET' },
+      ...{
+        operation: 'market.insights',
+        endpoint: evil,
+        side: null,
+        fellBack: false,
+        status: 502,
+        kind: evil,
+        reason: evil,
+        traceId: null,
+      },
+    }
+    const finding = {
+      severity: evil,
+      about: 'upstreams.market',
+      cause: evil,
+      details: [],
+      alsoAbout: [],
+      since: evil,
+      command: evil,
+    }
+    const market = upstreamStatusWith(endpointStatusWith(evil, { state: evil, since: evil, reason: evil }))
+    const admin = await scriptedAdmin(
+      jsonResponse({ ...healthyStatus, upstreams: { market }, findings: [finding], refusals: [refusal], total: 1 }),
+    )
+
+    const { code, out } = await explain(admin.url, configFileWith(configText()))
+
+    expect(code).toBe(0)
+    expect(below(out)).toContain('502 ')
+    expect(below(out)).toContain(String.raw`\x1b]0;owned\x07\u202e`)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+    expect(out).not.toMatch(/[\u001b\u0007\u202e]/)
+  })
+})

@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest'
+import { collectFindings } from '../../../src/core/admin/findings/findings.ts'
+import type { IdempotencyReport } from '../../../src/core/runtime/report/idempotency-report.ts'
+import { at, cause, findingInputs } from '../../core/admin/findings/finding-inputs.ts'
+
+const report = (more: Partial<IdempotencyReport> = {}): IdempotencyReport => ({
+  store: 'memory',
+  state: 'local',
+  since: at - 3_600_000,
+  reason: null,
+  where: null,
+  entries: 40,
+  maxEntries: 100,
+  bytes: 0,
+  maxBytes: 100,
+  inProgress: 0,
+  unknown: 0,
+  oldestUnknown: null,
+  dropped: 0,
+  refused: 0,
+  ...more,
+})
+
+const findingsOf = (
+  more: Partial<IdempotencyReport>,
+  policy: object = {},
+  causes: Parameters<typeof cause>[0][] = [],
+) =>
+  collectFindings(
+    findingInputs({
+      settings: { operations: { 'financing.pre-approval': { idempotency: policy } } },
+      report: { idempotency: report(more) },
+      causes: causes.map(cause),
+    }),
+  )
+
+const refused = {
+  kind: 'idempotency-unavailable',
+  reason: null,
+  operation: 'financing.pre-approval',
+  endpoint: null,
+} as const
+const explain = 'lender-gateway explain POST /financing/pre-approval --live'
+
+test('a store with room and few unknown outcomes is fine', () => {
+  expect(findingsOf({})).toEqual([])
+  expect(findingsOf({ entries: 99, unknown: 9, oldestUnknown: at - 14 * 60_000 })).toEqual([])
+})
+
+describe('unknown outcomes', () => {
+  test('that are many are a warning', () => {
+    expect(findingsOf({ unknown: 10, oldestUnknown: at - 41_000 })).toEqual([
+      {
+        severity: 'warning',
+        about: 'idempotency',
+        cause:
+          'the outcome of 10 requests with a key is unknown, the oldest since 02:03:19: a repetition is refused with 409 (onUnknown: refuse) until the upstream was asked and the key is forgotten',
+        alsoAbout: [],
+        details: [],
+        since: '2026-11-21T02:03:19.000Z',
+        command: explain,
+      },
+    ])
+  })
+
+  test('that are old are worth a notice', () => {
+    expect(findingsOf({ unknown: 1, oldestUnknown: at - 15 * 60_000 })).toMatchObject([
+      { severity: 'notice', cause: expect.stringMatching(/^the outcome of 1 request with a key is unknown/) },
+    ])
+  })
+
+  test('are cleared up by repetitions where the upstream knows keys', () => {
+    expect(findingsOf({ unknown: 100, oldestUnknown: at }, { onUnknown: 'forward' })).toEqual([])
+  })
+})
+
+describe('a store', () => {
+  test('that is full has new keys refused, or goes on without a promise', () => {
+    const full = '100 keys are remembered, as many as idempotency.maxEntries allows'
+
+    expect(findingsOf({ entries: 100 }, {}, [refused])).toMatchObject([
+      {
+        severity: 'critical',
+        about: 'idempotency',
+        cause: `${full}: requests with a new key are refused (onStoreFailure: refuse): 12 requests were refused in the last minute`,
+        command: explain,
+      },
+    ])
+    expect(findingsOf({ entries: 100 }, { onStoreFailure: 'pass' })).toMatchObject([
+      {
+        severity: 'warning',
+        cause: `${full}: requests with a new key go on without a promise (onStoreFailure: pass)`,
+      },
+    ])
+  })
+
+  test('that cannot be asked is named with the reason, since when and in how many workers', () => {
+    const gone = { store: 'redis', state: 'unavailable', since: at - 41_000, entries: null, maxEntries: null } as const
+    const why = { reason: 'connect ECONNREFUSED', where: 'in 1 of 2 workers' }
+
+    expect(findingsOf({ ...gone, ...why })).toMatchObject([
+      {
+        severity: 'critical',
+        cause:
+          'what keys led to cannot be looked up in 1 of 2 workers (connect ECONNREFUSED): requests with a new key are refused (onStoreFailure: refuse)',
+        since: '2026-11-21T02:03:19.000Z',
+        command: 'lender-gateway check --online gateway.yaml',
+      },
+    ])
+  })
+
+  test('that is well again is named as long as its refusals are recent', () => {
+    expect(findingsOf({}, {}, [{ ...refused, lastMinute: 0 }])).toMatchObject([
+      {
+        severity: 'notice',
+        cause:
+          'what keys led to could not be remembered for a while: 12 requests were refused in the last 15 minutes, none in the last minute',
+      },
+    ])
+  })
+})

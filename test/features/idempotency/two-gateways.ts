@@ -1,0 +1,248 @@
+/** Two gateways with one store, which can fail, and clients that repeat themselves. */
+
+import { usualBodyBytes } from '../../../src/core/exchange/bodies/body-memory.ts'
+import type { RequestBody } from '../../../src/core/exchange/body.ts'
+import { compose, type Exchange, type Handler, type ProxyResponse } from '../../../src/core/exchange/exchange.ts'
+import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
+import type { FailureKind } from '../../../src/core/exchange/failures/kinds.ts'
+import { now, sleep } from '../../../src/core/lib/clock.ts'
+import { FairQuota } from '../../../src/core/lib/fair-quota.ts'
+import { deadlineLayer } from '../../../src/features/deadline/layer.ts'
+import { AbandonedAttempts } from '../../../src/features/idempotency/forward-once.ts'
+import { idempotencyLayer } from '../../../src/features/idempotency/idempotency.ts'
+import type { IdempotencyStore } from '../../../src/features/idempotency/store/idempotency-store.ts'
+import { MemoryIdempotencyStore } from '../../../src/features/idempotency/store/memory-idempotency-store.ts'
+import { retryLayer } from '../../../src/features/retry/layer.ts'
+import { RetryBudget } from '../../../src/features/retry/retry-budget.ts'
+import type { OperationId } from '../../../src/operations.ts'
+import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
+import { retryConfig } from '../retry/helper.ts'
+import { ScriptedUpstream } from './scripted-upstream.ts'
+
+export const ttlMs = 120_000
+
+/** How a call of the store fails. Lost: it took effect. Late: it takes effect 3 s later. Slow: its reply takes 1 s. */
+export type StoreFault = 'unsent' | 'lost' | 'late' | 'slow'
+
+/** What a client sends. */
+export interface Wanted {
+  readonly client: string
+  readonly operation: OperationId
+  readonly key: string
+  readonly body: string
+  readonly size: 'small' | 'long' | 'endless'
+}
+
+/** What a client got. */
+export type Got =
+  | { readonly status: number; readonly reason: string; readonly fields: readonly string[]; readonly text: string }
+  | { readonly failure: FailureKind }
+
+/** One request of a client, and what came of it. */
+export interface Sent {
+  readonly requestId: string
+  readonly wanted: Wanted
+  readonly startedAt: number
+  /** Whether a call of the store failed, or its gateway stood still, since it began. */
+  isDisturbed: boolean
+  readonly gateway: ModelGateway
+  readonly exchange: Exchange
+  /** Ends the body when the client leaves. */
+  readonly stopBody: () => void
+  got: Got | null
+  endedAt: number
+}
+
+/** One gateway. While it stands still, it does nothing, and hears nothing. */
+export class ModelGateway {
+  readonly faults: StoreFault[] = []
+  readonly abandoned = new AbandonedAttempts()
+  readonly room = new FairQuota(usualBodyBytes)
+  readonly handlers: Readonly<Record<string, Handler>>
+  #stopped: PromiseWithResolvers<void> | null = null
+
+  constructor(memory: MemoryIdempotencyStore, upstream: ScriptedUpstream, onDisturbed: () => void) {
+    const call = async (query: Parameters<IdempotencyStore['call']>[0]): Promise<unknown> => {
+      await this.running
+      const fault = this.faults.shift()
+      if (fault !== undefined) onDisturbed()
+      if (fault === 'late') setTimeout(() => void memory.reply(query), 3000)
+      const reply = fault === 'unsent' || fault === 'late' ? null : memory.reply(query)
+      if (fault === 'slow') await sleep(1000)
+      await this.running
+      return fault === 'lost' ? null : reply
+    }
+    const store: IdempotencyStore = { call: call as IdempotencyStore['call'] }
+    const handle = (operation: OperationId, wait: number): Handler => {
+      const rules = {
+        header: 'idempotency-key',
+        required: true,
+        ttl: ttlMs,
+        maxKey: 255,
+        maxBody: 1024,
+        maxResponse: 1024,
+        wait,
+        onUnknown: 'refuse',
+        onStoreFailure: 'refuse',
+      } as const
+      const deps = {
+        store,
+        rooms: { requests: this.room, responses: this.room },
+        abandoned: this.abandoned,
+        credentialFields: ['authorization'],
+        maxKeysPerClient: 100,
+        maxClaimMs: null,
+      }
+      const send = upstream.send(
+        (exchange) => nameOf(exchange.client, operation, keyOf(exchange)),
+        () => this.running,
+      )
+      const retries = retryLayer(retryConfig(), new RetryBudget({ share: 1, floor: 1000 }), {
+        safe: false,
+        keyField: null,
+      })
+      return compose([idempotencyLayer(rules, deps), deadlineLayer(4000), retries], send)
+    }
+    this.handlers = {
+      'valuation.score': handle('valuation.score', 0),
+      'inventory.sync': handle('inventory.sync', 2000),
+    }
+  }
+
+  /** Resolves once the gateway runs. */
+  get running(): Promise<void> | undefined {
+    return this.#stopped?.promise
+  }
+
+  stop(): void {
+    this.#stopped ??= Promise.withResolvers<void>()
+  }
+
+  resume(): void {
+    this.#stopped?.resolve()
+    this.#stopped = null
+  }
+}
+
+/** Two gateways, one store, one upstream. */
+export class World {
+  readonly memory = new MemoryIdempotencyStore({ maxEntries: 1000, maxBytes: 1024 ** 2 })
+  readonly upstream = new ScriptedUpstream()
+  readonly sent: Sent[] = []
+  readonly gateways: readonly ModelGateway[] = [0, 1].map(
+    () => new ModelGateway(this.memory, this.upstream, () => this.disturb()),
+  )
+
+  /** Notes that what happens now is no longer what a client may rely on. */
+  disturb(): void {
+    for (const each of this.sent) if (each.got === null) each.isDisturbed = true
+  }
+
+  send(gateway: ModelGateway, wanted: Wanted): Sent {
+    const requestId = `r-${this.sent.length}`
+    const body = bodyOf(wanted)
+    const exchange = fakeExchange({
+      requestId,
+      operation: wanted.operation,
+      client: wanted.client,
+      fields: ['Idempotency-Key', wanted.key],
+      body,
+    })
+    const isDisturbed = gateway.running !== undefined
+    const stopBody = (): void => (body instanceof LongBody ? body.stop() : undefined)
+    const known = { requestId, wanted, startedAt: now(), gateway, exchange, stopBody }
+    const sent: Sent = { ...known, isDisturbed, got: null, endedAt: 0 }
+    this.sent.push(sent)
+    const end = (got: Got): void => {
+      sent.got = got
+      sent.endedAt = now()
+      exchange.finish()
+    }
+    void (async () => {
+      try {
+        await gateway.running
+        const got = await readResponse(await (gateway.handlers[wanted.operation] as Handler)(exchange))
+        end(exchange.aborted === null ? got : { failure: exchange.aborted.kind })
+      } catch (error) {
+        end({ failure: GatewayError.from(error).kind })
+      }
+    })()
+    return sent
+  }
+
+  /** Lets a client go: its gateway hears of it when it runs. */
+  async leave({ gateway, exchange, stopBody }: Sent): Promise<void> {
+    await gateway.running
+    exchange.abort(new GatewayError('client-gone'))
+    stopBody()
+  }
+}
+
+/** Names what is to happen once. */
+export const nameOf = (client: string, operation: string, key: string): string => [client, operation, key].join(' ')
+
+const keyOf = ({ fields }: Exchange): string => fields[fields.indexOf('Idempotency-Key') + 1] as string
+
+const readResponse = async ({ status, reason, fields, body }: ProxyResponse): Promise<Got> => {
+  const whole = body.takeBuffered()
+  if (whole !== null) return { status, reason, fields, text: whole.toString() }
+  const chunks: Buffer[] = []
+  await new Promise<void>((resolve, reject) =>
+    body.consume({ data: (chunk) => chunks.push(chunk) > 0, end: resolve, fail: reject }),
+  )
+  return { status, reason, fields, text: Buffer.concat(chunks).toString() }
+}
+
+const bodyOf = ({ body, size }: Wanted): RequestBody => {
+  const bytes = Buffer.from(body)
+  if (size === 'small') return { ...fakeBody(bytes.length), received: true, read: () => Promise.resolve([bytes]) }
+  return new LongBody(bytes, size === 'endless')
+}
+
+/** A body over maxBody, in two pieces; the second of an endless one never comes. */
+class LongBody implements RequestBody {
+  readonly length = null
+  readonly replayable = false
+  received = false
+  started = false
+  maxBytes = Number.POSITIVE_INFINITY
+  onData: RequestBody['onData'] = null
+  onStarted: RequestBody['onStarted'] = null
+  onReceived: RequestBody['onReceived'] = null
+  readonly #bytes: Buffer
+  readonly #stopped = Promise.withResolvers<never>()
+  readonly #isEndless: boolean
+
+  constructor(bytes: Buffer, isEndless: boolean) {
+    this.#bytes = bytes
+    this.#isEndless = isEndless
+    this.#stopped.promise.catch(() => {})
+  }
+
+  read(): Promise<never> {
+    return Promise.reject(new Error('a long body streams'))
+  }
+
+  /** Ends it before its end. */
+  stop(): void {
+    this.#stopped.reject(new GatewayError('client-gone'))
+  }
+
+  stream() {
+    return { stop: () => this.stop(), [Symbol.asyncIterator]: () => this.#iterate() }
+  }
+
+  async *#iterate(): AsyncGenerator<Buffer, void> {
+    this.started = true
+    this.onStarted?.()
+    const first = Buffer.alloc(1500, this.#bytes)
+    this.onData?.(first)
+    yield first
+    if (this.#isEndless) await this.#stopped.promise
+    this.received = true
+    this.onReceived?.()
+    this.onData?.(this.#bytes)
+    yield this.#bytes
+    this.onData?.(null)
+  }
+}

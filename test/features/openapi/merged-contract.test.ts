@@ -1,0 +1,226 @@
+import { describe, expect, test } from 'vitest'
+import type { PlainObject } from '../../../src/core/lib/plain-object.ts'
+import { allOperations } from '../../../src/operations.ts'
+import { at, documentOf, operationsOf, problemsOf } from './document.ts'
+
+const ok = {
+  description: 'The score.',
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/Score' } } },
+}
+const gapsOf = (document: object, pointer = '/paths/~1valuation~1score/post'): unknown =>
+  at({ ...document }, `${pointer}/x-gap`)
+
+test('clients are not told how much traffic a draft was drawn up from', () => {
+  const range = { from: 10, below: 100 }
+  const notes = { 'x-seen': '60 of 60', 'x-range': range, 'x-length': range, 'x-items': range, 'x-null': '1 of 60' }
+  const named = { 'x-seen': { type: 'string' }, 'x-range': {} }
+  const schema = { type: 'object', ...notes, properties: named }
+
+  const document = documentOf({}, { openapi: '3.1.1', paths: {}, components: { schemas: { A: schema } } })
+
+  expect(at(document, '/components/schemas/A')).toEqual({
+    type: 'object',
+    properties: named,
+  })
+})
+
+/** A contract with names of its own for what the gateway calls the same. */
+const contract = {
+  openapi: '3.1.0',
+  info: { title: 'Scores', version: '2026-11', description: 'Made by the valuation team.' },
+  servers: [{ url: 'http://valuation.internal' }],
+  security: [{ apiKey: [] }],
+  tags: [{ name: 'valuation', description: 'What an asset is worth.' }, { name: 'elsewhere' }],
+  paths: {
+    '/valuation/score': {
+      summary: 'Scores',
+      parameters: [{ $ref: '#/components/parameters/Region' }],
+      post: {
+        operationId: 'postScore',
+        tags: ['elsewhere'],
+        summary: 'Scores an asset.',
+        description: 'Slow on Mondays.',
+        parameters: [{ name: 'x-request-ID', in: 'header', schema: { type: 'string' } }],
+        requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Asset' } } } },
+        responses: {
+          200: {
+            ...ok,
+            headers: { ETag: { schema: { type: 'string' } } },
+            links: { next: { operationId: 'getNext' } },
+          },
+          400: { $ref: '#/components/responses/BadRequest' },
+          503: { description: 'Closed.', content: { 'application/problem+json': { schema: { type: 'object' } } } },
+          '4XX': { description: 'Refused.', content: { 'text/plain': {} } },
+          default: {
+            description: 'Broken.',
+            content: { 'text/html': {} },
+            headers: { Via: {}, 'X-Shard': { required: true, schema: {} } },
+          },
+        },
+        callbacks: { done: { '{$request.body#/url}': { post: { responses: { 200: { description: 'Taken.' } } } } } },
+      },
+      delete: { responses: { 204: { description: 'Gone.' } } },
+    },
+    '/valuation/scores': { get: { responses: { 200: ok } } },
+    '/market/insights': { $ref: '#/components/pathItems/Insights' },
+    '/analysis/esg-grant': {
+      parameters: [{ $ref: '#/components/parameters/Region' }],
+      get: { responses: { 200: { description: 'Some text.' } } },
+    },
+    '/leads/pipeline': { get: { responses: { 200: { $ref: '#/paths/~1valuation~1score/post/responses/200' } } } },
+  },
+  webhooks: { scored: { post: { responses: { 200: { description: 'Taken.' } } } } },
+  components: {
+    schemas: {
+      Asset: {
+        type: 'object',
+        properties: { id: { $ref: '#/components/schemas/Problem' }, links: { type: 'string' } },
+      },
+      Score: { type: 'number' },
+      Problem: { type: 'string', description: 'What is wrong with the roof.' },
+    },
+    parameters: { Region: { name: 'region', in: 'query', schema: { type: 'string' } } },
+    responses: { BadRequest: { description: 'The roof is wrong.', content: { 'application/json': {} } } },
+    pathItems: { Insights: { get: { parameters: [], responses: { 204: { description: 'None.' } } } } },
+    securitySchemes: { apiKey: { type: 'apiKey', in: 'query', name: 'key' } },
+    callbacks: { done: {} },
+    links: { next: { operationId: 'getNext' } },
+  },
+}
+
+describe('a contract that is merged', () => {
+  const document = documentOf({}, contract)
+  const score = '/paths/~1valuation~1score/post'
+
+  test('leaves a document that fits the schema, whose references all lead somewhere', async () => {
+    expect(await problemsOf(document)).toEqual([])
+  })
+
+  test('adds no operation: not by a path, a method, a webhook, a callback or a link', () => {
+    expect(operationsOf(document)).toEqual(allOperations.map(({ method, path }) => `${method} ${path}`))
+    expect(JSON.stringify(document)).not.toMatch(/getNext|postScore|webhooks|callbacks|pathItems|elsewhere/)
+  })
+
+  test('says what the operation is', () => {
+    expect(at(document, score)).toMatchObject({
+      operationId: 'valuation.score',
+      tags: ['valuation'],
+      summary: 'Scores an asset.',
+      description: 'Slow on Mondays.',
+      requestBody: contract.paths['/valuation/score'].post.requestBody,
+    })
+    expect(at(document, '/paths/~1valuation~1score/parameters')).toEqual([{ $ref: '#/components/parameters/Region' }])
+    expect(document.info).toMatchObject({ title: 'Scores', version: '2026-11' })
+    expect(at(document, '/info/description')).toMatch(/^Made by the valuation team\.\n\nThe gateway lets/)
+    expect(document.tags).toContainEqual({ name: 'valuation', description: 'What an asset is worth.' })
+    expect(document.servers).toEqual([{ url: '/' }])
+  })
+
+  test('fills the gaps that it speaks of, and no other', () => {
+    expect(gapsOf(document)).toBeUndefined()
+    expect(gapsOf(document, '/paths/~1market~1insights/get')).toEqual(['errors of the upstream not specified'])
+    expect(gapsOf(document, '/paths/~1analysis~1esg-grant/get')).toEqual([
+      'response body not specified',
+      'errors of the upstream not specified',
+    ])
+    expect(gapsOf(document, '/paths/~1leads~1pipeline/get')).toEqual([
+      'query parameters not specified',
+      'errors of the upstream not specified',
+    ])
+    expect(gapsOf(document, '/paths/~1inventory~1sync/post')).toEqual(gapsOf(documentOf()))
+  })
+
+  test('names a header field once, however it is spelled', () => {
+    expect(at(document, `${score}/parameters`)).toEqual([
+      contract.paths['/valuation/score'].post.parameters[0],
+      { $ref: '#/components/parameters/InteractionId' },
+    ])
+    expect(Object.keys(Object(at(document, `${score}/responses/default/headers`)))).toEqual([
+      'X-Shard',
+      'X-Request-Id',
+      'x-fapi-interaction-id',
+      'Via',
+    ])
+  })
+
+  test('keeps its components, and those of the gateway give way', () => {
+    expect(at(document, '/components/schemas/Problem')).toEqual(contract.components.schemas.Problem)
+    expect(at(document, '/components/schemas/Problem-2')).toMatchObject({ required: expect.arrayContaining(['code']) })
+    expect(at(document, '/components/responses/BadRequest')).toEqual(contract.components.responses.BadRequest)
+    expect(at(document, '/components/schemas/Asset')).toEqual(contract.components.schemas.Asset)
+  })
+
+  test('stands beside the gateway’s own errors: of the same status, its class, or any', () => {
+    const typesOf = (status: string): readonly string[] =>
+      Object.keys(Object(at(document, `${score}/responses/${status}/content`)))
+
+    expect(typesOf('400')).toEqual(['application/json', 'application/problem+json'])
+    expect(typesOf('413')).toEqual(['text/plain', 'application/problem+json'])
+    expect(typesOf('502')).toEqual(['text/html', 'application/problem+json'])
+    expect(at(document, `${score}/responses/503/content/application~1problem+json/schema`)).toEqual({
+      anyOf: [{ type: 'object' }, expect.objectContaining({ allOf: expect.anything() })],
+    })
+    expect(at(document, `${score}/responses/400/description`)).toMatch(/^The roof is wrong\.\n\nBad Request, from/)
+  })
+
+  test('requires no header field of the gateway’s own errors', () => {
+    expect(at(document, `${score}/responses/default/headers/X-Shard`)).toMatchObject({ required: true })
+    expect(at(document, `${score}/responses/502/headers/X-Shard`)).toEqual({ schema: {} })
+  })
+
+  test('says how clients authenticate where the gateway does not look', () => {
+    expect(at(document, `${score}/security`)).toEqual([{ apiKey: [] }])
+    expect(at(document, '/components/securitySchemes/apiKey/in')).toBe('query')
+  })
+
+  test('does not say it where the gateway does', async () => {
+    const checked = documentOf({ auth: { methods: ['apiKey'] }, clients: [{ id: 'a', operations: 'all' }] }, contract)
+
+    expect(at(checked, `${score}/security`)).toEqual([{ 'apiKey-2': [] }])
+    expect(at(checked, '/components/securitySchemes/apiKey-2')).toMatchObject({ in: 'header', name: 'X-Api-Key' })
+    expect(await problemsOf(checked)).toEqual([])
+  })
+})
+
+test.each(['/lender', '/valuation'])('the nine of a contract stand under the base path: %s', async (basePath) => {
+  const document = documentOf({ listen: { basePath } }, contract)
+
+  const prefix = `/paths/${basePath.replace('/', '~1')}`
+  expect(at(document, `${prefix}~1valuation~1score/post/summary`)).toBe('Scores an asset.')
+  expect(gapsOf(document, `${prefix}~1leads~1pipeline/get`)).not.toContain('response body not specified')
+  expect(operationsOf(document)).toHaveLength(9)
+  expect(await problemsOf(document)).toEqual([])
+})
+
+test.each([
+  ['no object', 'a text'],
+  ['an empty one', {}],
+  ['a loop of references', { paths: { '/leads/pipeline': { $ref: '#/paths/~1leads~1pipeline' } } }],
+  ['a reference to another file', { paths: { '/leads/pipeline': { $ref: 'file:///etc/passwd' } } }],
+  ['a reference that cannot be decoded', { paths: { '/leads/pipeline': { $ref: '#/paths/%zz' } } }],
+  ['members of every object', JSON.parse('{"paths":{"__proto__":{"get":{}}},"components":{"constructor":{}}}')],
+])('a contract that says nothing of the nine adds nothing: %s', (_, given) => {
+  const { components: _given, ...said } = documentOf({}, given)
+  const { components: _plain, ...plain } = documentOf()
+
+  expect(said).toEqual(plain)
+})
+
+test('a key that the gateway requires is required, though the contract leaves it open', async () => {
+  const key = { name: 'idempotency-KEY', in: 'header', description: 'A UUID.', schema: { type: 'string' } }
+  const post = { parameters: [key], responses: { 200: ok } }
+  const settings = { operations: { 'valuation.score': { idempotency: { required: true } } } }
+  const named = (document: PlainObject) =>
+    (at(document, '/paths/~1valuation~1score/post/parameters') as readonly PlainObject[]).filter(
+      ({ name }) => name === key.name,
+    )
+  const own = documentOf(settings, { ...contract, paths: { '/valuation/score': { post } } })
+  const { parameters: _, ...bare } = post
+  const ofPath = documentOf(settings, { ...contract, paths: { '/valuation/score': { parameters: [key], post: bare } } })
+
+  const ofBoth = documentOf(settings, { ...contract, paths: { '/valuation/score': { parameters: [key], post } } })
+
+  const documents = [own, ofPath, ofBoth]
+  expect(documents.map(named)).toEqual(documents.map(() => [{ ...key, required: true }]))
+  expect((await Promise.all(documents.map(problemsOf))).flat()).toEqual([])
+})

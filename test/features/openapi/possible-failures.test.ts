@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest'
+import { type FailureKind, failureTable } from '../../../src/core/exchange/failures/kinds.ts'
+import { possibleFailures } from '../../../src/features/openapi/possible-failures.ts'
+import { allOperations } from '../../../src/operations.ts'
+import { type Settings, testConfig } from '../../helpers/gateway.ts'
+import { jwks, signingKey } from '../../helpers/tokens.ts'
+
+const insights = allOperations.find(({ id }) => id === 'market.insights') ?? allOperations[8]
+
+/** Lists the failures of market.insights. */
+const failuresOf = (settings: Settings = {}): readonly FailureKind[] => possibleFailures(insights, testConfig(settings))
+
+/** Lists the failures that a setting adds to those of a gateway without it. */
+const addedBy = (settings: Settings, base: Settings = {}): readonly FailureKind[] => {
+  const before = failuresOf(base)
+  return failuresOf({ ...base, ...settings }).filter((kind) => !before.includes(kind))
+}
+
+const auth = { methods: ['apiKey'] }
+const client = { id: 'bank-a', operations: 'all' }
+const jwt = { issuer: 'https://issuer.example', audience: ['gateway'] }
+const file = jwks(signingKey('ES256', 'one'))
+
+test('what only other requests, or only the log, ever see is not there', () => {
+  expect(failuresOf()).not.toEqual(
+    expect.arrayContaining([expect.stringMatching(/^(not-found|method-not-allowed|truncated|client-gone)$/)]),
+  )
+})
+
+test('no failure is told to a client that has no status for it', () => {
+  expect(failuresOf().filter((kind) => failureTable[kind].status === 499)).toEqual([])
+  expect(failuresOf().length).toBeGreaterThan(10)
+})
+
+const additions: readonly (readonly [string, readonly FailureKind[], Settings, Settings])[] = [
+  ['hosts', ['misdirected'], { listen: { hosts: ['gateway.example'] } }, {}],
+  ['authentication', ['unauthenticated', 'forbidden'], { auth, clients: [client] }, {}],
+  ['a rate by address', ['rate-limited'], { limits: { address: { rate: '1/s' } } }, {}],
+  ['a rate of a client', ['rate-limited'], { clients: [{ ...client, rate: '1/s' }] }, { auth }],
+  ['a concurrency of a client', ['rate-limited'], { clients: [{ ...client, concurrency: 1 }] }, { auth }],
+  [
+    'a rate of a client that may not call',
+    [],
+    { clients: [{ ...client, operations: ['leads.pipeline'], rate: '1/s' }] },
+    { auth },
+  ],
+  ['a cache', ['not-cached'], { operations: { 'market.insights': { cache: true } } }, {}],
+  ['a circuit breaker', ['circuit-open'], { defaults: { circuitBreaker: {} } }, {}],
+  [
+    'a candidate with a circuit breaker and TLS, which an operator may give a share',
+    ['circuit-open', 'tls-failed'],
+    { upstreams: { market: { endpoints: ['sandbox'], candidate: { endpoints: ['https://b'], circuitBreaker: {} } } } },
+    {},
+  ],
+  ['an endpoint with TLS', ['tls-failed'], { upstreams: { market: 'https://market.internal' } }, {}],
+  ['a deadline', ['deadline-exceeded'], { defaults: { deadline: '1s' } }, { defaults: { deadline: 'none' } }],
+  ['a time to connect', ['connect-timeout'], { defaults: {} }, { defaults: { timeouts: { connect: 'none' } } }],
+  ['a time to respond', ['headers-timeout'], { defaults: {} }, { defaults: { timeouts: { headers: 'none' } } }],
+  ['a size of bodies', ['content-too-large'], { defaults: {} }, { defaults: { maxBody: 'none' } }],
+  [
+    'keys of an issuer, from a file',
+    [],
+    { auth: { methods: ['jwt'], jwt: { ...jwt, jwks: file } } },
+    { auth, clients: [{ ...client, claims: { sub: 'a' } }] },
+  ],
+  [
+    'keys of an issuer, from a server',
+    ['identity-unavailable'],
+    { auth: { methods: ['jwt'], jwt: { ...jwt, jwks: 'https://issuer.example/keys' } } },
+    { auth, clients: [{ ...client, claims: { sub: 'a' } }] },
+  ],
+]
+
+test.each(additions)('%s adds its failures, and nothing else', (_, added, settings, base) => {
+  expect(addedBy(settings, base)).toEqual(added)
+})
+
+test('a failure of one operation is none of another', () => {
+  const config = testConfig({ operations: { 'market.insights': { cache: true, maxBody: 'none' } } })
+
+  const other = possibleFailures(allOperations[0], config)
+
+  expect(other).toContain('content-too-large')
+  expect(other).not.toContain('not-cached')
+})
+
+test('idempotency adds what may become of a key', () => {
+  const [score] = allOperations
+  const failures = (idempotency: unknown) =>
+    possibleFailures(score, testConfig({ operations: { [score.id]: { idempotency } } }))
+  const without = failures(false)
+  const addedWith = (policy: unknown) => failures(policy).filter((kind) => !without.includes(kind))
+
+  const ofKeys = ['idempotency-key-invalid', 'request-in-progress', 'outcome-unknown', 'response-not-kept']
+  const always = [...ofKeys, 'truncated']
+  expect(addedWith({ required: true }).toSorted()).toEqual(
+    [
+      ...[...always, 'idempotency-key-reused', 'rate-limited'],
+      ...['idempotency-key-missing', 'idempotency-unavailable'],
+    ].toSorted(),
+  )
+  expect(addedWith({ onStoreFailure: 'pass' }).toSorted()).toEqual(
+    [...always, 'idempotency-key-reused', 'rate-limited'].toSorted(),
+  )
+})

@@ -1,0 +1,74 @@
+import { EventEmitter } from 'node:events'
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createProxyAcceptor } from '../../../src/features/proxy-protocol/proxy-acceptor.ts'
+import { testConfig } from '../../helpers/gateway.ts'
+import { proxyV1 } from '../../helpers/proxy-protocol.ts'
+
+/** Creates an acceptor that waits for headers from 10.0.0.1, and notes what it calls. */
+const open = (countElsewhere?: () => Promise<boolean>) => {
+  const { listen } = testConfig({ listen: { proxyProtocol: { from: ['10.0.0.1'] }, maxConnectionsPerAddress: 1 } })
+  const [onConnection, onAwaited, onFailure] = [vi.fn(), vi.fn(), vi.fn()]
+  const acceptor = createProxyAcceptor({ listen, onConnection, onAwaited, onFailure, countElsewhere })
+  return { acceptor, onConnection, onAwaited, onFailure }
+}
+
+const connection = (remoteAddress: string | undefined): Socket & Duplex =>
+  Object.assign(new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() }), { remoteAddress }) as never
+
+test('a connection that was reset before it was looked at is closed: it may be a load balancer’s', () => {
+  const { acceptor, onConnection, onAwaited } = open()
+  const socket = connection(undefined)
+
+  acceptor.accept(socket)
+
+  expect(socket.destroyed).toBe(true)
+  expect(onConnection).not.toHaveBeenCalled()
+  expect(onAwaited).not.toHaveBeenCalled()
+})
+
+test('a connection whose header has come keeps nothing of the acceptor: no listener, and it is not awaited', async () => {
+  const { acceptor, onConnection } = open()
+  const socket = connection('10.0.0.1')
+  const before = ['readable', 'close', 'end', 'data'].map((name) => EventEmitter.listenerCount(socket, name))
+
+  acceptor.accept(socket)
+  const whileAwaited = acceptor.isAwaited(socket)
+  socket.push(proxyV1('192.0.2.7'))
+  await vi.waitFor(() => expect(onConnection).toHaveBeenCalledWith(socket))
+
+  expect([whileAwaited, acceptor.isAwaited(socket)]).toEqual([true, false])
+  expect(['readable', 'close', 'end', 'data'].map((name) => EventEmitter.listenerCount(socket, name))).toEqual(before)
+})
+
+test('a connection is awaited until another process has counted it, and closed when that says no', async () => {
+  const counted = Promise.withResolvers<boolean>()
+  const { acceptor, onConnection } = open(() => counted.promise)
+  const socket = connection('10.0.0.1')
+
+  acceptor.accept(socket)
+  socket.push(proxyV1('192.0.2.7'))
+  await new Promise(setImmediate)
+  const whileCounted = acceptor.isAwaited(socket)
+  counted.resolve(false)
+  await vi.waitFor(() => expect(socket.destroyed).toBe(true))
+
+  expect(whileCounted).toBe(true)
+  expect(onConnection).not.toHaveBeenCalled()
+})
+
+test('a connection whose header has come is not closed when the time for headers is over', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { acceptor, onConnection, onFailure } = open()
+  const [quick, slow] = [connection('10.0.0.1'), connection('10.0.0.1')]
+
+  for (const socket of [quick, slow]) acceptor.accept(socket)
+  quick.push(proxyV1('192.0.2.7'))
+  await vi.waitFor(() => expect(onConnection).toHaveBeenCalledWith(quick))
+  await vi.advanceTimersByTimeAsync(120_000)
+
+  expect([quick.destroyed, slow.destroyed]).toEqual([false, true])
+  expect(onFailure).toHaveBeenCalledTimes(1)
+})

@@ -1,0 +1,247 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { ManagedRedis } from '../../../src/features/redis/managed-redis.ts'
+import type { ConnectRedis, RedisConnection } from '../../../src/features/redis/redis-connection.ts'
+import { consumeScript } from '../../../src/features/redis/redis-script.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+type Behavior = 'answer' | 'late' | 'stall' | 'fail' | 'refuse'
+
+/** Creates a Redis with scripted behaviour: it replies, in time or late, is silent, or refuses connections. */
+const createScripted = (behavior: Behavior = 'answer') => {
+  const redis = {
+    behavior,
+    connections: 0,
+    consumed: 0,
+    lose: (_reason: Error): void => {},
+  }
+  const connect: ConnectRedis = async (lost) => {
+    if (redis.behavior === 'refuse') throw new Error('refused')
+    redis.connections++
+    redis.lose = lost
+    const connection: RedisConnection = {
+      consume: () => {
+        redis.consumed++
+        if (redis.behavior === 'fail') return Promise.reject(new Error('READONLY'))
+        if (redis.behavior === 'late') return new Promise((resolve) => setTimeout(resolve, 30, 1))
+        return redis.behavior === 'answer' ? Promise.resolve(1) : new Promise(() => {})
+      },
+      run: (_, { keys: [key = ''] }) => connection.consume(key, 1, 1),
+      probe: () => connection.consume('probe', 1, 1000).then(() => true),
+      destroy: () => {},
+    }
+    return connection
+  }
+  const changes: (readonly [boolean, string | null])[] = []
+  const link = new ManagedRedis({
+    connect,
+    timeoutMs: 20,
+    timeoutKey: 'limits.redis.timeout',
+    onChange: (...change) => changes.push(change),
+  })
+  return { redis, link, changes }
+}
+
+const consume = (link: ManagedRedis): Promise<number | null> => link.consume('key', 1, 1)
+
+/** Lets so much time pass, and everything that happens meanwhile. */
+const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
+
+test('it is shared once a connection has run what requests will send', async () => {
+  const { link, changes } = createScripted()
+  expect(link.isShared).toBe(false)
+  expect(await consume(link)).toBeNull()
+
+  await pass(0)
+
+  expect(link.isShared).toBe(true)
+  expect(await consume(link)).toBe(1)
+  expect(changes).toEqual([[true, null]])
+  link.close()
+})
+
+test('a reply that is late is no reply, and several in a row end the use of the connection', async () => {
+  const { redis, link, changes } = createScripted()
+  await pass(0)
+  redis.behavior = 'stall'
+
+  const outcomes = Promise.all(Array.from({ length: 5 }, () => consume(link)))
+  await pass(21)
+
+  expect(await outcomes).toEqual(Array(5).fill(null))
+  expect(link.isShared).toBe(false)
+  const { consumed } = redis
+  expect(await consume(link)).toBeNull() // at once, without a command
+  expect(redis.consumed).toBe(consumed)
+  expect(changes).toEqual([
+    [true, null],
+    [false, 'no answer within 20ms (limits.redis.timeout)'],
+  ])
+  link.close()
+})
+
+test('a reply that is late now and then is a hiccup', async () => {
+  const { redis, link } = createScripted()
+  await pass(0)
+
+  for (let n = 0; n < 10; n++) {
+    redis.behavior = 'stall'
+    const late = consume(link)
+    await pass(21)
+    expect(await late).toBeNull()
+    redis.behavior = 'answer'
+    expect(await consume(link)).toBe(1)
+  }
+
+  expect(link.isShared).toBe(true)
+  link.close()
+})
+
+test('replies that are late for requests end its use, though background commands get theirs within their own time', async () => {
+  const { redis, link, changes } = createScripted()
+  await pass(0)
+  redis.behavior = 'late'
+  const run = (waitMs = link.timeoutMs) => link.run(consumeScript, { keys: ['key'], args: [] }, { waitMs })
+
+  for (let n = 0; n < 5; n++) {
+    const inBackground = run(1000)
+    await pass(31)
+    expect(await inBackground).toBe(1)
+    const late = run()
+    await pass(31)
+    expect(await late).toBeNull()
+  }
+
+  expect(changes).toEqual([
+    [true, null],
+    [false, 'no answer within 20ms (limits.redis.timeout)'],
+  ])
+  link.close()
+})
+
+test('a reply that comes while a request waits longer for it is in time', async () => {
+  const { redis, link } = createScripted()
+  await pass(0)
+  redis.behavior = 'late'
+
+  for (let n = 0; n < 10; n++) {
+    const late = consume(link)
+    await pass(31)
+    expect(await late).toBeNull()
+    const proof = link.consume('proof', 1, 1, 1000)
+    await pass(31)
+    expect(await proof).toBe(1)
+  }
+
+  expect(link.isShared).toBe(true)
+  link.close()
+})
+
+test('one reply that does not come at all has the connection tried, though no further command is sent', async () => {
+  const { redis, link, changes } = createScripted()
+  await pass(0)
+  redis.behavior = 'stall'
+  const late = link.run(consumeScript, { keys: ['key'], args: [] })
+  await pass(21)
+  expect(await late).toBeNull()
+  redis.behavior = 'answer'
+  expect(link.isShared).toBe(true)
+
+  await pass(1001 + 500)
+
+  expect(changes).toEqual([
+    [true, null],
+    [false, 'no answer within 1000ms'],
+    [true, null],
+  ])
+  link.close()
+})
+
+test('a connection that was too slow is used again once it has been in time three times in a row', async () => {
+  const { redis, link } = createScripted()
+  await pass(0)
+  redis.behavior = 'late'
+  const late = Promise.all(Array.from({ length: 5 }, () => consume(link)))
+  await pass(31)
+  await late
+
+  const shared: boolean[] = []
+  for (const behavior of ['answer', 'answer', 'late', 'answer', 'answer', 'answer'] as const) {
+    redis.behavior = behavior
+    for (const { consumed } = redis; redis.consumed === consumed; ) await pass(1)
+    await pass(31)
+    shared.push(link.isShared)
+  }
+
+  expect(shared).toEqual([false, false, false, false, false, true])
+  link.close()
+})
+
+test('a server that refuses to count is as good as none, however well it is connected', async () => {
+  const { redis, link, changes } = createScripted()
+  await pass(0)
+  redis.behavior = 'fail'
+
+  for (let n = 0; n < 5; n++) expect(await consume(link)).toBeNull()
+  await pass(5000)
+
+  expect(link.isShared).toBe(false)
+  expect(changes).toEqual([
+    [true, null],
+    [false, 'READONLY'],
+  ])
+  link.close()
+})
+
+test.each(['refuse', 'stall', 'fail'] as const)(
+  'after an outage (%s) it is shared again within a second',
+  async (outage) => {
+    const { redis, link, changes } = createScripted()
+    await pass(0)
+    redis.behavior = outage
+    redis.lose(new Error('lost'))
+    await pass(60_000)
+    expect(link.isShared).toBe(false)
+
+    redis.behavior = 'answer'
+    await pass(outage === 'stall' ? 1020 + 300 : 1000) // a probe without a reply has its own timeout
+
+    expect(link.isShared).toBe(true)
+    expect(changes.map(([isShared]) => isShared)).toEqual([true, false, true])
+    link.close()
+  },
+)
+
+test('that Redis is down at the start is reported once', async () => {
+  const { redis, link, changes } = createScripted('refuse')
+  await pass(60_000)
+  expect(changes).toEqual([[false, 'refused']])
+
+  redis.behavior = 'answer'
+  await pass(1000)
+
+  expect(changes).toEqual([
+    [false, 'refused'],
+    [true, null],
+  ])
+  link.close()
+})
+
+test('closed, it leaves no timer behind', async () => {
+  const { redis, link } = createScripted()
+  await pass(0)
+  redis.behavior = 'refuse'
+  redis.lose(new Error('lost'))
+  await pass(1)
+
+  link.close()
+  await pass(0)
+
+  expect(vi.getTimerCount()).toBe(0)
+})

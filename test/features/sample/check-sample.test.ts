@@ -1,0 +1,430 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { runInProcess } from '../../core/cli/golden/golden.ts'
+import { runCommand } from '../../core/cli/scripted-admin.ts'
+import { folderWith, sandbox } from '../../core/config/helper.ts'
+import { sampleContract, sampleOfPage } from '../../helpers/contract.ts'
+import { bootGateway } from '../../helpers/gateway.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
+
+type Tree = Readonly<Record<string, unknown>>
+
+interface Row {
+  readonly operation: string
+  readonly line: number
+  readonly request: Message
+  readonly response: Message
+}
+
+type Message = null | {
+  readonly mode: string
+  readonly unchecked: string | null
+  readonly rejected: { readonly status: number; readonly code: string } | null
+  readonly violations: readonly { readonly pointer: string; readonly in: string; readonly rule: string }[]
+}
+
+/** Writes a configuration with the contract of the tests, and a file of samples as text or as a value. */
+const folderFor = (samples: unknown, contract: Tree = {}, more = ''): string =>
+  folderWith({
+    'contract.json': JSON.stringify(sampleContract),
+    'gateway.yaml': `${sandbox}\ncontract: ${JSON.stringify({ file: 'contract.json', ...contract })}\n${more}`,
+    'sample.json': typeof samples === 'string' ? samples : JSON.stringify(samples),
+  })
+
+/** Checks a sample of a folder against the configuration there. */
+const runCheck = (folder: string, sample = 'sample.json', ...more: readonly string[]) =>
+  runInProcess('check', join(folder, 'gateway.yaml'), '--sample', join(folder, sample), ...more)
+
+const check = async (samples: unknown, contract: Tree = {}, more = '') => {
+  const folder = folderFor(samples, contract, more)
+  const { code, out } = await runCheck(folder, 'sample.json', '--format', 'json')
+  const report: {
+    readonly ok: boolean
+    readonly samples: readonly Row[]
+    readonly problems: readonly { readonly path: string; readonly line: number; readonly column: number }[]
+  } = JSON.parse(out)
+  return { code, ...report }
+}
+
+const placesOf = (message: Message | undefined): readonly string[] =>
+  (message?.violations ?? []).map(({ in: place, pointer, rule }) => `${place} ${pointer} ${rule}`)
+
+const good = { operation: 'valuation.score', query: { mode: 'fast' }, body: { id: 'a', amount: 1 } }
+
+describe('a sample', () => {
+  test('that keeps the contract is good', async () => {
+    const { code, ok, samples } = await check({ ...good, response: { status: 200, body: { grade: 'A' } } })
+
+    const kept = { mode: 'report', violations: [], unchecked: null, rejected: null }
+    expect({ code, ok }).toEqual({ code: 0, ok: true })
+    expect(samples).toMatchObject([{ operation: 'valuation.score', line: 1, request: kept, response: kept }])
+  })
+
+  test('of a response needs none of the fields that the gateway adds', async () => {
+    const required = { required: true, schema: { type: 'string' } }
+    const response = { description: 'ok', headers: { 'X-Request-Id': required, Via: required, 'X-Version': required } }
+    const folder = folderWith({
+      'contract.json': JSON.stringify({
+        openapi: '3.1.0',
+        info: { title: 't', version: '1' },
+        paths: { '/market/insights': { get: { responses: { 200: response } } } },
+      }),
+      'gateway.yaml': `${sandbox}\ncontract: { file: contract.json }`,
+      'sample.json': JSON.stringify({ operation: 'market.insights', response: { status: 200, body: {} } }),
+    })
+
+    const { out } = await runCheck(folder, 'sample.json', '--format', 'json')
+
+    const [sample]: readonly Row[] = JSON.parse(out).samples
+    expect(placesOf(sample?.response)).toEqual(['header /x-version required'])
+  })
+
+  test('that breaks it exits with 1, with every place in request and response', async () => {
+    const sample = {
+      operation: 'valuation.score',
+      query: 'mode=slow',
+      body: { id: 7, amount: -1 },
+      response: { status: 200, body: { grade: 'Z' } },
+    }
+
+    const { code, ok, samples, problems } = await check(sample)
+
+    expect({ code, ok, problems }).toEqual({ code: 1, ok: false, problems: [] })
+    expect(placesOf(samples[0]?.request)).toEqual(['query /mode enum', 'body /id type', 'body /amount minimum'])
+    expect(placesOf(samples[0]?.response)).toEqual(['body /grade pattern'])
+  })
+
+  test('is named by its method and path, with the base path and the query', async () => {
+    const of = (path: string) => check({ method: 'GET', path }, {}, 'listen: { basePath: /v1 }')
+
+    const [kept, broken, elsewhere] = [
+      await of('/v1/market/insights?limit=5'),
+      await of('/v1/market/insights'),
+      await of('/market/insights'),
+    ]
+
+    expect([kept.code, kept.samples[0]?.operation]).toEqual([0, 'market.insights'])
+    expect(placesOf(broken.samples[0]?.request)).toEqual(['query /limit required'])
+    expect([elsewhere.code, elsewhere.problems]).toMatchObject([
+      1,
+      [{ path: 'path', hint: 'send GET /v1/market/insights' }],
+    ])
+  })
+
+  test('of a response alone checks no request', async () => {
+    const { code, samples } = await check({ operation: 'valuation.score', response: { status: 404 } })
+
+    expect(code).toBe(1)
+    expect(samples[0]?.request).toBeNull()
+    expect(placesOf(samples[0]?.response)).toEqual(['status  status'])
+  })
+
+  test('is one of several, each with its line', async () => {
+    const { code, samples } = await check(`[\n${JSON.stringify(good)},\n{ "operation": "market.insights" }\n]`)
+
+    expect(code).toBe(1)
+    expect(samples.map(({ line, operation }) => [line, operation])).toEqual([
+      [2, 'valuation.score'],
+      [3, 'market.insights'],
+    ])
+  })
+
+  test('is told in its place, whether its messages were checked or it has a problem', async () => {
+    const folder = folderFor(`[
+      { "operation": "inventory.sync" },
+      { "operation": "market.insights" },
+      { "operation": "market.insight" },
+      { "operation": "valuation.score", "body": { "id": "a" } }\n]`)
+    const none = join(folder, 'none.json')
+
+    const { out } = await runCheck(folder, 'sample.json', '--sample', none)
+
+    const places = out.matchAll(/^\S+\/(gateway\.yaml|sample\.json:\d|none\.json:\d)/gm)
+    const own = out.slice(out.indexOf(': good'))
+    expect([...places].map(([, place]) => place).slice(-5)).toEqual([
+      'sample.json:2',
+      'sample.json:3',
+      'sample.json:4',
+      'sample.json:5',
+      'none.json:1',
+    ])
+    expect(own).toMatch(/\n3 problems\n$/)
+  })
+
+  test('has names of its own told, and no control character of them', async () => {
+    const contract = structuredClone(sampleContract)
+    Object.assign(contract.components.schemas.Asset, { additionalProperties: false })
+    const folder = folderFor({ operation: 'valuation.score', body: { id: 'a', amuont: 1, '\u001b[2J': 2 } })
+    writeFileSync(join(folder, 'contract.json'), JSON.stringify(contract))
+
+    const { out } = await runCheck(folder)
+
+    expect(out).toContain('body /amuont   additionalProperties')
+    expect(out).toContain('body /\\x1b[2J')
+    expect(out).not.toContain('\u001b')
+  })
+
+  test('may stand in several files', async () => {
+    const folder = folderFor(good)
+    const file = join(folder, 'sample.json')
+
+    const { out } = await runInProcess('check', join(folder, 'gateway.yaml'), '--sample', file, '--sample', file)
+
+    expect(out.match(/the request keeps the contract\n/g)).toHaveLength(2)
+  })
+})
+
+describe('the body', () => {
+  test('is checked as it is written, which a parser would lose', async () => {
+    const body = '{ "id": "a", "amount": -1, "amount": 1 }'
+
+    const { samples } = await check(`{ "operation": "valuation.score", "body": ${body} }`)
+
+    expect(placesOf(samples[0]?.request)).toEqual(['body  duplicate-member'])
+  })
+
+  test('has the type application/json unless a field says otherwise', async () => {
+    const of = (headers: Tree) => check({ ...good, headers })
+
+    const [none, json, text] = [
+      await of({}),
+      await of({ 'CONTENT-TYPE': 'application/json; charset=utf-8' }),
+      await of({ 'content-type': 'text/plain' }),
+    ]
+
+    expect([none.code, json.code]).toEqual([0, 0])
+    expect(placesOf(text.samples[0]?.request)).toEqual(['content-type  content-type'])
+  })
+
+  test('as a text has the type that is said, or none', async () => {
+    const of = (headers: Tree, bodyText: string) => check({ operation: 'valuation.score', headers, bodyText })
+
+    const [typed, untyped, broken] = [
+      await of({ 'Content-Type': 'application/json' }, '{"id":"a"}'),
+      await of({}, '{"id":"a"}'),
+      await of({ 'Content-Type': 'application/json' }, '{"id":'),
+    ]
+
+    expect(typed.code).toBe(0)
+    expect(placesOf(untyped.samples[0]?.request)).toEqual(['content-type  required'])
+    expect(placesOf(broken.samples[0]?.request)).toEqual(['body  json'])
+  })
+
+  test.each([
+    ['too-large', { body: { id: 'x'.repeat(1024) } }],
+    ['coded', { ...good, headers: { 'Content-Encoding': 'gzip' } }],
+  ])('that the gateway would not check is not checked: %s', async (why, members) => {
+    const { code, samples } = await check({ operation: 'valuation.score', ...members }, { maxBody: '1KiB' })
+
+    expect(code).toBe(0)
+    expect(samples[0]?.request).toMatchObject({ unchecked: why, violations: [] })
+  })
+})
+
+test('fields that never reach the contract keep none', async () => {
+  const contract = structuredClone(sampleContract)
+  contract.paths['/market/insights'].get.parameters = ['X-Request-Id', 'Keep-Alive', 'X-Ours'].map((name) => ({
+    name,
+    in: 'header',
+    required: true,
+    schema: { type: 'string', maximum: 100 },
+  })) as never
+  const folder = folderWith({
+    'contract.json': JSON.stringify(contract),
+    'gateway.yaml': `${sandbox}\ncontract: { file: contract.json }\n`,
+    'sample.json': '{ "operation": "market.insights", "headers": { "Keep-Alive": "timeout=5" } }',
+  })
+  const files = [join(folder, 'gateway.yaml'), '--sample', join(folder, 'sample.json')]
+
+  const { out } = await runInProcess('check', ...files, '--format', 'json')
+
+  // The gateway itself adds the request id.
+  expect(placesOf(JSON.parse(out).samples[0].request)).toEqual([
+    'header /keep-alive required',
+    'header /x-ours required',
+  ])
+})
+
+test('fields are checked as the gateway has made them: by auth, and by the edits of the primary', async () => {
+  const contract = structuredClone(sampleContract)
+  contract.paths['/market/insights'].get.parameters = ['X-Api-Key', 'X-Client-Id', 'X-Ours'].map((name) => ({
+    name,
+    in: 'header',
+    required: true,
+    schema: { enum: ['bank-a', 'as it came'] },
+  })) as never
+  const market = '{ endpoints: [sandbox], response: { set: { Content-Type: application/json } } }'
+  const folder = folderWith({
+    'contract.json': JSON.stringify(contract),
+    'gateway.yaml': `${sandbox.replace('market: sandbox', `market: ${market}`)}
+contract: { file: contract.json }
+auth: { methods: [apiKey], identityField: X-Client-Id }
+clients: [{ id: bank-a, operations: all, apiKeys: [{ id: one, sha256: ${'a'.repeat(64)} }] }]
+`,
+    'sample.json': JSON.stringify({
+      operation: 'market.insights',
+      headers: { 'X-Api-Key': 'bank-a', X_Client_Id: 'forged', 'X-Client-Id': 'forged', 'X-Ours': 'as it came' },
+      response: { status: 200, headers: { 'Content-Type': 'text/html' }, bodyText: '{}' },
+    }),
+  })
+
+  const { out } = await runCheck(folder, 'sample.json', '--format', 'json')
+
+  const [row] = JSON.parse(out).samples as readonly Row[]
+  expect([placesOf(row?.request), placesOf(row?.response)]).toEqual([['header /x-api-key required'], []])
+})
+
+test('a sample gets what the gateway gives to the same request and response', async () => {
+  const type = { 'Content-Type': 'application/json' }
+  const bodies = ['{"id":"a"}', '{"id":7}', '{}', '{"id":', '', '{"id":"a","id":"b"}', '[]']
+  const tooLarge = JSON.stringify({ id: 'x'.repeat(1024) })
+  const requests = [
+    ...bodies.map((bodyText) => ({ headers: type, query: '', bodyText })),
+    { headers: { 'Content-Type': 'text/plain' }, query: '', bodyText: '{"id":"a"}' },
+    { headers: type, query: '?mode=slow', bodyText: '{"id":"a"}' },
+    { headers: type, query: '?mode=%zz', bodyText: '{"id":"a"}' },
+    { headers: type, query: '', bodyText: tooLarge },
+    { headers: type, query: '?mode=slow', bodyText: tooLarge },
+  ]
+  const responses = [
+    { status: 200, headers: type, bodyText: '{"grade":"A"}' },
+    { status: 200, headers: type, bodyText: '{"grade":"Z"}' },
+    { status: 200, headers: type, bodyText: '' },
+    { status: 200, headers: {}, bodyText: '{"grade":"A"}' },
+    { status: 404, headers: type, bodyText: '{}' },
+    { status: 304, headers: {}, bodyText: '' },
+  ]
+  const pairs = [
+    ...requests.map((request) => ({ request, response: responses[0] })),
+    ...responses.map((response) => ({ request: requests[0], response })),
+  ]
+  const modes = { request: 'enforce', response: 'enforce', unchecked: 'refuse', maxBody: '1KiB' }
+  let nth = 0
+  const upstream = await httpUpstream((_, response) => {
+    const { status = 0, headers = {}, bodyText = '' } = pairs[nth]?.response ?? {}
+    response.writeHead(status, headers).end(bodyText)
+  })
+  const folder = folderFor(
+    pairs.map((pair) => ({ operation: 'valuation.score', ...pair.request, response: pair.response })),
+  )
+  const gateway = await bootGateway({
+    upstream: upstream.url,
+    contract: { file: join(folder, 'contract.json'), ...modes },
+  })
+
+  const given: number[] = []
+  for (const [i, { request }] of pairs.entries()) {
+    nth = i
+    const { headers = {}, query = '', bodyText = '' } = request ?? {}
+    const url = `${gateway.url}/valuation/score${query}`
+    given.push((await fetch(url, { method: 'POST', headers: { ...headers }, body: bodyText })).status)
+  }
+  const { samples } = await check(
+    pairs.map((pair) => ({ operation: 'valuation.score', ...pair.request, response: pair.response })),
+    modes,
+  )
+
+  expect(
+    samples.map(
+      (row, i) => row.request?.rejected?.status ?? row.response?.rejected?.status ?? pairs[i]?.response?.status,
+    ),
+  ).toEqual(given)
+  expect([...new Set(given)].sort()).toEqual([200, 304, 400, 413, 415, 502])
+})
+
+test('docs/command-line.md shows what is printed for its example', async () => {
+  const folder = folderFor(sampleOfPage(), { request: 'enforce' })
+  const page = readFileSync(new URL('../../../docs/command-line.md', import.meta.url), 'utf8')
+  const [, shown = ''] = /check --sample request\.json\n[^\n]+: good[^\n]+\n(.*?)```/s.exec(page) ?? []
+
+  const { out } = await runCheck(folder)
+
+  expect(shown).toContain('the client gets 400')
+  expect(out.replaceAll(join(folder, 'sample.json'), 'request.json')).toContain(shown)
+})
+
+describe('what is wrong with a file', () => {
+  const problemsOf = async (text: string) => (await check(text)).problems
+
+  test.each([
+    ['{ "operation": "valuation.score" "body": 1 }', ['1:34 : the sample is not JSON']],
+    ['', ['1:1 : the sample is not JSON']],
+    ['[]', ['1:1 : the list is empty']],
+    ['3', ['1:1 : the wrong kind of value']],
+    ['{}', ['1:1 : operation is missing']],
+    ['{ "method": "GET" }', ['1:1 : path is missing']],
+    ['{ "operation": "valuation.score", "path": "/x" }', ['1:35 path: the operation is named already']],
+    ['{ "operation": "market.insight" }', ['1:16 operation: unknown operation; did you mean "market.insights"?']],
+    ['{ "operation": 1 }', ['1:16 operation: the wrong kind of value']],
+    ['{ "operaton": "x" }', ['1:1 : operation is missing', '1:3 operaton: unknown key; did you mean "operation"?']],
+    ['{ "operation": "leads.pipeline", "operation": "x" }', ['1:34 operation: it stands there twice']],
+    [
+      '{ "method": "get", "path": "/leads/pipeline" }',
+      [expect.stringContaining('1:28 path: the gateway rejects it with')],
+    ],
+    ['{ "method": "GET", "path": "/market/insights?a", "query": "b" }', ['1:50 query: the path has a query already']],
+    ['{ "operation": "market.insights", "query": 7 }', ['1:44 query: the wrong kind of value']],
+    ['{ "operation": "market.insights", "query": { "a": [1, {}] } }', ['1:55 query.a[1]: the wrong kind of value']],
+    ['{ "operation": "market.insights", "headers": { "a b": "" } }', ['1:48 headers."a b": no name of a header field']],
+    ['{ "operation": "market.insights", "headers": { "a": "é" } }', ['1:53 headers.a: no value of a header field']],
+    ['{ "operation": "market.insights", "headers": [] }', ['1:46 headers: the wrong kind of value']],
+    ['{ "operation": "market.insights", "body": 1, "bodyText": "" }', ['1:46 bodyText: there is a body already']],
+    ['{ "operation": "market.insights", "bodyText": {} }', ['1:47 bodyText: the wrong kind of value']],
+    ['{ "operation": "market.insights", "response": {} }', ['1:47 response: status is missing']],
+    [
+      '{ "operation": "market.insights", "response": { "status": 100 } }',
+      ['1:59 response.status: the wrong kind of value'],
+    ],
+    [
+      '{ "operation": "market.insights", "response": { "status": 200, "query": 1 } }',
+      ['1:64 response.query: unknown key'],
+    ],
+    [
+      '[\n {},\n { "operation": "inventory.sync" }]',
+      ['2:2 [0]: operation is missing', '3:2 operation: the contract does not have inventory.sync'],
+    ],
+  ])('%s', async (text, expected) => {
+    const problems = (await problemsOf(text)) as readonly (Tree & { readonly line: number })[]
+
+    expect(problems.map(({ line, column, path, message }) => `${line}:${column} ${path}: ${message}`)).toEqual(expected)
+  })
+
+  test.each([
+    ['a path', '{ "method": "GET", "path": "/market/insights\\ud83d" }', 'path'],
+    ['the text of a query', '{ "operation": "market.insights", "query": "a=\\ud83d" }', 'operation'],
+  ])('half a surrogate pair in %s is a problem of that sample alone', async (_where, sample, path) => {
+    const { samples, problems } = await check(`[${sample}, ${JSON.stringify(good)}]`)
+
+    const message = expect.stringContaining('is beyond ASCII, and must be escaped: %EF%BF%BD')
+    expect(problems).toMatchObject([{ path: expect.stringContaining(path), message }])
+    expect(samples).toHaveLength(1)
+  })
+
+  test('a file with a problem exits with 1, and one that cannot be read with 2', async () => {
+    const folder = folderFor('{')
+
+    expect([(await runCheck(folder)).code, (await runCheck(folder, 'none.json')).code]).toEqual([1, 2])
+  })
+
+  test('without a contract there is nothing to check against', async () => {
+    const folder = folderWith({ 'gateway.yaml': sandbox, 'sample.json': '{}' })
+
+    const { code, out } = await runCheck(folder)
+
+    expect(code).toBe(1)
+    expect(out).toContain('gateway.yaml:1:1 contract: there is no contract to check a sample against\n')
+  })
+
+  test('problems of the configuration come first, and alone', async () => {
+    const folder = folderWith({ 'gateway.yaml': 'lisen: {}', 'sample.json': '{}' })
+
+    const [config, sample] = [join(folder, 'gateway.yaml'), join(folder, 'sample.json')]
+
+    const { code, out, err } = await runCommand(['check', config, '--sample', sample])
+
+    expect(code).toBe(1)
+    expect(out).not.toContain('sample.json')
+    expect(err).toBe('lender-gateway: no sample was checked, because the file has problems\n')
+  })
+})

@@ -1,0 +1,251 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { runCommand, scriptedAdmin, jsonResponse as sends } from '../../core/cli/scripted-admin.ts'
+import { freePort } from '../../helpers/free-port.ts'
+import { bootLiveGateway, type LiveGateway } from '../../helpers/live-gateway.ts'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+
+const secret = 'A'.repeat(43)
+
+interface Tail {
+  readonly child: ChildProcess
+  readonly out: () => string
+  readonly err: () => string
+  /** Waits until the command has printed this. */
+  printed(wanted: RegExp): Promise<void>
+  noted(wanted: RegExp): Promise<void>
+  /** Ends it as Ctrl-C does; resolves to the exit code. */
+  interrupt(): Promise<number | null>
+}
+
+const tail = (admin: string, ...args: readonly string[]): Tail => tailAll(admin, '--refused', ...args)
+
+const tailAll = (admin: string, ...args: readonly string[]): Tail => {
+  const child = spawn(process.execPath, ['src/main.ts', 'tail', '--admin', admin, ...args], { cwd: root })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const closed = once(child, 'close').then(([code]): number | null => code)
+  let [out, err] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text
+  })
+  const comes = (text: () => string, wanted: RegExp): Promise<void> =>
+    expect.poll(text, { timeout: 30_000, interval: 20 }).toMatch(wanted)
+  return {
+    child,
+    out: () => out,
+    err: () => err,
+    printed: (wanted) => comes(() => out, wanted),
+    noted: (wanted) => comes(() => err, wanted),
+    interrupt() {
+      child.kill('SIGINT')
+      return closed
+    },
+  }
+}
+
+const refuse = async ({ url }: LiveGateway, id: string, path = '/market/insights', method = 'POST'): Promise<void> => {
+  await (await fetch(url + path, { method, headers: { 'X-Request-Id': id } })).text()
+}
+
+describe('tail --refused', () => {
+  test('prints rejected requests as they come, and no earlier ones without --since', async () => {
+    const live = await bootLiveGateway()
+    await refuse(live, 'before')
+    const since = tail(live.admin, '--since', '10m')
+    await since.printed(/before/)
+    const plain = tail(live.admin)
+    // The command has started when it prints; it does not print earlier rejections.
+    let n = 0
+    const printed = async (): Promise<string> => {
+      await refuse(live, `during-${n++}`)
+      return plain.out()
+    }
+    await expect.poll(printed, { timeout: 30_000, interval: 200 }).toContain('during')
+    await refuse(live, 'alias', '/market/insights/', 'GET')
+    await plain.printed(/alias/)
+
+    expect(await plain.interrupt()).toBe(0)
+    expect(await since.interrupt()).toBe(0)
+    expect(plain.out()).not.toContain('before')
+    expect(plain.out()).toMatch(
+      /^2\S+Z {2}404 not-found {2}GET to none of the nine {2}127\.0\.0\.1 {2}a slash is at its end; probably meant: GET \/market\/insights {2}\[request alias\]$/m,
+    )
+    expect(since.out()).toMatch(/^2\S+Z {2}405 method-not-allowed {2}POST .*\[request before\]$/m)
+    expect(since.out().match(/request before/g)).toHaveLength(1)
+    expect(plain.err() + since.err()).toBe('')
+  })
+
+  test('prints JSON, a line each, of one operation with --operation', async () => {
+    const live = await bootLiveGateway({ upstream: `http://127.0.0.1:${await freePort()}` })
+    await refuse(live, 'other', '/leads/pipeline', 'GET')
+    await refuse(live, 'wanted', '/market/insights', 'GET')
+    const json = tail(live.admin, '--since', '1h', '--operation', 'market.insights', '--format', 'json')
+    await json.printed(/\n/)
+
+    const [line = '', ...others] = json.out().trimEnd().split('\n')
+
+    expect(await json.interrupt()).toBe(0)
+    expect(others).toEqual([])
+    expect(JSON.parse(line)).toMatchObject({ requestId: 'wanted', operation: 'market.insights', status: 502 })
+  })
+
+  test('survives a restart of the gateway, and reports what may be missing', async () => {
+    const port = await freePort()
+    const first = await bootLiveGateway({ admin: { port } })
+    await refuse(first, 'first')
+    const followed = tail(first.admin, '--since', '10m')
+    await followed.printed(/first/)
+
+    await first.gateway.close()
+    await followed.noted(/nothing listens at .*; it is asked again every second\n$/)
+    const second = await bootLiveGateway({ admin: { port } })
+    await refuse(second, 'second')
+    await followed.printed(/second/)
+
+    expect(await followed.interrupt()).toBe(0)
+    expect(followed.err().split('\n').slice(1)).toEqual([
+      'lender-gateway: it answers again',
+      expect.stringMatching(/^lender-gateway: some of what was refused since 2\S+Z may be missing: it restarted, or/),
+      '',
+    ])
+  })
+
+  test('ends quietly when its reader has gone', async () => {
+    const live = await bootLiveGateway()
+    await refuse(live, 'before')
+    const followed = tail(live.admin, '--since', '10m')
+    await followed.printed(/before/)
+    const closed = once(followed.child, 'exit')
+
+    followed.child.stdout?.destroy()
+    const again = setInterval(() => void refuse(live, 'after').catch(() => {}), 50)
+    onTestFinished(() => clearInterval(again))
+
+    expect(await closed).toEqual([0, null])
+    expect(followed.err()).toBe('')
+  })
+
+  test('a gateway that cannot be asked at first is an error, and so is wrong usage', async () => {
+    const unreachable = await runCommand(['tail', '--refused', '--admin', `http://127.0.0.1:${await freePort()}`])
+    const never = await runCommand(['tail', '--refused', '--since', 'yesterday'])
+
+    expect([unreachable.code, never.code]).toEqual([2, 2])
+    expect(unreachable.err).toContain('nothing listens at')
+    expect(never.err).toContain('--since: a duration such as 10m')
+  })
+
+  test('a listener cannot control the terminal', async () => {
+    const evil = '\u001b]0;owned\u0007'
+    const refusal = {
+      ...{ at: evil, requestId: evil, client: evil, clientId: evil, method: evil, operation: evil },
+      ...{ endpoint: evil, side: evil, fellBack: true, status: 502, kind: evil, reason: evil, traceId: evil },
+    }
+    const good = { ...refusal, at: '2026-11-21T02:04:58.000Z' }
+    const admin = await scriptedAdmin(sends({ refusals: [good, refusal], total: 2 }))
+    const followed = tail(admin.url, '--since', '10m')
+    await followed.printed(/502/)
+
+    expect(await followed.interrupt()).toBe(0)
+    expect(followed.out()).toContain(String.raw`\x1b]0;owned\x07`)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+    expect(followed.out() + followed.err()).not.toMatch(/[\u001b\u0007]/)
+  })
+})
+
+describe('tail without an option', () => {
+  const get = async ({ url }: LiveGateway, id: string, path = '/market/insights', key = 'a'): Promise<void> => {
+    await (await fetch(url + path, { headers: { 'X-Request-Id': id, 'X-Api-Key': `k-${key}.${secret}` } })).text()
+  }
+  const clients = ['a', 'b'].map((name) => ({
+    id: `bank-${name}`,
+    operations: 'all',
+    apiKeys: [{ id: `k-${name}`, sha256: createHash('sha256').update(secret).digest('hex') }],
+  }))
+  const keyed = { auth: { methods: ['apiKey'] }, clients }
+
+  /** Asks until the command has printed a first request: from then on it watches. */
+  const watched = async (live: LiveGateway, ...args: readonly string[]): Promise<Tail> => {
+    const followed = tailAll(live.admin, ...args)
+    let n = 0
+    const printed = async (): Promise<string> => {
+      await get(live, `first-${n++}`)
+      return followed.out()
+    }
+    await expect.poll(printed, { timeout: 30_000, interval: 200 }).toContain('first-')
+    return followed
+  }
+
+  test.each([1, 2])('prints what is served and what is rejected, as it ends: workers %i', async (workers) => {
+    const live = await bootLiveGateway({ ...keyed, workers })
+    await get(live, 'before')
+    const followed = await watched(live)
+
+    await get(live, 'served')
+    await get(live, 'rejected', '/market/insights/')
+    await followed.printed(/served/)
+    await followed.printed(/rejected/)
+
+    expect(await followed.interrupt()).toBe(0)
+    expect(followed.out()).not.toContain('before')
+    expect(followed.out()).toMatch(
+      /^2\S+Z {2}200 {2}GET market\.insights {2}127\.0\.0\.1 \(bank-a\) {2}[\d.]+ms, at sandbox {2}\[request served/m,
+    )
+    expect(followed.out()).toMatch(/^2\S+Z {2}404 not-found {2}GET to none of the nine .* \[request rejected\]$/m)
+    expect(followed.out().match(/request served/g)).toHaveLength(1)
+  })
+
+  test('prints those of one client, and of one operation', async () => {
+    const live = await bootLiveGateway(keyed)
+    const followed = await watched(live, '--client', 'bank-a', '--operation', 'market.insights')
+
+    await get(live, 'other-client', '/market/insights', 'b')
+    await get(live, 'other-operation', '/leads/pipeline')
+    await get(live, 'wanted')
+    await followed.printed(/wanted/)
+
+    expect(await followed.interrupt()).toBe(0)
+    expect(followed.out()).not.toContain('other')
+  })
+
+  test('prints JSON, a line each, with what the cache did', async () => {
+    const live = await bootLiveGateway({ ...keyed, operations: { 'market.insights': { cache: { ttl: '1h' } } } })
+    const followed = await watched(live, '--format', 'json')
+
+    await get(live, 'stored')
+    await followed.printed(/stored/)
+
+    expect(await followed.interrupt()).toBe(0)
+    const line = followed
+      .out()
+      .split('\n')
+      .find((each) => each.includes('"stored"'))
+    expect(JSON.parse(line ?? '')).toMatchObject({ requestId: 'stored', status: 200, kind: null, clientId: 'bank-a' })
+  })
+
+  test('prints with --since those that were rejected before', async () => {
+    const live = await bootLiveGateway(keyed)
+    await get(live, 'rejected', '/market/insights/')
+    await get(live, 'served')
+    const followed = tailAll(live.admin, '--since', '10m')
+    await followed.printed(/rejected/)
+
+    expect(await followed.interrupt()).toBe(0)
+    expect(followed.out()).not.toContain('served')
+  })
+
+  test('a gateway of an earlier version, which cannot be watched, is an error', async () => {
+    const admin = await scriptedAdmin(sends({ title: 'Not Found', status: 404, code: 'not-found' }, 404))
+
+    const { code, err } = await runCommand(['tail', '--admin', admin.url])
+
+    expect(code).toBe(2)
+    expect(err).toContain('404')
+  })
+})

@@ -1,0 +1,220 @@
+import { describe, expect } from 'vitest'
+import { allOperations } from '../../../src/operations.ts'
+import { jsonResponse, runCommand, scriptedAdmin } from '../../core/cli/scripted-admin.ts'
+import { endpointStatusWith, healthyStatus, toOverview, upstreamStatusWith } from '../../core/cli/status-fixtures.ts'
+import { freePort } from '../../helpers/free-port.ts'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { crashOnSignal } from '../../helpers/secret-leaks.ts'
+import { drill, part, test, testAndDrill } from '../../helpers/speed.ts'
+import { restoreSequence, runInTerminal } from './pseudo-terminal.ts'
+
+const script = await needProgram('script')
+
+const top = (admin: string, environment: NodeJS.ProcessEnv = {}, ...args: readonly string[]) =>
+  runInTerminal(script.path ?? '', ['top', '--admin', admin, ...args], environment)
+
+const drawn = /market\.insights/
+
+describe('top where there is no terminal', () => {
+  test('prints one whole frame, without colours', async () => {
+    const live = await bootLiveGateway({ upstreams: { risk: `http://127.0.0.1:${await freePort()}` } })
+    await (await fetch(`${live.url}/risk/asset-valuation`, { method: 'POST' })).text()
+
+    const { code, out, err } = await runCommand(['top', '--admin', live.admin], { LC_ALL: 'C.UTF-8' })
+
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toMatch(/^lender-gateway 0\.1\.0 \| serving, ready \| config [0-9a-f]{12} \| up /)
+    expect(out).toMatch(/^(CRITICAL|warning) +upstreams\.risk: .*refuses connections/m)
+    for (const { id } of allOperations) expect(out).toMatch(new RegExp(`^${id.replace('.', '\\.')} `, 'm'))
+    expect(out).toMatch(/^risk +http:\/\/127\.0\.0\.1:\d+ +100 +0 +up, 1 of 1 requests failed since \S+Z, \d+s ago$/m)
+    expect(out).toMatch(/^limits\.concurrency +0 of 10000 in flight$/m)
+    expect(out).not.toContain('\u001b')
+  })
+
+  test('prints the response of /overview as JSON', async () => {
+    const live = await bootLiveGateway()
+
+    const { code, out } = await runCommand(['top', '--admin', live.admin, '--format', 'json'])
+
+    expect(code).toBe(0)
+    expect(JSON.parse(out)).toMatchObject({ status: { state: 'serving' }, operations: expect.any(Array) })
+  })
+
+  test('prints why it cannot ask', async () => {
+    const { code, out, err } = await runCommand(['top', '--admin', `http://127.0.0.1:${await freePort()}`])
+
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toMatch(/^lender-gateway: nothing listens at .*\n$/)
+  })
+
+  testAndDrill.each(
+    part([
+      ['no overview', {}, 'status'],
+      [
+        'rates that are none',
+        { status: healthyStatus, operations: [{ id: 'a', state: 'serve', pace: 7 }] },
+        'operations[0].pace',
+      ],
+      [
+        'a chart of words',
+        { status: healthyStatus, operations: [{ id: 'a', state: 'b', history: { stepSeconds: 5, perSecond: ['x'] } }] },
+        'perSecond[0]',
+      ],
+    ]),
+  )('a listener that sends %s is no gateway of this version', async (_, body, where) => {
+    const admin = await scriptedAdmin(jsonResponse(body))
+
+    const { code, err } = await runCommand(['top', '--admin', admin.url])
+
+    expect(code).toBe(2)
+    expect(err).toContain('answers what this version does not understand')
+    expect(err).toContain(where)
+  })
+})
+
+describe.skipIf(script.missing)('top in a terminal', () => {
+  test('is as large as the window, follows it, and q restores the terminal', async () => {
+    const live = await bootLiveGateway()
+    const terminal = top(live.admin)
+    await terminal.shows(drawn)
+    const sized = (columns: number, rows: number): boolean => {
+      const lines = terminal.frame()
+      return lines.length <= rows && lines.every((line) => line.length <= columns) && lines[0]?.endsWith('…') === true
+    }
+
+    terminal.resize(40, 12)
+    await expect.poll(() => sized(40, 12), { timeout: 30_000 }).toBe(true)
+    terminal.resize(60, 20)
+    await expect.poll(() => !sized(40, 12) && sized(60, 20), { timeout: 30_000 }).toBe(true)
+    terminal.type('q')
+
+    expect(await terminal.ended).toEqual({ code: 0, isAsBefore: true })
+    expect(terminal.text().split(restoreSequence)).toHaveLength(2)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+    expect(terminal.text().split(restoreSequence)[0]).not.toMatch(/\u001b\[\d*m/u) // NO_COLOR
+  })
+
+  testAndDrill.each(
+    part([
+      ['Ctrl-C', '\u0003', null],
+      ['Ctrl-D', '\u0004', null],
+      ['SIGTERM', null, 'SIGTERM'],
+      ['SIGINT', null, 'SIGINT'],
+      ['SIGHUP', null, 'SIGHUP'],
+      ['SIGQUIT', null, 'SIGQUIT'],
+    ] as const),
+  )('%s restores it as well', async (_, keys, signal) => {
+    const live = await bootLiveGateway()
+    const terminal = top(live.admin)
+    await terminal.shows(drawn)
+
+    if (keys !== null) terminal.type(keys)
+    if (signal !== null) terminal.signal(signal)
+
+    expect(await terminal.ended).toEqual({ code: 0, isAsBefore: true })
+    expect(terminal.text()).toContain(restoreSequence)
+  })
+
+  drill('so does an uncaught error', async () => {
+    const live = await bootLiveGateway()
+    const crash = `--import=data:text/javascript,${encodeURIComponent(crashOnSignal('nothing'))}`
+    const terminal = top(live.admin, { NODE_OPTIONS: crash })
+    await terminal.shows(drawn)
+
+    terminal.signal('SIGPIPE')
+
+    expect(await terminal.ended).toEqual({ code: 1, isAsBefore: true })
+    const [, after = ''] = terminal.text().split(restoreSequence)
+    expect(after).toContain('crash')
+  })
+
+  drill('a terminal that is left alone for days gathers nothing', async () => {
+    // Says in the end how many times the promise was waited for that was waited for most. Each second takes 20 ms.
+    const countWaits = `
+      const [counts, { then }, { setTimeout }] = [new WeakMap(), Promise.prototype, globalThis]
+      let most = 0
+      Promise.prototype.then = function (...args) {
+        counts.set(this, (counts.get(this) ?? 0) + 1)
+        most = Math.max(most, counts.get(this))
+        return then.apply(this, args)
+      }
+      globalThis.setTimeout = (run, ms, ...args) => setTimeout(run, ms === 1000 ? 20 : ms, ...args)
+      process.on('exit', () => console.error('waits=' + most))`
+    const live = await bootLiveGateway()
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(countWaits)}`
+    const terminal = top(live.admin, { NODE_OPTIONS })
+
+    await expect.poll(() => terminal.text().split('\u001b[H').length, { timeout: 30_000 }).toBeGreaterThan(50)
+    terminal.type('q')
+    await terminal.ended
+
+    expect(Number(/waits=(\d+)/.exec(terminal.text())?.[1])).toBeLessThan(10)
+  })
+
+  drill('another key does nothing', async () => {
+    const live = await bootLiveGateway()
+    const terminal = top(live.admin)
+    await terminal.shows(drawn)
+
+    terminal.type('x\u001b[A\r')
+    const before = terminal.text().split('\u001b[H').length
+    await expect.poll(() => terminal.text().split('\u001b[H').length, { timeout: 30_000 }).toBeGreaterThan(before + 1)
+    terminal.type('Q')
+
+    expect(await terminal.ended).toEqual({ code: 0, isAsBefore: true })
+  })
+
+  drill('the frame is STALE while no gateway responds, and no more when one does', async () => {
+    const port = await freePort()
+    const first = await bootLiveGateway({ admin: { port } })
+    const terminal = top(first.admin)
+    await terminal.shows(drawn)
+
+    await first.gateway.close()
+    // The whole frame: its last lines may come later than the line with STALE.
+    await expect
+      .poll(() => terminal.frame().join('\n'), { timeout: 30_000 })
+      .toMatch(/STALE: what stands here was so \d+s ago; nothing listens at[\s\S]*market\.insights/)
+    await bootLiveGateway({ admin: { port } })
+    await expect.poll(() => terminal.frame().join('\n'), { timeout: 30_000 }).not.toContain('STALE')
+    terminal.type('q')
+
+    expect(await terminal.ended).toEqual({ code: 0, isAsBefore: true })
+  })
+
+  test('has colours unless NO_COLOR forbids them', async () => {
+    const admin = await scriptedAdmin(jsonResponse(toOverview(healthyStatus)))
+    const terminal = top(admin.url, { NO_COLOR: '', TERM: 'xterm' })
+    await terminal.shows(/limits\.concurrency/)
+    terminal.type('q')
+
+    expect(await terminal.ended).toMatchObject({ code: 0 })
+    expect(terminal.text()).toContain('\u001b[1mlender-gateway')
+  })
+
+  test('a listener cannot control the terminal', async () => {
+    const evil = '\u001b]0;owned\u0007\u009b2J\r\n\u202e'
+    const finding = { severity: evil, about: evil, cause: evil.repeat(9), details: [evil], since: evil, command: evil }
+    const status = {
+      ...healthyStatus,
+      ...{ version: evil, state: evil, findings: [finding] },
+      upstreams: { [evil]: upstreamStatusWith(endpointStatusWith(evil, { state: evil, reason: evil, since: evil })) },
+      limits: { ...healthyStatus.limits, concurrency: [{ key: evil, inFlight: 1, limit: 2 }] },
+    }
+    const operation = { id: evil, state: evil, group: evil, method: evil, path: evil, failing: true }
+    const admin = await scriptedAdmin(jsonResponse(toOverview(status, [operation])))
+    const terminal = top(admin.url)
+    await terminal.shows(/owned/)
+    terminal.type('q')
+
+    expect(await terminal.ended).toEqual({ code: 0, isAsBefore: true })
+    const [, shown = ''] = terminal.text().split('\u001b[?7l')
+    // The output without the command's own sequences: clear a line, go home, clear below, restore.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+    const rest = shown.replaceAll(/\u001b\[(2K|H|J|\?7h|\?25h|\?1049l)/gu, '')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+    expect(rest).not.toMatch(/[\u001b\u0007\u009b\u202e]/u)
+    expect(rest).toContain(String.raw`\x1b]0;owned`)
+  })
+})

@@ -1,0 +1,375 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { emptySpanCounts, type SpanCounts, SpanExportStats } from '../../../src/features/tracing/export-stats.ts'
+import { loadSdk, sdk } from '../../../src/features/tracing/sdk.ts'
+import { type FinishedSpan, OtlpSpanExporter } from '../../../src/features/tracing/span-exporter.ts'
+import { makeCertificates } from '../../helpers/certificates.ts'
+import { freePort } from '../../helpers/free-port.ts'
+import { httpsUpstream } from '../../helpers/https-upstream.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { type Behaviour, type SpanReceiver, spanReceiver } from '../../helpers/span-receiver.ts'
+import { switchVerificationOff } from '../../helpers/unverified-tls.ts'
+
+const openssl = await needProgram('openssl')
+
+beforeAll(() => loadSdk())
+
+// Spans that are to arrive may take long on a busy machine; spans that are to be given up are not waited for.
+const limits = { maxQueued: 8, batchSize: 4, delayMs: 5, exportMs: 20_000, flushMs: 20_000 }
+const soon = 200
+
+/** Opens an exporter to a collector, with a test's limits, and closes it when the test has finished. */
+const exporterTo = (url: string, more: Partial<typeof limits> = {}) => {
+  const counts = emptySpanCounts()
+  const logged: (readonly [event: string, fields: object])[] = []
+  const stats = new SpanExportStats(counts, (_, event, fields) => logged.push([event, fields]))
+  const config = {
+    url,
+    headers: [{ name: 'X-Tenant', value: 'lender', secret: false, hidden: true }],
+    serviceName: 'gateway',
+  }
+  const exporter = new OtlpSpanExporter(config, 'instance', stats, { ...limits, ...more })
+  onTestFinished(() => exporter.close())
+  return { exporter, counts, logged }
+}
+
+let created = 0
+
+const enqueue = (exporter: OtlpSpanExporter, more: Partial<FinishedSpan> = {}): void => {
+  created++
+  exporter.enqueue({
+    name: 'GET /market/insights',
+    kind: sdk().api.SpanKind.SERVER,
+    traceId: String(created).padStart(32, '0'),
+    spanId: String(created).padStart(16, '0'),
+    parent: null,
+    startedAt: 1_800_000_000_000.25,
+    endedAt: 1_800_000_000_001.5,
+    attributes: {},
+    isError: false,
+    ...more,
+  })
+}
+
+const sum = ({ exported, dropped, failed }: SpanCounts): number => exported + dropped + failed
+
+test('a span arrives with its ids and times, and is counted', async () => {
+  const receiver = await spanReceiver()
+  const { exporter, counts, logged } = exporterTo(receiver.url)
+
+  enqueue(exporter)
+  const [span] = await receiver.come(1)
+  await exporter.close()
+
+  expect(span).toMatchObject({
+    traceId: String(created).padStart(32, '0'),
+    spanId: String(created).padStart(16, '0'),
+    parentSpanId: '',
+    kind: 'server',
+    startMs: 1_800_000_000_000.25,
+    endMs: 1_800_000_000_001.5,
+  })
+  expect([counts, logged]).toEqual([{ exported: 1, dropped: 0, failed: 0, exportFailure: null }, []])
+})
+
+test('a span that cannot be created is dropped, and only the log says so', async () => {
+  const receiver = await spanReceiver()
+  const { exporter, counts, logged } = exporterTo(receiver.url)
+  const attributes = Object.defineProperty({}, 'broken', {
+    enumerable: true,
+    get: () => {
+      throw new Error('planted')
+    },
+  })
+
+  enqueue(exporter, { attributes })
+  enqueue(exporter)
+  await receiver.come(1)
+
+  expect(counts.dropped).toBe(1)
+  expect(logged[0]).toEqual(['spans are lost', { dropped: 1, failed: 0, reason: 'the span could not be made' }])
+})
+
+describe('a collector that is of no use', () => {
+  // A connection that breaks is retried after about 1 s, then 1.5: the test waits that long for the third.
+  const twice = 3500
+
+  test.each<[string, Behaviour, number, string]>([
+    ['hangs', 'hang', soon, 'no answer in time'],
+    ['resets', 'reset', twice, 'ECONNRESET'],
+    ['answers 400', 400, limits.exportMs, 'status 400'],
+    ['answers 401', 401, limits.exportMs, 'status 401'],
+    ['answers 429', 429, limits.exportMs, 'status 429, 502, 503 or 504'],
+    ['answers 503', 503, limits.exportMs, 'status 429, 502, 503 or 504'],
+  ])('%s: its spans are counted as failed, and why is logged once', async (_, how, exportMs, reason) => {
+    const receiver = await spanReceiver()
+    receiver.behave(how, { 'Retry-After': '3600' })
+    const { exporter, counts, logged } = exporterTo(receiver.url, { exportMs })
+
+    for (let i = 0; i < 4; i++) enqueue(exporter)
+    await expect.poll(() => counts.failed).toBe(4)
+
+    expect(logged).toEqual([['spans are lost', { dropped: 0, failed: 4, reason }]])
+  })
+
+  test('is not there: they are counted as failed', async () => {
+    const { exporter, counts, logged } = exporterTo(`http://127.0.0.1:${await freePort()}/v1/traces`, {
+      exportMs: twice,
+    })
+
+    enqueue(exporter)
+    await expect.poll(() => counts.failed).toBe(1)
+
+    expect(logged).toEqual([['spans are lost', { dropped: 0, failed: 1, reason: 'ECONNREFUSED' }]])
+  })
+
+  test('answers a byte at a time: the next batch is sent all the same', async () => {
+    const receiver = await spanReceiver()
+    receiver.behave('drip')
+    const { exporter } = exporterTo(receiver.url, { exportMs: soon, flushMs: soon })
+
+    for (let i = 0; i < 4; i++) enqueue(exporter)
+    await receiver.asked(1)
+    for (let i = 0; i < 4; i++) enqueue(exporter)
+
+    await receiver.asked(2)
+  })
+
+  test('redirects: no other server is called', async () => {
+    const [receiver, other] = [await spanReceiver(), await spanReceiver()]
+    receiver.behave(307, { Location: other.url })
+    const { exporter, counts } = exporterTo(receiver.url)
+
+    enqueue(exporter)
+    await expect.poll(() => counts.failed).toBe(1)
+
+    expect(other.batches).toEqual([])
+  })
+
+  test('that comes back is logged, with what was lost meanwhile', async () => {
+    const receiver = await spanReceiver()
+    receiver.behave(400)
+    const { exporter, counts, logged } = exporterTo(receiver.url)
+    enqueue(exporter)
+    await expect.poll(() => counts.failed).toBe(1)
+    enqueue(exporter)
+    await expect.poll(() => counts.failed).toBe(2)
+
+    receiver.behave('take')
+    enqueue(exporter)
+    await expect.poll(() => counts.exported).toBe(1)
+
+    expect(logged.slice(1)).toEqual([['spans arrive again', { dropped: 0, failed: 1 }]])
+  })
+})
+
+describe('a batch of which the collector', () => {
+  /** Encodes an `ExportTraceServiceResponse` whose `partial_success.rejected_spans` has these bytes. */
+  const partialSuccess = (...rejectedSpans: readonly number[]): Buffer => {
+    const length = rejectedSpans.length + 1
+    return Buffer.from([
+      0x0a,
+      ...(length < 128 ? [length] : [(length & 127) | 128, length >> 7]),
+      0x08,
+      ...rejectedSpans,
+    ])
+  }
+
+  test.each<[string, readonly number[], number]>([
+    ['rejects one span', [1], 1],
+    ['rejects more spans than it has', [100], 4],
+    ['says that it rejects -1', [...new Array<number>(9).fill(0xff), 1], 4],
+  ])('%s: those count as failed, and the rest as exported', async (_, rejectedSpans, failed) => {
+    const receiver = await spanReceiver()
+    receiver.behave(partialSuccess(...rejectedSpans))
+    const { exporter, counts, logged } = exporterTo(receiver.url)
+
+    for (let i = 0; i < 4; i++) enqueue(exporter)
+    await expect.poll(() => sum(counts)).toBe(4)
+
+    expect(counts).toMatchObject({ exported: 4 - failed, failed, exportFailure: { reason: 'partial success' } })
+    expect(logged).toEqual([['spans are lost', { dropped: 0, failed, reason: 'partial success' }]])
+  })
+
+  test.each<[string, readonly number[]]>([
+    ['rejects none', [0]],
+    ['says no number', [...new Array<number>(150).fill(0x80), 1]],
+  ])('%s: all count as exported', async (_, rejectedSpans) => {
+    const receiver = await spanReceiver()
+    receiver.behave(partialSuccess(...rejectedSpans))
+    const { exporter, counts, logged } = exporterTo(receiver.url)
+
+    enqueue(exporter)
+    await expect.poll(() => sum(counts)).toBe(1)
+
+    expect([counts, logged]).toEqual([{ exported: 1, dropped: 0, failed: 0, exportFailure: null }, []])
+  })
+})
+
+describe('what waits', () => {
+  const hanging = async (): Promise<SpanReceiver> => {
+    const receiver = await spanReceiver()
+    receiver.behave('hang')
+    return receiver
+  }
+
+  test('is limited: beside a batch on its way no more than may wait, the rest is dropped at once', async () => {
+    const receiver = await hanging()
+    const { exporter, counts, logged } = exporterTo(receiver.url, { flushMs: soon })
+
+    for (let i = 0; i < 1000; i++) enqueue(exporter)
+
+    expect(counts).toMatchObject({ exported: 0, dropped: 1000 - limits.batchSize - limits.maxQueued, failed: 0 })
+    expect(logged).toEqual([['spans are lost', { dropped: 1, failed: 0, reason: 'too many spans wait' }]])
+  })
+
+  test('goes out one batch at a time, also after one that was rejected', async () => {
+    const receiver = await spanReceiver()
+    receiver.behave(400)
+    const { exporter, counts } = exporterTo(receiver.url, { flushMs: soon })
+    for (let i = 0; i < 8; i++) enqueue(exporter)
+    await receiver.asked(1)
+    receiver.behave('hang')
+    await receiver.asked(2)
+
+    for (let i = 0; i < 9; i++) enqueue(exporter)
+
+    // A third batch would have made room for all of them.
+    expect(counts).toMatchObject({ dropped: 1, failed: 4 })
+  })
+
+  test('is sent at the end beside a batch that becomes late, and is not cut with it', async () => {
+    const receiver = await hanging()
+    const { exporter, counts } = exporterTo(receiver.url, { flushMs: 60_000 })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    for (let i = 0; i < 4; i++) enqueue(exporter)
+    await receiver.asked(1)
+    vi.advanceTimersByTime(limits.exportMs - 1)
+    for (let i = 0; i < 2; i++) enqueue(exporter)
+
+    const closed = exporter.close()
+    await receiver.asked(2)
+    vi.advanceTimersByTime(1)
+    receiver.release()
+    await closed
+
+    expect(counts).toMatchObject({ exported: 6, failed: 0 })
+  })
+
+  test('is given up when the time at the end has passed, and nothing is taken any more', async () => {
+    const receiver = await hanging()
+    const { exporter, counts } = exporterTo(receiver.url, { flushMs: soon })
+    for (let i = 0; i < 6; i++) enqueue(exporter)
+
+    await exporter.close()
+    enqueue(exporter)
+
+    expect(counts.dropped).toBe(1)
+    await expect.poll(() => counts.failed).toBe(6)
+  })
+
+  test('is sent at the end, in as many batches as it takes', async () => {
+    const receiver = await spanReceiver()
+    const { exporter, counts } = exporterTo(receiver.url, { delayMs: 60_000, maxQueued: 64 })
+    for (let i = 0; i < 23; i++) enqueue(exporter)
+
+    await exporter.close()
+
+    expect(receiver.spans).toHaveLength(23)
+    expect([counts.exported, sum(counts)]).toEqual([23, 23])
+  })
+})
+
+test('spans of attempts that have begun are waited for at the end, by all that wait for the end', async () => {
+  const receiver = await spanReceiver()
+  const { exporter, counts } = exporterTo(receiver.url)
+  exporter.acquire()
+  exporter.acquire()
+  const closed = [exporter.close(), exporter.close()]
+
+  for (let i = 0; i < 2; i++) {
+    enqueue(exporter)
+    exporter.release()
+  }
+  await Promise.all(closed)
+
+  expect(receiver.spans).toHaveLength(2)
+  expect([counts.exported, sum(counts)]).toEqual([2, 2])
+})
+
+test('a span that comes after the end is dropped, and the log says why', async () => {
+  const receiver = await spanReceiver()
+  const { exporter, logged } = exporterTo(receiver.url)
+  await exporter.close()
+
+  enqueue(exporter)
+
+  expect(logged).toEqual([['spans are lost', { dropped: 1, failed: 0, reason: 'the receiver is no longer used' }]])
+})
+
+test('what stands in variables of OpenTelemetry is not sent, and stands there still', async () => {
+  vi.stubEnv('OTEL_EXPORTER_OTLP_HEADERS', 'x-planted=planted')
+  vi.stubEnv('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'http://planted.invalid/')
+  vi.stubEnv('OTEL_SERVICE_NAME', 'planted')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const receiver = await spanReceiver()
+  const { exporter } = exporterTo(receiver.url)
+
+  enqueue(exporter)
+  const [span] = await receiver.come(1)
+
+  expect(receiver.batches[0]?.headers).toMatchObject({ 'x-tenant': 'lender' })
+  expect(receiver.batches[0]?.headers).not.toHaveProperty('x-planted')
+  expect(span?.resource['service.name']).toBe('gateway')
+  expect(process.env.OTEL_EXPORTER_OTLP_HEADERS).toBe('x-planted=planted')
+})
+
+test('a collector that sends more than is read costs nothing but its batch', async () => {
+  const server = createServer((_, response) => {
+    response.writeHead(200)
+    const pour = (): void => {
+      while (response.write(Buffer.alloc(64 * 1024))) {}
+      response.once('drain', pour)
+    }
+    response.on('error', () => {})
+    pour()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const { exporter, counts } = exporterTo(`http://127.0.0.1:${port}/v1/traces`, { exportMs: soon })
+
+  enqueue(exporter)
+
+  await expect.poll(() => sum(counts)).toBe(1)
+})
+
+test('spans that a closed exporter loses are counted, and are no failure that goes on', async () => {
+  const receiver = await spanReceiver()
+  receiver.behave(400)
+  const { exporter, counts } = exporterTo(receiver.url, { flushMs: soon })
+  enqueue(exporter)
+  await vi.waitFor(() => expect(counts.exportFailure).not.toBeNull(), { timeout: 30_000 })
+
+  enqueue(exporter)
+  await exporter.close()
+  enqueue(exporter)
+
+  expect(counts).toMatchObject({ exported: 0, dropped: 1, exportFailure: null })
+})
+
+test.skipIf(openssl.missing)(
+  'a collector whose certificate does not verify gets nothing, whatever Node is told',
+  async () => {
+    switchVerificationOff()
+    const collector = await httpsUpstream(makeCertificates(openssl.path ?? '').right)
+    const { exporter, counts } = exporterTo(`https://127.0.0.1:${collector.port}/v1/traces`)
+
+    enqueue(exporter)
+    await exporter.close()
+
+    expect([collector.requests(), counts.exported]).toEqual([0, 0])
+  },
+)

@@ -1,0 +1,104 @@
+import * as fc from 'fast-check'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { loadSdk } from '../../../src/features/tracing/sdk.ts'
+import type { FinishedSpan, OtlpSpanExporter } from '../../../src/features/tracing/span-exporter.ts'
+import { createTracing, SampledTrace } from '../../../src/features/tracing/tracing.ts'
+import { allOperations } from '../../../src/operations.ts'
+
+beforeAll(() => loadSdk())
+
+const server = { scheme: 'http', address: null, port: 0 } as const
+const [operation] = allOperations
+
+/** Starts exchanges at a gateway that samples a share, and keeps the spans that it exports. */
+const at = (sample: number) => {
+  const exported: FinishedSpan[] = []
+  const users = { acquire: () => {}, release: () => {} }
+  const exporter = { enqueue: (span: FinishedSpan) => exported.push(span), ...users } as unknown as OtlpSpanExporter
+  const tracing = createTracing(exporter, sample, server)
+  return {
+    exported,
+    start(fields: readonly string[] = []) {
+      const exchange = { operation, fields }
+      const trace = tracing.startTrace(exchange)
+      return { trace, isSampled: trace instanceof SampledTrace, fields: exchange.fields }
+    },
+  }
+}
+
+const hex = (length: number) =>
+  fc
+    .uint8Array({ minLength: length / 2, maxLength: length / 2 })
+    .map((bytes) => Buffer.from(bytes).toString('hex'))
+    .filter((text) => !/^0+$/.test(text))
+
+const parent = fc
+  .tuple(hex(32), hex(16), fc.integer({ min: 0, max: 255 }))
+  .map(([traceId, spanId, flags]) => ({ traceId, spanId, flags: flags.toString(16).padStart(2, '0') }))
+
+describe('whether a trace is sampled', () => {
+  test('is decided by its parent, for every trace and whatever the share', () => {
+    const gateways = [at(0), at(0.01), at(1)]
+
+    fc.assert(
+      fc.property(parent, ({ traceId, spanId, flags }) => {
+        const traceparent = ['traceparent', `00-${traceId}-${spanId}-${flags}`]
+        const isWanted = Number.parseInt(flags, 16) % 2 === 1
+        for (const { start } of gateways) {
+          const { trace, isSampled, fields } = start(traceparent)
+          expect([trace.traceId, isSampled]).toEqual([traceId, isWanted])
+          expect(fields).toEqual(isWanted ? [] : traceparent)
+        }
+      }),
+    )
+  })
+
+  // Of 40,000 at 5 % 2,000 are expected, with a standard deviation of 44: one such run in 10^12 is seven of them off.
+  test.each([
+    [0, 0, 0],
+    [0.05, 1700, 2300],
+    [1, 40_000, 40_000],
+  ])('where it begins here is a matter of the share: %f', (share, min, max) => {
+    const { start } = at(share)
+    let sampled = 0
+
+    for (let i = 0; i < 40_000; i++) if (start().isSampled) sampled++
+
+    expect(sampled).toBeGreaterThanOrEqual(min)
+    expect(sampled).toBeLessThanOrEqual(max)
+  })
+})
+
+test('what is not sampled has no object for an attempt, and exports nothing', () => {
+  const { start, exported } = at(0)
+  const { trace } = start()
+
+  expect(trace.attempt('http://upstream', null)).toBe(null)
+  expect(exported).toEqual([])
+})
+
+test('ids differ from exchange to exchange, and from attempt to attempt', () => {
+  const { start, exported } = at(1)
+
+  for (let i = 0; i < 1000; i++) {
+    const { trace } = start()
+    for (const status of [503, 200]) trace.attempt('http://upstream:8080', null)?.end(status, null)
+  }
+
+  expect(new Set(exported.map(({ traceId }) => traceId)).size).toBe(1000)
+  expect(new Set(exported.map(({ spanId }) => spanId)).size).toBe(2000)
+})
+
+test.each([
+  ['http://upstream', ['upstream', 80, 'http://upstream/valuation/score']],
+  ['https://upstream/v1', ['upstream', 443, 'https://upstream/v1/valuation/score']],
+  ['http://[::1]:8080', ['::1', 8080, 'http://[::1]:8080/valuation/score']],
+  ['sandbox', ['sandbox', undefined, undefined]],
+])('an attempt at %s says where it went', (endpoint, expected) => {
+  const { start, exported } = at(1)
+
+  start().trace.attempt(endpoint, null)?.end(200, null)
+
+  const names = ['server.address', 'server.port', 'url.full']
+  expect(names.map((name) => exported[0]?.attributes[name])).toEqual(expected)
+})
