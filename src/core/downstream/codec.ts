@@ -16,9 +16,7 @@ export interface DownstreamRequest extends BodySource {
   readonly httpVersion: string
   /** Flat, as on the wire. */
   readonly rawHeaders: string[]
-  /** Whether all of it has arrived. */
   readonly complete: boolean
-  /** The connection that it came on. */
   readonly socket: Socket
   /** Rejects what is no valid request in this version; null: it is valid. */
   validate(): GatewayError | null
@@ -28,7 +26,6 @@ export interface DownstreamRequest extends BodySource {
 /** Takes the chunks of a body; null: its end. */
 export type BodyConsumer = (chunk: Buffer | null) => void
 
-/** The source of a request's body. */
 export interface BodySource {
   /** Hands the body on from now on, beginning with what has come of it already. */
   consume(consumer: BodyConsumer): void

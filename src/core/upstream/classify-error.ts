@@ -57,7 +57,6 @@ export const describeUpstreamError = (error: unknown): string => {
 export const connectFailedError = (cause: unknown): GatewayError =>
   new GatewayError('connect-failed', { reason: toReason(cause) ?? 'other-connect-failure', cause })
 
-/** Creates the failure of a TLS handshake. */
 export const tlsFailedError = (cause: Error): GatewayError =>
   new GatewayError('tls-failed', { reason: classifyError(cause) ?? 'tls-handshake', cause })
 

@@ -25,7 +25,6 @@ export interface Upstream {
   activate(): void
 }
 
-/** The dependencies of an upstream. */
 export interface UpstreamDeps {
   /** Finds the endpoint of a configured one, already open or new. */
   open(endpoint: EndpointConfig): Endpoint

@@ -4,7 +4,6 @@ import type { ProxyHeader } from './proxy-header.ts'
 
 const headers = new WeakMap<Socket, ProxyHeader>()
 
-/** Notes the header of a connection. */
 export const setProxyHeader = (socket: Socket, header: ProxyHeader): void => void headers.set(socket, header)
 
 /** Returns the header of a connection; undefined: none was asked for. */

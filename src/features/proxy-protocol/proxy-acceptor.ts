@@ -17,7 +17,7 @@ export interface ProxyAcceptor {
   isAwaited(socket: Socket): boolean
 }
 
-/** Counts a connection by an address. Resolves to false when the address has as many as it may have. */
+/** Resolves to false when the address has as many as it may have. */
 export type CountConnection = (socket: Socket, address: string) => Promise<boolean>
 
 export interface ProxyAcceptorOptions {

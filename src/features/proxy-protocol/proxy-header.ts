@@ -3,7 +3,6 @@
 import { canonicalAddress } from '../../core/downstream/listener/addresses.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 
-/** What the header of a connection says. */
 export interface ProxyHeader {
   /** Its length in bytes. */
   readonly length: number
@@ -26,7 +25,6 @@ const maxLineBytes = 107
 // every host takes 536 bytes (RFC 9293 §3.7.1). Addresses take 36 of them, a name and a checksum at most 265.
 const maxBlockBytes = 536
 
-/** The longest header that is read, in bytes. */
 export const maxProxyHeaderBytes = 16 + maxBlockBytes
 
 const linePrefix = Buffer.from('PROXY ')
@@ -47,7 +45,6 @@ export const parseProxyHeader = (bytes: Buffer): ProxyHeader | GatewayError | nu
 export const createHeaderFlaw = (flaw: string): GatewayError =>
   new GatewayError('bad-request', { reason: 'bad-proxy-header', cause: new Error(flaw) })
 
-/** Tells whether what has come of two beginnings is the same. */
 const startsAlike = (bytes: Buffer, prefix: Buffer): boolean => {
   const length = Math.min(bytes.length, prefix.length)
   return bytes.compare(prefix, 0, length, 0, length) === 0

@@ -147,7 +147,6 @@ export class ClientBody implements RequestBody {
     })
   }
 
-  /** Starts the limits on the wait for the client, or stops them. */
   #setWaiting(waiting: boolean): void {
     this.#isWaiting = waiting
     if (waiting && this.#isContinueDue) return

@@ -10,7 +10,6 @@ const windowMs = 10_000
  * for ten seconds must have moved what the rate asks for in that time.
  */
 export class MinRateMonitor {
-  /** The rate that is to be kept up. */
   readonly bytesPerSecond: number
   readonly #unreportedBytes: number
   readonly #timer = new CoalescedTimer(() => {

@@ -61,7 +61,6 @@ export class UploadStream implements Upload {
     if (!this.#ended || this.#chunks.bytes > 0) this.fail(new Error('the upload was stopped'))
   }
 
-  /** Waits for the client. */
   #waitForMore(): Promise<void> {
     return new Promise((resolve) => {
       this.#resumeReader = resolve

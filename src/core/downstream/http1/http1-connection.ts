@@ -13,7 +13,6 @@ import { Http1Request } from './http1-request.ts'
 import { Http1Response, type ResponseConnection } from './http1-response.ts'
 import { type RequestEvents, type RequestMessage, RequestParser } from './request-parser.ts'
 
-/** What a connection needs of its listener. */
 export interface Http1ConnectionOptions {
   readonly getListenerConfig: GetListenerConfig
   readonly clientErrors: ClientErrorHandler
@@ -46,7 +45,6 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   #unread: ChunkQueue | null = null
   /** Ends the wait for a head that has begun, or for one that has not. */
   readonly #timer = new CoalescedTimer(() => this.#onTimeout())
-  /** Whether the time of a head is running. */
   #awaitsHead = true
 
   constructor(socket: Socket, options: Http1ConnectionOptions) {
@@ -142,7 +140,6 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     if (this.#responses.length === 0 && !this.#state.closing) this.#onAllSent(request)
   }
 
-  /** Tells whether a response is due behind another. */
   isFollowed(response: Http1Response): boolean {
     return this.#responses.at(-1) !== response
   }
@@ -162,7 +159,6 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     this.#timer.set(request.complete ? config.listen.timeouts.keepAlive + idleMarginMs : idleTimeoutMs)
   }
 
-  /** Whether more waits for the client than it should. */
   get #hasBacklog(): boolean {
     let bytes = this.socket.writableLength
     for (const { queuedBytes } of this.#responses) bytes += queuedBytes
@@ -264,7 +260,6 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     socket.resume()
   }
 
-  /** Handles that the client has ended its side. */
   #onEnd(): void {
     this.#checkComplete()
     const [response] = this.#responses

@@ -7,7 +7,6 @@ import type { RequestTarget } from '../request/request-target.ts'
 import { rejectTunnel } from './request-line.ts'
 import type { RequestMessage } from './request-parser.ts'
 
-/** Holds a client back, or lets it go on. */
 export interface FlowControl {
   pause(): void
   resume(): void
@@ -29,10 +28,8 @@ export class Http1Request implements DownstreamRequest {
   readonly headers = {}
   readonly rawHeaders: string[]
   readonly socket: Socket
-  /** Whether the client means to send another request on the connection. */
   readonly isPersistent: boolean
   complete: boolean
-  /** Called when all of it has arrived. */
   onComplete: (() => void) | null = null
   readonly #flow: FlowControl
   #consumer: BodyConsumer | null = null

@@ -8,22 +8,17 @@ import { getLingerMode, type LingerMode } from '../listener/linger.ts'
 import type { Http1Request } from './http1-request.ts'
 import { renderInterimHead, renderResponseHead } from './response-head.ts'
 
-/** The connection that a response goes out on. */
 export interface ResponseConnection {
   readonly socket: Socket
   /** How long an idle client connection is kept, in ms, as its client is told. */
   readonly keepAliveMs: number
-  /** Tells whether no earlier response is due. */
   isHeadOfLine(response: Http1Response): boolean
-  /** Tells whether a response is due behind another. */
   isFollowed(response: Http1Response): boolean
-  /** Called when all of a response has gone out. */
   onResponseSent(response: Http1Response): void
 }
 
 type Flushed = (error?: Error | null) => void
 
-/** A part of a response that waits behind earlier responses. */
 interface QueuedWrite {
   readonly data: string | Buffer
   readonly onFlushed: Flushed | undefined
@@ -49,7 +44,6 @@ export class Http1Response implements DownstreamResponse {
   #hasBody = true
   #isChunked = false
   #queue: QueuedWrite[] = []
-  /** Bytes that wait behind earlier responses. */
   queuedBytes = 0
   readonly #closeListeners: (() => void)[] = []
   readonly #finishListeners: (() => void)[] = []
@@ -195,7 +189,6 @@ export class Http1Response implements DownstreamResponse {
     this.onConnectionClosed()
   }
 
-  /** Notes that the client has taken what was written. */
   onDrain(): void {
     for (const listener of this.#drainListeners) listener()
   }

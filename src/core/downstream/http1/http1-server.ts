@@ -1,7 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { Http1Connection, type Http1ConnectionOptions } from './http1-connection.ts'
 
-/** The HTTP/1 side of one listener. */
 export interface Http1Server {
   /** The server that Fastify routes for. It need not listen: connections may be given to it. */
   readonly server: Server
@@ -11,7 +10,6 @@ export interface Http1Server {
   closeConnections(): void
 }
 
-/** Creates the HTTP/1 side of a listener. */
 export const createHttp1Server = (listener: Omit<Http1ConnectionOptions, 'isClosing'>): Http1Server => {
   let isClosing = false
   const options = { ...listener, isClosing: () => isClosing }

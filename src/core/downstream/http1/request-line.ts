@@ -24,7 +24,6 @@ const inVersion = 2
 
 /** The first line of a request (RFC 9112 §3): one blank between its parts, and nothing else. Throws `bad-request`. */
 export class RequestLine implements StartLine {
-  /** The method; null: it has not come yet. */
   method: string | null = null
   /** `1.0` or `1.1`. */
   version = ''

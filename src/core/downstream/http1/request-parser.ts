@@ -104,7 +104,6 @@ export class RequestParser {
     return this.#state === stopped
   }
 
-  /** The method of the head that is being read; null: it has not come yet. */
   get method(): string | null {
     return this.#requestLine.method
   }

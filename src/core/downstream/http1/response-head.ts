@@ -3,16 +3,13 @@ import { STATUS_CODES, validateHeaderName, validateHeaderValue } from '../../exc
 import { epochMs } from '../../lib/clock.ts'
 import type { Http1Request } from './http1-request.ts'
 
-/** The head of a final response, and what follows from it. */
 export interface ResponseHead {
   readonly text: string
   readonly hasBody: boolean
   readonly isChunked: boolean
-  /** Whether the connection ends with the response. */
   readonly isLast: boolean
 }
 
-/** What a head depends on beside its status and fields. */
 export interface HeadContext {
   readonly request: Pick<Http1Request, 'method' | 'httpVersion' | 'isPersistent'>
   /** Whether the gateway has decided that the connection ends. */

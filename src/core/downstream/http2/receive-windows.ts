@@ -38,7 +38,6 @@ export class WideConnections {
     return false
   }
 
-  /** Notes that a connection still uses its width. */
   touch(connection: WideConnection): void {
     this.#lastUsedAt.delete(connection)
     this.#lastUsedAt.set(connection, now())
@@ -72,7 +71,6 @@ export class ReceiveWindows implements WideConnection {
     session.once('close', () => wideConnections.release(this))
   }
 
-  /** Creates the flow control of one body. */
   createBodyWindow(): BodyWindow {
     return new BodyWindow(this)
   }
@@ -120,7 +118,6 @@ export class ReceiveWindows implements WideConnection {
   }
 }
 
-/** The flow control of one body. */
 export class BodyWindow {
   readonly #connection: ReceiveWindows
   #consumedBytes = 0

@@ -6,7 +6,6 @@ import { destroyAfterLinger, type LingerMode, type LingerSlots, maxLingerIdleMs 
 
 /** The timeouts of one session. Only requests count: no other frame keeps it open. */
 export interface SessionTimeouts {
-  /** Notes a request. */
   onStreamOpened(id: number): void
   /** Notes that its stream has closed; `hasFailed`: because an error has ended the session. */
   onStreamClosed(id: number, hasFailed: boolean): void

@@ -15,7 +15,6 @@ import { type SessionTimeouts, startSessionTimeouts } from './session-timeouts.t
 import { StreamRequest } from './stream-request.ts'
 import { StreamResponse } from './stream-response.ts'
 
-/** The HTTP/2 sessions of one listener. */
 export interface Http2Sessions {
   /** Takes a connection whose client chose HTTP/2 by ALPN. */
   accept(socket: TLSSocket): void
@@ -40,7 +39,6 @@ export interface Http2SessionsOptions {
   readonly isDraining: () => boolean
 }
 
-/** Creates the HTTP/2 side of one listener. */
 export const createHttp2Sessions = (options: Http2SessionsOptions): Http2Sessions => {
   const openSessions = new Set<SessionTimeouts>()
   const wideConnections = new WideConnections()
@@ -165,7 +163,6 @@ interface UndocumentedSessionOptions {
   readonly strictSingleValueFields: boolean
 }
 
-/** The settings that shape the limits of a session. */
 type SessionLimits = Pick<ListenConfig, 'maxTarget' | 'maxHeaders' | 'maxHeaderFields'>
 
 /**
@@ -204,5 +201,4 @@ const createSessionOptions = (listen: SessionLimits): ServerSessionOptions & Und
   }
 }
 
-/** Writes the limits of a session that depend on the configuration. */
 const formatSessionLimits = (listen: SessionLimits): string => JSON.stringify(createSessionOptions(listen))

@@ -37,7 +37,6 @@ export class StreamBody {
     stream.on('close', () => window.setPending(0))
   }
 
-  /** Calls back at the end of a whole body. */
   onEnd(listener: () => void): void {
     if (this.ended) process.nextTick(listener)
     else

@@ -35,7 +35,6 @@ export class StreamRequest implements DownstreamRequest {
   readonly rawHeaders: string[]
   readonly socket: Socket
   readonly stream: ServerHttp2Stream
-  /** Null: there is none. */
   readonly #body: StreamBody | null
   #consumer: BodyConsumer | null = null
   #isDiscarded = false

@@ -14,7 +14,6 @@ const resetFlushMs = 1000
 // Interim responses are hints: the excess is dropped, or an upstream that sends them for ever would fill the memory.
 const maxInterims = 16
 
-/** The response of one stream. */
 export class StreamResponse implements DownstreamResponse {
   statusCode = 200
   readonly isHeadOfLine = true
@@ -23,7 +22,6 @@ export class StreamResponse implements DownstreamResponse {
   #ended = false
   #bodiless = false
   #interimCount = 0
-  /** How long to wait for the rest of the request once the response is out. */
   #lingerMode: LingerMode = 'long'
   readonly #closeListeners: (() => void)[] = []
 

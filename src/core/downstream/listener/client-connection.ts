@@ -3,13 +3,11 @@ import type { ActiveRequest } from '../request/active-request.ts'
 import type { CompiledListenerConfig } from './listener-config.ts'
 import { createPeer, type Peer } from './peer.ts'
 
-/** The state of a client's connection from one request to the next. */
 export interface ClientConnection {
   listenerConfig: CompiledListenerConfig
   peer: Peer
   /** The requests whose responses are not complete, oldest first. */
   readonly activeRequests: ActiveRequest[]
-  /** The number of requests so far. */
   requestCount: number
   /** Whether a response has said that it is the last: whatever follows is not served (RFC 9112 §9.6). */
   closing: boolean
@@ -35,7 +33,6 @@ export const getClientConnection = (socket: Socket, listenerConfig: CompiledList
   return connection
 }
 
-/** Returns the maximum body of a request on a connection, in bytes. */
 export const getMaxBodyBytes = (socket: Socket): number => connections.get(socket)?.listenerConfig.maxBodyBytes ?? 0
 
 /** Notes that the current response on a connection is its last. */

@@ -27,7 +27,6 @@ export interface ClientErrorHandler {
   reportUnparsed(client: string, failure: GatewayError): void
 }
 
-/** Creates the handler of one listener. */
 export const createClientErrorHandler = (
   getListenerConfig: GetListenerConfig,
   currentSnapshot: CurrentSnapshot,

@@ -22,7 +22,6 @@ import { getRemoteAddress } from './peer.ts'
 import { PerAddressConnectionLimit } from './per-address-limit.ts'
 import { createRejectedConnectionLog } from './rejected-connections.ts'
 
-/** The only listener that clients see. */
 export interface DownstreamServer {
   readonly address: AddressInfo
   /** Whether it listens: not after `stopAccepting`, and never where another process accepts. */
@@ -42,7 +41,6 @@ export interface DownstreamServer {
   close(deadlineMs: number): Promise<void>
 }
 
-/** The options that replace or add to the file's. */
 export interface DownstreamServerOptions {
   /** `elsewhere`: another process listens, and hands connections over. */
   readonly bindTarget?: BindTarget | 'elsewhere' | undefined

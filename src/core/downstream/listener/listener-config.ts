@@ -8,7 +8,6 @@ import { createRouteMap, type RouteMap } from '../request/match-request.ts'
 import { createRequestId } from '../request/request-id.ts'
 import type { TrustedProxyMatcher } from './peer.ts'
 
-/** The listener's part of a configuration, compiled once for each. */
 export interface CompiledListenerConfig {
   readonly config: Config
   readonly routes: RouteMap
@@ -17,7 +16,6 @@ export interface CompiledListenerConfig {
   readonly readForwarded: ReadForwarded | null
   readonly matchesAuthority: AuthorityMatcher
   readonly requestLimits: RequestLimits
-  /** The maximum of requests on a connection. */
   readonly maxRequestsPerConnection: number
   /** The largest body that any operation takes. */
   readonly maxBodyBytes: number
@@ -30,7 +28,6 @@ export interface CompiledListenerConfig {
   readonly createRequestId: () => string
 }
 
-/** Compiles the listener's part of a configuration. */
 const compileListenerConfig = (config: Config): CompiledListenerConfig => {
   const isTrusted = cidrMatcher(config.listen.trustedProxies)
   return {
@@ -50,7 +47,6 @@ const compileListenerConfig = (config: Config): CompiledListenerConfig => {
   }
 }
 
-/** Returns the listener's part of the current configuration. */
 export type GetListenerConfig = () => CompiledListenerConfig
 
 /** Creates a getter that compiles anew when the configuration has changed, which costs one comparison a request. */

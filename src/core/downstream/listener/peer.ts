@@ -7,7 +7,6 @@ import { canonicalAddress, normalizeAddress } from './addresses.ts'
 /** Returns whether an address is that of a proxy whose forwarding fields are believed. */
 export type TrustedProxyMatcher = (address: string) => boolean
 
-/** The other end of a connection. */
 export interface Peer {
   readonly address: string
   readonly trusted: boolean

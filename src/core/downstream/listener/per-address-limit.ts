@@ -41,7 +41,6 @@ export class PerAddressConnectionLimit {
     return network
   }
 
-  /** Counts one connection less. */
   release(network: string): void {
     const remaining = (this.#counts.get(network) ?? 0) - 1
     if (remaining > 0) this.#counts.set(network, remaining)

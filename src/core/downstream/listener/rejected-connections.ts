@@ -4,7 +4,6 @@ import type { Log } from '../../log/log.ts'
 
 const logIntervalMs = 1000
 
-/** Logs connections that were closed at once. */
 export interface RejectedConnectionLog {
   /** Counts a rejected connection, and logs it: at once, or with others within a second. */
   record(): void

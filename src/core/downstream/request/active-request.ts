@@ -22,7 +22,6 @@ export class ActiveRequest implements ExchangeRecord {
   readonly requestId: string
   /** What proxies say of the client by `Forwarded`; null: it is not read. */
   readonly claims: ForwardedClaims | null
-  /** The client's address. */
   readonly client: string
   readonly startedAt = now()
   readonly expectation: Expectation
@@ -36,11 +35,9 @@ export class ActiveRequest implements ExchangeRecord {
   firstByteMs: number | null = null
   /** Set when its response has ended. */
   totalMs = 0
-  /** Bytes of the response's body. */
   bytesOut = 0
   /** Called when it becomes the head of the line, after some of its response was written. */
   onHeadOfLine: (() => void) | null = null
-  /** Why it failed, for the access log. */
   failure: GatewayError | null = null
 
   constructor(
@@ -88,7 +85,6 @@ export class ActiveRequest implements ExchangeRecord {
     return this.snapshot.config.hash
   }
 
-  /** Ends the exchange early, whatever it waits for. */
   abort(reason: GatewayError): void {
     this.exchange?.abort(reason)
     this.body?.abort(reason)

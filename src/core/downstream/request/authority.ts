@@ -4,7 +4,6 @@ import type { ListenConfig } from '../../config/config.ts'
 /** Returns whether clients may ask this gateway for an authority. `secure`: the client speaks TLS. */
 export type AuthorityMatcher = (authority: string, secure: boolean) => boolean
 
-/** Matches every name. */
 export const matchAnyAuthority: AuthorityMatcher = () => true
 
 /**

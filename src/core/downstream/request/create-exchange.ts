@@ -7,7 +7,7 @@ import type { ActiveRequest } from './active-request.ts'
 import { addForwardingFields } from './forwarding-headers.ts'
 import type { MatchedRequest } from './match-request.ts'
 
-/** Creates the exchange of a matched request. `via` is the gateway's own hop. The body stays untouched. */
+/** `via` is the gateway's own hop. The body stays untouched. */
 export const createExchange = (
   activeRequest: ActiveRequest,
   { operation, query, authority }: MatchedRequest,

@@ -15,10 +15,8 @@ export interface ForwardedClaims {
   readonly error: GatewayError | null
 }
 
-/** Reads who the client of a peer is. */
 export type ReadForwarded = (peer: Peer, fields: ForwardedFields) => ForwardedClaims
 
-/** The client behind trusted proxies. */
 interface Walk {
   /** The addresses that were found, the nearest first; the last one is the client's. */
   readonly addresses: readonly string[]

@@ -8,24 +8,21 @@ import { type AuthorityMatcher, isValidHost } from './authority.ts'
 import type { Expectation } from './expect-header.ts'
 import type { RequestHead } from './request-head.ts'
 
-/** The parsed parts of a request. */
 export interface ParsedRequest {
   readonly head: RequestHead
   readonly expectation: Expectation
   readonly request: Pick<DownstreamRequest, 'originalUrl' | 'target' | 'method' | 'httpVersion' | 'rawHeaders'>
 }
 
-/** A request that was accepted. */
 export type MatchedRequest = Pick<Exchange, 'operation' | 'query' | 'authority'>
 
 /** The operation at each path, byte for byte. */
 export type RouteMap = ReadonlyMap<string, Operation>
 
-/** Creates the routes of the nine operations under `listen.basePath`. Each path has one method. */
+/** Each path has one method. */
 export const createRouteMap = (basePath: string): RouteMap =>
   new Map(allOperations.map((operation) => [basePath + operation.path, operation]))
 
-/** What a listener accepts. */
 export interface MatchOptions {
   readonly routes: RouteMap
   readonly matchesAuthority: AuthorityMatcher

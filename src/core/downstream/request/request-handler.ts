@@ -12,7 +12,6 @@ import { ActiveRequest } from './active-request.ts'
 import { createExchange } from './create-exchange.ts'
 import { validateAndRoute } from './match-request.ts'
 
-/** The dependencies of a request handler. */
 interface RequestHandlerOptions {
   readonly currentSnapshot: CurrentSnapshot
   readonly getListenerConfig: GetListenerConfig
@@ -102,7 +101,6 @@ export const createRequestHandler = ({
 
 const alwaysTrue = (): boolean => true
 
-/** Finds the queue of a request. */
 const getResponseQueue = (
   { multiplexed, socket }: DownstreamRequest,
   listenerConfig: CompiledListenerConfig,

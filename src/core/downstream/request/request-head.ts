@@ -21,7 +21,6 @@ export class RequestHead {
    */
   fields: string[] = []
   bytes = 0
-  /** Every Host line. */
   readonly hosts: string[] = []
   contentLength: string | null = null
   /** Several lines are joined with a comma. */

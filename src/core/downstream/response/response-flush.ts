@@ -55,7 +55,6 @@ export class FlushMonitor {
     )
   }
 
-  /** Ends the wait. */
   stop(): void {
     this.#activeRequest.onHeadOfLine = null
     this.#timer.clear()

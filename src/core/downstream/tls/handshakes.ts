@@ -106,10 +106,7 @@ const cipherSuites = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ].join(':')
 
-/**
- * Creates all contexts of a configuration. Throws when a certificate is not accepted, which loading it has checked
- * before.
- */
+/** Throws when a certificate is not accepted, which loading it has checked before. */
 const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: ListenTlsConfig): SniContexts => {
   const shared: SecureContextOptions = {
     minVersion,

@@ -8,7 +8,6 @@ import { epochMs } from '../../lib/clock.ts'
  */
 export const sessionTimeoutSeconds = 300
 
-/** Creates the secret that the keys of session tickets are derived from. */
 export const createTicketSecret = (): string => randomBytes(32).toString('hex')
 
 const dayMs = 24 * 3_600_000

@@ -34,7 +34,6 @@ export interface TlsAcceptorOptions {
   onPlaintext(socket: Socket, first: Buffer): void
 }
 
-/** Creates the acceptor of a listener that speaks TLS. */
 export const createTlsAcceptor = ({
   listen,
   tls,

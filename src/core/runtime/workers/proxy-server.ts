@@ -3,7 +3,6 @@ import type { NotServingReason, StatusReport, WorkerStatus } from '../report/sta
 import type { SnapshotInput } from '../snapshot/build-snapshot.ts'
 import type { RunInAllProcesses } from '../snapshot/data-plane-commands.ts'
 
-/** The server of clients: this process, or several. */
 export interface ProxyServer extends Pick<DownstreamServer, 'address' | 'drain' | 'stopAccepting' | 'close'> {
   /**
    * Does everything that can fail before a configuration takes effect. Rejects when it cannot: nothing has changed
@@ -27,6 +26,5 @@ export interface ProxyServer extends Pick<DownstreamServer, 'address' | 'drain' 
 export interface PreparedSnapshot {
   /** Puts it into effect. Never fails: a worker that cannot follow any more is replaced. */
   commit(): Promise<void>
-  /** Drops it. */
   discard(): Promise<void>
 }

@@ -37,7 +37,6 @@ export const classifyFailure = (
     : 'nothing'
 }
 
-/** Counts an attempt that failed. */
 export type OnFailedAttempt = (attempt: FailedAttempt, exchange: Exchange) => void
 
 /**

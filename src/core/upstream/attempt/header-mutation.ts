@@ -1,7 +1,6 @@
 import type { HeaderMutationConfig } from '../../config/config.ts'
 import type { HeaderFields } from '../../exchange/header-fields.ts'
 
-/** Changes a list of fields as configured. */
 export type HeaderMutation = (fields: HeaderFields) => HeaderFields
 
 /**

@@ -18,7 +18,6 @@ import {
 } from './attempt-outcome.ts'
 import type { HeaderMutation } from './header-mutation.ts'
 
-/** How requests are sent to an upstream, compiled once from its configuration. */
 export interface SendOptions {
   readonly headersTimeoutMs: number | null
   readonly bodyTimeoutMs: number | null
@@ -236,7 +235,6 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
     this.#responseBody.fail(failure)
   }
 
-  /** Adds up for how long the response was held back. */
   #endHold(): void {
     if (this.#heldBackSince !== null) this.#heldBackMs += now() - this.#heldBackSince
     this.#heldBackSince = null

@@ -4,7 +4,6 @@ import { weakMemo } from '../../lib/weak-memo.ts'
 
 /** What a balancer knows of a member that it may select. */
 export interface BalancerCandidate {
-  /** Requests on their way. */
   readonly inFlight: number
   /** The share of the traffic relative to the others, slow start included; above 0. */
   weightAt(now: number): number
@@ -147,7 +146,6 @@ const powerOfTwoChoices =
     return random() * (odds + load * attempts ** failureExponent) < odds ? one : other
   }
 
-/** Finds the candidate whose arc a point is on. */
 const candidateAt = <T extends BalancerCandidate>(
   candidates: readonly T[],
   point: number,

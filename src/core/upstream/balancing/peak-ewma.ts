@@ -23,7 +23,6 @@ export class PeakEwma {
     return this.#isKnown
   }
 
-  /** Counts a request that was given to the endpoint. */
   requestSent(at: number): void {
     if (this.#pendingCount++ === 0) this.#silentSince = at
   }

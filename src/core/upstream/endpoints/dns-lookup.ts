@@ -17,7 +17,6 @@ const maxWaitMs = 10_000
 const running = new Map<string, Promise<readonly LookupAddress[]>>()
 /** Starts the lookups that wait for their turn, in the order in which they came. */
 const pending = new Map<string, () => void>()
-/** Names whose last lookup took long. */
 const slow = new Set<string>()
 let activeCount = 0
 let slowActiveCount = 0
@@ -36,7 +35,6 @@ export const resolveHostname = (hostname: string): Promise<readonly LookupAddres
   return lookedUp
 }
 
-/** Resolves the name of a connection that is being made. */
 export const lookupHostname: LookupFunction = (hostname, options, callback) => {
   resolveHostname(hostname).then(
     (addresses) => {
@@ -62,7 +60,6 @@ const enqueue = (hostname: string): Promise<readonly LookupAddress[]> =>
     startNext()
   })
 
-/** Starts the lookups that may run. */
 const startNext = (): void => {
   for (const [hostname, start] of pending) {
     if (activeCount >= maxActive) return

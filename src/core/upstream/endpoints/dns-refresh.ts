@@ -7,7 +7,6 @@ import { resolveHostname } from './dns-lookup.ts'
 /** Finds the addresses of a name. Rejects with the system's error. */
 export type ResolveHostname = (hostname: string) => Promise<readonly LookupAddress[]>
 
-/** Receives what a name resolves to. */
 export interface DnsRefreshCallbacks {
   /** Called the first time, when the set of addresses changes, and when the name resolves again. */
   onResolved(addresses: readonly LookupAddress[]): void

@@ -6,7 +6,6 @@ import { weakMemo } from '../../lib/weak-memo.ts'
 /** The last certificate that an endpoint showed at one of its addresses. Times are milliseconds since the epoch. */
 export interface EndpointCertificate {
   readonly address: string
-  /** Its last moment. */
   readonly notAfter: number
   /**
    * When its end is near: {@link expiryWarningMs} before; of a certificate that is valid for less than six weeks, the
@@ -26,7 +25,6 @@ const maxAddresses = 64
 export class EndpointCertificates {
   readonly #byAddress = new Map<string, EndpointCertificate>()
 
-  /** The last certificate of each address. */
   get list(): readonly EndpointCertificate[] {
     return [...this.#byAddress.values()]
   }
@@ -54,7 +52,6 @@ export class EndpointCertificates {
     for (const address of [...this.#byAddress.keys()]) if (!addresses.includes(address)) this.#byAddress.delete(address)
   }
 
-  /** Returns whether the end of one of them is near. */
   isExpiringSoon(at: number): boolean {
     for (const { warnFrom } of this.#byAddress.values()) if (at >= warnFrom) return true
     return false
@@ -76,6 +73,5 @@ export const getEndpointCertificates = (tls: UpstreamTlsConfig, host: string): E
   return certificates
 }
 
-/** Finds the certificate that ends first; null: none was seen. */
 export const firstToExpire = (seen: readonly EndpointCertificate[]): EndpointCertificate | null =>
   seen.toSorted((a, b) => a.notAfter - b.notAfter)[0] ?? null

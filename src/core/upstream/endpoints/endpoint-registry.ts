@@ -13,7 +13,6 @@ export type EndpointUse = Side | 'shadow' | 'repeat'
 /** Tells whether requests of clients go there. */
 export const isSide = (use: EndpointUse): use is Side => use === 'primary' || use === 'candidate'
 
-/** An open endpoint and the number of snapshots that use it. */
 interface SharedEndpoint {
   readonly key: string
   /** What it is, however it is connected to: see {@link toIdentity}. */
@@ -49,7 +48,6 @@ export class EndpointRegistry {
     this.#onVerdict = onVerdict
   }
 
-  /** The verdicts of probes: the endpoints that are down. */
   get verdicts(): readonly HealthVerdict[] {
     return [...this.#down]
   }

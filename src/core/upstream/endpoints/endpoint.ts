@@ -17,7 +17,6 @@ type OnOutage = (down: HealthCheckOutage | null) => void
 export class Endpoint {
   /** The URL as the log shows it. */
   readonly name: string
-  /** What precedes the operation's path. */
   readonly pathPrefix: string
   /** Host and port, as a request names them. */
   readonly authority: string
@@ -93,7 +92,6 @@ export class Endpoint {
     await this.pool.close()
   }
 
-  /** Cuts every connection. */
   async destroy(reason: Error): Promise<void> {
     this.#stop()
     await this.pool.destroy(reason)

@@ -22,7 +22,6 @@ const minSlowStartShare = 0.1
 export type DrainedBy = 'order' | 'file'
 
 interface GroupEndpointOptions extends Pick<SendOptions, 'onOutcome' | 'onFailure'> {
-  /** Its share of the traffic, relative to the others. */
   readonly weight: number
   /** Null: it takes new work. */
   readonly drainedBy: DrainedBy | null
@@ -65,7 +64,6 @@ export class GroupEndpoint implements BalancerCandidate {
     return this.endpoint.inFlight
   }
 
-  /** Whether it ever gets traffic. */
   get receivesTraffic(): boolean {
     return this.drainedBy === null && this.weight > 0
   }
@@ -109,7 +107,6 @@ interface FailureStreak {
   readonly lastFailure: AttemptReport
 }
 
-/** Creates the state of an endpoint that fails. */
 export const toFailingState = ({ failingSince, failuresInARow, lastFailure }: FailureStreak): GroupEndpointState => ({
   name: 'failing',
   since: failingSince,

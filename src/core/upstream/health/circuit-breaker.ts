@@ -43,7 +43,6 @@ export class CircuitBreaker {
   /** When an open breaker becomes half-open, and a half-open one lets more probes in, on the monotonic clock. */
   #nextAt = 0
 
-  /** `onChange` is called after every change of state. */
   constructor(config: CircuitBreakerConfig, onChange: OnBreakerChange) {
     this.#config = config
     this.#onChange = onChange

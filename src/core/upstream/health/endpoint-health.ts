@@ -12,7 +12,6 @@ export const failureWindowMs = 10_000
 // Long enough for a canary with a tenth of little traffic to show how it differs.
 const responseWindowMs = 300_000
 
-/** The last probe of an endpoint. */
 export interface ProbeResult {
   /** Milliseconds since the epoch. */
   readonly at: number
@@ -29,7 +28,6 @@ export interface EndpointOutage {
   readonly reason: string
 }
 
-/** An outage that probes found. */
 export interface HealthCheckOutage extends EndpointOutage {
   /** When a probe last succeeded, on the monotonic clock of the system; null: none has. */
   readonly wellAt: number | null
@@ -67,7 +65,7 @@ export const emptyEndpointCounts = {
   ejections: 0,
 }
 
-/** The counts of an endpoint. They never decrease. */
+/** They never decrease. */
 export type EndpointCounts = Readonly<typeof emptyEndpointCounts>
 
 /**
@@ -168,7 +166,6 @@ export class EndpointHealth {
       this.failingSince = null
   }
 
-  /** Marks it as healthy again. */
   markHealthy(): void {
     this.down = null
     this.failuresInARow = 0

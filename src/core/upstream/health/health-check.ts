@@ -9,7 +9,6 @@ import type { Connector } from '../http1/connector.ts'
 import { renderRequestHead } from '../http1/write-request.ts'
 import type { ProbeResult } from './endpoint-health.ts'
 
-/** Receives the results of an endpoint's probes. */
 export interface HealthCheckCallbacks {
   onProbe(probe: ProbeResult): void
   onUp(): void

@@ -5,10 +5,9 @@ import type { AttemptOutcome } from '../attempt/attempt-outcome.ts'
 import type { GroupEndpoint } from '../endpoints/group-endpoint.ts'
 import { failureWindowMs } from './endpoint-health.ts'
 
-/** An endpoint among its siblings. */
 export type OutlierMember = Pick<GroupEndpoint, 'name' | 'health' | 'receivesTraffic'>
 
-/** The log fields of an ejection. `until` is milliseconds since the epoch. */
+/** `until` is milliseconds since the epoch. */
 export interface EjectionEvent {
   readonly endpoint: string
   readonly reason: string

@@ -5,7 +5,6 @@ import { settlesWithin } from '../../lib/clock.ts'
 import { tryOutside } from '../../lib/try-outside.ts'
 import { checkReachable, maxCheckMs } from './check-reachable.ts'
 
-/** An endpoint to check. */
 export interface PreflightTarget {
   readonly group: Group
   readonly side: Side
@@ -14,7 +13,6 @@ export interface PreflightTarget {
   reach(): Promise<void>
 }
 
-/** An endpoint as it is configured, behind its upstream. */
 export interface ConfiguredEndpoint {
   readonly group: Group
   readonly side: Side
@@ -22,7 +20,6 @@ export interface ConfiguredEndpoint {
   readonly upstream: UpstreamConfig
 }
 
-/** Creates the target of an endpoint. */
 export const toPreflightTarget = (
   { group, side, endpoint: { origin, pathPrefix }, upstream }: ConfiguredEndpoint,
   mode: 'connect' | 'health',

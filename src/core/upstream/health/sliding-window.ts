@@ -28,19 +28,16 @@ export class SlidingWindow {
     this.#allFailures++
   }
 
-  /** Returns the number of requests. */
   requests(at: number): number {
     this.#advance(at)
     return this.#allRequests
   }
 
-  /** Returns the number of failures. */
   failures(at: number): number {
     this.#advance(at)
     return this.#allFailures
   }
 
-  /** Forgets everything. */
   clear(): void {
     for (let i = 0; i < bucketCount; i++) this.#drop(i)
   }

@@ -8,14 +8,10 @@ export interface PlaceWaiter extends ConnectionWaiter {
   readonly exchange: PlaceRequest
 }
 
-/** What decides about the place of a request. */
 export type PlaceRequest = Pick<Exchange, 'identity' | 'client' | 'peer'>
 
-/** What one client holds of the places at an endpoint. */
 export class ClientPlaces {
-  /** The number of its requests that run. */
   running = 0
-  /** Its requests that wait for a place. */
   readonly waiting = new Set<PlaceWaiter>()
   #inOrder = this.waiting.values()
   #oldest: PlaceWaiter | null = null

@@ -84,7 +84,6 @@ export class ConnectionPool {
     return this.#activeCount >= this.#options.maxConnections && this.#pending.size >= this.#options.maxPending
   }
 
-  /** How many requests wait for a connection. */
   get pendingCount(): number {
     return this.#pending.size
   }
@@ -150,7 +149,6 @@ export class ConnectionPool {
     return this.#closing.promise
   }
 
-  /** Cuts every connection. */
   destroy(reason: Error): Promise<void> {
     this.#destroyReason = reason
     for (const connection of [...this.#all]) connection.destroy(reason)

@@ -65,7 +65,6 @@ export class UpstreamConnection implements ResponseEvents {
   /** Whether more of the request is to come. */
   #isUploading = false
   #writeError: Error | null = null
-  /** The number of requests that it has begun to carry. */
   #requestCount = 0
   #headReceived = false
   /** Whether another request may follow on the connection, as far as the one that it carries decides that. */
@@ -234,7 +233,6 @@ export class UpstreamConnection implements ResponseEvents {
     }
   }
 
-  /** Handles that the endpoint has ended its side. */
   #onSocketEnd(): void {
     if (this.#handler === null) return void this.#socket.destroy()
     // After a reset the system reports a plain end: a part would pass for the whole.
@@ -259,7 +257,6 @@ export class UpstreamConnection implements ResponseEvents {
     }
   }
 
-  /** Lets go of the request. */
   #release(isReusable: boolean): void {
     const { keepAliveMs } = this.#parser
     this.#idleMs =

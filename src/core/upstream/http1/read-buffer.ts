@@ -14,7 +14,6 @@ export class ReadBuffer {
   #isFast = false
   #length = 0
 
-  /** The memory for the next read. */
   readonly next = (): Buffer => {
     if (this.#isFast && !this.isPaused) {
       this.#large ??= allocLargeBuffer()

@@ -11,7 +11,6 @@ export interface ResponseEvents extends BodyEvents {
   interim(status: number, fields: string[]): void
   /** The head of the final response. `reason` may be empty. `fields` are flat, latin1, as received, and end-to-end. */
   head(status: number, reason: string, fields: string[]): void
-  /** The end of the response. */
   end(): void
 }
 

@@ -11,7 +11,6 @@ import {
 } from '../../exchange/header-fields.ts'
 import { maxSingleWriteBytes } from '../../lib/buffers.ts'
 
-/** The parts of a request's head. */
 export interface UpstreamRequestHead {
   readonly method: Operation['method']
   /** Path and raw query. */

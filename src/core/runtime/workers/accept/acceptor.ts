@@ -8,7 +8,6 @@ import type { WorkerProcess } from '../pool/worker-process.ts'
 import { ConnectionDistributor } from './connection-distributor.ts'
 import { ConnectionTracker } from './connection-tracker.ts'
 
-/** The counters of connections that are rejected. */
 export interface RejectCounters {
   /** As many connections wait as may. */
   readonly overLimit: Pick<RejectedConnectionLog, 'record'>

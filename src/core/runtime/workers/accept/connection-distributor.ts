@@ -11,7 +11,6 @@ export interface ConnectionReceiver {
 
 interface ReceiverQueue {
   readonly receiver: ConnectionReceiver
-  /** The connections that wait for it. */
   readonly queue: Socket[]
   readonly ackTimer: CoalescedTimer
   /** Whether it was handed a connection, and has not acknowledged it. */
@@ -41,7 +40,6 @@ export class ConnectionDistributor {
     this.#isGone = isGone
   }
 
-  /** Whether any receiver takes connections. */
   get hasReceiver(): boolean {
     return [...this.#queues.values()].some(({ isStuck }) => !isStuck)
   }
@@ -51,7 +49,6 @@ export class ConnectionDistributor {
     return this.#backlog.length === 0 && [...this.#queues.values()].every(({ queue }) => queue.length === 0)
   }
 
-  /** Adds a receiver. */
   add(receiver: ConnectionReceiver): void {
     const ackTimer = new CoalescedTimer(() => {
       target.isStuck = true
@@ -72,7 +69,6 @@ export class ConnectionDistributor {
     this.#redistribute(target)
   }
 
-  /** Distributes a connection. */
   distribute(socket: Socket): void {
     const target = this.#pickNext()
     if (target === null) return void this.#backlog.push(socket)
@@ -80,7 +76,6 @@ export class ConnectionDistributor {
     this.#handOff(target)
   }
 
-  /** Called when a receiver has acknowledged the connection that it was handed. */
   onAck(receiver: ConnectionReceiver): void {
     const target = this.#queues.get(receiver)
     if (target === undefined) return

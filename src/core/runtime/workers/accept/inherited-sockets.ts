@@ -1,12 +1,10 @@
 import type { BindAddress, BindTarget, InheritedSocket } from '../../../lib/net/bind-target.ts'
 
-/** The names of the two listeners. */
 export type ListenerName = 'public' | 'admin'
 
 /** The listening sockets that a process was started with. Null: it opens that listener itself. */
 export type InheritedSockets = Readonly<Record<ListenerName, InheritedSocket | null>>
 
-/** No sockets: the process opens both listeners itself. */
 export const noInheritedSockets: InheritedSockets = { public: null, admin: null }
 
 /** Returns the bind target of a listener. An inherited socket must have the port of the file; 0: any. */

@@ -22,7 +22,6 @@ import { PendingCalls } from '../ipc/rpc.ts'
 import type { PreparedSnapshot } from '../proxy-server.ts'
 import { RemoteAuditSink } from './remote-audit-sink.ts'
 
-/** The runtime of one worker, from the first connection to the last. */
 export interface WorkerRuntime {
   /** Handles a message of the primary; a connection comes as a socket. */
   receive(message: WorkerCall | WorkerNotification, socket: Socket | undefined): void

@@ -24,12 +24,10 @@ export interface SerializedSnapshotInput {
   readonly sandboxOrigin: string | null
 }
 
-/** The first message to a worker. */
 export interface WorkerInit {
   readonly type: 'start'
   /** Counted from 1. Its successor has the same number. */
   readonly worker: number
-  /** How many workers there are. */
   readonly workers: number
   /** How long it waits for the primary to count. */
   readonly countMs: number
@@ -43,7 +41,6 @@ export interface WorkerInit {
   readonly ticketSecret: string
   /** What names that are learnt and values that are compared are hashed with: one key for all workers. */
   readonly digestKey: string
-  /** Whether the gateway is shutting down. */
   readonly draining: boolean
   /** Whether the audit log cannot be written just now. */
   readonly auditFailing: boolean
@@ -68,7 +65,6 @@ export type WorkerCallParams = {
   readonly report: object
 }
 
-/** The result of each call. */
 export type WorkerCallResults = {
   readonly prepare: undefined
   readonly commit: undefined
@@ -81,7 +77,6 @@ export type WorkerCallResults = {
   }
 }
 
-/** A call of the primary. */
 export type WorkerCall = {
   readonly [Type in keyof WorkerCallParams]: { readonly type: Type; readonly id: number } & WorkerCallParams[Type]
 }[keyof WorkerCallParams]
@@ -128,12 +123,10 @@ export type PrimaryCalls = {
   readonly countConnection: { readonly params: { readonly address: string }; readonly result: string | null | false }
 }
 
-/** A call of a worker. */
 export type PrimaryCall = {
   readonly [Type in keyof PrimaryCalls]: { readonly type: Type; readonly id: number } & PrimaryCalls[Type]['params']
 }[keyof PrimaryCalls]
 
-/** The result of a call of a worker. */
 export type PrimaryCallResult = PrimaryCalls[keyof PrimaryCalls]['result']
 
 /** What a worker says that concerns the primary, or other workers. There is no reply. */
@@ -160,7 +153,6 @@ export type MessageToPrimary =
   | { readonly type: 'closed'; readonly addressKeys: readonly string[] }
   | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly result: unknown }
 
-/** Serialises a snapshot's input for another process. */
 export const serializeInput = ({ config, overrides, sandboxOrigin }: SnapshotInput): SerializedSnapshotInput => ({
   config: {
     ...config,

@@ -54,7 +54,6 @@ export class PendingCalls {
     else call?.reject(new Error(error))
   }
 
-  /** Expects no more replies. */
   rejectAll(): void {
     for (const { reject } of this.#pending.values()) reject(new PeerGoneError('is gone'))
   }

@@ -45,7 +45,6 @@ export class CumulativeCounters<Worker extends object> {
     droppedLines: 0,
   }
 
-  /** Updates the counters of a worker. */
   update(worker: Worker, { report, droppedLines }: Pick<WorkerCallResults['report'], 'report' | 'droppedLines'>): void {
     const last = this.#latest.get(worker)
     // Without metrics, or before they are back after an edit, the last ones stay.
@@ -89,7 +88,6 @@ export class CumulativeCounters<Worker extends object> {
     }
   }
 
-  /** Keeps counts that have ended. */
   #retireCounts(ended: ReportCounters): void {
     this.#retired = { ...this.#retired, counts: sumCounters([this.#retired.counts, ended]) }
   }

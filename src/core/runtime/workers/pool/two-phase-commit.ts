@@ -92,7 +92,6 @@ export const prepareAll = async (
 
 interface CallFailure {
   readonly reason: string
-  /** Whether there was no reply in time. */
   readonly isLate: boolean
 }
 

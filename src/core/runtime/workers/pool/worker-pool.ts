@@ -44,9 +44,7 @@ const handOverTimeoutMs = 1000
 // After its deadline a worker sends the spans that wait, and exits.
 const exitGraceMs = 1500
 
-/** What a pool of workers is started with. */
 export interface WorkerPoolOptions {
-  /** How many workers. */
   readonly size: number
   /** The first state; its limits are of the whole gateway. */
   readonly initial: SnapshotInput
@@ -54,12 +52,10 @@ export interface WorkerPoolOptions {
   /** The gateway's name in `Via`: one for all workers, or a loop through two of them would go round once more. */
   readonly pseudonym: string
   readonly log: Log
-  /** The audit log of all workers. */
   readonly auditLog: Pick<AuditLog, 'failing' | 'onChange' | 'recordFromWorker'>
   /** Writes whole log lines of workers. */
   forwardLines(lines: Buffer): void
   readonly timeouts: WorkerTimeouts | undefined
-  /** Judges candidates by what workers count. */
   readonly guard: Pick<CandidateGuard, 'add' | 'forget'>
 }
 

@@ -18,7 +18,6 @@ import type {
 } from '../ipc/messages.ts'
 import { PeerGoneError, PendingCalls, type ReplyTimeoutError } from '../ipc/rpc.ts'
 
-/** The exit status of a process. */
 export interface ExitStatus {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
@@ -51,7 +50,6 @@ export interface WorkerEvents {
 
 const workerEntry = fileURLToPath(new URL('../child/worker-main.ts', import.meta.url))
 
-/** A worker process, as the primary sees it. */
 export class WorkerProcess {
   readonly startedAt = epochMs()
   /** Why it ended, as far as that is known. Null: it exited by itself, or not at all. */
@@ -89,7 +87,6 @@ export class WorkerProcess {
     return this.#child?.pid ?? null
   }
 
-  /** How long ago it was started, in ms. */
   get livedMs(): number {
     return now() - this.#spawnedAt
   }
@@ -154,7 +151,6 @@ export class WorkerProcess {
     )
   }
 
-  /** Ends it at once, and keeps the reason. */
   kill(reason: string): void {
     this.failure ??= reason
     this.#child?.kill('SIGKILL')

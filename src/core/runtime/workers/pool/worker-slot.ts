@@ -2,9 +2,7 @@ import { formatDuration } from '../../../lib/text/units.ts'
 import type { WorkerInit } from '../ipc/messages.ts'
 import { type ExitStatus, type WorkerEvents, WorkerProcess } from './worker-process.ts'
 
-/** What a slot needs of its pool. */
 export interface SlotCallbacks extends Omit<WorkerEvents, 'onExit'> {
-  /** Creates the first message to a worker. */
   createInit(): Omit<WorkerInit, 'worker'>
   /** The longest time until it serves; it is killed then. */
   readonly startMs: number
@@ -18,7 +16,6 @@ export interface SlotCallbacks extends Omit<WorkerEvents, 'onExit'> {
 export class WorkerSlot {
   /** Counted from 1. */
   readonly number: number
-  /** The worker. Null: there is none until the next start. */
   worker: WorkerProcess | null = null
   isServing = false
   /** How often a worker ended and was replaced. */
@@ -34,7 +31,6 @@ export class WorkerSlot {
     this.#callbacks = callbacks
   }
 
-  /** Starts a worker. */
   spawn(): void {
     this.#restartTimer = null
     const callbacks = this.#callbacks

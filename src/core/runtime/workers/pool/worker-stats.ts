@@ -64,7 +64,6 @@ export class WorkerStats {
     return this.#counters.droppedLines
   }
 
-  /** Keeps the counters of a worker that has ended. */
   onExit(worker: WorkerProcess): void {
     this.#counters.retire(worker)
   }
