@@ -47,17 +47,13 @@ export const groups: readonly Group[] = [...new Set(allOperations.map((operation
 
 /** The two upstreams that a group may have: the one that serves it, and the one that is tried. */
 export const sides = ['primary', 'candidate'] as const
-/** One of the {@link sides}. */
 export type Side = (typeof sides)[number]
 
-/** Builds a record with a value for each group. */
 export const byGroup = <T>(make: (group: Group) => T): Record<Group, T> =>
   // Object.fromEntries loses the type of its keys; the list of groups is all of them.
   Object.fromEntries(groups.map((group) => [group, make(group)])) as Record<Group, T>
 
-/** Builds a record with a value for each operation. */
 export const byOperation = <T>(make: (operation: Operation) => T): Record<OperationId, T> =>
   Object.fromEntries(allOperations.map((operation) => [operation.id, make(operation)])) as Record<OperationId, T>
 
-/** The operations by their names. */
 export const operationsById: Readonly<Record<OperationId, Operation>> = byOperation((operation) => operation)

@@ -43,7 +43,6 @@ interface OperatorCommand {
   readonly command: Command
 }
 
-/** Builds the command line of the built-in commands and `operatorCommands`. */
 export function createCommandLine(operatorCommands: readonly OperatorCommand[]): Command {
   const root = new Command('lender-gateway')
     .description('The single entry point to a lender integration service: exactly nine operations, routed by one file.')
@@ -91,7 +90,6 @@ interface VerifyOptions {
   readonly mixed: boolean
 }
 
-/** Makes the command `audit`, with its subcommand. */
 const createAuditCommand = (): Command =>
   new Command('audit')
     .description('Work with audit logs.')
@@ -138,7 +136,6 @@ const createOpenApiCommand = (): Command =>
       }),
     )
 
-/** Makes the command `schema`, which prints the JSON Schema of the configuration file. */
 const createSchemaCommand = (): Command =>
   new Command('schema')
     .description('Print the JSON Schema of the configuration file, for editors.')

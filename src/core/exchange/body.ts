@@ -32,7 +32,6 @@ export interface BodySink {
 export interface RequestBody {
   /** Bytes by Content-Length; 0 when there is no body; null when it is chunked. */
   readonly length: number | null
-  /** Whether all of it has arrived. */
   readonly received: boolean
   /** Whether it is small enough to be read first, sent in one write and sent again. */
   readonly replayable: boolean
@@ -57,7 +56,6 @@ export interface RequestBody {
   stream(onFlow: (waitingForClient: boolean) => void): Upload
 }
 
-/** A request body on its way upstream. */
 export interface Upload extends AsyncIterable<Buffer> {
   /** Ends it, with an error to its reader: an upload that is cut short must never look complete. */
   stop(): void

@@ -4,7 +4,6 @@
  */
 export const zeroCacheOutcomes = { hit: 0, stale: 0, miss: 0, revalidated: 0, collapsed: 0, bypass: 0 }
 
-/** What an operation's cache did for a response. */
 export type CacheOutcome = keyof typeof zeroCacheOutcomes
 
 /**
@@ -27,7 +26,6 @@ export const zeroIdempotencyOutcomes = {
   unprotected: 0,
 }
 
-/** What became of a request with a key of idempotency. */
 export type IdempotencyOutcome = keyof typeof zeroIdempotencyOutcomes
 
 /** What became of a request with a key, and the request that the key came with first, where it is another one. */

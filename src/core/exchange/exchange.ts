@@ -31,17 +31,14 @@ export interface ProxyResponse {
   readonly body: ResponseBody
 }
 
-/** The other end of the connection that a request came on. */
 export interface PeerInfo {
   /** Whether it is a proxy whose forwarding fields are believed. */
   readonly trusted: boolean
-  /** The number of requests under way on the connection. */
   readonly inFlight: number
   /** The certificate that it has shown and that was verified; null: none was asked for, or none was shown. */
   certificate(): X509Certificate | null
 }
 
-/** The client that a request belongs to, and how that was proved. */
 export interface ClientIdentity {
   /** Its name under `clients`. */
   readonly client: string
@@ -61,7 +58,6 @@ export interface ExchangeTrace {
   attempt(endpoint: string, side: Side | null): AttemptTrace | null
 }
 
-/** An attempt's place in a trace. */
 export interface AttemptTrace {
   /** Adds the fields to a request by which the endpoint becomes a child of this attempt. */
   fields(fields: HeaderFields): HeaderFields
@@ -78,7 +74,6 @@ export interface ServingResources {
 /** Called when the exchange ends before its response is complete. */
 type AbortListener = (reason: GatewayError) => void
 
-/** The parts that an exchange is made of. */
 export type ExchangeInit = Pick<
   Exchange,
   'requestId' | 'operation' | 'client' | 'peer' | 'query' | 'fields' | 'authority' | 'body' | 'onInterim'
@@ -126,7 +121,6 @@ export class Exchange {
   attempt: AttemptRecord | null = null
   /** Its place in a trace; null: it is not traced. */
   trace: ExchangeTrace | null = null
-  /** The number of attempts. */
   attempts = 0
   /** The attempts that failed by their endpoint's fault, in order. Null: none. */
   failedAttempts: FailedAttempt[] | null = null

@@ -141,7 +141,7 @@ export const dropConnectionNominated = (fields: string[], connection: string): s
 
 const closeOrKeepAlive = /^[\t ]*(?:close|keep-alive)[\t ]*$/i
 
-/** Removes fields by name; `names` are in lower case. */
+/** `names` are in lower case. */
 export const omitFields = (fields: HeaderFields, names: ReadonlySet<string>): string[] => {
   const kept: string[] = []
   for (let i = 0; i < fields.length; i += 2) {
@@ -189,7 +189,6 @@ export const namesCredential = (name: string): boolean => credentialWords.test(n
 /** Tells whether a text has the form of a bearer token (RFC 6750 §2.1). The empty text has not. */
 export const isBearerToken = (text: string): boolean => /^[A-Za-z0-9._~+/-]+=*$/.test(text)
 
-/** What an exchange adds to the fields of its response. */
 export interface AddedResponseFields {
   readonly requestId: string
   readonly interactionId: string | null

@@ -50,7 +50,6 @@ export const settlesWithinWait = async (ms: number, promise: Promise<unknown>): 
   return false
 }
 
-/** Waits. */
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 /**

@@ -1,4 +1,3 @@
-/** What a list knows an entry by. */
 export interface SlotEntry {
   /** The place in the list. -1: it is in none. */
   slot: number

@@ -35,15 +35,11 @@ import { startWorkerPool } from './workers/pool/worker-pool.ts'
 import type { WorkerTimeouts } from './workers/pool/worker-timeouts.ts'
 import type { ProxyServer } from './workers/proxy-server.ts'
 
-/** What a gateway is started with. */
 export interface GatewayOptions {
-  /** The configuration file, read again on every reload. */
   readonly file: string
-  /** The first configuration, which was read from it. */
   readonly loaded: LoadedConfig
   readonly environment: Environment
   readonly log: Log
-  /** Counts the log lines that this process dropped. */
   droppedLines(): number
   /** Writes whole log lines of other processes. */
   forwardLines(lines: Buffer): void
@@ -53,19 +49,16 @@ export interface GatewayOptions {
   readonly inheritedSockets?: InheritedSockets | null
 }
 
-/** A running gateway. */
 export interface Gateway {
   /** The address where clients reach it. */
   readonly address: AddressInfo
   /** The address where operators reach it. */
   readonly adminAddress: AddressInfo
-  /** The configuration that runs. */
   readonly config: Config
   /** The last reload or rollback that was rejected. Null: none since a configuration took effect. */
   readonly rejection: ReloadRejection | null
   /** Returns the reason why no client is served just now. Null: clients are served. */
   notServing(): NotServingReason | null
-  /** Reads the configuration file again. */
   reload(trigger: ReloadTrigger): Promise<ReloadOutcome>
   /**
    * Shuts down: reports not ready, serves on for `waitMs` while the load balancer notices, lets running requests
@@ -275,7 +268,6 @@ class GatewayRuntime {
     return { config, overrides, sandboxOrigin: await this.#sandbox.originFor(config) }
   }
 
-  /** Applies the settings of the log and the watch of the configuration files. */
   #applyLogAndWatch(config: Config): void {
     applyLogConfig(this.#options.log, config)
     warnOfLowFileLimit(this.#options.log, config)

@@ -17,7 +17,6 @@ interface AuditVerifyInputs {
 // The first findings show where the damage begins.
 const maxFindings = 50
 
-/** Where the command prints its result, and its findings. */
 interface VerifyOutput {
   out(text: string): void
   error(text: string): void

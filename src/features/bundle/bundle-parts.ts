@@ -140,7 +140,6 @@ const versions = async (): Promise<string> => {
   return formatJson(value)
 }
 
-/** Hashes a file of the installation; null: it has none. */
 const digest = async (path: string): Promise<string | null> => {
   const text = await readFile(new URL(`../../../${path}`, import.meta.url)).catch(() => null)
   return text === null ? null : `sha256:${hash('sha256', text, 'hex')}`

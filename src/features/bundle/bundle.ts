@@ -10,7 +10,6 @@ import { epochMs } from '../../core/lib/clock.ts'
 import { version } from '../../core/lib/version.ts'
 import { type BundlePart, collectParts } from './bundle-parts.ts'
 
-/** The options of `bundle`. */
 export interface BundleOptions extends ClientCommandOptions {
   readonly output?: string
   readonly force?: true
@@ -65,7 +64,6 @@ interface ManifestInfo {
   readonly addresses: boolean
 }
 
-/** Renders the list of parts, with the reasons for missing ones. */
 const renderManifest = (parts: readonly BundlePart[], { at, url, addresses }: ManifestInfo): string => {
   const facts = [
     ['made', `${at.toISOString()} by lender-gateway ${version()}`],
@@ -91,7 +89,6 @@ const packZip = (
   return zipSync(Object.fromEntries(packed), { mtime: at })
 }
 
-/** The destination of an archive. */
 interface ArchiveOutput {
   readonly name: string
   readonly isFile: boolean

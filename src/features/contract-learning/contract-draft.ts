@@ -6,7 +6,6 @@ import { writeOutputFile } from '../../core/cli/output-file.ts'
 import { formatJson, warnAboutTarget } from '../../core/cli/render/output.ts'
 import { asObject, asText } from '../../core/lib/text/decode.ts'
 
-/** The options of `contract draft`. */
 export interface DraftOptions extends TargetOptions {
   readonly format: 'yaml' | 'json'
   /** The file that it is written to; `-`, stdout, by default. */

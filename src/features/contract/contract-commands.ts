@@ -24,7 +24,6 @@ Examples:
   lender-gateway contract draft --output config/contract.yaml
   lender-gateway contract report`
 
-/** Makes the command `contract`, with its subcommands. */
 export const createContractCommand = (): Command =>
   new Command('contract')
     .description('Work with the contract that requests and responses are held to.')

@@ -17,7 +17,6 @@ import { beginRecord } from '../candidate/shift/shift-record.ts'
 import { type ShiftState, toShiftState } from '../candidate/shift/shift-state.ts'
 import { describeShift, type ShiftStatus } from '../candidate/status/shift-status.ts'
 
-/** The side of a group that a client is on. */
 export interface ClientSide {
   /** The name or the address that was asked for. */
   readonly client: string
@@ -35,7 +34,6 @@ export const shiftOfFile = (config: Config, group: Group): ShiftState | null => 
   return plan === undefined ? null : toShiftState(beginRecord(plan, epoch), plan, epoch)
 }
 
-/** How much of a group goes to its candidate, and why, in words. */
 interface SideShare {
   /** Null: the file decides by itself. */
   readonly shift: Pick<ShiftState, 'share' | 'isStopped'> | null

@@ -14,14 +14,12 @@ import {
 import { explainRejection, type RejectionExplanation } from './rejection.ts'
 import { simulateRequest } from './simulate-request.ts'
 
-/** What the gateway would do with a request, and why. */
 export interface Explanation {
   readonly method: string
   readonly target: string
   readonly file: string
   readonly hash: string
   readonly basePath: string
-  /** The operation at the target; null: none. */
   readonly operation: Operation | null
   /** The raw query with its `?`, or empty. */
   readonly query: string
@@ -85,7 +83,6 @@ export const explainRequest = (
   }
 }
 
-/** Creates the function that names a key with its place in the file. */
 const createKeyLocator =
   (file: string, provenance: LoadedConfig['provenance']) =>
   (key: string): string => {
@@ -185,7 +182,6 @@ const refusedToClient = (
   )
 }
 
-/** Tells whether a request would be forwarded. */
 export const isForwarded = ({ refused, notReady }: Explanation): boolean => refused === null && notReady === null
 
 /** Renders an explanation as JSON. A built-in setting has no line. `live` is there when the operator asked for it. */

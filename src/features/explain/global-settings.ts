@@ -1,7 +1,6 @@
 import type { Config, ListenConfig } from '../../core/config/config.ts'
 import { type RenderedValue, Secret } from '../../core/config/redact.ts'
 
-/** Key paths, each with its value as text. */
 export type SettingRows = readonly (readonly [key: string, value: string])[]
 
 /** A part of a configuration in the spelling of the file. */
@@ -14,7 +13,6 @@ export const globalSettingRows = (
 ): SettingRows => {
   const { upstreams: _, operations: __, ...sections } = tree
   const rows = flattenTree(sections)
-  /** Finds the rows of some keys and of the keys below them. */
   const rowsUnder = (...keys: readonly string[]): SettingRows =>
     keys.flatMap((key) => rows.filter(([path]) => path === key || path.startsWith(`${key}.`)))
   /** Finds the rows of a section without those of some keys. A key that is new in the schema appears. */
@@ -65,7 +63,6 @@ const tlsRows = ({ tls }: ListenConfig, rowsUnder: (...keys: readonly string[]) 
         ...rowsUnder('listen.tls.minVersion', 'listen.tls.clientCertificates', 'listen.http2'),
       ]
 
-/** Describes the number of clients, and their files. */
 const describeClients = (clients: Config['clients'], { parts }: Config['clientsSource']): string => {
   const files = parts.flatMap(({ file, count }) => (file === null ? [] : [`${count} in ${file}`]))
   return files.length === 0 ? String(clients.length) : `${clients.length}: ${files.join(', ')}`

@@ -12,12 +12,10 @@ import { upstreamRows } from '../../core/cli/render/upstream-rows.ts'
 import { groupByKey } from '../../core/log/row-counts.ts'
 import { allOperations, type Operation } from '../../operations.ts'
 
-/** The present state of one operation in a running gateway. */
 export interface LiveState {
   readonly url: string
   /** The gateway's clock, in ms since the epoch. */
   readonly at: number
-  /** The hash of the running configuration. */
   readonly hash: string
   /** Why the gateway serves no new client; null: it serves them. */
   readonly notReady: Status['notReady']
@@ -35,7 +33,6 @@ export interface LiveState {
 // What findings may be about that keeps requests from every operation.
 const wholeGateway = ['limits', 'auth', 'process', 'workers', 'audit', 'redis', 'idempotency', 'listen'] as const
 
-/** Asks a gateway for the state of an operation. */
 const collectLiveState = async (target: AdminTarget, { id, group }: Operation): Promise<LiveState> => {
   const [{ decoded: status, at }, last] = await Promise.all([
     getDecoded(target, '/status', statusShape),
@@ -68,7 +65,6 @@ const applicableLimits = (
   eventLoop: eventLoop?.sheds ? eventLoop : null,
 })
 
-/** The number of recent failures of one kind. */
 interface FailureCount extends Pick<RecentErrorView, 'status' | 'kind' | 'reason' | 'endpoint'> {
   readonly count: number
   /** The time of the last one. */

@@ -29,7 +29,6 @@ export interface ExplainedSetting {
   readonly provenance: Provenance
 }
 
-/** An endpoint with its share of the traffic. */
 export interface EndpointShare {
   /** The URL of the request to it, without the query; `sandbox` for the embedded one. */
   readonly url: string
@@ -44,7 +43,6 @@ export interface EndpointShare {
   readonly provenance: Provenance
 }
 
-/** A layer of the stack, with its setting. */
 export interface ExplainedLayer extends Omit<LayerRow, 'layer' | 'setting'>, ExplainedSetting {
   readonly on: boolean
   /** Null: the layer has nothing to do with the contract. */
@@ -57,7 +55,6 @@ export interface HeaderFieldChange extends ExplainedSetting {
   readonly what: string
 }
 
-/** The settings of one of the upstreams of a group. */
 export interface UpstreamDetails {
   readonly endpoints: readonly EndpointShare[]
   /** The meaning of a weight under the upstream's balancing policy; null: there is one endpoint. */
@@ -66,7 +63,6 @@ export interface UpstreamDetails {
   readonly upstream: readonly ExplainedSetting[]
 }
 
-/** The settings of one operation, and those of all nine. */
 export interface OperationDetails extends UpstreamDetails {
   /** The upstream that is tried beside the other; null: there is none. */
   readonly candidate: UpstreamDetails | null
@@ -75,7 +71,6 @@ export interface OperationDetails extends UpstreamDetails {
   readonly globals: readonly ExplainedSetting[]
 }
 
-/** Collects the settings of an operation, each with its provenance. */
 export const collectOperationDetails = (
   described: Operation,
   config: Config,
@@ -199,7 +194,6 @@ const upstreamSettingRows = ({ endpoints, host, retry }: UpstreamConfig, tree: S
   return flattenTree({ ...rest, host: renderHost(host) })
 }
 
-/** Renders the settings of a policy that are on. */
 const renderPolicy = (tree: SettingTree): string =>
   flattenTree(tree)
     .filter(([, value]) => value !== 'false' && value !== 'none')

@@ -88,7 +88,6 @@ const explainTarget = (target: string): readonly string[] => {
   return causes
 }
 
-/** Describes what is wrong with a target that is not a path. */
 const explainTargetForm = (target: string): readonly string[] => {
   const [, scheme = '', authority = ''] = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)/i.exec(target) ?? []
   if (scheme === '') return ['it begins with no slash']

@@ -31,7 +31,6 @@ import { type ClientFields, toClientHead } from '../contract/response-contract.t
 import { RateLimiterRegistry } from '../limits/rate-limiter/rate-limiter-registry.ts'
 import type { Sample, SampleMessage, SampleRequest, SampleResponse } from './sample.ts'
 
-/** How a message of a sample keeps the contract. */
 export interface CheckedMessage {
   /** The mode of the operation. A sample is checked in every mode, `off` too. */
   readonly mode: ContractMode

@@ -3,7 +3,6 @@ import { fieldNameEquals, isHttpToken } from '../../core/exchange/header-fields.
 import type { SampleMessage } from './sample.ts'
 import { type SampleNode, type SampleProblems, wrongKind } from './sample-problems.ts'
 
-/** The keys of a message's fields and body. */
 export const messageKeys = ['headers', 'body', 'bodyText'] as const
 
 type Members = ReadonlyMap<string, SampleNode>

@@ -13,7 +13,6 @@ import { messageKeys, readMessage, readQuery } from './read-message.ts'
 import type { Sample, SampleResponse } from './sample.ts'
 import { type SampleNode, SampleProblems, wrongKind } from './sample-problems.ts'
 
-/** The samples of a file, or what is wrong with it. */
 export interface SampleFile {
   readonly samples: readonly Sample[]
   readonly problems: readonly ConfigProblem[]

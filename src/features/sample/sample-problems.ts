@@ -3,7 +3,6 @@ import { type ConfigProblem, type FilePosition, formatKeyPath, type KeyPath, quo
 import { suggestNearest } from '../../core/config/suggest.ts'
 import { createPositionFinder } from '../../core/config/text-positions.ts'
 
-/** What is wrong with a value of a sample file. */
 export type SampleIssue = Pick<ConfigProblem, 'message' | 'expected' | 'found' | 'hint'>
 
 /** A value of a sample file, and the keys that lead to it. */
@@ -19,7 +18,6 @@ export class SampleProblems {
   readonly list: ConfigProblem[] = []
   readonly #file: string
   readonly #text: string
-  /** Finds the line and the column of an offset. */
   readonly at: (offset: number) => FilePosition
 
   constructor(file: string, text: string) {
@@ -28,12 +26,10 @@ export class SampleProblems {
     this.at = createPositionFinder(text)
   }
 
-  /** Adds a problem. */
   add(path: KeyPath, offset: number, issue: SampleIssue): void {
     this.list.push({ file: this.#file, ...this.at(offset), path: formatKeyPath(path), ...issue })
   }
 
-  /** Adds a problem of a value. */
   addAt({ path, node }: SampleNode, issue: SampleIssue): void {
     this.add(path, node.start, issue)
   }
@@ -67,7 +63,6 @@ export class SampleProblems {
   }
 }
 
-/** Makes the issue of a value of the wrong kind. */
 export const wrongKind = (expected: string, node: JsonNode): SampleIssue => ({
   message: 'the wrong kind of value',
   expected,

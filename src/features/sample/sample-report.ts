@@ -17,7 +17,6 @@ export interface SampleRow extends CheckedSample {
   readonly operation: OperationId
 }
 
-/** The samples of all files, checked, and what is wrong with the files. */
 export interface SampleReport {
   /** Whether every message was checked, and keeps the contract. */
   readonly ok: boolean

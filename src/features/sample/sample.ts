@@ -24,7 +24,6 @@ export interface SampleResponse extends SampleMessage {
   readonly status: number
 }
 
-/** What a request and a response have in common. */
 export interface SampleMessage {
   readonly fields: HeaderFields
   readonly body: Buffer

@@ -8,7 +8,6 @@ import { warnAboutTarget, writeToStdout } from '../../core/cli/render/output.ts'
 import { sleep } from '../../core/lib/clock.ts'
 import { parseDuration } from '../../core/lib/text/units.ts'
 
-/** The options of `tail`. */
 export interface TailOptions extends ClientCommandOptions {
   readonly refused?: true
   readonly since?: string
@@ -105,7 +104,6 @@ const renderSide = ({ side, fellBack }: TailEntry): string => {
   return fellBack ? ', on the candidate and then the primary' : `, on the ${side}`
 }
 
-/** A line of the output. */
 type TailEntry = RecentRequestView | RecentErrorView
 
 /** What the gateway has, the newest first. */
@@ -115,7 +113,6 @@ interface TailReply {
   readonly total: number
 }
 
-/** The new entries of a list. */
 interface NewRequests {
   /** In order of time, the oldest first. */
   readonly fresh: readonly TailEntry[]

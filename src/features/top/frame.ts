@@ -6,7 +6,6 @@ import { formatTable, maxLength, type TableRow } from '../../core/cli/render/tab
 import { upstreamRows } from '../../core/cli/render/upstream-rows.ts'
 import { line, type ScreenLine, type TerminalCaps, type Tone, wrapLine } from './screen.ts'
 
-/** The data of one frame. */
 export interface TopView {
   readonly url: string
   readonly overview: Overview

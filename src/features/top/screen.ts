@@ -10,7 +10,6 @@ export interface ScreenLine {
   readonly tone: Tone
 }
 
-/** The capabilities of a terminal. */
 export interface TerminalCaps {
   readonly columns: number
   readonly rows: number
@@ -26,7 +25,6 @@ const codes: Readonly<Record<Tone, string>> = {
   critical: '\u001b[31;1m',
 }
 
-/** Makes a line. */
 export const line = (text: string, tone: Tone = 'plain'): ScreenLine => ({ text, tone })
 
 /** Renders a line for a terminal: no wider than that, and without characters that it does not have. */
@@ -83,10 +81,8 @@ export const detectTerminalCaps = (
   }
 }
 
-/** A terminal that the process has taken over. */
 export interface Screen {
   draw(lines: readonly ScreenLine[], caps: TerminalCaps): void
-  /** Restores the terminal. */
   close(): void
 }
 

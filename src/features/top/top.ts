@@ -10,7 +10,6 @@ import { detectTerminalCaps, drawLine, openScreen } from './screen.ts'
 
 const pollIntervalMs = 1000
 
-/** The options of `top`. */
 export interface TopOptions extends ClientCommandOptions {
   readonly once?: true
 }

@@ -7,12 +7,10 @@ import { type Decoder, getMember } from '../../lib/text/decode.ts'
 import { formatDuration, formatSize } from '../../lib/text/units.ts'
 import { type AdminTarget, adminHostHeader, CliError, cliError, targetUrl } from './admin-target.ts'
 
-/** A request to the admin listener. */
 export interface AdminRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly body?: string
-  /** The longest time until the response is complete. */
   readonly timeoutMs: number
   /** The largest response body, in bytes; 8 MiB by default. */
   readonly maxBytes?: number
@@ -92,7 +90,6 @@ const expectedStatuses: ReadonlySet<number> = new Set([200, 400, 409, 422, 503])
 
 const notAdminHint = 'is that the admin listener of a lender gateway?'
 
-/** A response as it came. */
 export interface RawAdminResponse {
   readonly status: number
   readonly date: string

@@ -9,7 +9,6 @@ import { type AdminTarget, type CliError, cliError, targetUrl, tokenEnvironmentV
 export const chosenPortError = ({ file }: AdminTarget): CliError =>
   cliError(`admin.port in ${file} is 0, so the system chose one: give --admin URL; ${logHint}`)
 
-/** Makes the error of a gateway that was not reached: the reason, the source of its address, and how to ask another. */
 export const unreachableError = (target: AdminTarget, error: NodeJS.ErrnoException): CliError => {
   const { file, fallbackReason } = target
   const foundIn = file === null || fallbackReason !== null ? '' : `, where admin in ${file} has it`
@@ -55,11 +54,9 @@ const isCertificateError = (code: string): boolean =>
 /** Tells whether the certificate is trusted, and for another name: further authorities would not help. */
 const isOtherName = (code: string): boolean => code.startsWith('ERR_TLS_CERT_ALTNAME')
 
-/** Describes a certificate that is not the one in the file, and what to do. */
 const certificateMismatch = ({ file }: Pick<AdminTarget, 'file'>): string =>
   `shows another certificate than admin.tls.certificate in ${file}: a gateway that has not taken a renewal yet shows the older one, and takes it on SIGHUP; --admin https://NAME:PORT asks by the system's trust, and NODE_EXTRA_CA_CERTS adds to that`
 
-/** Makes the error of a rejected request, with what to do about it. */
 export const rejectedError = (target: AdminTarget, path: string, status: number, body: unknown): CliError => {
   const url = targetUrl(target)
   const { token } = target
@@ -87,7 +84,6 @@ const certificateHint = 'ask with curl --cert and --key, or give the operator a 
 
 const orFileHint = ({ file }: AdminTarget): string => (file === null ? '' : `, or admin.token in ${file}`)
 
-/** Quotes the detail of a problem (RFC 9457). */
 const problemDetail = (body: unknown): string => {
   const detailText = getMember(body, 'detail')
   return typeof detailText === 'string' ? `: ${detailText.slice(0, 300)}` : ''

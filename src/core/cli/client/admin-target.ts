@@ -8,7 +8,6 @@ export class CliError extends Error {}
 /** Makes a {@link CliError}; control characters are escaped. */
 export const cliError = (message: string): CliError => new CliError(escapeControls(message))
 
-/** An admin listener, with the token and the trust that it takes to ask it. */
 export interface AdminTarget {
   readonly tls: boolean
   /** An address or a name, without brackets. */
@@ -41,7 +40,6 @@ export const targetUrl = ({ tls, host, port }: AdminAddress): string =>
 /** Makes the Host field for an address. The zone of an address means nothing to other machines (RFC 6874 §3). */
 export const adminHostHeader = ({ host, port }: AdminAddress): string => hostPort(host.replace(/%.*$/, ''), port)
 
-/** Tells whether two addresses are the same listener. */
 export const isSameAddress = (a: AdminAddress, b: AdminAddress): boolean => targetUrl(a) === targetUrl(b)
 
 /** Finds an address that leads to a listener: loopback for one that is bound to every address. */
@@ -55,7 +53,6 @@ export const isLocalHost = (host: string): boolean => /^(127\.[\d.]+|::1|localho
 
 const hostPort = (host: string, port: number): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
 
-/** The environment variable of the token. */
 export const tokenEnvironmentVariable = 'LENDER_GATEWAY_ADMIN_TOKEN'
 
 /** Takes the token from the environment; an empty variable is none. Throws {@link cliError} for a malformed one. */

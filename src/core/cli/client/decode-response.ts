@@ -16,7 +16,6 @@ export const decodeResponse = <T>(target: AdminTarget, body: unknown, decoder: D
   }
 }
 
-/** Finds the version in a response; null: it has none. */
 const findVersion = (body: unknown): string | null => {
   const reported = [body, getMember(body, 'status')].map((value) => getMember(value, 'version'))
   return reported.find((value) => typeof value === 'string')?.slice(0, 100) ?? null

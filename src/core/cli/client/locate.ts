@@ -10,7 +10,6 @@ import {
   tokenFromEnvironment,
 } from './admin-target.ts'
 
-/** The options that name a gateway. */
 export interface TargetOptions {
   /** The configuration file that has the address of its admin listener. */
   readonly config: string
@@ -18,7 +17,6 @@ export interface TargetOptions {
   readonly admin?: string | undefined
 }
 
-/** The options of every command that asks a gateway. */
 export interface ClientCommandOptions extends TargetOptions {
   readonly format: OutputFormat
 }

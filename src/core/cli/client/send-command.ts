@@ -7,7 +7,6 @@ import { type AdminTarget, targetUrl } from './admin-target.ts'
 import { decodeResponse } from './decode-response.ts'
 import { type ClientCommandOptions, locateGateway } from './locate.ts'
 
-/** The arguments of a command, in its order. */
 export type CliArguments = readonly (readonly [name: string, value: string | true])[]
 
 // The gateway takes up to 10 s to load a file, and may be loading another one first.

@@ -63,7 +63,6 @@ const toCertificate = ({ notAfter, warnFrom }: EndpointCertificate): CheckedEndp
   endsSoon: epochMs() >= warnFrom,
 })
 
-/** The problems and warnings about endpoints that were checked. */
 export interface OnlineIssues {
   /** One for each upstream of which no endpoint that gets traffic can be reached. */
   readonly problems: readonly ConfigProblem[]
@@ -71,7 +70,6 @@ export interface OnlineIssues {
   readonly warnings: readonly ConfigProblem[]
 }
 
-/** Finds the place of a key in the file that is checked. */
 export type KeyLocator = (key: string) => ReturnType<typeof locateKey>
 
 /**

@@ -6,7 +6,6 @@ import { createFormatOption, defaultConfigFile, type OutputFormat } from '../opt
 import { formatJson } from '../render/output.ts'
 import type { CheckedEndpoint, OnlineIssues } from './check-online.ts'
 
-/** The checked endpoints, and their issues. */
 interface OnlineCheck extends OnlineIssues {
   readonly endpoints: readonly CheckedEndpoint[]
 }

@@ -6,7 +6,7 @@ import { allOperations } from '../../../operations.ts'
 import type { ClientCommandOptions } from '../client/locate.ts'
 import { createFormatOption, defaultConfigFile } from '../options.ts'
 
-/** Makes a command that asks a running gateway. `formatOption`: how to print, by default as text or JSON. */
+/** `formatOption`: how to print, by default as text or JSON. */
 export const createClientCommand = (name: string, description: string, formatOption = createFormatOption()): Command =>
   new Command(name)
     .description(description)
@@ -14,7 +14,6 @@ export const createClientCommand = (name: string, description: string, formatOpt
     .option('--admin <URL>', 'the admin listener, in place of what the file says')
     .addOption(formatOption)
 
-/** Makes the end of such a command's help: its token, its exit codes, its examples. */
 export const clientCommandHelp = (exitCodes: string, ...examples: readonly string[]): string => `
 The token is taken from LENDER_GATEWAY_ADMIN_TOKEN, else from admin.token in the file. Nothing else in the file need be sound.
 

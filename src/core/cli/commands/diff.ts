@@ -40,7 +40,6 @@ export const showDiff = async (
   return runningConfig.hash === hash ? 0 : 1
 }
 
-/** The present state of some groups. */
 interface LiveUpstreams {
   readonly upstreams: Status['upstreams']
   readonly at: number

@@ -177,7 +177,6 @@ const explainListenError = ({ code, target }: ListenError, config: Config): Erro
   }
 }
 
-/** One of the nine operations, as the start-up output shows it. */
 interface BannerRow {
   readonly operation: string
   readonly method: string
@@ -185,7 +184,6 @@ interface BannerRow {
   readonly upstream: string
 }
 
-/** Lists the nine operations with their endpoints. */
 export const bannerRows = ({ listen, upstreams, operations }: Config): readonly BannerRow[] =>
   allOperations.map(({ id, method, path, group }) => ({
     operation: id,
@@ -194,11 +192,9 @@ export const bannerRows = ({ listen, upstreams, operations }: Config): readonly 
     upstream: operations[id].state === 'refuse' ? 'refused by configuration' : upstreamText(upstreams[group]),
   }))
 
-/** Describes how to reroute a group. */
 const rerouteHint = (file: string): string =>
   `to reroute a group, edit its line under "upstreams" in ${file} and save it`
 
-/** Renders the start-up text for a terminal. */
 export const renderBanner = (
   config: Config,
   { address, port, family }: AddressInfo,

@@ -8,7 +8,6 @@ import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { decodeResponse } from '../client/decode-response.ts'
 import { alignRow, columnWidths } from './table.ts'
 
-/** Renders the outcome of a reload or a rollback: what runs, what it switched off, warnings, and what changed. */
 export const renderReloadOutcome = (target: AdminTarget, command: Command, { body }: AdminResponse): string => {
   const outcome = decodeResponse(target, body, reloadResponseShape)
   const warnings = outcome.warnings.map((warning) => `warning: ${formatProblem(warning)}\n`).join('')

@@ -2,7 +2,6 @@ import { escapeQuotedControls } from '../../lib/text/escape-controls.ts'
 import { version } from '../../lib/version.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 
-/** Prints JSON for programs. */
 export const printJson = (value: unknown): void => void process.stdout.write(formatJson(value))
 
 /** Formats JSON for programs, harmless to a terminal. */
@@ -20,6 +19,5 @@ export const warnAboutTarget = (target: AdminTarget, gatewayVersion: string = ve
     process.stderr.write(`lender-gateway: ${targetUrl(target)} is ${versionMismatch(gatewayVersion)}\n`)
 }
 
-/** Describes a gateway of another version, with what to do. */
 export const versionMismatch = (gatewayVersion: string): string =>
   `version ${gatewayVersion}, this command is version ${version()}: use the same version`

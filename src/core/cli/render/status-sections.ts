@@ -26,7 +26,7 @@ const renderFinding = (
 
 const severityWidth = 'CRITICAL'.length
 
-/** Lists the workers. `hash` is that of the configuration that all of them should run. */
+/** `hash` is that of the configuration that all of them should run. */
 export const workerRows = (workers: Status['workers'], hash: string, at: number): readonly TableRow[] => [
   ['worker', 'process', 'up', 'in flight', `restarts ${sinceStart}`, 'state'],
   ...workers.map(
@@ -134,7 +134,6 @@ export const operationRows = (operations: Status['operations'], at: number): rea
   }),
 ]
 
-/** Renders that the contract is learnt, and until when. */
 export const renderLearning = ({ by, orderedBy, enums, until }: LearningStatus, at: number): string => {
   const what = `the contract is learnt${enums ? ', with enumerations' : ''}`
   const end = until === null ? '' : ` until ${formatTimeLeft(until, at)}`

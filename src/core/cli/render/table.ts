@@ -1,4 +1,3 @@
-/** The cells of a row, from the left. */
 export type TableRow = readonly string[]
 
 /** Aligns columns; the last one is not padded. */
@@ -15,7 +14,6 @@ export const columnWidths = (rows: readonly TableRow[], maxWidth = Number.POSITI
   return widths
 }
 
-/** Renders a row in columns of these widths. */
 export const alignRow = (row: TableRow, widths: readonly number[]): string =>
   row
     .map((cell, i) => (i === widths.length - 1 ? cell : cell.padEnd(widths[i] ?? 0)))

@@ -56,13 +56,11 @@ const renderCompared = (
   return `${describeEqual(comparison)}${begun}; in the last 5 minutes ${describeEqual(comparison.recent)}`
 }
 
-/** Formats times with how long ago or ahead they are. */
 export const timesBeside = (at: number): ShiftTimeFormat => ({
   since: (time) => formatAgo(time, at),
   until: (time) => formatTimeLeft(time, at),
 })
 
-/** Puts a label in front of the first of some rows. */
 const labelRows = (label: string, [first = ['none'], ...others]: readonly TableRow[]): readonly TableRow[] => [
   [label, ...first],
   ...others.map((other) => ['', ...other]),

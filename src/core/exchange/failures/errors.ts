@@ -99,7 +99,6 @@ export class FailedAttempt extends StacklessError {
   }
 }
 
-/** Converts a failure at an endpoint to plain data. */
 export const toAttemptReport = (
   endpoint: string,
   { at, errorOrStatus }: Pick<FailedAttempt, 'at' | 'errorOrStatus'>,
@@ -108,7 +107,6 @@ export const toAttemptReport = (
     ? { at, endpoint, kind: null, reason: null, status: errorOrStatus }
     : { at, endpoint, kind: errorOrStatus.kind, reason: errorOrStatus.reason, status: null }
 
-/** Creates the failure of a request that would leave no audit record. */
 export const auditUnavailableError = (): GatewayError =>
   new GatewayError('audit-unavailable', { fields: ['Retry-After', '1'] })
 
@@ -119,7 +117,6 @@ export const auditUnavailableError = (): GatewayError =>
 export const overloadedError = (reason: ReasonFor<'overloaded'>): GatewayError =>
   new GatewayError('overloaded', { reason, fields: ['Retry-After', '1'] })
 
-/** Creates the failure of a request that no endpoint takes, because all drain. */
 export const allDrainingError = (): GatewayError =>
   new GatewayError('no-healthy-endpoint', { reason: 'all-draining', fields: ['Retry-After', '1'] })
 

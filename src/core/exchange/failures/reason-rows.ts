@@ -1,9 +1,7 @@
 import { type FailureKind, failureTable } from './kinds.ts'
 
-/** A way for a client to authenticate. */
 export type AuthMethod = 'apiKey' | 'jwt' | 'introspection' | 'mtls'
 
-/** One reason. */
 export interface ReasonRow<K extends FailureKind> {
   readonly kinds: readonly K[]
   readonly text: string

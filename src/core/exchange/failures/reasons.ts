@@ -12,7 +12,6 @@ export type ReasonFor<K extends FailureKind> = {
 /** The row of each reason, in the order of the table. */
 export const reasonTable: Readonly<Record<FailureReason, ReasonRow<FailureKind>>> = reasonRows
 
-/** Lists the reasons that a failure of some kinds may have. */
 export const reasonsFor = <K extends FailureKind>(...kinds: readonly K[]): readonly ReasonFor<K>[] =>
   (Object.keys(reasonRows) as FailureReason[]).filter((reason): reason is ReasonFor<K> =>
     kinds.some((kind) => reasonTable[reason].kinds.includes(kind)),

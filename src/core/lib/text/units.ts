@@ -3,13 +3,10 @@ declare const unit: unique symbol
 /** A number of one unit. A plain number may stand for it; a number of another unit may not. */
 type Unit<U extends string> = number & { readonly [unit]?: U }
 
-/** A duration. */
 export type Milliseconds = Unit<'ms'>
 
-/** A size. */
 export type Bytes = Unit<'B'>
 
-/** A rate of transfer. */
 export type BytesPerSecond = Unit<'B/s'>
 
 /** A part of a whole, from 0 to 1. */
@@ -23,19 +20,14 @@ const sizeUnits = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 *
 
 type Units = Readonly<Record<string, number>>
 
-/** The pattern of what {@link parseDuration} reads; for the JSON Schema. */
 export const durationPattern = '^[0-9]+(ms|s|m|h)$'
 
-/** The pattern of what {@link parseSize} reads; for the JSON Schema. */
 export const sizePattern = '^[0-9]+(B|KiB|MiB|GiB|TiB)$'
 
-/** The pattern of what {@link parseByteRate} reads; for the JSON Schema. */
 export const byteRatePattern = '^[0-9]+(B|KiB|MiB|GiB|TiB)/s$'
 
-/** The pattern of what {@link parsePercent} reads; for the JSON Schema. */
 export const percentPattern = '^[0-9]{1,3}(\\.[0-9]{1,3})?%$'
 
-/** The pattern of what {@link parseMultiple} reads; for the JSON Schema. */
 export const multiplePattern = '^[0-9]{1,3}(\\.[0-9]{1,2})?x$'
 
 /** Reads `250ms`, `2s`, `1m` or `1h` as milliseconds; undefined for anything else, a bare number included. */
@@ -92,7 +84,6 @@ export const formatShare = (part: number, whole: number): string => {
   return `${percent < 10 ? Number(percent.toFixed(1)) : Math.min(99, Math.round(percent))} %`
 }
 
-/** Rounds to tenths. */
 export const roundToTenths = (value: number): number => Math.round(value * 10) / 10
 
 /** Guesses the duration meant by `2`, `1.5s`, `2 sec` or `1m30s`; undefined when it cannot. */
@@ -165,14 +156,12 @@ function format(value: number, units: Units): string {
 const guess = (value: number, write: (value: number) => string): string | undefined =>
   Number.isSafeInteger(value) ? write(value) : undefined
 
-/** A rate: a count per unit of time. */
 export interface Rate {
   readonly count: number
   /** A second or a minute. */
   readonly perMs: number
 }
 
-/** The pattern of what {@link parseRate} reads; for the JSON Schema. */
 export const ratePattern = '^[0-9]{1,9}/(s|min)$'
 
 /** Reads `100/s` or `30/min`; undefined for anything else, a bare number included. */

@@ -34,7 +34,6 @@ export const uncheckedViolations: Readonly<Record<Exclude<UncheckedReason, 'busy
   'too-complex': { pointer: '', in: 'body', ...tooComplex },
 }
 
-/** The result of checking a head. */
 export interface HeadCheck {
   readonly violations: readonly Violation[]
   readonly body: BodyCheck
@@ -49,7 +48,6 @@ export interface RequestHeadParts {
   readonly hasBody: boolean
 }
 
-/** Checks the query, the fields and the type of a request. */
 export const checkRequestHead = (
   { parameters, body }: RequestContract,
   validators: ContractValidators,
@@ -65,7 +63,6 @@ export const checkRequestHead = (
   return { violations, body: checkType(body.content, fields, violations) }
 }
 
-/** The violation of a request that has to have a body. */
 export const missingBody: Violation = {
   pointer: '',
   in: 'body',
@@ -83,7 +80,6 @@ export interface ResponseHeadParts {
   readonly hasContent: boolean
 }
 
-/** Checks the status, the fields and the type of a response. */
 export const checkResponseHead = (
   responses: readonly ResponseContract[],
   validators: ContractValidators,

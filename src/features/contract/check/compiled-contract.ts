@@ -10,7 +10,6 @@ export const uncheckedModes = ['pass', 'refuse'] as const
 
 export type UncheckedMode = (typeof uncheckedModes)[number]
 
-/** How the messages of an operation are held to a contract. */
 export interface OperationContractModes {
   readonly request: ContractMode
   readonly response: ContractMode
@@ -44,7 +43,6 @@ export interface CompiledContract {
 /** The export of a validator in the compiled code. */
 export type SchemaName = string
 
-/** What the contract says of one operation. */
 export interface OperationContract {
   readonly request: RequestContract
   readonly responses: readonly ResponseContract[]
@@ -52,18 +50,15 @@ export interface OperationContract {
   readonly line: number
 }
 
-/** What the contract says of the requests of one operation. */
 export interface RequestContract {
   readonly parameters: readonly ParameterContract[]
   /** Null: the contract says nothing of a body. */
   readonly body: BodyContract | null
 }
 
-/** What the contract says of a body. */
 export interface BodyContract {
   /** Whether a request without a body breaks the contract. */
   readonly required: boolean
-  /** The types that it may have. */
   readonly content: readonly MediaTypeContract[]
 }
 

@@ -1,7 +1,6 @@
 import type { OperationId } from '../../../operations.ts'
 import type { CompiledContract, ContractMode } from './compiled-contract.ts'
 
-/** What of a configuration says which messages are held to the contract. */
 interface ContractSettings {
   readonly compiledContract: CompiledContract | null
   readonly operations: Readonly<

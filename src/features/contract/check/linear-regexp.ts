@@ -3,7 +3,6 @@ import { splitLookaheads, withoutNeedlessEscapes } from './leading-lookaheads.ts
 import type { StepBudget } from './step-budget.ts'
 import { translatePattern } from './translate-pattern.ts'
 
-/** A pattern that can be compared with texts. */
 interface TextPattern {
   readonly test: (text: string) => boolean
 }

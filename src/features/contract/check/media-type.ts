@@ -1,7 +1,6 @@
 import { fieldNameEquals, type HeaderFields, isHttpToken, trimBlanks } from '../../../core/exchange/header-fields.ts'
 import type { MediaTypeContract, MediaTypeParameter } from './compiled-contract.ts'
 
-/** The type of a body. */
 export interface MediaType {
   /** In lower case. */
   readonly type: string

@@ -3,7 +3,6 @@ import { isUtf8 } from 'node:buffer'
 /** Why a text is not JSON that every reader understands alike. */
 export type JsonFault = 'not-utf8' | 'not-json' | 'duplicate-member' | 'too-deep'
 
-/** The outcome of parsing: a value, or what is wrong. */
 export type JsonResult = { readonly value: unknown } | { readonly fault: JsonFault }
 
 /** The most levels: no message is deeper, and validators of recursive schemas take stack for each. */

@@ -3,7 +3,6 @@ import type { CompiledContract, SchemaName, Violation, ViolationPlace } from './
 import { StepBudget, TooManyStepsError } from './step-budget.ts'
 import { noViolations, type SchemaError, toViolations } from './violations.ts'
 
-/** The validators of a contract. */
 export interface ContractValidators {
   /** Gives the steps for all parameters of a head. */
   beginHead(): void
@@ -20,7 +19,6 @@ export interface ContractValidators {
   ): readonly Violation[]
 }
 
-/** A validator as Ajv compiles it. */
 interface SchemaValidator {
   (value: unknown): boolean
   errors?: readonly SchemaError[] | null

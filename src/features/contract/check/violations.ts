@@ -1,7 +1,6 @@
 import type { Violation, ViolationPlace } from './compiled-contract.ts'
 import { escapeSegment, unescapeSegment } from './json-pointer.ts'
 
-/** An error of Ajv, as far as it is used. */
 export interface SchemaError {
   readonly instancePath: string
   readonly keyword: string
@@ -9,7 +8,6 @@ export interface SchemaError {
   readonly message?: string
 }
 
-/** What a message breaks that breaks nothing. */
 export const noViolations: readonly Violation[] = []
 
 /** So many violations of one message are told at most. */
