@@ -15,7 +15,6 @@ export interface AdminContext {
   readonly audit: Pick<AuditLog, 'recordAdminEvent' | 'state' | 'failing'>
   draining(): boolean
   notServing(): NotServingReason | null
-  /** Log lines dropped because their reader was too slow. */
   droppedLines(): number
   /** Collects what is known of the traffic, from the processes that serve it; `urgent` as `ProxyServer` has it. */
   report(urgent?: Promise<void>): Promise<StatusReport>
@@ -25,7 +24,6 @@ export interface AdminContext {
   /** Completes the commands of findings, so that they run on this machine. */
   readonly resolveCommand: ResolveCommand
   readonly orders: OrderHistory
-  /** The traffic of the last fifteen minutes. */
   readonly history: RateHistory
   readonly endpointRates: EndpointRates
   readonly runEverywhere: RunInAllProcesses

@@ -62,7 +62,6 @@ const maxSteps = 180
 // Rates go back a minute.
 const maxSamples = 14
 
-/** Samples the counters of the last fifteen minutes, to compute rates from. */
 export class RateHistory {
   readonly #count: () => Promise<RequestMetricsReport | null>
   #samples: readonly Sample[] = []

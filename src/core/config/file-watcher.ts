@@ -4,7 +4,6 @@ import type { ReloadConfig } from './config.ts'
 interface WatchTarget {
   /** Reads the stat data of the files, as one text. */
   stamp(): Promise<string>
-  /** Compares the contents of the files with those of the last load. */
   changed(): Promise<boolean>
   /** Whether a load is running: its contents are not known yet, so there is nothing to compare with. */
   reading(): boolean
@@ -39,7 +38,6 @@ export class FileWatcher {
     this.#target = target
   }
 
-  /** Starts or stops watching, or changes the interval. */
   configure({ watch, poll }: Pick<ReloadConfig, 'watch' | 'poll'>): void {
     this.#enabled = watch && !this.#isClosed
     this.#pollMs = poll

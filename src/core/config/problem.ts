@@ -16,7 +16,6 @@ export interface ConfigProblem {
   readonly expected: string
   readonly found: string
   readonly message: string
-  /** What to write instead, where that is known. */
   readonly hint?: string
 }
 

@@ -119,7 +119,6 @@ export class Exchange {
   fellBack = false
   /** Where the last attempt went and how long it took, for the access log. */
   attempt: AttemptRecord | null = null
-  /** Its place in a trace; null: it is not traced. */
   trace: ExchangeTrace | null = null
   attempts = 0
   /** The attempts that failed by their endpoint's fault, in order. Null: none. */

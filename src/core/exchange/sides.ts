@@ -1,6 +1,5 @@
 import type { Group, Side } from '../../operations.ts'
 
-/** The configuration of an upstream, with that of its candidate. */
 interface WithCandidate<Upstream> {
   readonly candidate: { readonly upstream: Upstream } | null
 }

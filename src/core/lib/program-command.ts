@@ -5,7 +5,6 @@ import { tryOrNull } from './try-or-null.ts'
 
 /** The paths of this program, to find out how to run it again. */
 export interface ProgramPaths {
-  /** The file of Node. */
   readonly node: string
   /** The file that Node runs. */
   readonly main: string

@@ -5,7 +5,6 @@
 export class RefCountedMap<T> {
   readonly #all = new Map<string, { readonly value: T; users: number }>()
 
-  /** Creates the value, or acquires the one that there is. */
   acquire(name: string, make: () => T): T {
     const entry = this.#all.get(name) ?? { value: make(), users: 0 }
     entry.users++

@@ -118,7 +118,6 @@ class ClientWindow {
   /** Which minute since the epoch each slice counts. */
   readonly #minutes: number[] = new Array(sliceCount).fill(-sliceCount)
   #lastAt = 0
-  /** When a request last did not go well. */
   #lastBadAt = 0
   #keyId: string | null = null
 

@@ -51,7 +51,6 @@ export const openLog = async (config: LoggingConfig) => {
   }
 }
 
-/** Rewrites lines to another format than pino's on their way out. */
 class RewritingDestination {
   readonly output: DestinationStream
   rewrite: RewriteLine

@@ -43,16 +43,13 @@ export interface GatewayOptions {
   droppedLines(): number
   /** Writes whole log lines of other processes. */
   forwardLines(lines: Buffer): void
-  /** The timeouts of workers; by default those of `defaultWorkerTimeouts`. */
   readonly workerTimeouts?: WorkerTimeouts
   /** The listening sockets that the process was started with; null, the default: none. */
   readonly inheritedSockets?: InheritedSockets | null
 }
 
 export interface Gateway {
-  /** The address where clients reach it. */
   readonly address: AddressInfo
-  /** The address where operators reach it. */
   readonly adminAddress: AddressInfo
   readonly config: Config
   /** The last reload or rollback that was rejected. Null: none since a configuration took effect. */

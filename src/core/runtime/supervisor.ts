@@ -18,7 +18,6 @@ export interface ServiceNotifier {
   reloading(): void
   /** Says that the gateway serves on; nothing while another reload is under way. */
   reloaded(): void
-  /** Says that the gateway stops. */
   stopping(): void
 }
 

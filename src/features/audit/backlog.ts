@@ -7,7 +7,6 @@ import { type AuditKey, type ChainPosition, seal, type TornLine } from './chain.
 export interface PendingLine {
   readonly content: string | ((before: ChainPosition, key: AuditKey) => string)
   readonly nextKey?: AuditKey
-  /** The number of lost lines that it reports, where it does. */
   readonly lost?: number
   /** How much it counts against the limit of what may wait. */
   readonly bytes: number

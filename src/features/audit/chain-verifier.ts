@@ -48,7 +48,6 @@ export class ChainVerifier {
   readonly findings: AuditFinding[] = []
   /** What is worth a word and no fault. */
   readonly notes: AuditFinding[] = []
-  /** The number of findings beyond those that are kept. */
   omittedFindings = 0
   readonly #keys: readonly AuditKey[]
   /** By the number of lines: a year's log has half a million. */

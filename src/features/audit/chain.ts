@@ -6,7 +6,6 @@ export interface ChainPosition {
   readonly chain: string
   /** The number of its lines; the next line has one more as its number. */
   readonly count: number
-  /** The HMAC of the last line. */
   readonly mac: string
 }
 

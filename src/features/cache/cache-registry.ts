@@ -21,7 +21,6 @@ export interface CacheLease {
   readonly invalidate: Invalidate
   state(): { readonly bytes: number; readonly maxBytes: number; readonly evictions: number }
   sharedState(): SharedCacheState | null
-  /** Applies the maximum size of its configuration. */
   activate(): void
   release(): void
 }

@@ -19,7 +19,6 @@ export interface CacheTally {
 /** The last stored response of 500 or above that a client got. Times are milliseconds since the epoch. */
 export interface StoredError {
   readonly status: number
-  /** When the upstream sent it. */
   readonly sentAt: number
   readonly freshUntil: number
   readonly servedAt: number

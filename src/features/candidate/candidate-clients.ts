@@ -16,7 +16,6 @@ export const clientConsequences: Readonly<Record<CandidateClients, string>> = {
   exposed: ', so requests of its clients fail',
 }
 
-/** How many of the clients of a group are on its primary. */
 export type PrimaryClients = 'all' | 'some' | 'none'
 
 /** Finds how many of the clients of a group are on its primary, by the share as it stands. `shift` null: the file's. */

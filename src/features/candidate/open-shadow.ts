@@ -11,7 +11,6 @@ const repeatAfterMs = 1_100
 
 export interface ShadowResources {
   readonly sides: Readonly<Record<Side, Upstream>>
-  /** The configuration of the primary. */
   readonly primary: UpstreamConfig
   open(use: 'shadow' | 'repeat', config: UpstreamConfig): Upstream
   readonly copies: ShadowCopies

@@ -49,7 +49,6 @@ export const contractShape = asObject({
 
 export type ContractStatus = Decoded<typeof contractShape>
 
-/** Tells whether any message was checked since the contract was loaded. */
 export const wasChecked = ({ operations }: ContractStatus): boolean =>
   Object.values(operations).some(({ request, response }) => request.checked + response.checked > 0)
 

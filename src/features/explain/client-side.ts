@@ -37,7 +37,6 @@ export const shiftOfFile = (config: Config, group: Group): ShiftState | null => 
 interface SideShare {
   /** Null: the file decides by itself. */
   readonly shift: Pick<ShiftState, 'share' | 'isStopped'> | null
-  /** Why no client is on the candidate. */
   readonly whyNone: string
   /** Why so many buckets are. */
   readonly whySome: string

@@ -23,7 +23,6 @@ export interface LiveState {
   readonly operation: Status['operations'][string] | null
   readonly upstream: UpstreamStatus | null
   readonly limits: Status['limits']
-  /** How the contract is learnt; null: it is not. */
   readonly learning: Status['learning']
   /** The findings about it, its group, or the whole gateway. */
   readonly findings: Status['findings']
@@ -67,7 +66,6 @@ const applicableLimits = (
 
 interface FailureCount extends Pick<RecentErrorView, 'status' | 'kind' | 'reason' | 'endpoint'> {
   readonly count: number
-  /** The time of the last one. */
   readonly last: string
 }
 

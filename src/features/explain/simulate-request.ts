@@ -9,7 +9,6 @@ import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
 
-/** The decision of the public listener about a method and a target. */
 export type SimulatedRequest =
   | { readonly admitted: true; readonly operation: Operation; readonly query: string; readonly authority: string }
   | {

@@ -17,7 +17,6 @@ const clientActivityRowShape = asObject({
   /** In milliseconds, to the last byte of the response. Null: there was no request. */
   p50: asNullable(asNumber),
   p99: asNullable(asNumber),
-  /** When its last request ended. */
   lastAt: asText,
   /** The id of the key that it came with. Null: the method has none. */
   keyId: asNullable(asText),
@@ -26,7 +25,6 @@ const clientActivityRowShape = asObject({
 export const clientActivityShape = asObject({
   /** At most 100, the ones that fare worst first. */
   rows: asList(clientActivityRowShape),
-  /** How many clients were followed. */
   seen: asNumber,
   /** Whether these are all that came. Null: the gateway is of a version that does not say. */
   complete: asNullable(asBoolean),

@@ -35,7 +35,6 @@ const operationShape = asObject({
   state: asWord<'serve' | 'refuse'>(),
   /** Null: nothing is counted, or not for long enough. */
   pace: asNullable(asObject({ inFlight: asNumber, ...rateMembers })),
-  /** Null: nothing is counted. */
   history: asNullable(
     asObject({
       stepSeconds: asNumber,
@@ -64,7 +63,6 @@ const reloadShape = asObject({
   /** The operators who asked for it, by name or else by address; null: none did. */
   by: asNullable(asText),
   result: asWord<'applied' | 'unchanged' | 'refused'>(),
-  /** The hash of the configuration that has run since. */
   hash: asText,
   groups: asList(asWord<Group>()),
   changes: asList(changeShape),

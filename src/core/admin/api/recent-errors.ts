@@ -24,7 +24,6 @@ import { formatTime } from '../format-time.ts'
 export const recentRequestMembers = {
   at: asText,
   requestId: asText,
-  /** The client's address. */
   client: asText,
   /** The id in `clients`; null: not asked for, or unknown. */
   clientId: asNullable(asText),

@@ -40,7 +40,6 @@ export const limitsShape = asObject({
     }),
   ),
   concurrency: asList(asObject({ key: asText, inFlight: asNumber, limit: asNumber })),
-  /** Null: this limit is off. */
   eventLoop: asNullable(
     asObject({ delayMs: asNumber, limitMs: asNumber, sheds: asBoolean, since: asText, where: asNullable(asText) }),
   ),
@@ -56,11 +55,9 @@ const dependencyHealthMembers = {
 
 const issuerKeysShape = asObject({ source: asWord<'url' | 'file'>(), keys: asNumber, ...dependencyHealthMembers })
 
-/** What tokens are checked with. Null: not used. */
 export const tokensShape = asObject({
   jwt: asNullable(issuerKeysShape),
   introspection: asNullable(asObject(dependencyHealthMembers)),
-  /** The issuer of operators' tokens. */
   operators: asNullable(issuerKeysShape),
   /** How full the replay cache of proofs is. */
   proofs: asNullable(asObject({ remembered: asNumber, room: asNumber })),
@@ -97,12 +94,10 @@ export const idempotencyShape = asObject({
   /** How many keys. Null, as the members below: the store does not tell. */
   entries: asNullable(asNumber),
   maxEntries: asNullable(asNumber),
-  /** Bytes of stored responses. */
   bytes: asNullable(asNumber),
   maxBytes: asNullable(asNumber),
   inProgress: asNullable(asNumber),
   unknown: asNullable(asNumber),
-  /** Since when the oldest unknown outcome is so; null: there is none. */
   oldestUnknown: asNullable(asText),
   /** Responses that were given up for want of room. */
   dropped: asNumber,

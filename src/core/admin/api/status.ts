@@ -65,7 +65,6 @@ const workerShape = asObject({
   startedAt: asNullable(asText),
   restarts: asNumber,
   inFlight: asNullable(asNumber),
-  /** The hash of its configuration. */
   config: asNullable(asText),
 })
 
@@ -75,7 +74,6 @@ const auditShape = asObject({
   /** How many lines of the chain are written, and the HMAC of the last. */
   count: asNumber,
   hash: asText,
-  /** Why nothing can be written; null: it can. */
   reason: asNullable(asText),
   since: asText,
   waitingBytes: asNumber,
@@ -121,7 +119,6 @@ export const statusShape = asObject({
     lastRefusal: asNullable(asObject({ at: asText, problems: asList(problemShape) })),
     /** When an edit whose new endpoints or keys were not reached is tried again. */
     nextTry: asNullable(asText),
-    /** The hash of the configuration that a rollback returns to. */
     previous: asNullable(asText),
   }),
   warnings: asList(problemShape),
@@ -131,18 +128,14 @@ export const statusShape = asObject({
   workers: asList(workerShape),
   upstreams: asMap(upstreamShape),
   limits: limitsShape,
-  /** How clients authenticate, and how many there are; null: they do not. */
   clients: asNullable(asObject({ methods: asList(asText), count: asNumber, disabled: asNumber })),
   tokens: tokensShape,
-  /** Null: no operation is cached. */
   cache: asNullable(cacheShape),
-  /** Null: no operation has idempotency. */
   idempotency: asNullable(idempotencyShape),
   contract: asNullable(contractShape),
   learning: asNullable(learningShape),
   /** Operations out of service, or in service by an override. */
   operations: asMap(asObject({ state: asWord<'serve' | 'refuse'>(), until: asNullable(asText), ...orderMembers })),
-  /** Earlier snapshots that still finish requests. */
   retiring: asNumber,
   /** Null: there is no audit log, or another process writes it. */
   audit: asNullable(auditShape),

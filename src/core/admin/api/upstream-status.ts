@@ -56,9 +56,7 @@ const endpointShape = asObject({
   ...asNumbers(emptyEndpointCounts),
   /** Since when they count. Null: the gateway is of a version that does not say. */
   countedSince: asNullable(asText),
-  /** When a request last succeeded. Null: none has. */
   lastSuccess: asNullable(asText),
-  /** When the first request failed since then. Null: none has. */
   failingSince: asNullable(asText),
   ejectedForSeconds: asNullable(asNumber),
   latencyMs: asNullable(asNumber),
@@ -114,7 +112,6 @@ const comparedShape = asObject({
 
 const candidateShape = asObject({
   ...sideShape,
-  /** Null: the file asks for no copies. */
   shadow: asNullable(shadowShape),
   /** Null: answers are not compared. What they differ in is in /shadow. */
   comparison: asNullable(comparedShape),

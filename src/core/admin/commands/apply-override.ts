@@ -27,7 +27,6 @@ interface OverrideOrder<Key, State> {
   readonly state: State
   /** Null: the override before is removed. */
   readonly ttlMs: number | null
-  /** The operator's name, else the address. */
   readonly by: string
   readonly reason: string | null
 }

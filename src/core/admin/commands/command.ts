@@ -90,7 +90,6 @@ export interface Command<Values extends object = object, Plan extends object = o
   readonly rejectedText: string
   /** The codes of errors of a reload or a rollback that the command line prints by their detail alone. */
   readonly plainErrors?: readonly string[]
-  /** Where the overview has a link to its page. */
   readonly links: CommandLinks
 }
 

@@ -40,7 +40,6 @@ interface Plan {
   readonly url: string
   /** The endpoint, once for each side that it stands on. None: an edit took it out, and an order for it is held. */
   readonly targets: readonly EndpointState[]
-  /** All endpoints of the group, these included. */
   readonly endpoints: readonly EndpointState[]
   /** For how long; null: from now on the configuration says the same. */
   readonly ttlMs: number | null
@@ -157,7 +156,6 @@ const readyCommand: EndpointCommand = {
   },
 }
 
-/** Says which endpoints of a side serve then; null: none does. */
 const remainingText = (group: Group, side: Side, others: readonly EndpointState[]) =>
   others.length === 0
     ? null

@@ -30,7 +30,6 @@ interface Plan {
   readonly operation: Operation
   /** For how long; null: from now on the configuration says the same. */
   readonly ttlMs: number | null
-  /** Whether the configuration refuses it. */
   readonly refusedByFile: boolean
   readonly reason: string | null
 }

@@ -30,7 +30,6 @@ export interface FindingInputs {
   readonly workers: readonly WorkerStatus[]
   readonly notServing: NotServingReason | null
   readonly draining: boolean
-  /** Log lines dropped since the start. */
   readonly droppedLines: number
 }
 
@@ -38,10 +37,8 @@ interface ConfigFileState {
   readonly name: string
   /** The files that say something else than what runs: this one, or files that it refers to. */
   readonly differing: readonly string[]
-  /** Whether a rollback returned to the running configuration. */
   readonly rolledBack: boolean
   readonly refusal: ReloadRejection | null
-  /** When a deferred edit is tried again; null: there is none. */
   readonly nextTryAt: number | null
 }
 

@@ -35,7 +35,6 @@ export const findingShape = asObject({
   details: asList(asText),
   /** RFC 3339; null: unknown. */
   since: asNullable(asText),
-  /** The command that shows more; null: there is nothing more to show. */
   command: asNullable(asText),
 })
 
@@ -72,7 +71,6 @@ export const wherePhrase = ({ where }: { readonly where: string | null }): strin
 export const joinWithAnd = (names: readonly string[]): string =>
   names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 
-/** What a finding says instead of places that are not known. */
 export const unknownPlaces = 'where is not known, since the table is full'
 
 /** Merges equal findings about several groups (`upstreams.GROUP`) into one. */

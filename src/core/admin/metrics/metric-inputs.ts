@@ -13,7 +13,6 @@ export interface MetricInputs extends FindingInputs {
   readonly certificates: readonly { readonly key: string; readonly notAfter: number }[]
 }
 
-/** Collects the inputs of metrics; null: metrics are off. */
 export const collectMetricInputs = async (context: AdminContext): Promise<MetricInputs | null> => {
   const { reloader } = context
   // First, so that all that follows is of one moment.

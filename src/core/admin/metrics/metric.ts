@@ -123,7 +123,6 @@ export interface HistogramValue {
   readonly count: number
 }
 
-/** The format, as `Content-Type` has it. */
 export const expositionContentType = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** Renders families in the text format of Prometheus, version 0.0.4. A family without samples is left out. */

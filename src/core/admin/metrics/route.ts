@@ -12,7 +12,6 @@ import { upstreamMetrics } from './families/upstreams.ts'
 import { expositionContentType, renderExposition } from './metric.ts'
 import { collectMetricInputs } from './metric-inputs.ts'
 
-/** Serves `/metrics` to Prometheus, as far as the configuration has anything counted. */
 export const registerMetricsRoute = (app: FastifyInstance, context: AdminContext): void => {
   app.get('/metrics', async (_, reply) => {
     const inputs = await collectMetricInputs(context)

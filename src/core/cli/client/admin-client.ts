@@ -50,7 +50,6 @@ export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest)
   return { status, body, at: Number.isNaN(at) ? epochMs() : at }
 }
 
-/** The response to a GET, its body as it came and checked. */
 export interface DecodedResponse<T> extends Pick<AdminResponse, 'body' | 'at'> {
   /** The checked members, harmless to a terminal. */
   readonly decoded: T

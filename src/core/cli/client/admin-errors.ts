@@ -47,7 +47,6 @@ const suggestRemedy = ({ tls, file }: AdminTarget, code: string): string => {
 const otherTargetHint = (file: string | null): string =>
   file === null ? '--admin URL asks another one' : '--config FILE or --admin URL asks another one'
 
-/** Tells whether OpenSSL or Node rejected a certificate with this code. */
 const isCertificateError = (code: string): boolean =>
   !code.startsWith('ERR_SSL') && /CERT|SIGNATURE|ISSUER|CRL|CHAIN/.test(code)
 

@@ -23,7 +23,6 @@ export interface CheckedEndpoint {
   readonly side: Side
   readonly url: string
   readonly reached: boolean
-  /** Why it was not reached; null: it was. */
   readonly reason: string | null
   /** The certificate that it showed; null: none, or one that is rejected. */
   readonly certificate: {

@@ -44,7 +44,6 @@ export const diffReports = (from: ConfigReport, to: ConfigReport): readonly Conf
   )
 }
 
-/** Reads the parts of a report for a comparison, by name. */
 const comparedParts = ({ config, digests }: ConfigReport) =>
   new Map(
     splitIntoParts(config).map((each) => [

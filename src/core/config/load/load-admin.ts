@@ -20,7 +20,6 @@ export interface AdminLoadResult {
   readonly reason: string | null
   /** Whether its address is built in, because the file could not be read that far. */
   readonly isGuessed: boolean
-  /** Whether there is no such file, or none that can be read. */
   readonly isUnreadable: boolean
 }
 

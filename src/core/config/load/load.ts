@@ -50,7 +50,6 @@ export type LoadResult =
   | {
       readonly ok: false
       readonly problems: readonly ConfigProblem[]
-      /** Whether the file could not be read at all. */
       readonly unreadable: boolean
       /** This file first, then those that it refers to, whether they could be read or not. */
       readonly sources: readonly SourceFile[]

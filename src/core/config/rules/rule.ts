@@ -6,7 +6,6 @@ import type { ConfigIssue, KeyPath } from '../problem.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { listenTlsSchema } from '../sections/listen.ts'
 
-/** The result of a rule: one issue, several, or none. */
 export type RuleResult = ConfigIssue | readonly RuleResult[] | false | null | undefined
 
 /**

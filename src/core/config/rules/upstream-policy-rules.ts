@@ -36,7 +36,6 @@ interface StatedKey<T> {
 
 interface Levels {
   readonly read: <T>(schema: z.ZodType<T>, ...key: KeyPath) => StatedKey<T>
-  /** Finds the level that turns a policy on; null: it is off. */
   readonly enabledAt: (policy: string) => KeyPath | null
 }
 

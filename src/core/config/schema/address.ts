@@ -84,7 +84,6 @@ export interface ParsedEndpoint {
   readonly pathPrefix: string
   /** Its share of traffic relative to the other endpoints: 0–10000, default 100. */
   readonly weight: number
-  /** Whether it gets no new requests. */
   readonly drain: boolean
 }
 

@@ -18,7 +18,6 @@ export interface SchemaAnnotations {
   readonly file?: 'line' | 'lines'
   /** Marks a key that every value is rejected of: it exists elsewhere, or existed once. */
   readonly forbidden?: true
-  /** Marks a setting that only a restart can change. */
   readonly restart?: true
 }
 

@@ -98,7 +98,6 @@ export const scalar = <T>(
 const isPlainScalar = (value: unknown): value is PlainScalar =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 
-/** The definitions that keys of the JSON Schema share, by name. */
 export const sharedDefinitions = new Map<string, ScalarKind<unknown>['json']>()
 
 const referenceDefinition = (name: string, json: ScalarKind<unknown>['json']): ScalarKind<unknown>['json'] => {

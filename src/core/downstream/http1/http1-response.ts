@@ -33,7 +33,6 @@ export class Http1Response implements DownstreamResponse {
   writableFinished = false
   /** The number of characters of the head that have gone out ahead of it. */
   charsSentAhead = 0
-  /** Whether the connection ends with it. */
   isLast = false
   /** How long to wait for a client that is still sending after it. */
   lingerMode: LingerMode = 'long'

@@ -76,7 +76,6 @@ export class RequestParser {
   readonly #scanner: HeadScanner
   readonly #chunkedBody: ChunkedBodyParser
   #state = betweenRequests
-  /** Bytes of the body that are missing. */
   #remaining = 0
 
   /** `getLimits` is asked for each head: a connection outlives a configuration. */
@@ -89,12 +88,10 @@ export class RequestParser {
     this.#chunkedBody = new ChunkedBodyParser(events, this.#scanner, reject)
   }
 
-  /** Whether a head has begun, and is not complete. */
   get isInHead(): boolean {
     return this.#state === inHead
   }
 
-  /** Whether a request has begun, and is not complete. */
   get isInRequest(): boolean {
     return this.#state !== betweenRequests && this.#state !== inEmptyLine && this.#state !== stopped
   }

@@ -14,7 +14,6 @@ export interface HeadContext {
   readonly request: Pick<Http1Request, 'method' | 'httpVersion' | 'isPersistent'>
   /** Whether the gateway has decided that the connection ends. */
   readonly isLast: boolean
-  /** How long an idle connection is kept, in ms. */
   readonly keepAliveMs: number
 }
 

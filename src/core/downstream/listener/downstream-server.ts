@@ -55,7 +55,6 @@ export interface DownstreamServerOptions {
    * address has as many as it may have. Default: all connections are counted here.
    */
   readonly countElsewhere?: CountConnection | undefined
-  /** The number of this worker, for the log. */
   readonly worker?: number
 }
 

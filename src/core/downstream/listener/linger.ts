@@ -8,7 +8,6 @@ import { closeAfterResponse, getMaxBodyBytes } from './client-connection.ts'
 const checkIntervalMs = 1000
 const maxChecks = 30
 const maxIdleChecks = 5
-/** How long a client that lingers may send nothing, in ms. */
 export const maxLingerIdleMs = maxIdleChecks * checkIntervalMs
 
 // Of one process, and of each kind. Each is a connection, or a stream of one, whose client could as well stay idle for

@@ -17,7 +17,6 @@ export interface CompiledListenerConfig {
   readonly matchesAuthority: AuthorityMatcher
   readonly requestLimits: RequestLimits
   readonly maxRequestsPerConnection: number
-  /** The largest body that any operation takes. */
   readonly maxBodyBytes: number
   /** The longest time from a response to the next request, where the rest of its own request is still to come. */
   readonly idleTimeoutMs: number

@@ -12,7 +12,6 @@ export interface Peer {
   readonly trusted: boolean
   /** Whether the client speaks TLS: with the gateway, or with the load balancer in front that passes TCP on. */
   readonly secure: boolean
-  /** The number of requests under way on the connection. */
   inFlight: number
   /** The certificate that it has shown and that was verified; null: none was asked for, or none was shown. */
   certificate(): X509Certificate | null

@@ -8,7 +8,6 @@ import {
 } from '../../exchange/header-fields.ts'
 import type { Peer } from '../listener/peer.ts'
 
-/** What a trusted proxy says of its client. */
 export interface ForwardedFields {
   /** The values of X-Forwarded-For, joined with a comma. */
   readonly for: string | null

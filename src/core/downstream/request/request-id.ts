@@ -3,7 +3,6 @@ import { randomBytes, randomUUID } from 'node:crypto'
 // The form of usual request ids: UUIDs, base64, `Root=1-…`. Nothing in it could end a field or a log line.
 const requestIdPattern = /^[A-Za-z0-9._~+/=:@-]{1,128}$/
 
-/** Returns whether a client's own id may be kept. */
 export const isValidRequestId = (id: string): boolean => requestIdPattern.test(id)
 
 const idBytes = 16

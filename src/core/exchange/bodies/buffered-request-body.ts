@@ -50,7 +50,6 @@ export const bufferRequestBody = async (
 const joinChunks = (chunks: readonly Buffer[]): Buffer =>
   chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
 
-/** The chunks of an upload that has begun. */
 class UploadSource {
   readonly upload: Upload
   readonly chunks: AsyncIterator<Buffer>

@@ -4,7 +4,6 @@ import { type ReasonRow, reasonRows } from './reason-rows.ts'
 /** One of the reasons: `reason` in the log. */
 export type FailureReason = keyof typeof reasonRows
 
-/** The reasons that failures of some kinds may have. */
 export type ReasonFor<K extends FailureKind> = {
   [R in FailureReason]: K extends (typeof reasonRows)[R]['kinds'][number] ? R : never
 }[FailureReason]

@@ -60,7 +60,6 @@ export class HeadScanner {
   #limits: HeadLimits
   readonly #reject: RejectMessage
   #state = inStartLine
-  /** How far it has come. */
   #at = 0
   /** The bytes so far, while more must come. */
   #buffered: Buffer | null = null
@@ -72,7 +71,6 @@ export class HeadScanner {
     this.#reject = reject
   }
 
-  /** The number of fields of a complete head. */
   get fieldCount(): number {
     return this.#offsetCount / 4
   }
@@ -122,7 +120,6 @@ export class HeadScanner {
     this.#bufferedLength = 0
   }
 
-  /** Copies the bytes, up to the limit. */
   #buffer(bytes: Buffer, from: number, to: number): void {
     const before = this.#bufferedLength
     const length = Math.min(before + to - from, this.#limits.maxBytes)

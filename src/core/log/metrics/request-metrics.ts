@@ -134,7 +134,6 @@ class OperationMetrics {
       ),
       /** Clients let in, by auth method. */
       accepted: [...this.#accepted].map(([method, count]) => ({ method, count })),
-      /** Requests with a key of idempotency, by what became of it. */
       idempotency: { ...this.#idempotency },
       /** Responses of 500 or above that no upstream sent for their request: from the cache, or replayed for a key. */
       storedErrors: { ...this.#storedErrors },
@@ -146,7 +145,6 @@ class OperationMetrics {
       ),
       /** Requests of clients on the candidate that went over to the primary. */
       fallbacks: this.#fallbacks,
-      /** Attempts after the first. */
       retries: this.#retries,
       bytesIn: this.#bytesIn,
       bytesOut: this.#bytesOut,
@@ -191,7 +189,6 @@ export const isErrorOutcome = (statusClass: number, failure: FailureKind | null)
 
 const noStatusClasses = (): number[] => new Array<number>(statusClassCount).fill(0)
 
-/** Gets the first digit of a status. */
 export const toStatusClass = (status: number): number => Math.min(statusClassCount - 1, Math.trunc(status / 100))
 
 /** Counts what one process serves, across all its snapshots. */

@@ -20,7 +20,6 @@ export interface ErrorOccurrence {
   readonly cause: string | null
 }
 
-/** The most distinct errors that one pool keeps. */
 const maxErrors = 200
 
 interface CountedError {

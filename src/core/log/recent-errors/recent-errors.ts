@@ -42,7 +42,6 @@ export class RecentErrors implements ExchangeObserver {
     return {
       /** Newest first: at most 100 that matched an operation and 100 that matched none, some of each reason. */
       last: newestFirst([...this.#matched.all, ...this.#unmatched.all]),
-      /** How many there were since the start. */
       total: this.#total,
       causes: this.#counts.report(epochMs()),
     }

@@ -95,7 +95,6 @@ export interface LayerStackOptions extends ResponseStackOptions {
   readonly idempotency: IdempotencyLease | null
   /** Where copies of requests go. Null: none are made, or the handler serves no traffic. */
   readonly shadow: ShadowDestination | null
-  /** How the contract is learnt. Null: it is not. */
   readonly learningMode: LearningMode | null
   /** What the guard of the candidate counts with. Null: there is none, or nothing is to be counted. */
   readonly guard: GuardOptions | null

@@ -29,7 +29,6 @@ const listReceivingTraffic = ({ upstreams }: Config, group: Group): readonly Con
 const toConnectionKey = ({ endpoint: { origin }, upstream }: ConfiguredEndpoint): string =>
   JSON.stringify([origin, getEndpointTls(origin, upstream)])
 
-/** Tells whether the file gives an endpoint traffic. */
 export const receivesTraffic = ({ weight, drain }: EndpointConfig): boolean => weight > 0 && !drain
 
 export const shareEndpoint = (some: readonly EndpointConfig[], others: readonly EndpointConfig[]): boolean => {

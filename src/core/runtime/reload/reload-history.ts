@@ -67,7 +67,6 @@ export class ReloadHistory {
     return this.#last
   }
 
-  /** The operators who asked for what is under way. Null: none did. */
   get requestedBy(): string | null {
     return this.#requestedBy
   }

@@ -26,7 +26,6 @@ export interface HowToApply {
 
 interface ReloaderOptions {
   readonly file: string
-  /** The configuration that the process was started with. */
   readonly initial: LoadedConfig
   /** Never throws. */
   load(): Promise<LoadResult>

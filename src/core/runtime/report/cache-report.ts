@@ -15,7 +15,6 @@ export interface CacheReport {
   readonly operations: readonly OperationCacheReport[]
 }
 
-/** The shared tier in Redis, as a process sees it. */
 export interface SharedCacheReport extends WithWhere<SharedCacheState> {
   /** The Redis, without a secret. */
   readonly server: string

@@ -30,7 +30,6 @@ export interface StatusReport {
   readonly cache: CacheReport | null
   /** Null: no operation has idempotency, or another process remembers. */
   readonly idempotency: IdempotencyReport | null
-  /** What breaks the contract. Null: there is none. */
   readonly drift: DriftReport | null
   /** Null: metrics are off. */
   readonly requestMetrics: RequestMetricsReport | null
@@ -118,9 +117,7 @@ export interface EndpointReport {
   /** Since when they count, in milliseconds since the epoch. Those of a worker that has ended stay. */
   readonly countedSince: number
   readonly lastFailure: AttemptReport | null
-  /** When a request last succeeded. Null: none has. */
   readonly succeededAt: number | null
-  /** When the first request failed since then. Null: none has. */
   readonly failingSince: number | null
   /** How many have failed since then. */
   readonly failuresInARow: number
@@ -156,7 +153,6 @@ export const collectReport = ({ value: current, retiring }: CurrentSnapshot): St
   retiring,
 })
 
-/** Counts the requests on their way to upstreams. */
 export const countInFlight = ({ upstreams }: StatusReport): number =>
   groups
     .flatMap((group) => [...upstreams[group].endpoints, ...(upstreams[group].candidate?.endpoints ?? [])])

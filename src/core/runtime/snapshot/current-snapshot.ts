@@ -16,7 +16,6 @@ export class CurrentSnapshot {
     return this.#current
   }
 
-  /** How many earlier snapshots still finish requests. */
   get retiring(): number {
     return this.#retiring.size
   }

@@ -31,7 +31,6 @@ export interface DataPlaneDeps {
   /** Receives what the probes of this process find. Null: this process does not probe. */
   readonly onVerdict?: OnHealthVerdict
   readonly initialVerdicts?: readonly HealthVerdict[]
-  /** The keys of issuers that other processes have fetched. */
   readonly initialKeys?: readonly KeysHandover[]
   readonly onKeysFetched?: (keys: KeysHandover) => void
   /** The role of this process where several count together; by default it is alone. */
@@ -46,7 +45,6 @@ export interface DataPlaneDeps {
   readonly digestKey?: string
   /** Called with what has become invalid here, and may be stored in other processes. */
   readonly onInvalidated?: (targets: readonly InvalidationTarget[]) => void
-  /** Called with what was counted for the guards of candidates. */
   readonly onGuardReports?: (reports: readonly GuardReport[]) => void
 }
 

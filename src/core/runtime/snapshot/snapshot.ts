@@ -32,7 +32,6 @@ export interface SnapshotParts {
   readonly caches: CacheLease
   /** What requests with a key are remembered with. Null: no operation has idempotency. */
   readonly idempotency: IdempotencyLease | null
-  /** The messages that break the contract. Null: there is none. */
   readonly driftCounts: DriftCounts | null
   /** What the candidate of each group answers otherwise. Null: it is not compared. */
   readonly comparisons: Readonly<Record<Group, ComparisonCounts | null>>

@@ -18,7 +18,6 @@ export interface ProxyServer extends Pick<DownstreamServer, 'address' | 'drain' 
   workers(): readonly WorkerStatus[]
   /** Counts the log lines that workers dropped, as of the last report. */
   droppedLines(): number
-  /** Runs an operator's command in every process that serves. */
   readonly runCommand: RunInAllProcesses
 }
 

@@ -39,7 +39,6 @@ export interface SendOptions {
 // More than any response has of them.
 const maxInterimResponses = 100
 
-/** One attempt on its way: its connection, its timers and its response. */
 export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBodySource {
   readonly isSentOnce: boolean
   readonly isLast: boolean
@@ -47,7 +46,6 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   readonly #endpoint: Endpoint
   readonly #options: SendOptions
   readonly #record: AttemptRecord
-  /** Whether an attempt before it was sent. */
   readonly #wasSentBefore: boolean
   readonly #resolve: (response: ProxyResponse) => void
   readonly #reject: (error: GatewayError) => void
@@ -67,7 +65,6 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   #isFlowing = false
   /** For how long it was held back for its reader in all, in milliseconds. */
   #heldBackMs = 0
-  /** Since when it is held back; null: it is not. */
   #heldBackSince: number | null = null
   /** Whether its duration counts for the endpoint's latency. */
   #isTimed = false

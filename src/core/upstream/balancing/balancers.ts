@@ -2,7 +2,6 @@ import type { UpstreamConfig } from '../../config/config.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
 import { weakMemo } from '../../lib/weak-memo.ts'
 
-/** What a balancer knows of a member that it may select. */
 export interface BalancerCandidate {
   readonly inFlight: number
   /** The share of the traffic relative to the others, slow start included; above 0. */

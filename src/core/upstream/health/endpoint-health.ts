@@ -61,7 +61,6 @@ export const emptyEndpointCounts = {
   requests: 0,
   /** Requests that failed by the endpoint's fault. */
   failures: 0,
-  /** Ejections by outlier detection. */
   ejections: 0,
 }
 
@@ -98,7 +97,6 @@ export class EndpointHealth {
   unresolved: EndpointOutage | null = null
   /** Set when its name no longer resolves; its last addresses stay in use. */
   outdated: EndpointOutage | null = null
-  /** The last request that failed by its fault; null: none has. */
   lastFailure: LastFailure | null = null
   /** Set by outlier detection. It may be over, which the reader checks: {@link isEjected}. */
   ejection: Ejection | null = null

@@ -35,7 +35,6 @@ export interface PreflightResult extends Omit<PreflightTarget, 'reach'> {
   readonly reason: string | null
 }
 
-/** An upstream of which no endpoint was reachable. */
 export interface UnreachableUpstream {
   readonly group: Group
   readonly side: Side

@@ -62,14 +62,12 @@ export class UpstreamConnection implements ResponseEvents {
   readonly #keepAliveMs: number
   #waiter: ConnectionWaiter | null
   #handler: ResponseHandler | null = null
-  /** Whether more of the request is to come. */
   #isUploading = false
   #writeError: Error | null = null
   #requestCount = 0
   #headReceived = false
   /** Whether another request may follow on the connection, as far as the one that it carries decides that. */
   #mayFollow = false
-  /** For how long it may be idle now. */
   #idleMs: number
   /**
    * Since when the endpoint has waited for another request: the last response has ended, or the connection was made.
@@ -127,7 +125,6 @@ export class UpstreamConnection implements ResponseEvents {
     return this.isOpen
   }
 
-  /** Waits for another request. */
   markIdle(): void {
     this.#idleTimer.set(this.#idleMs)
   }

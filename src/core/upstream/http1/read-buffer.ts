@@ -8,7 +8,6 @@ const sharedBuffer = Buffer.allocUnsafeSlow(64 * 1024)
  * body comes fast. The large one is handed on with its bytes, which are not copied then.
  */
 export class ReadBuffer {
-  /** Whether nothing is to be read for now. */
   isPaused = false
   #large: Buffer | null = null
   #isFast = false

@@ -49,7 +49,6 @@ export class ResponseParser {
   readonly #scanner = new HeadScanner(this.#statusLine, limits, rejectResponse)
   readonly #chunkedBody: ChunkedBodyParser
   #state = idle
-  /** Bytes of the body that are missing. */
   #remaining = 0
 
   constructor(events: ResponseEvents) {
@@ -57,7 +56,6 @@ export class ResponseParser {
     this.#chunkedBody = new ChunkedBodyParser(events, this.#scanner, rejectResponse)
   }
 
-  /** Awaits a response: a request has gone out. */
   awaitResponse(): void {
     this.#state = head
     this.hasStarted = false

@@ -5,7 +5,6 @@ const [cr, space, zero] = [0x0d, 0x20, 0x30]
 
 // RFC 9112 §2.3, §4: the name is in upper case, and every minor version of HTTP/1 is read.
 const pattern = Buffer.from('HTTP/1.0 000')
-/** Where the reason phrase begins, if there is one. */
 const reasonAt = pattern.length + 1
 
 // The states: what the next byte belongs to.
@@ -16,7 +15,6 @@ const inReason = 2
 /** The first line of a response (RFC 9112 §4). */
 export class StatusLine implements StartLine {
   status = 0
-  /** The minor version of HTTP/1. */
   minorVersion = 0
   #state = inStatus
   #reasonTo = 0

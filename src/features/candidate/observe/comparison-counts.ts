@@ -30,7 +30,6 @@ export interface ComparisonOptions extends ComparisonRules {
   readonly maxBody: number
   /** Whether what the primary itself answers differently is learnt first, and left out. */
   readonly noise: boolean
-  /** Whether values that differ are kept. */
   readonly examples: boolean
 }
 

@@ -43,7 +43,6 @@ export interface NoiseRow extends DifferencePlace {
 
 export interface ComparisonTotals {
   readonly operation: OperationId
-  /** The pairs of answers that were compared. */
   readonly compared: number
   readonly equal: number
   /** Those of the last five minutes. */

@@ -6,7 +6,6 @@ import { type DifferenceRow, keepFrequentPairs, maxValuePairs, type ValuePairCou
 export interface ValuePairOptions {
   /** What digests are keyed with: one secret for all workers, made anew at each start. */
   readonly key: string
-  /** Whether values are kept as they are. */
   readonly examples: boolean
 }
 

@@ -47,7 +47,6 @@ export type ShiftNews = ShiftEvent | 'taken back' | 'taken up'
 
 /** The plans of another configuration, which can be put into effect. */
 export interface PreparedShifts {
-  /** How it will stand. */
   readonly view: ShiftsView
   /** The groups that stand otherwise than they would begin, by what is kept elsewhere. */
   readonly takenUp: readonly Group[]

@@ -37,7 +37,6 @@ export interface Learner {
   readonly report: LearnedContract
 }
 
-/** The most distinct statuses of one operation. */
 const maxStatuses = 16
 
 /**
@@ -112,7 +111,6 @@ interface OperationSides extends LearnedOperation {
 const findStatus = (responses: LearnedOperation['responses'], status: number): LearnedContent | undefined =>
   findOrAddKnownName(responses, String(status), { max: maxStatuses, create: createLearnedContent })
 
-/** The most shapes of a learner. */
 const maxShapes = 4096
 
 /**

@@ -50,7 +50,6 @@ const sightingsToName = 3
 
 export const createNameTable = <T>(): NameTable<T> => ({ named: new Map(), unnamed: new Map(), leftOut: 0 })
 
-/** Returns how many names a table tells apart. */
 export const tableSize = ({ named, unnamed }: NameTable<unknown>): number => named.size + unnamed.size
 
 /** Lists what was learnt of each name, those without a name included. */

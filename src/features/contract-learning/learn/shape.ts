@@ -73,7 +73,6 @@ export const maxEnumValues = 12
 export interface LearningContext extends Sighting {
   enums: boolean
   readonly listRoots: () => readonly Shape[]
-  /** How many shapes there are below the roots. */
   shapes: number
   values: number
 }

@@ -43,7 +43,6 @@ export type StringFormats = number
 /** The set of all formats: what stands before the first string. */
 export const everyFormat: StringFormats = 2 ** stringFormats.length - 1
 
-/** The longest string that is compared with formats. */
 const maxLength = 2048
 
 /** Returns those of the formats that still stand which a string fits. */

@@ -113,7 +113,6 @@ export interface ResponseContract {
   readonly content: readonly MediaTypeContract[] | null
 }
 
-/** The part of a message that breaks the contract. */
 export type ViolationPlace = 'query' | 'header' | 'body' | 'content-type' | 'status'
 
 /**

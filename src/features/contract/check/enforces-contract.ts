@@ -8,7 +8,6 @@ interface ContractSettings {
   >
 }
 
-/** Tells whether messages of an operation that break the contract are rejected. */
 export const enforcesContract = (
   { operations, compiledContract }: ContractSettings,
   id: OperationId,

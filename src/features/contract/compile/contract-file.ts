@@ -29,7 +29,6 @@ export interface ContractFile {
   readonly locate: (path: KeyPath, atKey?: boolean) => FilePosition
   readonly problems: readonly ConfigProblem[]
   readonly source: SourceFile
-  /** Its size, in bytes. */
   readonly length: number
 }
 

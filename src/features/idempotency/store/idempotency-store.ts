@@ -27,7 +27,6 @@ export interface Claim extends KeyDigest {
   readonly leaseMs: number
   /** Whether an attempt with the same fingerprint whose outcome is unknown may be made again. */
   readonly takesOver: boolean
-  /** The maximum of records of this client. */
   readonly maxKeys: number
 }
 
@@ -66,7 +65,6 @@ export interface RecordSummary {
   readonly requestId: string
   readonly claimedAt: number
   readonly expiresAt: number
-  /** Bytes of what is stored of the response; null: nothing is. */
   readonly responseBytes: number | null
 }
 
@@ -105,7 +103,6 @@ export interface IdempotencyStore {
 
 export interface IdempotencyStoreState {
   readonly entries: number
-  /** Bytes of stored responses. */
   readonly bytes: number
   readonly inProgress: number
   readonly unknown: number

@@ -18,7 +18,6 @@ import { SettledRecords } from './memory/settled-records.ts'
 
 export interface MemoryStoreBounds {
   readonly maxEntries: number
-  /** The maximum of bytes of stored responses. */
   readonly maxBytes: number
 }
 

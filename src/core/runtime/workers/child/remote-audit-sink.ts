@@ -12,7 +12,6 @@ const maxUnsentBytes = 4 * 1024 * 1024
  */
 export class RemoteAuditSink implements AuditSink {
   readonly #send: SendLines
-  /** Whether the primary cannot write. */
   primaryFailing: boolean
   #lines: string[] = []
   #bytes = 0

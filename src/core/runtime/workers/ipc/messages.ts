@@ -42,7 +42,6 @@ export interface WorkerInit {
   /** What names that are learnt and values that are compared are hashed with: one key for all workers. */
   readonly digestKey: string
   readonly draining: boolean
-  /** Whether the audit log cannot be written just now. */
   readonly auditFailing: boolean
   /** Whether the primary renders lines for a terminal: it takes them as pino writes them. */
   readonly logsToTerminal: boolean
@@ -72,7 +71,6 @@ export type WorkerCallResults = {
   readonly report: {
     readonly report: StatusReport
     readonly droppedLines: number
-    /** The hash of the configuration that it runs. */
     readonly config: string
   }
 }

@@ -64,7 +64,6 @@ export class CumulativeCounters<Worker extends object> {
     if (ended.size > 0) this.#retireCounts(ended)
   }
 
-  /** Keeps the counters of a worker that has ended. */
   retire(worker: Worker): void {
     const last = this.#latest.get(worker)
     if (last === undefined) return
@@ -117,7 +116,6 @@ export class CumulativeCounters<Worker extends object> {
     }
   }
 
-  /** The log lines that workers dropped. */
   get droppedLines(): number {
     return [...this.#latest.values()].reduce((sum, { droppedLines }) => sum + droppedLines, this.#retired.droppedLines)
   }

@@ -18,7 +18,6 @@ export class WorkerSlot {
   readonly number: number
   worker: WorkerProcess | null = null
   isServing = false
-  /** How often a worker ended and was replaced. */
   restarts = 0
   readonly #callbacks: SlotCallbacks
   readonly #backoff = new RestartBackoff()
@@ -59,7 +58,6 @@ export class WorkerSlot {
     callbacks.onStart(this, worker)
   }
 
-  /** Starts no further worker. */
   retire(): void {
     this.isRetired = true
     if (this.#restartTimer !== null) clearTimeout(this.#restartTimer)

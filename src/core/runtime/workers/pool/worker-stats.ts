@@ -59,7 +59,6 @@ export class WorkerStats {
     })
   }
 
-  /** The log lines that workers dropped, as of their last replies. */
   get droppedLines(): number {
     return this.#counters.droppedLines
   }

@@ -7,7 +7,6 @@ export type NumberTolerance = { readonly relative: number } | { readonly absolut
 
 /** What is compared of two answers, beyond their status, type and body. */
 export interface ComparisonRules {
-  /** The response fields that are compared too. */
   readonly fields: readonly string[]
   /** Pointers (RFC 6901) of what is not compared, with all below it; a segment `*` stands for every name and index. */
   readonly ignore: readonly string[]

@@ -23,7 +23,6 @@ export interface GuardEvent {
 /** How many cells clients fall into. Two clients of one cell count as one. */
 export const cellCount = 256
 
-/** How many buckets there are for the time until a head. */
 export const latencyBucketCount = 160
 
 const failures: readonly GuardFailure[] = ['failed', 'refused', 'late']

@@ -127,7 +127,6 @@ const numberColumn = (
 })
 
 interface EndpointEvidence {
-  /** The time of the overview. */
   readonly at: string
   /** The worst of the findings about it. */
   readonly finding: Severity | null

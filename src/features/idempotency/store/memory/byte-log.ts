@@ -112,7 +112,6 @@ export class ByteLog {
     if (segment !== this.#last) this.#tidy(segment)
   }
 
-  /** Returns the place of the first entry; null: there is none. */
   first(): number | null {
     const first = this.#first
     if (first === null || first.live === 0) return null

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 
-/** Tells whether the entry at a place has a name. */
 type HasName = (place: number, name: string) => boolean
 
 const fewestSlots = 1024

@@ -7,7 +7,6 @@ export interface SettledRecord {
   /** The digest of query and body; null: it is not known. */
   readonly fingerprint: string | null
   readonly state: 'unknown' | 'done'
-  /** When the first attempt was claimed. */
   readonly claimedAt: number
   readonly since: number
   /** How long it is kept from then on. */
