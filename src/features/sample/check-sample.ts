@@ -1,6 +1,5 @@
 import type { Config } from '../../core/config/config.ts'
-import { parseRequestHead } from '../../core/downstream/request/request-head.ts'
-import { createRequestId } from '../../core/downstream/request/request-id.ts'
+import { createRequestId, parseRequestHead } from '../../core/downstream/request/request-head.ts'
 import { type FailureKind, failureTable } from '../../core/exchange/failures/kinds.ts'
 import {
   type AddedResponseFields,

@@ -4,8 +4,8 @@ import { fieldNameEquals, type HeaderFields } from '../../exchange/header-fields
 import { validateHeaderValue } from '../../exchange/node-http.ts'
 import { CoalescedTimer } from '../../lib/clock.ts'
 import type { DownstreamResponse, LastResponseContext } from '../codec.ts'
-import { getMaxBodyBytes } from '../listener/client-connection.ts'
 import { getLingerMode, type LingerMode, linger } from '../listener/linger.ts'
+import { getMaxBodyBytes } from '../request/active-request.ts'
 import type { StreamRequest } from './stream-request.ts'
 
 // RST_STREAM cannot go out to a client that takes nothing, or has gone: then the stream ends without it.

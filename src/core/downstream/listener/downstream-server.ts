@@ -14,7 +14,7 @@ import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts
 import { createHttp1Server } from '../http1/http1-server.ts'
 import { registerRoutes } from '../request/fastify-routes.ts'
 import { createRequestHandler } from '../request/request-handler.ts'
-import { randomId } from '../request/request-id.ts'
+import { randomId } from '../request/request-head.ts'
 import { createTicketSecret } from '../tls/session-tickets.ts'
 import { createClientErrorHandler } from './client-error.ts'
 import { createListenerConfigGetter } from './listener-config.ts'

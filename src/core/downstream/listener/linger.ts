@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { GatewayError } from '../../exchange/failures/errors.ts'
 import { CoalescedTimer } from '../../lib/clock.ts'
-import { closeAfterResponse, getMaxBodyBytes } from './client-connection.ts'
+import { closeAfterResponse, getMaxBodyBytes } from '../request/active-request.ts'
 
 // nginx's lingering_time and lingering_timeout, counted in checks. By the clock, a process that has stood still for as
 // long would find all of its clients quiet: timers come before what has arrived meanwhile.

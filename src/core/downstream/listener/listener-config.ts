@@ -5,7 +5,7 @@ import { getRequestLimits, type RequestLimits } from '../http1/request-parser.ts
 import { type AuthorityMatcher, compileAuthorityMatcher } from '../request/authority.ts'
 import { compileForwarded, type ReadForwarded } from '../request/forwarded-claims.ts'
 import { createRouteMap, type RouteMap } from '../request/match-request.ts'
-import { createRequestId } from '../request/request-id.ts'
+import { createRequestId } from '../request/request-head.ts'
 import type { TrustedProxyMatcher } from './peer.ts'
 
 export interface CompiledListenerConfig {

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { GatewayError } from '../../exchange/failures/errors.ts'
 import { now } from '../../lib/clock.ts'
@@ -6,10 +7,9 @@ import type { Snapshot } from '../../runtime/snapshot/snapshot.ts'
 import type { ClientBody } from '../body/client-body.ts'
 import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
 import type { CompiledListenerConfig } from '../listener/listener-config.ts'
-import { getClientAddress, type Peer } from '../listener/peer.ts'
-import { type Expectation, parseExpectation } from './expect-header.ts'
+import { createPeer, getClientAddress, type Peer } from '../listener/peer.ts'
 import type { ForwardedClaims } from './forwarded-claims.ts'
-import { parseRequestHead, type RequestHead } from './request-head.ts'
+import { type Expectation, parseExpectation, parseRequestHead, type RequestHead } from './request-head.ts'
 
 /** One request of a client, from its head to the end of its response, and its access record from then on. */
 export class ActiveRequest implements ExchangeRecord {
@@ -102,3 +102,41 @@ export class ActiveRequest implements ExchangeRecord {
 
 // Enough to see how it differs from the nine paths.
 const maxLoggedPathLength = 200
+
+export interface ClientConnection {
+  listenerConfig: CompiledListenerConfig
+  peer: Peer
+  /** The requests whose responses are not complete, oldest first. */
+  readonly activeRequests: ActiveRequest[]
+  requestCount: number
+  /** Whether a response has said that it is the last: whatever follows is not served (RFC 9112 §9.6). */
+  closing: boolean
+}
+
+const connections = new WeakMap<Socket, ClientConnection>()
+
+/** Finds the state of a connection, or creates it; the peer is judged anew when the configuration has changed. */
+export const getClientConnection = (socket: Socket, listenerConfig: CompiledListenerConfig): ClientConnection => {
+  const known = connections.get(socket)
+  if (known?.listenerConfig === listenerConfig) return known
+  const { config, isTrusted } = listenerConfig
+  const peer = createPeer(socket, isTrusted, config.listen.proxyProtocol?.scheme === 'https')
+  if (known !== undefined) return Object.assign(known, { listenerConfig, peer })
+  const connection = {
+    listenerConfig,
+    peer,
+    activeRequests: [],
+    requestCount: 0,
+    closing: false,
+  }
+  connections.set(socket, connection)
+  return connection
+}
+
+export const getMaxBodyBytes = (socket: Socket): number => connections.get(socket)?.listenerConfig.maxBodyBytes ?? 0
+
+/** Notes that the current response on a connection is its last. */
+export const closeAfterResponse = (socket: Socket): void => {
+  const known = connections.get(socket)
+  if (known !== undefined) known.closing = true
+}

@@ -2,7 +2,7 @@ import type { ListenConfig } from '../../config/config.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
 import { type Peer, type TrustedProxyMatcher, walkForwardedFor } from '../listener/peer.ts'
 import { asProto, parseLastElement, renderElement } from './forwarded-element.ts'
-import type { ForwardedFields } from './forwarding-headers.ts'
+import type { ForwardedFields } from './request-head.ts'
 
 /** What is believed of what proxies say by `Forwarded`. */
 export interface ForwardedClaims {

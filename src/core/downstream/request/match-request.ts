@@ -5,8 +5,7 @@ import { GatewayError } from '../../exchange/failures/errors.ts'
 import { trimBlanks } from '../../exchange/header-fields.ts'
 import type { DownstreamRequest } from '../codec.ts'
 import { type AuthorityMatcher, isValidHost } from './authority.ts'
-import type { Expectation } from './expect-header.ts'
-import type { RequestHead } from './request-head.ts'
+import type { Expectation, RequestHead } from './request-head.ts'
 
 export interface ParsedRequest {
   readonly head: RequestHead

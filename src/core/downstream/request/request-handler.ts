@@ -1,16 +1,20 @@
 import type { Operation } from '../../../operations.ts'
+import type { ListenConfig } from '../../config/config.ts'
+import { Exchange } from '../../exchange/exchange.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
+import { type HeaderFields, omitFields } from '../../exchange/header-fields.ts'
 import { now } from '../../lib/clock.ts'
 import { batchWrite } from '../../lib/scheduling/write-batching.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts'
+import { ClientBody } from '../body/client-body.ts'
 import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
-import { type ClientConnection, getClientConnection } from '../listener/client-connection.ts'
 import type { CompiledListenerConfig, GetListenerConfig } from '../listener/listener-config.ts'
+import type { Peer } from '../listener/peer.ts'
 import { sendLocalReply } from '../response/local-reply.ts'
 import { relayResponse } from '../response/relay.ts'
-import { ActiveRequest } from './active-request.ts'
-import { createExchange } from './create-exchange.ts'
-import { validateAndRoute } from './match-request.ts'
+import { ActiveRequest, type ClientConnection, getClientConnection } from './active-request.ts'
+import { type MatchedRequest, validateAndRoute } from './match-request.ts'
+import type { ForwardedFields } from './request-head.ts'
 
 interface RequestHandlerOptions {
   readonly currentSnapshot: CurrentSnapshot
@@ -131,4 +135,83 @@ const advanceQueue = (activeRequests: ActiveRequest[], activeRequest: ActiveRequ
 const abortUnfinished = (activeRequest: ActiveRequest, isCut: boolean): void => {
   activeRequest.failure ??= new GatewayError('client-gone', isCut ? { reason: 'shutdown-deadline' } : {})
   activeRequest.abort(activeRequest.failure)
+}
+
+/** `via` is the gateway's own hop. The body stays untouched. */
+const createExchange = (
+  activeRequest: ActiveRequest,
+  { operation, query, authority }: MatchedRequest,
+  via: string,
+): Exchange => {
+  const { request, response, head, claims, snapshot, peer, requestId } = activeRequest
+  const length = head.transferEncoding !== null ? null : Number(head.contentLength ?? 0)
+  const body = new ClientBody(
+    request,
+    response,
+    length,
+    activeRequest.expectation !== 'continue',
+    snapshot.config.listen,
+  )
+  const { fields } = head
+  addForwardingFields(fields, claims?.fields ?? head.forwarded, peer, authority, via)
+  if (claims !== null) fields.push('Forwarded', claims.render(peer.secure, authority))
+  if (snapshot.config.requestId.header !== null) fields.push(snapshot.config.requestId.header, requestId)
+
+  const exchange = new Exchange({
+    requestId,
+    operation,
+    client: activeRequest.client,
+    peer,
+    query,
+    fields,
+    authority,
+    body,
+    onInterim: acceptsInterim(request.httpVersion, snapshot.config.listen)
+      ? (status, fields) => writeInterim(activeRequest, status, fields)
+      : null,
+  })
+  exchange.servedBy = snapshot
+  exchange.interactionId = head.interactionId
+  // Over HTTP/2 Node leaves out, and does not report, fields with a forbidden character (RFC 9113 §8.2.1).
+  exchange.mayLackFields = request.multiplexed
+  body.onFailure = (error) => exchange.abort(error)
+  activeRequest.body = body
+  activeRequest.exchange = exchange
+  return exchange
+}
+
+/** Adds the gateway's own hop: Via (RFC 9110 §7.6.3) and X-Forwarded-*, each behind what a trusted proxy says. */
+const addForwardingFields = (
+  fields: string[],
+  forwarded: ForwardedFields,
+  { address, secure }: Peer,
+  authority: string,
+  via: string,
+): void => {
+  fields.push('Via', via)
+  fields.push('X-Forwarded-For', forwarded.for === null ? address : `${forwarded.for}, ${address}`)
+  fields.push('X-Forwarded-Proto', forwarded.proto ?? (secure ? 'https' : 'http'))
+  if (authority !== '') fields.push('X-Forwarded-Host', forwarded.host ?? authority)
+}
+
+/**
+ * Returns whether a client is sent interim responses that it has not asked for. RFC 9110 §15.2 wants every client of
+ * HTTP/1.1 to read them, but many take one for the final response: from then on each request on the connection gets the
+ * response before its own.
+ */
+const acceptsInterim = (version: string, { interim }: ListenConfig): boolean =>
+  version === '1.1' ? interim === 'relay' : version !== '1.0'
+
+/** Writes an interim response as it came (RFC 9110 §15.2, RFC 8297). Throws `bad-answer` when it cannot be written. */
+const writeInterim = ({ response, snapshot }: ActiveRequest, status: number, fields: HeaderFields): void => {
+  if (response.headersSent) return
+  const requestIdField = snapshot.config.requestId.header
+  try {
+    response.writeInterim(
+      status,
+      requestIdField === null ? fields : omitFields(fields, new Set([requestIdField.toLowerCase()])),
+    )
+  } catch (cause) {
+    throw new GatewayError('bad-answer', { reason: 'answer-field', cause })
+  }
 }

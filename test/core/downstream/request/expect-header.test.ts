@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseExpectation } from '../../../../src/core/downstream/request/expect-header.ts'
+import { parseExpectation } from '../../../../src/core/downstream/request/request-head.ts'
 
 const parse = (field: string | null, httpVersion = '1.1') => parseExpectation(field, httpVersion)
 

@@ -4,7 +4,7 @@ import type { ListenConfig } from '../../../../src/core/config/config.ts'
 import { canonicalAddress } from '../../../../src/core/downstream/listener/addresses.ts'
 import type { Peer } from '../../../../src/core/downstream/listener/peer.ts'
 import { compileForwarded } from '../../../../src/core/downstream/request/forwarded-claims.ts'
-import { emptyForwarded, type ForwardedFields } from '../../../../src/core/downstream/request/forwarding-headers.ts'
+import { emptyForwarded, type ForwardedFields } from '../../../../src/core/downstream/request/request-head.ts'
 import { cidrMatcher } from '../../../../src/core/lib/net/cidr.ts'
 
 const isTrusted = cidrMatcher(['10.0.0.0/8', 'fd00::/8'])

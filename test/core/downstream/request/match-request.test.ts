@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { compileAuthorityMatcher } from '../../../../src/core/downstream/request/authority.ts'
-import { parseExpectation } from '../../../../src/core/downstream/request/expect-header.ts'
 import {
   createRouteMap,
   validateAndRoute,
   validateFraming,
 } from '../../../../src/core/downstream/request/match-request.ts'
-import { parseRequestHead } from '../../../../src/core/downstream/request/request-head.ts'
+import { parseExpectation, parseRequestHead } from '../../../../src/core/downstream/request/request-head.ts'
 import { parseRequestTarget } from '../../../../src/core/downstream/request/request-target.ts'
 import { allOperations } from '../../../../src/operations.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createRequestId, isValidRequestId, randomId } from '../../../../src/core/downstream/request/request-id.ts'
+import { createRequestId, isValidRequestId, randomId } from '../../../../src/core/downstream/request/request-head.ts'
 
 describe('a request id that is created', () => {
   test('is 32 hexadecimal digits, and another each time', () => {
