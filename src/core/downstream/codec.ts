@@ -1,7 +1,15 @@
 import type { Socket } from 'node:net'
 import type { GatewayError } from '../exchange/failures/errors.ts'
 import type { HeaderFields } from '../exchange/header-fields.ts'
-import type { RequestTarget } from './request/request-target.ts'
+
+/** A parsed request-target, byte for byte as the client spelled it. */
+export interface RequestTarget {
+  readonly path: string
+  /** The raw query with its `?`, or empty. */
+  readonly query: string
+  /** The host of an absolute-form, which overrides Host (RFC 9112 §3.2.2); null in the origin-form. */
+  readonly authority: string | null
+}
 
 /** A client's request: one of HTTP/1, or a stream of HTTP/2 in the terms of HTTP/1. */
 export interface DownstreamRequest extends BodySource {
@@ -9,9 +17,10 @@ export interface DownstreamRequest extends BodySource {
   readonly multiplexed: boolean
   /** The request-target, parsed when it arrives; null: it can name no resource. */
   target: RequestTarget | null
-  /** The target as it came. Fastify sets it when it replaces `url` by the path that it routes on. */
-  readonly originalUrl?: string | undefined
-  readonly url?: string | undefined
+  /** The target as it came, set before Fastify sees the request. */
+  originalUrl?: string | undefined
+  /** Once `originalUrl` is set, the path that Fastify routes on. */
+  url?: string | undefined
   readonly method?: string | undefined
   readonly httpVersion: string
   /** Flat, as on the wire. */

@@ -1,8 +1,11 @@
 import type { ListenConfig } from '../../core/config/config.ts'
 import { explainPathMismatch } from '../../core/config/path-mismatch.ts'
-import { isValidHost } from '../../core/downstream/request/authority.ts'
-import { createRouteMap } from '../../core/downstream/request/match-request.ts'
-import { parseRequestTarget } from '../../core/downstream/request/request-target.ts'
+import {
+  isValidHost,
+  operationsByPath,
+  parseRequestTarget,
+  toRoutablePath,
+} from '../../core/downstream/request/match-request.ts'
 import { knownMethods } from '../../core/exchange/node-http.ts'
 import { formatSize } from '../../core/lib/text/units.ts'
 import { allOperations, type Operation } from '../../operations.ts'
@@ -29,7 +32,7 @@ export const explainRejection = (
 ): RejectionExplanation => {
   if (kind === 'uri-too-long') return explainTooLong(target, listen, locateKey)
   const path = extractPath(target)
-  const known = createRouteMap(listen.basePath).get(path)
+  const known = operationsByPath.get(toRoutablePath(path, listen.basePath))
   const guess =
     known === undefined
       ? explainPathMismatch(path, { basePath: listen.basePath, baseKey: locateKey('listen.basePath') })

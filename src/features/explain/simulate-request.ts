@@ -1,10 +1,15 @@
 import type { ListenConfig } from '../../core/config/config.ts'
 import { rejectTunnel } from '../../core/downstream/http1/request-line.ts'
 import { getRequestLimits, type RequestMessage, RequestParser } from '../../core/downstream/http1/request-parser.ts'
-import { compileAuthorityMatcher, matchAnyAuthority } from '../../core/downstream/request/authority.ts'
-import { createRouteMap, validateAndRoute } from '../../core/downstream/request/match-request.ts'
+import {
+  compileAuthorityMatcher,
+  matchAnyAuthority,
+  operationsByPath,
+  parseRequestTarget,
+  toRoutablePath,
+  validateRequest,
+} from '../../core/downstream/request/match-request.ts'
 import { parseRequestHead } from '../../core/downstream/request/request-head.ts'
-import { parseRequestTarget } from '../../core/downstream/request/request-target.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
@@ -30,19 +35,20 @@ export const simulateRequest = (method: string, target: string, listen: ListenCo
   // A path alone has no authority, and the Host of this request is made up.
   const matchesAuthority = target.startsWith('/') ? matchAnyAuthority : compileAuthorityMatcher(listen)
   const options = {
-    routes: createRouteMap(listen.basePath),
     matchesAuthority,
     pseudonym: 'explain',
     secure: /^https:/i.test(target),
   }
+  const parsed = parseRequestTarget(message.target)
   const request = {
     method: message.method,
     originalUrl: message.target,
-    target: parseRequestTarget(message.target),
+    target: parsed,
     httpVersion: message.version,
     rawHeaders: message.fields,
   }
-  const admitted = validateAndRoute({ request, head, expectation: 'none' }, listen, options, null)
+  const operation = operationsByPath.get(toRoutablePath(parsed?.path ?? '', listen.basePath)) ?? null
+  const admitted = validateRequest({ request, head, expectation: 'none' }, listen, options, operation)
   return admitted instanceof GatewayError ? toRejected(admitted) : { admitted: true, ...admitted }
 }
 

@@ -1,4 +1,3 @@
-import type { RequestListener } from 'node:http'
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerSessionOptions } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import type { ListenConfig } from '../../config/config.ts'
@@ -9,6 +8,7 @@ import { now } from '../../lib/clock.ts'
 import type { ClientErrorHandler } from '../listener/client-error.ts'
 import type { GetListenerConfig } from '../listener/listener-config.ts'
 import { getClientConnection } from '../request/active-request.ts'
+import type { FastifyRoutes } from '../request/fastify-routes.ts'
 import type { RequestHandler } from '../request/request-handler.ts'
 import { ReceiveWindows, WideConnections } from './receive-windows.ts'
 import { type SessionTimeouts, startSessionTimeouts } from './session-timeouts.ts'
@@ -34,7 +34,7 @@ export interface Http2SessionsOptions {
   readonly handleRequest: RequestHandler
   readonly getListenerConfig: GetListenerConfig
   readonly clientErrors: ClientErrorHandler
-  readonly routeRequest: RequestListener
+  readonly routeRequest: FastifyRoutes['route']
   /** Whether the gateway takes no new connections soon: a client that has nothing under way gets GOAWAY. */
   readonly isDraining: () => boolean
 }
@@ -103,7 +103,7 @@ const startSession = (
     const request = new StreamRequest(stream, raw as unknown as string[], socket, windows)
     const response = new StreamResponse(request)
     // Fastify knows no other methods, and renders all of its routes to say so.
-    if (knownMethods.has(request.method)) routeRequest(request as never, response as never)
+    if (knownMethods.has(request.method)) routeRequest(request, response)
     else handleRequest(request, response, null)
   })
   // The gateway replies to each such frame: a client that sends nothing else makes it work for nothing.

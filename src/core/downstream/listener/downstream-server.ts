@@ -86,11 +86,10 @@ export const openDownstreamServer = async (
   const http1 = createHttp1Server({
     getListenerConfig,
     clientErrors,
-    onRequest: (request, response) => app.routing(request as never, response as never),
+    onRequest: (request, response) => routes.route(request, response),
   })
   const { server } = http1
-  const app = registerRoutes(server, getListenerConfig, handleRequest)
-  await app.ready()
+  const routes = await registerRoutes(getListenerConfig, handleRequest)
   const sockets = new Set<Socket>()
   const addressLimit = new PerAddressConnectionLimit()
   if (countElsewhere === undefined) addressLimit.applyConfig(listen)
@@ -133,7 +132,7 @@ export const openDownstreamServer = async (
         handleRequest,
         getListenerConfig,
         clientErrors,
-        routeRequest: (request, response) => app.routing(request, response),
+        routeRequest: routes.route,
         isDraining: () => draining,
       })
     : null
@@ -240,7 +239,7 @@ export const openDownstreamServer = async (
       }
       await allClosed
       closed = true
-      await app.close()
+      await routes.close()
       rejectedConnections.close()
       rejectedPerAddress.close()
     },

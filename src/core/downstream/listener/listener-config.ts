@@ -2,15 +2,13 @@ import type { Config } from '../../config/config.ts'
 import { cidrMatcher } from '../../lib/net/cidr.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts'
 import { getRequestLimits, type RequestLimits } from '../http1/request-parser.ts'
-import { type AuthorityMatcher, compileAuthorityMatcher } from '../request/authority.ts'
 import { compileForwarded, type ReadForwarded } from '../request/forwarded-claims.ts'
-import { createRouteMap, type RouteMap } from '../request/match-request.ts'
+import { type AuthorityMatcher, compileAuthorityMatcher } from '../request/match-request.ts'
 import { createRequestId } from '../request/request-head.ts'
 import type { TrustedProxyMatcher } from './peer.ts'
 
 export interface CompiledListenerConfig {
   readonly config: Config
-  readonly routes: RouteMap
   readonly isTrusted: TrustedProxyMatcher
   /** Reads who the client is where `Forwarded` may say so; null: X-Forwarded-For alone does. */
   readonly readForwarded: ReadForwarded | null
@@ -31,7 +29,6 @@ const compileListenerConfig = (config: Config): CompiledListenerConfig => {
   const isTrusted = cidrMatcher(config.listen.trustedProxies)
   return {
     config,
-    routes: createRouteMap(config.listen.basePath),
     isTrusted,
     readForwarded: compileForwarded(config.listen.forwarded, isTrusted),
     matchesAuthority: compileAuthorityMatcher(config.listen),

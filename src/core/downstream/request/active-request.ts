@@ -68,7 +68,7 @@ export class ActiveRequest implements ExchangeRecord {
 
   get path(): string | null {
     if (this.exchange !== null) return null
-    const { originalUrl, url } = this.request // HTTP/2: a request that Fastify has not seen has no `originalUrl`
+    const { originalUrl, url } = this.request // HTTP/2: one of an unknown method has no `originalUrl`
     return (originalUrl ?? url)?.slice(0, maxLoggedPathLength).split('?', 1)[0] ?? null
   }
 

@@ -1,6 +1,6 @@
 /** Parses `Forwarded` (RFC 7239 §4) from its end, element by element. */
 import { canonicalAddress } from '../listener/addresses.ts'
-import { isValidHost } from './authority.ts'
+import { isValidHost } from './match-request.ts'
 
 /** What a proxy says of the hop on which a request reached it. */
 export interface ForwardedElement {

@@ -1,13 +1,13 @@
+import { isIPv6 } from 'node:net'
 import { allOperations, type Operation } from '../../../operations.ts'
 import type { ListenConfig } from '../../config/config.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
 import { trimBlanks } from '../../exchange/header-fields.ts'
-import type { DownstreamRequest } from '../codec.ts'
-import { type AuthorityMatcher, isValidHost } from './authority.ts'
+import type { DownstreamRequest, RequestTarget } from '../codec.ts'
 import type { Expectation, RequestHead } from './request-head.ts'
 
-export interface ParsedRequest {
+interface ParsedRequest {
   readonly head: RequestHead
   readonly expectation: Expectation
   readonly request: Pick<DownstreamRequest, 'originalUrl' | 'target' | 'method' | 'httpVersion' | 'rawHeaders'>
@@ -15,15 +15,7 @@ export interface ParsedRequest {
 
 export type MatchedRequest = Pick<Exchange, 'operation' | 'query' | 'authority'>
 
-/** The operation at each path, byte for byte. */
-export type RouteMap = ReadonlyMap<string, Operation>
-
-/** Each path has one method. */
-export const createRouteMap = (basePath: string): RouteMap =>
-  new Map(allOperations.map((operation) => [basePath + operation.path, operation]))
-
-export interface MatchOptions {
-  readonly routes: RouteMap
+interface MatchOptions {
   readonly matchesAuthority: AuthorityMatcher
   /** The gateway's name in `Via`. */
   readonly pseudonym: string
@@ -31,16 +23,15 @@ export interface MatchOptions {
 }
 
 /**
- * Validates a request's head and finds its operation, or returns why not. Malformed comes before misdirected, that
+ * Validates a request's head, or returns why it is rejected. Malformed comes before misdirected, that
  * before unknown, unknown before the wrong method (RFC 9112 §3, §6; RFC 9110 §15.5): a client that means another server
- * learns nothing of this one's paths. The version has been checked. `routedOperation` is the operation that Fastify has
- * found for the path and the method; null: none.
+ * learns nothing of this one's paths. The version has been checked. `operation` is the one at the path; null: none.
  */
-export const validateAndRoute = (
+export const validateRequest = (
   { request, head, expectation }: ParsedRequest,
   limits: Pick<ListenConfig, 'maxTarget' | 'maxHeaders' | 'maxHeaderFields'>,
-  { routes, matchesAuthority, pseudonym, secure }: MatchOptions,
-  routedOperation: Operation | null,
+  { matchesAuthority, pseudonym, secure }: MatchOptions,
+  operation: Operation | null,
 ): MatchedRequest | GatewayError => {
   const { httpVersion, target } = request
   if ((request.originalUrl?.length ?? 0) > limits.maxTarget) return new GatewayError('uri-too-long')
@@ -59,8 +50,7 @@ export const validateAndRoute = (
   const authority = target.authority ?? host ?? ''
   // RFC 9112 §3.3: HTTP/1.0 without Host names nothing, and no name is the default here (RFC 9110 §7.4, §15.5.20).
   if (!matchesAuthority(authority, secure)) return new GatewayError('misdirected')
-  const operation = routedOperation ?? routes.get(target.path)
-  if (operation === undefined) return new GatewayError('not-found')
+  if (operation === null) return new GatewayError('not-found')
   if (operation.method !== request.method)
     return new GatewayError('method-not-allowed', { fields: ['Allow', operation.method] })
   if (head.via !== null && viaContains(head.via, pseudonym)) return new GatewayError('loop')
@@ -91,3 +81,75 @@ const digits = /^\d+$/
 /** Finds a pseudonym among the hops of `Via` (RFC 9110 §7.6.3): protocol, name, optional comment. */
 const viaContains = (via: string, pseudonym: string): boolean =>
   via.includes(pseudonym) && via.split(',').some((hop) => hop.trim().split(/[ \t]+/)[1] === pseudonym)
+
+const absoluteFormPattern = /^https?:\/\/([^/?#]*)([^#]*)$/i
+
+/** Parses a request-target; null when it can name no resource of http. */
+export const parseRequestTarget = (raw: string): RequestTarget | null => {
+  // A fragment is never sent (RFC 9112 §3.2.1), but some clients send one, and some servers cut it off.
+  if (raw.includes('#')) return null
+  if (raw.charCodeAt(0) === slash) return splitTarget(raw, null)
+  const match = absoluteFormPattern.exec(raw) // else the asterisk-form, the authority-form, or another scheme
+  if (match === null) return null
+  const [, authority = '', rest = ''] = match
+  return isValidHost(authority) ? splitTarget(rest, authority) : null
+}
+
+const slash = 0x2f
+
+const splitTarget = (raw: string, authority: string | null): RequestTarget => {
+  const at = raw.indexOf('?')
+  return at === -1 ? { path: raw, query: '', authority } : { path: raw.slice(0, at), query: raw.slice(at), authority }
+}
+
+/** Returns whether clients may ask this gateway for an authority. `secure`: the client speaks TLS. */
+export type AuthorityMatcher = (authority: string, secure: boolean) => boolean
+
+export const matchAnyAuthority: AuthorityMatcher = () => true
+
+/**
+ * Compiles the names that clients may ask for; none: all of them. A name without a port matches every port. A name with
+ * a port matches that one, which a client leaves out when it is the scheme's own. A dot at the end of a name is the
+ * root of DNS, and changes nothing.
+ */
+export const compileAuthorityMatcher = ({ hosts: names }: Pick<ListenConfig, 'hosts'>): AuthorityMatcher => {
+  if (names.length === 0) return matchAnyAuthority
+  const known = new Set(names.map((name) => name.replace(/\.(?=:|$)/, '')))
+  return (authority, secure) => {
+    const [, host = '', port = ''] = /^(.*?)\.?(?::(\d*))?$/.exec(authority.toLowerCase()) ?? []
+    return known.has(host) || known.has(`${host}:${port === '' ? (secure ? 443 : 80) : Number(port)}`)
+  }
+}
+
+// RFC 3986 §3.2.2: a registered name (unreserved, sub-delims, percent-encoded) or an address in brackets, then an
+// optional port. The comma is a sub-delim too, but two Host lines joined by a proxy look like that, so it is rejected.
+// Userinfo has no place here at all.
+const registeredNamePattern = /^(?:[A-Za-z0-9\-._~!$&'()*+;=]|%[0-9A-Fa-f]{2})+(?::(\d{0,5}))?$/
+const ipLiteralPattern = /^\[([0-9A-Fa-f:.]+)\](?::(\d{0,5}))?$/
+
+/**
+ * Returns whether a Host field, or the authority of a target, names a host that http can mean (not empty, RFC 9110
+ * §4.2.1).
+ */
+export const isValidHost = (value: string): boolean => {
+  const named = registeredNamePattern.exec(value)
+  if (named !== null) return isValidPort(named[1])
+  const bracketed = ipLiteralPattern.exec(value)
+  return bracketed !== null && isIPv6(bracketed[1] ?? '') && isValidPort(bracketed[2])
+}
+
+const isValidPort = (digits: string | undefined): boolean => digits === undefined || Number(digits) <= 65535
+
+/**
+ * Returns the path that is routed on: the client's own, byte for byte, below the base path. A path that Fastify would
+ * read differently, decoded or without its beginning, becomes one where no operation is.
+ */
+export const toRoutablePath = (path: string, basePath: string): string =>
+  path.includes('%') || !path.startsWith(basePath) || path.charCodeAt(basePath.length) !== slash
+    ? '/'
+    : path.slice(basePath.length)
+
+/** The operation at each path that is routed on. */
+export const operationsByPath: ReadonlyMap<string, Operation> = new Map(
+  allOperations.map((operation) => [operation.path, operation]),
+)

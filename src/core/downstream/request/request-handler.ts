@@ -13,7 +13,7 @@ import type { Peer } from '../listener/peer.ts'
 import { sendLocalReply } from '../response/local-reply.ts'
 import { relayResponse } from '../response/relay.ts'
 import { ActiveRequest, type ClientConnection, getClientConnection } from './active-request.ts'
-import { type MatchedRequest, validateAndRoute } from './match-request.ts'
+import { type MatchedRequest, validateRequest } from './match-request.ts'
 import type { ForwardedFields } from './request-head.ts'
 
 interface RequestHandlerOptions {
@@ -26,14 +26,11 @@ interface RequestHandlerOptions {
   readonly cutting: () => boolean
 }
 
-/**
- * Serves or rejects a request. `routedOperation` is the operation that Fastify has found for its path and method; null:
- * none.
- */
+/** Serves or rejects a request. `operation` is the one at its path, perhaps of another method; null: none. */
 export type RequestHandler = (
   request: DownstreamRequest,
   response: DownstreamResponse,
-  routedOperation: Operation | null,
+  operation: Operation | null,
 ) => void
 
 /** Where responses wait for their turn: a connection of HTTP/1, or a stream of HTTP/2. */
@@ -68,7 +65,7 @@ export const createRequestHandler = ({
     })
   }
 
-  return (request, response, routedOperation) => {
+  return (request, response, operation) => {
     const listenerConfig = getListenerConfig()
     const queue = getResponseQueue(request, listenerConfig, draining())
     const activeRequest = new ActiveRequest(
@@ -85,12 +82,12 @@ export const createRequestHandler = ({
       sendLocalReply(activeRequest, GatewayError.from(error))
     }
     try {
-      const { routes, matchesAuthority } = listenerConfig
-      const matchOptions = { routes, matchesAuthority, pseudonym, secure: activeRequest.peer.secure }
+      const { matchesAuthority } = listenerConfig
+      const matchOptions = { matchesAuthority, pseudonym, secure: activeRequest.peer.secure }
       const matched =
         request.validate() ??
         activeRequest.claims?.error ??
-        validateAndRoute(activeRequest, listenerConfig.config.listen, matchOptions, routedOperation)
+        validateRequest(activeRequest, listenerConfig.config.listen, matchOptions, operation)
       if (matched instanceof GatewayError) return sendLocalReply(activeRequest, matched)
       const exchange = createExchange(activeRequest, matched, `${request.httpVersion} ${pseudonym}`)
       activeRequest.snapshot.handlers[exchange.operation.id](exchange).then(

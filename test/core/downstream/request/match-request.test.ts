@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { compileAuthorityMatcher } from '../../../../src/core/downstream/request/authority.ts'
 import {
-  createRouteMap,
-  validateAndRoute,
+  compileAuthorityMatcher,
+  operationsByPath,
+  parseRequestTarget,
   validateFraming,
+  validateRequest,
 } from '../../../../src/core/downstream/request/match-request.ts'
 import { parseExpectation, parseRequestHead } from '../../../../src/core/downstream/request/request-head.ts'
-import { parseRequestTarget } from '../../../../src/core/downstream/request/request-target.ts'
 import { allOperations } from '../../../../src/operations.ts'
 
 interface TestRequest {
@@ -28,17 +28,17 @@ const match = ({
 }: TestRequest) => {
   const head = parseRequestHead(rawHeaders, 'x-request-id', false)
   const options = {
-    routes: createRouteMap(''),
     matchesAuthority: compileAuthorityMatcher({ hosts: names }),
     pseudonym: 'me',
     secure: false,
   }
-  const request = { method, originalUrl: url, target: parseRequestTarget(url), httpVersion, rawHeaders }
-  return validateAndRoute(
+  const target = parseRequestTarget(url)
+  const request = { method, originalUrl: url, target, httpVersion, rawHeaders }
+  return validateRequest(
     { request, head, expectation: parseExpectation(head.expect, httpVersion) },
     limits,
     options,
-    null,
+    operationsByPath.get(target?.path ?? '') ?? null,
   )
 }
 
