@@ -39,7 +39,7 @@ export default defineConfig({
     maxWorkers: 2 * availableParallelism(),
     provide: { speed: 'test' },
     globalSetup: 'test/helpers/run-setup.ts',
-    setupFiles: 'test/helpers/property-seed.ts',
+    setupFiles: ['test/helpers/install-features.ts', 'test/helpers/property-seed.ts'],
     // A machine may be five times as slow as usual: a test or a hook that starts commands takes its time there.
     testTimeout: 120_000,
     hookTimeout: 120_000,
@@ -64,7 +64,11 @@ export default defineConfig({
           name: 'anew',
           include: [...fakingTimers],
           isolate: false,
-          setupFiles: ['test/helpers/load-modules-anew.ts', 'test/helpers/property-seed.ts'],
+          setupFiles: [
+            'test/helpers/load-modules-anew.ts',
+            'test/helpers/install-features.ts',
+            'test/helpers/property-seed.ts',
+          ],
         },
       },
       { extends: true, test: { name: 'alone', include: [...alone] } },

@@ -1,13 +1,21 @@
+import { commandLoaders, type LoadCommands } from './cli/built-in-command.ts'
 import { type TakeSupervisor, takeSupervisors } from './runtime/supervisor.ts'
 
 /** What a feature brings. Core calls each member that is there, and knows no feature by its name. */
 export interface Feature {
   /** Its folder in `features/`. */
   readonly name: string
+  /** The features that it imports from. */
+  readonly needs?: readonly string[]
+  /** Loads its commands that change nothing in a running gateway. */
+  readonly loadCommands?: LoadCommands
   readonly takeSupervisor?: TakeSupervisor
 }
 
-/** Hands what features bring to the rooms of core that use it. Called once in a process, before anything else runs. */
+/** Hands what features bring to the rooms of core that use it. Called in each process before anything else runs. */
 export const installFeatures = (features: readonly Feature[]): void => {
-  for (const { takeSupervisor } of features) if (takeSupervisor !== undefined) takeSupervisors.push(takeSupervisor)
+  for (const { loadCommands, takeSupervisor } of features) {
+    if (loadCommands !== undefined) commandLoaders.add(loadCommands)
+    if (takeSupervisor !== undefined) takeSupervisors.add(takeSupervisor)
+  }
 }

@@ -1,5 +1,16 @@
 import type { Feature } from '../core/feature.ts'
+import { audit } from './audit/index.ts'
+import { bundle } from './bundle/index.ts'
+import { contract } from './contract/index.ts'
+import { explain } from './explain/index.ts'
+import { httproute } from './httproute/index.ts'
+import { openapi } from './openapi/index.ts'
 import { systemd } from './systemd/index.ts'
+import { tail } from './tail/index.ts'
+import { top } from './top/index.ts'
 
-/** The features of this gateway: to leave one out, take away its line and its folder. */
-export const features: readonly Feature[] = [systemd]
+/**
+ * The features of this gateway: to leave one out, take away its line and its folder. Of several in one
+ * place, the first comes first.
+ */
+export const features: readonly Feature[] = [contract, bundle, audit, explain, openapi, httproute, systemd, tail, top]

@@ -1,11 +1,11 @@
 /** What a command that cannot run here names, looked for in the command line, the manifests and the files. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { createFullCommandLine } from '../../src/core/cli/commands/operator-commands.ts'
 import { readOptions as benchOptions } from '../../tools/bench/options.ts'
 import { readOptions as soakOptions } from '../../tools/soak/options.ts'
 import { at, documentsOf, kubernetesConfig, manifestOf, manifests, read, root } from '../deploying/files.ts'
 import { productionPolicy } from '../deploying/network-policy.ts'
+import { fullCommandLine } from '../helpers/command-line.ts'
 
 type Look = (...names: readonly string[]) => boolean
 
@@ -38,7 +38,7 @@ const isUsage: Look = (words = '') => {
     .replaceAll(/[[\]|]/g, ' ')
     .trim()
     .split(/\s+/)
-  const top = createFullCommandLine()
+  const top = fullCommandLine()
   if (name.startsWith('-')) return top.options.some(({ long }) => long === name) || name === '--help'
   if (/^[A-Z]+$/.test(name)) return true // COMMAND
   const command = top.commands.find((each) => each.name() === name)

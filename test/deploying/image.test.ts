@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createFullCommandLine } from '../../src/core/cli/commands/operator-commands.ts'
+import { fullCommandLine } from '../helpers/command-line.ts'
 import { execForm, only, stagesOf } from './dockerfile.ts'
 import { at, documentsOf, examples, manifestOf, read, root } from './files.ts'
 
@@ -48,7 +48,7 @@ test('entry point, command and health check start Node without a shell, on the c
   expect(execForm(only(final, 'ENTRYPOINT'))).toEqual(['node', ...nodeFlags, '/app/src/main.ts'])
   expect(execForm(only(final, 'CMD'))).toEqual(['serve', '--config', mounted])
   expect(execForm(health)).toEqual(['node', '/app/src/main.ts', 'status', '--ready', '--config', mounted])
-  expect(createFullCommandLine().commands.map((command) => command.name())).toEqual(
+  expect(fullCommandLine().commands.map((command) => command.name())).toEqual(
     expect.arrayContaining(['serve', 'status']),
   )
 })

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createFullCommandLine } from '../../src/core/cli/commands/operator-commands.ts'
+import { fullCommandLine } from '../helpers/command-line.ts'
 import { getWarnings } from './configurations.ts'
 import { only, stagesOf } from './dockerfile.ts'
 import { examples, read, root } from './files.ts'
@@ -37,7 +37,7 @@ test('names no command that there is not', () => {
   const named = [...page.matchAll(/(?:lender-gateway|src\/main\.ts|lender-gateway:[\d.]+) ([a-z]+)(?= |\n|`)/g)].map(
     ([, name = '']) => name,
   )
-  const commands = createFullCommandLine().commands.map((command) => command.name())
+  const commands = fullCommandLine().commands.map((command) => command.name())
 
   expect([...new Set(named)].sort()).toEqual(['bundle', 'check', 'operation', 'rollback', 'status'])
   expect(commands).toEqual(expect.arrayContaining(named))

@@ -1,41 +1,24 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { createContractCommand } from '../../features/contract/contract-commands.ts'
-import { createExplainCommand } from '../../features/explain/explain.ts'
-import { createHttpRouteCommand } from '../../features/httproute/httproute.ts'
 import { type OperatorScope, operatorScopes } from '../lib/operator-scopes.ts'
 import { version } from '../lib/version.ts'
+import type { BuiltInCommand } from './built-in-command.ts'
 import { createCheckCommand } from './commands/check.ts'
-import {
-  createBundleCommand,
-  createDiffCommand,
-  createStatusCommand,
-  createTailCommand,
-  createTopCommand,
-} from './commands/client-commands.ts'
+import { createDiffCommand, createStatusCommand } from './commands/client-commands.ts'
 import { createServeCommand } from './commands/serve.ts'
-import { createFormatOption, type DocumentFormat, defaultConfigFile } from './options.ts'
-import { printMadeDocument } from './render/print-made-document.ts'
 
-// The built-in commands, which change nothing in a running gateway. In the help they stand around the operator
-// commands, which do. Each loads its modules when it runs: `check` starts neither a server nor a logger.
-const leadingCommands = () => [createServeCommand(), createStatusCommand(), createTopCommand()]
-const trailingCommands = () => [
-  createTailCommand(),
-  createDiffCommand(),
-  createContractCommand(),
-  createBundleCommand(),
-  createAuditCommand(),
-  createCheckCommand(),
-  createExplainCommand(),
-  createOpenApiCommand(),
-  createHttpRouteCommand(),
-  createSchemaCommand(),
-  createHashKeyCommand(),
-]
+// Each loads its modules when it runs: `check` starts neither a server nor a logger.
+const ownCommands = {
+  serve: createServeCommand,
+  status: createStatusCommand,
+  diff: createDiffCommand,
+  check: createCheckCommand,
+  schema: () => createSchemaCommand(),
+  'hash-key': () => createHashKeyCommand(),
+}
 
-/** Tells whether a word names a built-in command, of which no subcommand is an operator command. */
-export const isBuiltInCommand = (word: string | undefined): boolean =>
-  word !== 'contract' && [...leadingCommands(), ...trailingCommands()].some((command) => command.name() === word)
+/** Tells whether a word names a command that needs none of the features, nor any operator command. */
+export const isOwnCommand = (word: string | undefined): boolean =>
+  word !== undefined && Object.hasOwn(ownCommands, word)
 
 /** An operator command, and the built-in command that it belongs to; null: none. */
 interface OperatorCommand {
@@ -43,7 +26,11 @@ interface OperatorCommand {
   readonly command: Command
 }
 
-export function createCommandLine(operatorCommands: readonly OperatorCommand[]): Command {
+/** Builds the command line of core's commands, those of features, and `operatorCommands`. */
+export function createCommandLine(
+  features: readonly BuiltInCommand[],
+  operatorCommands: readonly OperatorCommand[],
+): Command {
   const root = new Command('lender-gateway')
     .description('The single entry point to a lender integration service: exactly nine operations, routed by one file.')
     .version(version(), '-V, --version', 'print the version')
@@ -58,7 +45,15 @@ export function createCommandLine(operatorCommands: readonly OperatorCommand[]):
     .enablePositionalOptions()
   const subcommandsOf = (parent: string | null): readonly Command[] =>
     operatorCommands.flatMap((each) => (each.parent === parent ? [each.command] : []))
-  for (const command of [...leadingCommands(), ...subcommandsOf(null), ...trailingCommands()]) {
+  const following = (place: BuiltInCommand['after']): readonly Command[] =>
+    features.flatMap(({ after, create }) => (after === place ? [create()] : []))
+  const inOrder = [
+    ...[ownCommands.serve(), ownCommands.status(), ...following('status')],
+    ...[...subcommandsOf(null), ...following('operators')],
+    ...[ownCommands.diff(), ...following('diff'), ownCommands.check(), ...following('check')],
+    ...[ownCommands.schema(), ownCommands['hash-key']()],
+  ]
+  for (const command of inOrder) {
     for (const subcommand of subcommandsOf(command.name())) command.addCommand(subcommand)
     root.addCommand(command.copyInheritedSettings(root))
     // Without the inherited settings, a subcommand would end the process itself, with 1 for wrong usage.
@@ -74,68 +69,7 @@ export function withDefaultCommand(args: readonly string[]): readonly string[] {
   return namesCommand ? args : ['serve', ...args]
 }
 
-const auditHelp = `
-FILE... are the files of one audit log, in any order. Each may be verified alone, from where it says that it begins.
-The key is the one of audit.key; after a change of the key, give both. A checkpoint is COUNT:HASH, as the line "audit checkpoint" of the main log says
-them, or a file that holds such lines: the main log. Without one, nobody can tell whether the end was cut off.
-
-Exit code: 0 all is as it was written, 1 something is not, 2 wrong usage, or a file cannot be read.
-
-Example:
-  lender-gateway audit verify /var/log/lender-gateway/audit.log* --key file:/run/secrets/audit-key --checkpoint gateway.log`
-
-interface VerifyOptions {
-  readonly key: readonly string[]
-  readonly checkpoint: readonly string[]
-  readonly mixed: boolean
-}
-
-const createAuditCommand = (): Command =>
-  new Command('audit')
-    .description('Work with audit logs.')
-    .addHelpText('after', auditHelp)
-    .addCommand(createVerifyCommand())
-
-/** Makes the command `audit verify`: exit 0 when an audit log is intact, 1 when it is not, 2 when it cannot be read. */
-const createVerifyCommand = (): Command =>
-  new Command('verify')
-    .description('Tell whether an audit log is as it was written: no line edited, dropped, inserted or moved.')
-    .argument('<FILE...>', 'the files')
-    .requiredOption('--key <file:PATH>', 'the key; again for further ones', collect)
-    .option('--checkpoint <COUNT:HASH|FILE>', 'where the chain stood once; again for further ones', collect, [])
-    .option('--mixed', 'the lines stand among others, as with audit.file: stdout', false)
-    .addHelpText('after', auditHelp)
-    .action(async (files: readonly string[], { key, checkpoint, mixed }: VerifyOptions) => {
-      const { verifyAuditLog } = await import('../../features/audit/verify-command.ts')
-      process.exitCode = await verifyAuditLog(files, { keys: key, checkpoints: checkpoint, mixed })
-    })
-
-const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
-
-const openApiHelp = `
-It tells what the file says, as start-up or a reload would read it, and asks no gateway. A running gateway has the document at
-GET /openapi.json of its admin listener.
-
-Exit code: 0 printed, 1 the file has problems, 2 the file cannot be read, or wrong usage.
-
-Examples:
-  lender-gateway openapi > openapi.yaml
-  lender-gateway openapi --config config/gateway.yaml --format json`
-
-/** Makes the command `openapi`: exit 0 when the document is printed, 1 for a file with problems, 2 for no file. */
-const createOpenApiCommand = (): Command =>
-  new Command('openapi')
-    .description('Print the OpenAPI 3.1 document of the nine, with errors, fields and authentication of the gateway.')
-    .option('--config <FILE>', 'the configuration file', defaultConfigFile)
-    .addOption(createFormatOption('yaml'))
-    .addHelpText('after', openApiHelp)
-    .action(({ config: file, format }: { readonly config: string; readonly format: DocumentFormat }) =>
-      printMadeDocument(file, format, async (config) => {
-        const { createOpenApiDocument } = await import('../../features/openapi/openapi-document.ts')
-        return createOpenApiDocument(config, config.compiledContract?.document ?? null)
-      }),
-    )
-
+/** Makes the command `schema`, which prints the JSON Schema of the configuration file. */
 const createSchemaCommand = (): Command =>
   new Command('schema')
     .description('Print the JSON Schema of the configuration file, for editors.')

@@ -1,6 +1,7 @@
 import { type Command, CommanderError } from 'commander'
 import { errorMessage } from '../exchange/failures/error-message.ts'
-import { createCommandLine, isBuiltInCommand } from './command-line.ts'
+import { loadCommands } from './built-in-command.ts'
+import { createCommandLine, isOwnCommand } from './command-line.ts'
 
 /**
  * Runs the command that the words of a command line name, and sets the exit code. 2: wrong usage, or a
@@ -9,11 +10,7 @@ import { createCommandLine, isBuiltInCommand } from './command-line.ts'
 export const runCommandLine = async (words: readonly string[]): Promise<void> => {
   let line: Command | null = null
   try {
-    // The operators' commands take long to load, and a health check runs every few seconds, each time in a process of
-    // its own.
-    line = isBuiltInCommand(words[0])
-      ? createCommandLine([])
-      : (await import('./commands/operator-commands.ts')).createFullCommandLine()
+    line = await createCommandLineFor(words[0])
     await line.parseAsync(words, { from: 'user' })
   } catch (error) {
     if (error instanceof CommanderError) {
@@ -27,6 +24,18 @@ export const runCommandLine = async (words: readonly string[]): Promise<void> =>
       process.exitCode = error instanceof CliError ? 2 : 1
     }
   }
+}
+
+/**
+ * Features and the operators' commands take long to load, and a health check runs every few seconds, each time in a
+ * process of its own: loads what the first word may mean.
+ */
+const createCommandLineFor = async (word: string | undefined): Promise<Command> => {
+  if (isOwnCommand(word)) return createCommandLine([], [])
+  const features = await loadCommands()
+  const named = features.find(({ create }) => create().name() === word)
+  if (named !== undefined && !named.isParent) return createCommandLine(features, [])
+  return (await import('./commands/operator-commands.ts')).createFullCommandLine(features)
 }
 
 /** Adds to the mistake in a command line which word was probably meant, as commander does for options and commands. */

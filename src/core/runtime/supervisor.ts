@@ -28,7 +28,7 @@ export interface ServiceNotifier {
 export type TakeSupervisor = () => Promise<Supervisor | null>
 
 /** Of each program that may supervise this process. */
-export const takeSupervisors: TakeSupervisor[] = []
+export const takeSupervisors = new Set<TakeSupervisor>()
 
 /** Takes over from the supervisor of this process; null: there is none. */
 export const takeSupervisor = async (): Promise<Supervisor | null> => {

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import type { BuiltInCommand } from '../../core/cli/built-in-command.ts'
 import type { ClientCommandOptions } from '../../core/cli/client/locate.ts'
 import { clientCommandHelp, createClientCommand, runClientCommand } from '../../core/cli/commands/client-commands.ts'
 import { createFormatOption } from '../../core/cli/options.ts'
@@ -24,7 +25,8 @@ Examples:
   lender-gateway contract draft --output config/contract.yaml
   lender-gateway contract report`
 
-export const createContractCommand = (): Command =>
+/** Makes the command `contract`, with its subcommands. */
+const createContractCommand = (): Command =>
   new Command('contract')
     .description('Work with the contract that requests and responses are held to.')
     .addHelpText('after', groupHelp)
@@ -57,3 +59,7 @@ const createDraftCommand = (): Command =>
     .action((options: DraftOptions) =>
       runClientCommand(async () => (await import('../contract-learning/contract-draft.ts')).showContractDraft(options)),
     )
+
+export const builtInCommands: readonly BuiltInCommand[] = [
+  { after: 'diff', create: createContractCommand, isParent: true },
+]

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import type { BuiltInCommand } from '../../core/cli/built-in-command.ts'
 import type { ClientCommandOptions } from '../../core/cli/client/locate.ts'
 import { createFormatOption, defaultConfigFile } from '../../core/cli/options.ts'
 import { formatJson } from '../../core/cli/render/output.ts'
@@ -20,7 +21,7 @@ const notExplained =
   'nothing is explained while the file has problems; a gateway that runs goes on as before, and --live asks it'
 
 /** Makes the command `explain`: exit 0 for a forwarded request, 1 for a rejected one, 2 for an unreadable file. */
-export const createExplainCommand = (): Command =>
+const createExplainCommand = (): Command =>
   new Command('explain')
     .description(
       'Tell what becomes of a request, offline: where it goes and which line of the file says so, or why it is refused.',
@@ -99,3 +100,5 @@ export const createExplainCommand = (): Command =>
         if (!isForwarded(explanation) && process.exitCode !== 2) process.exitCode = 1
       },
     )
+
+export const builtInCommands: readonly BuiltInCommand[] = [{ after: 'check', create: createExplainCommand }]

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
+import type { BuiltInCommand } from '../../core/cli/built-in-command.ts'
 import { createFormatOption, type DocumentFormat, defaultConfigFile } from '../../core/cli/options.ts'
 import { printMadeDocument } from '../../core/cli/render/print-made-document.ts'
 import { allOperations, type Operation } from '../../operations.ts'
@@ -26,7 +27,7 @@ interface CommandOptions extends RouteOptions {
 }
 
 /** Makes the command `httproute`: exit 0 when the route is printed, 1 for a file with problems, 2 for no file. */
-export const createHttpRouteCommand = (): Command =>
+const createHttpRouteCommand = (): Command =>
   new Command('httproute')
     .description('Print an HTTPRoute of the Kubernetes Gateway API for exactly the nine.')
     .requiredOption('--parent <[NAMESPACE/]NAME[/LISTENER]>', 'the Gateway that it belongs to', parseParent)
@@ -113,3 +114,5 @@ function parseService(text: string): BackendRef {
   if (label.test(name) && Number(port) >= 1 && Number(port) <= 65_535) return { name, port: Number(port) }
   throw new InvalidArgumentError('a Service and its port are expected, such as lender-gateway:8080.')
 }
+
+export const builtInCommands: readonly BuiltInCommand[] = [{ after: 'check', create: createHttpRouteCommand }]

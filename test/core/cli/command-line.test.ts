@@ -1,11 +1,11 @@
 /** Keeps the page about the command line true: every command and option is on it, and every command helps. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { createFullCommandLine } from '../../../src/core/cli/commands/operator-commands.ts'
+import { fullCommandLine } from '../../helpers/command-line.ts'
 
 const page = readFileSync(new URL('../../../docs/command-line.md', import.meta.url), 'utf8')
 
-const commands = createFullCommandLine().commands
+const commands = fullCommandLine().commands
 
 /** Takes what stands under the heading of a command. */
 const section = (name: string): string => page.split(new RegExp(`^## ${name}$`, 'm'))[1]?.split(/^## /m)[0] ?? ''

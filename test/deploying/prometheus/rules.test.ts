@@ -2,10 +2,10 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
-import { createFullCommandLine } from '../../../src/core/cli/commands/operator-commands.ts'
 import { allFailureKinds, failureTable } from '../../../src/core/exchange/failures/kinds.ts'
 import { expiryWarningDays } from '../../../src/core/lib/net/expiry-warning.ts'
 import { lowDisk } from '../../../src/features/audit/disk-space.ts'
+import { fullCommandLine } from '../../helpers/command-line.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { drill, test } from '../../helpers/speed.ts'
 import { at, documentsOf, examples, read, root, scratch, type Tree } from '../files.ts'
@@ -81,7 +81,7 @@ test('each alert leads to a section of docs/operating.md, by an address that one
 })
 
 test('each of those commands is one that there is, with options that it has', () => {
-  const commands = createFullCommandLine().commands
+  const commands = fullCommandLine().commands
   for (const alert of alerts) {
     const [, , name, ...args] = String(at(alert, 'annotations', 'command')).split(' ')
     const command = commands.find((each) => each.name() === name)

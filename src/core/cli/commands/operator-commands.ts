@@ -5,6 +5,7 @@ import { isAdminError } from '../../admin/admin-error.ts'
 import { type Argument as GatewayArgument, parseArguments } from '../../admin/commands/argument.ts'
 import type { CommandGroup } from '../../admin/commands/command.ts'
 import { commandGroupsInHelp } from '../../admin/commands/command-groups.ts'
+import type { BuiltInCommand } from '../built-in-command.ts'
 import type { ClientCommandOptions } from '../client/locate.ts'
 import { createCommandLine } from '../command-line.ts'
 import { clientCommandHelp, createClientCommand, runClientCommand } from './client-commands.ts'
@@ -13,8 +14,9 @@ import { clientCommandHelp, createClientCommand, runClientCommand } from './clie
  * Builds the whole command line. An operator command exits with 0 when it is done, 1 when the gateway rejects it,
  * 2 when the gateway could not be asked.
  */
-export const createFullCommandLine = (): Command =>
+export const createFullCommandLine = (features: readonly BuiltInCommand[]): Command =>
   createCommandLine(
+    features,
     commandGroupsInHelp.map((group) => ({
       parent: group.parent ?? null,
       command: group === shiftCommands ? createShiftCommand() : createOperatorCommand(group),

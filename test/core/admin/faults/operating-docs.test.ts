@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { createFullCommandLine } from '../../../../src/core/cli/commands/operator-commands.ts'
+import { fullCommandLine } from '../../../helpers/command-line.ts'
 import { symptoms, text } from './symptom.ts'
 
 test('docs/operating.md has fourteen symptoms, each with a sentence that a test has read of a real fault', () => {
@@ -21,7 +21,7 @@ test('docs/operating.md has fourteen symptoms, each with a sentence that a test 
 })
 
 test('every command that the page names is one', () => {
-  const known = createFullCommandLine().commands.map((command) => command.name())
+  const known = fullCommandLine().commands.map((command) => command.name())
   const named = new Set([...text.matchAll(/lender-gateway ([a-z-]+)/g)].map(([, name]) => name))
 
   expect([...named].filter((name) => !known.includes(name ?? ''))).toEqual([])

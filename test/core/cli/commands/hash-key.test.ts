@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { createFullCommandLine } from '../../../../src/core/cli/commands/operator-commands.ts'
+import { fullCommandLine } from '../../../helpers/command-line.ts'
 
 const run = async (...args: readonly string[]): Promise<string> => {
   let printed = ''
@@ -8,7 +8,7 @@ const run = async (...args: readonly string[]): Promise<string> => {
     printed += String(text)
     return true
   })
-  await createFullCommandLine().parseAsync(['hash-key', ...args], { from: 'user' })
+  await fullCommandLine().parseAsync(['hash-key', ...args], { from: 'user' })
   write.mockRestore()
   return printed
 }
@@ -34,7 +34,7 @@ test('makes another key and id each time', async () => {
 })
 
 test.each(['', 'a.b', 'a b', 'x'.repeat(65)])('rejects %j as an id', async (id) => {
-  const command = createFullCommandLine()
+  const command = fullCommandLine()
   command.commands.find((each) => each.name() === 'hash-key')?.configureOutput({ writeErr: () => {} })
 
   await expect(command.parseAsync(['hash-key', `--id=${id}`], { from: 'user' })).rejects.toMatchObject({
@@ -64,7 +64,7 @@ test.each([
   [['--operator', 'anna', '--id', 'bank-a'], 'commander.conflictingOption'],
   [['--operator', 'anna', '--scope', 'admin'], 'commander.invalidArgument'],
 ])('rejects %j', async (args, code) => {
-  const command = createFullCommandLine()
+  const command = fullCommandLine()
   command.commands.find((each) => each.name() === 'hash-key')?.configureOutput({ writeErr: () => {} })
 
   await expect(command.parseAsync(['hash-key', ...args], { from: 'user' })).rejects.toMatchObject({ code })

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, vi } from 'vitest'
-import { createFullCommandLine } from '../../../../src/core/cli/commands/operator-commands.ts'
+import { fullCommandLine } from '../../../helpers/command-line.ts'
 
 const folder = fileURLToPath(new URL('.', import.meta.url))
 
@@ -29,7 +29,7 @@ export const runInProcess = async (
   process.exitCode = 0
   process.chdir(configFolder)
 
-  await createFullCommandLine().parseAsync(args, { from: 'user' })
+  await fullCommandLine().parseAsync(args, { from: 'user' })
 
   const code = Number(process.exitCode ?? 0)
   restore()

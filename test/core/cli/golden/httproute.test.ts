@@ -5,7 +5,7 @@ import { allOperations } from '../../../../src/operations.ts'
 import { expectGolden, runInProcess } from './golden.ts'
 
 // The file that the gateway comes with, seen from the folder where the commands run.
-const shipped = ['--config', '../../../../config/gateway.yaml']
+const shipped = ['--config', '../../../../../config/gateway.yaml']
 
 test('httproute prints its golden file, which the schema of the Gateway API takes', async () => {
   const ran = await runInProcess('httproute', ...shipped, '--parent', 'edge/public', '--host', 'lender.example.com')

@@ -1,0 +1,43 @@
+import { Command } from 'commander'
+import type { BuiltInCommand } from '../../core/cli/built-in-command.ts'
+
+const auditHelp = `
+FILE... are the files of one audit log, in any order. Each may be verified alone, from where it says that it begins.
+The key is the one of audit.key; after a change of the key, give both. A checkpoint is COUNT:HASH, as the line "audit checkpoint" of the main log says
+them, or a file that holds such lines: the main log. Without one, nobody can tell whether the end was cut off.
+
+Exit code: 0 all is as it was written, 1 something is not, 2 wrong usage, or a file cannot be read.
+
+Example:
+  lender-gateway audit verify /var/log/lender-gateway/audit.log* --key file:/run/secrets/audit-key --checkpoint gateway.log`
+
+interface VerifyOptions {
+  readonly key: readonly string[]
+  readonly checkpoint: readonly string[]
+  readonly mixed: boolean
+}
+
+/** Makes the command `audit`, with its subcommand. */
+const createAuditCommand = (): Command =>
+  new Command('audit')
+    .description('Work with audit logs.')
+    .addHelpText('after', auditHelp)
+    .addCommand(createVerifyCommand())
+
+/** Makes the command `audit verify`: exit 0 when an audit log is intact, 1 when it is not, 2 when it cannot be read. */
+const createVerifyCommand = (): Command =>
+  new Command('verify')
+    .description('Tell whether an audit log is as it was written: no line edited, dropped, inserted or moved.')
+    .argument('<FILE...>', 'the files')
+    .requiredOption('--key <file:PATH>', 'the key; again for further ones', collect)
+    .option('--checkpoint <COUNT:HASH|FILE>', 'where the chain stood once; again for further ones', collect, [])
+    .option('--mixed', 'the lines stand among others, as with audit.file: stdout', false)
+    .addHelpText('after', auditHelp)
+    .action(async (files: readonly string[], { key, checkpoint, mixed }: VerifyOptions) => {
+      const { verifyAuditLog } = await import('./verify-command.ts')
+      process.exitCode = await verifyAuditLog(files, { keys: key, checkpoints: checkpoint, mixed })
+    })
+
+const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
+
+export const builtInCommands: readonly BuiltInCommand[] = [{ after: 'diff', create: createAuditCommand }]

@@ -1,0 +1,7 @@
+import type { Feature } from '../../core/feature.ts'
+
+/** Records every exchange and every operator command in a chained log. */
+export const audit: Feature = {
+  name: 'audit',
+  loadCommands: () => import('./command.ts'),
+}

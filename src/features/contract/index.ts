@@ -1,0 +1,7 @@
+import type { Feature } from '../../core/feature.ts'
+
+/** Holds requests and responses to an OpenAPI document. */
+export const contract: Feature = {
+  name: 'contract',
+  loadCommands: () => import('./contract-commands.ts'),
+}

@@ -1,0 +1,26 @@
+import { type Command, Option } from 'commander'
+import type { BuiltInCommand } from '../../core/cli/built-in-command.ts'
+import { clientCommandHelp, createClientCommand, runClientCommand } from '../../core/cli/commands/client-commands.ts'
+import { allOperations } from '../../operations.ts'
+import type { TailOptions } from './tail.ts'
+
+const tailHelp = `
+It goes on until Ctrl-C, or until nobody reads its output, also while the gateway restarts; what may be missing is said on stderr.
+${clientCommandHelp(
+  '0 ended by Ctrl-C, or by its reader, 2 the gateway could not be asked at first',
+  'tail',
+  'tail --client bank-a',
+  'tail --refused --since 10m --operation market.insights --format json',
+)}`
+
+/** Makes the command `tail`: exit 0 when the operator ends it, 2 when the gateway could not be asked at first. */
+const createTailCommand = (): Command =>
+  createClientCommand('tail', 'Print the requests of a running gateway as they end, with what became of them.')
+    .option('--refused', 'those alone that are answered with an error of the gateway’s own, with the reason')
+    .option('--since <DURATION>', 'those as well that were refused in the time before, as far as the gateway remembers')
+    .option('--client <NAME>', 'of this one only: its name, or its address')
+    .addOption(new Option('--operation <ID>', 'of this one only').choices(allOperations.map(({ id }) => id)))
+    .addHelpText('after', tailHelp)
+    .action((options: TailOptions) => runClientCommand(async () => (await import('./tail.ts')).tailRequests(options)))
+
+export const builtInCommands: readonly BuiltInCommand[] = [{ after: 'operators', create: createTailCommand }]
