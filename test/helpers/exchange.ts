@@ -1,6 +1,7 @@
 import type { RequestBody, Upload } from '../../src/core/exchange/body.ts'
 import {
   type AttemptRecord,
+  Attempts,
   Exchange,
   type ExchangeInit,
   type Handler,
@@ -88,6 +89,9 @@ export const fakeExchange = ({ operation = 'market.insights', ...opened }: Wante
     operation: found,
   })
 }
+
+/** Makes what is noted of the attempts at an exchange. */
+export const fakeAttempts = (more: Partial<Attempts>): Attempts => Object.assign(new Attempts(), more)
 
 /** Makes a response whose body has arrived. */
 export const fakeResponse = (status = 200): ProxyResponse => ({

@@ -115,14 +115,8 @@ export class Exchange {
   idempotency: IdempotencyRecord | null = null
   /** The side that its client is on; null: its group has no candidate in use. */
   side: Side | null = null
-  /** Whether it went over to the primary, although its client is on the candidate. */
-  fellBack = false
-  /** Where the last attempt went and how long it took, for the access log. */
-  attempt: AttemptRecord | null = null
   trace: ExchangeTrace | null = null
-  attempts = 0
-  /** The attempts that failed by their endpoint's fault, in order. Null: none. */
-  failedAttempts: FailedAttempt[] | null = null
+  readonly attempts: Attempts
   /** When the deadline ends, on the monotonic clock; null: there is none, or it has not begun. */
   deadlineAt: number | null = null
   /**
@@ -134,8 +128,6 @@ export class Exchange {
   waitsForClient = false
   /** Whether its last attempt was given up while it waited for a connection, or for its turn to be written on one. */
   endedInQueue = false
-  /** Whether a connection to an endpoint was given the request: it may have been processed since. */
-  wasSent = false
   /** Whether the request's body has been sent completely: none of it waits to be written. */
   bodySent = false
   /** The client's own id of the interaction, which the response repeats; null: none, or the request id is it. */
@@ -163,7 +155,7 @@ export class Exchange {
   #slots: (() => void)[] | null = null
   #isFinished = false
 
-  constructor(init: ExchangeInit) {
+  constructor(init: ExchangeInit, attempts = new Attempts()) {
     this.requestId = init.requestId
     this.operation = init.operation
     this.client = init.client
@@ -173,6 +165,7 @@ export class Exchange {
     this.authority = init.authority
     this.body = init.body
     this.onInterim = init.onInterim
+    this.attempts = attempts
   }
 
   /**
@@ -215,24 +208,19 @@ export class Exchange {
 
   /** The side that serves it; null: its group has no candidate in use. */
   get servingSide(): Side | null {
-    return this.fellBack ? 'primary' : this.side
+    return this.attempts.fellBack ? 'primary' : this.side
   }
 
   /** The last attempt at the side that serves it; null: there is none yet. */
   get attemptOnSide(): AttemptRecord | null {
-    const { attempt } = this
-    return attempt === null || attempt.side !== this.servingSide ? null : attempt
-  }
-
-  /** From the start of the last attempt to the end of its response, in milliseconds; null: nothing was sent. */
-  get upstreamMs(): number | null {
-    const { attempt } = this
-    return attempt === null ? null : (attempt.endedAt ?? now()) - attempt.startedAt
+    const { last } = this.attempts
+    return last === null || last.side !== this.servingSide ? null : last
   }
 
   /** Ends the exchange, whatever its outcome, and with it an attempt that is still running. */
   finish(): void {
-    if (this.attempt !== null) this.attempt.endedAt ??= now()
+    const { last } = this.attempts
+    if (last !== null) last.endedAt ??= now()
     this.#isFinished = true
     const listeners = this.#finishListeners
     this.#finishListeners = null
@@ -247,6 +235,25 @@ export class Exchange {
   setAbortListener(listener: AbortListener | null): void {
     this.#abortListener = listener
     if (listener !== null && this.#aborted !== null) listener(this.#aborted)
+  }
+}
+
+/** The attempts at endpoints for one request. A background exchange shares those of the exchange that causes it. */
+export class Attempts {
+  count = 0
+  /** Null: there is none. */
+  last: AttemptRecord | null = null
+  /** The attempts that failed by their endpoint's fault, in order. Null: none. */
+  failed: FailedAttempt[] | null = null
+  /** Whether a connection to an endpoint was given the request: it may have been processed since. */
+  wasSent = false
+  /** Whether the request went over to the primary, although its client is on the candidate. */
+  fellBack = false
+
+  /** From the start of the last attempt to the end of its response, in milliseconds; null: nothing was sent. */
+  get upstreamMs(): number | null {
+    const { last } = this
+    return last === null ? null : (last.endedAt ?? now()) - last.startedAt
   }
 }
 

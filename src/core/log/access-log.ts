@@ -18,7 +18,7 @@ export const logAccess = (log: Log, record: ExchangeRecord): void => {
   const { failure } = record
   if (failure === null) return logSuccess(log, record)
   const { totalMs, exchange } = record
-  const upstreamMs = exchange?.upstreamMs ?? null
+  const upstreamMs = exchange?.attempts.upstreamMs ?? null
   const { kind, fault } = failure
   const fields = {
     requestId: record.requestId,
@@ -27,10 +27,10 @@ export const logAccess = (log: Log, record: ExchangeRecord): void => {
     auth: exchange?.identity?.method,
     operation: exchange?.operation.id ?? null,
     status: record.status,
-    endpoint: exchange?.attempt?.endpoint ?? null,
+    endpoint: exchange?.attempts.last?.endpoint ?? null,
     side: exchange?.side ?? undefined,
-    fellBack: exchange?.fellBack === true ? true : undefined,
-    attempts: exchange?.attempts ?? 0,
+    fellBack: exchange?.attempts.fellBack === true ? true : undefined,
+    attempts: exchange?.attempts.count ?? 0,
     failedAttempts: earlierFailures(record)?.map(attemptLogFields),
     cache: exchange?.cache ?? undefined,
     idempotency: exchange?.idempotency?.outcome,
@@ -57,11 +57,12 @@ export const logAccess = (log: Log, record: ExchangeRecord): void => {
 const logSuccess = (log: Log, record: ExchangeRecord): void => {
   const { totalMs, exchange } = record
   if (exchange === null || !log.isLevelEnabled('info')) return // a request for no operation never succeeds
-  const { operation, attempt, upstreamMs, cache } = exchange
+  const { operation, attempts, cache } = exchange
+  const { upstreamMs } = attempts
   getLogDestination(log).write(
     `{"level":30,"time":${epochMs()},"requestId":"${record.requestId}","client":"${record.client}"` +
-      `${identityJson(exchange.identity)},"operation":"${operation.id}","status":${record.status},"endpoint":${stringOrNull(attempt?.endpoint ?? null)}${sideJson(exchange)}` +
-      `,"attempts":${exchange.attempts}${failedAttemptsJson(record)}${cache === null ? '' : `,"cache":"${cache}"`}${idempotencyJson(exchange.idempotency)}` +
+      `${identityJson(exchange.identity)},"operation":"${operation.id}","status":${record.status},"endpoint":${stringOrNull(attempts.last?.endpoint ?? null)}${sideJson(exchange)}` +
+      `,"attempts":${attempts.count}${failedAttemptsJson(record)}${cache === null ? '' : `,"cache":"${cache}"`}${idempotencyJson(exchange.idempotency)}` +
       `,"gatewayMs":${formatTenths(totalMs - (upstreamMs ?? 0))},"upstreamMs":${upstreamMs === null ? null : formatTenths(upstreamMs)}` +
       `,"bytesIn":${record.bytesIn},"bytesOut":${record.bytesOut},"config":"${record.configHash}"${traceJson(exchange.trace)},"msg":"exchange"}\n`,
   )
@@ -72,7 +73,7 @@ const maxFailedAttempts = 8
 
 /** Lists the first failed attempts, without the one whose result the client got. Undefined: there are none. */
 const earlierFailures = ({ exchange, failure, status }: ExchangeRecord): readonly FailedAttempt[] | undefined => {
-  const failed = exchange?.failedAttempts ?? null
+  const failed = exchange?.attempts.failed ?? null
   if (failed === null) return undefined
   const found = failed.at(-1)?.errorOrStatus === (failure ?? status) ? failed.slice(0, -1) : failed
   return found.length === 0 ? undefined : found.slice(0, maxFailedAttempts)

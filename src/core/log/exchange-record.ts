@@ -30,19 +30,7 @@ export interface ExchangeRecord {
 /** What the layers and the upstream side note of an exchange, and observers read. */
 export type ExchangeFacts = Pick<
   Exchange,
-  | 'operation'
-  | 'identity'
-  | 'attemptedAuth'
-  | 'cache'
-  | 'idempotency'
-  | 'digests'
-  | 'trace'
-  | 'side'
-  | 'fellBack'
-  | 'attempt'
-  | 'attempts'
-  | 'failedAttempts'
-  | 'upstreamMs'
+  'operation' | 'identity' | 'attemptedAuth' | 'cache' | 'idempotency' | 'digests' | 'trace' | 'side' | 'attempts'
 >
 
 /** An observer of every exchange, called once its response body has ended. Never waits, and never throws. */

@@ -8,7 +8,7 @@ export interface AuditedExchange
   extends Pick<ExchangeRecord, 'requestId' | 'client' | 'status' | 'failure' | 'configHash'> {
   readonly exchange: Pick<
     ExchangeFacts,
-    'operation' | 'identity' | 'attempt' | 'side' | 'fellBack' | 'digests' | 'idempotency'
+    'operation' | 'identity' | 'attempts' | 'side' | 'digests' | 'idempotency'
   > | null
 }
 
@@ -26,7 +26,7 @@ export const exchangeLine = (time: number, record: AuditedExchange): string => {
     `${timeAndEvent(time, 'exchange')},"requestId":"${record.requestId}","address":"${record.client}"` +
     `,"client":${quoted(exchange?.identity?.client)},"method":${quoted(exchange?.identity?.method)}` +
     `,"operation":${plain(exchange?.operation.id ?? null)},"status":${record.status},"failure":${plain(record.failure?.kind ?? null)}` +
-    `,"endpoint":${plain(exchange?.attempt?.endpoint ?? null)},"config":"${record.configHash}"` +
+    `,"endpoint":${plain(exchange?.attempts.last?.endpoint ?? null)},"config":"${record.configHash}"` +
     `,"requestDigest":${plain(exchange?.digests?.request ?? null)},"answerDigest":${plain(exchange?.digests?.response ?? null)}` +
     idempotencyMembers(exchange?.idempotency ?? null) +
     (exchange === null ? '' : sideJson(exchange))

@@ -110,7 +110,7 @@ export class CacheFetch {
     const validated = response.status === 304 ? this.#validating : null
     // What the primary has sent to a client of the candidate is not stored among the candidate's responses, nor does it
     // say anything of one that is.
-    if (this.exchange.fellBack) {
+    if (this.exchange.attempts.fellBack) {
       if (validated === null) return { kind: 'unshared', response, notStored: null }
       response.body.discard()
       return null

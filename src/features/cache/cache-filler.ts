@@ -1,4 +1,3 @@
-import { adoptAttempts } from '../../core/exchange/background-exchange.ts'
 import type { Exchange, ProxyResponse } from '../../core/exchange/exchange.ts'
 import type { CacheOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
@@ -114,7 +113,6 @@ export class CacheFiller {
       }
       fetch.addWaiter(waiter)
       exchange.setAbortListener((reason) => {
-        if (isInitiator(miss, fetch)) adoptAttempts(exchange, fetch.exchange) // its record is written now
         fetch.removeWaiter(waiter)
         reject(reason)
       })
@@ -123,8 +121,7 @@ export class CacheFiller {
 
   /** Throws the failure. */
   #respond(miss: CacheMiss, fetch: CacheFetch, result: FetchResult): ProxyResponse | Promise<ProxyResponse> {
-    const { exchange, request } = miss
-    if (isInitiator(miss, fetch)) adoptAttempts(exchange, fetch.exchange)
+    const { request } = miss
     const trouble = troubleOfResult(result)
     const stale = trouble === null ? null : this.#serveStale(miss, trouble, statusOfResult(result))
     if (stale !== null) {

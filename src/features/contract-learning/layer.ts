@@ -99,7 +99,7 @@ const learnResponse = (
 ): ProxyResponse => {
   const { status, reason, fields, body } = response
   // RFC 9110 §15.3.7: a part of a body says nothing of the whole.
-  if (exchange.attempt?.mayBeCut === true) return response
+  if (exchange.attempts.last?.mayBeCut === true) return response
   const copy =
     isReadable(fields) && status !== 206 ? new BodyCopy(maxBytes, clientShare(checks.responses, exchange)) : null
   const learn = (): void =>

@@ -24,14 +24,14 @@ export const isSampled = (sample: number): boolean => sample >= 1 || Math.random
 
 /** Counts a message once: as broken, else as unchecked, else as kept. */
 export const countMessage = (
-  { requestId, operation: { id }, identity, client, attempt }: Exchange,
+  { requestId, operation: { id }, identity, client, attempts }: Exchange,
   direction: MessageDirection,
   { driftCounts }: ContractLayerOptions,
   violations: readonly Violation[],
   unchecked: UncheckedReason | null,
   isRejected = false,
 ): void => {
-  const endpoint = attempt?.endpoint ?? null
+  const endpoint = attempts.last?.endpoint ?? null
   if (violations.length > 0)
     driftCounts.countBroken(id, direction, violations, isRejected, {
       client: identity?.client ?? client,

@@ -1,4 +1,4 @@
-import { adoptAttempts, createBackgroundExchange } from '../../core/exchange/background-exchange.ts'
+import { createBackgroundExchange } from '../../core/exchange/background-exchange.ts'
 import { usualBodyBytes } from '../../core/exchange/bodies/body-memory.ts'
 import { type BufferedResponseBody, bufferResponseBody } from '../../core/exchange/bodies/buffered-response-body.ts'
 import type { Exchange, Handler, ProxyResponse } from '../../core/exchange/exchange.ts'
@@ -76,13 +76,12 @@ export const forwardDetachable = (
         release()
         exchange.servedBy?.release()
         own.finish()
-      } else if (exchange.aborted === null) adoptAttempts(exchange, own)
+      }
       return release === null
     }
     exchange.setAbortListener((reason) => {
       // A client that the gateway has cut off did not leave by itself.
       if (reason.kind === 'client-gone' && reason.reason !== 'shutdown-deadline') release = options.abandoned.add(own)
-      adoptAttempts(exchange, own) // the record of the request is written now
       if (release === null) return own.abort(reason)
       exchange.servedBy?.acquire() // also between two attempts, when it has no endpoint
       exchange.idempotency = { outcome: 'abandoned', firstRequestId: null }
@@ -149,7 +148,7 @@ export const forwardAndSettle = async (
     endDeadline()
   }
   const { whole, body } = buffered
-  const isKept = whole !== null && own.attempt?.mayBeCut !== true
+  const isKept = whole !== null && own.attempts.last?.mayBeCut !== true
   await settle('done', isKept ? encodeKeptResponse({ status, reason, fields }, whole) : null)
   return { status, reason, fields, body }
 }
@@ -168,12 +167,12 @@ const classifyResponse = (status: number, own: Exchange): ProcessedState => {
 }
 
 const classifyFailure = (error: unknown, own: Exchange): ProcessedState => {
-  if (!own.wasSent) return 'free'
+  if (!own.attempts.wasSent) return 'free'
   return error instanceof GatewayError && sentNothing(error) && !mayBeProcessed(own) ? 'free' : 'unknown'
 }
 
 /** Tells whether an attempt that failed may have been processed: something was sent. */
-const mayBeProcessed = ({ failedAttempts }: Exchange): boolean =>
-  failedAttempts?.some(({ errorOrStatus: end }) => typeof end === 'number' || !sentNothing(end)) === true
+const mayBeProcessed = ({ attempts }: Exchange): boolean =>
+  attempts.failed?.some(({ errorOrStatus: end }) => typeof end === 'number' || !sentNothing(end)) === true
 
 const sentNothing = ({ kind }: GatewayError): boolean => failureTable[kind].retry === 'always'

@@ -85,13 +85,13 @@ export const retryLayer = (
      * `previousError` is the failure of the attempt before; null: this is the first, or the one before had a response.
      */
     const attempt = (exchange: Exchange, nth: number, previousError: GatewayError | null): Promise<ProxyResponse> => {
-      const attemptsBefore = exchange.attempts
+      const attemptsBefore = exchange.attempts.count
       return next(exchange).then(
         (response) => (causes.has(response.status) ? onResponse(exchange, nth, response) : response),
         (error) => {
           // It reached no endpoint, for example because a breaker has opened: the attempt before says more of the
           // upstream.
-          if (previousError !== null && exchange.attempts === attemptsBefore && exchange.aborted === null)
+          if (previousError !== null && exchange.attempts.count === attemptsBefore && exchange.aborted === null)
             throw previousError
           return onError(exchange, nth, error)
         },
@@ -123,7 +123,7 @@ export const retryLayer = (
       previousError: GatewayError | null,
     ): Promise<ProxyResponse> => {
       await sleepUnlessAborted(exchange, delayMs)
-      if (fallsBack) exchange.fellBack = true
+      if (fallsBack) exchange.attempts.fellBack = true
       return attempt(exchange, nth + 1, previousError)
     }
 
@@ -142,8 +142,8 @@ const canRepeat = ({ body, fields, servingSide }: Exchange, { safe, keyField, ca
 }
 
 /** Tells whether the next attempt leaves the candidate. A key is known only to the side that it was sent to. */
-const mayFallBack = ({ servingSide, wasSent }: Exchange, { safe, candidate }: Idempotency): boolean =>
-  servingSide === 'candidate' && candidate?.fallback === true && (safe || !wasSent)
+const mayFallBack = ({ servingSide, attempts }: Exchange, { safe, candidate }: Idempotency): boolean =>
+  servingSide === 'candidate' && candidate?.fallback === true && (safe || !attempts.wasSent)
 
 /** Tells whether the body of an unsent request is still there to be sent: a body that streams is read only once. */
 const isBodySendable = ({ body }: Exchange): boolean => body.length === 0 || body.replayable || !body.started

@@ -13,7 +13,7 @@ export const serverTimingLayer: Layer = (next) => (exchange) => {
 }
 
 const addServerTiming = (exchange: Exchange, startedAt: number): void => {
-  const { upstreamMs } = exchange
+  const { upstreamMs } = exchange.attempts
   const gateway = `gateway;dur=${tenths(now() - startedAt - (upstreamMs ?? 0))}`
   exchange.addedResponseFields ??= []
   exchange.addedResponseFields.push(

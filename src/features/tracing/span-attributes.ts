@@ -23,7 +23,7 @@ export const exchangeAttributes = (
   { id, group, method, path }: Operation,
   server: ServerAddress,
   { status, failure, bytesIn, bytesOut, configHash }: ExchangeRecord,
-  { cache, idempotency, attempts, side, fellBack }: ExchangeFacts,
+  { cache, idempotency, attempts, side }: ExchangeFacts,
 ): Attributes => {
   const { conventions: c } = sdk()
   return {
@@ -40,11 +40,11 @@ export const exchangeAttributes = (
     'http.response.body.size': bytesOut,
     'lender_gateway.operation': id,
     'lender_gateway.group': group,
-    'lender_gateway.attempts': attempts,
+    'lender_gateway.attempts': attempts.count,
     'lender_gateway.config_hash': configHash,
     ...(cache === null ? {} : { 'lender_gateway.cache': cache }),
     ...(idempotency === null ? {} : { 'lender_gateway.idempotency': idempotency.outcome }),
-    ...(side === null ? {} : { 'lender_gateway.side': side, 'lender_gateway.fell_back': fellBack }),
+    ...(side === null ? {} : { 'lender_gateway.side': side, 'lender_gateway.fell_back': attempts.fellBack }),
     ...reasonAttribute(failure),
   }
 }

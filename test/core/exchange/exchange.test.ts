@@ -115,28 +115,28 @@ test('a callback for the end of an exchange runs once', () => {
 
 describe('the time of the upstream', () => {
   test('is unknown of an exchange of which nothing was sent', () => {
-    expect(fakeExchange().upstreamMs).toBeNull()
+    expect(fakeExchange().attempts.upstreamMs).toBeNull()
   })
 
   test('is the time from the start of the last attempt to its end', () => {
     const exchange = fakeExchange()
-    exchange.attempt = attemptRecord({ startedAt: 3, endedAt: 10 })
+    exchange.attempts.last = attemptRecord({ startedAt: 3, endedAt: 10 })
 
     exchange.finish()
 
-    expect(exchange.upstreamMs).toBe(7)
+    expect(exchange.attempts.upstreamMs).toBe(7)
   })
 
   test('ends with an exchange whose client has left', () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     const exchange = fakeExchange()
-    exchange.attempt = attemptRecord({ startedAt: now() })
+    exchange.attempts.last = attemptRecord({ startedAt: now() })
     vi.advanceTimersByTime(20)
 
     exchange.finish()
     vi.advanceTimersByTime(1000)
 
-    expect(exchange.upstreamMs).toBe(20)
+    expect(exchange.attempts.upstreamMs).toBe(20)
   })
 })

@@ -1,10 +1,15 @@
+import type { Attempts } from '../../../src/core/exchange/exchange.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../../../src/core/log/exchange-record.ts'
 import { allOperations, type OperationId } from '../../../src/operations.ts'
 import { attemptRecord } from '../../helpers/exchange.ts'
 
 /** What a test sets of an exchange. */
 interface RecordOverrides
-  extends Partial<Omit<ExchangeRecord, 'exchange'> & Omit<ExchangeFacts, 'operation' | 'attempt'>> {
+  extends Partial<Omit<ExchangeRecord, 'exchange'> & Omit<ExchangeFacts, 'operation' | 'attempts'>> {
+  readonly attempts?: number
+  readonly failedAttempts?: Attempts['failed']
+  readonly fellBack?: boolean
+  readonly upstreamMs?: number | null
   readonly operation?: OperationId | null
   readonly endpoint?: string | null
 }
@@ -13,24 +18,12 @@ interface RecordOverrides
 export const exchangeRecord = (overrides: RecordOverrides = {}): ExchangeRecord => {
   const { operation: id = 'market.insights', endpoint = 'http://market:8080', ...more } = overrides
   const operation = allOperations.find((each) => each.id === id)
-  const attempt = endpoint === null ? null : attemptRecord({ endpoint, side: more.side ?? null, endedAt: 9 })
-  const { identity = null, attemptedAuth = null, attempts = 1, failedAttempts = null, upstreamMs = 9, ...edge } = more
-  const { trace = null, cache = null, idempotency = null, digests = null, ...other } = edge
-  const { side = null, fellBack = false, ...rest } = other
-  const facts = {
-    identity,
-    attemptedAuth,
-    attempt,
-    attempts,
-    failedAttempts,
-    upstreamMs,
-    trace,
-    cache,
-    idempotency,
-    digests,
-    side,
-    fellBack,
-  }
+  const last = endpoint === null ? null : attemptRecord({ endpoint, side: more.side ?? null, endedAt: 9 })
+  const { identity = null, attemptedAuth = null, trace = null, cache = null, idempotency = null, ...other } = more
+  const { digests = null, side = null, attempts: count = 1, failedAttempts: failed = null, ...edge } = other
+  const { fellBack = false, upstreamMs = 9, ...rest } = edge
+  const attempts = { count, last, failed, fellBack, upstreamMs, wasSent: last !== null }
+  const facts = { identity, attemptedAuth, attempts, trace, cache, idempotency, digests, side }
   return {
     requestId: 'id',
     client: '192.0.2.7',

@@ -4,7 +4,7 @@ import type { Upload } from '../../../src/core/exchange/body.ts'
 import type { Exchange } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import type { Upstream } from '../../../src/core/upstream/upstream.ts'
-import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
+import { fakeAttempts, fakeBody, fakeExchange } from '../../helpers/exchange.ts'
 import { openTestUpstream } from '../../helpers/open-upstream.ts'
 import { onRequest, rawUpstream } from '../../helpers/upstream.ts'
 import { eventually, pseudoRandomBytes } from '../../helpers/wire.ts'
@@ -135,7 +135,7 @@ test.each([
   })
   const onBrokenAnswer = vi.fn()
   const upstream = openTestUpstream(url)
-  const exchange = Object.assign(fakeExchange(), { onBrokenAnswer, attempts })
+  const exchange = Object.assign(fakeExchange(), { onBrokenAnswer, attempts: fakeAttempts({ count: attempts }) })
 
   await upstream.send(exchange)
   exchange.abort(new GatewayError('deadline-exceeded'))
@@ -187,7 +187,7 @@ test.each<[string, readonly number[], (socket: Socket) => void, number]>([
   expect(await promise).toBe('truncated')
   expect(upstream.members[0]?.health.counts.failures).toBe(failures)
   expect(onBrokenAnswer).toHaveBeenCalledTimes(failures)
-  expect(exchange.failedAttempts).toHaveLength(1)
+  expect(exchange.attempts.failed).toHaveLength(1)
 })
 
 test('a head that comes byte by byte, of 60,000 bytes, is read, and so are chunks of a byte with long extensions', async () => {

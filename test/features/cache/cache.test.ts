@@ -99,11 +99,11 @@ describe('a stored response', () => {
     const [first, second] = [createExchange(), createExchange()]
     const pending = [stage.handle(first), stage.handle(second)]
     const [sent] = stage.sent
-    if (sent !== undefined) sent.exchange.attempts = 2
+    if (sent !== undefined) sent.exchange.attempts.count = 2
     await sent?.respond(createResponse(fresh))
     await Promise.all(pending)
 
-    expect([first.attempts, second.attempts]).toEqual([2, 0])
+    expect([first.attempts.count, second.attempts.count]).toEqual([2, 0])
     expect([first.cache, second.cache]).toEqual(['miss', 'collapsed'])
   })
 

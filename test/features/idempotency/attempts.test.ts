@@ -67,8 +67,8 @@ const cut = new GatewayError('client-gone', { reason: 'shutdown-deadline' })
 const sendUntilAborted =
   (sent: () => void): Handler =>
   (own) => {
-    own.attempts++
-    own.wasSent = true
+    own.attempts.count++
+    own.attempts.wasSent = true
     sent()
     return untilAborted(own)
   }
@@ -97,9 +97,9 @@ test.each([
 ] as const)('a key whose last attempt fails is %s', async (_, before, last, state) => {
   const { store, calls } = openStore()
   const handler = serve(async (own) => {
-    own.wasSent = true
+    own.attempts.wasSent = true
     const failure = new GatewayError(last)
-    own.failedAttempts = [...before.map((kind) => new GatewayError(kind)), failure].map(
+    own.attempts.failed = [...before.map((kind) => new GatewayError(kind)), failure].map(
       (error) => new FailedAttempt('http://a', error, 0),
     )
     throw failure
@@ -234,11 +234,11 @@ test.each([
   await vi.waitFor(() => expect(sent).toHaveBeenCalled())
 
   exchange.abort(reason)
-  const recorded = [exchange.attempts, exchange.idempotency?.outcome]
+  const recorded = [exchange.attempts.count, exchange.idempotency?.outcome]
 
   expect(recorded).toEqual([1, 'unknown'])
   await expect(served).rejects.toBe(reason)
-  expect([exchange.attempts, settlementsOf(calls)]).toMatchObject([1, [{ state: 'unknown' }]])
+  expect([exchange.attempts.count, settlementsOf(calls)]).toMatchObject([1, [{ state: 'unknown' }]])
 })
 
 test('attempts that go on without their client are cut off at the end of the gateway, and settled', async () => {

@@ -96,8 +96,8 @@ export class ScriptedUpstream {
               if (failure !== undefined) hear(() => reject(note(exchange, outcome, failure)))
             }),
         }
-        exchange.attempts++
-        exchange.wasSent = true
+        exchange.attempts.count++
+        exchange.attempts.wasSent = true
         exchange.setAbortListener((reason) => {
           // What the gateway gives up may have been processed, or may be only now.
           sending.isProcessed ||= !sending.isEnded && nth % 2 === 0 && exchange.body.received
@@ -162,7 +162,7 @@ interface Decision {
 
 /** Notes a failure at its exchange as an attempt does. */
 const note = (exchange: Exchange, outcome: Outcome, failure: GatewayError): GatewayError => {
-  if (unsent.includes(outcome)) exchange.wasSent = false
+  if (unsent.includes(outcome)) exchange.attempts.wasSent = false
   return failure
 }
 

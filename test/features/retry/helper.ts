@@ -41,8 +41,8 @@ export const scripted = (...steps: readonly [Step, ...Step[]]): Scripted => {
     const step = steps[Math.min(calls.push(now()), steps.length) - 1] as Step
     // As the attempt sender does: an attempt that a breaker rejects reaches no endpoint.
     if (step !== 'circuit-open' && step !== 'overloaded') {
-      exchange.attempts++
-      exchange.wasSent ||= !(typeof step === 'string' && failureTable[step].retry === 'always')
+      exchange.attempts.count++
+      exchange.attempts.wasSent ||= !(typeof step === 'string' && failureTable[step].retry === 'always')
     }
     if (step instanceof Error) throw step
     if (typeof step === 'string') throw new GatewayError(step)

@@ -85,7 +85,7 @@ describe('an attempt that failed at the candidate', () => {
       const { outcome, visits, exchange } = await run({ candidate: [step] })
 
       expect([outcome, visits]).toEqual([200, ['candidate', 'primary']])
-      expect([exchange.side, exchange.fellBack]).toEqual(['candidate', true])
+      expect([exchange.side, exchange.attempts.fellBack]).toEqual(['candidate', true])
     },
   )
 
@@ -99,7 +99,7 @@ describe('an attempt that failed at the candidate', () => {
     const { outcome, visits, exchange } = await run({ candidate: [503, 503, 503], fallback: false })
 
     expect([outcome, visits]).toEqual([503, ['candidate', 'candidate', 'candidate']])
-    expect(exchange.fellBack).toBe(false)
+    expect(exchange.attempts.fellBack).toBe(false)
   })
 
   test('is not followed by another where the rules allow none', async () => {

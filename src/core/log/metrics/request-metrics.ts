@@ -86,15 +86,15 @@ class OperationMetrics {
   record(record: ExchangeRecord): void {
     const { status, failure, totalMs, firstByteMs, exchange } = record
     const identity = exchange?.identity ?? null
-    const upstreamMs = exchange?.upstreamMs ?? null
+    const upstreamMs = exchange?.attempts.upstreamMs ?? null
     const at = (failureIndex.get(failure?.kind ?? null) as number) * statusClassCount + toStatusClass(status)
     this.#requests[at] = (this.#requests[at] as number) + 1
     if (failure !== null && failure.reason !== null) this.#countReason(failure.kind, failure.reason, exchange)
     if (identity !== null && failure?.kind !== 'forbidden')
       this.#accepted.set(identity.method, (this.#accepted.get(identity.method) ?? 0) + 1)
     if (exchange !== null && exchange.idempotency !== null) this.#idempotency[exchange.idempotency.outcome]++
-    if (exchange !== null && exchange.side !== null) this.#countSide(exchange.side, exchange.fellBack, status)
-    if (exchange !== null && exchange.attempts > 1) this.#retries += exchange.attempts - 1
+    if (exchange !== null && exchange.side !== null) this.#countSide(exchange.side, exchange.attempts.fellBack, status)
+    if (exchange !== null && exchange.attempts.count > 1) this.#retries += exchange.attempts.count - 1
     this.#bytesIn += record.bytesIn
     this.#bytesOut += record.bytesOut
     this.#total.observe(totalMs)
@@ -172,7 +172,7 @@ class OperationMetrics {
 
   #countReason(failure: FailureKind, reason: FailureReason, exchange: ExchangeFacts | null): void {
     const method = exchange?.attemptedAuth ?? null
-    const side = exchange?.side === 'candidate' && !exchange.fellBack ? 'candidate' : 'primary'
+    const side = exchange?.side === 'candidate' && !exchange.attempts.fellBack ? 'candidate' : 'primary'
     const key = `${failure} ${reason} ${method} ${side}`
     const found = this.#reasons.get(key)
     if (found === undefined) this.#reasons.set(key, { failure, reason, method, side, count: 1 })

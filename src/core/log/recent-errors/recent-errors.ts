@@ -91,10 +91,10 @@ export const toRequestSummary = (at: number, record: ExchangeRecord) => ({
   method: record.method === null || knownMethods.has(record.method) ? record.method : 'another method',
   path: record.path && copyText(record.path),
   operation: record.exchange?.operation.id ?? null,
-  endpoint: record.exchange?.attempt?.endpoint ?? null,
+  endpoint: record.exchange?.attempts.last?.endpoint ?? null,
   /** The side that its client is on. Null: the group has no candidate in use. */
   side: record.exchange?.side ?? null,
-  fellBack: record.exchange?.fellBack ?? false,
+  fellBack: record.exchange?.attempts.fellBack ?? false,
   status: record.status,
   traceId: record.exchange?.trace ? copyText(record.exchange.trace.traceId) : null,
 })

@@ -32,7 +32,7 @@ export const classifyFailure = (
   const wasCutOff = kind === 'truncated' && (reason === 'reset' || reason === 'closed')
   if (endedInQueue || waitsForClient || ownLacks.has(reason) || (wasCutOff && heldBackMs >= minHeldBackMs))
     return 'nothing'
-  return failureTable[kind].fault === 'upstream' || (kind === 'deadline-exceeded' && attempts === 1)
+  return failureTable[kind].fault === 'upstream' || (kind === 'deadline-exceeded' && attempts.count === 1)
     ? 'failure'
     : 'nothing'
 }
@@ -56,7 +56,7 @@ export const recordIfFailed = (
   )
     return
   const attempt = new FailedAttempt(endpoint, errorOrStatus, epochMs())
-  exchange.failedAttempts ??= []
-  exchange.failedAttempts.push(attempt)
+  exchange.attempts.failed ??= []
+  exchange.attempts.failed.push(attempt)
   onFailure(attempt, exchange)
 }

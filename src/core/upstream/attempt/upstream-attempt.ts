@@ -94,14 +94,14 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
       mayBeCut: false,
       previous: exchange.attemptOnSide,
     }
-    this.#wasSentBefore = exchange.wasSent
+    this.#wasSentBefore = exchange.attempts.wasSent
     this.#timer = new CoalescedTimer(() =>
       this.#abort(this.#status > 0 ? stalledError() : new GatewayError('headers-timeout')),
     )
     this.#responseBody = new ResponseBodyQueue(this)
     endpoint.inFlight++
-    exchange.attempt = this.#record
-    exchange.attempts++
+    exchange.attempts.last = this.#record
+    exchange.attempts.count++
     exchange.setAbortListener((reason) => this.#abort(reason))
   }
 
@@ -123,7 +123,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
     if (this.#isFinished) return false // ended while it waited for a connection
     this.#connection = connection
     this.#timer.set(this.#options.headersTimeoutMs)
-    this.exchange.wasSent = true
+    this.exchange.attempts.wasSent = true
     connection.send(this, this.#head, this.#body, this.exchange.body.length)
     this.exchange.onSent?.()
     return true
@@ -166,7 +166,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
 
   onEnd(): void {
     // A response may come before its request has been written, and another attempt may still be writing.
-    this.exchange.bodySent = this.#connection?.hasWritten === true && this.exchange.attempts === 1
+    this.exchange.bodySent = this.#connection?.hasWritten === true && this.exchange.attempts.count === 1
     this.#settle(classifyStatus(this.#status), this.#status)
     this.#responseBody.end()
   }
@@ -240,7 +240,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   /** Notes that a request which has a connection was not written on it. Returns false where it was. */
   #restoreUnsent(): boolean {
     if (this.#connection?.isUnsent !== true) return false
-    this.exchange.wasSent = this.#wasSentBefore
+    this.exchange.attempts.wasSent = this.#wasSentBefore
     return true
   }
 
@@ -260,7 +260,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
     this.#timer.clear()
     if (!isUnsent) {
       this.#trace?.end(null, error)
-      this.exchange.attempts++
+      this.exchange.attempts.count++
       this.#render()
     }
     this.#endpoint.pool.acquireFresh(this)

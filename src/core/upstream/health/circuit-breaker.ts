@@ -122,11 +122,11 @@ export class CircuitBreaker {
     generation: number,
     outcome: AttemptOutcome,
     errorOrStatus: GatewayError | number,
-    { attempt }: Exchange,
+    { attempts }: Exchange,
   ): void {
     if (outcome === 'success') this.#failingSince = null
     if (outcome === 'failure') {
-      this.#lastFailure = new FailedAttempt(attempt?.endpoint ?? 'the upstream', errorOrStatus, epochMs())
+      this.#lastFailure = new FailedAttempt(attempts.last?.endpoint ?? 'the upstream', errorOrStatus, epochMs())
       this.#failingSince ??= this.#lastFailure.at
     }
     if (generation !== this.#generation) return

@@ -18,7 +18,7 @@ export interface StoringFetch {
   readonly context: FetchContext
   readonly reservation: Reservation
   readonly times: ResponseTimes
-  readonly exchange: Pick<Exchange, 'attempt'>
+  readonly exchange: Pick<Exchange, 'attempts'>
   /** Ends the time in which other exchanges can join. */
   finish(): void
   onOverflow(): void
@@ -39,7 +39,7 @@ export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): Fet
     discardStored(fetch, status, verdict.notStored)
     return unsharedResult(response, verdict.notStored)
   }
-  if (fetch.exchange.attempt?.mayBeCut === true) {
+  if (fetch.exchange.attempts.last?.mayBeCut === true) {
     discardStored(fetch, status, 'may-be-cut')
     return unsharedResult(response, 'may-be-cut')
   }

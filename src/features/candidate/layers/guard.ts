@@ -28,12 +28,12 @@ export const guardLayer = ({ group, counts, ipv6Prefix, isDrained }: GuardOption
   const findCell = (exchange: Exchange): number => cellOf(findBucket(findRequestOwner(exchange, ipv6Prefix)))
   return (next) => (exchange) => {
     const { side, operation } = exchange
-    if (side === null || exchange.attempts > 0 || exchange.fellBack) return next(exchange)
+    if (side === null || exchange.attempts.count > 0 || exchange.attempts.fellBack) return next(exchange)
     const cell = side === 'candidate' ? findCell(exchange) : 0
     const request = counts.begin(operation.id, side, cell, exchange.body.received)
     if (!exchange.body.received) startWhenReceived(exchange, request)
     exchange.onBrokenAnswer = () => {
-      if (exchange.fellBack) return
+      if (exchange.attempts.fellBack) return
       exchange.onBrokenAnswer = null
       counts.late(operation.id, side, cell)
     }
@@ -42,20 +42,20 @@ export const guardLayer = ({ group, counts, ipv6Prefix, isDrained }: GuardOption
       if (exchange.onBrokenAnswer === null) return counts.answered(request)
       exchange.onBrokenAnswer = null
       // It may have begun before operators drained all of the candidate, and found no place there.
-      const isKeptOut = side === 'candidate' && (exchange.fellBack || reason === 'all-draining') && isDrained()
+      const isKeptOut = side === 'candidate' && (exchange.attempts.fellBack || reason === 'all-draining') && isDrained()
       if (isKeptOut) counts.dropped(request)
       else counts.failed(request, 'failed')
     }
     return next(exchange).then(
       (response) => {
-        if (exchange.fellBack || response.status >= 500) fail()
+        if (exchange.attempts.fellBack || response.status >= 500) fail()
         else if (response.status >= 400) counts.failed(request, 'refused')
         else counts.answered(request)
         return response
       },
       (error) => {
         const { kind, reason } = GatewayError.from(error)
-        if (exchange.fellBack) fail()
+        if (exchange.attempts.fellBack) fail()
         else if (kind === 'client-gone') counts.left(request)
         // What is the client's fault or the gateway's own says nothing of a side.
         else if (kind === 'internal' || failureTable[kind].fault === 'client') counts.dropped(request)

@@ -19,7 +19,7 @@ export interface SplitSides {
 export const splitSend = ({ primary, candidate, fallback, candidateIsUp }: SplitSides): Handler => {
   if (!fallback) return (exchange) => (exchange.side === 'candidate' ? candidate(exchange) : primary(exchange))
   const fallBack: Handler = (exchange) => {
-    exchange.fellBack = true
+    exchange.attempts.fellBack = true
     return primary(exchange)
   }
   return (exchange) => {
@@ -33,7 +33,7 @@ export const splitSend = ({ primary, candidate, fallback, candidateIsUp }: Split
 }
 
 /** Tells whether nothing that the candidate may have processed would be processed by the primary as well. */
-const mayLeave = ({ operation, wasSent }: Exchange): boolean => operation.method === 'GET' || !wasSent
+const mayLeave = ({ operation, attempts }: Exchange): boolean => operation.method === 'GET' || !attempts.wasSent
 
 const isUnsent = (exchange: Exchange, error: unknown): boolean => {
   if (!(error instanceof GatewayError)) return false

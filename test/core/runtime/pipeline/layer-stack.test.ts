@@ -212,7 +212,7 @@ test('a candidate that operators have drained since is not up: its clients go to
 
   await send(exchange)
 
-  expect([exchange.fellBack, next.calls]).toEqual([true, 0])
+  expect([exchange.attempts.fellBack, next.calls]).toEqual([true, 0])
 })
 
 test('to the guard a candidate is drained while none of its endpoints takes requests', () => {

@@ -87,11 +87,11 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
     exchange.finish()
     const facts = {
       operation: id,
-      endpoint: exchange.attempt?.endpoint ?? null,
+      endpoint: exchange.attempts.last?.endpoint ?? null,
       status: status ?? failure?.status ?? 0,
       failure,
-      attempts: exchange.attempts,
-      failedAttempts: exchange.failedAttempts ?? [],
+      attempts: exchange.attempts.count,
+      failedAttempts: exchange.attempts.failed ?? [],
     }
     for (const observer of snapshot.observers) observer.record(exchangeRecord(facts))
   }

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { classifyFailure } from '../../../../src/core/upstream/attempt/attempt-outcome.ts'
 import { connectFailedError } from '../../../../src/core/upstream/classify-error.ts'
+import { fakeAttempts } from '../../../helpers/exchange.ts'
 
-const exchange = { attempts: 1, endedInQueue: false, waitsForClient: false }
+const exchange = { attempts: fakeAttempts({ count: 1 }), endedInQueue: false, waitsForClient: false }
 
 test.each([
   ['EMFILE', 'nothing'],

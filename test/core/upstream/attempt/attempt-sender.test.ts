@@ -121,8 +121,8 @@ describe('an exchange that is aborted', () => {
     expect(await live).toBe(200)
     expect(heads.length).toBe(2)
     expect(accepted()).toBe(2)
-    expect(waiting.filter(({ wasSent, endedInQueue }) => wasSent || !endedInQueue)).toEqual([])
-    expect([first.wasSent, first.endedInQueue]).toEqual([true, false])
+    expect(waiting.filter(({ attempts, endedInQueue }) => attempts.wasSent || !endedInQueue)).toEqual([])
+    expect([first.attempts.wasSent, first.endedInQueue]).toEqual([true, false])
   })
 
   test('when it was given a connection, and before it is written there, was not sent', async () => {
@@ -144,7 +144,7 @@ describe('an exchange that is aborted', () => {
 
     expect([outcome, next]).toEqual(['deadline-exceeded', 200])
     expect(heads.filter((head) => head.includes('x-gone'))).toEqual([])
-    expect([exchange.wasSent, exchange.endedInQueue]).toEqual([false, true])
+    expect([exchange.attempts.wasSent, exchange.endedInQueue]).toEqual([false, true])
   })
 
   test('while it waits for a connection makes no attempt to connect', async () => {
@@ -299,7 +299,7 @@ describe('a body that was read first', () => {
     const exchange = post()
 
     await sendOutcome(upstream, exchange)
-    await eventually(() => exchange.attempt?.endedAt !== null)
+    await eventually(() => exchange.attempts.last?.endedAt !== null)
 
     expect(exchange.bodySent).toBe(true)
   })
@@ -310,7 +310,7 @@ describe('a body that was read first', () => {
 
     await sendOutcome(upstream, exchange)
     await sendOutcome(upstream, exchange)
-    await eventually(() => exchange.attempt?.endedAt !== null)
+    await eventually(() => exchange.attempts.last?.endedAt !== null)
 
     expect(exchange.bodySent).toBe(false)
   })

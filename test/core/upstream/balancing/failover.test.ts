@@ -16,7 +16,7 @@ const members = (...steps: readonly Step[]) => {
     name: `${i}`,
     send: async (exchange: Exchange): Promise<ProxyResponse> => {
       tried.push(i)
-      exchange.attempt = attemptRecord({ endpoint: `${i}`, endedAt: 0, previous: exchange.attempt })
+      exchange.attempts.last = attemptRecord({ endpoint: `${i}`, endedAt: 0, previous: exchange.attempts.last })
       if (step === 'response') return fakeResponse()
       throw new GatewayError(step)
     },

@@ -5,7 +5,7 @@ import type { ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../../../src/core/exchange/failures/kinds.ts'
 import { type BreakerState, CircuitBreaker } from '../../../../src/core/upstream/health/circuit-breaker.ts'
-import { attemptRecord, fakeBody, fakeExchange, fakeResponse } from '../../../helpers/exchange.ts'
+import { attemptRecord, fakeAttempts, fakeBody, fakeExchange, fakeResponse } from '../../../helpers/exchange.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
@@ -356,7 +356,7 @@ describe('why it is open', () => {
   const at = 'http://a'
   const sentTo = (endpoint: string) => {
     const exchange = fakeExchange()
-    exchange.attempt = attemptRecord({ endpoint })
+    exchange.attempts.last = attemptRecord({ endpoint })
     return exchange
   }
 
@@ -446,11 +446,12 @@ test('a deadline that ends while requests wait for a place says nothing about th
   const rig = new Rig()
 
   for (const endedInQueue of [true, true, true, true, true, true, false, false]) {
-    const exchange = Object.assign(fakeExchange(), { attempts: 1, endedInQueue })
+    const exchange = Object.assign(fakeExchange(), { attempts: fakeAttempts({ count: 1 }), endedInQueue })
     await rig.send(exchange).end('deadline-exceeded')
   }
   expect(rig.breaker.state).toBe('closed')
-  for (let n = 0; n < 2; n++) await rig.send(Object.assign(fakeExchange(), { attempts: 1 })).end('deadline-exceeded')
+  for (let n = 0; n < 2; n++)
+    await rig.send(Object.assign(fakeExchange(), { attempts: fakeAttempts({ count: 1 }) })).end('deadline-exceeded')
 
   expect(rig.breaker.state).toBe('open')
 })

@@ -6,7 +6,7 @@ import { guardLayer } from '../../../../src/features/candidate/layers/guard.ts'
 import { GuardCounts } from '../../../../src/features/candidate/observe/guard/guard-counts.ts'
 import { latencyBucketEnd, readGuardKey } from '../../../../src/features/candidate/observe/guard/guard-key.ts'
 import type { Side } from '../../../../src/operations.ts'
-import { fakeBody, fakeExchange, fakeResponse } from '../../../helpers/exchange.ts'
+import { fakeAttempts, fakeBody, fakeExchange, fakeResponse } from '../../../helpers/exchange.ts'
 
 const guarded = (next: Handler, isDrained = () => false) => {
   const counts = new GuardCounts('market', 'era', () => {})
@@ -85,7 +85,7 @@ describe('what becomes of a request', () => {
 
   test('one that the primary has served is a failure of the candidate, and none of the primary', async () => {
     const { handle, counted } = guarded((exchange) => {
-      exchange.fellBack = true
+      exchange.attempts.fellBack = true
       return Promise.resolve(fakeResponse(200))
     })
 
@@ -100,7 +100,7 @@ describe('once operators drain all of the candidate', () => {
   const fallingBack =
     (handle: Handler): Handler =>
     (exchange) => {
-      exchange.fellBack = true
+      exchange.attempts.fellBack = true
       return handle(exchange)
     }
 
@@ -142,8 +142,8 @@ describe('once operators drain all of the candidate', () => {
 test('only the first attempt counts, and nothing where the group has no sides', async () => {
   const { handle, counted } = guarded(answering(500))
 
-  await handle(on('candidate', { attempts: 1 }))
-  await handle(on('candidate', { fellBack: true }))
+  await handle(on('candidate', { attempts: fakeAttempts({ count: 1 }) }))
+  await handle(on('candidate', { attempts: fakeAttempts({ fellBack: true }) }))
   await handle(on(null))
 
   expect(counted()).toEqual([])
@@ -217,7 +217,7 @@ describe('a response that was begun', () => {
 
     await handle(exchange)
     counted()
-    exchange.fellBack = true
+    exchange.attempts.fellBack = true
     exchange.onBrokenAnswer?.()
 
     expect(counted()).toEqual([])

@@ -238,7 +238,7 @@ describe('a request that is sent again', () => {
     const retry = retryLayer({ ...rules, budget }, new RetryBudget(budget), { safe: true, keyField: null })
     const handler = retry(
       sending((exchange) => {
-        exchange.attempts++
+        exchange.attempts.count++
         return (outcomes[attempts++] as () => ProxyResponse)()
       }),
     )

@@ -85,7 +85,7 @@ describe('the response field', () => {
     await layer(respond())(stayed)
     await layer(
       respond({}, (exchange) => {
-        exchange.fellBack = true
+        exchange.attempts.fellBack = true
       }),
     )(fellBack)
 
@@ -125,7 +125,7 @@ describe('the response field', () => {
   test('names the own side of a stale response, which stands in for a failure of the other', async () => {
     const exchange = exchangeOf('bank-a')
     const next = respond({}, (stale) => {
-      stale.fellBack = true
+      stale.attempts.fellBack = true
       stale.cache = 'stale'
     })
 

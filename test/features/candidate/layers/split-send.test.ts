@@ -14,8 +14,8 @@ const exchangeOn = (side: Side, operation: OperationId = 'market.insights'): Exc
 const failing =
   (error: GatewayError): Handler =>
   (exchange) => {
-    exchange.attempts++
-    exchange.wasSent ||= failureTable[error.kind].retry !== 'always'
+    exchange.attempts.count++
+    exchange.attempts.wasSent ||= failureTable[error.kind].retry !== 'always'
     return Promise.reject(error)
   }
 
@@ -87,7 +87,7 @@ describe.each(unsent)('what the candidate could not be sent, since %s', (_, cand
     await expect(send(exchange)).rejects.toThrow()
 
     expect(primary.calls).toBe(0)
-    expect(exchange.fellBack).toBe(false)
+    expect(exchange.attempts.fellBack).toBe(false)
   })
 
   test('fails when the exchange has ended meanwhile', async () => {
@@ -116,13 +116,13 @@ describe('what the candidate may have been sent', () => {
     await expect(send(exchange)).rejects.toThrow()
 
     expect(primary.calls).toBe(0)
-    expect(exchange.fellBack).toBe(false)
+    expect(exchange.attempts.fellBack).toBe(false)
   })
 
   test('stays there for a POST, also when a later attempt finds no connection', async () => {
     const { send, primary } = split(failing(new GatewayError('connect-failed')))
     const exchange = exchangeOn('candidate', 'risk.asset-valuation')
-    exchange.wasSent = true
+    exchange.attempts.wasSent = true
 
     await expect(send(exchange)).rejects.toThrow('connect-failed')
 
@@ -146,12 +146,13 @@ describe('a candidate of which no endpoint is up', () => {
     await expect(send(exchange)).resolves.toMatchObject({ status: 201 })
 
     expect(candidate.calls).toBe(0)
-    expect(exchange.fellBack).toBe(true)
+    expect(exchange.attempts.fellBack).toBe(true)
   })
 
   test('gets what it may have had before: a POST that is repeated by its key', async () => {
     const { send, primary } = split(responding, { candidateIsUp: () => false })
-    const exchange = Object.assign(exchangeOn('candidate', 'risk.asset-valuation'), { wasSent: true })
+    const exchange = exchangeOn('candidate', 'risk.asset-valuation')
+    exchange.attempts.wasSent = true
 
     await expect(send(exchange)).resolves.toMatchObject({ status: 200 })
 
