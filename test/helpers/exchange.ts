@@ -6,6 +6,7 @@ import {
   type ExchangeInit,
   type Handler,
   type ProxyResponse,
+  type RecordedOutcome,
 } from '../../src/core/exchange/exchange.ts'
 import { allOperations, type OperationId } from '../../src/operations.ts'
 
@@ -92,6 +93,13 @@ export const fakeExchange = ({ operation = 'market.insights', ...opened }: Wante
 
 /** Makes what is noted of the attempts at an exchange. */
 export const fakeAttempts = (more: Partial<Attempts>): Attempts => Object.assign(new Attempts(), more)
+
+/** Makes what a layer that stores responses has noted. */
+export const fakeOutcome = (
+  outcome: string,
+  stored: RecordedOutcome['stored'],
+  more: Partial<RecordedOutcome> = {},
+): RecordedOutcome => ({ source: 'cache', outcome, firstRequestId: null, stored, isAudited: false, ...more })
 
 /** Makes a response whose body has arrived. */
 export const fakeResponse = (status = 200): ProxyResponse => ({

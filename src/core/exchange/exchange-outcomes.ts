@@ -27,15 +27,3 @@ export const zeroIdempotencyOutcomes = {
 }
 
 export type IdempotencyOutcome = keyof typeof zeroIdempotencyOutcomes
-
-/** What became of a request with a key, and the request that the key came with first, where it is another one. */
-export interface IdempotencyRecord {
-  readonly outcome: IdempotencyOutcome
-  readonly firstRequestId: string | null
-}
-
-/**
- * The statuses whose responses may count as fresh without saying so: those of RFC 9110 §15.1, except 206, as parts are
- * not stored.
- */
-export const heuristicStatuses: readonly number[] = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501]

@@ -2,7 +2,6 @@ import type { X509Certificate } from 'node:crypto'
 import type { Operation, Side } from '../../operations.ts'
 import { now } from '../lib/clock.ts'
 import type { RequestBody, ResponseBody } from './body.ts'
-import type { CacheOutcome, IdempotencyRecord } from './exchange-outcomes.ts'
 import type { FailedAttempt, GatewayError } from './failures/errors.ts'
 import type { AuthMethod } from './failures/reason-rows.ts'
 import type { HeaderFields } from './header-fields.ts'
@@ -65,6 +64,19 @@ export interface AttemptTrace {
   end(status: number | null, failure: GatewayError | null): void
 }
 
+/** What a layer that stores responses did for an exchange. The log, the audit, the metrics and the spans read it. */
+export interface RecordedOutcome {
+  /** The layer, by the name that its member in the log has. */
+  readonly source: string
+  readonly outcome: string
+  /** The request that was processed in place of this one; null: none, or it is not known. */
+  readonly firstRequestId: string | null
+  /** The side whose response was stored before; null: no upstream's response to another request went out. */
+  readonly stored: 'side-of-client' | 'unknown-side' | null
+  /** Whether it belongs in the audit log and the counts of requests: it says whether a change was made. */
+  readonly isAudited: boolean
+}
+
 /** What serves an exchange. It stays open as long as it is acquired. */
 export interface ServingResources {
   acquire(): void
@@ -107,12 +119,10 @@ export class Exchange {
    * authenticates.
    */
   attemptedAuth: AuthMethod | null = null
-  /** What the cache did; null: there is none, or it was not asked. */
-  cache: CacheOutcome | null = null
   /** Whether a malformed field of the request may be missing from `fields`. */
   mayLackFields = false
-  /** What became of its key of idempotency; null: it has none, or no layer asks for one. */
-  idempotency: IdempotencyRecord | null = null
+  /** What a layer that stores responses did; null: there is none, or it was not asked. */
+  outcome: RecordedOutcome | null = null
   /** The side that its client is on; null: its group has no candidate in use. */
   side: Side | null = null
   trace: ExchangeTrace | null = null

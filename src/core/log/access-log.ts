@@ -1,12 +1,10 @@
-import type { ClientIdentity, ExchangeTrace } from '../exchange/exchange.ts'
-import type { IdempotencyRecord } from '../exchange/exchange-outcomes.ts'
+import type { ClientIdentity, ExchangeTrace, RecordedOutcome } from '../exchange/exchange.ts'
 import { attemptLogFields, describeCause, type FailedAttempt } from '../exchange/failures/errors.ts'
 import { epochMs } from '../lib/clock.ts'
 import { escapeQuotedControls } from '../lib/text/escape-controls.ts'
 import { roundToTenths } from '../lib/text/units.ts'
-import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
+import { type ExchangeObserver, type ExchangeRecord, sideJson } from './exchange-record.ts'
 import { getLogDestination, type Log } from './log.ts'
-import { sideJson } from './side-json.ts'
 
 export const accessLog = (log: Log): ExchangeObserver => ({
   name: 'access-log',
@@ -32,9 +30,7 @@ export const logAccess = (log: Log, record: ExchangeRecord): void => {
     fellBack: exchange?.attempts.fellBack === true ? true : undefined,
     attempts: exchange?.attempts.count ?? 0,
     failedAttempts: earlierFailures(record)?.map(attemptLogFields),
-    cache: exchange?.cache ?? undefined,
-    idempotency: exchange?.idempotency?.outcome,
-    firstRequestId: exchange?.idempotency?.firstRequestId ?? undefined,
+    ...outcomeMembers(exchange?.outcome ?? null),
     gatewayMs: roundToTenths(totalMs - (upstreamMs ?? 0)),
     upstreamMs: upstreamMs === null ? null : roundToTenths(upstreamMs),
     bytesIn: record.bytesIn,
@@ -57,12 +53,12 @@ export const logAccess = (log: Log, record: ExchangeRecord): void => {
 const logSuccess = (log: Log, record: ExchangeRecord): void => {
   const { totalMs, exchange } = record
   if (exchange === null || !log.isLevelEnabled('info')) return // a request for no operation never succeeds
-  const { operation, attempts, cache } = exchange
+  const { operation, attempts } = exchange
   const { upstreamMs } = attempts
   getLogDestination(log).write(
     `{"level":30,"time":${epochMs()},"requestId":"${record.requestId}","client":"${record.client}"` +
       `${identityJson(exchange.identity)},"operation":"${operation.id}","status":${record.status},"endpoint":${stringOrNull(attempts.last?.endpoint ?? null)}${sideJson(exchange)}` +
-      `,"attempts":${attempts.count}${failedAttemptsJson(record)}${cache === null ? '' : `,"cache":"${cache}"`}${idempotencyJson(exchange.idempotency)}` +
+      `,"attempts":${attempts.count}${failedAttemptsJson(record)}${outcomeJson(exchange.outcome)}` +
       `,"gatewayMs":${formatTenths(totalMs - (upstreamMs ?? 0))},"upstreamMs":${upstreamMs === null ? null : formatTenths(upstreamMs)}` +
       `,"bytesIn":${record.bytesIn},"bytesOut":${record.bytesOut},"config":"${record.configHash}"${traceJson(exchange.trace)},"msg":"exchange"}\n`,
   )
@@ -89,11 +85,14 @@ const failedAttemptsJson = (record: ExchangeRecord): string => {
 const identityJson = (identity: ClientIdentity | null): string =>
   identity === null ? '' : `,"clientId":"${identity.client}","auth":"${identity.method}"`
 
+const outcomeMembers = (outcome: RecordedOutcome | null): Readonly<Record<string, string | undefined>> =>
+  outcome === null ? {} : { [outcome.source]: outcome.outcome, firstRequestId: outcome.firstRequestId ?? undefined }
+
 // The id of the first request may come from a store that other programs can write to.
-const idempotencyJson = (record: IdempotencyRecord | null): string => {
+const outcomeJson = (record: RecordedOutcome | null): string => {
   if (record === null) return ''
-  const { outcome, firstRequestId } = record
-  return `,"idempotency":"${outcome}"${firstRequestId === null ? '' : `,"firstRequestId":${escapeQuotedControls(JSON.stringify(firstRequestId))}`}`
+  const { source, outcome, firstRequestId } = record
+  return `,"${source}":"${outcome}"${firstRequestId === null ? '' : `,"firstRequestId":${escapeQuotedControls(JSON.stringify(firstRequestId))}`}`
 }
 
 // The name that OpenTelemetry uses, so that a log and its trace can be joined.

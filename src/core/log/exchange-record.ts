@@ -30,7 +30,7 @@ export interface ExchangeRecord {
 /** What the layers and the upstream side note of an exchange, and observers read. */
 export type ExchangeFacts = Pick<
   Exchange,
-  'operation' | 'identity' | 'attemptedAuth' | 'cache' | 'idempotency' | 'digests' | 'trace' | 'side' | 'attempts'
+  'operation' | 'identity' | 'attemptedAuth' | 'outcome' | 'digests' | 'trace' | 'side' | 'attempts'
 >
 
 /** An observer of every exchange, called once its response body has ended. Never waits, and never throws. */
@@ -38,3 +38,7 @@ export interface ExchangeObserver {
   readonly name: string
   record(record: ExchangeRecord): void
 }
+
+/** Renders which side of its group an exchange was on, as members of JSON; empty: the group has no candidate in use. */
+export const sideJson = ({ side, attempts }: Pick<ExchangeFacts, 'side' | 'attempts'>): string =>
+  side === null ? '' : `,"side":"${side}"${attempts.fellBack ? ',"fellBack":true' : ''}`

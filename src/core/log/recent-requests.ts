@@ -46,7 +46,7 @@ export class RecentRequests implements ExchangeObserver {
 const toRecentRequest = (at: number, record: ExchangeRecord) => ({
   ...toRequestSummary(at, record),
   totalMs: record.totalMs,
-  cache: record.exchange?.cache ?? null,
+  cache: record.exchange?.outcome?.source === 'cache' ? record.exchange.outcome.outcome : null,
   /** Null: the response is an upstream's or the cache's. */
   error: record.failure && toRecentError(at, record, record.failure),
 })

@@ -1,15 +1,11 @@
-import type { IdempotencyRecord } from '../../core/exchange/exchange-outcomes.ts'
+import type { RecordedOutcome } from '../../core/exchange/exchange.ts'
 import { escapeQuotedControls } from '../../core/lib/text/escape-controls.ts'
-import type { ExchangeFacts, ExchangeRecord } from '../../core/log/exchange-record.ts'
-import { sideJson } from '../../core/log/side-json.ts'
+import { type ExchangeFacts, type ExchangeRecord, sideJson } from '../../core/log/exchange-record.ts'
 import type { AuditKey, ChainPosition, TornLine } from './chain.ts'
 
 export interface AuditedExchange
   extends Pick<ExchangeRecord, 'requestId' | 'client' | 'status' | 'failure' | 'configHash'> {
-  readonly exchange: Pick<
-    ExchangeFacts,
-    'operation' | 'identity' | 'attempts' | 'side' | 'digests' | 'idempotency'
-  > | null
+  readonly exchange: Pick<ExchangeFacts, 'operation' | 'identity' | 'attempts' | 'side' | 'digests' | 'outcome'> | null
 }
 
 /** The SHA-256 of the bodies that went through whole, in hex. Null: not asked for, no body, or not whole. */
@@ -28,15 +24,15 @@ export const exchangeLine = (time: number, record: AuditedExchange): string => {
     `,"operation":${plain(exchange?.operation.id ?? null)},"status":${record.status},"failure":${plain(record.failure?.kind ?? null)}` +
     `,"endpoint":${plain(exchange?.attempts.last?.endpoint ?? null)},"config":"${record.configHash}"` +
     `,"requestDigest":${plain(exchange?.digests?.request ?? null)},"answerDigest":${plain(exchange?.digests?.response ?? null)}` +
-    idempotencyMembers(exchange?.idempotency ?? null) +
+    outcomeMembers(exchange?.outcome ?? null) +
     (exchange === null ? '' : sideJson(exchange))
   )
 }
 
-const idempotencyMembers = (record: IdempotencyRecord | null): string =>
-  record === null
-    ? ''
-    : jsonMembers({ idempotency: record.outcome, firstRequestId: record.firstRequestId ?? undefined })
+const outcomeMembers = (record: RecordedOutcome | null): string =>
+  record?.isAudited === true
+    ? jsonMembers({ [record.source]: record.outcome, firstRequestId: record.firstRequestId ?? undefined })
+    : ''
 
 /** Records what operators did, or had done: the event by its name in the log, and its fields. */
 export type RecordAdminEvent = (event: string, fields: AdminEventFields) => void

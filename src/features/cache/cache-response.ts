@@ -23,7 +23,8 @@ export const recordCacheOutcome = (
   outcome: CacheOutcome,
   status: string,
 ): void => {
-  exchange.cache = outcome
+  const stored = outcome === 'miss' || outcome === 'bypass' ? null : 'side-of-client'
+  exchange.outcome = { source: 'cache', outcome, firstRequestId: null, stored, isAudited: false }
   partition.tally.counts[outcome]++
   if (exchange.addedResponseFields === null) exchange.addedResponseFields = ['Cache-Status', status]
   else exchange.addedResponseFields.push('Cache-Status', status)

@@ -5,8 +5,8 @@ import { policySwitch } from '../../core/config/schema/inheritance.ts'
 import { InvalidScalar } from '../../core/config/schema/scalar.ts'
 import { mebibyte } from '../../core/config/schema/scalar-kinds.ts'
 import { boolean, duration, durationOrZero, optionalDuration, size } from '../../core/config/schema/scalar-types.ts'
-import { heuristicStatuses } from '../../core/exchange/exchange-outcomes.ts'
 import { redisSchema } from '../redis/config.ts'
+import { heuristicStatuses } from './policy/status-codes.ts'
 
 export const cacheSchema = z
   .strictObject({

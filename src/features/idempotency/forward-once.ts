@@ -1,7 +1,8 @@
 import { createBackgroundExchange } from '../../core/exchange/background-exchange.ts'
 import { usualBodyBytes } from '../../core/exchange/bodies/body-memory.ts'
 import { type BufferedResponseBody, bufferResponseBody } from '../../core/exchange/bodies/buffered-response-body.ts'
-import type { Exchange, Handler, ProxyResponse } from '../../core/exchange/exchange.ts'
+import type { Exchange, Handler, ProxyResponse, RecordedOutcome } from '../../core/exchange/exchange.ts'
+import type { IdempotencyOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { failureTable } from '../../core/exchange/failures/kinds.ts'
 import { findRequestOwner, formatOwner } from '../../core/exchange/request-owner.ts'
@@ -47,6 +48,12 @@ export class AbandonedAttempts {
   }
 }
 
+/** Names what became of a request with a key, and the request that the key came with first, where it is another one. */
+export const toRecord = (outcome: IdempotencyOutcome, firstRequestId: string | null = null): RecordedOutcome => {
+  const stored = outcome === 'replayed' ? 'unknown-side' : null
+  return { source: 'idempotency', outcome, firstRequestId, stored, isAudited: true }
+}
+
 export interface AttemptOptions {
   readonly claim: HeldClaim
   /** A longer response is not kept. */
@@ -84,7 +91,7 @@ export const forwardDetachable = (
       if (reason.kind === 'client-gone' && reason.reason !== 'shutdown-deadline') release = options.abandoned.add(own)
       if (release === null) return own.abort(reason)
       exchange.servedBy?.acquire() // also between two attempts, when it has no endpoint
-      exchange.idempotency = { outcome: 'abandoned', firstRequestId: null }
+      exchange.outcome = toRecord('abandoned')
       exchange.setAbortListener(null)
       reject(reason)
     })
@@ -112,7 +119,7 @@ export const forwardAndSettle = async (
   { claim, maxResponse, room, fingerprint }: AttemptOptions,
 ): Promise<ProxyResponse> => {
   const settle = (state: ProcessedState, response: Buffer | null = null): Promise<void> => {
-    exchange.idempotency = { outcome: state === 'done' ? 'processed' : state, firstRequestId: null }
+    exchange.outcome = toRecord(state === 'done' ? 'processed' : state)
     return claim.settle({ state, fingerprint: fingerprint(), response })
   }
 
@@ -121,7 +128,7 @@ export const forwardAndSettle = async (
     endDeadline = end
   }
   // What its record says when the client leaves, and takes the request with it: the record is written at once.
-  exchange.idempotency = { outcome: 'unknown', firstRequestId: null }
+  exchange.outcome = toRecord('unknown')
   let response: ProxyResponse
   try {
     response = await next(own)

@@ -7,7 +7,7 @@ import { clientShare } from '../../core/exchange/request-owner.ts'
 import { sleepUnlessAborted } from '../../core/exchange/sleep-unless-aborted.ts'
 import { now, settlesWithin } from '../../core/lib/clock.ts'
 import type { FairQuota } from '../../core/lib/fair-quota.ts'
-import { type AbandonedAttempts, forwardAndSettle, forwardDetachable } from './forward-once.ts'
+import { type AbandonedAttempts, forwardAndSettle, forwardDetachable, toRecord } from './forward-once.ts'
 import { claimLeaseMs, HeldClaim } from './held-claim.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
 import { decodeKeptResponse } from './kept-response.ts'
@@ -73,7 +73,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
         const cause = result === null ? deps.store.failure : null
         throw refuse(exchange, body, 'refused', null, unavailableError(cause))
       }
-      exchange.idempotency = { outcome: 'unprotected', firstRequestId: null }
+      exchange.outcome = toRecord('unprotected')
       return stopOnFailure(body, next(exchange))
     }
     if (result.state === 'full') throw refuse(exchange, body, 'refused', null, tooManyKeysError())
@@ -140,7 +140,7 @@ const repeat = async (exchange: Exchange, body: DigestedBody, first: EarlierRequ
     case 'done':
       if (first.response === null || own === null || first.fingerprint === null)
         throw refuse(exchange, body, 'unkept', requestId, new GatewayError('response-not-kept'))
-      exchange.idempotency = { outcome: 'replayed', firstRequestId: requestId }
+      exchange.outcome = toRecord('replayed', requestId)
       return decodeKeptResponse(first.response)
   }
 }
@@ -153,7 +153,7 @@ const refuse = (
   firstRequestId: string | null,
   error: GatewayError,
 ): GatewayError => {
-  exchange.idempotency = { outcome, firstRequestId }
+  exchange.outcome = toRecord(outcome, firstRequestId)
   body.stop()
   return error
 }

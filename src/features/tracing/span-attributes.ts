@@ -23,7 +23,7 @@ export const exchangeAttributes = (
   { id, group, method, path }: Operation,
   server: ServerAddress,
   { status, failure, bytesIn, bytesOut, configHash }: ExchangeRecord,
-  { cache, idempotency, attempts, side }: ExchangeFacts,
+  { outcome, attempts, side }: ExchangeFacts,
 ): Attributes => {
   const { conventions: c } = sdk()
   return {
@@ -42,8 +42,7 @@ export const exchangeAttributes = (
     'lender_gateway.group': group,
     'lender_gateway.attempts': attempts.count,
     'lender_gateway.config_hash': configHash,
-    ...(cache === null ? {} : { 'lender_gateway.cache': cache }),
-    ...(idempotency === null ? {} : { 'lender_gateway.idempotency': idempotency.outcome }),
+    ...(outcome === null ? {} : { [`lender_gateway.${outcome.source}`]: outcome.outcome }),
     ...(side === null ? {} : { 'lender_gateway.side': side, 'lender_gateway.fell_back': attempts.fellBack }),
     ...reasonAttribute(failure),
   }

@@ -172,7 +172,7 @@ test.each([401, 403, 407])(
     await stage.sent[2]?.respond(createResponse([], 'fetched anew'))
 
     expect((await rejected).status).toBe(status)
-    expect([readText(await pending), next.cache]).toEqual(['body', 'hit'])
+    expect([readText(await pending), next.outcome?.outcome]).toEqual(['body', 'hit'])
   },
 )
 
@@ -212,7 +212,7 @@ describe('a response that only the credentials of its request keep from being st
     const pending = stage.handle(next)
     await stage.sent[2]?.respond(createResponse([], 'fetched anew'))
 
-    expect([readText(await own), readText(await pending), next.cache]).toEqual(['body', 'body', 'hit'])
+    expect([readText(await own), readText(await pending), next.outcome?.outcome]).toEqual(['body', 'body', 'hit'])
   })
 
   // RFC 9111 §3.5: its fields may not serve other requests, so §4.3.4 has nothing to update, and the age goes on.

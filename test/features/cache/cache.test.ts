@@ -38,7 +38,7 @@ describe('a stored response', () => {
     const response = await stage.handle(exchange)
 
     expect([response.status, readText(response), stage.sent.length]).toEqual([200, 'body', 1])
-    expect([exchange.cache, getCacheStatus(exchange)]).toEqual(['hit', 'lender-gateway;hit;ttl=60'])
+    expect([exchange.outcome?.outcome, getCacheStatus(exchange)]).toEqual(['hit', 'lender-gateway;hit;ttl=60'])
     expect(response.body.isShared).toBe(true)
   })
 
@@ -104,7 +104,7 @@ describe('a stored response', () => {
     await Promise.all(pending)
 
     expect([first.attempts.count, second.attempts.count]).toEqual([2, 0])
-    expect([first.cache, second.cache]).toEqual(['miss', 'collapsed'])
+    expect([first.outcome?.outcome, second.outcome?.outcome]).toEqual(['miss', 'collapsed'])
   })
 
   test.each([
@@ -120,7 +120,10 @@ describe('a stored response', () => {
     void stage.handle(exchange)
 
     expect(stage.sent[1]?.exchange).toBe(exchange)
-    expect([exchange.cache, getCacheStatus(exchange)]).toEqual(['bypass', `lender-gateway;fwd=bypass;detail=${detail}`])
+    expect([exchange.outcome?.outcome, getCacheStatus(exchange)]).toEqual([
+      'bypass',
+      `lender-gateway;fwd=bypass;detail=${detail}`,
+    ])
   })
 
   test.each([
@@ -167,7 +170,7 @@ describe('a stored response', () => {
 
     const fwdStatus = response.status === 304 ? ';fwd-status=304' : ''
     expect(getCacheStatus(first)).toBe(`lender-gateway;fwd=stale${fwdStatus};ttl=60`)
-    expect([second.cache, stage.store.size]).toEqual(['collapsed', 0])
+    expect([second.outcome?.outcome, stage.store.size]).toEqual(['collapsed', 0])
   })
 
   test('is none where there is no room for all that has come at once', async () => {
@@ -629,7 +632,7 @@ describe('in trouble', () => {
     await stage.sent.at(-1)?.fail(new GatewayError(kind))
 
     expect(responses.map(readText)).toEqual(['body', 'body', 'bo'])
-    expect(exchanges.map(({ cache }) => cache)).toEqual(['stale', 'stale', 'stale'])
+    expect(exchanges.map(({ outcome }) => outcome?.outcome)).toEqual(['stale', 'stale', 'stale'])
     expect(getCacheStatus(exchanges[0] as Exchange)).toBe('lender-gateway;fwd=stale;ttl=-59')
     await rejections
   })
@@ -689,7 +692,7 @@ describe('a stale response', () => {
 
     expect(stage.sent[1]?.exchange.fields).toEqual(['If-None-Match', '"a"'])
     expect([response?.status, readText(response as ProxyResponse), spared?.status]).toEqual([200, 'body', 304])
-    expect([exchange.cache, other.cache]).toEqual(['revalidated', 'collapsed'])
+    expect([exchange.outcome?.outcome, other.outcome?.outcome]).toEqual(['revalidated', 'collapsed'])
     expect(getCacheStatus(exchange)).toBe('lender-gateway;fwd=stale;fwd-status=304;stored;ttl=60')
     expect([(await stage.handle(createExchange())).status, stage.sent.length]).toEqual([200, 2])
   })
@@ -737,7 +740,7 @@ describe('a stale response', () => {
       const after = await stage.handle(createExchange())
 
       expect(responses.map(readText)).toEqual(['body', 'body', 'body'])
-      expect([fetched, exchange.cache]).toEqual([2, 'stale'])
+      expect([fetched, exchange.outcome?.outcome]).toEqual([2, 'stale'])
       expect([readText(after), stage.sent.length]).toEqual(['new', 2])
     })
 

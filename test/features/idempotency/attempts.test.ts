@@ -234,7 +234,7 @@ test.each([
   await vi.waitFor(() => expect(sent).toHaveBeenCalled())
 
   exchange.abort(reason)
-  const recorded = [exchange.attempts.count, exchange.idempotency?.outcome]
+  const recorded = [exchange.attempts.count, exchange.outcome?.outcome]
 
   expect(recorded).toEqual([1, 'unknown'])
   await expect(served).rejects.toBe(reason)

@@ -1,5 +1,4 @@
 import type { Config } from '../../config/config.ts'
-import type { CacheOutcome } from '../../exchange/exchange-outcomes.ts'
 import type { FailureKind } from '../../exchange/failures/kinds.ts'
 import { asList, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../lib/text/decode.ts'
 import { roundToTenths } from '../../lib/text/units.ts'
@@ -15,7 +14,7 @@ const recentRequestShape = asObject({
   kind: asNullable(asWord<FailureKind>()),
   /** In words. */
   reason: asNullable(asText),
-  cache: asNullable(asWord<CacheOutcome>()),
+  cache: asNullable(asText),
   /** From the arrival of the request to the end of its response. */
   totalMs: asNumber,
 })

@@ -73,11 +73,11 @@ class OperationMetrics {
   readonly #firstByte = new Histogram()
   readonly #upstream = new Histogram()
   /** By what became of a key of idempotency. */
-  readonly #idempotency = { ...zeroIdempotencyOutcomes }
+  readonly #idempotency: typeof zeroIdempotencyOutcomes & Record<string, number> = { ...zeroIdempotencyOutcomes }
   /** By the side of the client, and within that by status class; null: none of its requests had a side. */
   #sides: Record<Side, number[]> | null = null
   /** Responses of 500 or above that no upstream sent for their request, by what had stored them. */
-  readonly #storedErrors = { cache: 0, idempotency: 0 }
+  readonly #storedErrors: Record<'cache' | 'idempotency' | (string & {}), number> = { cache: 0, idempotency: 0 }
   #fallbacks = 0
   #retries = 0
   #bytesIn = 0
@@ -92,13 +92,15 @@ class OperationMetrics {
     if (failure !== null && failure.reason !== null) this.#countReason(failure.kind, failure.reason, exchange)
     if (identity !== null && failure?.kind !== 'forbidden')
       this.#accepted.set(identity.method, (this.#accepted.get(identity.method) ?? 0) + 1)
-    if (exchange !== null && exchange.idempotency !== null) this.#idempotency[exchange.idempotency.outcome]++
+    const outcome = exchange?.outcome ?? null
+    if (outcome?.isAudited === true) this.#idempotency[outcome.outcome] = (this.#idempotency[outcome.outcome] ?? 0) + 1
     if (exchange !== null && exchange.side !== null) this.#countSide(exchange.side, exchange.attempts.fellBack, status)
     if (exchange !== null && exchange.attempts.count > 1) this.#retries += exchange.attempts.count - 1
     this.#bytesIn += record.bytesIn
     this.#bytesOut += record.bytesOut
     this.#total.observe(totalMs)
-    if (failure === null && status >= 500 && exchange !== null) this.#countStoredError(exchange)
+    if (failure === null && status >= 500 && outcome !== null && outcome.stored !== null)
+      this.#storedErrors[outcome.source] = (this.#storedErrors[outcome.source] ?? 0) + 1
     if (failure !== null || status >= 500)
       (isErrorOutcome(toStatusClass(status), failure?.kind ?? null) ? this.#failed : this.#refused).observe(totalMs)
     if (firstByteMs !== null) this.#firstByte.observe(firstByteMs)
@@ -163,11 +165,6 @@ class OperationMetrics {
     const at = toStatusClass(status)
     counts[at] = (counts[at] as number) + 1
     if (fellBack) this.#fallbacks++
-  }
-
-  #countStoredError({ cache, idempotency }: ExchangeFacts): void {
-    if (cache !== null && cache !== 'miss' && cache !== 'bypass') this.#storedErrors.cache++
-    else if (idempotency?.outcome === 'replayed') this.#storedErrors.idempotency++
   }
 
   #countReason(failure: FailureKind, reason: FailureReason, exchange: ExchangeFacts | null): void {

@@ -1,4 +1,8 @@
-import { heuristicStatuses } from '../../../core/exchange/exchange-outcomes.ts'
+/**
+ * The statuses whose responses may count as fresh without saying so: those of RFC 9110 §15.1, except 206, as parts are
+ * not stored.
+ */
+export const heuristicStatuses: readonly number[] = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501]
 
 /** Tells whether a response of this status may count as fresh without saying so (RFC 9111 §4.2.2). */
 export const isHeuristicallyCacheable = (status: number): boolean => heuristicStatuses.includes(status)

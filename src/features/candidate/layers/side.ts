@@ -51,10 +51,10 @@ export const sideLayer = ({ ipv6Prefix, expose, ...rules }: SideOptions): Layer 
   const lower = expose.toLowerCase()
   const ownName: ReadonlySet<string> = new Set([lower])
   const addField = (exchange: Exchange): void => {
-    // What is stored is of the client's own side, also where it stands in for a failure of the other.
-    const side = exchange.cache === 'stale' ? exchange.side : exchange.servingSide
-    // Which side the first request of a key went to is not remembered.
-    if (side === null || exchange.idempotency?.outcome === 'replayed') return
+    const stored = exchange.outcome?.stored ?? null
+    // A stored response is of the client's own side, also where it stands in for a failure of the other.
+    const side = stored === null ? exchange.servingSide : exchange.side
+    if (side === null || stored === 'unknown-side') return
     exchange.addedResponseFields = [...(exchange.addedResponseFields ?? []), expose, side]
   }
   return (next) => (exchange) => {

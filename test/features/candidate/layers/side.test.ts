@@ -5,7 +5,7 @@ import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { bucketsOfShare } from '../../../../src/core/exchange/sides.ts'
 import { clientBucket } from '../../../../src/features/candidate/layers/client-bucket.ts'
 import { type SideOptions, sideLayer } from '../../../../src/features/candidate/layers/side.ts'
-import { fakeExchange, fakeNext, fakeResponse } from '../../../helpers/exchange.ts'
+import { fakeExchange, fakeNext, fakeOutcome, fakeResponse } from '../../../helpers/exchange.ts'
 
 const options: SideOptions = { group: 'market', share: 0.25, clients: [], ipv6Prefix: 64, expose: null }
 
@@ -113,7 +113,7 @@ describe('the response field', () => {
   test('is left out of a replayed response, and what its upstream said there as well', async () => {
     const exchange = exchangeOf('bank-a')
     const next = respond({ fields: ['X-Upstream-Side', 'primary'] }, (replayed) => {
-      replayed.idempotency = { outcome: 'replayed', firstRequestId: 'r1' }
+      replayed.outcome = fakeOutcome('replayed', 'unknown-side')
     })
 
     const response = await sideLayer(exposed)(next)(exchange)
@@ -126,7 +126,7 @@ describe('the response field', () => {
     const exchange = exchangeOf('bank-a')
     const next = respond({}, (stale) => {
       stale.attempts.fellBack = true
-      stale.cache = 'stale'
+      stale.outcome = fakeOutcome('stale', 'side-of-client')
     })
 
     await sideLayer(exposed)(next)(exchange)
