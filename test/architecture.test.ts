@@ -268,8 +268,8 @@ test('each undocumented part of Node is used in one file, and listed', () => {
   expect(used.sort()).toEqual([
     '_handle: core/lib/file-descriptor.ts',
     '_sharedCreds: core/lib/net/trust-anchors.ts',
-    '_write: core/upstream/http1/early-response.ts',
-    '_writev: core/upstream/http1/early-response.ts',
+    '_write: core/upstream/http1/write-request.ts',
+    '_writev: core/upstream/http1/write-request.ts',
   ])
   for (const each of used) for (const part of each.split(': ')) expect(page).toContain(part)
 })

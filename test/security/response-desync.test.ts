@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, vi } from 'vitest'
-import { batchWrite } from '../../src/core/lib/scheduling/write-batching.ts'
+import { batchWrite } from '../../src/core/lib/clock.ts'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
 import { part, sample, testAndDrill } from '../helpers/speed.ts'

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { HeaderFields } from '../../exchange/header-fields.ts'
 import { maxSingleWriteBytes } from '../../lib/buffers.ts'
-import { batchWrite } from '../../lib/scheduling/write-batching.ts'
+import { batchWrite } from '../../lib/clock.ts'
 import type { DownstreamResponse, LastResponseContext } from '../codec.ts'
 import { getLingerMode, type LingerMode } from '../listener/linger.ts'
 import { closeAfterResponse } from '../request/active-request.ts'

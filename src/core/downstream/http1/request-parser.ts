@@ -1,7 +1,7 @@
 import type { ListenConfig } from '../../config/config.ts'
 import { GatewayError, StacklessError } from '../../exchange/failures/errors.ts'
 import type { ReasonFor } from '../../exchange/failures/reasons.ts'
-import { fieldNameEquals, joinValues } from '../../exchange/header-fields.ts'
+import { fieldNameEquals, isPersistent, joinValues } from '../../exchange/header-fields.ts'
 import { type BodyEvents, ChunkedBodyParser } from '../../exchange/http1/chunked-body-parser.ts'
 import {
   type HeadLimits,
@@ -9,7 +9,6 @@ import {
   type MessageFlaw,
   type RejectMessage,
 } from '../../exchange/http1/head-scanner.ts'
-import { isPersistent } from '../../exchange/http1/persistence.ts'
 import { validateFraming } from '../request/match-request.ts'
 import { RequestLine } from './request-line.ts'
 

@@ -23,7 +23,7 @@ export class DeferredWork {
   /** Runs work in a later turn of the event loop; false: too much waits. */
   add(work: () => void): boolean {
     if (this.#waiting.length >= maxWaiting) return false
-    // Twice: what is written at the end of this turn (core/lib/scheduling/write-batching.ts) goes out first.
+    // Twice: what is written at the end of this turn (core/lib/clock.ts) goes out first.
     if (this.#waiting.push(work) === 1) setImmediate(() => setImmediate(this.#run))
     return true
   }

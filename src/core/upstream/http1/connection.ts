@@ -1,16 +1,14 @@
 import type { OnReadOpts, Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { GatewayError } from '../../exchange/failures/errors.ts'
-import { CoalescedTimer, now } from '../../lib/clock.ts'
-import { batchWrite } from '../../lib/scheduling/write-batching.ts'
+import { ReadBuffer } from '../../lib/buffers.ts'
+import { batchWrite, CoalescedTimer, now } from '../../lib/clock.ts'
 import { connectFailedError, toGatewayError } from '../classify-error.ts'
 import type { ClientPlaces } from './client-places.ts'
 import { checkAfterIdleMs, isSilent, maxReuseMarginMs, reusableMs } from './connection-reuse.ts'
 import type { Connector } from './connector.ts'
-import { deferWriteErrors } from './early-response.ts'
-import { ReadBuffer } from './read-buffer.ts'
 import { type ResponseEvents, ResponseParser } from './response-parser.ts'
-import { type RequestContent, writeRequest } from './write-request.ts'
+import { deferWriteErrors, type RequestContent, writeRequest } from './write-request.ts'
 
 /** Receives the response to a request, in this order. Exactly one of `onEnd` and `onError` is called, last. */
 export interface ResponseHandler {

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { batchWrite } from '../../../../src/core/lib/scheduling/write-batching.ts'
+import { batchWrite } from '../../../../src/core/lib/clock.ts'
 
 /** Waits for the end of the turn of the event loop that runs. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

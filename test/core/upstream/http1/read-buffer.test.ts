@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { largeBufferBytes } from '../../../../src/core/lib/buffers.ts'
-import { ReadBuffer } from '../../../../src/core/upstream/http1/read-buffer.ts'
+import { largeBufferBytes, ReadBuffer } from '../../../../src/core/lib/buffers.ts'
 
 /** Reads so fast that the buffer has large memory of its own, and fills it. */
 const readLarge = () => {
