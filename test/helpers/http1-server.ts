@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { Http1Request } from '../../src/core/downstream/http1/http1-request.ts'
 import type { Http1Response } from '../../src/core/downstream/http1/http1-response.ts'
-import { createHttp1Server } from '../../src/core/downstream/http1/http1-server.ts'
 import { createListenerConfigGetter } from '../../src/core/downstream/listener/listener-config.ts'
+import { createHttp1Server } from '../../src/core/downstream/listener/protocols.ts'
 import { type Settings, testConfig } from './gateway.ts'
 
 /**
@@ -15,12 +15,12 @@ export const serveHttp1 = async (
   settings: Settings = {},
 ): Promise<number> => {
   const sockets: Socket[] = []
-  const { server, accept } = createHttp1Server({
+  const { accept } = createHttp1Server({
     getListenerConfig: createListenerConfigGetter({ value: { config: testConfig(settings) } } as never),
     clientErrors: { onMalformed: (_: unknown, socket: Socket) => void socket.destroy() } as never,
     onRequest: serve,
   })
-  server.on('connection', (socket: Socket) => {
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     sockets.push(socket)
     accept(socket)
   })

@@ -17,8 +17,8 @@ export interface Http1ConnectionOptions {
   readonly getListenerConfig: GetListenerConfig
   readonly clientErrors: ClientErrorHandler
   readonly onRequest: (request: Http1Request, response: Http1Response) => void
-  /** Returns whether the listener is closing: no connection waits for another request. */
-  readonly isClosing: () => boolean
+  /** No connection waits for another request. */
+  readonly isClosing: boolean
 }
 
 // A client that goes by `Keep-Alive: timeout` may send at its last moment.
@@ -153,7 +153,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   /** Waits for another request, unless the client or the listener has none for it. */
   #onAllSent(request: Http1Request): void {
     if (this.socket.readableEnded) return this.socket.destroySoon()
-    if (this.#options.isClosing()) return this.#end(request, 'long')
+    if (this.#options.isClosing) return this.#end(request, 'long')
     if (this.#awaitsHead) return
     const { config, idleTimeoutMs } = this.#options.getListenerConfig()
     this.#timer.set(request.complete ? config.listen.timeouts.keepAlive + idleMarginMs : idleTimeoutMs)

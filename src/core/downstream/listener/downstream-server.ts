@@ -1,9 +1,5 @@
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net'
-import {
-  getProxyHeader,
-  hasReceivedNothing,
-  inheritProxyHeader,
-} from '../../../features/proxy-protocol/proxied-connections.ts'
+import { hasReceivedNothing } from '../../../features/proxy-protocol/proxied-connections.ts'
 import { type CountConnection, createProxyAcceptor } from '../../../features/proxy-protocol/proxy-acceptor.ts'
 import type { ListenConfig } from '../../config/config.ts'
 import { settlesWithin } from '../../lib/clock.ts'
@@ -11,16 +7,12 @@ import { maxClientFiles, maxOpenFiles } from '../../lib/file-descriptor.ts'
 import { type BindTarget, listenAt } from '../../lib/net/bind-target.ts'
 import type { Log } from '../../log/log.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts'
-import { createHttp1Server } from '../http1/http1-server.ts'
-import { registerRoutes } from '../request/fastify-routes.ts'
-import { createRequestHandler } from '../request/request-handler.ts'
 import { randomId } from '../request/request-head.ts'
 import { createTicketSecret } from '../tls/session-tickets.ts'
 import { createClientErrorHandler } from './client-error.ts'
 import { createListenerConfigGetter } from './listener-config.ts'
-import { getRemoteAddress } from './peer.ts'
-import { PerAddressConnectionLimit } from './per-address-limit.ts'
-import { createRejectedConnectionLog } from './rejected-connections.ts'
+import { OpenConnections } from './open-connections.ts'
+import { createProtocols } from './protocols.ts'
 
 export interface DownstreamServer {
   readonly address: AddressInfo
@@ -70,186 +62,96 @@ export const openDownstreamServer = async (
     worker,
   }: DownstreamServerOptions = {},
 ): Promise<DownstreamServer> => {
-  const { listen } = currentSnapshot.value.config
+  const { config, processLoad } = currentSnapshot.value
+  const { listen } = config
   const getListenerConfig = createListenerConfigGetter(currentSnapshot)
-  let draining = false
-  let cutting = false
-  let closed = false
   const clientErrors = createClientErrorHandler(getListenerConfig, currentSnapshot)
-  const handleRequest = createRequestHandler({
+  const connections = new OpenConnections(log, processLoad.rejectedConnections, worker)
+  const { sockets, rejected } = connections
+  const state = { isDraining: false, isCutting: false }
+  const protocols = await createProtocols({
     currentSnapshot,
     getListenerConfig,
-    pseudonym: listen.via ?? pseudonym,
-    draining: () => draining,
-    cutting: () => cutting,
-  })
-  const http1 = createHttp1Server({
-    getListenerConfig,
     clientErrors,
-    onRequest: (request, response) => routes.route(request, response),
+    connections,
+    state,
+    log,
+    pseudonym: listen.via ?? pseudonym,
+    ticketSecret,
   })
-  const { server } = http1
-  const routes = await registerRoutes(getListenerConfig, handleRequest)
-  const sockets = new Set<Socket>()
-  const addressLimit = new PerAddressConnectionLimit()
-  if (countElsewhere === undefined) addressLimit.applyConfig(listen)
-  const workerField = worker === undefined ? {} : { worker }
-  const { rejectedConnections: counts } = currentSnapshot.value.processLoad
-  const rejectedConnections = createRejectedConnectionLog(log, 'maxConnections', counts, workerField)
-  const rejectedPerAddress = createRejectedConnectionLog(log, 'maxConnectionsPerAddress', counts)
-  const remember = (socket: Socket): void => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  }
-  const track = (socket: Socket): boolean => {
-    // Reset before it was accepted, as HAProxy ends its checks, or right behind its handshake: no response can reach
-    // the client, and its address is gone. Its request would pass the limits, and stand in the log, as one of no
-    // address.
-    if (socket.remoteAddress === undefined) {
-      socket.destroy()
-      return false
-    }
-    // A TLS socket on a connection is not another connection. And a load balancer stands for all of its clients.
-    const slot =
-      'encrypted' in socket || getProxyHeader(socket)?.address === null
-        ? null
-        : addressLimit.acquire(getRemoteAddress(socket))
-    if (slot === false) {
-      rejectedPerAddress.record()
-      socket.destroy()
-      return false
-    }
-    if (!sockets.has(socket)) remember(socket)
-    if (slot !== null) socket.once('close', () => addressLimit.release(slot))
-    return true
-  }
-  server.on('connection', (socket) => {
-    if (track(socket)) http1.accept(socket)
-  })
-  // A reload changes neither: a module that is off is never loaded.
-  const http2Sessions = listen.http2
-    ? (await import('../http2/sessions.ts')).createHttp2Sessions({
-        handleRequest,
-        getListenerConfig,
-        clientErrors,
-        routeRequest: routes.route,
-        isDraining: () => draining,
-      })
-    : null
-  const tlsAcceptor =
-    listen.tls &&
-    (await import('../tls/tls-acceptor.ts')).createTlsAcceptor({
-      listen,
-      tls: listen.tls,
-      log,
-      ticketSecret,
-      protocols: listen.http2 ? ['h2', ...http1Protocols] : http1Protocols,
-      onHandshake(socket, getGroup) {
-        const { config, telemetry } = currentSnapshot.value
-        if (config.metrics !== null)
-          telemetry.requestMetrics.handshakes.count(socket.getProtocol() ?? '', getGroup(socket))
-      },
-      onSecure(socket, raw) {
-        inheritProxyHeader(socket, raw)
-        sockets.delete(raw) // it closes with the TLS socket on it
-        if (socket.alpnProtocol !== 'h2') return void server.emit('connection', socket)
-        if (track(socket)) http2Sessions?.accept(socket)
-      },
-      onPlaintext: (socket, first) => clientErrors.onPlainHttp(socket, first),
-    })
-  // Where a client has to pass the TLS acceptor first, the HTTP server itself does not listen.
-  const listeningServer: NetServer =
-    tlsAcceptor === null ? server : createServer({ allowHalfOpen: true, noDelay: true })
-  if (tlsAcceptor !== null)
-    listeningServer.on('connection', (socket) => {
-      if (track(socket)) tlsAcceptor.accept(socket)
-    })
-  const takeConnection = listeningServer.listeners('connection')
   const proxyAcceptor = createProxyAcceptor({
     listen,
-    onConnection: (socket) => {
-      for (const take of takeConnection) take.call(listeningServer, socket)
-    },
-    onAwaited: remember,
+    onConnection: protocols.accept,
+    onAwaited: (socket) => connections.remember(socket),
     countElsewhere,
     onFailure: (sender, failure) => clientErrors.reportUnparsed(sender, failure),
   })
-  /** Puts the acceptor before all else that a connection meets, or takes it out of the way. */
-  const applyProxyProtocol = ({ proxyProtocol }: ListenConfig): void => {
-    listeningServer.removeAllListeners('connection')
-    for (const take of proxyProtocol === null ? takeConnection : [proxyAcceptor.accept])
-      listeningServer.on('connection', take as (socket: Socket) => void)
-  }
-  applyProxyProtocol(listen)
-  const isInHandshake = (socket: Socket): boolean => tlsAcceptor !== null && !('encrypted' in socket)
-  listeningServer.on('drop', () => rejectedConnections.record())
+  // A client that has ended its side may still read.
+  const server = createServer({ allowHalfOpen: true, noDelay: true })
+  server.on('drop', () => rejected.record())
   // The rest of the descriptors is kept: a flood of connections must not keep probes, operators and upstreams out.
   const maxFiles = maxClientFiles(maxOpenFiles())
-  const applyLimits = ({ maxConnections }: ListenConfig): void => {
-    listeningServer.maxConnections = Math.min(maxConnections ?? Number.POSITIVE_INFINITY, maxFiles)
+  const applyConfig = (next: ListenConfig): void => {
+    server.maxConnections = Math.min(next.maxConnections ?? Number.POSITIVE_INFINITY, maxFiles)
+    if (countElsewhere === undefined) connections.addressLimit.applyConfig(next)
+    proxyAcceptor.applyConfig(next)
+    server
+      .removeAllListeners('connection')
+      .on('connection', next.proxyProtocol === null ? protocols.accept : proxyAcceptor.accept)
   }
-  applyLimits(listen)
-  if (bindTarget !== 'elsewhere') await listenAt(listeningServer, bindTarget ?? listen)
+  applyConfig(listen)
+  if (bindTarget !== 'elsewhere') await listenAt(server, bindTarget ?? listen)
 
   return {
-    address: listeningServer.address() as AddressInfo,
-    prepareConfig(nextListen) {
-      const applyTls = tlsAcceptor?.prepareConfig(nextListen)
+    address: server.address() as AddressInfo,
+    prepareConfig(next) {
+      const applyProtocols = protocols.prepareConfig(next)
       return () => {
-        applyLimits(nextListen)
-        if (countElsewhere === undefined) addressLimit.applyConfig(nextListen)
-        proxyAcceptor.applyConfig(nextListen)
-        applyProxyProtocol(nextListen)
-        applyTls?.()
-        http2Sessions?.applyConfig(nextListen)
+        applyConfig(next)
+        applyProtocols()
       }
     },
     get isListening() {
-      return listeningServer.listening
+      return server.listening
     },
-    adoptConnection(socket) {
-      if (closed) return void socket.destroy()
-      if (sockets.size >= listeningServer.maxConnections) {
-        rejectedConnections.record()
-        return void socket.destroy()
-      }
-      // As on the connections that are accepted here.
-      socket.allowHalfOpen = true
-      socket.setNoDelay(true)
-      listeningServer.emit('connection', socket)
-    },
+    adoptConnection: (socket) => adopt(server, socket, connections),
     drain() {
-      draining = true
+      state.isDraining = true
     },
     stopAccepting() {
-      listeningServer.close()
+      server.close()
     },
     async close(deadlineMs) {
-      draining = true
+      state.isDraining = true
       // A server waits for the connections that it accepted itself, and does not know those that were handed over.
-      const socketClosures = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
-      http2Sessions?.close(deadlineMs)
-      const allClosed = Promise.all([...[server, listeningServer].map(closeServer), ...socketClosures])
-      http1.closeConnections()
+      const allClosed = Promise.all([connections.allClosed(), new Promise((resolve) => server.close(resolve))])
+      protocols.closeConnections(deadlineMs)
       for (const socket of sockets)
-        if (hasReceivedNothing(socket) || isInHandshake(socket) || proxyAcceptor.isAwaited(socket)) socket.destroy()
+        if (hasReceivedNothing(socket) || protocols.isInHandshake(socket) || proxyAcceptor.isAwaited(socket))
+          socket.destroy()
       if (!(await settlesWithin(deadlineMs, allClosed))) {
-        cutting = true
+        state.isCutting = true
         for (const socket of sockets) socket.destroy()
       }
       await allClosed
-      closed = true
-      await routes.close()
-      rejectedConnections.close()
-      rejectedPerAddress.close()
+      connections.close()
+      await protocols.close()
     },
   }
 }
 
-// The ALPN names; some clients still ask for HTTP/1.0 by name.
-const http1Protocols = ['http/1.1', 'http/1.0']
-
-const closeServer = (server: NetServer): Promise<unknown> => new Promise((resolve) => server.close(resolve))
+/** Serves a connection that another process accepted. */
+const adopt = (server: NetServer, socket: Socket, { isClosed, sockets, rejected }: OpenConnections): void => {
+  if (isClosed) return void socket.destroy()
+  if (sockets.size >= server.maxConnections) {
+    rejected.record()
+    return void socket.destroy()
+  }
+  // As on the connections that are accepted here.
+  socket.allowHalfOpen = true
+  socket.setNoDelay(true)
+  server.emit('connection', socket)
+}
 
 /** Creates a random name for `Via`: a second gateway in the chain is no loop, the same one is. */
 export const createPseudonym = (): string => `lender-gateway-${randomId().slice(0, 8)}`

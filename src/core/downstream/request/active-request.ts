@@ -11,6 +11,14 @@ import { createPeer, getClientAddress, type Peer } from '../listener/peer.ts'
 import type { ForwardedClaims } from './forwarded-claims.ts'
 import { type Expectation, parseExpectation, parseRequestHead, type RequestHead } from './request-head.ts'
 
+/** How far the listener of a request is with its end. */
+export interface ListenerState {
+  /** Every response ends its connection. */
+  isDraining: boolean
+  /** The connections that are left are cut. */
+  isCutting: boolean
+}
+
 /** One request of a client, from its head to the end of its response, and its access record from then on. */
 export class ActiveRequest implements ExchangeRecord {
   readonly request: DownstreamRequest
@@ -25,11 +33,8 @@ export class ActiveRequest implements ExchangeRecord {
   readonly client: string
   readonly startedAt = now()
   readonly expectation: Expectation
-  /**
-   * Returns whether its response ends the connection: the gateway drains, or this was the last request of the
-   * connection.
-   */
-  readonly draining: () => boolean
+  readonly #listener: ListenerState
+  readonly #isLast: boolean
   body: ClientBody | null = null
   exchange: Exchange | null = null
   firstByteMs: number | null = null
@@ -46,7 +51,8 @@ export class ActiveRequest implements ExchangeRecord {
     snapshot: Snapshot,
     peer: Peer,
     listenerConfig: CompiledListenerConfig,
-    draining: () => boolean,
+    listener: ListenerState,
+    isLast: boolean,
   ) {
     this.request = request
     this.response = response
@@ -59,7 +65,13 @@ export class ActiveRequest implements ExchangeRecord {
     this.claims = readForwarded === null ? null : readForwarded(peer, this.head.forwarded)
     this.client = this.claims?.client ?? getClientAddress(peer, this.head.forwarded.for, isTrusted)
     this.expectation = parseExpectation(this.head.expect, request.httpVersion)
-    this.draining = draining
+    this.#listener = listener
+    this.#isLast = isLast
+  }
+
+  /** Whether its response ends the connection: the gateway drains, or this was the last request of the connection. */
+  get isDraining(): boolean {
+    return this.#isLast || this.#listener.isDraining
   }
 
   get method(): string | null {

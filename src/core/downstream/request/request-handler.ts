@@ -11,7 +11,7 @@ import type { CompiledListenerConfig, GetListenerConfig } from '../listener/list
 import type { Peer } from '../listener/peer.ts'
 import { sendLocalReply } from '../response/local-reply.ts'
 import { relayResponse } from '../response/relay.ts'
-import { ActiveRequest, type ClientConnection, getClientConnection } from './active-request.ts'
+import { ActiveRequest, type ClientConnection, getClientConnection, type ListenerState } from './active-request.ts'
 import { type MatchedRequest, validateRequest } from './match-request.ts'
 import type { ForwardedFields } from './request-head.ts'
 
@@ -20,9 +20,7 @@ interface RequestHandlerOptions {
   readonly getListenerConfig: GetListenerConfig
   /** The gateway's name in `Via`. */
   readonly pseudonym: string
-  readonly draining: () => boolean
-  /** Returns whether the gateway cuts the connections that are left. */
-  readonly cutting: () => boolean
+  readonly state: ListenerState
 }
 
 /** Serves or rejects a request. `operation` is the one at its path, perhaps of another method; null: none. */
@@ -40,8 +38,7 @@ export const createRequestHandler = ({
   currentSnapshot,
   getListenerConfig,
   pseudonym,
-  draining,
-  cutting,
+  state,
 }: RequestHandlerOptions): RequestHandler => {
   const responseVia = `1.1 ${pseudonym}`
 
@@ -55,7 +52,7 @@ export const createRequestHandler = ({
       if (activeRequests.length === 1) activeRequests.pop()
       else advanceQueue(activeRequests, activeRequest)
       peer.inFlight--
-      if (!response.writableFinished) abortUnfinished(activeRequest, cutting())
+      if (!response.writableFinished) abortUnfinished(activeRequest, state.isCutting)
       activeRequest.exchange?.finish()
       snapshot.release()
       if (activeRequest.exchange?.bodySent === true) activeRequest.body?.freeBuffers()
@@ -66,14 +63,15 @@ export const createRequestHandler = ({
 
   return (request, response, operation) => {
     const listenerConfig = getListenerConfig()
-    const queue = getResponseQueue(request, listenerConfig, draining())
+    const queue = getResponseQueue(request, listenerConfig, state.isDraining)
     const activeRequest = new ActiveRequest(
       request,
       response,
       currentSnapshot.value,
       queue.peer,
       listenerConfig,
-      queue.closing ? alwaysTrue : draining,
+      state,
+      queue.closing,
     )
     trackRequest(activeRequest, queue)
     const fail = (error: unknown): void => {
@@ -98,8 +96,6 @@ export const createRequestHandler = ({
     }
   }
 }
-
-const alwaysTrue = (): boolean => true
 
 const getResponseQueue = (
   { multiplexed, socket }: DownstreamRequest,

@@ -53,9 +53,9 @@ export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError
  * Returns whether the connection must end with this response: it is draining, or the rest of the request is not worth
  * reading.
  */
-const closesConnection = ({ request, head, body, draining, expectation, failure }: ActiveRequest): boolean => {
+const closesConnection = ({ request, head, body, isDraining, expectation, failure }: ActiveRequest): boolean => {
   // RFC 9110 §15.5.9: a client that sent the rest too slowly is not waited for again.
-  if (draining() || failure?.kind === 'request-timeout') return true
+  if (isDraining || failure?.kind === 'request-timeout') return true
   if (request.complete || body?.received === true) return false
   if (head.transferEncoding !== null) return true
   const length = Number(head.contentLength ?? 0)

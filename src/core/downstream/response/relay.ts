@@ -19,13 +19,13 @@ export const relayResponse = (
   proxyResponse: ProxyResponse,
   via: string,
 ): void => {
-  const { response, snapshot, body, draining } = activeRequest
+  const { response, snapshot, body } = activeRequest
   if (response.destroyed) return proxyResponse.body.discard() // layers may wait for its end
   const { status } = proxyResponse
   const fields = toClientFields(exchange, status, proxyResponse.fields, snapshot.config.requestId.header, via)
   // Where the response came before the request was complete, what is still on its way is not another request.
   const unread = body?.received === false
-  if (unread || draining()) response.markLast(activeRequest, unread)
+  if (unread || activeRequest.isDraining) response.markLast(activeRequest, unread)
   if (!writeHead(activeRequest, proxyResponse, fields)) return
 
   const buffered = proxyResponse.body.takeBuffered()

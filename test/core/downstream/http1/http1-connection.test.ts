@@ -38,7 +38,7 @@ const openConnection = (onRequest = respond) => {
       responses.push(response)
       onRequest(response)
     },
-    isClosing: () => false,
+    isClosing: false,
   })
   const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
   return {

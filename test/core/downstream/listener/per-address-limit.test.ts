@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PerAddressConnectionLimit } from '../../../../src/core/downstream/listener/per-address-limit.ts'
+import { PerAddressConnectionLimit } from '../../../../src/core/downstream/listener/open-connections.ts'
 import { testConfig } from '../../../helpers/gateway.ts'
 
 const createLimit = (max: number | 'none', trustedProxies: readonly string[] = []): PerAddressConnectionLimit => {

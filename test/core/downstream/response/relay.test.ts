@@ -34,7 +34,7 @@ const activeRequest = (response: object, abort: (reason: GatewayError) => void =
     head: { interactionId: null },
     body: null,
     exchange: null,
-    draining: () => false,
+    isDraining: false,
   }) as unknown as ActiveRequest
 
 /** A response of HTTP/1 whose client takes everything; `writes` are the pieces in which the system is given it. */

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { ListenConfig } from '../../../config/config.ts'
 import { normalizeAddress } from '../../../downstream/listener/addresses.ts'
-import { PerAddressConnectionLimit } from '../../../downstream/listener/per-address-limit.ts'
+import { PerAddressConnectionLimit } from '../../../downstream/listener/open-connections.ts'
 import { cidrMatcher } from '../../../lib/net/cidr.ts'
 
 /**

@@ -1,0 +1,117 @@
+import type { Socket } from 'node:net'
+import { inheritProxyHeader } from '../../../features/proxy-protocol/proxied-connections.ts'
+import type { ListenConfig } from '../../config/config.ts'
+import type { Log } from '../../log/log.ts'
+import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts'
+import { Http1Connection, type Http1ConnectionOptions } from '../http1/http1-connection.ts'
+import type { ListenerState } from '../request/active-request.ts'
+import { registerRoutes } from '../request/fastify-routes.ts'
+import { createRequestHandler } from '../request/request-handler.ts'
+import type { ClientErrorHandler } from './client-error.ts'
+import type { GetListenerConfig } from './listener-config.ts'
+import type { OpenConnections } from './open-connections.ts'
+
+export interface ProtocolsOptions {
+  readonly currentSnapshot: CurrentSnapshot
+  readonly getListenerConfig: GetListenerConfig
+  readonly clientErrors: ClientErrorHandler
+  readonly connections: OpenConnections
+  readonly state: ListenerState
+  readonly log: Log
+  readonly pseudonym: string
+  readonly ticketSecret: string
+}
+
+/** What is spoken on the connections of a listener: TLS, HTTP/2 and HTTP/1. */
+export interface Protocols {
+  /** Takes a connection of which nothing has been read. */
+  accept(socket: Socket): void
+  isInHandshake(socket: Socket): boolean
+  /** Prepares a new configuration, and returns what applies it. Throws when a certificate is not accepted. */
+  prepareConfig(listen: ListenConfig): () => void
+  /** Lets every connection end, before `deadlineMs` where it can. */
+  closeConnections(deadlineMs: number): void
+  close(): Promise<void>
+}
+
+// The ALPN names; some clients still ask for HTTP/1.0 by name.
+const http1Protocols = ['http/1.1', 'http/1.0']
+
+export const createProtocols = async (options: ProtocolsOptions): Promise<Protocols> => {
+  const { currentSnapshot, getListenerConfig, clientErrors, connections, state } = options
+  const { listen } = currentSnapshot.value.config
+  const handleRequest = createRequestHandler(options)
+  const routes = await registerRoutes(getListenerConfig, handleRequest)
+  const http1 = createHttp1Server({ getListenerConfig, clientErrors, onRequest: routes.route })
+  const acceptHttp1 = (socket: Socket): void => {
+    if (connections.track(socket)) http1.accept(socket)
+  }
+  // A reload changes neither: a module that is off is never loaded.
+  const http2 = listen.http2
+    ? (await import('../http2/sessions.ts')).createHttp2Sessions({
+        handleRequest,
+        getListenerConfig,
+        clientErrors,
+        routeRequest: routes.route,
+        isDraining: () => state.isDraining,
+      })
+    : null
+  const tls =
+    listen.tls &&
+    (await import('../tls/tls-acceptor.ts')).createTlsAcceptor({
+      listen,
+      tls: listen.tls,
+      log: options.log,
+      ticketSecret: options.ticketSecret,
+      protocols: listen.http2 ? ['h2', ...http1Protocols] : http1Protocols,
+      onHandshake(socket, getGroup) {
+        const { config, telemetry } = currentSnapshot.value
+        if (config.metrics !== null)
+          telemetry.requestMetrics.handshakes.count(socket.getProtocol() ?? '', getGroup(socket))
+      },
+      onSecure(socket, raw) {
+        inheritProxyHeader(socket, raw)
+        connections.forget(raw) // it closes with the TLS socket on it
+        if (socket.alpnProtocol !== 'h2') acceptHttp1(socket)
+        else if (connections.track(socket)) http2?.accept(socket)
+      },
+      onPlaintext: (socket, first) => clientErrors.onPlainHttp(socket, first),
+    })
+  const acceptTls = (socket: Socket): void => {
+    if (connections.track(socket)) tls?.accept(socket)
+  }
+
+  return {
+    accept: tls === null ? acceptHttp1 : acceptTls,
+    isInHandshake: (socket) => tls !== null && !('encrypted' in socket),
+    prepareConfig(next) {
+      const applyTls = tls?.prepareConfig(next)
+      return () => {
+        applyTls?.()
+        http2?.applyConfig(next)
+      }
+    },
+    closeConnections(deadlineMs) {
+      http2?.close(deadlineMs)
+      http1.closeConnections()
+    },
+    close: () => routes.close(),
+  }
+}
+
+/** Creates the HTTP/1 side of a listener. `closeConnections` closes each when no request is under way on it. */
+export const createHttp1Server = (listener: Omit<Http1ConnectionOptions, 'isClosing'>) => {
+  const options = { ...listener, isClosing: false }
+  const connections = new Set<Http1Connection>()
+  return {
+    accept(socket: Socket): void {
+      const connection = new Http1Connection(socket, options)
+      connections.add(connection)
+      socket.once('close', () => connections.delete(connection))
+    },
+    closeConnections(): void {
+      options.isClosing = true
+      for (const connection of connections) connection.closeIfIdle()
+    },
+  }
+}
