@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Finding } from '../../src/core/admin/findings/finding.ts'
+import type { FindingView } from '../../src/core/admin/findings/finding.ts'
 import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { exchangeRaw } from '../helpers/raw-client.ts'
 import { audience, issuer, jwks, signingKey } from '../helpers/tokens.ts'
@@ -36,7 +36,7 @@ test('what clients send does not stand in a finding, and no number of them makes
   }
   const read = async () => {
     const status = await (await fetch(`${live.admin}/status`)).text()
-    const { findings } = JSON.parse(status) as { readonly findings: readonly Finding[] }
+    const { findings } = JSON.parse(status) as { readonly findings: readonly FindingView[] }
     return { status, findings: findings.filter(({ about }) => about !== 'process') }
   }
 

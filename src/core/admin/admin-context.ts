@@ -1,12 +1,12 @@
 import type { AuditLog } from '../../features/audit/audit-log.ts'
 import type { IssuerKeysState } from '../../features/auth/tokens/jwt/jwks-cache.ts'
+import type { CommandLine } from '../lib/program-command.ts'
 import type { Overrides } from '../runtime/overrides.ts'
 import type { Reloader } from '../runtime/reload/reloader.ts'
 import type { NotServingReason, StatusReport, WorkerStatus } from '../runtime/report/status-report.ts'
 import type { RunInAllProcesses } from '../runtime/snapshot/data-plane-commands.ts'
 import type { OrderHistory } from './commands/order-history.ts'
 import type { EndpointRates } from './endpoint-rates.ts'
-import type { ResolveCommand } from './findings/finding-commands.ts'
 import type { RateHistory } from './rate-history.ts'
 
 export interface AdminContext {
@@ -21,8 +21,8 @@ export interface AdminContext {
   /** The workers as the last report found them; none: this process serves. */
   workers(): readonly WorkerStatus[]
   operatorKeys(): IssuerKeysState | null
-  /** Completes the commands of findings, so that they run on this machine. */
-  readonly resolveCommand: ResolveCommand
+  /** Formats a command so that it runs on this machine. */
+  formatCommand(command: CommandLine): string
   readonly orders: OrderHistory
   readonly history: RateHistory
   readonly endpointRates: EndpointRates

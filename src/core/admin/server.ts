@@ -12,20 +12,21 @@ import { getContractDraft } from '../../features/contract-learning/status.ts'
 import type { AdminConfig } from '../config/config.ts'
 import { type BindTarget, listenAt } from '../lib/net/bind-target.ts'
 import { noSchemaCompilers } from '../lib/no-schema-compilers.ts'
+import { formatCommandLine } from '../lib/program-command.ts'
 import type { Log } from '../log/log.ts'
 import { type AdminAccess, authenticateAdmin, recheckAdmin } from './access/authenticate.ts'
 import { OperatorJwts } from './access/operator-jwts.ts'
 import { TokenRefusals } from './access/token-refusals.ts'
 import { type AdminContext, getNotReadyReason } from './admin-context.ts'
 import { type AdminError, isAdminError, renderAdminJson, sendProblem } from './admin-error.ts'
-import { getOverview } from './api/overview.ts'
+import { getPageView } from './api/overview.ts'
 import { getRecentErrors } from './api/recent-errors.ts'
 import { watchRecentRequests } from './api/recent-requests.ts'
 import { getStatus } from './api/status.ts'
 import { OrderHistory } from './commands/order-history.ts'
 import { type Recheck, registerCommands } from './commands/routes.ts'
 import { EndpointRates } from './endpoint-rates.ts'
-import { createCommandResolver, type ResolveCommand } from './findings/finding-commands.ts'
+import { createCommandFormatter, type FormatCommand } from './findings/finding.ts'
 import { createAdminListener, reloadAdminTls } from './listener.ts'
 import { registerMetricsRoute } from './metrics/route.ts'
 import { RateHistory } from './rate-history.ts'
@@ -43,7 +44,7 @@ export interface AdminServer {
 
 export type AdminContextInit = Omit<
   AdminContext,
-  'history' | 'endpointRates' | 'orders' | 'resolveCommand' | 'operatorKeys'
+  'history' | 'endpointRates' | 'orders' | 'formatCommand' | 'operatorKeys'
 >
 
 /**
@@ -57,13 +58,13 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
     endpointRates.sample(upstreams)
     return requestMetrics
   })
-  let resolver: ResolveCommand = (found) => found
+  let formatter: FormatCommand = (command) => formatCommandLine(command)
   const orders = new OrderHistory()
-  const resolveCommand: ResolveCommand = (found) => resolver(found)
+  const formatCommand: FormatCommand = (command) => formatter(command)
   const refusals = new TokenRefusals(log)
   const jwts = new OperatorJwts(log, refusals)
   const operatorKeys = () => jwts.state()
-  const context: AdminContext = { ...init, history, endpointRates, orders, resolveCommand, operatorKeys }
+  const context: AdminContext = { ...init, history, endpointRates, orders, formatCommand, operatorKeys }
   const { admin } = context.reloader.config
   jwts.applyConfig(admin)
   const sessions = new SessionStore(jwts)
@@ -74,7 +75,7 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   const streams = registerPageRoutes(app, context, (request) => recheck(request) === null)
   await app.ready()
   await listenAt(app.server, target ?? admin)
-  resolver = createCommandResolver(context.reloader, admin, app.server.address() as AddressInfo)
+  formatter = createCommandFormatter(context.reloader, admin, app.server.address() as AddressInfo)
   void history.start()
 
   return {
@@ -178,7 +179,7 @@ const registerAdminRoutes = (
     return { ...operator, session }
   })
   app.get('/status', async () => getStatus(context))
-  app.get('/overview', async () => getOverview(context))
+  app.get('/overview', async () => ({ ...(await getPageView(context)), found: undefined }))
   app.get('/refused', async () => getRecentErrors(context))
   app.get('/requests', async () => watchRecentRequests(context))
   app.get('/contract', async () => getContractReport(context))

@@ -32,9 +32,20 @@ export const programCommand = ({ node, main, path }: ProgramPaths = currentProgr
   return isInstalled ? 'lender-gateway' : `${shellQuote(node)} ${shellQuote(main)}`
 }
 
-/** Tells whether a command changes what runs, unlike one that only shows more. */
-export const isMutatingCommand = (command: string): boolean =>
-  / (cache clear|endpoint (drain|ready)|reload|rollback|shift \S+ --(to|pause|resume|abort))( |$)/.test(command)
+/** A command of this program that an operator is told to run. */
+export interface CommandLine {
+  /** What stands behind the name of the program. */
+  readonly words: readonly string[]
+  /** How it finds the gateway: by the option `--config`, by the file among its words, or not: it asks none. */
+  readonly target: 'config' | 'file' | 'none'
+}
+
+/** Creates a command that asks the gateway that `--config` leads to. */
+export const commandLine = (...words: readonly string[]): CommandLine => ({ words, target: 'config' })
+
+/** Formats a command. The program is named as it stands in documents, unless another name is given. */
+export const formatCommandLine = ({ words }: CommandLine, program = 'lender-gateway'): string =>
+  `${program} ${words.map(shellQuote).join(' ')}`
 
 /** Quotes a word for a shell. */
 export const shellQuote = (word: string): string =>

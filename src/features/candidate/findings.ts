@@ -1,24 +1,26 @@
 import { sumComparison } from '../../core/admin/api/upstream-status.ts'
-import { clientErrorFindings } from '../../core/admin/findings/client-errors.ts'
 import { upstreamCertificateFindings } from '../../core/admin/findings/credentials.ts'
-import { endpointFindings } from '../../core/admin/findings/endpoint-findings.ts'
+import { clientErrorFindings, endpointFindings } from '../../core/admin/findings/endpoint-findings.ts'
+import { lastFailurePhrase, ownerDetails } from '../../core/admin/findings/failure-phrases.ts'
 import {
-  createFinding,
   type Finding,
-  lastFailurePhrase,
+  type FindingSource,
+  type Found,
+  faultCommandLine,
+  finding,
   unknownPlaces,
   wherePhrase,
 } from '../../core/admin/findings/finding.ts'
-import { faultCommandLine } from '../../core/admin/findings/finding-commands.ts'
 import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
 import { groupOutage, nextTryDetails } from '../../core/admin/findings/outage.ts'
-import { ownerDetails } from '../../core/admin/findings/owner-details.ts'
 import { getUpstreamErrors } from '../../core/admin/findings/upstreams.ts'
 import { formatTimeOfDay } from '../../core/admin/format-time.ts'
 import type { AttemptReport } from '../../core/exchange/failures/errors.ts'
 import { failureTable } from '../../core/exchange/failures/kinds.ts'
 import { describeSide, sideKey } from '../../core/exchange/sides.ts'
+import { type CommandLine, commandLine } from '../../core/lib/program-command.ts'
 import { formatShare } from '../../core/lib/text/units.ts'
+import { earliest } from '../../core/runtime/report/outage-window.ts'
 import type { CandidateReport } from '../../core/runtime/report/status-report.ts'
 import { allOperations, type Group, groups } from '../../operations.ts'
 import { type CandidateClients, clientConsequences, findCandidateClients, isTakenBack } from './candidate-clients.ts'
@@ -30,28 +32,31 @@ import { describeMore, describePlace } from './status/describe-comparison.ts'
  * Finds what is wrong with candidates. Nothing is worse than a warning while it costs no request: no client is on the
  * candidate, or the primary serves what could not be sent.
  */
-export const candidateFindings = (inputs: FindingInputs): readonly Finding[] =>
+export const candidateFindings: FindingSource = (inputs) =>
   groups.flatMap((group) => {
     const { candidate } = inputs.report.upstreams[group]
     if (candidate === null) return []
-    const stopped = stopFindings(group, inputs)
     const isPrimaryOut = primaryIsOut(group, inputs)
     const clients = findClients(group, candidate, isPrimaryOut, inputs)
     const seen = viewAsPrimary(group, candidate, inputs)
     const kinds = groupOutage(group, seen)?.kinds ?? [candidate.breaker?.lastFailure?.kind ?? null]
     const isHelpedByAbort = clients === 'exposed' && !isPrimaryOut
-    const command = isHelpedByAbort ? `lender-gateway shift ${group} --abort` : faultCommandLine(group, kinds, seen)
+    const command = isHelpedByAbort ? commandLine('shift', group, '--abort') : faultCommandLine(group, kinds, seen)
     const outages = [
-      ...outageFindings(group, candidate, clients, seen, command),
-      ...upstreamCertificateFindings(seen, [group]),
-    ].map((finding) => (clients === 'exposed' ? finding : atMostWarning(finding)))
+      outageFinding(group, candidate, clients, seen, command),
+      upstreamCertificateFindings(seen, [group]),
+    ]
+      .flat()
+      .map((finding) => (clients === 'exposed' ? finding : atMostWarning(finding)))
     // What clients were told is no less for what the others are told.
     const others = groupOutage(group, seen) !== null ? [] : endpointsFindings(group, candidate, seen)
     return [
-      ...stopped,
+      stopFinding(group, inputs),
       ...outages,
       ...others.map((finding) => (clients === 'none' ? atMostWarning(finding) : finding)),
-    ].map((finding) => ({ ...finding, about: sideKey(group, 'candidate') }))
+    ]
+      .flat()
+      .map((each) => ({ ...each, about: sideKey(group, 'candidate') }))
   })
 
 const primaryIsOut = (group: Group, inputs: FindingInputs): boolean =>
@@ -98,18 +103,18 @@ const goesToPrimary = (
  * Finds that no operator has stopped the candidate: the guard has taken it back, or Redis does not say whether that is
  * so. It costs no request: all clients are on the primary.
  */
-const stopFindings = (group: Group, { overrides, at }: FindingInputs): readonly Finding[] => {
+const stopFinding = (group: Group, { overrides }: FindingInputs): Found => {
   const shift = overrides.shifts.get(group)
   if (shift === null || !(isTakenBack(shift) || isHeld(shift))) return []
-  const { since, reason } = shift
-  const why = reason === null ? '' : `: ${reason}`
-  const what = isTakenBack(shift)
-    ? `was taken back at ${formatTimeOfDay(since, at)}`
-    : `gets nothing since ${formatTimeOfDay(since, at)}, until Redis says what was said of it before`
-  const cause = `${describeSide(group, 'candidate')} ${what}${why}`
-  return [
-    createFinding('warning', sideKey(group, 'candidate'), cause, { since, command: `lender-gateway shift ${group}` }),
-  ]
+  const about = sideKey(group, 'candidate')
+  const facts = { group, shift, since: shift.since, command: commandLine('shift', group) }
+  return finding('candidate-stopped', 'warning', about, facts, ({ group, shift, since }, at) => {
+    const why = shift.reason === null ? '' : `: ${shift.reason}`
+    const what = isTakenBack(shift)
+      ? `was taken back at ${formatTimeOfDay(since, at)}`
+      : `gets nothing since ${formatTimeOfDay(since, at)}, until Redis says what was said of it before`
+    return [`${describeSide(group, 'candidate')} ${what}${why}`]
+  })
 }
 
 const isHeld = ({ isStopped, cause }: ShiftState): boolean => isStopped && cause === 'redis'
@@ -118,35 +123,44 @@ const atMostWarning = (finding: Finding): Finding =>
   finding.severity === 'critical' ? { ...finding, severity: 'warning' } : finding
 
 /** Finds why nothing, or hardly anything, is sent to the candidate. */
-const outageFindings = (
+const outageFinding = (
   group: Group,
   { endpoints, breaker }: CandidateReport,
   clients: CandidateClients,
   seen: FindingInputs,
-  command: string,
-): readonly Finding[] => {
+  command: CommandLine,
+): Found => {
   const name = describeSide(group, 'candidate')
   const isPassedOn =
     clients === 'exposed' && endpoints.some((each) => each.state.name === 'failing' && each.lastFailure?.kind === null)
   const consequence = isPassedOn ? ', so its clients get these responses' : clientConsequences[clients]
   const about = sideKey(group, 'candidate')
   if (endpoints.every(({ state }) => state.name === 'draining')) {
-    const cause = `every endpoint of ${name} drains, or has weight 0${consequence}`
-    return [createFinding(clients === 'exposed' ? 'critical' : 'notice', about, cause)]
+    const severity = clients === 'exposed' ? 'critical' : 'notice'
+    return finding('candidate-drained', severity, about, { name, consequence }, ({ name, consequence }) => [
+      `every endpoint of ${name} drains, or has weight 0${consequence}`,
+    ])
   }
   const outage = groupOutage(group, seen)
   if (outage !== null) {
-    const { since, fact } = outage
-    const begun = since === null ? '' : ` since ${formatTimeOfDay(since, seen.at)}`
-    const cause = `no endpoint of ${name} serves${begun}${consequence}: ${fact}`
-    return [createFinding('critical', about, cause, { since, command, details: ownerDetails(endpoints, seen) })]
+    const { since, fact, named } = outage
+    const facts = { name, consequence, fact, owners: ownerDetails(endpoints, seen), endpoints: named, since, command }
+    return finding('candidate-out', 'critical', about, facts, ({ name, consequence, fact, owners, since }, at) => {
+      const begun = since === null ? '' : ` since ${formatTimeOfDay(since, at)}`
+      return [`no endpoint of ${name} serves${begun}${consequence}: ${fact}`, ...owners]
+    })
   }
   if (breaker === null || breaker.state === 'closed') return []
-  const { lastFailure } = breaker
-  const why = lastFailure === null ? '' : `, because ${lastFailurePhrase(lastFailure, lastFailure.endpoint)}`
-  const cause = `the circuit breaker of ${name} is ${breaker.state}${wherePhrase(breaker)}${consequence}${why}`
-  const details = nextTryDetails(breaker, seen.at)
-  return [createFinding('critical', about, cause, { since: breaker.outageSince ?? breaker.since, command, details })]
+  const named = [breaker.lastFailure?.endpoint ?? []].flat()
+  const facts = { name, consequence, breaker, endpoints: named, since: breaker.outageSince ?? breaker.since, command }
+  return finding('candidate-breaker-not-closed', 'critical', about, facts, ({ name, consequence, breaker }, at) => {
+    const { lastFailure: last } = breaker
+    const why = last === null ? '' : `, because ${lastFailurePhrase(last, last.endpoint)}`
+    return [
+      `the circuit breaker of ${name} is ${breaker.state}${wherePhrase(breaker)}${consequence}${why}`,
+      ...nextTryDetails(breaker, at),
+    ]
+  })
 }
 
 const endpointsFindings = (group: Group, { endpoints }: CandidateReport, seen: FindingInputs): readonly Finding[] => {
@@ -183,21 +197,23 @@ const minCompared = 20
 const maxPlaces = 3
 
 /** Finds candidates of which too few answers of the last five minutes are equal to those of the primary. */
-export const comparisonFindings = (inputs: FindingInputs): readonly Finding[] =>
+export const comparisonFindings: FindingSource = (inputs) =>
   groups.flatMap((group) => differingAnswers(group, inputs) ?? [])
 
 const differingAnswers = (group: Group, { config, report }: FindingInputs): Finding | null => {
   const comparison = report.upstreams[group].candidate?.comparison ?? null
   const minEqual = config.upstreams[group].candidate?.shadow?.compare?.minEqual ?? null
   if (comparison === null || minEqual === null) return null
-  const { recent } = sumComparison(comparison.totals)
-  if (recent.compared < minCompared || recent.equal >= minEqual * recent.compared) return null
-  const differing = recent.compared - recent.equal
+  const { compared, equal } = sumComparison(comparison.totals).recent
+  if (compared < minCompared || equal >= minEqual * compared) return null
   const rows = comparison.rows.filter((row) => row.recent > 0)
-  const cause = `${formatShare(differing, recent.compared)} of the answers of the candidate differ from those of the primary (${differing} of ${recent.compared} compared in the last 5 minutes): ${placesPhrase(rows, comparison.others > 0)}`
-  const since = Math.min(...rows.map(({ firstAt }) => firstAt))
-  const options = { since: Number.isFinite(since) ? since : null, command: `lender-gateway shift report ${group}` }
-  return createFinding('warning', `upstreams.${group}.candidate`, cause, options)
+  const since = earliest(rows.map(({ firstAt }) => firstAt))
+  const differing = compared - equal
+  const command = commandLine('shift', 'report', group)
+  const facts = { compared, differing, rows, hasOthers: comparison.others > 0, since, command }
+  return finding('responses-differ', 'warning', sideKey(group, 'candidate'), facts, (facts) => [
+    `${formatShare(facts.differing, facts.compared)} of the answers of the candidate differ from those of the primary (${facts.differing} of ${facts.compared} compared in the last 5 minutes): ${placesPhrase(facts.rows, facts.hasOthers)}`,
+  ])
 }
 
 /** Names how the answers differ, the worst first. `hasOthers`: also in ways that have no row. */

@@ -1,8 +1,8 @@
-import { areMostFailing } from '../../core/admin/findings/failure-tally.ts'
-import { createFinding, type Finding, type Severity, unknownPlaces } from '../../core/admin/findings/finding.ts'
-import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
+import { areMostFailing } from '../../core/admin/findings/failure-phrases.ts'
+import { type FindingSource, finding, type Severity, unknownPlaces } from '../../core/admin/findings/finding.ts'
 import { formatTimeOfDay } from '../../core/admin/format-time.ts'
 import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
+import { commandLine } from '../../core/lib/program-command.ts'
 import { formatShare } from '../../core/lib/text/units.ts'
 import type { ErrorCount } from '../../core/log/recent-errors/error-counts.ts'
 import { upstreamError } from './check/check-message.ts'
@@ -30,25 +30,40 @@ export const isContractFailure = ({ kind, reason }: Pick<ErrorCount, 'kind' | 'r
  * Finds what has broken the contract in the last five minutes: requests of an operation, and responses of each
  * endpoint. It holds nothing that a client wrote: places and rules are the contract's words.
  */
-export const contractFindings = ({ at, config, report: { drift } }: FindingInputs): readonly Finding[] =>
-  (drift?.recent ?? []).flatMap((recent): readonly Finding[] => {
+export const contractFindings: FindingSource = ({ at, config, report: { drift } }) =>
+  (drift?.recent ?? []).flatMap((recent) => {
     const { operation, direction, endpoint, checked, broken, brokenSince, lastBrokenAt } = recent
     if (drift === null || brokenSince === null || lastBrokenAt === null) return []
     const mode = config.operations[operation].contract[direction]
     if (mode === 'off') return []
-    const from = endpoint ?? 'other endpoints'
     const shown = shownRows(drift, recent)
-    // What failed is told first, and what the contract makes of it second.
-    const isUpstreamError = shown.length > 0 && shown.every(({ rule }) => rule === upstreamError.rule)
-    const broken5xx = `responses of ${from} are 5xx, which the contract does not name (add default or 5XX)`
-    const breaking = `${direction === 'request' ? 'requests' : `responses of ${from}`} break the contract`
-    const instead = mode === 'report' ? '' : direction === 'request' ? ', and are rejected' : ', and clients get 502'
     const isQuiet = at - lastBrokenAt >= quietMs
-    const quiet = isQuiet ? `, none since ${formatTimeOfDay(lastBrokenAt, at)}` : ''
-    const places = isUpstreamError ? '' : `: ${placesPhrase(shown, direction)}`
-    const cause = `${formatShare(broken, checked)} of the ${isUpstreamError ? broken5xx : breaking} since ${formatTimeOfDay(brokenSince, at)}${instead} (${broken} of ${checked} in the last 5 minutes${quiet})${places}`
     const severity = isQuiet || broken < minBroken ? 'notice' : severityOf(recent, mode === 'enforce')
-    return [createFinding(severity, `operations.${operation}`, cause, { since: brokenSince, command: reportCommand })]
+    const facts = {
+      direction,
+      endpoint,
+      checked,
+      broken,
+      brokenSince,
+      mode,
+      shown,
+      quietAt: isQuiet ? lastBrokenAt : null,
+    }
+    const found = { ...facts, since: brokenSince, command: commandLine('contract', 'report') }
+    return finding('contract-broken', severity, `operations.${operation}`, found, (facts, at) => {
+      const { direction, shown, mode, checked, broken, brokenSince, quietAt } = facts
+      const from = facts.endpoint ?? 'other endpoints'
+      // What failed is told first, and what the contract makes of it second.
+      const isUpstreamError = shown.length > 0 && shown.every(({ rule }) => rule === upstreamError.rule)
+      const broken5xx = `responses of ${from} are 5xx, which the contract does not name (add default or 5XX)`
+      const breaking = `${direction === 'request' ? 'requests' : `responses of ${from}`} break the contract`
+      const instead = mode === 'report' ? '' : direction === 'request' ? ', and are rejected' : ', and clients get 502'
+      const quiet = quietAt === null ? '' : `, none since ${formatTimeOfDay(quietAt, at)}`
+      const places = isUpstreamError ? '' : `: ${placesPhrase(shown, direction)}`
+      return [
+        `${formatShare(broken, checked)} of the ${isUpstreamError ? broken5xx : breaking} since ${formatTimeOfDay(brokenSince, at)}${instead} (${broken} of ${checked} in the last 5 minutes${quiet})${places}`,
+      ]
+    })
   })
 
 /**
@@ -59,8 +74,6 @@ const severityOf = ({ direction, broken, checked }: RecentDrift, isEnforced: boo
   if (direction === 'response') return isEnforced ? 'critical' : 'warning'
   return isEnforced && areMostFailing(broken, checked) ? 'warning' : 'notice'
 }
-
-const reportCommand = 'lender-gateway contract report'
 
 /** Lists the ways in which it is broken now, the most frequent first. */
 const shownRows = (

@@ -92,6 +92,7 @@ const showCommand: KeyCommand = {
   choice: 'show',
   path: '/idempotency/show',
   plan: (context, values) => planLookup(context, values),
+  onlyShows: true,
   run: async (_, { shown }) => shown,
   event: 'idempotency key shown',
   successText: describeKey,

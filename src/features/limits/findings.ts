@@ -1,19 +1,22 @@
 import {
   areMostFailing,
   countPhrase,
+  groupOfOperation,
   isQuiet,
   minFailures,
   tallyFailures,
-} from '../../core/admin/findings/failure-tally.ts'
+} from '../../core/admin/findings/failure-phrases.ts'
 import {
-  createFinding,
+  checkCommandLine,
+  explainCommandLine,
   type Finding,
-  groupOfOperation,
+  type FindingSource,
+  finding,
   joinWithAnd,
   type Severity,
+  tailCommand,
   wherePhrase,
 } from '../../core/admin/findings/finding.ts'
-import { explainCommandLine, tailCommand } from '../../core/admin/findings/finding-commands.ts'
 import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
 import type { FailureReason } from '../../core/exchange/failures/reasons.ts'
 import type { ErrorCount } from '../../core/log/recent-errors/error-counts.ts'
@@ -21,14 +24,15 @@ import { groupByKey } from '../../core/log/row-counts.ts'
 import { sum } from '../../core/log/sum-reports.ts'
 import type { RateLimitReport } from './rate-limits.ts'
 
-export const limitFindings = (inputs: FindingInputs): readonly Finding[] => [
-  ...rejectingLimitFindings(inputs),
-  ...fullLimitFindings(inputs),
-  ...fullEndpointFindings(inputs),
-  ...fullBodyRoomFindings(inputs),
-  ...connectionFindings(inputs),
-  ...redisFindings(inputs),
-]
+export const limitFindings: FindingSource = (inputs) =>
+  [
+    rejectingLimitFindings,
+    fullLimitFindings,
+    fullEndpointFindings,
+    fullBodyRoomFindings,
+    connectionFindings,
+    redisFindings,
+  ].flatMap((find) => find(inputs))
 
 type LimitError = ErrorCount & { readonly operation: NonNullable<ErrorCount['operation']> }
 
@@ -46,18 +50,20 @@ const limitKey = ({ reason, operation }: LimitError): string => {
 
 const isConcurrencyError = hasReason('limits-concurrency', 'upstream-concurrency', 'operation-concurrency')
 
-const rejectingLimitFindings = (inputs: FindingInputs): readonly Finding[] =>
+const rejectingLimitFindings: FindingSource = (inputs) =>
   groupByKey(inputs.report.recentErrors.causes.filter(isConcurrencyError), limitKey).map((same) => {
     const [first] = same
     const key = limitKey(first)
     const state = inputs.report.limits.concurrency.find((each) => each.key === key)
-    const now = state === undefined ? '' : `, ${state.inFlight} of ${state.limit} in flight now`
     const tally = tallyFailures(same)
-    // A limit that the running configuration does not have refuses nothing any more.
-    const is = state !== undefined && state.inFlight >= state.limit ? 'is' : 'was'
-    const cause = `${key} ${is} full: ${countPhrase(tally, 'refused')}${now}`
     const command = explainCommandLine(first.operation, inputs.config)
-    return createFinding(rejectionSeverity(same, inputs), key, cause, { since: tally.firstAt, command })
+    const facts = { key, state, tally, since: tally.firstAt, command }
+    return finding('limit-rejects', rejectionSeverity(same, inputs), key, facts, ({ key, state, tally }) => {
+      const now = state === undefined ? '' : `, ${state.inFlight} of ${state.limit} in flight now`
+      // A limit that the running configuration does not have refuses nothing any more.
+      const is = state !== undefined && state.inFlight >= state.limit ? 'is' : 'was'
+      return [`${key} ${is} full: ${countPhrase(tally, 'refused')}${now}`]
+    })
   })
 
 /** Says how bad it is that requests find no room: critical while at least half of those for their operations do not. */
@@ -71,17 +77,19 @@ const rejectionSeverity = (same: readonly LimitError[], { at, recent }: FindingI
 }
 
 /** Finds limits that are full, but have rejected no request yet. */
-const fullLimitFindings = ({ report }: FindingInputs): readonly Finding[] => {
+const fullLimitFindings: FindingSource = ({ report }) => {
   const refused = new Set(report.recentErrors.causes.filter(isConcurrencyError).map(limitKey))
   return report.limits.concurrency
     .filter(({ key, inFlight, limit }) => inFlight >= limit && !refused.has(key))
-    .map(({ key, inFlight, limit }) =>
-      createFinding('notice', key, `${key} is full: ${inFlight} of ${limit} in flight; the next request is refused`),
+    .map((state) =>
+      finding('limit-full', 'notice', state.key, state, ({ key, inFlight, limit }) => [
+        `${key} is full: ${inFlight} of ${limit} in flight; the next request is refused`,
+      ]),
     )
 }
 
 /** Finds groups whose endpoints have no room for more, or none for one of the clients. */
-const fullEndpointFindings = (inputs: FindingInputs): readonly Finding[] =>
+const fullEndpointFindings: FindingSource = (inputs) =>
   groupByKey(
     inputs.report.recentErrors.causes.filter(hasReason('endpoint-connections', 'endpoint-share')),
     ({ operation, reason }) => `${groupOfOperation(operation)} ${reason}`,
@@ -89,53 +97,58 @@ const fullEndpointFindings = (inputs: FindingInputs): readonly Finding[] =>
     const [{ operation, reason }] = same
     const group = groupOfOperation(operation)
     const tally = tallyFailures(same)
-    const full =
-      reason === 'endpoint-share'
-        ? `a client holds its share of the places at the endpoints of ${group}`
-        : `all places at the endpoints of ${group} are taken`
-    const cause = `${full} (maxConnections, maxPending): ${countPhrase(tally, 'refused')}`
     const command = explainCommandLine(operation, inputs.config)
-    return createFinding(rejectionSeverity(same, inputs), `upstreams.${group}`, cause, {
-      since: tally.firstAt,
-      command,
+    const facts = { group, isShare: reason === 'endpoint-share', tally, since: tally.firstAt, command }
+    return finding('endpoints-full', rejectionSeverity(same, inputs), `upstreams.${group}`, facts, (facts) => {
+      const full = facts.isShare
+        ? `a client holds its share of the places at the endpoints of ${facts.group}`
+        : `all places at the endpoints of ${facts.group} are taken`
+      return [`${full} (maxConnections, maxPending): ${countPhrase(facts.tally, 'refused')}`]
     })
   })
 
 /** Finds that bodies which the contract or idempotency reads whole have no room. The room is that of a process. */
-const fullBodyRoomFindings = (inputs: FindingInputs): readonly Finding[] => {
+const fullBodyRoomFindings: FindingSource = (inputs) => {
   const same = inputs.report.recentErrors.causes.filter(hasReason('buffered-bodies'))
   if (same.length === 0) return []
   const operations = [...new Set(same.map(({ operation }) => operation))]
   const tally = tallyFailures(same)
-  const cause = `too many bodies wait in memory, of ${joinWithAnd(operations)}: ${countPhrase(tally, 'refused')}`
-  return [
-    createFinding(rejectionSeverity(same, inputs), 'limits', cause, { since: tally.firstAt, command: tailCommand }),
-  ]
+  const facts = { operations, tally, since: tally.firstAt, command: tailCommand }
+  return finding('bodies-full', rejectionSeverity(same, inputs), 'limits', facts, ({ operations, tally }) => [
+    `too many bodies wait in memory, of ${joinWithAnd(operations)}: ${countPhrase(tally, 'refused')}`,
+  ])
 }
 
 /** Finds limits that close connections at once: the client gets no response, and the access log has no line. */
-const connectionFindings = ({ report, config }: FindingInputs): readonly Finding[] =>
-  report.rejectedConnections.map(({ setting, firstAt, ...counts }) => {
+const connectionFindings: FindingSource = ({ report, config }) =>
+  report.rejectedConnections.map(({ setting, firstAt: since, ...counts }) => {
     const key = `listen.${setting}`
-    // Not that it is reached: an edit may have raised it, or clients may have left.
-    const cause = `${key} was reached: ${countPhrase(counts, 'closed at once', 'connection')}; it is ${config.listen[setting] ?? 'none'} now`
     const severity = counts.lastMinute > 0 && setting === 'maxConnections' ? 'warning' : 'notice'
-    return createFinding(severity, key, cause, { since: firstAt })
+    const facts = { key, limit: config.listen[setting], counts, since }
+    // Not that it is reached: an edit may have raised it, or clients may have left.
+    return finding('connections-full', severity, key, facts, ({ key, limit, counts }) => [
+      `${key} was reached: ${countPhrase(counts, 'closed at once', 'connection')}; it is ${limit ?? 'none'} now`,
+    ])
   })
 
-const redisFindings = ({ config, file, report: { limits, cache } }: FindingInputs): readonly Finding[] => {
+const redisFindings: FindingSource = ({ config, file, report: { limits, cache } }) => {
   const found: Finding[] = []
   const { rate } = limits
-  const command = `lender-gateway check --online ${file.name}` // tries each Redis
+  const command = checkCommandLine(file.name, '--online') // tries each Redis
   if (rate?.store === 'redis' && rate.state === 'local') {
-    const rejectsProofs = config.auth?.dpop?.withoutRedis === 'refuse'
-    const cause = `${redisGone(rate)}: ${unsharedPhrases(config).join(', and ')}`
-    found.push(createFinding(rejectsProofs ? 'critical' : 'warning', 'redis', cause, { since: rate.since, command }))
+    const severity = config.auth?.dpop?.withoutRedis === 'refuse' ? 'critical' : 'warning'
+    found.push(
+      finding('limits-not-shared', severity, 'redis', { ...rate, command }, (rate) => [
+        `${redisGone(rate)}: ${unsharedPhrases(config).join(', and ')}`,
+      ]),
+    )
   }
-  if (cache?.redis?.state === 'local') {
-    const cause = `${redisGone(cache.redis)}: this gateway has in its cache what it has stored itself`
-    found.push(createFinding('warning', 'redis', cause, { since: cache.redis.since, command }))
-  }
+  if (cache?.redis?.state === 'local')
+    found.push(
+      finding('cache-not-shared', 'warning', 'redis', { ...cache.redis, command }, (redis) => [
+        `${redisGone(redis)}: this gateway has in its cache what it has stored itself`,
+      ]),
+    )
   return found
 }
 

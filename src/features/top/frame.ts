@@ -25,7 +25,7 @@ export const renderFrame = ({ url, overview, at, stale }: TopView, caps: Termina
       line(renderHead(url, status, at), isHealthy(status) ? 'title' : 'critical'),
       ...(stale === null ? [] : wrapLine(renderStaleLine(stale), caps.columns, 2)),
     ],
-    findingLines(renderFindings(findings, at).split('\n'), caps),
+    findingLines(findings, at, caps),
     renderOperations(operations, caps),
     tableLines(upstreamRows(upstreams, at), caps),
     workers.length === 0 ? [] : tableLines(workerRows(workers, config.hash, at), caps),
@@ -68,31 +68,33 @@ const rowTone = (text: string): Tone =>
     ? 'critical'
     : 'plain'
 
-/**
- * Renders the findings in at most a third of the window: the rest needs the room below. Each is named before one is
- * detailed.
- */
-const findingLines = (texts: readonly string[], { columns, rows }: TerminalCaps): readonly ScreenLine[] => {
-  const findings = texts.map((text) => wrapLine(line(text, findingTone(text)), columns, 10))
-  const count = findings.flat().length
+const severityTones = { critical: 'critical', warning: 'warning', notice: 'plain' } as const
+
+/** Renders the findings in at most a third of the window. Each is named before one is detailed. */
+const findingLines = (
+  found: Status['findings'],
+  at: number,
+  { columns, rows }: TerminalCaps,
+): readonly ScreenLine[] => {
+  if (found.length === 0) return [line(renderFindings(found, at), 'good')]
+  const all = found.flatMap((each) =>
+    renderFindings([each], at)
+      .split('\n')
+      .map((text, i) => ({
+        rank: i,
+        lines: wrapLine(line(text, i === 0 ? severityTones[each.severity] : 'plain'), columns, 10),
+      })),
+  )
+  const count = all.flatMap(({ lines }) => lines).length
   const room = Math.max(3, Math.floor(rows / 3))
-  if (count <= room) return findings.flat()
+  if (count <= room) return all.flatMap(({ lines }) => lines)
   let left = room - 1
   const kept: (readonly ScreenLine[])[] = []
-  for (const i of [...texts.keys()].sort((a, b) => rankOf(texts[a]) - rankOf(texts[b]))) {
-    kept[i] = findings[i]?.slice(0, left) ?? []
+  for (const [i, { lines }] of [...all.entries()].sort(([, a], [, b]) => Math.min(a.rank, 1) - Math.min(b.rank, 1))) {
+    kept[i] = lines.slice(0, left)
     left -= kept[i].length
   }
   return [...kept.flat(), line(`${count - room + 1} lines more of what is wrong: status shows all`, 'title')]
-}
-
-/** Ranks the line that names a finding before its details, which are indented. */
-const rankOf = (text = ''): number => (text.startsWith(' ') ? 1 : 0)
-
-const findingTone = (text: string): Tone => {
-  if (text.startsWith('CRITICAL')) return 'critical'
-  if (text.startsWith('warning')) return 'warning'
-  return text === 'nothing is wrong' ? 'good' : 'plain'
 }
 
 /** A column. Those of the lowest rank are left out first when there is no room for all. */

@@ -1,12 +1,11 @@
 /** What is said of a candidate. Without a share it costs no request, so nothing of it is critical. */
 import { describe, expect, test } from 'vitest'
-import { collectFindings } from '../../../src/core/admin/findings/findings.ts'
 import type { AttemptReport } from '../../../src/core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../../src/core/exchange/failures/kinds.ts'
 import type { CandidateReport, EndpointReport } from '../../../src/core/runtime/report/status-report.ts'
 import type { ShiftState } from '../../../src/features/candidate/shift/shift-state.ts'
 import { byOperation, type Group } from '../../../src/operations.ts'
-import { at, cause, endpoint, findingInputs, risk } from '../../core/admin/findings/finding-inputs.ts'
+import { at, cause, endpoint, findingInputs, renderFindings, risk } from '../../core/admin/findings/finding-inputs.ts'
 
 const next = 'http://risk-next:8080'
 const since = at - 60_000
@@ -26,7 +25,7 @@ const candidate = (more: Partial<CandidateReport> = {}): CandidateReport => ({
 
 /** Collects findings about a candidate with these endpoints, beside a primary that is well. */
 const found = (endpoints: readonly Partial<EndpointReport>[], more: Partial<CandidateReport> = {}) =>
-  collectFindings(
+  renderFindings(
     findingInputs({
       settings,
       upstreams: {
@@ -105,7 +104,7 @@ test('it is slow by its own timeouts', () => {
 
 describe('an endpoint on both sides', () => {
   test('is judged on each by what happened there', () => {
-    const findings = collectFindings(
+    const findings = renderFindings(
       findingInputs({
         settings,
         upstreams: { risk: { candidate: candidate({ endpoints: [endpoint()] }) } },
@@ -123,7 +122,7 @@ test('an outage of the primary is told as before, whatever its candidate does', 
     upstreams: { risk: { endpoints: [endpoint(down)], candidate: candidate() } },
   })
 
-  expect(collectFindings(inputs)).toMatchObject([{ severity: 'critical', about: 'upstreams.risk' }])
+  expect(renderFindings(inputs)).toMatchObject([{ severity: 'critical', about: 'upstreams.risk' }])
 })
 
 const use = (own: object) => ({
@@ -134,7 +133,7 @@ describe('with clients on it', () => {
   const outage = { candidate: candidate({ endpoints: [endpoint({ url: next, ...down })] }) }
 
   test('an outage is a warning where the primary serves its clients', () => {
-    expect(collectFindings(findingInputs({ settings: use({}), upstreams: { risk: outage } }))).toMatchObject([
+    expect(renderFindings(findingInputs({ settings: use({}), upstreams: { risk: outage } }))).toMatchObject([
       {
         severity: 'warning',
         about,
@@ -146,7 +145,7 @@ describe('with clients on it', () => {
   test('and critical where their requests fail', () => {
     const settings = use({ fallback: false })
 
-    expect(collectFindings(findingInputs({ settings, upstreams: { risk: outage } }))).toMatchObject([
+    expect(renderFindings(findingInputs({ settings, upstreams: { risk: outage } }))).toMatchObject([
       { severity: 'critical', cause: expect.stringContaining(', so requests of its clients fail: ') },
     ])
   })
@@ -163,7 +162,7 @@ describe('with clients on it', () => {
         },
         upstreams: { [group]: { candidate: candidate({ endpoints: [failing] }) } },
       })
-      return collectFindings(inputs).map(({ severity, cause, command }) => [severity, cause.split(': ')[0], command])
+      return renderFindings(inputs).map(({ severity, cause, command }) => [severity, cause.split(': ')[0], command])
     }
 
     test('what they answer is critical, and an abort ends it', () => {
@@ -196,7 +195,7 @@ describe('with clients on it', () => {
   test('a share that is too small for one bucket of clients is none', () => {
     const settings = use({ fallback: false, share: '0.001%' })
 
-    expect(collectFindings(findingInputs({ settings, upstreams: { risk: outage } }))).toMatchObject([
+    expect(renderFindings(findingInputs({ settings, upstreams: { risk: outage } }))).toMatchObject([
       { severity: 'warning', cause: expect.not.stringContaining('clients') },
     ])
   })
@@ -206,7 +205,7 @@ describe('with clients on it', () => {
     const inputs = findingInputs({ settings: use({ fallback: false }), upstreams: { risk: outage } })
     const overrides = { ...inputs.overrides, shifts: { get: () => stopped, all: [] } }
 
-    expect(collectFindings({ ...inputs, overrides })).toMatchObject([{ severity: 'warning' }])
+    expect(renderFindings({ ...inputs, overrides })).toMatchObject([{ severity: 'warning' }])
   })
 
   test.each([
@@ -225,7 +224,7 @@ describe('with clients on it', () => {
     const inputs = findingInputs({ settings: use({}), upstreams: { risk: { candidate: candidate() } } })
     const overrides = { ...inputs.overrides, shifts: { get: () => shift, all: [] } }
 
-    expect(collectFindings({ ...inputs, overrides })).toEqual([
+    expect(renderFindings({ ...inputs, overrides })).toEqual([
       {
         severity: 'warning',
         about,
@@ -246,7 +245,7 @@ describe('with clients on it', () => {
       causes: [cause({ endpoint: next, kind: 'reset-before-headers', reason: 'reset' })],
     } as const
 
-    expect(collectFindings(findingInputs(inputs))).toMatchObject([
+    expect(renderFindings(findingInputs(inputs))).toMatchObject([
       { severity: 'critical', about, cause: expect.stringContaining('12 requests failed in the last minute') },
     ])
   })
@@ -262,7 +261,7 @@ describe('with clients on it, an outage of the primary', () => {
   )
 
   const told = (own: object, endpoints: readonly EndpointReport[]) =>
-    collectFindings(
+    renderFindings(
       findingInputs({
         settings: use(own),
         upstreams: { risk: { endpoints: [out], candidate: candidate({ endpoints }) } },
@@ -315,7 +314,7 @@ describe('with clients on it, an outage of the primary', () => {
     const draining = endpoint({ state: { name: 'draining', since: null, reason: null } })
     const upstreams = { risk: { endpoints: [draining], candidate: candidate() } }
 
-    expect(collectFindings(findingInputs({ settings: use({ share }), upstreams }))).toMatchObject([
+    expect(renderFindings(findingInputs({ settings: use({ share }), upstreams }))).toMatchObject([
       { severity, cause: `every endpoint of risk drains, or has weight 0, ${consequence}` },
     ])
   })
@@ -335,7 +334,7 @@ test('an error that the candidate passes on is named by its endpoint beside a pr
     recent: byOperation(({ group }) => ({ requests: 40, passedOn: group === 'risk' ? 10 : 0, storedErrors: 0 })),
   })
 
-  expect(collectFindings(inputs)).toContainEqual(
+  expect(renderFindings(inputs)).toContainEqual(
     expect.objectContaining({
       about: 'operations.risk.asset-valuation',
       cause: expect.stringContaining(`(${next} answered 500 last)`),

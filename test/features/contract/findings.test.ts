@@ -1,10 +1,9 @@
 /** The findings about the contract, on the counts of a process and a fake clock. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { collectFindings } from '../../../src/core/admin/findings/findings.ts'
 import { upstreamError } from '../../../src/features/contract/check/check-message.ts'
 import type { Violation } from '../../../src/features/contract/check/compiled-contract.ts'
 import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
-import { cause, findingInputs, endpoint as up } from '../../core/admin/findings/finding-inputs.ts'
+import { cause, findingInputs, renderFindings, endpoint as up } from '../../core/admin/findings/finding-inputs.ts'
 import { contractFile } from '../../helpers/contract.ts'
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:04:00Z') }))
@@ -33,7 +32,7 @@ const messages = (
 }
 
 const findingsOf = (counts: DriftCounts, modes: object = {}) =>
-  collectFindings(
+  renderFindings(
     findingInputs({
       at: Date.now(),
       settings: { contract: { file: contractFile(), ...modes } },
@@ -105,7 +104,7 @@ test('what breaks the contract is one finding, not one more of the endpoint or o
   messages(counts, 'response', 0, 4)
   const failed = { operation: 'valuation.score', reason: null, firstAt: Date.now(), lastAt: Date.now() } as const
 
-  const found = collectFindings(
+  const found = renderFindings(
     findingInputs({
       at: Date.now(),
       settings: { contract: { file: contractFile(), request: 'enforce', response: 'enforce' } },

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { collectFindings } from '../../../src/core/admin/findings/findings.ts'
 import type { IdempotencyReport } from '../../../src/core/runtime/report/idempotency-report.ts'
-import { at, cause, findingInputs } from '../../core/admin/findings/finding-inputs.ts'
+import { at, cause, findingInputs, renderFindings } from '../../core/admin/findings/finding-inputs.ts'
 
 const report = (more: Partial<IdempotencyReport> = {}): IdempotencyReport => ({
   store: 'memory',
@@ -26,7 +25,7 @@ const findingsOf = (
   policy: object = {},
   causes: Parameters<typeof cause>[0][] = [],
 ) =>
-  collectFindings(
+  renderFindings(
     findingInputs({
       settings: { operations: { 'financing.pre-approval': { idempotency: policy } } },
       report: { idempotency: report(more) },

@@ -9,7 +9,7 @@ const describeAfterRejectionOf = (trigger: ReloadTrigger): string => {
     address: { address: '::1', family: 'IPv6', port: 8080 },
     config: { hash: 'e25ebc608ce5' },
     notServing: () => null,
-    rejection: { at: 0, since: 0, trigger, problems: [problem, problem], isFileSound: true },
+    rejection: { at: 0, since: 0, trigger, problems: [problem, problem], isFileSound: true, isUnanswered: false },
   })
 }
 

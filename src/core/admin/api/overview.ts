@@ -4,6 +4,7 @@ import { driftRowShape, driftRowViews } from '../../../features/contract/status.
 import { allOperations, type Group, type Operation, type OperationId } from '../../../operations.ts'
 import { changedGroups } from '../../config/diff/diff-reports.ts'
 import { epochMs } from '../../lib/clock.ts'
+import { commandLine } from '../../lib/program-command.ts'
 import {
   asBoolean,
   asList,
@@ -19,7 +20,7 @@ import type { ReloadEntry } from '../../runtime/reload/reload-history.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { endpointRateShape } from '../endpoint-rates.ts'
-import { createFinding } from '../findings/finding.ts'
+import type { FindingSubject } from '../findings/finding.ts'
 import { groupOutage } from '../findings/outage.ts'
 import { formatTime } from '../format-time.ts'
 import { type OperationRates, type RateHistory, rateMembers, stepSeconds } from '../rate-history.ts'
@@ -35,6 +36,7 @@ const operationShape = asObject({
   state: asWord<'serve' | 'refuse'>(),
   /** Null: nothing is counted, or not for long enough. */
   pace: asNullable(asObject({ inFlight: asNumber, ...rateMembers })),
+  /** Null: nothing is counted. */
   history: asNullable(
     asObject({
       stepSeconds: asNumber,
@@ -63,6 +65,7 @@ const reloadShape = asObject({
   /** The operators who asked for it, by name or else by address; null: none did. */
   by: asNullable(asText),
   result: asWord<'applied' | 'unchanged' | 'refused'>(),
+  /** The hash of the configuration that has run since. */
   hash: asText,
   groups: asList(asWord<Group>()),
   changes: asList(changeShape),
@@ -114,13 +117,19 @@ export type ReloadView = Decoded<typeof reloadShape>
 
 export type OrderView = Decoded<typeof orderShape>
 
-export const getOverview = async (context: AdminContext): Promise<Overview> => {
+/** What the page shows: it decides by the data of findings, and not by their sentences. */
+export interface PageView extends Overview {
+  readonly found: readonly FindingSubject[]
+}
+
+export const getPageView = async (context: AdminContext): Promise<PageView> => {
   const report = await context.report()
-  const status = await statusFromReport(context, report)
+  const { status, found } = await statusFromReport(context, report)
   const { config, history } = context.reloader
   return {
     at: formatTime(epochMs()),
     status,
+    found,
     operations: allOperations.map((each) => toOperationView(each, status, report, context)),
     unmatchedPerSecond:
       report.requestMetrics && (context.history.rates('none', report.requestMetrics)?.perSecond ?? null),
@@ -135,13 +144,11 @@ export const getOverview = async (context: AdminContext): Promise<Overview> => {
   }
 }
 
-const promoteCommands = ({ upstreams }: Status, { resolveCommand }: AdminContext): Overview['promoteCommands'] =>
+const promoteCommands = ({ upstreams }: Status, { formatCommand }: AdminContext): Overview['promoteCommands'] =>
   Object.fromEntries(
-    Object.entries(upstreams).flatMap(([group, { candidate }]) => {
-      if (candidate === null) return []
-      const command = `lender-gateway shift ${group} --promote`
-      return [[group, resolveCommand(createFinding('notice', '', '', { command })).command ?? command]]
-    }),
+    Object.entries(upstreams).flatMap(([group, { candidate }]) =>
+      candidate === null ? [] : [[group, formatCommand(commandLine('shift', group, '--promote'))]],
+    ),
   )
 
 // The page shows the worst; /contract and /shadow have all.

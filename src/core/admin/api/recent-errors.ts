@@ -17,13 +17,14 @@ import {
 import type { RecentError } from '../../log/recent-errors/recent-errors.ts'
 import type { StatusReport } from '../../runtime/report/status-report.ts'
 import type { AdminContext } from '../admin-context.ts'
-import { lastFailurePhrase, maxBodyPhrase } from '../findings/finding.ts'
+import { lastFailurePhrase, maxBodyPhrase } from '../findings/failure-phrases.ts'
 import { formatTime } from '../format-time.ts'
 
 /** Decode a recent request. Nothing in it is what the client wrote, but for the id of the request and of its trace. */
 export const recentRequestMembers = {
   at: asText,
   requestId: asText,
+  /** The client's address. */
   client: asText,
   /** The id in `clients`; null: not asked for, or unknown. */
   clientId: asNullable(asText),

@@ -24,7 +24,7 @@ import type { Reloader } from '../../runtime/reload/reloader.ts'
 import type { StatusReport, WorkerStatus } from '../../runtime/report/status-report.ts'
 import { type AdminContext, getNotReadyReason, type NotReadyReason } from '../admin-context.ts'
 import { listCertificates } from '../findings/credentials.ts'
-import { findingShape } from '../findings/finding.ts'
+import { type Finding, findingShape, renderFinding } from '../findings/finding.ts'
 import { collectFindingInputs } from '../findings/finding-inputs.ts'
 import { collectFindings } from '../findings/findings.ts'
 import { formatOptionalTime, formatTime, toExpiry } from '../format-time.ts'
@@ -145,22 +145,27 @@ export const statusShape = asObject({
 export type Status = Decoded<typeof statusShape>
 
 export const getStatus = async (context: AdminContext): Promise<Status> =>
-  statusFromReport(context, await context.report())
+  (await statusFromReport(context, await context.report())).status
 
-export const statusFromReport = async (context: AdminContext, report: StatusReport): Promise<Status> => {
+/** Renders the status from a report, with its findings as data. */
+export const statusFromReport = async (
+  context: AdminContext,
+  report: StatusReport,
+): Promise<{ readonly status: Status; readonly found: readonly Finding[] }> => {
   const { upstreams, limits, tokens, cache, idempotency, drift, retiring } = report
   const { reloader, overrides, droppedLines } = context
   const drifted = await findDriftedFiles(reloader)
   const notReady = getNotReadyReason(context)
   const { loadedAt, loadedBy, orderedBy, refusal, nextTryAt } = reloader.state
   const inputs = collectFindingInputs(context, report, drifted)
-  return {
+  const found = collectFindings(inputs)
+  const status: Status = {
     version: version(),
     instance: reloader.config.instance,
     state: context.draining() ? 'draining' : context.notServing() === null ? 'serving' : 'not serving',
     ready: notReady === null,
     notReady,
-    findings: collectFindings(inputs).map(context.resolveCommand),
+    findings: found.map((each) => renderFinding(each, inputs.at, context.formatCommand)),
     uptimeSeconds: roundToTenths(process.uptime()),
     node: process.version,
     pid: process.pid,
@@ -196,6 +201,7 @@ export const statusFromReport = async (context: AdminContext, report: StatusRepo
     audit: context.audit.state && auditStatus(context.audit.state),
     log: { level: reloader.config.log.level, dropped: droppedLines() },
   }
+  return { status, found }
 }
 
 const workerStatus = ({ heardAt: _, ...worker }: WorkerStatus): Decoded<typeof workerShape> => ({

@@ -20,7 +20,7 @@ import { type OverridesView, toEndpointKey } from '../../runtime/overrides.ts'
 import type { EndpointReport, SideReport, UpstreamReport } from '../../runtime/report/status-report.ts'
 import { type EndpointCertificate, firstToExpire } from '../../upstream/endpoints/endpoint-certificates.ts'
 import { emptyEndpointCounts } from '../../upstream/health/endpoint-health.ts'
-import { lastFailurePhrase } from '../findings/finding.ts'
+import { lastFailurePhrase } from '../findings/failure-phrases.ts'
 import { formatOptionalTime, formatTime, toExpiry } from '../format-time.ts'
 import { orderMembers, orderStatus } from './order-status.ts'
 

@@ -24,3 +24,16 @@ export const commandGroups: readonly CommandGroup[] = [
 export const commandGroupsInHelp: readonly CommandGroup[] = commandGroups
   .filter((group) => group !== endpointCommands)
   .flatMap((group) => (group === operationCommands ? [operationCommands, endpointCommands] : [group]))
+
+/** Tells whether a line of a shell gives an order: it changes what runs, unlike a command that only shows more. */
+export const isMutatingCommand = (line: string): boolean => {
+  const words = line.split(' ')
+  return commandGroups.some(({ parent, name, choice, args, commands, showsWithoutOption }) => {
+    const options = Object.values(args).map(({ usage }) => usage.replace(/ .*$/, ''))
+    if (showsWithoutOption && !options.some((option) => words.includes(option))) return false
+    return commands.some((command) => {
+      const own = [parent, name, choice && command.choice].filter((word) => word != null)
+      return !command.onlyShows && words.some((_, at) => own.every((word, i) => words[at + i] === word))
+    })
+  })
+}

@@ -26,6 +26,8 @@ export interface CommandGroup {
   readonly help: string | null
   readonly exitCodes: string
   readonly examples: readonly string[]
+  /** Whether it only shows how things stand while none of its options is given. */
+  readonly showsWithoutOption?: true
   readonly commands: readonly Command[]
 }
 
@@ -74,6 +76,8 @@ export interface Command<Values extends object = object, Plan extends object = o
   confirmation?(context: AdminContext, plan: Plan): CommandConfirmation | Promise<CommandConfirmation | AdminError>
   /** The result is the JSON response. */
   run(context: AdminContext, plan: Plan, order: Order): Promise<Result | AdminError>
+  /** Whether it changes nothing that serves requests. */
+  readonly onlyShows?: true
   /** The event in the log and the audit log; null: the change that it starts writes its own. */
   readonly event: string | null
   /** The fields of the event, where they are not those of the result. */

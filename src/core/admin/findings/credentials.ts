@@ -7,15 +7,13 @@ import { expiryWarningMs } from '../../lib/net/expiry-warning.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { firstToExpire } from '../../upstream/endpoints/endpoint-certificates.ts'
 import { formatTime } from '../format-time.ts'
-import { createFinding, type Finding, mergeByGroup, wherePhrase } from './finding.ts'
+import { checkCommandLine, type Finding, type FindingSource, finding, mergeByGroup, wherePhrase } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
 const fullShare = 0.9
 
-export const credentialFindings = (inputs: FindingInputs): readonly Finding[] => [
-  ...certificateFindings(inputs),
-  ...tokenFindings(inputs),
-]
+export const credentialFindings: FindingSource = (inputs) =>
+  [certificateFindings, tokenFindings].flatMap((find) => find(inputs))
 
 /**
  * Lists the listeners' certificates and, of the authorities that clients are checked against, the first to expire. By
@@ -27,41 +25,48 @@ export const listCertificates = (config: Config) =>
     ...facts,
   }))
 
-const certificateFindings = ({ at, config }: FindingInputs): readonly Finding[] =>
-  listCertificates(config).flatMap(({ key, notAfter }): readonly Finding[] => {
+const certificateFindings: FindingSource = ({ at, config }) =>
+  listCertificates(config).flatMap(({ key, notAfter }) => {
     if (notAfter - at > expiryWarningMs) return []
-    const ends = formatTime(notAfter)
-    return notAfter < at
-      ? [createFinding('critical', key, `the certificate of ${key} has expired, at ${ends}`, { since: notAfter })]
-      : [createFinding('warning', key, `the certificate of ${key} expires at ${ends}`)]
+    if (notAfter >= at)
+      return finding('certificate-expires', 'warning', key, { key, notAfter }, ({ key, notAfter }) => [
+        `the certificate of ${key} expires at ${formatTime(notAfter)}`,
+      ])
+    return finding('certificate-expired', 'critical', key, { key, since: notAfter }, ({ key, since }) => [
+      `the certificate of ${key} has expired, at ${formatTime(since)}`,
+    ])
   })
 
-const tokenFindings = ({
-  report: {
-    tokens: { jwt, introspection, proofs },
-  },
-  operatorKeys,
-  file,
-}: FindingInputs): readonly Finding[] => {
+const tokenFindings: FindingSource = ({ report: { tokens }, operatorKeys, file }) => {
+  const { jwt, introspection, proofs } = tokens
   const found: Finding[] = []
-  const command = `lender-gateway check --online ${file.name}` // fetches the keys of both
+  const command = checkCommandLine(file.name, '--online') // fetches the keys of both
   if (jwt?.error != null) {
-    const cause = `the keys of the issuer (auth.jwt.jwks) cannot be had${wherePhrase(jwt)}: ${describeKeys(jwt)}`
     const severity = jwt.keys === 0 ? 'critical' : 'warning'
-    found.push(createFinding(severity, 'auth.jwt', cause, { since: jwt.since, command }))
+    found.push(
+      finding('issuer-keys-missing', severity, 'auth.jwt', { ...jwt, command }, (jwt) => [
+        `the keys of the issuer (auth.jwt.jwks) cannot be had${wherePhrase(jwt)}: ${describeKeys(jwt)}`,
+      ]),
+    )
   }
-  if (operatorKeys?.error != null) {
-    const cause = `the keys of the issuer of operators (admin.jwt.jwks) cannot be had: ${describeKeys(operatorKeys)}`
-    found.push(createFinding('warning', 'admin.jwt', cause, { since: operatorKeys.since, command }))
-  }
-  if (introspection?.error != null) {
-    const cause = `the authorization server cannot be asked about tokens${wherePhrase(introspection)}: ${introspection.error}`
-    found.push(createFinding('critical', 'auth.introspection', cause, { since: introspection.since }))
-  }
-  if (proofs !== null && proofs.remembered >= fullShare * proofs.room) {
-    const cause = `the memory of proofs is nearly full: ${proofs.remembered} of ${proofs.room}`
-    found.push(createFinding('warning', 'auth.dpop', cause))
-  }
+  if (operatorKeys?.error != null)
+    found.push(
+      finding('operator-keys-missing', 'warning', 'admin.jwt', { ...operatorKeys, command }, (keys) => [
+        `the keys of the issuer of operators (admin.jwt.jwks) cannot be had: ${describeKeys(keys)}`,
+      ]),
+    )
+  if (introspection?.error != null)
+    found.push(
+      finding('introspection-fails', 'critical', 'auth.introspection', introspection, ({ where, error }) => [
+        `the authorization server cannot be asked about tokens${wherePhrase({ where })}: ${error}`,
+      ]),
+    )
+  if (proofs !== null && proofs.remembered >= fullShare * proofs.room)
+    found.push(
+      finding('proofs-full', 'warning', 'auth.dpop', proofs, ({ remembered, room }) => [
+        `the memory of proofs is nearly full: ${remembered} of ${room}`,
+      ]),
+    )
   return found
 }
 
@@ -79,6 +84,7 @@ export const upstreamCertificateFindings = (
     ofGroups.flatMap((group) =>
       inputs.report.upstreams[group].endpoints.flatMap((each) => endpointCertificateFinding(group, each, inputs) ?? []),
     ),
+    inputs.at,
   )
 
 const endpointCertificateFinding = (group: Group, report: EndpointReport, inputs: FindingInputs): Finding | null => {
@@ -87,18 +93,21 @@ const endpointCertificateFinding = (group: Group, report: EndpointReport, inputs
   const { at, file } = inputs
   const certificate = firstToExpire(certificates)
   if (certificate === null || at < certificate.warnFrom) return null
-  const { notAfter, address, seenAt } = certificate
-  const where = certificates.length === 1 ? '' : `, as ${address} shows it,`
-  const command = `lender-gateway check --online ${file.name}`
+  const { notAfter } = certificate
+  const address = certificates.length === 1 ? null : certificate.address
+  const command = checkCommandLine(file.name, '--online')
+  const facts = { ...certificate, url, address, endpoints: [url], command }
+  const shownBy = ({ url, address }: typeof facts) => (address === null ? url : `${url}, as ${address} shows it,`)
   if (notAfter > at)
-    return createFinding('warning', about, `the certificate of ${url}${where} expires at ${formatTime(notAfter)}`, {
-      command,
-    })
+    return finding('endpoint-certificate-expires', 'warning', about, facts, (facts) => [
+      `the certificate of ${shownBy(facts)} expires at ${formatTime(facts.notAfter)}`,
+    ])
   // Requests that fail for it say so by themselves.
   if (failsByExpiry(report, inputs)) return null
-  const cause = `the certificate of ${url}${where} has expired, at ${formatTime(notAfter)}; it was last seen at ${formatTime(seenAt)}`
-  const { verify } = inputs.config.upstreams[group].tls
-  return createFinding(verify ? 'critical' : 'warning', about, cause, { since: notAfter, command })
+  const severity = inputs.config.upstreams[group].tls.verify ? 'critical' : 'warning'
+  return finding('endpoint-certificate-expired', severity, about, { ...facts, since: notAfter }, (facts) => [
+    `the certificate of ${shownBy(facts)} has expired, at ${formatTime(facts.notAfter)}; it was last seen at ${formatTime(facts.seenAt)}`,
+  ])
 }
 
 const failsByExpiry = ({ url, failingSince, lastFailure }: EndpointReport, { report }: FindingInputs): boolean =>

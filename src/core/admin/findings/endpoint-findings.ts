@@ -1,16 +1,34 @@
 import { allOperations, type Group } from '../../../operations.ts'
 import { sideKey } from '../../exchange/sides.ts'
+import { commandLine } from '../../lib/program-command.ts'
 import { formatDuration } from '../../lib/text/units.ts'
 import type { ErrorCount } from '../../log/recent-errors/error-counts.ts'
 import { groupByKey } from '../../log/row-counts.ts'
+import { pluck, sum } from '../../log/sum-reports.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { formatTime, formatTimeOfDay } from '../format-time.ts'
-import { countPhrase, type FailureTally, isQuiet, minFailures, tallyFailures } from './failure-tally.ts'
-import { causePhrase, createFinding, type Finding, lastFailurePhrase, recentMs } from './finding.ts'
-import { faultCommandLine, liveCommandLine, tryCommandLine } from './finding-commands.ts'
+import {
+  causePhrase,
+  countPhrase,
+  type FailureTally,
+  isQuiet,
+  lastFailurePhrase,
+  minFailures,
+  ownerDetails,
+  recentMs,
+  tallyFailures,
+} from './failure-phrases.ts'
+import {
+  type Finding,
+  type Found,
+  faultCommandLine,
+  finding,
+  liveCommandLine,
+  renderFinding,
+  tryCommandLine,
+} from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { isServing } from './outage.ts'
-import { ownerDetails } from './owner-details.ts'
 
 // Of the timeout of its requests.
 const slowShare = 0.5
@@ -24,11 +42,11 @@ export const endpointFindings = (
 ): readonly Finding[] => {
   const own = causes.filter(({ endpoint }) => endpoint === each.url)
   const out = outagePhrase(each, inputs.at)
-  const stale = staleAddressFindings(group, each, inputs)
-  if (own.length > 0) return [failingEndpointFinding(group, each, own, out, inputs), ...stale]
+  const stale = staleAddressFinding(group, each, inputs)
+  if (own.length > 0) return [failingEndpointFinding(group, each, own, out, inputs), stale].flat()
   return out === null
-    ? [...stale, ...recoveredFailureFindings(group, each, inputs), ...slowFindings(group, each, inputs)]
-    : [endpointOutageFinding(group, each, out, stale, inputs)]
+    ? [stale, recoveredFailureFinding(group, each, inputs), slowFinding(group, each, inputs)].flat()
+    : [endpointOutageFinding(group, each, out, [stale].flat(), inputs)]
 }
 
 /** `errors`: its recent ones; `out`: why it gets no requests, if that is so. */
@@ -42,27 +60,30 @@ const failingEndpointFinding = (
   const { state, url } = each
   const tally = tallyFailures(errors)
   const quietSince = getQuietSince(tally, inputs.at)
-  const [cause = '', ...details] = groupByKey(
+  const failures = groupByKey(
     errors,
     // By its text: a connection may be closed before the response head and after it.
     ({ kind, reason }) => lastFailurePhrase({ kind, reason, status: null }, url),
-  ).map((same) => `${causePhrase(same[0], url, inputs)}: ${countPhrase(tallyFailures(same), 'failed')}`)
+  ).map((same) => ({ cause: causePhrase(same[0], url, inputs), tally: tallyFailures(same) }))
   const severity =
     tally.lastMinute >= minFailures && quietSince === null && !isOutOfRotation(state)
       ? 'critical'
       : tally.lastMinute > 0 || out !== null
         ? 'warning'
         : 'notice'
-  const quiet = quietSince === null ? '' : `, none since ${formatTimeOfDay(quietSince, inputs.at)}`
-  return createFinding(severity, sideKey(group, 'primary'), `${cause}${quiet}${out === null ? '' : `; ${out}`}`, {
+  const kinds = errors.map(({ kind }) => kind)
+  const facts = {
+    ...{ failures, quietSince, out, owners: ownerDetails([each], inputs), endpoints: [url] },
     // A drain is no failure.
     since: each.failingSince ?? (state.name === 'draining' ? null : state.since) ?? tally.firstAt,
-    command: faultCommandLine(
-      group,
-      errors.map(({ kind }) => kind),
-      inputs,
-    ),
-    details: [...details, ...ownerDetails([each], inputs)],
+    command: faultCommandLine(group, kinds, inputs),
+  }
+  return finding('endpoint-fails', severity, sideKey(group, 'primary'), facts, (facts, at) => {
+    const [cause = '', ...details] = facts.failures.map(
+      ({ cause, tally }) => `${cause}: ${countPhrase(tally, 'failed')}`,
+    )
+    const quiet = facts.quietSince === null ? '' : `, none since ${formatTimeOfDay(facts.quietSince, at)}`
+    return [`${cause}${quiet}${facts.out === null ? '' : `; ${facts.out}`}`, ...details, ...facts.owners]
   })
 }
 
@@ -74,13 +95,23 @@ const endpointOutageFinding = (
   others: readonly Finding[],
   inputs: FindingInputs,
 ): Finding => {
-  const { state, url, lastFailure: last } = each
-  const cause = state.name !== 'down' && last !== null ? `${lastFailurePhrase(last, url)}; ${out}` : `${url}: ${out}`
-  return createFinding('warning', sideKey(group, 'primary'), cause, {
+  const { state, url, lastFailure } = each
+  const facts = {
+    ...{ url, state, lastFailure, out, others, owners: ownerDetails([each], inputs), endpoints: [url] },
     since: each.failingSince ?? state.since,
-    command: faultCommandLine(group, each.failingSince === null ? [] : [last?.kind ?? null], inputs),
-    details: [...others.map((one) => one.cause), ...ownerDetails([each], inputs)],
-  })
+    command: faultCommandLine(group, each.failingSince === null ? [] : [lastFailure?.kind ?? null], inputs),
+  }
+  return finding(
+    'endpoint-out',
+    'warning',
+    sideKey(group, 'primary'),
+    facts,
+    ({ url, lastFailure: last, ...facts }, at) => [
+      `${facts.state.name !== 'down' && last !== null ? `${lastFailurePhrase(last, url)};` : `${url}:`} ${facts.out}`,
+      ...facts.others.map((one) => renderFinding(one, at).cause),
+      ...facts.owners,
+    ],
+  )
 }
 
 /**
@@ -93,34 +124,29 @@ const getQuietSince = ({ lastMinute, lastAt }: FailureTally, at: number): number
 /** Checks whether an endpoint gets no requests while others serve: its failures have ended. */
 const isOutOfRotation = ({ name }: EndpointReport['state']): boolean => name === 'down' || name === 'ejected'
 
-const staleAddressFindings = (
-  group: Group,
-  { url, outdated }: EndpointReport,
-  inputs: FindingInputs,
-): readonly Finding[] => {
+const staleAddressFinding = (group: Group, { url, outdated }: EndpointReport, inputs: FindingInputs): Found => {
   if (outdated === null) return []
-  const { since, reason } = outdated
-  const cause = `the name of ${url} is not found any more: ${reason}; requests go on to the address that it had`
-  return [createFinding('warning', sideKey(group, 'primary'), cause, { since, command: tryCommandLine(group, inputs) })]
+  const facts = { ...outdated, url, endpoints: [url], command: tryCommandLine(group, inputs) }
+  return finding('name-not-found', 'warning', sideKey(group, 'primary'), facts, ({ url, reason }) => [
+    `the name of ${url} is not found any more: ${reason}; requests go on to the address that it had`,
+  ])
 }
 
 /** Finds failures at an endpoint that cost no request: another attempt was made, or its own error was relayed. */
-const recoveredFailureFindings = (
+const recoveredFailureFinding = (
   group: Group,
   { url, lastFailure }: EndpointReport,
   { at, config }: FindingInputs,
-): readonly Finding[] => {
+): Found => {
   if (lastFailure === null || at - lastFailure.at > recentMs) return []
   const isCached = allOperations.some((each) => each.group === group && config.operations[each.id].cache !== null)
-  const passedOn = `which is passed on${isCached ? ', unless a stored response stands in for it' : ''}`
-  const other = lastFailure.kind === null ? passedOn : 'and another attempt was made'
-  const cause = `${lastFailurePhrase(lastFailure, url)}, ${other}`
-  return [
-    createFinding('notice', sideKey(group, 'primary'), cause, {
-      since: lastFailure.at,
-      command: liveCommandLine(group, config),
-    }),
-  ]
+  const command = liveCommandLine(group, config)
+  const facts = { url, lastFailure, isCached, endpoints: [url], since: lastFailure.at, command }
+  return finding('endpoint-failed', 'notice', sideKey(group, 'primary'), facts, ({ url, lastFailure, isCached }) => {
+    const passedOn = `which is passed on${isCached ? ', unless a stored response stands in for it' : ''}`
+    const other = lastFailure.kind === null ? passedOn : 'and another attempt was made'
+    return [`${lastFailurePhrase(lastFailure, url)}, ${other}`]
+  })
 }
 
 /** Describes why an endpoint gets no requests, or as few as can be, or why they fail; null: it is well. */
@@ -136,13 +162,65 @@ const outagePhrase = (endpoint: EndpointReport, at: number): string | null => {
   return `it is ejected${until}: ${state.reason}${although}`
 }
 
-const slowFindings = (
-  group: Group,
-  { url, latencyMs }: EndpointReport,
-  { config }: FindingInputs,
-): readonly Finding[] => {
+const slowFinding = (group: Group, { url, latencyMs }: EndpointReport, { config }: FindingInputs): Found => {
   const limitMs = config.upstreams[group].timeouts.headers
   if (latencyMs === null || limitMs === null || latencyMs < limitMs * slowShare) return []
-  const cause = `${url} takes ${formatDuration(Math.round(latencyMs))} to answer of late, and is given up after ${formatDuration(limitMs)} (timeouts.headers)`
-  return [createFinding('warning', sideKey(group, 'primary'), cause, { command: liveCommandLine(group, config) })]
+  const facts = { url, latencyMs, limitMs, endpoints: [url], command: liveCommandLine(group, config) }
+  return finding('endpoint-slow', 'warning', sideKey(group, 'primary'), facts, ({ url, latencyMs, limitMs }) => [
+    `${url} takes ${formatDuration(Math.round(latencyMs))} to answer of late, and is given up after ${formatDuration(limitMs)} (timeouts.headers)`,
+  ])
 }
+
+// The share of fewer requests says little.
+const minRequests = 20
+
+// Less is of no consequence, however certain it is.
+const minExcess = 0.2
+
+// In standard errors: in a day of windows, chance singles out hardly one of a thousand endpoints that are all alike.
+const minCertainty = 5
+
+/**
+ * Finds the endpoints that answer far more of their requests with a 4xx than the others of their group. That is no
+ * failure, and ejects none of them: each such response may be the client's fault. But clients do not choose the
+ * endpoint, so all have the same share of those. `name`: the upstream's, as a sentence has it.
+ */
+export const clientErrorFindings = (
+  group: Group,
+  { report }: FindingInputs,
+  name: string = group,
+): readonly Finding[] => {
+  const active = report.upstreams[group].endpoints.filter(({ state }) => state.name !== 'draining')
+  return active.flatMap((each) => {
+    const own = each.recentResponses
+    const others = sumResponses(active.filter((other) => other !== each))
+    if (!isOutlier(own, others)) return []
+    const { url } = each
+    const facts = { url, name, own, others, endpoints: [url], command: commandLine('endpoint', 'drain', group, url) }
+    return finding('endpoint-answers-4xx', 'warning', `upstreams.${group}`, facts, ({ url, name, own, others }) => [
+      `${url} answers ${percent(own)} of its requests with a 4xx, the other endpoints of ${name} ${percent(others)} (of ${own.requests} and ${others.requests} requests in the last 5 minutes): it may be another version, or stand at another path`,
+    ])
+  })
+}
+
+type ResponseCounts = EndpointReport['recentResponses']
+
+const sumResponses = (endpoints: readonly EndpointReport[]): ResponseCounts => {
+  const responses = pluck(endpoints, 'recentResponses')
+  return { requests: sum(pluck(responses, 'requests')), clientErrors: sum(pluck(responses, 'clientErrors')) }
+}
+
+/**
+ * Compares two shares as a test of proportions does: by the deviation that chance alone would cause if they were equal.
+ */
+const isOutlier = (own: ResponseCounts, others: ResponseCounts): boolean => {
+  if (own.requests < minRequests || others.requests < minRequests) return false
+  const excess = clientErrorShare(own) - clientErrorShare(others)
+  const common = (own.clientErrors + others.clientErrors) / (own.requests + others.requests)
+  const deviation = Math.sqrt(common * (1 - common) * (1 / own.requests + 1 / others.requests))
+  return excess >= minExcess && excess >= minCertainty * deviation
+}
+
+const clientErrorShare = ({ clientErrors, requests }: ResponseCounts): number => clientErrors / requests
+
+const percent = (responses: ResponseCounts): string => `${Math.round(clientErrorShare(responses) * 100)} %`

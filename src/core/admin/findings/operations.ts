@@ -1,8 +1,10 @@
 import { isIP } from 'node:net'
 import { findCandidateClients } from '../../../features/candidate/candidate-clients.ts'
+import { isContractFailure } from '../../../features/contract/findings.ts'
 import { allOperations, type Group, groups } from '../../../operations.ts'
+import { failureTable } from '../../exchange/failures/kinds.ts'
 import { failureText } from '../../exchange/failures/reasons.ts'
-import { shellQuote } from '../../lib/program-command.ts'
+import { commandLine } from '../../lib/program-command.ts'
 import type { ErrorCount } from '../../log/recent-errors/error-counts.ts'
 import { groupByKey } from '../../log/row-counts.ts'
 import { toEndpointKey } from '../../runtime/overrides.ts'
@@ -11,54 +13,56 @@ import { orderReasonPhrase } from '../commands/apply-override.ts'
 import { pluralize } from '../commands/phrases.ts'
 import { formatTime, formatTimeOfDay } from '../format-time.ts'
 import { stepSeconds } from '../rate-history.ts'
-import { areMostFailing, countPhrase, isQuiet, rejectedPhrase, tallyFailures } from './failure-tally.ts'
-import { createFinding, type Finding, lastFailurePhrase } from './finding.ts'
-import { explainCommandLine, tailCommand } from './finding-commands.ts'
+import {
+  areMostFailing,
+  countPhrase,
+  isQuiet,
+  lastFailurePhrase,
+  maxBodyPhrase,
+  rejectedPhrase,
+  tallyFailures,
+} from './failure-phrases.ts'
+import { explainCommandLine, type FindingSource, finding, tailCommand } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { groupOutage } from './outage.ts'
 import { storedErrorFindings } from './stored-errors.ts'
 
-export const operationFindings = (inputs: FindingInputs): readonly Finding[] => [
-  ...rejectedFindings(inputs),
-  ...drainedFindings(inputs),
-  ...relayedErrorFindings(inputs),
-  ...storedErrorFindings(inputs),
-  ...gatewayErrorFindings(inputs),
-]
+export const operationFindings: FindingSource = (inputs) =>
+  [rejectedFindings, drainedFindings, relayedErrorFindings, storedErrorFindings, gatewayErrorFindings].flatMap((find) =>
+    find(inputs),
+  )
 
-const rejectedFindings = ({ overrides, config, report }: FindingInputs): readonly Finding[] =>
-  allOperations.flatMap(({ id }): readonly Finding[] => {
+const rejectedFindings: FindingSource = ({ overrides, config, report }) =>
+  allOperations.flatMap(({ id }) => {
     const override = overrides.operations.get(id)
     if ((override?.state ?? config.operations[id].state) !== 'refuse') return []
-    const rejected = report.recentErrors.causes.filter(
-      (each) => each.kind === 'refused-by-operator' && each.operation === id,
+    const rejected = tallyFailures(
+      report.recentErrors.causes.filter((each) => each.kind === 'refused-by-operator' && each.operation === id),
     )
-    const who =
-      override === null
-        ? 'the file refuses it (state: refuse)'
-        : `${operatorPhrase(override.by)} refuses it until ${formatTime(override.until)}${orderReasonPhrase(override)}`
-    const cause = `${who}${rejectedPhrase(tallyFailures(rejected))}`
     const severity = override === null ? 'notice' : 'warning'
-    return [createFinding(severity, `operations.${id}`, cause, { command: explainCommandLine(id, config) })]
+    const facts = { override, rejected, command: explainCommandLine(id, config) }
+    return finding('operation-refused', severity, `operations.${id}`, facts, ({ override, rejected }) => {
+      const who =
+        override === null
+          ? 'the file refuses it (state: refuse)'
+          : `${operatorPhrase(override.by)} refuses it until ${formatTime(override.until)}${orderReasonPhrase(override)}`
+      return [`${who}${rejectedPhrase(rejected)}`]
+    })
   })
 
 /** Finds endpoints that an operator drains: a forgotten override ends by itself, but later. */
-const drainedFindings = ({ overrides, report }: FindingInputs): readonly Finding[] =>
+const drainedFindings: FindingSource = ({ overrides, report }) =>
   groups.flatMap((group) => {
     const { endpoints, candidate } = report.upstreams[group]
     // One that an edit has taken out gets nothing anyway.
     const urls = new Set([...endpoints, ...(candidate?.endpoints ?? [])].map(({ url }) => url))
-    return [...urls].flatMap((url): readonly Finding[] => {
+    return [...urls].flatMap((url) => {
       const override = overrides.endpoints.get(toEndpointKey(group, url))
       if (override?.state !== 'drain') return []
-      const { by, until } = override
-      const drain = `${operatorPhrase(by)} drains ${url} until ${formatTime(until)}${orderReasonPhrase(override)}`
-      const cause = `${drain}: it gets no new requests`
-      return [
-        createFinding('notice', `upstreams.${group}`, cause, {
-          command: `lender-gateway endpoint ready ${group} ${shellQuote(url)}`,
-        }),
-      ]
+      const facts = { url, override, endpoints: [url], command: commandLine('endpoint', 'ready', group, url) }
+      return finding('endpoint-drained', 'notice', `upstreams.${group}`, facts, ({ url, override }) => [
+        `${operatorPhrase(override.by)} drains ${url} until ${formatTime(override.until)}${orderReasonPhrase(override)}: it gets no new requests`,
+      ])
     })
   })
 
@@ -72,10 +76,10 @@ const minErrors = 3
 const recentMs = 60_000 + stepSeconds * 1000
 
 /** Finds operations that are answered, but with errors: the gateway relays what an upstream says of itself. */
-const relayedErrorFindings = (inputs: FindingInputs): readonly Finding[] =>
-  allOperations.flatMap(({ id, group }): readonly Finding[] => {
+const relayedErrorFindings: FindingSource = (inputs) =>
+  allOperations.flatMap(({ id, group }) => {
     const { recent, report } = inputs
-    const { requests: all, passedOn: errors } = recent?.[id] ?? { requests: 0, passedOn: 0 }
+    const { requests, passedOn: errors } = recent?.[id] ?? { requests: 0, passedOn: 0 }
     if (errors < minErrors) return []
     const isOut = groupOutage(group, inputs) !== null // which is a finding of its own
     const failing = [...(isOut ? [] : report.upstreams[group].endpoints), ...endpointsWithClients(group, inputs)]
@@ -84,13 +88,17 @@ const relayedErrorFindings = (inputs: FindingInputs): readonly Finding[] =>
       .sort((a, b) => b.lastFailure.at - a.lastFailure.at)
     if (isOut && failing.length === 0) return []
     const [latest] = failing
-    const last = latest === undefined ? '' : ` (${lastFailurePhrase(latest.lastFailure, latest.url)} last)`
     const hasEnded = latest !== undefined && isQuiet(latest.lastFailure.at, inputs.at)
-    const quiet = hasEnded ? `, none since ${formatTimeOfDay(latest.lastFailure.at, inputs.at)}` : ''
-    const answers = hasEnded ? 'answered' : 'answers'
-    const cause = `its upstream ${answers} with 5xx of its own${last}: ${errors} of ${pluralize(all, 'request')} in the last minute${quiet}`
-    const severity = areMostFailing(errors, all) && !hasEnded ? 'critical' : 'warning'
-    return [createFinding(severity, `operations.${id}`, cause, { command: explainCommandLine(id, inputs.config) })]
+    const severity = areMostFailing(errors, requests) && !hasEnded ? 'critical' : 'warning'
+    const facts = { latest, hasEnded, errors, requests, command: explainCommandLine(id, inputs.config) }
+    return finding('errors-relayed', severity, `operations.${id}`, facts, ({ latest, hasEnded, ...facts }, at) => {
+      const last = latest === undefined ? '' : ` (${lastFailurePhrase(latest.lastFailure, latest.url)} last)`
+      const quiet = latest && hasEnded ? `, none since ${formatTimeOfDay(latest.lastFailure.at, at)}` : ''
+      const answers = hasEnded ? 'answered' : 'answers'
+      return [
+        `its upstream ${answers} with 5xx of its own${last}: ${facts.errors} of ${pluralize(facts.requests, 'request')} in the last minute${quiet}`,
+      ]
+    })
   })
 
 /** Lists the endpoints of the candidate of a group while clients are on it. */
@@ -105,7 +113,7 @@ const isGatewayError = ({ kind, endpoint }: ErrorCount): boolean =>
   kind === 'identity-unavailable' ||
   (kind === 'deadline-exceeded' && endpoint === null)
 
-const gatewayErrorFindings = ({ report }: FindingInputs): readonly Finding[] =>
+const gatewayErrorFindings: FindingSource = ({ report }) =>
   groupByKey(
     report.recentErrors.causes.filter(isGatewayError),
     ({ kind, reason, operation }) => `${kind} ${reason} ${operation}`,
@@ -114,6 +122,53 @@ const gatewayErrorFindings = ({ report }: FindingInputs): readonly Finding[] =>
     const tally = tallyFailures(same)
     const severity = tally.lastMinute === 0 ? 'notice' : kind === 'internal' ? 'critical' : 'warning'
     const about = operation === null ? 'process' : `operations.${operation}`
-    const cause = `${failureText(kind, reason)}: ${countPhrase(tally, 'failed')}`
-    return createFinding(severity, about, cause, { since: tally.firstAt, command: tailCommand })
+    const facts = { kind, reason, tally, since: tally.firstAt, command: tailCommand }
+    return finding('gateway-errors', severity, about, facts, ({ kind, reason, tally }) => [
+      `${failureText(kind, reason)}: ${countPhrase(tally, 'failed')}`,
+    ])
   })
+
+// A client may err once; an error that comes again and again is worth a line.
+const often = { inAMinute: 3, in15Minutes: 10 } as const
+
+export const clientFindings: FindingSource = (inputs) =>
+  groupByKey(
+    inputs.report.recentErrors.causes.filter(isClientFault),
+    ({ kind, reason }) => `${kind} ${reason}`,
+  ).flatMap((same) => {
+    const tally = tallyFailures(same)
+    if (tally.lastMinute < often.inAMinute && tally.last15Min < often.in15Minutes) return []
+    const [{ kind, reason }] = same
+    const isUnanswered = loadBalancerReasons.has(reason)
+    const severity = isUnanswered && tally.lastMinute > 0 ? 'warning' : 'notice'
+    const about = isUnanswered ? 'listen.proxyProtocol' : subjectOf(same)
+    const isOff = reason === 'proxy-header' && inputs.config.listen.proxyProtocol === null
+    const last = inputs.report.recentErrors.last.filter((each) => each.kind === kind && each.reason === reason)
+    // As far as the last errors tell: by the id where it was authenticated, else by the address.
+    const clients = [...new Set(last.map(({ client, clientId }) => clientId ?? client))]
+    const facts = { kind, reason, tally, isUnanswered, isOff, clients, since: tally.firstAt, command: tailCommand }
+    return finding('client-errors', severity, about, facts, ({ kind, reason, tally, isUnanswered, ...facts }) => {
+      const count = countPhrase(tally, isUnanswered ? 'refused' : `refused with ${failureTable[kind].status}`)
+      const off = facts.isOff ? ', which is off' : ''
+      const [one, ...others] = facts.clients
+      const who = others.length === 0 ? one : `${facts.clients.length} clients, the last one ${one}`
+      const from = one === undefined ? '' : `, from ${who}`
+      return [`${failureText(kind, reason)}${maxBodyPhrase(same, inputs.config)}${off}: ${count}${from}`]
+    })
+  })
+
+// What load balancers cause, and not clients: only from their addresses is a header waited for.
+const loadBalancerReasons: ReadonlySet<ErrorCount['reason']> = new Set([
+  'no-proxy-header',
+  'bad-proxy-header',
+  'proxy-header-too-slow',
+])
+
+const isClientFault = (each: ErrorCount): boolean =>
+  failureTable[each.kind].fault === 'client' && !isContractFailure(each)
+
+/** Names the operation, where it is always the same. */
+const subjectOf = (same: readonly ErrorCount[]): string => {
+  const [operation, ...others] = new Set(same.map(({ operation }) => operation))
+  return others.length > 0 || operation == null ? 'clients' : `operations.${operation}`
+}

@@ -10,19 +10,16 @@ import { earliest, mergeOutageWindows } from '../../runtime/report/outage-window
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
 import { joinFirst, pluralize } from '../commands/phrases.ts'
 import { formatTimeOfDay } from '../format-time.ts'
-import { rejectedPhrase, tallyRejected } from './failure-tally.ts'
 import {
-  createFinding,
-  type Finding,
-  joinWithAnd,
   lastFailurePhrase,
   limitPhrase,
+  ownerDetails,
   recentMs,
-  wherePhrase,
-} from './finding.ts'
-import { faultCommandLine } from './finding-commands.ts'
+  rejectedPhrase,
+  tallyRejected,
+} from './failure-phrases.ts'
+import { type Finding, faultCommandLine, finding, joinWithAnd, wherePhrase } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
-import { ownerDetails } from './owner-details.ts'
 
 // What fits on one screen. The first ones say what is wrong.
 const maxEndpoints = 10
@@ -34,6 +31,8 @@ interface Outage {
   readonly since: number | null
   /** Why, in a few words. */
   readonly fact: string
+  /** The endpoints that these name. */
+  readonly named: readonly string[]
   /** The failures that it names; null: a response. */
   readonly kinds: readonly AttemptReport['kind'][]
 }
@@ -74,8 +73,12 @@ export const groupOutage = (
     group,
     since,
     kinds: failed.map(({ kind }) => kind),
-    fact:
-      failed.length > 0 ? describeFailures(failed, group, inputs) : joinFirst(takers.map(stateText), maxNamed, '; '),
+    ...(failed.length > 0
+      ? describeFailures(failed, group, inputs)
+      : {
+          fact: joinFirst(takers.map(stateText), maxNamed, '; '),
+          named: takers.slice(0, maxNamed).map(({ url }) => url),
+        }),
   }
 }
 
@@ -100,51 +103,43 @@ const describeFailures = (
   failed: readonly AttemptReport[],
   group: Group,
   inputs: Pick<FindingInputs, 'config' | 'loadedAt'>,
-): string => {
+): Pick<Outage, 'fact' | 'named'> => {
   const byCode = groupByKey([...new Map(failed.map((each) => [each.endpoint, each])).values()], (each) =>
     each.reason === null ? '' : (reasonTable[each.reason].code ?? ''),
   )
-  return byCode
-    .map((same) => {
-      const [{ reason }] = same
-      const code = reason === null ? null : reasonTable[reason].code
-      if (code !== null)
-        return `${code} at ${joinFirst(
-          same.map(({ endpoint }) => endpoint),
-          maxNamed,
-        )}`
-      return joinFirst(
-        same.map((each) => lastFailurePhrase(each, each.endpoint) + limitPhrase(each, group, inputs)),
-        maxNamed,
-        '; ',
-      )
-    })
-    .join('; ')
+  const facts = byCode.map((same) => {
+    const [{ reason }] = same
+    const code = reason === null ? null : reasonTable[reason].code
+    const names = same.map(({ endpoint }) => endpoint)
+    if (code !== null) return `${code} at ${joinFirst(names, maxNamed)}`
+    const phrases = same.map((each) => lastFailurePhrase(each, each.endpoint) + limitPhrase(each, group, inputs))
+    return joinFirst(phrases, maxNamed, '; ')
+  })
+  const named = byCode.flatMap((same) => same.slice(0, maxNamed).map(({ endpoint }) => endpoint))
+  return { fact: facts.join('; '), named }
 }
 
 // In one sentence.
 const maxNamed = 3
 
 const outageFinding = (same: NonEmpty<PrimaryOutage>, inputs: FindingInputs): Finding => {
-  const [{ group, fact, clients }] = same
+  const [{ group, fact, named, clients }] = same
   const names = same.map((each) => each.group)
   const since = earliest(same.flatMap((each) => each.since ?? []))
-  const begun = since === null ? '' : ` since ${formatTimeOfDay(since, inputs.at)}`
   const quiet = quietPhrase(names, inputs)
-  const then = quiet ?? consequences[clients](names, inputs)
-  const cause = `no endpoint of ${joinWithAnd(names)} serves${begun}${then}: ${fact}`
   const kinds = same.flatMap((each) => each.kinds)
-  return createFinding(
-    clients === 'none' || quiet !== null ? 'warning' : 'critical',
-    sideKey(group, 'primary'),
-    cause,
-    {
-      since,
-      command: faultCommandLine(group, kinds, inputs),
-      details: outageDetails(names, inputs),
-      alsoAbout: names.slice(1).map((each) => sideKey(each, 'primary')),
-    },
-  )
+  const urls = inputs.report.upstreams[group].endpoints.slice(0, maxEndpoints).map(({ url }) => url)
+  const facts = {
+    ...{ names, fact, follows: quiet ?? consequences[clients](names, inputs), since },
+    alsoAbout: names.slice(1).map((each) => sideKey(each, 'primary')),
+    endpoints: [...urls, ...named],
+    command: faultCommandLine(group, kinds, inputs),
+  }
+  const severity = clients === 'none' || quiet !== null ? 'warning' : 'critical'
+  return finding('group-out', severity, sideKey(group, 'primary'), facts, ({ names, fact, since, follows }, at) => {
+    const begun = since === null ? '' : ` since ${formatTimeOfDay(since, at)}`
+    return [`no endpoint of ${joinWithAnd(names)} serves${begun}${follows}: ${fact}`, ...outageDetails(names, inputs)]
+  })
 }
 
 /**

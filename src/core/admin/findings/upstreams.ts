@@ -5,25 +5,29 @@ import { mayBeUpstreamFault } from '../../exchange/failures/kinds.ts'
 import { sideKey } from '../../exchange/sides.ts'
 import type { ErrorCount } from '../../log/recent-errors/error-counts.ts'
 import type { EndpointReport } from '../../runtime/report/status-report.ts'
-import { clientErrorFindings } from './client-errors.ts'
-import { endpointFindings } from './endpoint-findings.ts'
-import { rejectedPhrase, tallyRejected } from './failure-tally.ts'
+import { clientErrorFindings, endpointFindings } from './endpoint-findings.ts'
 import {
   causePhrase,
-  createFinding,
-  type Finding,
   groupOfOperation,
   lastFailurePhrase,
   limitPhrase,
+  rejectedPhrase,
+  tallyRejected,
+} from './failure-phrases.ts'
+import {
+  type FindingSource,
+  type Found,
+  faultCommandLine,
+  finding,
+  liveCommandLine,
   mergeByGroup,
   wherePhrase,
 } from './finding.ts'
-import { faultCommandLine, liveCommandLine } from './finding-commands.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { groupOutage, nextTryDetails, outageFindings } from './outage.ts'
 
 /** Finds what is wrong with the upstreams. Of a group in an outage, that is all that is reported. */
-export const upstreamFindings = (inputs: FindingInputs): readonly Finding[] => [
+export const upstreamFindings: FindingSource = (inputs) => [
   ...outageFindings(inputs),
   ...mergeByGroup(
     groups
@@ -32,13 +36,14 @@ export const upstreamFindings = (inputs: FindingInputs): readonly Finding[] => [
         const { endpoints } = inputs.report.upstreams[group]
         const causes = getUpstreamErrors(group, inputs)
         return [
-          ...breakerFindings(group, causes, inputs),
+          breakerFinding(group, causes, inputs),
           ...endpoints.flatMap((each) => endpointFindings(group, each, causes, inputs)),
-          ...noEndpointFindings(group, endpoints, inputs),
-          ...retryBudgetFindings(group, inputs),
-          ...clientErrorFindings(group, inputs),
-        ]
+          noEndpointFinding(group, endpoints, inputs),
+          retryBudgetFinding(group, inputs),
+          clientErrorFindings(group, inputs),
+        ].flat()
       }),
+    inputs.at,
   ),
 ]
 
@@ -57,43 +62,53 @@ export const getUpstreamErrors = (group: Group, { report }: FindingInputs): read
  * Finds a breaker that is not closed though some requests succeed. Half-open is as bad as open: it has not found out
  * yet.
  */
-const breakerFindings = (group: Group, causes: readonly ErrorCount[], inputs: FindingInputs): readonly Finding[] => {
-  const { report } = inputs
-  const { breaker: state } = report.upstreams[group]
-  if (state === null || state.state === 'closed') return []
-  const { lastFailure: last } = state
+const breakerFinding = (group: Group, causes: readonly ErrorCount[], inputs: FindingInputs): Found => {
+  const { breaker } = inputs.report.upstreams[group]
+  if (breaker === null || breaker.state === 'closed') return []
+  const { lastFailure: last } = breaker
   const [first] = causes
   const why =
     last !== null
       ? lastFailurePhrase(last, last.endpoint) + limitPhrase(last, group, inputs)
       : first && causePhrase(first, first.endpoint ?? '', inputs)
-  const does =
-    state.state === 'open'
-      ? 'so nothing is sent to it'
-      : 'so only a few requests are sent, to find out whether it is well'
-  const cause = `the circuit breaker of ${group} is ${state.state}${wherePhrase(state)}, ${does}${why === undefined ? '' : `, because ${why}`}${rejectedPhrase(tallyRejected(report, 'circuit-open', group))}`
-  const since = state.outageSince ?? state.since
-  const details = nextTryDetails(state, inputs.at)
-  const command = faultCommandLine(group, [last === null ? (first?.kind ?? null) : last.kind], inputs)
-  return [createFinding('critical', sideKey(group, 'primary'), cause, { since, command, details })]
+  const facts = {
+    ...{ group, breaker, why, refused: tallyRejected(inputs.report, 'circuit-open', group) },
+    endpoints: [(last ?? first)?.endpoint ?? []].flat(),
+    since: breaker.outageSince ?? breaker.since,
+    command: faultCommandLine(group, [(last ?? first)?.kind ?? null], inputs),
+  }
+  return finding(
+    'breaker-not-closed',
+    'critical',
+    sideKey(group, 'primary'),
+    facts,
+    ({ group, breaker, ...facts }, at) => {
+      const does =
+        breaker.state === 'open'
+          ? 'so nothing is sent to it'
+          : 'so only a few requests are sent, to find out whether it is well'
+      const why = facts.why === undefined ? '' : `, because ${facts.why}`
+      return [
+        `the circuit breaker of ${group} is ${breaker.state}${wherePhrase(breaker)}, ${does}${why}${rejectedPhrase(facts.refused)}`,
+        ...nextTryDetails(breaker, at),
+      ]
+    },
+  )
 }
 
-const noEndpointFindings = (
+const noEndpointFinding = (
   group: Group,
   endpoints: readonly EndpointReport[],
   { config, overrides, report }: FindingInputs,
-): readonly Finding[] => {
+): Found => {
   if (endpoints.some(({ state }) => state.name !== 'draining')) return []
   const refused = tallyRejected(report, 'no-healthy-endpoint', group)
   const clients = findPrimaryClients(config.upstreams[group].candidate, overrides.shifts.get(group))
-  const cause = `every endpoint of ${group} drains, or has weight 0, ${consequences[clients]}${rejectedPhrase(refused)}`
   const severity = clients === 'none' ? 'warning' : 'critical'
-  return [
-    createFinding(severity, sideKey(group, 'primary'), cause, {
-      since: refused.firstAt,
-      command: liveCommandLine(group, config),
-    }),
-  ]
+  const facts = { group, clients, refused, since: refused.firstAt, command: liveCommandLine(group, config) }
+  return finding('no-endpoint', severity, sideKey(group, 'primary'), facts, ({ group, clients, refused }) => [
+    `every endpoint of ${group} drains, or has weight 0, ${consequences[clients]}${rejectedPhrase(refused)}`,
+  ])
 }
 
 const consequences: Readonly<Record<PrimaryClients, string>> = {
@@ -102,14 +117,10 @@ const consequences: Readonly<Record<PrimaryClients, string>> = {
   none: 'and every client is on the candidate',
 }
 
-const retryBudgetFindings = (group: Group, { report }: FindingInputs): readonly Finding[] => {
+const retryBudgetFinding = (group: Group, { report }: FindingInputs): Found => {
   const { retryBudget } = report.upstreams[group]
   if (retryBudget === null || retryBudget.left >= 1) return []
-  return [
-    createFinding(
-      'notice',
-      sideKey(group, 'primary'),
-      `the retry budget of ${group} is used up: what fails is not tried again`,
-    ),
-  ]
+  return finding('retries-used-up', 'notice', sideKey(group, 'primary'), { group }, (facts) => [
+    `the retry budget of ${facts.group} is used up: what fails is not tried again`,
+  ])
 }

@@ -12,6 +12,8 @@ export interface ReloadRejection {
   readonly problems: readonly ConfigProblem[]
   /** Whether the file by itself can run. What was in the way may be a setting that needs a restart. */
   readonly isFileSound: boolean
+  /** Whether workers did not reply in time. */
+  readonly isUnanswered: boolean
 }
 
 /** The last reload or rollback that was rejected, until something takes effect. */

@@ -269,7 +269,8 @@ export class Reloader {
     unanswered: string | null = null,
   ): ReloadOutcome {
     if (held === null) this.#deferred.cancel()
-    const rejection = { trigger, problems, isFileSound: this.lastReading.hash !== null }
+    const isFileSound = this.lastReading.hash !== null
+    const rejection = { trigger, problems, isFileSound, isUnanswered: unanswered !== null }
     this.#lastRejection.record(rejection, this.lastReading.sources, held?.since ?? null)
     return this.#record(trigger, { result: 'refused', hash: this.config.hash, problems, held, unanswered })
   }

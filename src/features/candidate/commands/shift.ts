@@ -125,5 +125,6 @@ holds again: its share, or its steps, which go on from the share that was reache
   exitCodes:
     '0 done, 1 the gateway does not accept it or a worker does not answer (it is not in effect then, and not tried again), 2 it could not be asked',
   examples: ['shift risk', 'shift risk --to 25% --for 2h --reason "CHG-4711"', 'shift risk --abort'],
+  showsWithoutOption: true,
   commands: [shiftCommand],
 }

@@ -1,4 +1,4 @@
-import type { Overview } from '../../../core/admin/api/overview.ts'
+import type { Overview, PageView } from '../../../core/admin/api/overview.ts'
 import { type Html, html } from '../../../core/admin/html.ts'
 import { logoutForm } from '../session/csrf.ts'
 import type { Principal } from '../session/principal.ts'
@@ -43,12 +43,12 @@ export const pageSections = {
   certificates: certificatesSection,
   workers: workersSection,
   records: recordsSection,
-} as const satisfies Readonly<Record<string, (overview: Overview) => Html>>
+} as const satisfies Readonly<Record<string, (view: PageView) => Html>>
 
 export type SectionName = keyof typeof pageSections
 
-export const renderSections = (overview: Overview): readonly (readonly [SectionName, Html])[] =>
-  (Object.keys(pageSections) as SectionName[]).map((name) => [name, pageSections[name](overview)])
+export const renderSections = (view: PageView): readonly (readonly [SectionName, Html])[] =>
+  (Object.keys(pageSections) as SectionName[]).map((name) => [name, pageSections[name](view)])
 
 // Sections of a line or two stand beside one another.
 const gridSections: readonly SectionName[] = [
@@ -98,7 +98,7 @@ const pageState = (findings: Overview['status']['findings'], state: string): str
 }
 
 /** Renders the whole page, so that it can be read without a script. */
-export const renderOverviewPage = (overview: Overview, principal: Principal): Html => {
+export const renderOverviewPage = (overview: PageView, principal: Principal): Html => {
   const flash = principal.takeFlash()
   const rendered = renderSections(overview)
   return renderLayout({

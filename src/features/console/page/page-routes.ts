@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { AdminContext } from '../../../core/admin/admin-context.ts'
 import { type AdminError, sendProblem } from '../../../core/admin/admin-error.ts'
-import { getOverview } from '../../../core/admin/api/overview.ts'
+import { getPageView } from '../../../core/admin/api/overview.ts'
 import { getPrincipal } from '../session/principal.ts'
 import { registerAssets } from './assets.ts'
 import { renderConfigurationPage } from './configuration-page.ts'
@@ -15,11 +15,11 @@ export const registerPageRoutes = (
   context: AdminContext,
   isAuthorized: (request: FastifyRequest) => boolean,
 ): Pick<SseHub, 'end' | 'recheck'> => {
-  const streams = new SseHub(() => getOverview(context))
+  const streams = new SseHub(() => getPageView(context))
   registerAssets(app)
   registerEventStream(app, streams, isAuthorized)
   app.get('/', async (request, reply) =>
-    sendPage(reply, 200, renderOverviewPage(await getOverview(context), getPrincipal(request)), {
+    sendPage(reply, 200, renderOverviewPage(await getPageView(context), getPrincipal(request)), {
       'Content-Security-Policy': scriptPolicy,
     }),
   )

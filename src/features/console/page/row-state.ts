@@ -1,4 +1,4 @@
-import { type Finding, type Severity, severities } from '../../../core/admin/findings/finding.ts'
+import { type FindingSubject, type Severity, severities } from '../../../core/admin/findings/finding.ts'
 import type { BadgeTone } from './components.ts'
 
 export const severityTones: Readonly<Record<Severity, BadgeTone>> = {
@@ -86,22 +86,17 @@ const formatPercentage = (share: number): string => (share < 0.01 ? 'under 1 %' 
  * where one is given. The candidate of a group is a thing of its own.
  */
 export const worstFinding = (
-  findings: readonly Omit<Finding, 'since' | 'command'>[],
+  findings: readonly FindingSubject[],
   about: string,
   endpoint: string | null = null,
-): Severity | null => {
-  // A URL may be the beginning of another one.
-  const named = endpoint === null ? null : new RegExp(`${escapePattern(endpoint)}(?![\\w/-]|[.:]\\w)`)
-  return findings
-    .filter((each) => [each.about, ...(each.alsoAbout ?? [])].some((key) => isWithin(key, about)))
-    .filter(({ cause, details }) => named === null || [cause, ...details].some((text) => named.test(text)))
+): Severity | null =>
+  findings
+    .filter((each) => [each.about, ...each.alsoAbout].some((key) => isWithin(key, about)))
+    .filter(({ endpoints }) => endpoint === null || endpoints.includes(endpoint))
     .reduce<Severity | null>((worst, { severity }) => worseSeverity(worst, severity), null)
-}
 
 export const worseSeverity = (one: Severity | null, other: Severity | null): Severity | null =>
   severities.find((each) => each === one || each === other) ?? null
 
 const isWithin = (key: string, about: string): boolean =>
   key === about || (key.startsWith(`${about}.`) && !key.startsWith(`${about}.candidate`))
-
-const escapePattern = (text: string): string => text.replaceAll(/[^\w]/g, '\\$&')

@@ -1,4 +1,4 @@
-import type { Overview } from '../../../core/admin/api/overview.ts'
+import type { PageView } from '../../../core/admin/api/overview.ts'
 import { now, unrefTimeout } from '../../../core/lib/clock.ts'
 import { assetsVersion } from './assets.ts'
 import { chartsData } from './charts-data.ts'
@@ -47,15 +47,15 @@ type StreamEndReason = 'session' | 'leaving'
  * nothing piles up.
  */
 export class SseHub {
-  readonly #getOverview: () => Promise<Overview>
+  readonly #getView: () => Promise<PageView>
   readonly #subscribers = new Set<SseSubscriber>()
   #last: PageState | null = null
   #stop: (() => void) | null = null
   #ticking = false
   #ended = false
 
-  constructor(getOverview: () => Promise<Overview>) {
-    this.#getOverview = getOverview
+  constructor(getView: () => Promise<PageView>) {
+    this.#getView = getView
   }
 
   get size(): number {
@@ -103,7 +103,7 @@ export class SseHub {
     this.#stop = null
     const startedAt = now()
     // A failure now may be over at the next tick. A page that is sent nothing shows by itself that it is stale.
-    const state = await this.#getOverview().then(renderPageState, () => null)
+    const state = await this.#getView().then(renderPageState, () => null)
     this.#ticking = false
     this.recheck() // not before: a stream that was just opened has no head yet
     if (state !== null) this.#send(state)
@@ -161,7 +161,7 @@ interface PageState {
  */
 type PartName = SectionName | typeof instanceId | 'charts'
 
-const renderPageState = (overview: Overview): PageState => ({
+const renderPageState = (overview: PageView): PageState => ({
   at: overview.at,
   title: pageTitle(overview),
   parts: new Map<PartName, string>([

@@ -1,6 +1,6 @@
 /** A canary that is wrong, and what an operator reads of it. */
 import { expect, test } from 'vitest'
-import type { Finding } from '../../../../src/core/admin/findings/finding.ts'
+import type { FindingView } from '../../../../src/core/admin/findings/finding.ts'
 import { programCommand } from '../../../../src/core/lib/program-command.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
@@ -11,7 +11,8 @@ test('a canary that answers 404 is named, with its share and the command that dr
   const canary = await httpUpstream((_, response) => response.writeHead(404).end())
   const market = { endpoints: [stable.url, { url: canary.url, weight: 50 }] }
   const live = await bootLiveGateway({ upstreams: { market } })
-  const findings = async () => (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly Finding[]
+  const findings = async () =>
+    (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly FindingView[]
   const canaries = async () => (await findings()).filter(({ about }) => about === 'upstreams.market')
   const before = await canaries()
   for (let n = 0; n < 400; n++) await (await fetch(`${live.url}/market/insights`)).arrayBuffer()

@@ -1,6 +1,6 @@
 /** What clients do wrong or too much of, and what an operator reads of it. */
 import { expect, test } from 'vitest'
-import type { Finding } from '../../../../src/core/admin/findings/finding.ts'
+import type { FindingView } from '../../../../src/core/admin/findings/finding.ts'
 import { withoutLateness } from '../../../helpers/findings.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { rawClient } from '../../../helpers/raw-client.ts'
@@ -65,7 +65,9 @@ test('a single mistake of a client is no finding', async () => {
   await fetch(`${live.url}/nowhere`)
   await live.line(({ failure }) => failure === 'not-found')
 
-  const { findings } = (await (await fetch(`${live.admin}/status`)).json()) as { readonly findings: readonly Finding[] }
+  const { findings } = (await (await fetch(`${live.admin}/status`)).json()) as {
+    readonly findings: readonly FindingView[]
+  }
   expect(withoutLateness(findings)).toEqual([])
 })
 

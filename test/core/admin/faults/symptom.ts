@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-import type { Finding } from '../../../../src/core/admin/findings/finding.ts'
+import type { FindingView } from '../../../../src/core/admin/findings/finding.ts'
 import { fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { runCommand } from '../../cli/scripted-admin.ts'
 
@@ -63,12 +63,12 @@ export const symptom = (number: number): Symptom => {
   return found
 }
 
-const findingsOf = async (admin: string): Promise<readonly Finding[]> =>
-  (await fetchAdmin(`${admin}/status`)).body.findings as unknown as readonly Finding[]
+const findingsOf = async (admin: string): Promise<readonly FindingView[]> =>
+  (await fetchAdmin(`${admin}/status`)).body.findings as unknown as readonly FindingView[]
 
 const isOf =
   ({ about, cause }: Pick<Symptom, 'about' | 'cause'>) =>
-  (finding: Finding): boolean =>
+  (finding: FindingView): boolean =>
     finding.about === about && cause.test(finding.cause)
 
 /**
@@ -77,7 +77,7 @@ const isOf =
  */
 export const lacks = async (admin: string, expected: Symptom): Promise<void> => {
   const { about } = expected
-  const of = about === 'process' ? isOf(expected) : (finding: Finding) => finding.about === about
+  const of = about === 'process' ? isOf(expected) : (finding: FindingView) => finding.about === about
   expect((await findingsOf(admin)).filter(of)).toEqual([])
 }
 
@@ -85,7 +85,7 @@ export const lacks = async (admin: string, expected: Symptom): Promise<void> => 
  * Checks that a gateway has a symptom, and says so in `/status`, in the output of the command `status`, and on its
  * page.
  */
-export const shows = async (admin: string, expected: Symptom): Promise<Finding> => {
+export const shows = async (admin: string, expected: Symptom): Promise<FindingView> => {
   await expect
     .poll(() => findingsOf(admin))
     .toContainEqual(
@@ -103,7 +103,7 @@ export const shows = async (admin: string, expected: Symptom): Promise<Finding> 
     new RegExp(`^${label(expected.severity)} +${expected.about.replaceAll('.', '\\.')}: ${expected.cause.source}`, 'm'),
   )
   expect(textOf(await (await fetch(admin, { headers: { accept: 'text/html' } })).text())).toMatch(expected.cause)
-  return (await findingsOf(admin)).find(isOf(expected)) as Finding
+  return (await findingsOf(admin)).find(isOf(expected)) as FindingView
 }
 
 const label = (severity: string): string => (severity === 'critical' ? 'CRITICAL' : severity)

@@ -2,7 +2,7 @@
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import type { Finding } from '../../../../src/core/admin/findings/finding.ts'
+import type { FindingView } from '../../../../src/core/admin/findings/finding.ts'
 import { programCommand } from '../../../../src/core/lib/program-command.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../../helpers/certificates.ts'
 import { withoutLateness } from '../../../helpers/findings.ts'
@@ -52,7 +52,7 @@ test('an endpoint that its health check finds down is not said to be so since a 
   await upstream.close()
   await live.line(({ msg }) => msg === 'endpoint down')
 
-  const findings: readonly Finding[] = (await fetchAdmin(`${live.admin}/status`)).body.findings as never
+  const findings: readonly FindingView[] = (await fetchAdmin(`${live.admin}/status`)).body.findings as never
   expect(findings.find(({ severity }) => severity === 'critical')?.cause).toMatch(/: http:\S+ is down: .*ECONNREFUSED/)
 })
 
@@ -65,7 +65,7 @@ test('a dead endpoint is shown by the command of its finding, also while the fil
   live.edit({ upstreams: { market: 'market.internal:8080' } })
   expect((await fetchAdmin(`${live.admin}/reload`, 'POST')).status).toBe(422)
 
-  const findings: readonly Finding[] = (await fetchAdmin(`${live.admin}/status`)).body.findings as never
+  const findings: readonly FindingView[] = (await fetchAdmin(`${live.admin}/status`)).body.findings as never
   const command = findings.find(({ severity }) => severity === 'critical')?.command
   expect(command).toContain(' explain GET /market/insights --live ')
   const args = `${command}`.slice(programCommand().length + 1).split(' ')

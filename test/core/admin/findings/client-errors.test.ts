@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
-import { clientErrorFindings } from '../../../../src/core/admin/findings/client-errors.ts'
-import { collectFindings } from '../../../../src/core/admin/findings/findings.ts'
+import { clientErrorFindings } from '../../../../src/core/admin/findings/endpoint-findings.ts'
 import type { EndpointReport } from '../../../../src/core/runtime/report/status-report.ts'
 import { seeded } from '../../upstream/balancing/fake-candidates.ts'
-import { endpoint, findingInputs } from './finding-inputs.ts'
+import { endpoint, findingInputs, renderFindings } from './finding-inputs.ts'
 
 /**
  * Creates the first, second, … endpoint of risk, with its recent requests and how many of them were answered with a
@@ -25,7 +24,7 @@ const found = (endpoints: readonly EndpointReport[]) => {
 test('an endpoint that answers far more of its requests with a 4xx than the others is named, with what ends that', () => {
   const endpoints = [answering(14, 600, 0), answering(115, 120, 1), answering(10, 590, 2)]
 
-  expect(collectFindings(findingInputs({ upstreams: { risk: { endpoints } } }))).toEqual([
+  expect(renderFindings(findingInputs({ upstreams: { risk: { endpoints } } }))).toEqual([
     {
       severity: 'warning',
       about: 'upstreams.risk',

@@ -8,8 +8,9 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Finding } from '../../../../src/core/admin/findings/finding.ts'
-import { isMutatingCommand, programCommand, shellQuote } from '../../../../src/core/lib/program-command.ts'
+import { isMutatingCommand } from '../../../../src/core/admin/commands/command-groups.ts'
+import type { FindingView } from '../../../../src/core/admin/findings/finding.ts'
+import { programCommand, shellQuote } from '../../../../src/core/lib/program-command.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 
 const run = promisify(execFile)
@@ -68,7 +69,8 @@ test('a command that a finding gives reaches the gateway that gave it, on a port
   const live = await bootLiveGateway({ upstream: { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] } })
   const body = { group: 'risk', url: 'http://127.0.0.1:1' }
   await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', { body: JSON.stringify(body) })
-  const found = async () => (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly Finding[]
+  const found = async () =>
+    (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly FindingView[]
   const drained = (await found()).find(({ cause }) => cause.includes(' drains '))
 
   const { stdout } = await inShell(drained?.command ?? 'false')
@@ -83,7 +85,7 @@ test('a command names the endpoint and the operation as a shell and the gateway 
   const live = await bootLiveGateway({ ...settings, operations: { 'market.insights': { state: 'refuse' } } })
   const body = { group: 'risk', url: endpoints[0] }
   await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', { body: JSON.stringify(body) })
-  const found = (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly Finding[]
+  const found = (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly FindingView[]
   const commandOf = (about: string): string => found.find((each) => each.about === about)?.command ?? 'false'
 
   const ready = await inShell(commandOf('upstreams.risk'))
@@ -113,7 +115,7 @@ test('a file is named by its place', async () => {
   const live = await bootLiveGateway({ reload: { watch: false } })
   live.edit({ upstreams: { market: 'market-b.internal:8080' } })
   await fetchAdmin(`${live.admin}/reload`, 'POST')
-  const [found] = (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly Finding[]
+  const [found] = (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly FindingView[]
 
   const { stdout } = await inShell(found?.command ?? '').catch((error: { readonly stdout: string }) => error)
 

@@ -1,9 +1,8 @@
 /** The findings about candidates whose answers differ, on the counts of a process and a fake clock. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { collectFindings } from '../../../../src/core/admin/findings/findings.ts'
 import { ComparisonCounts } from '../../../../src/features/candidate/observe/comparison-counts.ts'
 import { answer } from '../../../features/candidate/observe/compare/answer.ts'
-import { endpoint, findingInputs } from './finding-inputs.ts'
+import { endpoint, findingInputs, renderFindings } from './finding-inputs.ts'
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:04:00Z') }))
 afterEach(() => vi.useRealTimers())
@@ -27,7 +26,7 @@ const compare = (counts: ComparisonCounts, equal: number, differing: number, nam
 }
 
 const findingsOf = (counts: ComparisonCounts, compareKeys: object = {}) =>
-  collectFindings(
+  renderFindings(
     findingInputs({
       at: Date.now(),
       settings: {

@@ -1,6 +1,8 @@
 /** Inputs of findings of a gateway that is well, but for what a test overrides. */
 
+import { type FindingView, renderFinding } from '../../../../src/core/admin/findings/finding.ts'
 import type { FindingInputs } from '../../../../src/core/admin/findings/finding-inputs.ts'
+import { collectFindings } from '../../../../src/core/admin/findings/findings.ts'
 import type { ErrorCount } from '../../../../src/core/log/recent-errors/error-counts.ts'
 import type { EndpointReport, StatusReport, UpstreamReport } from '../../../../src/core/runtime/report/status-report.ts'
 import { type Group, groups } from '../../../../src/operations.ts'
@@ -66,6 +68,10 @@ interface InputOverrides extends Partial<Omit<FindingInputs, 'report' | 'config'
 }
 
 const nothing = { get: () => null, all: [] }
+
+/** Renders what is found, as /status has it. */
+export const renderFindings = (inputs: FindingInputs): readonly FindingView[] =>
+  collectFindings(inputs).map((each) => renderFinding(each, inputs.at))
 
 export const findingInputs = ({
   settings,

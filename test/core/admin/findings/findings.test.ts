@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { collectFindings } from '../../../../src/core/admin/findings/findings.ts'
-import { ownerDetails } from '../../../../src/core/admin/findings/owner-details.ts'
+import { ownerDetails } from '../../../../src/core/admin/findings/failure-phrases.ts'
 import type { RecentTraffic } from '../../../../src/core/admin/rate-history.ts'
 import { zeroCacheOutcomes } from '../../../../src/core/exchange/exchange-outcomes.ts'
 import type { FailureReason } from '../../../../src/core/exchange/failures/reasons.ts'
@@ -8,14 +7,13 @@ import { RequestMetrics } from '../../../../src/core/log/metrics/request-metrics
 import type { RecentError } from '../../../../src/core/log/recent-errors/recent-errors.ts'
 import { applyFailedProblem } from '../../../../src/core/runtime/reload/reload-problems.ts'
 import type { EndpointReport } from '../../../../src/core/runtime/report/status-report.ts'
-import { heldBackHint } from '../../../../src/core/runtime/workers-not-answering-error.ts'
 import { allOperations, byOperation, type OperationId } from '../../../../src/operations.ts'
 import { tokenBindingSettings } from '../../../helpers/token-binding.ts'
 import { signingKey } from '../../../helpers/tokens.ts'
 import { folderWith } from '../../config/helper.ts'
-import { at, cause, endpoint, findingInputs, risk } from './finding-inputs.ts'
+import { at, cause, endpoint, findingInputs, renderFindings, risk } from './finding-inputs.ts'
 
-const found = (...differs: Parameters<typeof findingInputs>) => collectFindings(findingInputs(...differs))
+const found = (...differs: Parameters<typeof findingInputs>) => renderFindings(findingInputs(...differs))
 const causes = (...differs: Parameters<typeof findingInputs>) => found(...differs).map((each) => each.cause)
 const editedFile = { ...findingInputs().file, differing: ['gateway.yaml'] }
 
@@ -31,7 +29,7 @@ test('the worst comes first, whatever it is of', () => {
       differing: ['gateway.yaml'],
       rolledBack: false,
       nextTryAt: null,
-      refusal: { at, since: at, trigger: 'file', problems: [], isFileSound: false },
+      refusal: { at, since: at, trigger: 'file', problems: [], isFileSound: false, isUnanswered: false },
     },
   })
 
@@ -878,6 +876,7 @@ test('an edit that was rejected is named with the place and the problem', () => 
     trigger: 'file',
     problems: [problem, problem],
     isFileSound: false,
+    isUnanswered: false,
   } as const
   const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal }
 
@@ -902,7 +901,7 @@ test('an edit that was rejected is named with the place and the problem', () => 
 })
 
 test('an edit never ran where a rollback came after its refusal; in either case a restart fails', () => {
-  const refusal = { at, since: at, trigger: 'file', problems: [], isFileSound: false } as const
+  const refusal = { at, since: at, trigger: 'file', problems: [], isFileSound: false, isUnanswered: false } as const
   const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: true, refusal, nextTryAt: null }
   const details = ['until the file is corrected, a restart fails']
 
@@ -915,7 +914,7 @@ test('an edit never ran where a rollback came after its refusal; in either case 
 })
 
 test('an edit that was refused though its file is sound leads to a reload: a check of the file finds nothing', () => {
-  const refusal = { at, since: at, trigger: 'file', problems: [], isFileSound: true } as const
+  const refusal = { at, since: at, trigger: 'file', problems: [], isFileSound: true, isUnanswered: false } as const
   const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: null }
 
   expect(found({ file })).toMatchObject([{ about: 'config', command: 'lender-gateway reload' }])
@@ -923,7 +922,14 @@ test('an edit that was refused though its file is sound leads to a reload: a che
 
 test('an edit that could not be put into effect says why', () => {
   const problem = applyFailedProblem('gateway.yaml', new Error('audit.file audit.log cannot be used: EACCES'))
-  const refusal = { at, since: at, trigger: 'file', problems: [problem], isFileSound: true } as const
+  const refusal = {
+    at,
+    since: at,
+    trigger: 'file',
+    problems: [problem],
+    isFileSound: true,
+    isUnanswered: false,
+  } as const
   const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: null }
 
   expect(found({ file })[0]?.cause).toMatch(
@@ -932,20 +938,26 @@ test('an edit that could not be put into effect says why', () => {
 })
 
 test('an edit that is held back leads to a trial of what it did not reach, or to a reload where a worker did not respond', () => {
-  const problem = { file: 'gateway.yaml', line: 1, column: 1, path: '', message: '', expected: '', found: '' }
-  const commandOf = (more: { readonly hint?: string }) => {
-    const refusal = { at, since: at, trigger: 'file', problems: [{ ...problem, ...more }], isFileSound: true } as const
+  const commandOf = (isUnanswered: boolean) => {
+    const refusal = { at, since: at, trigger: 'file', problems: [], isFileSound: true, isUnanswered } as const
     const file = { name: 'gateway.yaml', differing: ['gateway.yaml'], rolledBack: false, refusal, nextTryAt: at + 1 }
     return found({ file })[0]?.command
   }
 
-  expect(commandOf({})).toBe('lender-gateway check --online gateway.yaml')
-  expect(commandOf({ hint: heldBackHint })).toBe('lender-gateway reload')
+  expect(commandOf(false)).toBe('lender-gateway check --online gateway.yaml')
+  expect(commandOf(true)).toBe('lender-gateway reload')
 })
 
 test('a rollback that was refused is not taken for an edit', () => {
   const problem = { file: 'gateway.yaml', line: 1, column: 1, path: '', message: 'no disk', expected: '', found: '' }
-  const refusal = { at, since: at, trigger: 'rollback', problems: [problem], isFileSound: true } as const
+  const refusal = {
+    at,
+    since: at,
+    trigger: 'rollback',
+    problems: [problem],
+    isFileSound: true,
+    isUnanswered: false,
+  } as const
   const file = { name: 'gateway.yaml', differing: [], rolledBack: false, refusal, nextTryAt: null }
 
   expect(found({ file })).toMatchObject([

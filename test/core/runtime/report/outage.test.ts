@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { toRecentErrorView } from '../../../../src/core/admin/api/recent-errors.ts'
 import { upstreamStatus } from '../../../../src/core/admin/api/upstream-status.ts'
-import { collectFindings } from '../../../../src/core/admin/findings/findings.ts'
 import { upstreamMetrics } from '../../../../src/core/admin/metrics/families/upstreams.ts'
 import type { MetricInputs } from '../../../../src/core/admin/metrics/metric-inputs.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
@@ -20,7 +19,7 @@ import { RateLimiterRegistry } from '../../../../src/features/limits/rate-limite
 import type { Group, OperationId } from '../../../../src/operations.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 import { logInMemory, testConfig } from '../../../helpers/gateway.ts'
-import { findingInputs } from '../../admin/findings/finding-inputs.ts'
+import { findingInputs, renderFindings } from '../../admin/findings/finding-inputs.ts'
 import { exchangeRecord } from '../../log/exchange-record.ts'
 import {
   type Behavior,
@@ -112,7 +111,7 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
     reload: () => {
       snapshot = build(snapshot)
     },
-    found: () => collectFindings({ ...findingInputs({ at: Date.now() }), config, report: report() }),
+    found: () => renderFindings({ ...findingInputs({ at: Date.now() }), config, report: report() }),
     status: (group: Group) => upstreamStatus(report().upstreams[group], { endpoints: none, shifts: none }, group),
     tail: () => report().recentErrors.last.map((each) => toRecentErrorView(each, config).reason),
     failed: (group: Group, reason: string): number => {

@@ -1,4 +1,4 @@
-import type { Overview } from '../../../../src/core/admin/api/overview.ts'
+import type { PageView } from '../../../../src/core/admin/api/overview.ts'
 import { zeroDifferences, zeroUncompared } from '../../../../src/features/candidate/observe/compare/comparison.ts'
 import { zeroShadowDrops } from '../../../../src/features/candidate/observe/shadow-counts.ts'
 import { allOperations, type Group } from '../../../../src/operations.ts'
@@ -6,7 +6,7 @@ import { allOperations, type Group } from '../../../../src/operations.ts'
 const at = '2026-11-21T02:14:07.250Z'
 const before = (seconds: number): string => new Date(Date.parse(at) - seconds * 1000).toISOString()
 
-type Status = Overview['status']
+type Status = PageView['status']
 type UpstreamView = Status['upstreams'][string]
 type EndpointView = UpstreamView['endpoints'][number]
 
@@ -68,7 +68,15 @@ const wave = (index: number, scale: number): number =>
 const none = { p50Ms: null, p99Ms: null }
 
 /** An overview with something in everything that the page can show. */
-export const fixture: Overview = {
+export const fixture: PageView = {
+  found: [
+    {
+      ...{ severity: 'critical', about: 'upstreams.risk', alsoAbout: [] },
+      endpoints: ['http://risk-a.internal:8080'],
+    },
+    { severity: 'warning', about: 'config', alsoAbout: [], endpoints: [] },
+    { severity: 'notice', about: 'operations.inventory.sync', alsoAbout: [], endpoints: [] },
+  ],
   at,
   status: {
     version: '0.1.0',

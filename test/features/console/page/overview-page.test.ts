@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { unnamedOperator } from '../../../../src/core/admin/access/operator.ts'
-import type { Overview } from '../../../../src/core/admin/api/overview.ts'
-import type { Finding, Severity } from '../../../../src/core/admin/findings/finding.ts'
+import type { Overview, PageView } from '../../../../src/core/admin/api/overview.ts'
+import type { FindingSubject, FindingView, Severity } from '../../../../src/core/admin/findings/finding.ts'
 import { createShadowCounts } from '../../../../src/features/candidate/observe/shadow-counts.ts'
 import { pageSections, pageTitle, renderOverviewPage } from '../../../../src/features/console/page/overview-page.ts'
 import { Principal } from '../../../../src/features/console/session/principal.ts'
@@ -10,7 +10,7 @@ import { allOperations, groups } from '../../../../src/operations.ts'
 import { fixture } from './fixture.ts'
 
 const anonymous = (): Principal => new Principal(unnamedOperator, null, Number.POSITIVE_INFINITY)
-const render = (overview: Overview = fixture): string => renderOverviewPage(overview, anonymous()).toString()
+const render = (overview: PageView = fixture): string => renderOverviewPage(overview, anonymous()).toString()
 /** Extracts what a reader of a part sees. */
 const visibleText = (html: string): string =>
   html
@@ -38,7 +38,7 @@ test('whatever stands in any text of it, the page has the same tags and attribut
   const hostile = (old: string, text: string): string => (chosen.has(JSON.stringify(old)) ? old : text)
   const skeleton = (html: string): string[] =>
     (html.match(/<[^>]*>/g) ?? []).map((tag) => tag.replaceAll(/"[^"]*"/g, '""'))
-  const plain = skeleton(render(replaced(fixture, (old) => hostile(old, 'plain')) as Overview))
+  const plain = skeleton(render(replaced(fixture, (old) => hostile(old, 'plain')) as PageView))
 
   fc.assert(
     fc.property(
@@ -54,7 +54,7 @@ test('whatever stands in any text of it, the page has the same tags and attribut
         fc.string({ unit: 'binary', minLength: 1 }),
       ),
       (text) => {
-        expect(skeleton(render(replaced(fixture, (old) => hostile(old, text)) as Overview))).toEqual(plain)
+        expect(skeleton(render(replaced(fixture, (old) => hostile(old, text)) as PageView))).toEqual(plain)
       },
     ),
     { numRuns: 60 },
@@ -94,7 +94,7 @@ test('the title and the head say which gateway it is, in the colour that the fil
 })
 
 test('findings are grouped by what is broken, the worst first, and how many there are of each severity stands above', () => {
-  const finding = (severity: Severity, about: string, cause: string): Finding => ({
+  const finding = (severity: Severity, about: string, cause: string): FindingView => ({
     ...{ severity, about, cause },
     ...{ details: [], alsoAbout: [], since: null, command: null },
   })
@@ -163,13 +163,13 @@ describe('an endpoint and its group', () => {
 
   interface Case {
     readonly endpoint?: Partial<EndpointView>
-    readonly findings?: readonly Finding[]
+    readonly found?: readonly FindingSubject[]
     /** Requests that ended, and failures, a second. */
     readonly pace?: readonly [all: number, failed: number]
   }
 
   /** Says how the group, its endpoint, its candidate and the endpoint of that go. */
-  const states = ({ endpoint = {}, findings = [], pace }: Case): readonly string[] => {
+  const states = ({ endpoint = {}, found = [], pace }: Case): readonly string[] => {
     const [first] = leads.endpoints
     const endpoints = [{ ...(first as EndpointView), url, ...endpoint }]
     const endpointRates = [
@@ -186,7 +186,8 @@ describe('an endpoint and its group', () => {
       .upstreams({
         ...fixture,
         endpointRates,
-        status: { ...fixture.status, findings: [...findings], upstreams: { leads: { ...leads, endpoints } } },
+        found,
+        status: { ...fixture.status, upstreams: { leads: { ...leads, endpoints } } },
       })
       .toString()
     return [...html.matchAll(/<span class="mark \w+">.*?<\/span>([^<]*)<\/span>/g)].map(([mark]) =>
@@ -194,10 +195,12 @@ describe('an endpoint and its group', () => {
     )
   }
 
-  const finding = (severity: Severity, about: string, cause: string, alsoAbout: readonly string[] = []): Finding => ({
-    ...{ severity, about, alsoAbout, cause },
-    ...{ details: [], since: null, command: null },
-  })
+  const finding = (
+    severity: Severity,
+    about: string,
+    endpoint: string,
+    alsoAbout: readonly string[] = [],
+  ): FindingSubject => ({ severity, about, endpoints: [endpoint], alsoAbout })
 
   test('are well by the last request, or by a probe', () => {
     const well = ['● 1 of 1 up', '● up', '● 1 of 1 up', '● up']
@@ -238,7 +241,7 @@ describe('an endpoint and its group', () => {
     ['that fails them all', { pace: [10, 10] }, '■ 0 of 1 up', '■ fails'],
     [
       'that a finding about another group names as well',
-      { findings: [finding('critical', 'upstreams.risk', `${url} has expired`, ['upstreams.leads'])] },
+      { found: [finding('critical', 'upstreams.risk', url, ['upstreams.leads'])] },
       '■ 0 of 1 up',
       '■ critical',
     ],
@@ -247,13 +250,11 @@ describe('an endpoint and its group', () => {
   })
 
   test('on the side of the candidate are not well by its findings, and no worse by those of the primary', () => {
-    const cause = `the certificate of ${nextUrl} has expired`
-
-    expect(states({ findings: [finding('critical', 'upstreams.leads.candidate', cause)] })).toEqual([
+    expect(states({ found: [finding('critical', 'upstreams.leads.candidate', nextUrl)] })).toEqual([
       ...['● 1 of 1 up', '● up'],
       ...['■ 0 of 1 up', '■ critical'],
     ])
-    expect(states({ findings: [finding('warning', 'upstreams.leads', cause)] }).slice(2)).toEqual([
+    expect(states({ found: [finding('warning', 'upstreams.leads', nextUrl)] }).slice(2)).toEqual([
       '● 1 of 1 up',
       '● up',
     ])
@@ -280,14 +281,13 @@ test('an endpoint that a group has twice is given orders once, so that no two el
 })
 
 describe('an operation', () => {
-  const finding = (severity: Severity, about: string): Finding => ({
-    ...{ severity, about, alsoAbout: [], cause: 'a cause' },
-    ...{ details: [], since: null, command: null },
+  const finding = (severity: Severity, about: string): FindingSubject => ({
+    ...{ severity, about, alsoAbout: [], endpoints: [] },
   })
   /** Says how an operation goes that serves, and one that nothing comes to. */
-  const states = (...findings: readonly Finding[]): readonly string[] =>
+  const states = (...found: readonly FindingSubject[]): readonly string[] =>
     ['market.insights', 'leads.pipeline'].map((id) => {
-      const html = pageSections.operations({ ...fixture, status: { ...fixture.status, findings } }).toString()
+      const html = pageSections.operations({ ...fixture, found }).toString()
       const row = html.slice(html.indexOf(`id="operation-${id}"`))
       return visibleText(/<span class="mark \w+">.*?<\/span>([^<]*)<\/span>/.exec(row)?.[0] ?? '').trim()
     })
@@ -434,7 +434,7 @@ test('the lines of the audit log are those of its chain, and not of the file tha
 
 test('what is off or unknown is said so, and nothing is rendered as null or undefined', () => {
   const { status } = fixture
-  const bare: Overview = {
+  const bare: PageView = {
     ...fixture,
     operations: fixture.operations.map((each) => ({ ...each, pace: null, history: null })),
     reloads: [],

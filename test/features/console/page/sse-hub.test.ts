@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { Overview } from '../../../../src/core/admin/api/overview.ts'
+import type { PageView } from '../../../../src/core/admin/api/overview.ts'
 import { assetsVersion } from '../../../../src/features/console/page/assets.ts'
 import { pageSections, renderOverviewPage } from '../../../../src/features/console/page/overview-page.ts'
 import { maxStreams, SseHub, type SseSink } from '../../../../src/features/console/page/sse-hub.ts'
@@ -47,7 +47,7 @@ const reader = (more: Partial<SseSink> = {}) => {
   return { sink, received, state, ticks }
 }
 
-const draining = (overview: Overview): Overview => ({ ...overview, status: { ...overview.status, state: 'draining' } })
+const draining = (overview: PageView): PageView => ({ ...overview, status: { ...overview.status, state: 'draining' } })
 
 test('a new page gets everything, and then each second what has changed', async () => {
   const { source, streams } = opened()

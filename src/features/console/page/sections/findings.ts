@@ -1,7 +1,7 @@
 import type { Overview } from '../../../../core/admin/api/overview.ts'
-import { type Finding, type Severity, severities } from '../../../../core/admin/findings/finding.ts'
+import { isMutatingCommand } from '../../../../core/admin/commands/command-groups.ts'
+import { type FindingView, type Severity, severities } from '../../../../core/admin/findings/finding.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
-import { isMutatingCommand } from '../../../../core/lib/program-command.ts'
 import { groupByKey, type NonEmpty } from '../../../../core/log/row-counts.ts'
 import { badge, commandHtml, htmlSection, sinceHtml } from '../components.ts'
 import { formatCounted } from '../format.ts'
@@ -27,12 +27,12 @@ export const findingsSection = ({ at, status: { findings } }: Overview): Html =>
 }
 
 // Not in green beside what is worth knowing: each request of an operation may be rejected for its client's fault.
-const nothingWrong = (notices: readonly Finding[]): Html =>
+const nothingWrong = (notices: readonly FindingView[]): Html =>
   notices.length === 0
     ? html`<p class="fine">${badge('good', 'Nothing is wrong.')}</p>`
     : html`<p class="fine">Nothing is critical, and there is no warning.</p>`
 
-const severityCounts = (findings: readonly Finding[]): HtmlValue =>
+const severityCounts = (findings: readonly FindingView[]): HtmlValue =>
   severities.map((severity) => {
     const count = findings.filter((each) => each.severity === severity).length
     return count > 0 && html`${badge(severityTones[severity], countText[severity](count))} `
@@ -61,7 +61,7 @@ const toSubject = (about: string): FindingSubject => {
 
 const gateway: FindingSubject = { id: 'gateway', kind: 'The gateway itself', name: null }
 
-const subjectPart = (at: string, same: NonEmpty<Finding>): Html => {
+const subjectPart = (at: string, same: NonEmpty<FindingView>): Html => {
   const [{ severity, about }] = same // the worst stands first
   const { id, kind, name } = toSubject(about)
   return html`<div id="broken-${id}" class="broken ${severity}">
@@ -72,10 +72,10 @@ const subjectPart = (at: string, same: NonEmpty<Finding>): Html => {
 }
 
 /** Tells whether the heading has the whole name of what a finding is about. */
-const isNamedBy = ({ about }: Finding, name: string): boolean =>
+const isNamedBy = ({ about }: FindingView, name: string): boolean =>
   about === `upstreams.${name}` || about === `operations.${name}`
 
-const noticesPart = (at: string, notices: readonly Finding[]): Html => html`<div id="notices" class="broken notice">
+const noticesPart = (at: string, notices: readonly FindingView[]): Html => html`<div id="notices" class="broken notice">
 <h3>${badge('notice', 'Worth knowing')}</h3>
 <ol class="findings">${notices.map((each) => findingItem(at, each, true, false))}</ol>
 </div>
@@ -83,7 +83,7 @@ const noticesPart = (at: string, notices: readonly Finding[]): Html => html`<div
 
 const findingItem = (
   at: string,
-  { severity, about, cause, details, since, command }: Finding,
+  { severity, about, cause, details, since, command }: FindingView,
   isNamed: boolean,
   hasBadge: boolean,
 ): Html => html`

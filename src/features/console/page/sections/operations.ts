@@ -1,5 +1,5 @@
-import type { OperationView, Overview } from '../../../../core/admin/api/overview.ts'
-import type { Finding } from '../../../../core/admin/findings/finding.ts'
+import type { OperationView, PageView } from '../../../../core/admin/api/overview.ts'
+import type { FindingSubject } from '../../../../core/admin/findings/finding.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
 import { sideKey } from '../../../../core/exchange/sides.ts'
 import { sides } from '../../../../operations.ts'
@@ -11,7 +11,7 @@ interface OperationRow extends OperationView {
   readonly goes: RowState
 }
 
-export const operationsSection = ({ at, operations, unmatchedPerSecond, status: { findings } }: Overview): Html =>
+export const operationsSection = ({ at, operations, unmatchedPerSecond, found }: PageView): Html =>
   htmlSection(
     'operations',
     'Operations',
@@ -20,7 +20,7 @@ export const operationsSection = ({ at, operations, unmatchedPerSecond, status: 
       caption: 'The nine: requests a second now, times of the last minute, charts of the last 15',
       idOf: ({ id }) => `operation-${id}`,
       isBad: ({ state, goes }) => isProblem(goes) || state === 'refuse',
-      bodies: [{ rows: operations.map((each) => ({ ...each, goes: operationState(each, findings) })) }],
+      bodies: [{ rows: operations.map((each) => ({ ...each, goes: operationState(each, found) })) }],
       columns: [
         {
           title: 'Operation',
@@ -58,7 +58,10 @@ const wholeChart = (kind: ChartKind, caption: string): Html =>
 type ChartKind = 'rate' | 'p99'
 
 /** Derives how an operation goes: its requests say so, and else its upstream and the findings about it. */
-const operationState = ({ id, group, state, failing, pace }: OperationView, findings: readonly Finding[]): RowState =>
+const operationState = (
+  { id, group, state, failing, pace }: OperationView,
+  findings: readonly FindingSubject[],
+): RowState =>
   toRowState({
     well: 'serves',
     takenOut: state === 'refuse' ? 'refused' : null,
@@ -76,7 +79,7 @@ const operationState = ({ id, group, state, failing, pace }: OperationView, find
 const gates: readonly string[] = ['listen.proxyProtocol', 'limits.concurrency']
 
 /** Tells whether a finding may be why no request comes to any operation: the gateway itself cannot serve. */
-const keepsRequestsOut = ({ about, severity }: Finding): boolean =>
+const keepsRequestsOut = ({ about, severity }: FindingSubject): boolean =>
   severity === 'critical'
     ? !/^(upstreams|operations|admin)\./.test(about)
     : severity === 'warning' && gates.includes(about)

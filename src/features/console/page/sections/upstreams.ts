@@ -1,4 +1,4 @@
-import type { Overview } from '../../../../core/admin/api/overview.ts'
+import type { Overview, PageView } from '../../../../core/admin/api/overview.ts'
 import { sinceStart } from '../../../../core/admin/commands/phrases.ts'
 import type { EndpointRate } from '../../../../core/admin/endpoint-rates.ts'
 import type { Severity } from '../../../../core/admin/findings/finding.ts'
@@ -34,7 +34,7 @@ interface EndpointRow extends EndpointStatusView {
   readonly pace: EndpointRate | null
 }
 
-export const upstreamsSection = (overview: Overview): Html =>
+export const upstreamsSection = (view: PageView): Html =>
   htmlSection(
     'upstreams',
     'Upstreams',
@@ -43,12 +43,15 @@ export const upstreamsSection = (overview: Overview): Html =>
       caption: 'Every endpoint of the eight groups',
       idOf: ({ id }) => id,
       isBad: ({ state, goes }) => isProblem(goes) || state === 'draining',
-      bodies: groups.flatMap((group) => groupBodies(group, overview)),
-      columns: endpointColumns(overview.at),
+      bodies: groups.flatMap((group) => groupBodies(group, view)),
+      columns: endpointColumns(view.at),
     }),
   )
 
-const groupBodies = (group: Group, { at, status, endpointRates }: Overview): readonly TableBody<EndpointRow>[] => {
+const groupBodies = (
+  group: Group,
+  { at, status, found, endpointRates }: PageView,
+): readonly TableBody<EndpointRow>[] => {
   const upstream = status.upstreams[group]
   if (upstream === undefined) return []
   const { candidate } = upstream
@@ -56,7 +59,7 @@ const groupBodies = (group: Group, { at, status, endpointRates }: Overview): rea
   const toRow = (side: Side, each: EndpointStatusView, place: number): EndpointRow => {
     const rate = endpointRates?.find((rate) => rate.group === group && rate.side === side && rate.url === each.url)
     const pace = rate ?? null
-    const finding = worstFinding(status.findings, sideKey(group, side), each.url)
+    const finding = worstFinding(found, sideKey(group, side), each.url)
     return {
       ...each,
       group,
@@ -68,7 +71,7 @@ const groupBodies = (group: Group, { at, status, endpointRates }: Overview): rea
   }
   const toBody = (side: Side, view: SideView, fact: Html | null): TableBody<EndpointRow> => {
     const rows = view.endpoints.map((each, place) => toRow(side, each, place))
-    const goes = groupState(rows, view.breaker, worstFinding(status.findings, sideKey(group, side)))
+    const goes = groupState(rows, view.breaker, worstFinding(found, sideKey(group, side)))
     const name = side === 'primary' ? group : `${group}, candidate`
     return { heading: groupHeading(at, name, view, goes, fact), rows }
   }
@@ -127,6 +130,7 @@ const numberColumn = (
 })
 
 interface EndpointEvidence {
+  /** The time of the overview. */
   readonly at: string
   /** The worst of the findings about it. */
   readonly finding: Severity | null

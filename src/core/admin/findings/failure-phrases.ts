@@ -1,0 +1,167 @@
+import { type Group, type OperationId, operationsById } from '../../../operations.ts'
+import type { Config } from '../../config/config.ts'
+import type { AttemptReport } from '../../exchange/failures/errors.ts'
+import type { FailureKind } from '../../exchange/failures/kinds.ts'
+import { type FailureReason, failureText } from '../../exchange/failures/reasons.ts'
+import { formatDuration, formatSize } from '../../lib/text/units.ts'
+import type { ErrorCount } from '../../log/recent-errors/error-counts.ts'
+import { groupByKey } from '../../log/row-counts.ts'
+import { pluck, sum } from '../../log/sum-reports.ts'
+import type { EndpointReport, StatusReport } from '../../runtime/report/status-report.ts'
+import { pluralize } from '../commands/phrases.ts'
+import { joinWithAnd } from './finding.ts'
+import type { FindingInputs } from './finding-inputs.ts'
+
+/** How long ago a failure is of late, in milliseconds. */
+export const recentMs = 60_000
+
+/** Fewer in a minute may be a hiccup of one connection, and are a warning. */
+export const minFailures = 3
+
+// In milliseconds. Where none has failed for that long, requests fail no more: the cause is gone, or others help.
+const quietMs = 15_000
+
+export interface FailureTally {
+  readonly lastMinute: number
+  readonly last15Min: number
+  readonly firstAt: number | null
+  readonly lastAt: number | null
+}
+
+export const tallyFailures = (causes: readonly ErrorCount[]): FailureTally => ({
+  lastMinute: sum(pluck(causes, 'lastMinute')),
+  last15Min: sum(pluck(causes, 'last15Min')),
+  firstAt: causes.length === 0 ? null : Math.min(...causes.map(({ firstAt }) => firstAt)),
+  lastAt: causes.length === 0 ? null : Math.max(...causes.map(({ lastAt }) => lastAt)),
+})
+
+export const isQuiet = (lastAt: number, at: number): boolean => at - lastAt >= quietMs
+
+/** Checks whether at least half of the requests fail. */
+export const areMostFailing = (failures: number, requests: number): boolean => failures * 2 >= requests
+
+/** Formats how many requests it was, and when: `12 requests were refused with 401 in the last minute`. */
+export const countPhrase = (
+  { lastMinute, last15Min }: Pick<FailureTally, 'lastMinute' | 'last15Min'>,
+  what: 'failed' | 'refused' | `refused with ${number}` | 'closed at once',
+  subject = 'request',
+): string => {
+  const count = lastMinute > 0 ? lastMinute : last15Min
+  const verb = what === 'failed' ? what : `${count === 1 ? 'was' : 'were'} ${what}`
+  const when = lastMinute > 0 ? 'in the last minute' : 'in the last 15 minutes, none in the last minute'
+  return `${pluralize(count, subject)} ${verb} ${when}`
+}
+
+/** Sums the rejections of one kind of failure, of the operations of a group where one is given. */
+export const tallyRejected = ({ recentErrors }: StatusReport, kind: FailureKind, group?: Group): FailureTally =>
+  tallyFailures(
+    recentErrors.causes.filter(
+      (each) =>
+        each.kind === kind &&
+        (group === undefined || (each.operation !== null && groupOfOperation(each.operation) === group)),
+    ),
+  )
+
+/** Formats how many requests were rejected, after a colon; empty: none was of late. */
+export const rejectedPhrase = (refused: FailureTally): string =>
+  refused.last15Min === 0 ? '' : `: ${countPhrase(refused, 'refused')}`
+
+/** Formats the limit that the body of each of these was larger than, where it was always the same. */
+export const maxBodyPhrase = (same: readonly Pick<ErrorCount, 'kind' | 'operation'>[], config: Config): string => {
+  if (same[0]?.kind !== 'content-too-large') return ''
+  const [limit, ...others] = new Set(
+    same.map(({ operation }) => (operation === null ? null : config.operations[operation].maxBody)),
+  )
+  return limit == null || others.length > 0 ? '' : ` (${formatSize(limit)})`
+}
+
+/**
+ * Describes in words what went wrong at an endpoint, by its name: `http://risk-a:8080 refuses connections
+ * (ECONNREFUSED)`.
+ */
+export const causePhrase = (
+  { kind, reason, operation, lastAt }: ErrorCount,
+  endpoint: string,
+  inputs: Pick<FindingInputs, 'config' | 'loadedAt'>,
+): string =>
+  lastFailurePhrase({ kind, reason, status: null }, endpoint) +
+  (operation === null ? '' : limitPhrase({ kind, at: lastAt }, groupOfOperation(operation), inputs, operation))
+
+export const lastFailurePhrase = (
+  { kind, reason, status }: Pick<AttemptReport, 'kind' | 'reason' | 'status'>,
+  endpoint: string,
+): string => {
+  if (kind === null) return `${endpoint} answered ${status}`
+  return withEndpointName(failureText(kind, reason), endpoint)
+}
+
+const withEndpointName = (words: string, endpoint: string): string =>
+  words.includes('the endpoint') ? words.replace('the endpoint', endpoint) : `${endpoint}: ${words}`
+
+/** Formats the limit that was exceeded; empty for a failure of before the last edit, whose limit may be another. */
+export const limitPhrase = (
+  { kind, at }: Pick<AttemptReport, 'kind' | 'at'>,
+  group: Group,
+  { config, loadedAt }: Pick<FindingInputs, 'config' | 'loadedAt'>,
+  id: OperationId | null = null,
+): string => {
+  if (at < loadedAt) return ''
+  const { connect, headers } = config.upstreams[group].timeouts
+  const deadlineMs = id === null ? null : config.operations[id].deadline
+  const limitMs = {
+    'connect-timeout': connect,
+    'headers-timeout': headers,
+    'deadline-exceeded': deadlineMs,
+  }[kind as string]
+  return limitMs == null ? '' : ` (${formatDuration(limitMs)})`
+}
+
+export const groupOfOperation = (id: OperationId): Group => operationsById[id].group
+
+// What the network, a resolver, a clock or this gateway may cause, though nothing has changed at the endpoint.
+const doubtfulReasons: ReadonlySet<FailureReason | null> = new Set([
+  'unreachable',
+  'not-connected-in-time',
+  'name-not-found',
+  'name-server-silent',
+  'no-descriptors',
+  'no-ports',
+  'other-connect-failure',
+  'certificate-not-yet-valid',
+  'refuses-certificate',
+] as const)
+
+const ownCertificate: ReadonlySet<FailureReason | null> = new Set([
+  'certificate-expired',
+  'certificate-revoked',
+] as const)
+
+/**
+ * Says of which endpoints the fault is for their owners to mend, and how that is known: a line for each way. `loadedAt`
+ * is when the configuration took effect, since an edit may be the fault as well.
+ */
+export const ownerDetails = (
+  endpoints: readonly EndpointReport[],
+  { loadedAt }: Pick<FindingInputs, 'loadedAt'>,
+): readonly string[] =>
+  groupByKey(
+    endpoints.flatMap((each) => {
+      const how = findHow(each, loadedAt)
+      return how === null ? [] : [{ how, url: each.url }]
+    }),
+    ({ how }) => how,
+  ).map((same) => {
+    const urls = same.map(({ url }) => url)
+    return `for the owner of ${joinWithAnd(urls)} to mend: ${same[0].how}`
+  })
+
+/** Says how it is known that a fault is the endpoint's; null: it is not known, or there is none. */
+const findHow = ({ lastFailure, failingSince, succeededAt }: EndpointReport, loadedAt: number): string | null => {
+  if (lastFailure === null || failingSince === null) return null
+  const { kind, reason } = lastFailure
+  if (kind === null) return 'the error is in the answer itself'
+  if (ownCertificate.has(reason)) return 'the endpoint itself shows that certificate'
+  if (succeededAt === null || succeededAt < loadedAt || kind === 'connect-timeout' || doubtfulReasons.has(reason))
+    return null
+  return 'nothing has changed here since the last good answer'
+}

@@ -1,0 +1,133 @@
+import { formatPlace } from '../../config/problem.ts'
+import { type CommandLine, commandLine } from '../../lib/program-command.ts'
+import { formatDuration } from '../../lib/text/units.ts'
+import { applyFailedMessage } from '../../runtime/reload/reload-problems.ts'
+import type { NotServingReason } from '../../runtime/report/status-report.ts'
+import { sinceStart } from '../commands/phrases.ts'
+import { rejectedPhrase, tallyFailures } from './failure-phrases.ts'
+import { checkCommandLine, type FindingSource, finding, joinWithAnd, wherePhrase } from './finding.ts'
+import type { FindingInputs } from './finding-inputs.ts'
+
+// Far longer than pauses of the garbage collector, or the hiccups of a machine that is shared: clients notice.
+const lateMs = 500
+
+const fullHeap = 0.9
+
+export const processFindings: FindingSource = (inputs) =>
+  [servingFindings, workerFindings, eventLoopFindings, heapFindings, logFindings].flatMap((find) => find(inputs))
+
+const notServingText: Readonly<Record<NotServingReason | 'draining', string>> = {
+  draining: 'the gateway stops: it finishes what runs, and /ready says no',
+  starting: 'nobody serves clients: the gateway is starting',
+  'not-listening': 'nobody serves clients: the public listener is closed; restart the gateway',
+  'no-worker': 'nobody serves clients: no worker is ready',
+}
+
+const servingFindings: FindingSource = ({ notServing, draining }) => {
+  const why: keyof typeof notServingText | null = draining ? 'draining' : notServing
+  const severity = draining ? 'warning' : 'critical'
+  return why === null
+    ? []
+    : [finding('not-serving', severity, 'process', { why }, (facts) => [notServingText[facts.why]])]
+}
+
+const workerFindings: FindingSource = ({ workers: all, draining }) =>
+  draining
+    ? []
+    : all.flatMap(({ worker, pid, state, restarts, startedAt, heardAt }) => {
+        const facts = { worker, pid, restarts }
+        const since = heardAt ?? startedAt
+        if (state === 'not answering')
+          return finding('worker-silent', 'warning', 'workers', { ...facts, since }, ({ worker, pid }) => [
+            `worker ${worker} gives no sign of life`,
+            `if it stays so, kill -9 ${pid} has it replaced`,
+          ])
+        if (state !== 'waiting') return []
+        return finding('worker-ended', 'warning', 'workers', facts, ({ worker, restarts }) => [
+          `worker ${worker} has ended${restarts === 0 ? '' : `, after ${restarts} before it ${sinceStart}`}; another is started`,
+        ])
+      })
+
+const eventLoopFindings: FindingSource = ({ report }) => {
+  const command = commandLine('top')
+  const { eventLoop: loop } = report.limits
+  const shed = tallyFailures(report.recentErrors.causes.filter(({ reason }) => reason === 'event-loop'))
+  if (loop?.sheds === true)
+    return finding('load-shed', 'critical', 'process', { ...loop, shed, command }, ({ shed, ...loop }) => [
+      `the event loop is ${formatDuration(Math.round(loop.delayMs))} late${wherePhrase(loop)}, over limits.eventLoopDelay (${formatDuration(loop.limitMs)}), so new requests are refused${rejectedPhrase(shed)}`,
+    ])
+  const late = report.runtimes.flatMap(({ process, eventLoop: { delayMs } }) => {
+    if (delayMs === null || delayMs.p99 < lateMs) return []
+    const facts = { process, ms: Math.round(delayMs.p99), command }
+    return finding('event-loop-late', 'warning', 'process', facts, ({ process, ms }) => [
+      `the event loop${process === 'gateway' ? '' : ` of ${process}`} is up to ${formatDuration(ms)} late: something keeps the process from its work`,
+    ])
+  })
+  if (shed.last15Min === 0) return late
+  const severity = shed.lastMinute > 0 ? 'warning' : 'notice'
+  const was = finding('load-was-shed', severity, 'process', { shed, since: shed.firstAt }, ({ shed }) => [
+    `the event loop was late, over limits.eventLoopDelay${rejectedPhrase(shed)}`,
+  ])
+  return [...late, was]
+}
+
+const heapFindings: FindingSource = ({ report }) =>
+  report.runtimes.flatMap(({ process, heap: { usedBytes, limitBytes } }) => {
+    const percent = Math.round((usedBytes / limitBytes) * 100)
+    if (usedBytes < fullHeap * limitBytes) return []
+    return finding('heap-full', 'warning', 'process', { process, percent }, ({ process, percent }) => [
+      `the heap of ${process} is ${percent} % full: at 100 % the process ends`,
+    ])
+  })
+
+const logFindings: FindingSource = ({ droppedLines: lines }) =>
+  lines === 0
+    ? []
+    : [
+        finding('log-lines-dropped', 'notice', 'log', { lines }, (facts) => [
+          `${facts.lines} log lines were dropped ${sinceStart}: their reader is too slow`,
+        ]),
+      ]
+
+export const configFindings: FindingSource = ({ file, loadedAt }) => {
+  const { name, differing, rolledBack, refusal, nextTryAt } = file
+  const edit = `an edit of ${joinWithAnd(differing.length === 0 ? [name] : differing)}`
+  if (refusal !== null) {
+    const { trigger, since, isFileSound, isUnanswered } = refusal
+    // A sound file that needs a restart, whose audit file cannot be opened, or that a worker did not respond to:
+    // `check` would find it good.
+    const again = trigger === 'rollback' ? 'rollback' : isFileSound ? 'reload' : null
+    const isUnreached = nextTryAt !== null && !isUnanswered
+    const command = isUnreached
+      ? checkCommandLine(name, '--online')
+      : again === null
+        ? checkCommandLine(name)
+        : commandLine(again)
+    return finding('edit-rejected', 'warning', 'config', { edit, refusal, since, command }, ({ edit, refusal }) => {
+      const [first, ...others] = refusal.problems
+      const reason = first?.message === applyFailedMessage ? `: ${first.found}` : ''
+      const why = first === undefined ? '' : `: ${formatPlace(first)}: ${first.message}${reason}`
+      const more = others.length === 0 ? '' : `, and ${others.length} more`
+      return [
+        `${refusalPhrase(edit, file, loadedAt)}${why}${more}`,
+        ...(refusal.isFileSound ? [] : ['until the file is corrected, a restart fails']),
+      ]
+    })
+  }
+  if (differing.length === 0) return []
+  const command: CommandLine = { words: ['diff', name], target: 'file' }
+  return finding('file-differs', 'notice', 'config', { edit, rolledBack, command }, ({ edit, rolledBack }) => [
+    `${edit} ${rolledBack ? 'was rolled back, and reload takes it again' : 'was not read yet, and reload reads it'}`,
+  ])
+}
+
+const refusalPhrase = (
+  edit: string,
+  { refusal, rolledBack, nextTryAt }: FindingInputs['file'],
+  loadedAt: number,
+): string => {
+  if (refusal?.trigger === 'rollback') return 'a rollback was refused, and what ran before runs on'
+  if (nextTryAt !== null) return `${edit} is held back, and what ran before runs on`
+  const isOlderThanRollback = rolledBack && refusal !== null && refusal.at < loadedAt
+  return `${edit} was refused, and ${isOlderThanRollback ? 'never ran' : 'what ran before runs on'}`
+}
