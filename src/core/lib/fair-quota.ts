@@ -2,6 +2,12 @@
 // copied every few requests, and what its copies hold outlives the requests.
 const maxIdle = 1000
 
+/**
+ * The memory of a process for bodies of one kind that are kept whole, until they were checked or sent: as much as 64 of
+ * 1 MiB. Beyond it a body that is reported goes unchecked; one that is enforced has no room.
+ */
+export const usualBodyBytes = 64 * 1024 ** 2
+
 /** A quota of a process, or an owner's share of it. */
 export interface QuotaShare {
   /** Takes some of it; false: there is not so much left. */

@@ -1,8 +1,8 @@
 import type { WarningRule } from '../../core/config/rules/rule.ts'
 import { workerCount, workerShare } from '../../core/config/worker-count.ts'
-import { maxOutsideShare } from '../../core/exchange/bodies/body-memory.ts'
 import { formatSize } from '../../core/lib/text/units.ts'
 import { allOperations, groups } from '../../operations.ts'
+import { maxOutsideShare } from './store/reservation.ts'
 
 const unusedCacheRedis: WarningRule = ({ config: { cache, operations } }) =>
   cache.redis !== null &&

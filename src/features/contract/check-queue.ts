@@ -1,5 +1,4 @@
-import { usualBodyBytes } from '../../core/exchange/bodies/body-memory.ts'
-import { FairQuota } from '../../core/lib/fair-quota.ts'
+import { FairQuota, usualBodyBytes } from '../../core/lib/fair-quota.ts'
 import { DeferredWork } from '../../core/lib/scheduling/deferred-work.ts'
 
 /** The checks of report mode, which run when the bytes of their messages have been handed on, and their room. */

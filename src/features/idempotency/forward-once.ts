@@ -1,12 +1,11 @@
 import { createBackgroundExchange } from '../../core/exchange/background-exchange.ts'
-import { usualBodyBytes } from '../../core/exchange/bodies/body-memory.ts'
 import { type BufferedResponseBody, bufferResponseBody } from '../../core/exchange/bodies/buffered-response-body.ts'
 import type { Exchange, Handler, ProxyResponse, RecordedOutcome } from '../../core/exchange/exchange.ts'
 import type { IdempotencyOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { failureTable } from '../../core/exchange/failures/kinds.ts'
 import { findRequestOwner, formatOwner } from '../../core/exchange/request-owner.ts'
-import { FairQuota, type QuotaShare } from '../../core/lib/fair-quota.ts'
+import { FairQuota, type QuotaShare, usualBodyBytes } from '../../core/lib/fair-quota.ts'
 import type { HeldClaim } from './held-claim.ts'
 import { encodeKeptResponse } from './kept-response.ts'
 

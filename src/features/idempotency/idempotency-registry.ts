@@ -1,7 +1,6 @@
 import type { Config, IdempotencyConfig, RedisConfig } from '../../core/config/config.ts'
-import { usualBodyBytes } from '../../core/exchange/bodies/body-memory.ts'
 import { epochMs, unrefTimeout } from '../../core/lib/clock.ts'
-import { FairQuota } from '../../core/lib/fair-quota.ts'
+import { FairQuota, usualBodyBytes } from '../../core/lib/fair-quota.ts'
 import type { LogEvent } from '../../core/log/log-event.ts'
 import type { LimiterRole } from '../limits/rate-limiter/rate-limiter-registry.ts'
 import { calmChanges } from '../redis/calm-changes.ts'

@@ -1,11 +1,10 @@
 import { expect, test, vi } from 'vitest'
-import { usualBodyBytes } from '../../../src/core/exchange/bodies/body-memory.ts'
 import { bufferRequestBody } from '../../../src/core/exchange/bodies/buffered-request-body.ts'
 import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-body-queue.ts'
 import type { RequestBody } from '../../../src/core/exchange/body.ts'
 import type { Exchange } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
-import { FairQuota } from '../../../src/core/lib/fair-quota.ts'
+import { FairQuota, usualBodyBytes } from '../../../src/core/lib/fair-quota.ts'
 import { CheckQueue } from '../../../src/features/contract/check-queue.ts'
 import { contractLearningLayer } from '../../../src/features/contract-learning/layer.ts'
 import type {

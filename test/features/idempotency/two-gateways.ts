@@ -1,12 +1,11 @@
 /** Two gateways with one store, which can fail, and clients that repeat themselves. */
 
-import { usualBodyBytes } from '../../../src/core/exchange/bodies/body-memory.ts'
 import type { RequestBody } from '../../../src/core/exchange/body.ts'
 import { compose, type Exchange, type Handler, type ProxyResponse } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../../src/core/exchange/failures/kinds.ts'
 import { now, sleep } from '../../../src/core/lib/clock.ts'
-import { FairQuota } from '../../../src/core/lib/fair-quota.ts'
+import { FairQuota, usualBodyBytes } from '../../../src/core/lib/fair-quota.ts'
 import { deadlineLayer } from '../../../src/features/deadline/layer.ts'
 import { AbandonedAttempts } from '../../../src/features/idempotency/forward-once.ts'
 import { idempotencyLayer } from '../../../src/features/idempotency/idempotency.ts'

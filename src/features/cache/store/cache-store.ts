@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache'
-import { maxOutsideShare } from '../../../core/exchange/bodies/body-memory.ts'
 import { zeroCacheOutcomes } from '../../../core/exchange/exchange-outcomes.ts'
 import type { OperationId } from '../../../operations.ts'
 import { CachePartition, type CacheTally } from '../partition.ts'
 import { PinnedBytes } from './pinned-bytes.ts'
-import { Reservation } from './reservation.ts'
+import { maxOutsideShare, Reservation } from './reservation.ts'
 import type { StoredResponse } from './stored-response.ts'
 
 export interface CacheKey {

@@ -1,10 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
 import { BodyCopy } from '../../../../src/core/exchange/bodies/body-copy.ts'
-import { usualBodyBytes } from '../../../../src/core/exchange/bodies/body-memory.ts'
 import { bufferRequestBody } from '../../../../src/core/exchange/bodies/buffered-request-body.ts'
 import type { Upload } from '../../../../src/core/exchange/body.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
-import { FairQuota } from '../../../../src/core/lib/fair-quota.ts'
+import { FairQuota, usualBodyBytes } from '../../../../src/core/lib/fair-quota.ts'
 import { chunkedBody, fakeExchange } from '../../../helpers/exchange.ts'
 
 test('a part of it that another copy has taken without copying it is not freed with it', () => {

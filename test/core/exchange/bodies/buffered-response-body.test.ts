@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { usualBodyBytes } from '../../../../src/core/exchange/bodies/body-memory.ts'
 import { bufferResponseBody } from '../../../../src/core/exchange/bodies/buffered-response-body.ts'
 import { ResponseBodyQueue } from '../../../../src/core/exchange/bodies/response-body-queue.ts'
 import type { BodySink, ResponseBody } from '../../../../src/core/exchange/body.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
-import { FairQuota } from '../../../../src/core/lib/fair-quota.ts'
+import { FairQuota, usualBodyBytes } from '../../../../src/core/lib/fair-quota.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 
 interface Source {

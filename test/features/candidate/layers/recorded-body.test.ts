@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { usualBodyBytes } from '../../../../src/core/exchange/bodies/body-memory.ts'
-import { FairQuota } from '../../../../src/core/lib/fair-quota.ts'
+import { FairQuota, usualBodyBytes } from '../../../../src/core/lib/fair-quota.ts'
 import { RecordedBody } from '../../../../src/features/candidate/layers/recorded-body.ts'
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
