@@ -144,8 +144,6 @@ export class Exchange {
   interactionId: string | null = null
   /** Fields that layers add to every response, the gateway's own errors included; flat. Null: none. */
   addedResponseFields: string[] | null = null
-  /** The SHA-256 of the bodies, in hex, as far as a layer asks for them; null: no layer does. */
-  digests: { request: string | null; response: string | null } | null = null
   /** Whether the client has been sent something, if only an interim response: a failure after that is not retried. */
   responseStarted = false
   /** Called each time the request is handed to a connection, to be written in the same turn of the event loop. */

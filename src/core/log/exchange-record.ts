@@ -30,7 +30,7 @@ export interface ExchangeRecord {
 /** What the layers and the upstream side note of an exchange, and observers read. */
 export type ExchangeFacts = Pick<
   Exchange,
-  'operation' | 'identity' | 'attemptedAuth' | 'outcome' | 'digests' | 'trace' | 'side' | 'attempts'
+  'operation' | 'identity' | 'attemptedAuth' | 'outcome' | 'trace' | 'side' | 'attempts'
 >
 
 /** An observer of every exchange, called once its response body has ended. Never waits, and never throws. */

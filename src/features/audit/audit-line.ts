@@ -5,11 +5,12 @@ import type { AuditKey, ChainPosition, TornLine } from './chain.ts'
 
 export interface AuditedExchange
   extends Pick<ExchangeRecord, 'requestId' | 'client' | 'status' | 'failure' | 'configHash'> {
-  readonly exchange: Pick<ExchangeFacts, 'operation' | 'identity' | 'attempts' | 'side' | 'digests' | 'outcome'> | null
+  readonly exchange: Pick<ExchangeFacts, 'operation' | 'identity' | 'attempts' | 'side' | 'outcome'> | null
 }
 
 /** The SHA-256 of the bodies that went through whole, in hex. Null: not asked for, no body, or not whole. */
-export type BodyDigests = NonNullable<ExchangeFacts['digests']>
+export type BodyDigests = Record<'request' | 'response', string | null>
+export const digestsOf = new WeakMap<object, BodyDigests>()
 
 /**
  * Renders what a line says of an exchange. An allow-list, never with a query, a field value or a body. An id is a sane
@@ -18,12 +19,13 @@ export type BodyDigests = NonNullable<ExchangeFacts['digests']>
  */
 export const exchangeLine = (time: number, record: AuditedExchange): string => {
   const { exchange } = record
+  const digests = exchange === null ? undefined : digestsOf.get(exchange)
   return (
     `${timeAndEvent(time, 'exchange')},"requestId":"${record.requestId}","address":"${record.client}"` +
     `,"client":${quoted(exchange?.identity?.client)},"method":${quoted(exchange?.identity?.method)}` +
     `,"operation":${plain(exchange?.operation.id ?? null)},"status":${record.status},"failure":${plain(record.failure?.kind ?? null)}` +
     `,"endpoint":${plain(exchange?.attempts.last?.endpoint ?? null)},"config":"${record.configHash}"` +
-    `,"requestDigest":${plain(exchange?.digests?.request ?? null)},"answerDigest":${plain(exchange?.digests?.response ?? null)}` +
+    `,"requestDigest":${plain(digests?.request ?? null)},"answerDigest":${plain(digests?.response ?? null)}` +
     outcomeMembers(exchange?.outcome ?? null) +
     (exchange === null ? '' : sideJson(exchange))
   )

@@ -4,7 +4,7 @@ import { ObservedResponseBody } from '../../core/exchange/bodies/observed-respon
 import type { RequestBody, ResponseBody } from '../../core/exchange/body.ts'
 import type { Handler, Layer } from '../../core/exchange/exchange.ts'
 import { auditUnavailableError } from '../../core/exchange/failures/errors.ts'
-import type { BodyDigests } from './audit-line.ts'
+import { type BodyDigests, digestsOf } from './audit-line.ts'
 import type { AuditSink } from './audit-sink.ts'
 
 /**
@@ -22,7 +22,7 @@ export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSi
     (exchange) => {
       if (rejectsOnFailure && auditor.failing) return auditFailure()
       const bodyDigests = { request: null, response: null }
-      exchange.digests = bodyDigests
+      digestsOf.set(exchange, bodyDigests)
       if (digestsRequest) digestRequest(exchange.body, bodyDigests)
       if (!digestsResponse) return next(exchange)
       return next(exchange).then((response) => ({

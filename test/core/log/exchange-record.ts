@@ -22,7 +22,7 @@ export const exchangeRecord = (overrides: RecordOverrides = {}): ExchangeRecord 
   const operation = allOperations.find((each) => each.id === id)
   const last = endpoint === null ? null : attemptRecord({ endpoint, side: more.side ?? null, endedAt: 9 })
   const { identity = null, attemptedAuth = null, trace = null, cache, idempotency, ...other } = more
-  const { digests = null, side = null, attempts: count = 1, failedAttempts: failed = null, ...edge } = other
+  const { side = null, attempts: count = 1, failedAttempts: failed = null, ...edge } = other
   const { fellBack = false, upstreamMs = 9, ...rest } = edge
   const attempts = { count, last, failed, fellBack, upstreamMs, wasSent: last !== null }
   const replays = idempotency?.outcome === 'replayed' ? 'unknown-side' : null
@@ -30,7 +30,7 @@ export const exchangeRecord = (overrides: RecordOverrides = {}): ExchangeRecord 
     cache === undefined
       ? (idempotency ?? null) && fakeOutcome('', replays, { source: 'idempotency', ...idempotency, isAudited: true })
       : fakeOutcome(cache, cache === 'miss' || cache === 'bypass' ? null : 'side-of-client')
-  const facts = { identity, attemptedAuth, attempts, trace, outcome, digests, side }
+  const facts = { identity, attemptedAuth, attempts, trace, outcome, side }
   return {
     requestId: 'id',
     client: '192.0.2.7',

@@ -4,6 +4,7 @@ import type { AuditConfig } from '../../../src/core/config/config.ts'
 import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-body-queue.ts'
 import type { ResponseBody } from '../../../src/core/exchange/body.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
+import { digestsOf } from '../../../src/features/audit/audit-line.ts'
 import { auditLayer } from '../../../src/features/audit/layer.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
 
@@ -48,7 +49,7 @@ test('where the gateway goes on without a record, and takes no digest, there is 
     { ...config, onFailure: 'continue', digests: 'answer' },
     { ...auditor, failing: true },
   )?.(fakeNext())(exchange)
-  expect(exchange.digests).toEqual({ request: null, response: null })
+  expect(digestsOf.get(exchange)).toEqual({ request: null, response: null })
 })
 
 describe('the digest of a request', () => {
@@ -64,18 +65,18 @@ describe('the digest of a request', () => {
 
     body.onData?.(Buffer.from('abc'))
     body.onData?.(Buffer.from('def'))
-    const before = exchange.digests?.request
+    const before = digestsOf.get(exchange)?.request
     body.onData?.(null)
 
     expect(before).toBe(null)
-    expect(exchange.digests).toEqual({ request: sha256('abcdef'), response: null })
+    expect(digestsOf.get(exchange)).toEqual({ request: sha256('abcdef'), response: null })
   })
 
   test('is null where there is no body', async () => {
     const { body, exchange } = await begin(0)
 
     expect(body.onData).toBe(null)
-    expect(exchange.digests).toEqual({ request: null, response: null })
+    expect(digestsOf.get(exchange)).toEqual({ request: null, response: null })
   })
 })
 
@@ -102,7 +103,7 @@ describe('the digest of a response', () => {
       queue.end()
       if (way === 'whole') response?.body.takeBuffered()
 
-      expect(exchange.digests).toEqual({ request: null, response: sha256('hello') })
+      expect(digestsOf.get(exchange)).toEqual({ request: null, response: sha256('hello') })
     }
   })
 
@@ -114,6 +115,6 @@ describe('the digest of a response', () => {
     queue.push(Buffer.from('hel'))
     queue.fail(new GatewayError('truncated'))
 
-    expect(exchange.digests).toEqual({ request: null, response: null })
+    expect(digestsOf.get(exchange)).toEqual({ request: null, response: null })
   })
 })
