@@ -1,15 +1,13 @@
 #!/usr/bin/env node
+import './features/installed.ts'
 import { withDefaultCommand } from './core/cli/command-line.ts'
 import { flushStderr, ignoreBrokenPipe } from './core/cli/exit.ts'
 import { runCommandLine } from './core/cli/run-command-line.ts'
-import { installFeatures } from './core/feature.ts'
 import { exitProcess } from './core/lib/exit-process.ts'
 import { tuneHeap } from './core/runtime/workers/heap.ts'
-import { features } from './features/index.ts'
 
 // The edge of the process: arguments in, exit code out.
 tuneHeap()
-installFeatures(features)
 const words = withDefaultCommand(process.argv.slice(2))
 // A gateway writes its log by file descriptor, and reports itself what it could not write.
 if (words[0] !== 'serve') ignoreBrokenPipe()

@@ -301,9 +301,9 @@ test('docs/admin.md lists every key that cannot change live, and no other', () =
 
 test('the life of a request names every layer, in the order of the stack', () => {
   const [, , cell = ''] = rows(read('docs/life-of-a-request.md')).find(([step]) => step === '7') ?? []
-  const layers = [...read('src/core/runtime/pipeline/layer-stack.ts').matchAll(/\brow\(\s*'([a-z-]+)'/g)].map(
-    ([, name]) => name,
-  )
+  const layers = [
+    ...read('src/core/runtime/pipeline/layer-stack.ts').matchAll(/\b(?:layerRow|inPlace)\(\s*'([a-z-]+)'/g),
+  ].map(([, name]) => name)
 
   const named = [...cell.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name)
 

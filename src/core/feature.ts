@@ -1,4 +1,6 @@
 import { commandLoaders, type LoadCommands } from './cli/built-in-command.ts'
+import { configPartLoaders, type LoadConfigPart } from './config/config-part.ts'
+import { type LoadRuntimePart, runtimePartLoaders } from './runtime/runtime-part.ts'
 import { type TakeSupervisor, takeSupervisors } from './runtime/supervisor.ts'
 
 /** What a feature brings. Core calls each member that is there, and knows no feature by its name. */
@@ -9,13 +11,19 @@ export interface Feature {
   readonly needs?: readonly string[]
   /** Loads its commands that change nothing in a running gateway. */
   readonly loadCommands?: LoadCommands
+  /** Loads its sections of the configuration file, where a file is read. */
+  readonly loadConfigPart?: LoadConfigPart
+  /** Loads what takes part in exchanges, where they are served. */
+  readonly loadRuntimePart?: LoadRuntimePart
   readonly takeSupervisor?: TakeSupervisor
 }
 
 /** Hands what features bring to the rooms of core that use it. Called in each process before anything else runs. */
 export const installFeatures = (features: readonly Feature[]): void => {
-  for (const { loadCommands, takeSupervisor } of features) {
+  for (const { loadCommands, loadConfigPart, loadRuntimePart, takeSupervisor } of features) {
     if (loadCommands !== undefined) commandLoaders.add(loadCommands)
+    if (loadConfigPart !== undefined) configPartLoaders.add(loadConfigPart)
+    if (loadRuntimePart !== undefined) runtimePartLoaders.add(loadRuntimePart)
     if (takeSupervisor !== undefined) takeSupervisors.add(takeSupervisor)
   }
 }

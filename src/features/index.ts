@@ -8,9 +8,21 @@ import { openapi } from './openapi/index.ts'
 import { systemd } from './systemd/index.ts'
 import { tail } from './tail/index.ts'
 import { top } from './top/index.ts'
+import { tracing } from './tracing/index.ts'
 
 /**
  * The features of this gateway: to leave one out, take away its line and its folder. Of several in one
  * place, the first comes first.
  */
-export const features: readonly Feature[] = [contract, bundle, audit, explain, openapi, httproute, systemd, tail, top]
+export const features: readonly Feature[] = [
+  contract,
+  bundle,
+  audit,
+  explain,
+  openapi,
+  httproute,
+  systemd,
+  tail,
+  top,
+  tracing,
+]

@@ -43,7 +43,7 @@ export const openBrokenGateway = async ({
     comparisons: byGroup(() => null),
     learning: null,
     telemetry,
-    observers: listObservers(loaded.config, telemetry, nullAuditSink),
+    observers: listObservers(loaded.config, telemetry, nullAuditSink, []),
   }
   const snapshot = createSnapshot(parts, nothing)
   const live = new CurrentSnapshot(snapshot)

@@ -2,10 +2,10 @@ import type * as z from 'zod'
 import type { CompiledContract, OperationContractModes } from '../../features/contract/check/compiled-contract.ts'
 import type { idempotencyPolicyKeys } from '../../features/idempotency/config.ts'
 import type { Group, OperationId } from '../../operations.ts'
-import type { ParsedConfig } from './config-schema.ts'
+import type { ParsedConfig } from './core-schema.ts'
 import type { upstreamPolicySchema } from './sections/upstream-defaults.ts'
 
-type DeepReadonly<T> = T extends string | number | boolean | null | undefined
+export type DeepReadonly<T> = T extends string | number | boolean | null | undefined
   ? T
   : T extends readonly (infer E)[]
     ? readonly DeepReadonly<E>[]
@@ -111,7 +111,6 @@ export type IdempotencyConfig = Config['idempotency']
 /** `wait` 0: a repetition does not wait for the first. */
 export type OperationIdempotencyConfig = Pick<IdempotencyConfig, (typeof idempotencyPolicyKeys)[number]>
 export type LogConfig = Config['log']
-export type TracingConfig = NonNullable<Config['tracing']>
 export type ReloadConfig = Config['reload']
 /** The edits of the fields of one direction: `remove` first, then `set`. Names compare case-insensitively. */
 export type HeaderMutationConfig = UpstreamConfig['request']

@@ -6,7 +6,10 @@ import { isIP } from 'node:net'
 import type { Config, LogConfig } from '../config/config.ts'
 import { escapeQuotedControls } from '../lib/text/escape-controls.ts'
 
-export type LoggingConfig = Pick<Config, 'log' | 'tracing' | 'instance'>
+export interface LoggingConfig extends Pick<Config, 'log' | 'instance'> {
+  /** Spans and lines have one service name. */
+  readonly tracing?: { readonly serviceName: string } | null
+}
 
 type ForeignFormat = Exclude<LogConfig['format'], 'pino'>
 

@@ -3,7 +3,9 @@ import { renderEffectiveConfig } from '../../core/config/diff/report.ts'
 import type { Provenance, ProvenanceMap } from '../../core/config/load/provenance.ts'
 import { sideKey } from '../../core/exchange/sides.ts'
 import { RequestMetrics } from '../../core/log/metrics/request-metrics.ts'
-import { type LayerRow, layerTable } from '../../core/runtime/pipeline/layer-stack.ts'
+import type { LayerRow } from '../../core/runtime/pipeline/layer-row.ts'
+import { layerTable } from '../../core/runtime/pipeline/layer-stack.ts'
+import { runtimeParts } from '../../core/runtime/runtime-parts.ts'
 import type { Operation, Side } from '../../operations.ts'
 import { nullAuditSink } from '../audit/audit-sink.ts'
 import { type AuthProvider, nullAuthProvider } from '../auth/auth-provider.ts'
@@ -136,7 +138,7 @@ export const describeLayers = (
       new RateLimiterRegistry({ kind: 'primary' }, () => {}),
     ),
     processLoad: createProcessLoad(),
-    tracing: null,
+    features: runtimeParts.map((part) => part.describe(config)),
     requestMetrics: new RequestMetrics(),
     auditSink: nullAuditSink,
     caches: createEmptyCache(config),

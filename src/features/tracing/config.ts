@@ -1,4 +1,6 @@
 import * as z from 'zod'
+import type { Config } from '../../core/config/config.ts'
+import type { ConfigSection } from '../../core/config/config-part.ts'
 import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
 import { fieldValues } from '../../core/config/schema/header-fields.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
@@ -67,7 +69,21 @@ const policy = annotate(
   { redundantKeys: ({ otlp }: TracingValue) => (otlp === null ? ['headers', 'sample', 'serviceName'] : []) },
 )
 
-export const tracingSchema = annotate(optionalPolicy(policy, `{ otlp: ${example} }`), {
+const tracingSchema = annotate(optionalPolicy(policy, `{ otlp: ${example} }`), {
   render: (value: TracingValue | null) =>
     value === null || (value.otlp === null && !value.serverTiming) ? 'none' : renderValue(policy, value),
 })
+
+export type TracingConfig = NonNullable<Config['tracing']>
+
+declare module '../../core/config/core-schema.ts' {
+  interface ParsedConfig {
+    readonly tracing: z.output<typeof tracingSchema>
+  }
+}
+
+export const sections: readonly ConfigSection[] = [
+  { key: 'tracing', after: 'log', schema: tracingSchema.prefault('none') },
+]
+
+export { warnings } from './warnings.ts'

@@ -13,15 +13,3 @@ export const tracingLayer =
     exchange.trace = traces.startTrace(exchange)
     return next(exchange)
   }
-
-/** Counts the exchanges of an operation in flight, from here to the last byte of the response. It limits nothing. */
-export const inFlightGaugeLayer = (gauge: { inFlight: number }): Layer => {
-  const release = (): void => {
-    gauge.inFlight--
-  }
-  return (next) => (exchange) => {
-    gauge.inFlight++
-    exchange.onFinished(release)
-    return next(exchange)
-  }
-}

@@ -1,9 +1,9 @@
 import { Agent as TlsAgent } from 'node:https'
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace'
-import type { TracingConfig } from '../../core/config/config.ts'
 import { Agent } from '../../core/exchange/node-http.ts'
 import { unrefTimeout } from '../../core/lib/clock.ts'
 import { verifiedTls } from '../../core/lib/net/verified-tls.ts'
+import type { TracingConfig } from './config.ts'
 import type { SpanExportStats } from './export-stats.ts'
 import { sdk } from './sdk.ts'
 

@@ -49,7 +49,7 @@ export class TracerRegistry {
   }
 }
 
-export const nullTracerLease: TracerLease = { tracing: null, release: async () => {} }
+const nullTracerLease: TracerLease = { tracing: null, release: async () => {} }
 
 /**
  * Returns the server address of spans: where clients find the gateway, if the file says so, or else where it listens.

@@ -5,7 +5,7 @@ import { parse as parseYaml } from 'yaml'
 import { jsonSchema, jsonSchemaText } from '../../../src/core/config/json-schema.ts'
 import { findProblems, sandbox, withRisk } from './helper.ts'
 
-const file = (name: string): string => readFileSync(new URL(`../../config/${name}`, import.meta.url), 'utf8')
+const file = (name: string): string => readFileSync(new URL(`../../../config/${name}`, import.meta.url), 'utf8')
 const validate = new Ajv({ strict: true, allErrors: true }).compile(jsonSchema())
 
 test('the JSON Schema in config/ is what the code makes: npm run schema', () => {

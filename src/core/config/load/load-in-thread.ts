@@ -12,7 +12,7 @@ import type { LoadedConfig, LoadResult } from './load.ts'
 import type { LoadReply, LoadRequest } from './load-thread.ts'
 import { maxConfigBytes, readSourceFile, type SourceFile, toSourceFile } from './source-files.ts'
 
-const script = new URL('./load-thread.ts', import.meta.url)
+const script = new URL('../../../load-thread.ts', import.meta.url)
 
 // An ordinary file takes a few hundredths of a second, on a machine that is starved some seconds. One made as an attack
 // could take fifteen seconds, and gigabytes.

@@ -17,7 +17,7 @@ import type {
   UpstreamConfig,
 } from '../config.ts'
 import { hashConfig, hashValue } from '../config-hash.ts'
-import type { ParsedConfig } from '../config-schema.ts'
+import type { ParsedConfig } from '../core-schema.ts'
 import { mergeLevels, type PartialLevel } from '../schema/inheritance.ts'
 import { circuitBreakerSchema, healthCheckSchema, outlierSchema, retrySchema } from '../sections/upstream-policies.ts'
 

@@ -7,6 +7,7 @@ import { idempotencySchema } from '../../../features/idempotency/config.ts'
 import { redisRules } from '../../../features/redis/rules.ts'
 import { allOperations, groups } from '../../../operations.ts'
 import { formatSize } from '../../lib/text/units.ts'
+import { configParts } from '../config-parts.ts'
 import { configSchema } from '../config-schema.ts'
 import { type ConfigIssue, formatKeyPath, type KeyPath } from '../problem.ts'
 import { adminRules } from './admin-rules.ts'
@@ -163,4 +164,5 @@ const rules: readonly ConfigRule[] = [
   rotatedStdout,
   headerMutationRule,
   shutdownOrder,
+  ...configParts.flatMap((part) => part.rules ?? []),
 ]

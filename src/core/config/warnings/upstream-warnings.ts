@@ -1,6 +1,6 @@
 import { type Group, groups } from '../../../operations.ts'
 import type { UpstreamConfig } from '../config.ts'
-import type { ParsedConfig } from '../config-schema.ts'
+import type { ParsedConfig } from '../core-schema.ts'
 import { isLoopbackHost } from '../loopback.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
 import type { RuleResult, WarningRule } from '../rules/rule.ts'

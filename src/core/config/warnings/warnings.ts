@@ -11,8 +11,8 @@ import { epochMs } from '../../lib/clock.ts'
 import { expiryWarningDays, expiryWarningMs } from '../../lib/net/expiry-warning.ts'
 import { clientAuthorities, listenerCertificates } from '../certificates.ts'
 import type { Config } from '../config.ts'
-import type { ParsedConfig } from '../config-schema.ts'
-import { isLoopbackHost } from '../loopback.ts'
+import { configParts } from '../config-parts.ts'
+import type { ParsedConfig } from '../core-schema.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
 import { applyRules, type RuleResult, type WarningRule } from '../rules/rule.ts'
 import { workerCount } from '../worker-count.ts'
@@ -102,42 +102,6 @@ const unloggedCheckpoints: WarningRule = ({ config: { audit, log } }) =>
     hint: 'write log: { level: info }, with access: false if that is what was meant',
   }
 
-const unusedTracing: WarningRule = ({ config: { tracing } }) => {
-  if (tracing === null || tracing.otlp !== null) return null
-  if (tracing.serverTiming)
-    return (
-      tracing.headers.length > 0 && {
-        path: ['tracing', 'headers'],
-        message: 'this does nothing: no spans are sent',
-        expected: 'tracing.otlp, or no headers',
-        found: 'headers, and no otlp',
-        hint: 'add otlp: http://localhost:4318/v1/traces, or remove headers',
-      }
-    )
-  return {
-    path: ['tracing'],
-    message: 'this does nothing: nothing is sent, and no answer says how long it took',
-    expected: 'otlp, serverTiming: true, or no tracing',
-    found: 'neither',
-    hint: 'add otlp: http://localhost:4318/v1/traces, or remove tracing',
-  }
-}
-
-const plaintextHeaders: WarningRule = ({ config: { tracing } }) => {
-  if (!tracing?.otlp || !tracing.headers.some(({ secret }) => secret)) return null
-  const { protocol, hostname, origin } = new URL(tracing.otlp)
-  return (
-    protocol === 'http:' &&
-    !isLoopbackHost(hostname) && {
-      path: ['tracing', 'otlp'],
-      message: 'secrets are sent in the clear: whoever is on the way can read tracing.headers',
-      expected: 'https://, or a receiver on this machine',
-      found: origin,
-      hint: 'write https://, or send to a collector on this machine that goes on over TLS',
-    }
-  )
-}
-
 const moreWorkersThanCores: WarningRule = ({ config: { workers }, cores }) =>
   workers !== 'auto' &&
   workers > Math.max(1, cores) && {
@@ -216,9 +180,8 @@ const warningRules: readonly WarningRule[] = [
   unloggedCheckpoints,
   ...cacheWarnings,
   ...contractWarnings,
-  unusedTracing,
-  plaintextHeaders,
   moreWorkersThanCores,
   indivisibleLimits,
   unusedColour,
+  ...configParts.flatMap((part) => part.warnings ?? []),
 ]

@@ -1,23 +1,14 @@
 /** The settings of layers as the file would write them, in one line each. */
 
 import type { LearningMode } from '../../../features/contract-learning/continue-learning.ts'
-import type {
-  AddressLimitConfig,
-  AuditConfig,
-  Config,
-  OperationAuthConfig,
-  RetryConfig,
-  TracingConfig,
-} from '../../config/config.ts'
-import { formatPercent, formatRate } from '../../lib/text/units.ts'
+import type { AddressLimitConfig, AuditConfig, Config, OperationAuthConfig, RetryConfig } from '../../config/config.ts'
+import { formatRate } from '../../lib/text/units.ts'
 
 export const formatLearning = ({ enums, until }: LearningMode): string =>
   `${enums ? 'true, enums: true' : 'true'}${until === null ? '' : ` until ${new Date(until).toISOString()}`}`
 
 export const formatMetrics = ({ clients }: NonNullable<Config['metrics']>): string =>
   clients ? 'clients: true' : 'true'
-
-export const formatOtlp = ({ otlp, sample }: TracingConfig): string => `${otlp}, sample: ${formatPercent(sample)}`
 
 export const formatAudit = ({ onFailure, digests }: AuditConfig): string =>
   `onFailure: ${onFailure}, digests: ${digests}`

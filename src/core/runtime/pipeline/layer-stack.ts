@@ -43,14 +43,14 @@ import { MemoryRateLimiter } from '../../../features/limits/rate-limiter/memory-
 import { toAddressLimit } from '../../../features/limits/rate-limits.ts'
 import { type RetryAllowance, retryLayer } from '../../../features/retry/layer.ts'
 import { RetryBudget } from '../../../features/retry/retry-budget.ts'
-import { serverTimingLayer } from '../../../features/server-timing/layer.ts'
-import { inFlightGaugeLayer, tracingLayer } from '../../../features/tracing/layer.ts'
-import { noopTracing, type Tracing } from '../../../features/tracing/tracing.ts'
-import { compose, type Handler, type Layer } from '../../exchange/exchange.ts'
+import { compose, type Handler } from '../../exchange/exchange.ts'
 import { formatDuration, formatSize } from '../../lib/text/units.ts'
 import type { RateLimiter } from '../../lib/token-bucket.ts'
 import type { RequestMetrics } from '../../log/metrics/request-metrics.ts'
 import type { Override } from '../overrides.ts'
+import type { SnapshotPart } from '../runtime-part.ts'
+import { inFlightGaugeLayer } from './in-flight-gauge.ts'
+import { type LayerRow, layerRow } from './layer-row.ts'
 import {
   formatAddressLimit,
   formatAudit,
@@ -58,23 +58,12 @@ import {
   formatClientCount,
   formatLearning,
   formatMetrics,
-  formatOtlp,
   formatRetry,
   limitedClients,
 } from './layer-settings.ts'
 import { outOfServiceHandler } from './out-of-service.ts'
 
 /** A feature in its place around an upstream: what composes it, and what `explain` shows of it. */
-export interface LayerRow {
-  readonly name: string
-  /** The path of the key that switches it: `upstreams.risk.retry`. */
-  readonly key: string
-  /** The value of that key, as the file would write it. */
-  readonly setting: string
-  /** Null: it is off. */
-  readonly layer: Layer | null
-}
-
 export interface LayerStackOptions extends ResponseStackOptions {
   /**
    * The budget that all retries to the operation's group share. Null: retries are off, or the handler serves no
@@ -86,9 +75,8 @@ export interface LayerStackOptions extends ResponseStackOptions {
   readonly authProvider: AuthProvider
   readonly clientLimits: ClientLimits
   readonly processLoad: ProcessLoad
-  /** Null: tracing is off, or the handler serves no traffic. */
-  readonly tracing: Tracing | null
   readonly requestMetrics: Pick<RequestMetrics, 'operations'>
+  readonly features: readonly Pick<SnapshotPart, 'layers'>[]
   readonly auditSink: AuditSink
   readonly caches: CacheLease
   /** What requests with a key are remembered with. Null: no operation has idempotency. */
@@ -106,7 +94,7 @@ export interface LayerStackOptions extends ResponseStackOptions {
  */
 export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
   const { operation, config, authProvider, clientLimits, caches } = options
-  const { limits, audit, tracing, metrics } = config
+  const { limits, audit, metrics } = config
   const { loop, counts } = options.processLoad
   const { id, group } = operation
   const own = config.operations[id]
@@ -115,49 +103,52 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
   const shadow = upstream.candidate?.shadow ?? null
   const getContent = config.listen.getContent === 'forward' ? null : config.listen.getContent
   const formatContractMode = (mode: ActiveMode): string => formatMode(mode, own.contract.unchecked)
+  const ofFeatures = options.features.flatMap((part) => part.layers?.(operation) ?? [])
+  const inPlace = (place: string): readonly LayerRow[] => ofFeatures.filter(({ name }) => name === place)
   return [
     // Observe everything below, also what it rejects.
-    row('tracing', 'tracing.otlp', tracing?.otlp ? tracing : null, formatOtlp, () =>
-      tracingLayer(options.tracing ?? noopTracing),
+    ...inPlace('tracing'),
+    ...inPlace('server-timing'),
+    layerRow('metrics', 'metrics', metrics, formatMetrics, () =>
+      inFlightGaugeLayer(options.requestMetrics.operations[id]),
     ),
-    row(
-      'server-timing',
-      'tracing.serverTiming',
-      tracing?.serverTiming || null,
-      String,
-      () => serverTimingLayer,
-      'false',
-    ),
-    row('metrics', 'metrics', metrics, formatMetrics, () => inFlightGaugeLayer(options.requestMetrics.operations[id])),
-    row('audit', 'audit.onFailure', audit, formatAudit, (rules) => auditLayer(rules, options.auditSink)),
+    layerRow('audit', 'audit.onFailure', audit, formatAudit, (rules) => auditLayer(rules, options.auditSink)),
 
     // Shed load, before a request costs any work.
-    row('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelay, formatDuration, () => loadSheddingLayer(loop)),
-    row('concurrency', 'limits.concurrency', limits.concurrency, String, (max) =>
+    layerRow('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelay, formatDuration, () =>
+      loadSheddingLayer(loop),
+    ),
+    layerRow('concurrency', 'limits.concurrency', limits.concurrency, String, (max) =>
       concurrencyLimitLayer(max, counts.all, 'limits-concurrency'),
     ),
-    row('upstream-concurrency', `upstreams.${group}.concurrency`, upstream.concurrency, String, (max) =>
+    layerRow('upstream-concurrency', `upstreams.${group}.concurrency`, upstream.concurrency, String, (max) =>
       concurrencyLimitLayer(max, counts.upstreams[group], 'upstream-concurrency'),
     ),
-    row('operation-concurrency', `${ownKey}.concurrency`, own.concurrency, String, (max) =>
+    layerRow('operation-concurrency', `${ownKey}.concurrency`, own.concurrency, String, (max) =>
       concurrencyLimitLayer(max, counts.operations[id], 'operation-concurrency'),
     ),
 
     // Limit an address before its credentials are checked, which costs more. Then authenticate, and limit the client
     // that was found.
-    row('address-limit', 'limits.address', limits.address, formatAddressLimit, (limit) =>
+    layerRow('address-limit', 'limits.address', limits.address, formatAddressLimit, (limit) =>
       addressRateLimitLayer(options.addressLimiter ?? new MemoryRateLimiter(toAddressLimit(limit)), limit.ipv6Prefix),
     ),
-    row('identity-field', 'auth.identityField', config.auth?.identityField ?? null, String, stripIdentityHeaderLayer),
-    row('auth', `${ownKey}.auth`, own.auth, formatAuth, (rules) => authLayer(authProvider.authOptions(rules))),
-    row(
+    layerRow(
+      'identity-field',
+      'auth.identityField',
+      config.auth?.identityField ?? null,
+      String,
+      stripIdentityHeaderLayer,
+    ),
+    layerRow('auth', `${ownKey}.auth`, own.auth, formatAuth, (rules) => authLayer(authProvider.authOptions(rules))),
+    layerRow(
       'client-concurrency',
       'clients.concurrency',
       limitedClients(own.auth, clientLimits.concurrencyLimitedCount),
       formatClientCount,
       () => clientConcurrencyLimitLayer(clientLimits.getConcurrencyLimit, counts.clients),
     ),
-    row(
+    layerRow(
       'client-limit',
       'clients.rate',
       limitedClients(own.auth, clientLimits.rateLimitedCount),
@@ -168,18 +159,18 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
     // Serve the request: from the cache, or from the upstream in time.
     // Above all that looks at a body: an empty one in chunks is none from here on.
     ...(operation.method === 'GET'
-      ? [row('get-content', 'listen.getContent', getContent, String, () => rejectGetContentLayer, 'forward')]
+      ? [layerRow('get-content', 'listen.getContent', getContent, String, () => rejectGetContentLayer, 'forward')]
       : []),
-    row('body-limit', `${ownKey}.maxBody`, own.maxBody, formatSize, bodyLimitLayer),
+    layerRow('body-limit', `${ownKey}.maxBody`, own.maxBody, formatSize, bodyLimitLayer),
     // Behind all that says whose a request is or rejects it, and outside the cache, which keeps the sides apart.
     ...(upstream.candidate === null
       ? []
       : [
-          row('side', `upstreams.${group}.candidate.share`, options.candidateUse, formatCandidateUse, (use) =>
+          layerRow('side', `upstreams.${group}.candidate.share`, options.candidateUse, formatCandidateUse, (use) =>
             createSideLayer(config, group, use),
           ),
         ]),
-    row(
+    layerRow(
       'request-contract',
       `${ownKey}.contract.request`,
       heldTo(own.contract.request),
@@ -189,7 +180,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
     ),
     ...(operation.method === 'GET'
       ? [
-          row(
+          layerRow(
             'cache',
             `${ownKey}.cache`,
             own.cache,
@@ -199,7 +190,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
         ]
       : [
           // Above all that may make a POST happen, and below all that rejects it: a rejected request uses up no key.
-          row(
+          layerRow(
             'idempotency',
             `${ownKey}.idempotency`,
             own.idempotency,
@@ -208,9 +199,9 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
             'false',
           ),
         ]),
-    row('deadline', `${ownKey}.deadline`, own.deadline, formatDuration, deadlineLayer),
+    layerRow('deadline', `${ownKey}.deadline`, own.deadline, formatDuration, deadlineLayer),
     // Below the cache, which stores only what was checked. Within the deadline, since it may wait for the whole body.
-    row(
+    layerRow(
       'response-contract',
       `${ownKey}.contract.response`,
       heldTo(own.contract.response),
@@ -223,7 +214,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
     ...(operation.method === 'GET'
       ? []
       : [
-          row(
+          layerRow(
             'cache-invalidation',
             'cache',
             caches.isUsed || null,
@@ -233,7 +224,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
         ]),
     // Below what rejects messages: it learns what the upstream sends, and from requests that reach it. Below the cache
     // too, so that a stored response is learnt once. Above retries, which end in one response.
-    row(
+    layerRow(
       'contract-learning',
       'contract.learn',
       options.learningMode,
@@ -246,12 +237,16 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
     ...(shadow === null
       ? []
       : [
-          row('shadow-marker', `upstreams.${group}.candidate.shadow.marker`, shadow.marker, String, markerLayer),
-          row('shadow', `upstreams.${group}.candidate.shadow`, copiesOf(operation, shadow), formatShadow, (rules) =>
-            createShadowLayer(config, rules, options.shadow),
+          layerRow('shadow-marker', `upstreams.${group}.candidate.shadow.marker`, shadow.marker, String, markerLayer),
+          layerRow(
+            'shadow',
+            `upstreams.${group}.candidate.shadow`,
+            copiesOf(operation, shadow),
+            formatShadow,
+            (rules) => createShadowLayer(config, rules, options.shadow),
           ),
         ]),
-    row('retry', `upstreams.${group}.retry`, upstream.retry, formatRetry, (rules) =>
+    layerRow('retry', `upstreams.${group}.retry`, upstream.retry, formatRetry, (rules) =>
       retryLayer(rules, options.retryBudget ?? new RetryBudget(rules.budget), {
         safe: operation.method === 'GET',
         keyField: keyFieldOf(own.idempotency, upstream.request),
@@ -262,7 +257,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
     ...(upstream.candidate === null
       ? []
       : [
-          row(
+          layerRow(
             'guard',
             `upstreams.${group}.candidate.guard`,
             upstream.candidate.guard,
@@ -281,14 +276,3 @@ export const composeLayers = (options: LayerStackOptions, send: Handler, overrid
         layerTable(options).map(({ layer }) => layer),
         send,
       )
-
-/** `off`: how the file writes that the layer is off, which is a `value` of null. */
-const row = <T>(
-  name: string,
-  key: string,
-  value: T | null,
-  format: (value: T) => string,
-  make: (value: T) => Layer | null,
-  off: 'none' | 'false' | 'off' | 'forward' = 'none',
-): LayerRow =>
-  value === null ? { name, key, setting: off, layer: null } : { name, key, setting: format(value), layer: make(value) }

@@ -2,7 +2,6 @@ import { type AuditSink, auditObserver } from '../../../features/audit/audit-sin
 import { ShadowCopies } from '../../../features/candidate/layers/shadow-copies.ts'
 import { GuardReporter } from '../../../features/candidate/observe/guard/guard-counts.ts'
 import { CheckQueue } from '../../../features/contract/check-queue.ts'
-import { spanObserver } from '../../../features/tracing/tracing.ts'
 import { byGroup, type Group } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
 import { DeferredWork } from '../../lib/scheduling/deferred-work.ts'
@@ -14,6 +13,7 @@ import { RequestMetrics } from '../../log/metrics/request-metrics.ts'
 import { ProcessStats } from '../../log/process-stats.ts'
 import { RecentErrors } from '../../log/recent-errors/recent-errors.ts'
 import { RecentRequests } from '../../log/recent-requests.ts'
+import type { SnapshotPart } from '../runtime-part.ts'
 
 /** All its snapshots share it. */
 export interface ProcessTelemetry {
@@ -57,9 +57,10 @@ const logCheckFailure = (log: Log | null, err: unknown): void => {
 
 /** Lists the observers of every exchange, in the order in which they are called. What is off is not in it. */
 export const listObservers = (
-  { audit, auth, metrics, tracing, log: { access } }: Config,
+  { audit, auth, metrics, log: { access } }: Config,
   { log, requestMetrics, recentErrors, recentRequests, clientActivity }: ProcessTelemetry,
   auditSink: AuditSink,
+  features: readonly Pick<SnapshotPart, 'observer'>[],
 ): readonly ExchangeObserver[] =>
   [
     audit === null ? null : auditObserver(auditSink),
@@ -67,6 +68,6 @@ export const listObservers = (
     recentErrors,
     recentRequests,
     auth === null ? null : clientActivity,
-    typeof tracing?.otlp === 'string' ? spanObserver : null,
+    ...features.map(({ observer = null }) => observer),
     access && log !== null ? accessLog(log) : null,
   ].filter((each) => each !== null)

@@ -18,7 +18,6 @@ import type { IdempotencyRegistry } from '../../../features/idempotency/idempote
 import { acquireClientLimits } from '../../../features/limits/client-limits.ts'
 import type { RateLimiterRegistry } from '../../../features/limits/rate-limiter/rate-limiter-registry.ts'
 import { acquireAddressLimiter } from '../../../features/limits/rate-limits.ts'
-import { nullTracerLease, type TracerRegistry } from '../../../features/tracing/tracer-registry.ts'
 import { byGroup, byOperation, type Group, groups } from '../../../operations.ts'
 import type { Config, UpstreamConfig } from '../../config/config.ts'
 import type { LogEvent } from '../../log/log-event.ts'
@@ -30,6 +29,7 @@ import { openUpstream, type Upstream } from '../../upstream/upstream.ts'
 import { findDrain, type OverridesView, toEndpointKey } from '../overrides.ts'
 import { composeLayers } from '../pipeline/layer-stack.ts'
 import { listObservers, type ProcessTelemetry } from '../pipeline/observers.ts'
+import type { ProcessPart } from '../runtime-part.ts'
 import { carryOver } from './carry-over.ts'
 import { createSnapshot, type Snapshot, type SnapshotParts } from './snapshot.ts'
 
@@ -53,8 +53,7 @@ export interface SharedResources {
   readonly digestKey: string
   readonly auditSink: AuditSink
   readonly telemetry: ProcessTelemetry
-  /** Null: this process serves no clients. */
-  readonly tracers: TracerRegistry | null
+  readonly features: readonly ProcessPart[]
   /** Logs events that belong to no endpoint, from the first snapshot on. */
   readonly logEvent: LogEvent
 }
@@ -77,7 +76,7 @@ export const buildSnapshot = (
     digestKey,
     auditSink,
     telemetry,
-    tracers,
+    features,
     logEvent,
   }: SharedResources,
 ): Snapshot => {
@@ -90,7 +89,7 @@ export const buildSnapshot = (
   const learningMode = getLearningMode(config, overrides.learning)
   const learning = continueLearning(learningMode, config, previous?.learning ?? null, digestKey)
   const acquired: Endpoint[] = []
-  const tracerLease = tracers?.acquire(config) ?? nullTracerLease
+  const parts = features.map((feature) => feature.acquire(config))
   const authProvider = createAuthProvider(config, tokenVerifiers, limiters)
   const addressLimit = acquireAddressLimiter(config.limits, limiters)
   const clientLimits = acquireClientLimits(config.clients, config.limits, limiters)
@@ -106,7 +105,10 @@ export const buildSnapshot = (
     clientLimits.release()
     addressLimit?.release()
     authProvider.release()
-    await Promise.all([...acquired.map((endpoint) => endpoints.release(endpoint)), tracerLease.release()])
+    await Promise.all([
+      ...acquired.map((endpoint) => endpoints.release(endpoint)),
+      ...parts.map((part) => part.release?.()),
+    ])
   }
   try {
     const open = (
@@ -163,7 +165,7 @@ export const buildSnapshot = (
         authProvider,
         clientLimits,
         processLoad,
-        tracing: tracerLease.tracing,
+        features: parts,
         requestMetrics: telemetry.requestMetrics,
         auditSink,
         caches,
@@ -179,7 +181,7 @@ export const buildSnapshot = (
       const send = createSend(upstreams[group], candidates[group], candidate, candidateUse)
       return composeLayers(options, send, overrides.operations.get(id))
     })
-    const observers = listObservers(config, telemetry, auditSink)
+    const observers = listObservers(config, telemetry, auditSink, parts)
     const rateLimiters = { address: addressLimit, clients: clientLimits, counts: limiters.counts }
     return createSnapshot(
       {

@@ -10,7 +10,6 @@ import { IdempotencyRegistry } from '../../../features/idempotency/idempotency-r
 import type { IdempotencyCall, IdempotencyReply } from '../../../features/idempotency/store/idempotency-store.ts'
 import { type LimiterRole, RateLimiterRegistry } from '../../../features/limits/rate-limiter/rate-limiter-registry.ts'
 import { calmChanges } from '../../../features/redis/calm-changes.ts'
-import { preloadTracing, TracerRegistry } from '../../../features/tracing/tracer-registry.ts'
 import { settlesWithin } from '../../lib/clock.ts'
 import { generateSecret } from '../../lib/secrets.ts'
 import type { ConsumeResult } from '../../lib/token-bucket.ts'
@@ -22,6 +21,7 @@ import {
   type OnHealthVerdict,
 } from '../../upstream/endpoints/endpoint-registry.ts'
 import { createProcessTelemetry } from '../pipeline/observers.ts'
+import { prepareParts, runtimeParts } from '../runtime-parts.ts'
 import { buildSnapshot, type SharedResources, type SnapshotInput } from './build-snapshot.ts'
 import { CurrentSnapshot } from './current-snapshot.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -50,7 +50,7 @@ export interface DataPlaneDeps {
 
 /** Rejects as {@link buildSnapshot} throws. */
 export const createDataPlane = async (first: SnapshotInput, deps: DataPlaneDeps): Promise<DataPlane> => {
-  await preloadTracing(first.config)
+  await prepareParts(first.config)
   const dataPlane = new DataPlane(first, deps)
   await settleStores(dataPlane.currentSnapshot.value)
   return dataPlane
@@ -109,7 +109,7 @@ export class DataPlane {
       digestKey,
       auditSink,
       telemetry,
-      tracers: limiterRole.kind === 'primary' ? null : new TracerRegistry(telemetry.requestMetrics.spans, logEvent),
+      features: limiterRole.kind === 'primary' ? [] : runtimeParts.map((part) => part.open({ ...telemetry, logEvent })),
       logEvent,
     }
     for (const verdict of initialVerdicts) this.#shared.endpoints.applyVerdict(verdict)

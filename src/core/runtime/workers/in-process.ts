@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import { preloadTracing } from '../../../features/tracing/tracer-registry.ts'
 import {
   type DownstreamServer,
   type DownstreamServerOptions,
@@ -9,6 +8,7 @@ import { now } from '../../lib/clock.ts'
 import type { BindTarget } from '../../lib/net/bind-target.ts'
 import type { Log } from '../../log/log.ts'
 import { collectReport } from '../report/status-report.ts'
+import { prepareParts } from '../runtime-parts.ts'
 import type { SnapshotInput } from '../snapshot/build-snapshot.ts'
 import { type DataPlane, settleStores } from '../snapshot/data-plane.ts'
 import { runInProcess } from '../snapshot/data-plane-commands.ts'
@@ -46,7 +46,7 @@ const toProxyServer = (dataPlane: DataPlane, server: DownstreamServer): ProxySer
   return {
     address: server.address,
     async prepare(state: SnapshotInput): Promise<PreparedSnapshot> {
-      await preloadTracing(state.config)
+      await prepareParts(state.config)
       const applyListen = server.prepareConfig(state.config.listen)
       const next = dataPlane.buildNext(state)
       await settleStores(next)

@@ -8,12 +8,12 @@ import type {
   LimitsConfig,
   OperationConfig,
   RetryConfig,
-  TracingConfig,
   UpstreamConfig,
 } from '../../../../src/core/config/config.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { RequestMetrics } from '../../../../src/core/log/metrics/request-metrics.ts'
 import { composeLayers, type LayerStackOptions, layerTable } from '../../../../src/core/runtime/pipeline/layer-stack.ts'
+import { runtimeParts } from '../../../../src/core/runtime/runtime-parts.ts'
 import type { GroupEndpoint } from '../../../../src/core/upstream/endpoints/group-endpoint.ts'
 import type { Upstream } from '../../../../src/core/upstream/upstream.ts'
 import { nullAuditSink } from '../../../../src/features/audit/audit-sink.ts'
@@ -25,6 +25,7 @@ import { findCandidateUse } from '../../../../src/features/candidate/shift/candi
 import { IdempotencyRegistry } from '../../../../src/features/idempotency/idempotency-registry.ts'
 import { createProcessLoad, type ProcessLoad } from '../../../../src/features/limits/process-load.ts'
 import { RetryBudget } from '../../../../src/features/retry/retry-budget.ts'
+import type { TracingConfig } from '../../../../src/features/tracing/config.ts'
 import { allOperations, byGroup, byOperation, type OperationId } from '../../../../src/operations.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse, untilAborted } from '../../../helpers/exchange.ts'
 import { testConfig } from '../../../helpers/gateway.ts'
@@ -143,7 +144,7 @@ const stackOptions = ({
     authProvider: nullAuthProvider,
     clientLimits: noClientLimits,
     processLoad,
-    tracing: null,
+    features: runtimeParts.map((part) => part.describe({ ...config, tracing })),
     requestMetrics: new RequestMetrics(),
     auditSink: nullAuditSink,
     caches,

@@ -67,7 +67,7 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
     contractValidators: new ContractValidatorsCache(),
     digestKey: '',
     telemetry,
-    tracers: null,
+    features: [],
     auditSink: nullAuditSink,
     logEvent: () => {},
   }

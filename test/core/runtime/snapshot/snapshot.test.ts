@@ -140,7 +140,7 @@ const sharedResources = (endpoints: EndpointRegistry): SharedResources => ({
   caches: new CacheRegistry(() => {}),
   idempotency: new IdempotencyRegistry({ kind: 'alone' }, () => {}),
   telemetry: createProcessTelemetry(null, 'gateway'),
-  tracers: null,
+  features: [],
   auditSink: nullAuditSink,
   logEvent: () => {},
 })

@@ -10,7 +10,7 @@ interface Group {
 }
 
 // Not a part of the project: it lies beside it.
-const suite = new URL('../../../shared/data/json-schema-format/', import.meta.url)
+const suite = new URL('../../../../../shared/data/json-schema-format/', import.meta.url)
 const isThere = existsSync(suite)
 if (!isThere) console.warn('skipped: the suite of formats is not there, in ../shared/data/json-schema-format')
 

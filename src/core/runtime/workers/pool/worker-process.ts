@@ -48,7 +48,7 @@ export interface WorkerEvents {
   onOutput(stdout: Readable): void
 }
 
-const workerEntry = fileURLToPath(new URL('../child/worker-main.ts', import.meta.url))
+const workerEntry = fileURLToPath(new URL('../../../../worker.ts', import.meta.url))
 
 export class WorkerProcess {
   readonly startedAt = epochMs()

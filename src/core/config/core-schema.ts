@@ -1,0 +1,164 @@
+import * as z from 'zod'
+import { auditSchema } from '../../features/audit/config.ts'
+import { authSchema } from '../../features/auth/config.ts'
+import { cacheSchema } from '../../features/cache/config.ts'
+import { clientsSchema } from '../../features/clients/config.ts'
+import { contractSchema } from '../../features/contract/config.ts'
+import { idempotencySchema } from '../../features/idempotency/config.ts'
+import { limitsSchema } from '../../features/limits/config.ts'
+import { annotate } from './schema/annotations.ts'
+import { optionalFieldName } from './schema/header-fields.ts'
+import { InvalidScalar, scalar } from './schema/scalar.ts'
+import { integerKind } from './schema/scalar-kinds.ts'
+import { boolean, choice, duration, optionalDuration, size } from './schema/scalar-types.ts'
+import { adminSchema } from './sections/admin.ts'
+import { instanceSchema } from './sections/instance.ts'
+import { listenSchema } from './sections/listen.ts'
+import { operationsSchema } from './sections/operations.ts'
+import { defaultsSchema } from './sections/upstream-defaults.ts'
+import { upstreamsSchema } from './sections/upstreams.ts'
+
+// Each level writes more lines than the one before; `silent` writes none.
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+const logFormats = ['pino', 'ecs', 'otel'] as const
+
+const version = scalar<1>(
+  {
+    expected: '1',
+    parse: (value, fromVariable) => {
+      if (value === 1 || (fromVariable && value === '1')) return 1
+      return new InvalidScalar('unknown version', value === '1' ? 'write 1, without quotes' : 'write 1')
+    },
+    json: { const: 1 },
+  },
+  'The version of this format',
+)
+
+const maxWorkers = 64
+const workerCountKind = integerKind({ min: 1, max: maxWorkers })
+
+const workers = scalar<number | 'auto'>(
+  {
+    expected: `auto, or a whole number from 1 to ${maxWorkers}`,
+    parse: (value, fromVariable) => {
+      if (value === 'auto') return 'auto'
+      if (typeof value === 'string' && value.trim().toLowerCase() === 'auto')
+        return new InvalidScalar('unknown value', 'write auto')
+      return workerCountKind.parse(value, fromVariable)
+    },
+    json: { anyOf: [{ const: 'auto' }, workerCountKind.json] },
+  },
+  'How many processes serve clients; auto: one for each core',
+)
+
+const requestIdSchema = z
+  .strictObject({
+    header: optionalFieldName('The field that carries the request id, or none', 'X-Request-Id').prefault(
+      'X-Request-Id',
+    ),
+    format: choice('How an id that the gateway makes is written: 32 hex digits, or a UUID (RFC 9562)', [
+      'hex',
+      'uuid',
+    ]).prefault('hex'),
+  })
+  .meta({ description: 'The id that every answer and every log line carries' })
+
+const logSchema = z
+  .strictObject({
+    level: choice('The least severe level that is written', logLevels).prefault('info'),
+    access: boolean('Whether each exchange leaves a line').prefault(true),
+    format: annotate(
+      choice(
+        'How lines are written: as pino does, by ECS 8, or by the data model of OpenTelemetry',
+        logFormats,
+      ).prefault('pino'),
+      { restart: true },
+    ),
+    buffer: annotate(
+      size('Most bytes of lines that wait for a slow reader', { min: 1024, max: 1024 ** 3 }).prefault('16MiB'),
+      { restart: true },
+    ),
+  })
+  .meta({ description: 'The log, on standard output' })
+
+const metricsOptions = z
+  .strictObject({
+    clients: boolean('Whether requests are counted for each client of the file as well').prefault(false),
+  })
+  .meta({ description: 'What is counted' })
+
+const metricsSwitch = scalar<boolean>(
+  {
+    expected: 'true, none or { clients: true }',
+    parse: (value, fromVariable) => {
+      if (typeof value === 'boolean') return value
+      if (value === 'none') return false
+      if (fromVariable && (value === 'true' || value === 'false')) return value === 'true'
+      return new InvalidScalar('neither true nor none', 'write true, or none to turn it off')
+    },
+    json: { enum: [true, false, 'none'] },
+  },
+  'Whether exchanges are counted',
+)
+
+/** The schema of `metrics`; null: nothing is counted for /metrics, the admin page and `top`. */
+const metricsSchema = z
+  .union([metricsSwitch, metricsOptions])
+  .transform((given) => (given === true ? metricsOptions.parse({}) : given === false ? null : given))
+  .meta({ description: 'What is counted of exchanges, for /metrics and the page of the admin listener' })
+
+const reloadSchema = z
+  .strictObject({
+    watch: boolean('Whether an edit of the file is noticed; else only SIGHUP and POST /reload').prefault(true),
+    poll: optionalDuration('How often contents are compared as well, for mounts that tell nothing').prefault('5s'),
+    preflight: choice('How endpoints that an edit brings are tried before it takes effect', [
+      'connect',
+      'health',
+      'none',
+    ]).prefault('connect'),
+  })
+  .meta({ description: 'How an edit of this file is noticed, and tried' })
+
+const shutdownSchema = z
+  .strictObject({
+    wait: duration('How long connections are still accepted after /ready says no', { min: 0 }).prefault('5s'),
+    deadline: duration('Longest shutdown in all, the wait included').prefault('25s'),
+  })
+  .meta({ description: 'How the gateway ends: say not ready, wait, finish what runs' })
+
+/**
+ * The sections of the configuration file that core reads, one line each. Unknown keys are errors; every key but
+ * `upstreams` has a default. Sections of a few keys stand above, the others in `sections/`.
+ */
+export const coreSchema = z
+  .strictObject({
+    version: version.prefault(1),
+    instance: instanceSchema.prefault({}),
+    allowSandbox: boolean('Whether the sandbox may stand behind a non-loopback address').prefault(false),
+    workers: annotate(workers.prefault(1), { restart: true }),
+    requestId: requestIdSchema.prefault({}),
+    listen: listenSchema.prefault({}),
+    limits: limitsSchema.prefault({}),
+    auth: authSchema.prefault('none'),
+    clients: clientsSchema.prefault([]),
+    admin: adminSchema.prefault({}),
+    audit: auditSchema.prefault('none'),
+    cache: cacheSchema.prefault({}),
+    contract: contractSchema.prefault('none'),
+    idempotency: idempotencySchema.prefault({}),
+    metrics: metricsSchema.prefault(true),
+    log: logSchema.prefault({}),
+    defaults: defaultsSchema.prefault({}),
+    upstreams: upstreamsSchema,
+    operations: operationsSchema.prefault({}),
+    reload: reloadSchema.prefault({}),
+    shutdown: shutdownSchema.prefault({}),
+  })
+  .meta({ title: 'Lender gateway configuration' })
+
+/**
+ * A validated file: units are parsed, references followed, levels not yet merged. A feature declares the keys of its
+ * section here (`declare module`), so that they have a type where the feature is, and nowhere without it.
+ */
+export interface ParsedConfig extends z.output<typeof coreSchema> {}

@@ -1,0 +1,8 @@
+import type { Feature } from '../../core/feature.ts'
+
+/** Sends spans in OpenTelemetry, and tells clients in `Server-Timing` how long a request took. */
+export const tracing: Feature = {
+  name: 'tracing',
+  loadConfigPart: () => import('./config.ts'),
+  loadRuntimePart: () => import('./runtime.ts'),
+}
