@@ -94,7 +94,6 @@ interface HashKeyOptions {
   readonly scope: OperatorScope
 }
 
-/** Makes the command `hash-key`, which prints a new key or token, and its hash for the configuration. */
 const createHashKeyCommand = (): Command =>
   new Command('hash-key')
     .description('Make a key of a client or a token of an operator, and what the configuration recognises it by.')

@@ -3,7 +3,6 @@ import { cidrMatcher } from '../lib/net/cidr.ts'
 
 const isLoopback = cidrMatcher(['127.0.0.0/8', '::1'])
 
-/** Tells whether a listener on `address` is out of reach from other machines. */
 export const isLoopbackHost = (address: string): boolean => normalizeHost(address).every(isLoopbackAddress)
 
 /**

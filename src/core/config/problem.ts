@@ -71,7 +71,6 @@ export function formatProblem(problem: ConfigProblem): string {
 export const formatPlace = ({ file, line, column, path }: ConfigProblem): string =>
   escapeControls(`${file}:${line}:${column}${path === '' ? '' : ` ${path}`}`)
 
-/** Formats all problems and their count, with a line feed at the end. */
 export const formatProblems = (problems: readonly ConfigProblem[]): string =>
   `${[...problems.map(formatProblem), formatProblemCount(problems.length)].join('\n')}\n`
 

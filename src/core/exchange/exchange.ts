@@ -271,7 +271,6 @@ export class Attempts {
  */
 export interface AttemptRecord {
   readonly endpoint: string
-  /** The side of the endpoint; null: its group has no candidate in use. */
   readonly side: Side | null
   readonly startedAt: number
   endedAt: number | null

@@ -30,7 +30,6 @@ export interface ClientCounts {
   readonly failed: number
 }
 
-/** What the clients of one process did, or of several, as plain data. */
 export interface ClientActivityReport {
   /** The ones that fare worst first. */
   readonly rows: readonly ClientActivityRow[]

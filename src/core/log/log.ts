@@ -74,7 +74,6 @@ export const applyLogConfig = (log: Log, config: LoggingConfig): void => {
     destination.rewrite = createLineRewriter(config) ?? destination.rewrite
 }
 
-/** Gets the stream that a log writes its lines to, as pino renders them. */
 export const getLogDestination = (log: Log): DestinationStream =>
   (log as Log & { readonly [pino.symbols.streamSym]: DestinationStream })[pino.symbols.streamSym]
 

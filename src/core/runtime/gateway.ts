@@ -199,7 +199,6 @@ class GatewayRuntime {
     )
   }
 
-  /** Starts to serve clients: in this process, or in as many workers as the file says. */
   async #startServer(bindTarget: BindTarget): Promise<ProxyServer> {
     const { log, forwardLines, workerTimeouts: timeouts } = this.#options
     const { config } = this.#reloader

@@ -194,7 +194,6 @@ interface OverridesOptions {
   isClosing(): boolean
 }
 
-/** Creates the overrides of a gateway, and puts into effect that one has expired. */
 export const createOverrides = ({ log, recordAdminEvent, reapply, isClosing }: OverridesOptions): Overrides => {
   const applyExpiry = (onApplied: () => void, onError: (error: unknown) => void, isUrgent = false): void => {
     reapply(isUrgent).then(onApplied, (error) => {

@@ -27,7 +27,6 @@ const processOutput = ({ stdout, stderr }: NodeJS.Process): VerifyOutput => ({
   error: (text) => void stderr.write(text),
 })
 
-/** Verifies an audit log, prints the result, and resolves with the exit code. */
 export const verifyAuditLog = async (
   files: readonly string[],
   { keys, checkpoints, mixed }: AuditVerifyInputs,

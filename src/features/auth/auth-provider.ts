@@ -124,7 +124,6 @@ export const nullAuthProvider: AuthProvider = {
   release: () => {},
 }
 
-/** The checks that a client possesses the key or certificate which its credential is bound to. */
 interface TokenBindingChecker {
   readonly getCertificate: GetClientCertificate
   /** The names, in lower case, of the header fields that client certificates come in. */

@@ -17,7 +17,6 @@ import { authSchema, mtlsSchema } from './config.ts'
 const base: KeyPath = ['auth', 'mtls']
 const mtls = mtlsSchema.prefault({})
 
-/** Checks that client certificates can arrive from their source, and that names in them have an authority. */
 export const mtlsRule: ConfigRule = (tree) => {
   const names = certificateNames(tree)
   const stated = parseAt(tree, mtls, base)
@@ -41,7 +40,6 @@ export const mtlsRule: ConfigRule = (tree) => {
   ]
 }
 
-/** Rejects mtls as a method where no client is asked for a certificate. */
 const unusableMtls: ConfigRule = (tree) =>
   authMethodLists(tree).map(
     ({ path, names }) =>

@@ -26,7 +26,6 @@ const authSettings: ConfigRule = (tree) => {
   ]
 }
 
-/** Rejects authentication for an operation where the top level has none. */
 const unprovableAuth = (tree: unknown, id: string): RuleResult => {
   const path: KeyPath = ['operations', id, 'auth']
   if (!isEnabledAt(tree, path)) return null
@@ -55,7 +54,6 @@ const conflictingFields = (tree: unknown): RuleResult => {
   })
 }
 
-/** Requires settings for each method that takes tokens, and jwt before introspection, which takes every token. */
 const tokenMethods: ConfigRule = (tree) =>
   authMethodLists(tree).map(({ path, names }) =>
     names.map(
@@ -103,7 +101,6 @@ export const unusableAlgorithms = (
   )
 }
 
-/** Rejects scopes and claims beside methods without tokens: a client with a key or a certificate never has any. */
 const scopesWithoutToken: ConfigRule = (tree) =>
   allOperations.map(({ id }) => {
     const auth = parseAt(tree, operationAuthSchema, ['operations', id, 'auth'])
@@ -122,7 +119,6 @@ const scopesWithoutToken: ConfigRule = (tree) =>
     )
   })
 
-/** Rejects clients, claims and keys that stand in the list twice. */
 const duplicateClients: ConfigRule = (tree) => {
   const ids = new Set<string>()
   const keys = new Set<string>()
@@ -160,7 +156,6 @@ function canonicalClaims(claims: unknown): string | null {
   return names.length === 0 ? null : JSON.stringify(names.map((name) => [name, textAt(claims, name)]))
 }
 
-/** Rejects clients without authentication: an operator who lists them expects their limits to hold. */
 const unenforcedClients: ConfigRule = (tree) => {
   if (listAt(tree, ['clients']).length === 0 || isEnabledAt(tree, ['auth'])) return null
   const message = 'this cannot be enforced: nobody is asked who it is'

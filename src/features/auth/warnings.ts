@@ -41,7 +41,6 @@ const credentials = [
   { key: 'claims', by: ['jwt', 'introspection'], has: ({ claims }: ClientConfig) => Object.keys(claims).length > 0 },
 ] as const
 
-/** Warns of credentials of clients that no operation takes; of thousands of clients it names the first. */
 const unusedCredentials: WarningRule = ({ config }) => {
   if (config.auth === null) return null
   const used = acceptedMethods(config)
@@ -70,7 +69,6 @@ const lockedOut: WarningRule = ({ config }) =>
     hint: 'add clients: [{ id: …, operations: all }] with what each proves itself by, or remove auth',
   }
 
-/** Warns of upstreams that are not told the client, though `auth.identityField` says that all are. */
 const untoldUpstreams: WarningRule = ({ parsed: { auth, upstreams } }) => {
   const field = auth?.identityField ?? null
   if (field === null) return null

@@ -108,7 +108,6 @@ const withoutDigests = (value: unknown): unknown =>
 
 const printableLines = (text: string): string => text.split('\n').map(escapeControls).join('\n')
 
-/** Explains the nine operations of a file; lists the problems of a broken one. */
 const explainOperations = (file: string, addresses: boolean): string => {
   const loaded = loadConfig(file)
   if (!loaded.ok) return formatProblems(addresses ? loaded.problems : loaded.problems.map(withoutAddress))

@@ -13,7 +13,6 @@ import { CacheStore, type PurgeScope } from './store/cache-store.ts'
 export interface CacheLease {
   /** Returns the stored responses of an operation and a side of its group. Null: it is not cached, or not in use. */
   get(id: OperationId, side: Side): CachePartition | null
-  /** Returns the tier in Redis, where other gateways have stored such responses. Null: there is none. */
   getSharedTier(id: OperationId, side: Side): SharedTier | null
   readonly isUsed: boolean
   readonly events: CacheEvents

@@ -9,7 +9,6 @@ export interface SharedTier {
   skipLookup(cacheKey: CacheKey, request: CacheRequest): TierLookup
 }
 
-/** One lookup in the shared tier, and what the tier learns from its outcome. */
 export interface TierLookup {
   /**
    * Resolves when a later response than memory had is loaded, or the lookup has taken long enough. Never rejects. Null:

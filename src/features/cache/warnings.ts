@@ -14,7 +14,6 @@ const unusedCacheRedis: WarningRule = ({ config: { cache, operations } }) =>
     hint: 'add market.insights: { cache: true } under operations, or remove redis',
   }
 
-/** Warns of cached operations that forward a credential with every request, which then gets no stored response. */
 const bypassedCache: WarningRule = ({ config: { auth, operations } }) =>
   auth?.credentials === 'forward' &&
   allOperations.map(({ id }) => {
@@ -33,7 +32,6 @@ const bypassedCache: WarningRule = ({ config: { auth, operations } }) =>
     )
   })
 
-/** Warns of entries that a worker has no room for while they are on their way. */
 const entryWithoutRoom: WarningRule = ({ config, cores }) => {
   const share = workerShare(config.cache.maxBytes, workerCount(config, cores))
   const room = Math.floor(share * maxOutsideShare)

@@ -6,7 +6,6 @@ import { shadowKeys } from './config/candidate-shadow.ts'
 
 const shadowAt = (group: Group): KeyPath => ['upstreams', group, 'candidate', 'shadow']
 
-/** Rejects copies of POSTs where the file does not say that the candidate does nothing that lasts. */
 const postsTwice: ConfigRule = (tree) =>
   groups.map((group) => {
     const path = shadowAt(group)
@@ -23,7 +22,6 @@ const postsTwice: ConfigRule = (tree) =>
     )
   })
 
-/** Rejects a marker that is set to something else, or removed, on the way to the candidate. */
 const markerTwice: ConfigRule = (tree) =>
   groups.map((group) => {
     const shadow = shadowAt(group)

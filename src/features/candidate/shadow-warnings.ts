@@ -6,7 +6,6 @@ import { allOperations, type Group, groups } from '../../operations.ts'
 const hasOperation = (group: Group, method: 'GET' | 'POST'): boolean =>
   allOperations.some((each) => each.group === group && each.method === method)
 
-/** Warns of words about POSTs in groups that have none, and of a promise that is not used. */
 const unusedPostWords: WarningRule = ({ config: { upstreams } }) =>
   groups.map((group) => {
     const shadow = upstreams[group].candidate?.shadow ?? null
@@ -34,7 +33,6 @@ const unusedPostWords: WarningRule = ({ config: { upstreams } }) =>
     )
   })
 
-/** Warns of examples: they are what the bodies of clients say. */
 const shownValues: WarningRule = ({ config: { upstreams } }) =>
   groups.map(
     (group) =>
@@ -47,7 +45,6 @@ const shownValues: WarningRule = ({ config: { upstreams } }) =>
       },
   )
 
-/** Warns of noise that is never learnt: a POST is not sent twice. */
 const noiseOfPosts: WarningRule = ({ config: { upstreams } }) =>
   groups.map(
     (group) =>
@@ -61,7 +58,6 @@ const noiseOfPosts: WarningRule = ({ config: { upstreams } }) =>
       },
   )
 
-/** Warns of a shadow that never copies anything: the group has nothing but POSTs, and no words for them. */
 const nothingCopied: WarningRule = ({ config: { upstreams } }) =>
   groups.map((group) => {
     const shadow = upstreams[group].candidate?.shadow ?? null
@@ -77,7 +73,6 @@ const nothingCopied: WarningRule = ({ config: { upstreams } }) =>
     )
   })
 
-/** Warns of bodies that a worker has no room for. */
 const bodyWithoutRoom: WarningRule = ({ config, cores }) =>
   groups.map((group) => {
     const shadow = config.upstreams[group].candidate?.shadow ?? null

@@ -30,7 +30,6 @@ const ofEachCandidate =
 
 const duplicates: CandidateRule = ({ path, config: { upstream } }) => findDuplicates(path, upstream)
 
-/** Warns of a candidate that gets the very requests of its group at the very places: there is nothing to try. */
 const sameAsPrimary: CandidateRule = ({ path, config: { upstream }, primary }) => {
   const names = primary.endpoints.map(({ origin, pathPrefix }) => origin + pathPrefix)
   const isSame =
@@ -84,7 +83,6 @@ const unverifiedTls: CandidateRule = ({ path, config: { upstream }, statedTls })
 const unusedTls: CandidateRule = ({ path, config: { upstream }, statedTls }) =>
   statedTls !== undefined && findUnusedTls([...path, 'tls'], 'candidate', upstream)
 
-/** Warns of steps that are shorter than what the guard looks at: it begins anew with each. */
 const stepsTooShortToJudge: CandidateRule = ({ path, config: { steps, guard } }) =>
   steps !== null &&
   guard !== null &&
@@ -96,7 +94,6 @@ const stepsTooShortToJudge: CandidateRule = ({ path, config: { steps, guard } })
     hint: 'write a longer time, or a shorter guard.window',
   }
 
-/** Warns of steps that change nothing: the share is never below `share`. */
 const stepsBelowShare: CandidateRule = ({ path, config: { steps, share } }) => {
   const below = steps?.shares.filter((each) => each <= share) ?? []
   return (
@@ -110,7 +107,6 @@ const stepsBelowShare: CandidateRule = ({ path, config: { steps, share } }) => {
   )
 }
 
-/** Warns of a share that is less than the smallest that a step may have. */
 const shareTooSmall: CandidateRule = ({ path, config: { share } }) =>
   share > 0 &&
   share < leastShare && {
@@ -151,7 +147,6 @@ const unknownClients: WarningRule = ({ config: { clients, upstreams } }) => {
   })
 }
 
-/** Warns of clients by name where no operation of the group asks clients who they are. */
 const unaskedClients: WarningRule = ({ config: { operations, upstreams } }) =>
   groups.map(
     (group) =>

@@ -7,7 +7,6 @@ import { formatSize } from '../../core/lib/text/units.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { enforcesContract } from './check/enforces-contract.ts'
 
-/** Warns of enforced operations where what cannot be checked passes: a client can bring that about. */
 const passedUnchecked: WarningRule = ({ config: { contract, compiledContract, operations } }) => {
   const affected = allOperations.filter(({ id }) => {
     const { request, response, unchecked } = operations[id].contract
@@ -26,7 +25,6 @@ const passedUnchecked: WarningRule = ({ config: { contract, compiledContract, op
   )
 }
 
-/** Warns of enforced responses where a failure of the upstream that the contract does not name becomes another one. */
 const unnamedServerErrors: WarningRule = ({ config }) => {
   const affected = allOperations.filter(({ id }) => {
     const responses = config.compiledContract?.operations[id]?.responses ?? []
@@ -44,7 +42,6 @@ const unnamedServerErrors: WarningRule = ({ config }) => {
   )
 }
 
-/** Warns of an operation with modes of its own that the contract leaves out. */
 const unusedModes: WarningRule = ({ parsed: { operations }, config: { compiledContract } }) =>
   compiledContract !== null &&
   allOperations.map(
@@ -87,7 +84,6 @@ const enforcedWithoutFile: WarningRule = ({ config: { contract } }) =>
       },
   )
 
-/** Warns of header fields that the contract requires and that no request has when it is checked. */
 const unmeetableFields: WarningRule = ({ config }) => {
   const { compiledContract, operations } = config
   const found = allOperations.flatMap(({ id }) => {

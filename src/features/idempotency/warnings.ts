@@ -3,10 +3,6 @@ import { foldUnderscores } from '../../core/exchange/header-fields.ts'
 import { listSides, sideKey } from '../../core/exchange/sides.ts'
 import { allOperations, groups } from '../../operations.ts'
 
-/**
- * Warns of operations that forward a request again because the upstream knows keys, and whose key does not reach the
- * upstream.
- */
 const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } }) =>
   allOperations.map(({ id, group }) => {
     const { idempotency } = operations[id]
@@ -51,7 +47,6 @@ const keysOfTwoSides: WarningRule = ({ config: { operations, upstreams } }) =>
     )
   })
 
-/** Warns of a Redis that replaces its masters, and of which no replica has to have a key. */
 const unreplicatedKeys: WarningRule = ({ config: { idempotency } }) =>
   idempotency.redis !== null &&
   idempotency.redis.url === null &&

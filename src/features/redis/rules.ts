@@ -38,7 +38,6 @@ const onePlace: RedisRule = (tree, path) => {
 
 const sentinelKeys = ['name', 'sentinelUsername', 'sentinelPassword'] as const
 
-/** Requires the name of the master with Sentinels, and rejects keys that only Sentinels use elsewhere. */
 const sentinelsAndName: RedisRule = (tree, path) => {
   if (!isStated(tree, path, 'sentinels'))
     return sentinelKeys
@@ -61,7 +60,6 @@ const sentinelsAndName: RedisRule = (tree, path) => {
   )
 }
 
-/** Rejects credentials that stand in the URL already, and a name without its password. */
 const credentials: RedisRule = (tree, path) => {
   const url = parseAt(tree, redisKeys.url, [...path, 'url'])
   const parsed = url ? new URL(url) : null
@@ -97,7 +95,6 @@ const credentials: RedisRule = (tree, path) => {
   ]
 }
 
-/** Requires one kind of connection for all nodes, and TLS where `tls` says something about it. */
 const tlsOfUrls: RedisRule = (tree, path) => {
   const url = parseAt(tree, redisKeys.url, [...path, 'url'])
   const nodes = parseAt(tree, redisKeys.cluster, [...path, 'cluster'])

@@ -33,7 +33,6 @@ export const findOperatorToken = (given: string, admin: AdminConfig): OperatorTo
   return found
 }
 
-/** Tells whether some token lets an operator in: one of the file, or of an issuer. */
 export const takesTokens = (admin: AdminConfig): boolean => listOperatorTokens(admin).length > 0 || admin.jwt !== null
 
 const toToken = (name: string, scope: Operator['scope'], digest: Buffer): OperatorToken => ({

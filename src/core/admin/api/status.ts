@@ -117,7 +117,6 @@ export const statusShape = asObject({
     /** Those of the file and of what it refers to that say something else than what runs. */
     differingFiles: asNullable(asList(asText)),
     lastRefusal: asNullable(asObject({ at: asText, problems: asList(problemShape) })),
-    /** When an edit whose new endpoints or keys were not reached is tried again. */
     nextTry: asNullable(asText),
     previous: asNullable(asText),
   }),

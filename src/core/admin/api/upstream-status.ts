@@ -91,7 +91,6 @@ export const shadowShape = asObject({
   underWay: asNumber,
   /** Copies that have an answer of which the primary's is known too. */
   pairs: asNumber,
-  /** Requests that the primary was sent twice, so that its noise is learnt. */
   repeated: asNumber,
   outcomes: asObject(asNumbers(zeroShadowOutcomes)),
   dropped: asObject(asNumbers(zeroShadowDrops)),

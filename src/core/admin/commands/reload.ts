@@ -105,7 +105,6 @@ export const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadComm
 export const getChangedGroups = async (changes: readonly ConfigChange[]): Promise<readonly string[]> =>
   (await import('../../config/diff/diff-reports.ts')).changedGroups(changes)
 
-/** Says that an edit was refused, and is not what a rollback undoes. */
 export const neverRanText = (refusedAt: string): string =>
   `the edit that was refused at ${refusedAt} never ran, so it is not what was undone`
 

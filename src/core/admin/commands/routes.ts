@@ -159,7 +159,6 @@ const toOrderGiver = (request: FastifyRequest, recheck: Recheck): OrderGiver => 
   recheck: () => recheck(request),
 })
 
-/** Collects the fields of the event of a command that was run; null: nothing was done. */
 const eventFields = (command: Command, result: object): CommandEventFields | null => {
   if (!isAdminError(result)) return command.fields?.(result) ?? { ...result }
   return result.done === undefined ? null : { ...result.done, incomplete: result.code }

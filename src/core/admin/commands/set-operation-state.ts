@@ -109,7 +109,6 @@ const serveCommand: OperationCommand = {
   },
 }
 
-/** Takes an operation out of service for a while, or puts it back: the kill switch. */
 export const operationCommands: CommandGroup = {
   name: 'operation',
   description: 'Take one of the nine out of service for a while, or put it back.',

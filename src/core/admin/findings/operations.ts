@@ -66,7 +66,6 @@ const drainedFindings: FindingSource = ({ overrides, report }) =>
     })
   })
 
-/** Names who has ordered something: by the name, and else by the address. */
 const operatorPhrase = (by: string): string => (isIP(by) === 0 ? by : `an operator at ${by}`)
 
 // As for failures at an endpoint: fewer in a minute may be a hiccup.
@@ -101,7 +100,6 @@ const relayedErrorFindings: FindingSource = (inputs) =>
     })
   })
 
-/** Lists the endpoints of the candidate of a group while clients are on it. */
 const endpointsWithClients = (group: Group, { config, report, overrides }: FindingInputs): readonly EndpointReport[] =>
   findCandidateClients(config.upstreams[group].candidate, overrides.shifts.get(group)) === 'none'
     ? []

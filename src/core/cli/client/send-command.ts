@@ -12,7 +12,6 @@ export type CliArguments = readonly (readonly [name: string, value: string | tru
 // The gateway takes up to 10 s to load a file, and may be loading another one first.
 const timeoutMs = 30_000
 
-/** Sends a command to a gateway and prints the result; resolves to the exit code. */
 export const sendCommand = async (
   command: Command,
   args: CliArguments,

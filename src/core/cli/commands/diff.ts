@@ -12,7 +12,6 @@ import { printJson, warnAboutTarget } from '../render/output.ts'
 import { formatTable } from '../render/table.ts'
 import { upstreamRows } from '../render/upstream-rows.ts'
 
-/** Compares a gateway's running configuration with a file and prints the differences; resolves to the exit code. */
 export const showDiff = async (
   file: string,
   { format, live: isLive, ...targetOptions }: ClientCommandOptions & { readonly live?: true },

@@ -21,7 +21,6 @@ import {
 import { formatTable, type TableRow } from '../render/table.ts'
 import { upstreamRows } from '../render/upstream-rows.ts'
 
-/** Gets the status of a gateway and prints it; resolves to the exit code. */
 export const showStatus = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
   const target = await locateGateway(targetOptions)
   const { body, decoded: status, at } = await getDecoded(target, '/status', statusShape)
@@ -168,7 +167,6 @@ const renderRedis = (
   return `${server} OF NO USE${here} since ${formatAgo(since, at)}${reason === null ? '' : `: ${reason}`}`
 }
 
-/** Lists the state of keys, introspection and proofs; what needs an operator is in capitals. */
 const tokenRows = ({ jwt, introspection, operators, proofs }: Status['tokens'], at: number): readonly TableRow[] => [
   ['tokens', 'now'],
   ...(jwt === null ? [] : [['jwt', renderKeys(jwt, at)]]),
@@ -197,7 +195,6 @@ const renderFailure = (
 ): string | null =>
   error === null ? null : `CANNOT BE ASKED${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}: ${error}`
 
-/** Lists the certificates that the gateway shows; what needs an operator is in capitals. */
 const certificateRows = (certificates: Status['certificates']): readonly TableRow[] => [
   ['certificate', 'until', 'left', 'names'],
   ...certificates.map(

@@ -17,7 +17,6 @@ export const renderReloadOutcome = (target: AdminTarget, command: Command, { bod
   return `${command.cliText({}, outcome)}\n${off}${warnings}${changes}`
 }
 
-/** Renders why a reload or a rollback was rejected, and prints on stderr what runs on. */
 export const renderReloadRejection = (target: AdminTarget, command: Command, { body }: AdminResponse): string => {
   if (command.plainErrors?.includes(`${getMember(body, 'code')}`))
     return `${decodeResponse(target, body, asObject({ detail: asText })).detail}\n`

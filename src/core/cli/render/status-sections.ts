@@ -53,7 +53,6 @@ const describeWorker = ({ state, pid, config }: Status['workers'][number], hash:
   return config === null || config === hash ? state : `${state}, RUNS ANOTHER CONFIGURATION: ${config}`
 }
 
-/** Lists how near the gateway is to its limits; what needs an operator is in capitals. */
 export const limitRows = ({ rate, concurrency, eventLoop }: Status['limits'], at: number): readonly TableRow[] => [
   ['limit', 'now'],
   ...(rate === null ? [] : [rateRow(rate, at)]),
@@ -86,7 +85,6 @@ const eventLoopRow = (
   return ['limits.eventLoopDelay', `${late}${shed}`]
 }
 
-/** Lists what is remembered of requests with a key; what needs an operator is in capitals. */
 export const idempotencyRows = (status: NonNullable<Status['idempotency']>, at: number): readonly TableRow[] => {
   const { entries, maxEntries, bytes, maxBytes, inProgress, dropped, refused } = status
   const isFull = entries !== null && maxEntries !== null && entries >= maxEntries

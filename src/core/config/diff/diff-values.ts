@@ -59,7 +59,6 @@ export const diffValues = (
 const identityOf = (members: ReadonlyMap<string, ComparedValue>): unknown =>
   [...members].map(([key, { identity }]) => [key, identity])
 
-/** Groups the entries of a list by name; null: not all have one. */
 const groupByName = (entries: readonly ComparedValue[]): ComparedValue['members'] => {
   const named = Map.groupBy(entries, nameOf)
   if (named.has(null)) return null

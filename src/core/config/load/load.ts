@@ -157,7 +157,6 @@ const unreadableContract = (reason: string, name: string): ConfigIssue => ({
 const withClients = (tree: unknown, clients: readonly unknown[]): unknown =>
   typeof tree === 'object' && tree !== null ? { ...tree, clients } : tree
 
-/** Locates each issue in its file: this one, or one that it includes. */
 const locateInFiles = (
   issues: readonly LocatableIssue[],
   source: YamlSource,

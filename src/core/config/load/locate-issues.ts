@@ -17,7 +17,6 @@ export interface PositionLookup {
   readonly locate: (path: KeyPath, atKey?: boolean) => FilePosition
 }
 
-/** Makes located problems of the issues of one file, in the order of the file. */
 export function locateIssues(
   issues: readonly LocatableIssue[],
   { at, locate }: PositionLookup,

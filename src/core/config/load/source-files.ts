@@ -3,7 +3,6 @@ import { constants } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 
-/** A file that a configuration was read from: its own, or one that it refers to. */
 export interface SourceFile {
   /** The absolute path. */
   readonly file: string

@@ -15,7 +15,6 @@ const keyPairs: ConfigRule = (tree) =>
     return pair && validateKeyPair(path, pair)
   })
 
-/** Requires authorities where clients are asked for certificates, and rejects them elsewhere. */
 const clientCaPresence: ConfigRule = (tree) => {
   const mode = parseAt(tree, clientCertificates, [...base, 'clientCertificates'])
   const hasAuthority = valueAt(tree, [...base, 'clientCa']) !== undefined

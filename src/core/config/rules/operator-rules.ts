@@ -17,7 +17,6 @@ export const hasCredential = (tree: unknown): boolean =>
   valueAt(tree, ['admin', 'jwt']) !== undefined ||
   valueAt(tree, clientCertificatePath) !== undefined
 
-/** Requires that the token for metrics stands beside one of operators, and differs from the admin token. */
 const metricsToken: ConfigRule = (tree) => {
   const stated = parseAt(tree, shape.metricsToken, ['admin', 'metricsToken'])
   const isAlone = !hasCredential(tree)
@@ -58,7 +57,6 @@ const duplicateTokens: ConfigRule = (tree) => {
   })
 }
 
-/** Requires authorities that can be read, and each name once: a certificate is of one operator. */
 const clientCertificates: ConfigRule = (tree) => {
   const ca = parseAt(tree, certificateShape.ca, [...clientCertificatePath, 'ca'])
   const seen = new Set<string>()

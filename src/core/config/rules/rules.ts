@@ -39,7 +39,6 @@ const entryFitsCache: ConfigRule = (tree) => {
   })
 }
 
-/** Requires something that a contract can be held to, or drawn up from. */
 const fileOrLearning: ConfigRule = (tree) =>
   isEnabledAt(tree, ['contract']) &&
   valueAt(tree, ['contract', 'file']) === undefined &&
@@ -51,7 +50,6 @@ const fileOrLearning: ConfigRule = (tree) =>
     hint: 'write file: contract.yaml for an OpenAPI document, or learn: true to draw one up from what passes',
   }
 
-/** Requires a key where responses leave the process: what lenders are told must not lie open in Redis. */
 const encryptedInRedis: ConfigRule = (tree) => {
   const path = ['idempotency', 'redis']
   const keys = valueAt(tree, ['idempotency', 'encryptionKeys']) ?? []
@@ -92,7 +90,6 @@ const keyTwice: ConfigRule = (tree) => {
   })
 }
 
-/** Rejects a field that is to name the side and is set to something else already. */
 const exposedTwice: ConfigRule = (tree) =>
   groups.map((group) => {
     const upstream: KeyPath = ['upstreams', group]

@@ -88,7 +88,6 @@ const ownMeanings: readonly OwnMeaning[] = [
   { key: 'auth.identityField', says: 'tells upstreams the client', directions: ['request'], isRemovable: true },
 ]
 
-/** Rejects edits of the fields that carry the request id and the client's id. */
 export const headerMutationRule: ConfigRule = (tree) =>
   listOwnFields(tree).map(({ path: ownPath, name: own }) => {
     const meaning = ownMeanings.find(({ key }) => key === formatKeyPath(ownPath))

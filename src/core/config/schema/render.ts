@@ -33,7 +33,6 @@ export const renderValue = (schema: z.core.$ZodType, value: unknown): RenderedVa
 
 type RenderedMap = { readonly [key: string]: RenderedValue }
 
-/** Renders the keys of a map that its schema knows, in the order of the schema. */
 export const renderMap = (schema: z.ZodObject, value: unknown): RenderedMap => {
   const redundantKeys = getAnnotations(schema).redundantKeys?.(value) ?? []
   const keys = Object.keys(schema.shape).filter((key) => !redundantKeys.includes(key))

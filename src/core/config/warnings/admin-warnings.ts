@@ -2,7 +2,6 @@ import type { Config } from '../config.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
 import type { WarningRule } from '../rules/rule.ts'
 
-/** Warns of tokens for /metrics alone where nothing is counted: there is nothing that they open. */
 const unusedScrapers: WarningRule = ({ config: { admin, metrics } }) => {
   if (metrics !== null) return null
   return [
@@ -24,7 +23,6 @@ const unusedScraper = (path: KeyPath): ConfigIssue => ({
   hint: 'remove metrics: none, or the token',
 })
 
-/** Warns of tokens of which none is for orders: the kill switch then takes an edit of the file. */
 const noOrders: WarningRule = ({ config: { admin } }) =>
   hasTokens(admin) &&
   admin.token === null &&

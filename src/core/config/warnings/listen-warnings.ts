@@ -11,7 +11,6 @@ const unusedForwarded: WarningRule = ({ config: { listen } }) =>
     hint: 'add trustedProxies under listen, or remove forwarded',
   }
 
-/** Warns of load balancers that are trusted as well: trust goes by the address in their header. */
 const trustedLoadBalancers: WarningRule = ({ config: { listen } }) => {
   const from = listen.proxyProtocol?.from ?? []
   const isTrusted = cidrMatcher(listen.trustedProxies)

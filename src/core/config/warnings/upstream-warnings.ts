@@ -66,7 +66,6 @@ const statingLevels = (
   ]
 }
 
-/** Warns, at every load, of upstreams whose certificates are not verified. */
 const unverifiedTls: WarningRule = ({ parsed, config: { upstreams } }) => {
   const unverifiedGroups = groups.filter((group) => !upstreams[group].tls.verify)
   const overTls = (names: readonly Group[]): string =>

@@ -91,7 +91,6 @@ const unusedRedis: WarningRule = ({ config: { limits, clients, auth, idempotency
     hint: 'add address: { rate: … } under limits, or remove redis',
   }
 
-/** Warns of a log without the checkpoints of the audit log: only they show that its end was cut off. */
 const unloggedCheckpoints: WarningRule = ({ config: { audit, log } }) =>
   audit !== null &&
   !['info', 'debug', 'trace'].includes(log.level) && {
@@ -112,7 +111,6 @@ const moreWorkersThanCores: WarningRule = ({ config: { workers }, cores }) =>
     hint: 'write auto; if the gateway runs on another machine than this, compare with the cores there',
   }
 
-/** Warns of limits that cannot be divided: each worker takes one at least, so that together they exceed the file. */
 const indivisibleLimits: WarningRule = ({ parsed, config, cores }) => {
   const { listen, limits, operations, clients } = config
   const workers = workerCount(config, cores)
@@ -153,7 +151,6 @@ const indivisibleLimits: WarningRule = ({ parsed, config, cores }) => {
   ]
 }
 
-/** Warns of a colour that nothing is shown in. */
 const unusedColour: WarningRule = ({ config: { instance } }) =>
   instance.colour !== 'grey' &&
   instance.name === null &&

@@ -42,7 +42,6 @@ export const createRequestHandler = ({
 }: RequestHandlerOptions): RequestHandler => {
   const responseVia = `1.1 ${pseudonym}`
 
-  /** Adds a request to its queue, and completes its record when its response closes. */
   const trackRequest = (activeRequest: ActiveRequest, { activeRequests }: ResponseQueue): void => {
     const { response, snapshot, peer } = activeRequest
     activeRequests.push(activeRequest)

@@ -132,7 +132,6 @@ export const describeCause = ({ kind, cause }: GatewayError): string | undefined
   return inner === '' ? errorMessage(cause) : inner
 }
 
-/** Builds the log fields of a failed attempt, named as those of the access line. */
 export const attemptLogFields = ({ endpoint, errorOrStatus }: FailedAttempt) =>
   typeof errorOrStatus === 'number'
     ? { endpoint, status: errorOrStatus }

@@ -22,6 +22,5 @@ export const reasonText = (reason: FailureReason): string => {
   return code === null ? text : `${text} (${code})`
 }
 
-/** Returns in words why something failed: by its reason, or by its kind where there is none. */
 export const failureText = (kind: FailureKind, reason: FailureReason | null): string =>
   reason === null ? failureTable[kind].text : reasonText(reason)

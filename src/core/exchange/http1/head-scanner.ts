@@ -1,7 +1,6 @@
 /** What is wrong with a message: a part of its head, a chunk, a trailer that says how long it is, or its size. */
 export type MessageFlaw = 'field' | 'line-end' | 'chunk' | 'trailer' | 'too-large'
 
-/** Creates the error that a parser throws of a message that is malformed. */
 export type RejectMessage = (flaw: MessageFlaw, message: string) => Error
 
 /** The first line of a message: a parser of its own for each kind of message. */

@@ -10,7 +10,6 @@ export type Decoder<T> = (value: unknown, path: string) => T
 /** The type that a decoder decodes: a response is described once, by its decoder. */
 export type Decoded<D> = D extends Decoder<infer T> ? T : never
 
-/** The error that a response is not what a gateway sends, and where. */
 export class DecodeError extends Error {
   constructor(path: string, expected: string) {
     super(`${expected} is expected${path === '' ? '' : ` at ${path}`}`)

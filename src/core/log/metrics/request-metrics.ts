@@ -139,7 +139,6 @@ class OperationMetrics {
       idempotency: { ...this.#idempotency },
       /** Responses of 500 or above that no upstream sent for their request: from the cache, or replayed for a key. */
       storedErrors: { ...this.#storedErrors },
-      /** Requests by the side of their client and by status class; empty without a candidate in use. */
       sides: sides.flatMap((side) =>
         (this.#sides?.[side] ?? []).flatMap((count, statusClass) =>
           count === 0 ? [] : [{ side, statusClass, count }],

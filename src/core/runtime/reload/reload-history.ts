@@ -48,7 +48,6 @@ export interface ReloadEntry {
   readonly outcome: ReloadOutcome
 }
 
-/** How many reloads had a trigger and a result since the process started. */
 export interface ReloadCount {
   readonly trigger: ReloadTrigger
   readonly result: ReloadOutcome['result']
@@ -80,7 +79,6 @@ export class ReloadHistory {
     this.#requestedBy = by
   }
 
-  /** Returns why the configuration is the one that it is from now on. */
   toCause(loadedBy: ReloadTrigger) {
     return { loadedAt: epochMs(), loadedBy, orderedBy: this.#requestedBy }
   }

@@ -107,7 +107,6 @@ export class Reloader {
       ...this.#loaded,
       fileDiffers: this.lastReading.hash !== this.config.hash,
       refusal: this.#lastRejection.current,
-      /** When the edit that is held back is tried again. Null: none is. */
       nextTryAt: this.#deferred.edit?.nextTryAt ?? null,
     }
   }

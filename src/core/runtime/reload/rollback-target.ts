@@ -84,7 +84,6 @@ const trustKeyPaths = ({ auth }: Config, { auth: earlier }: Config): readonly st
   return ['auth.mtls', ...(keysDiffer ? ['auth.jwt.jwks', 'auth.jwt.algorithms'] : [])]
 }
 
-/** Returns an earlier report that has the current values at some key paths. */
 const replaceParts = (current: ConfigReport, earlier: ConfigReport, paths: readonly string[]): ConfigReport => {
   const isKept = (path: string): boolean =>
     paths.some((each) => path === each || path.startsWith(`${each}.`) || path.startsWith(`${each}[`))

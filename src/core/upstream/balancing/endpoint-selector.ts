@@ -57,7 +57,6 @@ const bestAvailable = (
   return untriedChoice.length > 0 ? untriedChoice : choice
 }
 
-/** Returns whether an endpoint, by its name, was tried by an attempt or one before it. */
 const hasTried = (last: AttemptRecord | null, name: string): boolean => {
   for (let each = last; each !== null; each = each.previous) if (each.endpoint === name) return true
   return false

@@ -25,7 +25,6 @@ export class Endpoint {
   /** The number of requests on their way, the wait for a connection included. */
   inFlight = 0
   readonly #connect: ReturnType<typeof createConnector>
-  /** Ends the refresh of the addresses of its name; null: it is configured by address. */
   readonly #stopDnsRefresh: (() => void) | null
   readonly #logEvent: LogEvent
   readonly #onOutage: OnOutage | null

@@ -170,7 +170,6 @@ export class EndpointHealth {
     this.returnedAt = now()
   }
 
-  /** Counts how a request ended, and remembers the error of one that failed. */
   recordOutcome(outcome: AttemptOutcome, errorOrStatus: GatewayError | number): void {
     this.counts.requests++
     if (outcome === 'success') this.#recordSuccess()

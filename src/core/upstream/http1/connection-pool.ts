@@ -93,14 +93,12 @@ export class ConnectionPool {
     return this.#destroyReason !== null
   }
 
-  /** Returns why the request of an exchange is not taken; null: it is. */
   rejects(exchange: PlaceRequest): ReasonFor<'overloaded'> | null {
     // While less than half is taken, each client may have more. Then nothing is looked up.
     if (2 * this.#activeCount < this.#options.maxConnections) return null
     return this.#rejects(this.#find(exchange), exchange)
   }
 
-  /** Gives a request a connection, now or when its turn comes. Throws `overloaded`. */
   acquire(waiter: PlaceWaiter): void {
     const client = this.#find(waiter.exchange)
     if (this.#mayRun(client, waiter.exchange)) return this.#assign(waiter, client)
@@ -141,7 +139,6 @@ export class ConnectionPool {
     lookup(...args)
   }
 
-  /** Finishes what runs, then closes every connection. Resolves too when they are cut in the meantime. */
   close(): Promise<void> {
     this.#closing ??= Promise.withResolvers<void>()
     for (const pool of this.#rotation) closeIdle(pool)

@@ -13,7 +13,6 @@ import { describeShadow } from '../status/describe-shadow.ts'
 import { type ComparisonView, type DifferenceView, shadowReportShape } from '../status/shadow-report.ts'
 import { describeShift, type ShiftStatus } from '../status/shift-status.ts'
 
-/** Gets how the answers of a group's candidate compare, and prints it; resolves to the exit code. */
 export const showShiftReport = async (
   group: string,
   { format, ...targetOptions }: ClientCommandOptions,

@@ -72,7 +72,6 @@ const rejectIdle = (group: Group, { kind }: ShiftOrder, before: ShiftState): Adm
     : null
 }
 
-/** Rejects sending more clients to a candidate of which no endpoint is up. */
 const rejectDown = (
   { group, before, after }: PlannedShift,
   { config, report }: RunningCandidates,

@@ -47,7 +47,6 @@ export class Noise {
     return [...this.#places.values()].map(({ place, count }) => ({ ...place, count }))
   }
 
-  /** Decides whether the next request is to be sent to the primary twice. */
   wantsRepeat(): boolean {
     return (!this.isLearnt && this.#repeats < maxFirstRepeats) || Math.random() < repeatedShare
   }

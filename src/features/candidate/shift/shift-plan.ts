@@ -1,7 +1,6 @@
 import type { CandidateConfig, Config } from '../../../core/config/config.ts'
 import { type Group, groups } from '../../../operations.ts'
 
-/** What the file says about how much of a group goes to its candidate. */
 export interface ShiftPlan {
   /** The digest of the candidate's part of the file. With another, what operators and the guard said is forgotten. */
   readonly digest: string

@@ -107,7 +107,6 @@ export const getShadowReport = async ({ report }: AdminContext): Promise<ShadowR
   comparisons: comparisonViews(await report()),
 })
 
-/** Renders how the answers of all candidates compare, with so many ways of differing at most. */
 export const comparisonViews = (
   { upstreams }: StatusReport,
   maxRows = Number.POSITIVE_INFINITY,

@@ -119,7 +119,6 @@ export const commandLinks = <Place extends keyof OverviewPlaces>(
     )
     .map((link, i) => (i === 0 ? link : html` ${link}`))
 
-/** Renders a link to the page of a command, which asks before anything happens. */
 const commandLink = (page: string, { query, words, about }: CommandLink): Html => {
   const id = `do-${page}${Object.entries(query).map(([name, value]) => `-${value === 'true' ? name : value}`)}`
   return html`<a class="action" id="${id}" href="${actionHref(page, query)}">${words}${about !== undefined && html`<span class="unseen"> ${about}</span>`}</a>`

@@ -37,7 +37,6 @@ export class SessionStore {
     this.#jwts = jwts
   }
 
-  /** Finds the principal of a session; null: the request has none that goes on. */
   find(headers: IncomingHttpHeaders, admin: AdminConfig): Principal | null {
     this.sync(admin)
     const id = parseSessionCookie(headers)

@@ -41,7 +41,6 @@ export interface LearnedParameter extends LearnedName {
   readonly values: Shape
 }
 
-/** What was learnt of the bodies of requests, or of the responses with one status. */
 export interface LearnedContent {
   count: number
   /** How many of them had neither a body nor a content type. */

@@ -15,7 +15,6 @@ export interface RejectCounters {
   readonly overAddressLimit: Pick<RejectedConnectionLog, 'record'>
 }
 
-/** The accepting socket of the primary, which hands connections to the workers unread. */
 export class Acceptor {
   readonly distributor: ConnectionDistributor
   readonly tracker = new ConnectionTracker<WorkerProcess>()
