@@ -8,7 +8,7 @@ import type { ConfigIssue, KeyPath } from './problem.ts'
 export const pemBlocks = (text: string): readonly string[] =>
   text.split(/(?=-----BEGIN )/).filter((block) => block.startsWith('-----BEGIN '))
 
-export interface CertificateFacts {
+interface CertificateFacts {
   /** Its DNS names, in lower case; a wildcard as `*.example.com`. */
   readonly names: readonly string[]
   /** Its last moment, in ms since the epoch. */
@@ -25,7 +25,7 @@ export const readCertificateFacts = (certificate: string): CertificateFacts => {
 }
 
 /** `path` leads to the map that holds it, or to the list of authorities. */
-export interface ConfiguredCertificate extends CertificateFacts {
+interface ConfiguredCertificate extends CertificateFacts {
   readonly path: KeyPath
 }
 

@@ -1,7 +1,7 @@
 import { allOperations, type Operation } from '../../operations.ts'
 import { suggestNearest } from './suggest.ts'
 
-export interface PathMismatch {
+interface PathMismatch {
   readonly differs: readonly string[]
   readonly meant: Operation | null
 }

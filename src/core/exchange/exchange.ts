@@ -30,7 +30,7 @@ export interface ProxyResponse {
   readonly body: ResponseBody
 }
 
-export interface PeerInfo {
+interface PeerInfo {
   /** Whether it is a proxy whose forwarding fields are believed. */
   readonly trusted: boolean
   readonly inFlight: number
@@ -78,7 +78,7 @@ export interface RecordedOutcome {
 }
 
 /** What serves an exchange. It stays open as long as it is acquired. */
-export interface ServingResources {
+interface ServingResources {
   acquire(): void
   release(): void
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { tryOrNull } from './try-or-null.ts'
 
 /** The paths of this program, to find out how to run it again. */
-export interface ProgramPaths {
+interface ProgramPaths {
   readonly node: string
   /** The file that Node runs. */
   readonly main: string

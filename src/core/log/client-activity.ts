@@ -20,7 +20,7 @@ export interface ClientActivityRow {
 }
 
 /** How many requests there were, and how many of them did not go well. */
-export interface ClientCounts {
+interface ClientCounts {
   readonly requests: number
   /** Answered 429. */
   readonly limited: number

@@ -34,7 +34,7 @@ export interface OrderedLearning {
 export type LearningOverrides = Pick<TtlOverrides<'contract', OrderedLearning>, 'get' | 'all'>
 
 /** The key of an endpoint behind a group. A URL holds no blank, so no two have the same key. */
-export type EndpointKey = `${Group} ${string}`
+type EndpointKey = `${Group} ${string}`
 
 export interface OverridesView {
   readonly operations: Pick<TtlOverrides<OperationId, OperationConfig['state']>, 'get' | 'all'>

@@ -25,7 +25,7 @@ export interface Upstream {
   activate(): void
 }
 
-export interface UpstreamDeps {
+interface UpstreamDeps {
   /** Finds the endpoint of a configured one, already open or new. */
   open(endpoint: EndpointConfig): Endpoint
   /** Called with each endpoint when this upstream is the one in use: see {@link EndpointRegistry.use}. */

@@ -10,7 +10,7 @@ import { AuditWriter, type AuditWriterState, type UnwrittenLines } from './audit
 import { genesis, toAuditKey } from './chain.ts'
 
 /** The change that a reload makes here, prepared: exactly one of the two is called. */
-export interface PreparedAuditChange {
+interface PreparedAuditChange {
   commit(): void
   discard(): Promise<void>
 }

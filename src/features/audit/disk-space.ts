@@ -8,7 +8,7 @@ export interface FileSystemSize {
   readonly sizeBytes: number
 }
 
-export interface DiskSpaceState extends FileSystemSize {
+interface DiskSpaceState extends FileSystemSize {
   /** After how long the disk is full at the pace of the last hour; null: nothing fills it, or that is not known yet. */
   readonly fullInSeconds: number | null
   /** Whether the disk needs an operator before it is full. */

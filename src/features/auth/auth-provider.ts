@@ -36,7 +36,7 @@ export interface AuthProvider {
   release(): void
 }
 
-export interface AuthProviderState {
+interface AuthProviderState {
   readonly jwt: IssuerKeysState | null
   readonly introspection: DependencyHealthState | null
   /** How full the replay window of DPoP proofs is. Null also where another process keeps it. */

@@ -15,7 +15,7 @@ import { choice, duration, durationOrZero } from '../../core/config/schema/scala
 import { type JwsAlgorithm, jwsAlgorithms, parseJwkSet } from './tokens/jwk-set.ts'
 
 /** The source of an issuer's keys: the URL of a server, or the text of a file. */
-export type JwksSource = { readonly url: string } | { readonly text: string }
+type JwksSource = { readonly url: string } | { readonly text: string }
 
 const urlExample = 'a URL such as https://login.example/…'
 

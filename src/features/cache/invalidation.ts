@@ -3,7 +3,7 @@ import { getFirstFieldValue, type HeaderFields } from '../../core/exchange/heade
 import { allOperations, type OperationId } from '../../operations.ts'
 import { fieldLines } from './policy/header-list.ts'
 
-export interface InvalidationOptions {
+interface InvalidationOptions {
   /** `{base_url}` as clients write it, where it is configured; null: as each request has it. */
   readonly publicUrl: string | null
   readonly basePath: string
@@ -60,7 +60,7 @@ export interface InvalidationTarget {
 }
 
 /** The URI that `Location` and `Content-Location` are resolved against. */
-export interface TargetUri {
+interface TargetUri {
   /** Scheme and authority as the client wrote them: `https://gateway.example`. */
   readonly origin: string
   /** `base_path` of `listen`: the prefix of the catalog's paths. */

@@ -8,9 +8,9 @@ import { GuardWindow } from './observe/guard/guard-window.ts'
 import { guardEra } from './shift/shift-state.ts'
 import type { Shifts, ShiftsView } from './shift/shifts.ts'
 
-export type OnGuardReports = (source: string, reports: readonly GuardReport[]) => void
+type OnGuardReports = (source: string, reports: readonly GuardReport[]) => void
 
-export interface CandidateGuardOptions {
+interface CandidateGuardOptions {
   readonly shifts: Pick<Shifts, 'takeBack'>
   /** Returns the shifts that are in effect: what processes count, they count under these. */
   shiftsInEffect(): Pick<ShiftsView, 'get'>

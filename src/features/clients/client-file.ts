@@ -27,7 +27,7 @@ export interface ClientFile extends PositionLookup {
 }
 
 /** A file of clients that could not be read, and why. Its return is waited for as that of any other source. */
-export interface UnreadClientFile extends Pick<ClientFile, 'source'> {
+interface UnreadClientFile extends Pick<ClientFile, 'source'> {
   readonly reason: string
 }
 

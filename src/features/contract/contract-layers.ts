@@ -8,9 +8,9 @@ import type { ContractLayerOptions } from './contract-options.ts'
 import { enforceRequestLayer, reportRequestLayer } from './request-contract.ts'
 import { type ClientFields, enforceResponseLayer, reportResponseLayer } from './response-contract.ts'
 
-export type ContractResources = Pick<ContractLayerOptions, 'validators' | 'driftCounts' | 'checks'>
+type ContractResources = Pick<ContractLayerOptions, 'validators' | 'driftCounts' | 'checks'>
 
-export interface ContractStackOptions {
+interface ContractStackOptions {
   readonly operation: Operation
   readonly config: Config
   /** The validators of the contract. Null: nothing is held to one, or the handler serves no traffic. */

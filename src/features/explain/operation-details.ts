@@ -52,7 +52,7 @@ export interface ExplainedLayer extends Omit<LayerRow, 'layer' | 'setting'>, Exp
 }
 
 /** One edit of the fields of each request or response. A secret value is masked. */
-export interface HeaderFieldChange extends ExplainedSetting {
+interface HeaderFieldChange extends ExplainedSetting {
   /** The edit, such as `request.set X-Api-Key`. */
   readonly what: string
 }

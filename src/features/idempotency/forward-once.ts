@@ -53,7 +53,7 @@ export const toRecord = (outcome: IdempotencyOutcome, firstRequestId: string | n
   return { source: 'idempotency', outcome, firstRequestId, stored, isAudited: true }
 }
 
-export interface AttemptOptions {
+interface AttemptOptions {
   readonly claim: HeldClaim
   /** A longer response is not kept. */
   readonly maxResponse: number

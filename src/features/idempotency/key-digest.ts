@@ -6,7 +6,7 @@ import type { OperationId } from '../../operations.ts'
 import type { KeyDigest } from './store/idempotency-store.ts'
 
 /** Whose key it is: a client of the file, the holder of some credentials, or an address where neither is known. */
-export type KeyOwner = RequestOwner | { readonly credentials: readonly string[] }
+type KeyOwner = RequestOwner | { readonly credentials: readonly string[] }
 
 /**
  * `credentialFields` are the fields, in lower case, by which upstreams tell clients apart when the gateway

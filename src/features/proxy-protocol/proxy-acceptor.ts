@@ -8,7 +8,7 @@ import { setProxyHeader } from './proxied-connections.ts'
 import { createHeaderFlaw, parseProxyHeader } from './proxy-header.ts'
 
 /** Stands between an accepted connection and the server that speaks TLS or HTTP on it. */
-export interface ProxyAcceptor {
+interface ProxyAcceptor {
   /** Takes a connection of which nothing has been read. */
   accept(socket: Socket): void
   /** Applies a new configuration: it holds for connections that come from now on. */
@@ -20,7 +20,7 @@ export interface ProxyAcceptor {
 /** Resolves to false when the address has as many as it may have. */
 export type CountConnection = (socket: Socket, address: string) => Promise<boolean>
 
-export interface ProxyAcceptorOptions {
+interface ProxyAcceptorOptions {
   readonly listen: ListenConfig
   /** Called with a connection at once, or when its header has been read. What follows it has not been read. */
   onConnection(socket: Socket): void

@@ -17,7 +17,7 @@ const pauseMs = { min: 100, max: 300 } as const
 // A connection that is silent for so long is given up for a new one.
 const maxSilenceMs = 1000
 
-export interface ManagedRedisOptions {
+interface ManagedRedisOptions {
   readonly connect: ConnectRedis
   readonly timeoutMs: number
   /** The key of the file that says so, for operators; by default none. */

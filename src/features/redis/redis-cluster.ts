@@ -5,7 +5,7 @@ import { connectDirectory, connectServer, type RedisServer } from './redis-serve
 import { formatAddress, type RedisAddress, type RedisServerOptions } from './redis-settings.ts'
 
 /** The nodes of a cluster that serve slots, each with a connection. */
-export interface RedisCluster {
+interface RedisCluster {
   /** Runs a script where its first key is. Redis itself rejects keys of several slots. */
   run(script: RedisScript, invocation: ScriptArgs, options?: ScriptOptions): Promise<unknown>
   /** Finds for each node a key with this prefix that it serves. */

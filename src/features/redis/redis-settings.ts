@@ -52,7 +52,7 @@ export interface RedisServerOptions extends RedisAddress {
 }
 
 /** Where Redis is: one server, the master that Sentinels name, or a cluster, of which some nodes are known. */
-export type RedisTopology =
+type RedisTopology =
   | { readonly kind: 'server'; readonly server: RedisServerOptions }
   | {
       readonly kind: 'sentinel'

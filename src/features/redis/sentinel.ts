@@ -4,7 +4,7 @@ import { connectDirectory, type DirectoryServer } from './redis-server.ts'
 import { formatAddress, type RedisAddress, type RedisServerOptions } from './redis-settings.ts'
 
 /** The master that Sentinels name, while it is watched. */
-export interface WatchedMaster {
+interface WatchedMaster {
   readonly address: RedisAddress
   destroy(): void
 }

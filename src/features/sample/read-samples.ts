@@ -13,7 +13,7 @@ import { messageKeys, readMessage, readQuery } from './read-message.ts'
 import type { Sample, SampleResponse } from './sample.ts'
 import { type SampleNode, SampleProblems, wrongKind } from './sample-problems.ts'
 
-export interface SampleFile {
+interface SampleFile {
   readonly samples: readonly Sample[]
   readonly problems: readonly ConfigProblem[]
   /** Whether the file could not be read at all. */

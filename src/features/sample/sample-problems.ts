@@ -3,7 +3,7 @@ import { type ConfigProblem, type FilePosition, formatKeyPath, type KeyPath, quo
 import { suggestNearest } from '../../core/config/suggest.ts'
 import { createPositionFinder } from '../../core/config/text-positions.ts'
 
-export type SampleIssue = Pick<ConfigProblem, 'message' | 'expected' | 'found' | 'hint'>
+type SampleIssue = Pick<ConfigProblem, 'message' | 'expected' | 'found' | 'hint'>
 
 /** A value of a sample file, and the keys that lead to it. */
 export interface SampleNode {

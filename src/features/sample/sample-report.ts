@@ -10,7 +10,7 @@ import { type CheckedMessage, type CheckedSample, checkSample } from './check-sa
 import { readSamples } from './read-samples.ts'
 
 /** A checked sample, as the JSON output has it. */
-export interface SampleRow extends CheckedSample {
+interface SampleRow extends CheckedSample {
   readonly file: string
   readonly line: number
   readonly column: number

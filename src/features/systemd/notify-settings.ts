@@ -1,7 +1,7 @@
 import type { Environment } from '../../core/config/environment.ts'
 
 /** What systemd has asked a service of `Type=notify` for. */
-export interface NotifySettings {
+interface NotifySettings {
   /** The path of the socket that takes notifications; with `@` in front an abstract one. */
   readonly socket: string
   /** How long systemd waits for a sign of life before it ends the service, in milliseconds. Null: it does not look. */

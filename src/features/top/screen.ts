@@ -81,7 +81,7 @@ export const detectTerminalCaps = (
   }
 }
 
-export interface Screen {
+interface Screen {
   draw(lines: readonly ScreenLine[], caps: TerminalCaps): void
   close(): void
 }

@@ -8,7 +8,7 @@ import type { ServerAddress } from './span-attributes.ts'
 import { OtlpSpanExporter } from './span-exporter.ts'
 import { createTracing, type Tracing } from './tracing.ts'
 
-export interface TracerLease {
+interface TracerLease {
   /** Null: no span is exported. */
   readonly tracing: Tracing | null
   /** Exports the pending spans when all attempts have ended, unless another snapshot exports to the same receiver. */

@@ -74,7 +74,7 @@ export const recentErrorsShape = asObject({
   total: asNumber,
 })
 
-export type RecentErrorsResponse = Decoded<typeof recentErrorsShape>
+type RecentErrorsResponse = Decoded<typeof recentErrorsShape>
 
 export const getRecentErrors = async ({ report, reloader }: AdminContext): Promise<RecentErrorsResponse> => {
   const all = await report()

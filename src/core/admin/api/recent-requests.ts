@@ -28,7 +28,7 @@ export const recentRequestsShape = asObject({
   total: asNumber,
 })
 
-export type RecentRequestsResponse = Decoded<typeof recentRequestsShape>
+type RecentRequestsResponse = Decoded<typeof recentRequestsShape>
 
 /** Collects the requests that ended since an operator watches; those to come are kept for some seconds more. */
 export const watchRecentRequests = async ({

@@ -50,7 +50,7 @@ export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest)
   return { status, body, at: Number.isNaN(at) ? epochMs() : at }
 }
 
-export interface DecodedResponse<T> extends Pick<AdminResponse, 'body' | 'at'> {
+interface DecodedResponse<T> extends Pick<AdminResponse, 'body' | 'at'> {
   /** The checked members, harmless to a terminal. */
   readonly decoded: T
 }
@@ -89,7 +89,7 @@ const expectedStatuses: ReadonlySet<number> = new Set([200, 400, 409, 422, 503])
 
 const notAdminHint = 'is that the admin listener of a lender gateway?'
 
-export interface RawAdminResponse {
+interface RawAdminResponse {
   readonly status: number
   readonly date: string
   readonly text: string

@@ -25,7 +25,7 @@ export interface AdminTarget {
 }
 
 /** The token of an operator. It is sent, and never printed. */
-export interface AdminToken {
+interface AdminToken {
   readonly value: string
   /** Its source: `LENDER_GATEWAY_ADMIN_TOKEN`. */
   readonly from: string

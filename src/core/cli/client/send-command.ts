@@ -7,7 +7,7 @@ import { type AdminTarget, targetUrl } from './admin-target.ts'
 import { decodeResponse } from './decode-response.ts'
 import { type ClientCommandOptions, locateGateway } from './locate.ts'
 
-export type CliArguments = readonly (readonly [name: string, value: string | true])[]
+type CliArguments = readonly (readonly [name: string, value: string | true])[]
 
 // The gateway takes up to 10 s to load a file, and may be loading another one first.
 const timeoutMs = 30_000

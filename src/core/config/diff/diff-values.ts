@@ -11,7 +11,7 @@ export interface ValueChange {
 /** The hash of each secret, by its key path. */
 export type Digests = { readonly [path: string]: string }
 
-export interface ComparedValue {
+interface ComparedValue {
   /** As the report has it. */
   readonly shown: unknown
   /** As JSON, the same for equal values: what the report masks stands here by its digest. */

@@ -14,7 +14,7 @@ import { isReadError, readFileWithLimit } from './read-file.ts'
 import { maxConfigBytes } from './source-files.ts'
 
 /** The admin section of a file that may be broken. */
-export interface AdminLoadResult {
+interface AdminLoadResult {
   readonly admin: AdminConfig
   /** Why built-in values stand for some or all of it; null: all is as the file says. */
   readonly reason: string | null

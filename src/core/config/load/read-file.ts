@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 
 /** `reason` quotes nothing of the file. */
-export interface ReadError {
+interface ReadError {
   readonly reason: string
   /** Whether the file exists and can be read, but is too large. */
   readonly readable: boolean

@@ -8,7 +8,7 @@ const { shape } = configSchema.shape.admin.unwrap()
 const listenShape = configSchema.shape.listen.unwrap().shape
 
 /** A listener; an address that cannot be read is undefined. */
-export interface ConfiguredListener {
+interface ConfiguredListener {
   readonly name: 'listen' | 'admin'
   readonly host: string | undefined
   readonly port: number | undefined

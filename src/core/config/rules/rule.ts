@@ -17,7 +17,7 @@ export type ConfigRule = (tree: unknown) => RuleResult
 /** A rule about settings that work but were probably not meant, or must not be overlooked. */
 export type WarningRule = (loaded: WarningInput) => RuleResult
 
-export interface WarningInput {
+interface WarningInput {
   readonly parsed: ParsedConfig
   readonly config: Config
   readonly cores: number

@@ -93,7 +93,7 @@ export const optionalResponseField = (description: string, example: string) => {
   return scalar(orNone({ ...kind, parse: parseOwn }), description)
 }
 
-export interface ConfiguredField {
+interface ConfiguredField {
   readonly name: string
   readonly value: string
   /** Whether it is a credential: its value came from outside the file, or its name says so. */

@@ -17,7 +17,7 @@ import {
 } from '../schema/scalar-types.ts'
 
 /** A range of statuses, both ends included. */
-export interface StatusRange {
+interface StatusRange {
   readonly from: number
   readonly to: number
 }
@@ -142,7 +142,7 @@ const retriedFailures = [
 /** The statuses that another time, or another endpoint, may change. */
 const retriedStatuses = [429, 500, 502, 503, 504] as const
 
-export type RetryCause = (typeof retriedFailures)[number] | (typeof retriedStatuses)[number]
+type RetryCause = (typeof retriedFailures)[number] | (typeof retriedStatuses)[number]
 
 const retryCauses: readonly RetryCause[] = [...retriedFailures, ...retriedStatuses]
 

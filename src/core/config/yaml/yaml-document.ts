@@ -36,7 +36,7 @@ export function parseYamlSource(text: string): YamlSource {
   return { document, issues: [...unquotedPlaceholders, ...issues], usable, at, locate, locateStated }
 }
 
-export interface ParsedTree {
+interface ParsedTree {
   /** Undefined: the file has no reliable tree. */
   readonly tree: unknown
   readonly issues: readonly LocatableIssue[]

@@ -13,7 +13,7 @@ import {
 import type { KeyPath } from '../problem.ts'
 
 /** The place of a node in its document. Valid only during the call: the walk reuses the arrays. */
-export interface NodeContext {
+interface NodeContext {
   /** The path of the node. That of a key includes the key itself. */
   readonly path: KeyPath
   /** The nodes around it, the innermost last. */

@@ -6,7 +6,7 @@ import type { BodyConsumer, DownstreamRequest, RequestTarget } from '../codec.ts
 import { rejectTunnel } from './request-line.ts'
 import type { RequestMessage } from './request-parser.ts'
 
-export interface FlowControl {
+interface FlowControl {
   pause(): void
   resume(): void
 }

@@ -3,14 +3,14 @@ import { STATUS_CODES, validateHeaderName, validateHeaderValue } from '../../exc
 import { epochMs } from '../../lib/clock.ts'
 import type { Http1Request } from './http1-request.ts'
 
-export interface ResponseHead {
+interface ResponseHead {
   readonly text: string
   readonly hasBody: boolean
   readonly isChunked: boolean
   readonly isLast: boolean
 }
 
-export interface HeadContext {
+interface HeadContext {
   readonly request: Pick<Http1Request, 'method' | 'httpVersion' | 'isPersistent'>
   /** Whether the gateway has decided that the connection ends. */
   readonly isLast: boolean

@@ -15,7 +15,7 @@ import { type SessionTimeouts, startSessionTimeouts } from './session-timeouts.t
 import { StreamRequest } from './stream-request.ts'
 import { StreamResponse } from './stream-response.ts'
 
-export interface Http2Sessions {
+interface Http2Sessions {
   /** Takes a connection whose client chose HTTP/2 by ALPN. */
   accept(socket: TLSSocket): void
   /**
@@ -30,7 +30,7 @@ export interface Http2Sessions {
   close(deadlineMs: number): void
 }
 
-export interface Http2SessionsOptions {
+interface Http2SessionsOptions {
   readonly handleRequest: RequestHandler
   readonly getListenerConfig: GetListenerConfig
   readonly clientErrors: ClientErrorHandler

@@ -11,7 +11,7 @@ import type { ClientErrorHandler } from './client-error.ts'
 import type { GetListenerConfig } from './listener-config.ts'
 import type { OpenConnections } from './open-connections.ts'
 
-export interface ProtocolsOptions {
+interface ProtocolsOptions {
   readonly currentSnapshot: CurrentSnapshot
   readonly getListenerConfig: GetListenerConfig
   readonly clientErrors: ClientErrorHandler
@@ -23,7 +23,7 @@ export interface ProtocolsOptions {
 }
 
 /** What is spoken on the connections of a listener: TLS, HTTP/2 and HTTP/1. */
-export interface Protocols {
+interface Protocols {
   /** Takes a connection of which nothing has been read. */
   accept(socket: Socket): void
   isInHandshake(socket: Socket): boolean

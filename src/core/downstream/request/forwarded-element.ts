@@ -3,7 +3,7 @@ import { canonicalAddress } from '../listener/addresses.ts'
 import { isValidHost } from './match-request.ts'
 
 /** What a proxy says of the hop on which a request reached it. */
-export interface ForwardedElement {
+interface ForwardedElement {
   /** The address of the other end; null: not said, obfuscated or unknown. */
   readonly for: string | null
   readonly proto: 'http' | 'https' | null

@@ -20,7 +20,7 @@ import { deriveTicketKeys, getTicketEpoch, sessionTimeoutSeconds } from './sessi
 type OnHandshakeEnd = (failure: string | null, secured: TLSSocket) => void
 
 /** Starts a handshake, on a connection of which nothing has been read, or what was read has been put back. */
-export type StartHandshake = (socket: Socket, onEnd: OnHandshakeEnd) => void
+type StartHandshake = (socket: Socket, onEnd: OnHandshakeEnd) => void
 
 /**
  * Prepares the handshakes of one configuration; those that are under way when another takes its place end as they

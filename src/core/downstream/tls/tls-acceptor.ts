@@ -9,7 +9,7 @@ import { createHandshaker } from './handshakes.ts'
 import { getNegotiatedGroup } from './negotiated-group.ts'
 
 /** Stands between an accepted connection and the server that speaks HTTP on it. */
-export interface TlsAcceptor {
+interface TlsAcceptor {
   /** Takes a connection of which nothing has been read. */
   accept(socket: Socket): void
   /**
@@ -19,7 +19,7 @@ export interface TlsAcceptor {
   prepareConfig(listen: ListenConfig): () => void
 }
 
-export interface TlsAcceptorOptions {
+interface TlsAcceptorOptions {
   readonly listen: ListenConfig
   readonly tls: ListenTlsConfig
   readonly log: Log

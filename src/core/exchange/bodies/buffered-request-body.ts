@@ -4,7 +4,7 @@ import type { Exchange } from '../exchange.ts'
 import { GatewayError, overloadedError } from '../failures/errors.ts'
 import { BodyCopy } from './body-copy.ts'
 
-export interface BufferedRequestBody {
+interface BufferedRequestBody {
   /** All of it; null: it is longer than the bound, and streams on. */
   readonly whole: Buffer | null
   /** Gives up what has not been sent, when no attempt will send it. */

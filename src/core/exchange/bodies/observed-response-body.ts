@@ -2,7 +2,7 @@ import type { BodySink, ResponseBody } from '../body.ts'
 import type { GatewayError } from '../failures/errors.ts'
 
 /** Sees the body of a response as it is handed on. Either `onEnd` or `onCut` is called, once and last. */
-export interface BodyObserver {
+interface BodyObserver {
   /** A chunk, whose memory belongs to the one that sends it: it may be freed when this returns. */
   onChunk(chunk: Buffer): void
   /** The whole body at once, in memory that is never freed by hand. */

@@ -17,12 +17,12 @@ export interface HttpRequest {
 }
 
 /** The response, whatever its status: a redirect is a response as any other. */
-export interface HttpResult {
+interface HttpResult {
   readonly status: number
   readonly text: string
 }
 
-export interface HttpClientLimits {
+interface HttpClientLimits {
   /** How long a request takes, connecting and reading included. */
   readonly timeoutMs: number
   readonly maxBytes: number

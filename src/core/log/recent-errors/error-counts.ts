@@ -8,7 +8,7 @@ import { RollingCounter } from '../rolling-counter.ts'
 export type ErrorCount = ReturnType<typeof toErrorCount>
 
 /** One occurrence of an error. Every member of its key is one of a bounded number of words. */
-export interface ErrorOccurrence {
+interface ErrorOccurrence {
   /** Null: the request was for no operation. */
   readonly operation: OperationId | null
   /** The endpoint of the last attempt; null: there was none. */

@@ -15,12 +15,12 @@ export interface CacheReport {
   readonly operations: readonly OperationCacheReport[]
 }
 
-export interface SharedCacheReport extends WithWhere<SharedCacheState> {
+interface SharedCacheReport extends WithWhere<SharedCacheState> {
   /** The Redis, without a secret. */
   readonly server: string
 }
 
-export interface OperationCacheReport {
+interface OperationCacheReport {
   readonly operation: OperationId
   readonly bytes: number
   readonly entries: number

@@ -1,5 +1,5 @@
 /** Times are milliseconds since the epoch. */
-export interface OutageWindow {
+interface OutageWindow {
   /** When a request last succeeded. Null: none has. */
   readonly succeededAt: number | null
   /** When the first request failed since then. Null: none has. */

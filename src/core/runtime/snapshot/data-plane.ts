@@ -26,7 +26,7 @@ import { buildSnapshot, type SharedResources, type SnapshotInput } from './build
 import { CurrentSnapshot } from './current-snapshot.ts'
 import type { Snapshot } from './snapshot.ts'
 
-export interface DataPlaneDeps {
+interface DataPlaneDeps {
   readonly logEvent: LogEvent
   /** Receives what the probes of this process find. Null: this process does not probe. */
   readonly onVerdict?: OnHealthVerdict

@@ -29,7 +29,7 @@ export const serveAsWorker = async (
 }
 
 /** A {@link ProxyServer} that adopts connections from the primary. */
-export interface WorkerServer extends ProxyServer {
+interface WorkerServer extends ProxyServer {
   adoptConnection(socket: Socket): void
 }
 

@@ -5,9 +5,9 @@ import { describeUpstreamError } from '../classify-error.ts'
 import { resolveHostname } from './dns-lookup.ts'
 
 /** Finds the addresses of a name. Rejects with the system's error. */
-export type ResolveHostname = (hostname: string) => Promise<readonly LookupAddress[]>
+type ResolveHostname = (hostname: string) => Promise<readonly LookupAddress[]>
 
-export interface DnsRefreshCallbacks {
+interface DnsRefreshCallbacks {
   /** Called the first time, when the set of addresses changes, and when the name resolves again. */
   onResolved(addresses: readonly LookupAddress[]): void
   /** Called when the name does not resolve, once for each reason until it does. */

@@ -34,13 +34,13 @@ export interface HealthCheckOutage extends EndpointOutage {
 }
 
 /** An outage that ends by itself. Times are of the monotonic clock, except `since`. */
-export interface Ejection extends EndpointOutage {
+interface Ejection extends EndpointOutage {
   readonly startedAt: number
   readonly until: number
 }
 
 /** The last request that failed by the endpoint's fault. */
-export interface LastFailure {
+interface LastFailure {
   /** Milliseconds since the epoch. */
   readonly at: number
   /** The same on the monotonic clock of the system: another process compares its probes with it. */

@@ -5,7 +5,7 @@ import type { AttemptOutcome } from '../attempt/attempt-outcome.ts'
 import type { GroupEndpoint } from '../endpoints/group-endpoint.ts'
 import { failureWindowMs } from './endpoint-health.ts'
 
-export type OutlierMember = Pick<GroupEndpoint, 'name' | 'health' | 'receivesTraffic'>
+type OutlierMember = Pick<GroupEndpoint, 'name' | 'health' | 'receivesTraffic'>
 
 /** `until` is milliseconds since the epoch. */
 export interface EjectionEvent {
@@ -16,7 +16,7 @@ export interface EjectionEvent {
 }
 
 /** Takes in how a request ended that shows how the member is now, after its health has counted it. */
-export type OutlierDetector = (member: OutlierMember, outcome: AttemptOutcome) => void
+type OutlierDetector = (member: OutlierMember, outcome: AttemptOutcome) => void
 
 // A share of fewer requests says little.
 const minRequests = 20

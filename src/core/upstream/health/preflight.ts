@@ -31,7 +31,7 @@ export const toPreflightTarget = (
 })
 
 /** The result of a check; null: the endpoint is reachable. */
-export interface PreflightResult extends Omit<PreflightTarget, 'reach'> {
+interface PreflightResult extends Omit<PreflightTarget, 'reach'> {
   readonly reason: string | null
 }
 

@@ -13,7 +13,7 @@ import { privateJwkMembers } from './jwk-set.ts'
 import { firstUseUnknown, isFirstUse, type ReplayCache } from './replay-cache.ts'
 import { type CheckDpopProof, isSameDigest } from './sender-constraint.ts'
 
-export interface DpopOptions {
+interface DpopOptions {
   /** The algorithms it may be signed with: asymmetric ones only. */
   readonly algorithms: readonly string[]
   /** The greatest age, in milliseconds. */

@@ -9,13 +9,13 @@ import { type ClaimExpectations, type Claims, checkClaims } from './claims.ts'
 import { type CachedToken, maxTokenLength, TokenCache, tokenDigest } from './token-cache.ts'
 
 /** The gateway's own credentials at the authorization server, which answers no other caller (RFC 7662 §2.1). */
-export interface IntrospectionCredentials {
+interface IntrospectionCredentials {
   readonly clientId: string
   readonly clientSecret: string
 }
 
 /** The introspection result: for a good token its claims and the length of their text, otherwise null. */
-export type IntrospectionResult = Awaited<ReturnType<typeof introspect>>
+type IntrospectionResult = Awaited<ReturnType<typeof introspect>>
 
 /**
  * Introspects a token at an authorization server (RFC 7662). Resolves with its claims, or null when the token is not

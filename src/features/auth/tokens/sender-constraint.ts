@@ -10,7 +10,7 @@ import type { Claims } from './claims.ts'
 import type { TokenCredential } from './token-credential.ts'
 
 /** What a token is bound to (RFC 7800 §3.1). With both members, both are required. */
-export interface TokenConfirmation {
+interface TokenConfirmation {
   /** The SHA-256 of a certificate, in base64url (RFC 8705 §3.1). */
   readonly certificate: string | null
   /** The SHA-256 thumbprint of a public key, in base64url (RFC 9449 §6). */
@@ -34,7 +34,7 @@ export type CheckSenderConstraint = (
  */
 export type CheckDpopProof = (exchange: Exchange, token: string, key: string, client: string) => Promise<void>
 
-export interface SenderConstraintOptions {
+interface SenderConstraintOptions {
   /** Whether unbound tokens are rejected. */
   readonly required: boolean
   readonly getCertificate: GetClientCertificate

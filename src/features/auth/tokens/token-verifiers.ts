@@ -17,7 +17,7 @@ import { type JwtVerifier, jwtVerifier } from './jwt/jwt-verifier.ts'
 // One response is about one token. More connections than that would be a flood.
 const introspectionLimits = { maxBytes: 64 * 1024, connections: 32 } as const
 
-export interface TokenVerifierLease<State> {
+interface TokenVerifierLease<State> {
   readonly getClaims: GetClaims
   state(): State
   release(): void
@@ -136,7 +136,7 @@ export const jwksTimeoutMs = 5000
 // Far more than any issuer's keys take.
 const jwksLimits = { maxBytes: 256 * 1024, connections: 1 } as const
 
-export interface JwksFetcher {
+interface JwksFetcher {
   /** Rejects with an Error whose message is for operators. */
   fetchJwks(): Promise<string>
   close(): void

@@ -54,7 +54,7 @@ export interface CacheRequest {
 }
 
 /** The facts about a request that are not among its fields. */
-export interface CacheRequestFacts {
+interface CacheRequestFacts {
   readonly authority: string
   readonly hasBody: boolean
   /** Whether the client has presented a certificate that its id does not stand for. */

@@ -5,7 +5,7 @@ import { parseListMembers } from './header-list.ts'
 import { currentAge, type StoredHead } from './stored-head.ts'
 import { isEntityTag, listMatchesWeakly, matchesStrongly } from './validators.ts'
 
-export interface ResponsePlan {
+interface ResponsePlan {
   readonly status: number
   /** With `Content-Length` as it is for this body. */
   readonly fields: HeaderFields

@@ -9,7 +9,7 @@ export type FwdReason = 'bypass' | 'uri-miss' | 'vary-miss' | 'request' | 'stale
  * The decision about a request for which something is stored: served from it, fetched (validated, where it has a
  * validator), or rejected with 504.
  */
-export type ReuseDecision =
+type ReuseDecision =
   | { readonly kind: 'fresh' }
   | { readonly kind: 'stale'; readonly revalidate: boolean }
   | { readonly kind: 'fetch'; readonly why: FwdReason }

@@ -21,7 +21,7 @@ export const conditionFields = ({ etag, lastModified }: Validators): HeaderField
  * for this one request, and left as it is. `other`: the 304 is about something else, so the gateway has to fetch
  * without a condition. `fields` are those to respond with.
  */
-export type FreshenResult =
+type FreshenResult =
   | { readonly kind: 'updated'; readonly stored: Storability; readonly fields: HeaderFields }
   | { readonly kind: 'reused'; readonly fields: HeaderFields }
   | { readonly kind: 'other' }

@@ -6,7 +6,7 @@ import { PendingPurges } from './pending-purges.ts'
 import { type CacheKeySpace, generationCount, purgedGenerationKeys } from './redis-keys.ts'
 import { findScript, renewScript, storeScript } from './scripts.ts'
 
-export interface RedisEntry {
+interface RedisEntry {
   /** When, by Redis's own clock: in milliseconds since the epoch. */
   readonly foundAt: number
   /** The generations as they were; an empty text means that there was none. */
@@ -15,11 +15,11 @@ export interface RedisEntry {
 }
 
 /** The content of a key: the names that responses vary by, or one response. */
-export type RedisEntryContent =
+type RedisEntryContent =
   | { readonly kind: 'varies'; readonly names: string }
   | { readonly kind: 'response'; readonly head: Buffer; readonly body: Buffer; readonly ageMs: number }
 
-export interface PendingWrite {
+interface PendingWrite {
   readonly base: string
   readonly key: string
   readonly generationKeys: readonly string[]

@@ -21,7 +21,7 @@ export interface SharedCacheState {
 }
 
 /** A shared tier, as long as a snapshot needs it. */
-export interface SharedCacheLease {
+interface SharedCacheLease {
   createTier(options: Omit<RedisTierOptions, 'store'>): SharedTier
   state(): SharedCacheState
   release(): void

@@ -6,7 +6,7 @@ import { freeBuffer, sliceBytes } from '../../../core/lib/buffers.ts'
 import type { Reservation } from './reservation.ts'
 import { TeeReader } from './tee-reader.ts'
 
-export interface BodyTeeCallbacks {
+interface BodyTeeCallbacks {
   /** Called when the whole body has come, in memory of its own. `readBy` are the exchanges that still read it. */
   onComplete(body: Buffer, readBy: readonly Exchange[]): void
   /**

@@ -13,7 +13,7 @@ import { BodyTee, declaredLength } from './body-tee.ts'
 import type { Reservation } from './reservation.ts'
 import { ownCopy, StoredBody, type StoredResponse } from './stored-response.ts'
 
-export interface StoringFetch {
+interface StoringFetch {
   readonly request: CacheRequest
   readonly context: FetchContext
   readonly reservation: Reservation

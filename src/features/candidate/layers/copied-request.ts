@@ -3,7 +3,7 @@ import type { Exchange } from '../../../core/exchange/exchange.ts'
 import type { QuotaShare } from '../../../core/lib/fair-quota.ts'
 import type { ShadowDropReason } from '../observe/shadow-counts.ts'
 
-export interface CopiedRequestListener {
+interface CopiedRequestListener {
   /** Called each time the request is handed to a connection of the primary. */
   onSent(): void
   /** Called once, when the primary's request is on its way, and its body is here: the copy may go out. */

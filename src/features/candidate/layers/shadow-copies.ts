@@ -12,7 +12,7 @@ export interface StoppableCopy extends SlotEntry {
 }
 
 /** How much the copies of a group may take of a process. */
-export interface ShadowBounds {
+interface ShadowBounds {
   readonly concurrency: number
   /** The most memory of their bodies, and of the answers to them. */
   readonly maxBytes: number

@@ -8,7 +8,7 @@ import { ShadowCopy } from './shadow-copy.ts'
 import { createMarkerRemover, createShadowFields, type ShadowFieldsOptions } from './shadow-fields.ts'
 
 /** The requests that go to the primary twice, in place of a copy, so that its noise is learnt. */
-export interface ShadowRepeats {
+interface ShadowRepeats {
   /** Decides whether the next request of an operation is to be one. */
   wants(operation: OperationId): boolean
   readonly onSend: (operation: OperationId) => void

@@ -6,7 +6,7 @@ import type { Group, Side } from '../../../operations.ts'
 import { getBucketMemory } from './client-bucket.ts'
 
 /** Which clients of a group are on the candidate. */
-export interface SideRules {
+interface SideRules {
   readonly group: Group
   /** Part of all clients, from 0 to 1. */
   readonly share: number

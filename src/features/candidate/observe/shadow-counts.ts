@@ -20,7 +20,7 @@ export type ShadowDropReason = keyof typeof zeroShadowDrops
 /** Counts, all 0, of answers to copies: by the class of the status, or `failed` where there is no whole answer. */
 export const zeroShadowOutcomes = { '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0, failed: 0 }
 
-export type ShadowOutcome = keyof typeof zeroShadowOutcomes
+type ShadowOutcome = keyof typeof zeroShadowOutcomes
 
 /** What became of the copies to one candidate, since the process started. */
 export interface ShadowCounts {

@@ -3,7 +3,7 @@ import { copyText } from '../../../core/lib/text/copy-text.ts'
 import type { Difference } from './compare/comparison.ts'
 import { type DifferenceRow, keepFrequentPairs, maxValuePairs, type ValuePairCount } from './comparison-report.ts'
 
-export interface ValuePairOptions {
+interface ValuePairOptions {
   /** What digests are keyed with: one secret for all workers, made anew at each start. */
   readonly key: string
   readonly examples: boolean

@@ -13,7 +13,7 @@ import { callShiftStore, isOlder, type OtherShift } from './shift-store.ts'
 import type { PreparedShifts, Shifts } from './shifts.ts'
 
 /** The plans of another configuration, and where their records will be kept. */
-export interface PreparedSharedShifts extends PreparedShifts {
+interface PreparedSharedShifts extends PreparedShifts {
   discard(): void
 }
 

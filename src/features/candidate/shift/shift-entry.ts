@@ -20,7 +20,7 @@ export interface ShiftEntry {
 }
 
 /** An order that is being put into effect, as a change of whatever record holds then. */
-export interface PendingOrder extends KnownStop {
+interface PendingOrder extends KnownStop {
   change(record: ShiftRecord): ShiftRecord
 }
 

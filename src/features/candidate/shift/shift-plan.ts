@@ -10,7 +10,7 @@ export interface ShiftPlan {
   readonly steps: StepsPlan | null
 }
 
-export interface StepsPlan {
+interface StepsPlan {
   /** Rising, each from 0 to 1. */
   readonly shares: readonly number[]
   readonly everyMs: number

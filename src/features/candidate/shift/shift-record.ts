@@ -12,7 +12,7 @@ export interface ShiftNote {
   readonly since: number
 }
 
-export interface ShareOrder extends ShiftNote {
+interface ShareOrder extends ShiftNote {
   readonly share: number
   readonly leftMs: number
 }
@@ -25,7 +25,7 @@ export interface ShiftStop extends ShiftNote {
   readonly cause: 'guard' | 'operator' | 'redis'
 }
 
-export interface StepsPause extends ShiftNote {
+interface StepsPause extends ShiftNote {
   /** Null: until an operator resumes. */
   readonly leftMs: number | null
 }

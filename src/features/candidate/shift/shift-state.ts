@@ -22,12 +22,12 @@ export interface ShiftState extends ShiftNote {
   readonly step: ShiftStepState | null
 }
 
-export interface ShiftPauseState extends ShiftNote {
+interface ShiftPauseState extends ShiftNote {
   /** Null: until an operator resumes. */
   readonly until: number | null
 }
 
-export interface ShiftStepState {
+interface ShiftStepState {
   /** Counted from 1. 0: the first one has not begun. */
   readonly reached: number
   readonly of: number

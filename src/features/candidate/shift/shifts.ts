@@ -35,7 +35,7 @@ export interface ShiftsView {
 }
 
 /** A change that is put into effect. Until it is confirmed, other gateways do not learn of it, except of an abort. */
-export interface ShiftChange {
+interface ShiftChange {
   /** Notes that it is in effect. Returns how it stands then: something may have gone before it. */
   confirm(): ShiftState
   /** Undoes it, because it could not be put into effect. What has come since stays. */

@@ -15,7 +15,7 @@ export const magnitudeOf = (value: number): Magnitudes => {
 }
 
 /** The interval that a set of magnitudes covers: each end as `from`/`to` belongs to it, as `above`/`below` does not. */
-export interface MagnitudeRange {
+interface MagnitudeRange {
   readonly above?: number
   readonly from?: number
   readonly to?: number

@@ -42,7 +42,7 @@ export interface HeadCheck {
 const noBody: BodyCheck = { kind: 'none' }
 
 /** The head of a request. `hasBody` false: it says that it has none. */
-export interface RequestHeadParts {
+interface RequestHeadParts {
   readonly query: string
   readonly fields: HeaderFields
   readonly hasBody: boolean

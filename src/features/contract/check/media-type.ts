@@ -1,7 +1,7 @@
 import { fieldNameEquals, type HeaderFields, isHttpToken, trimBlanks } from '../../../core/exchange/header-fields.ts'
 import type { MediaTypeContract, MediaTypeParameter } from './compiled-contract.ts'
 
-export interface MediaType {
+interface MediaType {
   /** In lower case. */
   readonly type: string
   /** With its first `;`, as it came; empty: there are none. */

@@ -13,7 +13,7 @@ export type ParameterValue =
 const absent: ParameterValue = { kind: 'absent' }
 
 /** The parameters of a query: raw values by decoded name, in order. Null: a percent-encoding is broken. */
-export type QueryParameters = ReadonlyMap<string, readonly string[]>
+type QueryParameters = ReadonlyMap<string, readonly string[]>
 
 /** Splits a raw query, with its `?`, at `&`. Names are decoded; values stay raw, since their separators count first. */
 export const parseQuery = (query: string): QueryParameters | null => {

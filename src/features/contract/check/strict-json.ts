@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 /** Why a text is not JSON that every reader understands alike. */
 export type JsonFault = 'not-utf8' | 'not-json' | 'duplicate-member' | 'too-deep'
 
-export type JsonResult = { readonly value: unknown } | { readonly fault: JsonFault }
+type JsonResult = { readonly value: unknown } | { readonly fault: JsonFault }
 
 /** The most levels: no message is deeper, and validators of recursive schemas take stack for each. */
 export const maxJsonDepth = 100

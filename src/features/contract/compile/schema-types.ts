@@ -5,7 +5,7 @@ import { asItems, type Tree } from './contract-node.ts'
 export type FollowReference = (pointer: string) => unknown
 
 /** What a schema says of itself: `never` is why it can never match. */
-export interface SchemaTypes {
+interface SchemaTypes {
   /** The types that it may match; a number that is no integer is a `number`. */
   readonly types: ReadonlySet<JsonType>
   /** Why no value can match it; null: one may. */
@@ -93,7 +93,7 @@ const typeOf = (value: unknown): JsonType => {
 }
 
 /** Bounds of which none is left: no value of these types matches. */
-export interface Contradiction {
+interface Contradiction {
   readonly type: readonly JsonType[]
   readonly message: string
   /** The keyword that cannot be kept. */

@@ -3,7 +3,7 @@ import { unescapeSegment } from '../check/json-pointer.ts'
 import { asItems, type Tree } from './contract-node.ts'
 import { type KeywordValue, schemaKeywords } from './schema-keywords.ts'
 
-export interface SubSchema {
+interface SubSchema {
   readonly schema: unknown
   readonly keyword: string
 }

@@ -16,7 +16,7 @@ import { type Attempt, AttemptTable } from './memory/attempt-table.ts'
 import type { SettledRecord } from './memory/record-bytes.ts'
 import { SettledRecords } from './memory/settled-records.ts'
 
-export interface MemoryStoreBounds {
+interface MemoryStoreBounds {
   readonly maxEntries: number
   readonly maxBytes: number
 }

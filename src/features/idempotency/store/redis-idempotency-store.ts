@@ -25,7 +25,7 @@ import type { ResponseSealer } from './response-sealer.ts'
 
 type Link = Pick<ManagedRedis, 'run' | 'isShared' | 'failure'>
 
-export interface RedisStoreOptions {
+interface RedisStoreOptions {
   readonly link: Link
   /** A connection on which replicas confirm each claim (docs/decisions/063). By default none has to. */
   readonly replicated?: Link | null

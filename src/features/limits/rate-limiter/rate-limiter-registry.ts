@@ -38,7 +38,7 @@ export type RateLimiterLease = ReturnType<RateLimiterRegistry['acquire']>
 /** A replay cache, as long as a snapshot needs it. */
 export type ReplayCacheLease = ReturnType<RateLimiterRegistry['acquireReplayCache']>
 
-export interface ReplayCacheOptions {
+interface ReplayCacheOptions {
   /** The name of what may come only once, in the key of Redis and for other processes. */
   readonly name: string
   readonly windowMs: number

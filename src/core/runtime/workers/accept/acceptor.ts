@@ -8,7 +8,7 @@ import type { WorkerProcess } from '../pool/worker-process.ts'
 import { ConnectionDistributor } from './connection-distributor.ts'
 import { ConnectionTracker } from './connection-tracker.ts'
 
-export interface RejectCounters {
+interface RejectCounters {
   /** As many connections wait as may. */
   readonly overLimit: Pick<RejectedConnectionLog, 'record'>
   /** The address has as many connections as it may have. */

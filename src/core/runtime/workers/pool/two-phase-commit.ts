@@ -8,7 +8,7 @@ import type { WorkerSlot } from './worker-slot.ts'
 import { type WorkerTimeouts, waitUntilLate } from './worker-timeouts.ts'
 
 /** A change that all workers can put into effect. */
-export interface PreparedChange {
+interface PreparedChange {
   /**
    * Makes all workers apply it, also those that began since. A worker that does not confirm is killed: its successor
    * begins with the new state. From a short time after `urgent` resolves, it is not waited for.

@@ -44,7 +44,7 @@ const handOverTimeoutMs = 1000
 // After its deadline a worker sends the spans that wait, and exits.
 const exitGraceMs = 1500
 
-export interface WorkerPoolOptions {
+interface WorkerPoolOptions {
   readonly size: number
   /** The first state; its limits are of the whole gateway. */
   readonly initial: SnapshotInput

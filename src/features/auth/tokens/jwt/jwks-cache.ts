@@ -36,7 +36,7 @@ export interface FetchedJwks {
   readonly fetchedAt: number
 }
 
-export interface JwksCacheOptions {
+interface JwksCacheOptions {
   readonly fetch: () => Promise<string>
   /** Called with the error when fetching begins to fail, and with null when it succeeds again. */
   readonly onChange: (error: string | null) => void

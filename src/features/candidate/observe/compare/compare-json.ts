@@ -11,7 +11,7 @@ export interface JsonRules {
 }
 
 /** How a comparison ended: `cut`: there are more differences than are told apart. `too-complex`: it was given up. */
-export type JsonComparisonEnd = 'complete' | 'cut' | 'too-complex'
+type JsonComparisonEnd = 'complete' | 'cut' | 'too-complex'
 
 // A step takes some 4 ns. A value takes some fifteen of them, and two bytes at least.
 const baseSteps = 200_000

@@ -11,7 +11,7 @@ export class ExactNumber {
   }
 }
 
-export type JsonNumber = number | ExactNumber
+type JsonNumber = number | ExactNumber
 
 /** Keeps the text of a number where a double would lose some of it. */
 export const toExactNumber = (value: number, text: string): JsonNumber =>

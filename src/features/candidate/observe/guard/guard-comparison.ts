@@ -13,7 +13,7 @@ export type GuardReference = 'meanwhile' | 'before' | 'none'
 export type BadOf = readonly [requests: number, bad: number]
 
 /** The requests to an operation, of which those with a fault are counted as bad. */
-export interface FaultCounts {
+interface FaultCounts {
   readonly fault: GuardFault
   readonly evidence: OperationEvidence
   /** The last bucket of waits that are not too long. Null: waits are not looked at, or cannot be judged. */

@@ -4,7 +4,7 @@ import type { ObjectShape } from './object-shapes.ts'
 
 export type TreeCopy = Record<string, unknown>
 
-export interface BundlePlace {
+interface BundlePlace {
   /** A JSON pointer. */
   readonly pointer: string
   readonly shape: ObjectShape

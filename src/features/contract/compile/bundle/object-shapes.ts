@@ -83,7 +83,7 @@ const requestBodyShape: ObjectShape = {
   members: { description: any, content: map(mediaTypeShape), required: any },
 }
 
-export const responseShape: ObjectShape = {
+const responseShape: ObjectShape = {
   name: 'a response',
   section: 'responses',
   members: {
