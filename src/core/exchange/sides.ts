@@ -1,11 +1,7 @@
 import type { Group, Side } from '../../operations.ts'
 
-interface WithCandidate<Upstream> {
-  readonly candidate: { readonly upstream: Upstream } | null
-}
-
 /** Lists the upstreams of a group: the one that serves it, and the candidate where there is one. */
-export const listSides = <Upstream extends WithCandidate<Upstream>>(
+export const listSides = <Upstream extends { readonly candidate: { readonly upstream: Upstream } | null }>(
   upstream: Upstream,
 ): readonly { readonly side: Side; readonly upstream: Upstream }[] => [
   { side: 'primary', upstream },

@@ -22,7 +22,8 @@ export const neededFiles = (config: Pick<Config, 'listen' | 'upstreams' | 'worke
   return needed
 }
 
-export const warnOfLowFileLimit = (log: Log, config: Config, limit = maxOpenFiles()): void => {
+export const warnOfLowFileLimit = (log: Log, config: Config): void => {
+  const limit = maxOpenFiles()
   const needed = neededFiles(config)
   if (needed <= limit) return
   log.warn({ limit, needed, clients: maxClientFiles(limit) }, 'too few file descriptors for the configuration')

@@ -23,14 +23,9 @@ export const serveAsWorker = async (
   dataPlane: DataPlane,
   log: Log,
   workerOptions: Required<Pick<DownstreamServerOptions, 'pseudonym' | 'ticketSecret' | 'worker' | 'countElsewhere'>>,
-): Promise<WorkerServer> => {
+): Promise<ProxyServer & { adoptConnection(socket: Socket): void }> => {
   const server = await openListener(dataPlane, log, { bindTarget: 'elsewhere', ...workerOptions })
   return { ...toProxyServer(dataPlane, server), adoptConnection: (socket) => server.adoptConnection(socket) }
-}
-
-/** A {@link ProxyServer} that adopts connections from the primary. */
-interface WorkerServer extends ProxyServer {
-  adoptConnection(socket: Socket): void
 }
 
 const openListener = (dataPlane: DataPlane, log: Log, options: DownstreamServerOptions): Promise<DownstreamServer> =>

@@ -33,10 +33,6 @@ export interface ComparisonOptions extends ComparisonRules {
   readonly examples: boolean
 }
 
-interface CountedPlace extends DifferencePlace {
-  readonly values: ValuePairs
-}
-
 /**
  * Compares the answers of one candidate with those of its primary, in one process, and counts what they differ in. It
  * keeps names, pointers, ids of requests and statuses, and values only where examples are asked for.
@@ -49,7 +45,9 @@ export class ComparisonCounts {
   readonly #options: ComparisonOptions
   readonly #key: string
   readonly #operations = byOperation(({ id }) => new OperationComparison(id))
-  readonly #rows = new CountedRows<CountedPlace, DifferenceExample>(maxDifferenceRows)
+  readonly #rows = new CountedRows<DifferencePlace & { readonly values: ValuePairs }, DifferenceExample>(
+    maxDifferenceRows,
+  )
   /** How many answers had more differences than are told apart. */
   #cut = 0
 

@@ -12,11 +12,6 @@ import { listShiftPlans, type ShiftPlan, shiftKey } from './shift-plan.ts'
 import { callShiftStore, isOlder, type OtherShift } from './shift-store.ts'
 import type { PreparedShifts, Shifts } from './shifts.ts'
 
-/** The plans of another configuration, and where their records will be kept. */
-interface PreparedSharedShifts extends PreparedShifts {
-  discard(): void
-}
-
 /** What Redis had of a candidate when it was asked last. */
 interface SeenShift {
   /** Empty: it had nothing. */
@@ -79,7 +74,7 @@ export class SharedShifts {
    * Prepares the plans of another configuration, and reads what is kept of the candidates that it brings. It waits for
    * two seconds at most.
    */
-  async prepare(config: Config, isRollback = false): Promise<PreparedSharedShifts> {
+  async prepare(config: Config, isRollback = false): Promise<PreparedShifts & { discard(): void }> {
     const plans = listShiftPlans(config)
     const entries = Object.entries(plans) as readonly (readonly [Group, ShiftPlan])[]
     const settings = entries.length === 0 ? null : keptIn(config)
