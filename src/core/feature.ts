@@ -1,3 +1,4 @@
+import { adminPartLoaders, type LoadAdminPart } from './admin/admin-part.ts'
 import { commandLoaders, type LoadCommands } from './cli/built-in-command.ts'
 import { configPartLoaders, type LoadConfigPart } from './config/config-part.ts'
 import { type LoadRuntimePart, runtimePartLoaders } from './runtime/runtime-part.ts'
@@ -11,6 +12,8 @@ export interface Feature {
   readonly needs?: readonly string[]
   /** Loads its commands that change nothing in a running gateway. */
   readonly loadCommands?: LoadCommands
+  /** Loads what operators see of it. */
+  readonly loadAdminPart?: LoadAdminPart
   /** Loads its sections of the configuration file, where a file is read. */
   readonly loadConfigPart?: LoadConfigPart
   /** Loads what takes part in exchanges, where they are served. */
@@ -20,8 +23,9 @@ export interface Feature {
 
 /** Hands what features bring to the rooms of core that use it. Called in each process before anything else runs. */
 export const installFeatures = (features: readonly Feature[]): void => {
-  for (const { loadCommands, loadConfigPart, loadRuntimePart, takeSupervisor } of features) {
+  for (const { loadAdminPart, loadCommands, loadConfigPart, loadRuntimePart, takeSupervisor } of features) {
     if (loadCommands !== undefined) commandLoaders.add(loadCommands)
+    if (loadAdminPart !== undefined) adminPartLoaders.add(loadAdminPart)
     if (loadConfigPart !== undefined) configPartLoaders.add(loadConfigPart)
     if (loadRuntimePart !== undefined) runtimePartLoaders.add(loadRuntimePart)
     if (takeSupervisor !== undefined) takeSupervisors.add(takeSupervisor)

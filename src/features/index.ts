@@ -1,7 +1,9 @@
 import type { Feature } from '../core/feature.ts'
 import { audit } from './audit/index.ts'
 import { bundle } from './bundle/index.ts'
+import { candidate } from './candidate/index.ts'
 import { contract } from './contract/index.ts'
+import { contractLearning } from './contract-learning/index.ts'
 import { explain } from './explain/index.ts'
 import { httproute } from './httproute/index.ts'
 import { openapi } from './openapi/index.ts'
@@ -16,6 +18,8 @@ import { tracing } from './tracing/index.ts'
  */
 export const features: readonly Feature[] = [
   contract,
+  contractLearning,
+  candidate,
   bundle,
   audit,
   explain,

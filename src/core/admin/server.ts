@@ -1,14 +1,11 @@
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import { getShadowReport } from '../../features/candidate/status/shadow-report.ts'
 import { acceptsHtml, sendAdminError } from '../../features/console/page/page-response.ts'
 import { registerPageRoutes } from '../../features/console/page/page-routes.ts'
 import { hasLogin, registerLogin } from '../../features/console/session/login.ts'
 import { getPrincipal, type Principal } from '../../features/console/session/principal.ts'
 import { SessionStore } from '../../features/console/session/session-store.ts'
-import { getContractReport } from '../../features/contract/status.ts'
-import { getContractDraft } from '../../features/contract-learning/status.ts'
 import type { AdminConfig } from '../config/config.ts'
 import { type BindTarget, listenAt } from '../lib/net/bind-target.ts'
 import { noSchemaCompilers } from '../lib/no-schema-compilers.ts'
@@ -19,6 +16,7 @@ import { OperatorJwts } from './access/operator-jwts.ts'
 import { TokenRefusals } from './access/token-refusals.ts'
 import { type AdminContext, getNotReadyReason } from './admin-context.ts'
 import { type AdminError, isAdminError, renderAdminJson, sendProblem } from './admin-error.ts'
+import { featureReports } from './admin-parts.ts'
 import { getPageView } from './api/overview.ts'
 import { getRecentErrors } from './api/recent-errors.ts'
 import { watchRecentRequests } from './api/recent-requests.ts'
@@ -182,18 +180,12 @@ const registerAdminRoutes = (
   app.get('/overview', async () => ({ ...(await getPageView(context)), found: undefined }))
   app.get('/refused', async () => getRecentErrors(context))
   app.get('/requests', async () => watchRecentRequests(context))
-  app.get('/contract', async () => getContractReport(context))
-  app.get('/contract/draft', async (_, reply) => {
-    const draft = await getContractDraft(context)
-    return isAdminError(draft) ? sendProblem(reply, draft) : draft
-  })
-  app.get('/shadow', async () => getShadowReport(context))
+  for (const { path, respond } of featureReports)
+    app.get(path, async (_, reply) => {
+      const report = await respond(context)
+      return isAdminError(report) ? sendProblem(reply, report) : report
+    })
   app.get('/config', async () => context.reloader.running.report)
-  app.get('/openapi.json', async () => {
-    const { createOpenApiDocument } = await import('../../features/openapi/openapi-document.ts')
-    const { config } = context.reloader
-    return createOpenApiDocument(config, config.compiledContract?.document ?? null)
-  })
   registerCommands(app, context, log, recheck)
   registerMetricsRoute(app, context)
   registerLogin(app, context, log, access)

@@ -3,5 +3,6 @@ import type { Feature } from '../../core/feature.ts'
 /** Holds requests and responses to an OpenAPI document. */
 export const contract: Feature = {
   name: 'contract',
+  loadAdminPart: () => import('./admin.ts'),
   loadCommands: () => import('./contract-commands.ts'),
 }

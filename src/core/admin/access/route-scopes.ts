@@ -1,4 +1,5 @@
 import type { OperatorScope } from '../../lib/operator-scopes.ts'
+import { featureReports } from '../admin-parts.ts'
 import { commandGroups } from '../commands/command-groups.ts'
 
 interface RouteScope {
@@ -41,12 +42,9 @@ export const routeScopes: readonly RouteScope[] = [
   read('/overview'),
   read('/refused'),
   read('/requests'),
-  read('/contract'),
-  read('/contract/draft'),
-  read('/shadow'),
+  ...featureReports.map(({ path }) => read(path)),
   read('/config'),
   read('/configuration'),
-  read('/openapi.json'),
   { ...read('/logout'), method: 'POST' },
   ...commandGroups.flatMap(({ commands }) =>
     commands.flatMap(({ method, path, page }): readonly RouteScope[] => [

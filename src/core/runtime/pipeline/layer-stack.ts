@@ -26,8 +26,6 @@ import {
   type ResponseStackOptions,
 } from '../../../features/contract/contract-layers.ts'
 import type { LearningMode } from '../../../features/contract-learning/continue-learning.ts'
-import { deadlineLayer } from '../../../features/deadline/layer.ts'
-import { rejectGetContentLayer } from '../../../features/get-content/layer.ts'
 import {
   createIdempotencyLayer,
   formatIdempotency,
@@ -49,6 +47,8 @@ import type { RateLimiter } from '../../lib/token-bucket.ts'
 import type { RequestMetrics } from '../../log/metrics/request-metrics.ts'
 import type { Override } from '../overrides.ts'
 import type { SnapshotPart } from '../runtime-part.ts'
+import { deadlineLayer } from './deadline.ts'
+import { rejectGetContentLayer } from './get-content.ts'
 import { inFlightGaugeLayer } from './in-flight-gauge.ts'
 import { type LayerRow, layerRow } from './layer-row.ts'
 import {

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Exchange } from '../../../src/core/exchange/exchange.ts'
-import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
-import { now } from '../../../src/core/lib/clock.ts'
-import { deadlineLayer } from '../../../src/features/deadline/layer.ts'
-import { fakeBody, fakeExchange, fakeNext, fakeResponse, untilAborted } from '../../helpers/exchange.ts'
+import type { Exchange } from '../../../../src/core/exchange/exchange.ts'
+import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
+import { now } from '../../../../src/core/lib/clock.ts'
+import { deadlineLayer } from '../../../../src/core/runtime/pipeline/deadline.ts'
+import { fakeBody, fakeExchange, fakeNext, fakeResponse, untilAborted } from '../../../helpers/exchange.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())

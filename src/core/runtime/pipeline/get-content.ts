@@ -1,6 +1,6 @@
-import { WholeBody } from '../../core/exchange/bodies/buffered-request-body.ts'
-import type { Exchange, Layer } from '../../core/exchange/exchange.ts'
-import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import { WholeBody } from '../../exchange/bodies/buffered-request-body.ts'
+import type { Exchange, Layer } from '../../exchange/exchange.ts'
+import { GatewayError } from '../../exchange/failures/errors.ts'
 
 /**
  * Rejects a GET that has content. It means nothing (RFC 9110 §9.3.1), and back ends are known that do not read it: on

@@ -1,6 +1,6 @@
-import type { Layer } from '../../core/exchange/exchange.ts'
-import { GatewayError } from '../../core/exchange/failures/errors.ts'
-import { CoalescedTimer, now } from '../../core/lib/clock.ts'
+import type { Layer } from '../../exchange/exchange.ts'
+import { GatewayError } from '../../exchange/failures/errors.ts'
+import { CoalescedTimer, now } from '../../lib/clock.ts'
 
 /**
  * Limits the time until the response's head, including all attempts and the waits between them. The time starts when

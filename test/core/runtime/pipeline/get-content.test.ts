@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { rejectGetContentLayer } from '../../../src/features/get-content/layer.ts'
-import { chunkedBody, fakeBody, fakeExchange, fakeNext } from '../../helpers/exchange.ts'
+import { rejectGetContentLayer } from '../../../../src/core/runtime/pipeline/get-content.ts'
+import { chunkedBody, fakeBody, fakeExchange, fakeNext } from '../../../helpers/exchange.ts'
 
 // RFC 9110 §9.3.1: content received in a GET request has no generally defined semantics.
 const rejected = { kind: 'bad-request', reason: 'get-content', status: 400 }

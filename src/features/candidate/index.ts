@@ -1,0 +1,7 @@
+import type { Feature } from '../../core/feature.ts'
+
+/** Tries a second upstream beside the one that serves, before it may replace it. */
+export const candidate: Feature = {
+  name: 'candidate',
+  loadAdminPart: () => import('./admin.ts'),
+}

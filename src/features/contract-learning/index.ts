@@ -1,0 +1,7 @@
+import type { Feature } from '../../core/feature.ts'
+
+/** Drafts a contract from what clients send and upstreams respond. */
+export const contractLearning: Feature = {
+  name: 'contract-learning',
+  loadAdminPart: () => import('./admin.ts'),
+}
