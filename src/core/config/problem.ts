@@ -32,6 +32,12 @@ export interface ConfigIssue {
   readonly keyFault?: 'unknown' | 'missing' | 'empty'
 }
 
+/** A tag of a section: a key that says nothing without another one beside it, and the issue where that is missing. */
+export interface KeyNeed extends Pick<ConfigIssue, 'message' | 'found' | 'hint'> {
+  readonly key: string
+  readonly needs: string
+}
+
 /** An issue that may have an offset in the text, which then locates it instead of its key path. */
 export type LocatableIssue = ConfigIssue & { readonly offset?: number }
 

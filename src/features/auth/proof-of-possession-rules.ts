@@ -3,12 +3,14 @@ import type { KeyPath } from '../../core/config/problem.ts'
 import {
   authMethodLists,
   type ConfigRule,
+  findRepeats,
   isEnabledAt,
   isTokenMethod,
   listAt,
   parseAt,
   type RuleResult,
   requestsClientCertificates,
+  type UniqueEntry,
   valueAt,
 } from '../../core/config/rules/rule.ts'
 import { parseCertificateName } from '../clients/config.ts'
@@ -64,22 +66,17 @@ const untrustedClientCert: ConfigRule = (tree) => {
   }
 }
 
-interface NamedCertificate {
-  readonly name: string
-  readonly path: () => KeyPath
-}
-
 /** Lists the readable names. Without the schema: there may be thousands of clients. */
-const certificateNames = (tree: unknown): readonly NamedCertificate[] =>
+const certificateNames = (tree: unknown): readonly UniqueEntry[] =>
   listAt(tree, ['clients']).flatMap((client, nth) =>
-    listAt(client, ['certificates']).flatMap((text, index): readonly NamedCertificate[] => {
+    listAt(client, ['certificates']).flatMap((text, index): readonly UniqueEntry[] => {
       const name = typeof text === 'string' ? parseCertificateName(text) : null
       return typeof name === 'string' ? [{ name, path: () => ['clients', nth, 'certificates', index] }] : []
     }),
   )
 
 /** Rejects names without an authority: an attacker can write any name into a certificate; only its issuer vouches. */
-const namesWithoutCa = (names: readonly NamedCertificate[]): RuleResult =>
+const namesWithoutCa = (names: readonly UniqueEntry[]): RuleResult =>
   names.map(
     ({ name, path }) =>
       !name.startsWith('sha256:') && {
@@ -91,22 +88,8 @@ const namesWithoutCa = (names: readonly NamedCertificate[]): RuleResult =>
       },
   )
 
-const duplicateCertificates = (names: readonly NamedCertificate[]): RuleResult => {
-  const seen = new Set<string>()
-  return names.map(({ name, path }) => {
-    const isSeen = seen.has(name)
-    seen.add(name)
-    return (
-      isSeen && {
-        path: path(),
-        message: 'this certificate stands here already',
-        expected: 'each once',
-        found: 'it twice',
-        hint: 'remove one of them',
-      }
-    )
-  })
-}
+const duplicateCertificates = (names: readonly UniqueEntry[]): RuleResult =>
+  findRepeats(names, 'this certificate stands here already', 'remove one of them')
 
 /** Checks that clients can prove possession where tokens must be bound, and that settings of proofs have an effect. */
 export const senderConstraintRule: ConfigRule = (tree) => {

@@ -4,6 +4,7 @@ import { findField, listOwnFields } from '../../core/config/rules/own-field.ts'
 import {
   authMethodLists,
   type ConfigRule,
+  findUnmetNeeds,
   isEnabledAt,
   isTokenMethod,
   listAt,
@@ -12,6 +13,7 @@ import {
   valueAt,
 } from '../../core/config/rules/rule.ts'
 import { allOperations } from '../../operations.ts'
+import { clientNeeds } from '../clients/config.ts'
 import { authMethodsSchema, authSchema, operationAuthSchema } from './config.ts'
 import { parseJwkSet } from './tokens/jwk-set.ts'
 
@@ -164,16 +166,6 @@ const unenforcedClients: ConfigRule = (tree) => {
 }
 
 const burstWithoutRate: ConfigRule = (tree) =>
-  listAt(tree, ['clients']).map(
-    (client, index) =>
-      valueAt(client, ['burst']) !== undefined &&
-      valueAt(client, ['rate']) === undefined && {
-        path: ['clients', index, 'burst'],
-        message: 'a burst of no rate',
-        expected: 'rate beside it',
-        found: 'none',
-        hint: 'add rate: 100/s, or remove burst',
-      },
-  )
+  listAt(tree, ['clients']).map((_, index) => findUnmetNeeds(tree, ['clients', index], clientNeeds))
 
 export const authRules: readonly ConfigRule[] = [authSettings, duplicateClients, unenforcedClients, burstWithoutRate]

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { KeyNeed } from '../../core/config/problem.ts'
 import { cidrOrAddress } from '../../core/config/schema/address.ts'
 import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
 import { list } from '../../core/config/schema/collections.ts'
@@ -150,6 +151,13 @@ export const clientSchema = z
     }).prefault('none'),
   })
   .meta({ id: 'Client', description: "A lender's system" })
+
+export const clientNeeds: readonly KeyNeed[] = [
+  {
+    ...{ key: 'burst', needs: 'rate', message: 'a burst of no rate', found: 'none' },
+    hint: 'add rate: 100/s, or remove burst',
+  },
+]
 
 export const clientsSchema = z
   .union([clientFileReference, z.array(z.union([clientFileReference, clientSchema])).max(maxClients)])

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { KeyNeed } from '../../core/config/problem.ts'
 import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
 import { list } from '../../core/config/schema/collections.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
@@ -134,7 +135,7 @@ const prefix = scalar(
 /** The keys of which one says where Redis is. */
 export const redisPlaces = ['url', 'sentinels', 'cluster'] as const
 
-/** The keys of a Redis. Which of them go together, `rules/redis-rules.ts` says. */
+/** The keys of a Redis. Which of them go together, {@link redisNeeds} and `rules.ts` say. */
 export const redisKeys = {
   url: optionalKey(url),
   sentinels: optionalKey(list('The Sentinels that know the master; needs name', sentinel, { min: 1, max: 20 })),
@@ -146,6 +147,20 @@ export const redisKeys = {
   sentinelPassword: optionalKey(password('The password at the Sentinels; file:PATH reads it from a file')),
   tls: optionalKey(tls),
 }
+
+export const redisNeeds: readonly KeyNeed[] = [
+  ...['name', 'sentinelUsername', 'sentinelPassword'].map((key) => ({
+    ...{ key, needs: 'sentinels', message: 'there are no Sentinels', found: key },
+    hint: `add sentinels: [HOST:PORT], or remove ${key}`,
+  })),
+  {
+    ...{ key: 'sentinels', needs: 'name', message: 'Sentinels, and no name of the master', found: 'no name' },
+    hint: 'add name: mymaster, as the Sentinels have it',
+  },
+  ...[['username', 'password'] as const, ['sentinelUsername', 'sentinelPassword'] as const].map(([key, needs]) => ({
+    ...{ key, needs, message: 'a user without a password', found: `${key} alone`, hint: `add ${needs}: file:PATH` },
+  })),
+]
 
 /** Requires keys in the JSON Schema; in its strict mode each has to be named as a property too. */
 const requireKeys = (...keys: readonly string[]) => ({

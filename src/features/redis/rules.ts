@@ -1,8 +1,8 @@
 import { validateCaBundle, validateKeyPair } from '../../core/config/certificates.ts'
 import type { KeyPath } from '../../core/config/problem.ts'
-import { type ConfigRule, parseAt, type RuleResult, valueAt } from '../../core/config/rules/rule.ts'
+import { type ConfigRule, findUnmetNeeds, parseAt, type RuleResult, valueAt } from '../../core/config/rules/rule.ts'
 import { isPlainObject } from '../../core/lib/plain-object.ts'
-import { redisKeys, redisPlaces } from './config.ts'
+import { redisKeys, redisNeeds, redisPlaces } from './config.ts'
 
 // A section with a Redis of its own adds its path.
 const redisPaths: readonly KeyPath[] = [
@@ -36,63 +36,23 @@ const onePlace: RedisRule = (tree, path) => {
   }))
 }
 
-const sentinelKeys = ['name', 'sentinelUsername', 'sentinelPassword'] as const
-
-const sentinelsAndName: RedisRule = (tree, path) => {
-  if (!isStated(tree, path, 'sentinels'))
-    return sentinelKeys
-      .filter((key) => isStated(tree, path, key))
-      .map((key) => ({
-        path: [...path, key],
-        message: 'there are no Sentinels',
-        expected: 'sentinels beside it',
-        found: key,
-        hint: `add sentinels: [HOST:PORT], or remove ${key}`,
-      }))
-  return (
-    !isStated(tree, path, 'name') && {
-      path: [...path, 'sentinels'],
-      message: 'Sentinels, and no name of the master',
-      expected: 'name beside it',
-      found: 'no name',
-      hint: 'add name: mymaster, as the Sentinels have it',
-    }
-  )
-}
+const unmetNeeds: RedisRule = (tree, path) => findUnmetNeeds(tree, path, redisNeeds)
 
 const credentials: RedisRule = (tree, path) => {
   const url = parseAt(tree, redisKeys.url, [...path, 'url'])
   const parsed = url ? new URL(url) : null
   const isInUrl = parsed !== null && (parsed.username !== '' || parsed.password !== '')
-  return [
-    ...(['username', 'password'] as const).map(
-      (key) =>
-        isInUrl &&
-        isStated(tree, path, key) && {
-          path: [...path, key],
-          message: 'the URL names a user or a password already',
-          expected: 'both in the URL, or both beside it',
-          found: key,
-          hint: `remove ${key}, or take the name and the password out of the URL`,
-        },
-    ),
-    ...(
-      [
-        ['username', 'password'],
-        ['sentinelUsername', 'sentinelPassword'],
-      ] as const
-    ).map(
-      ([user, word]) =>
-        isStated(tree, path, user) &&
-        !isStated(tree, path, word) && {
-          path: [...path, user],
-          message: 'a user without a password',
-          expected: `${word} beside it`,
-          found: `${user} alone`,
-          hint: `add ${word}: file:PATH`,
-        },
-    ),
-  ]
+  return (['username', 'password'] as const).map(
+    (key) =>
+      isInUrl &&
+      isStated(tree, path, key) && {
+        path: [...path, key],
+        message: 'the URL names a user or a password already',
+        expected: 'both in the URL, or both beside it',
+        found: key,
+        hint: `remove ${key}, or take the name and the password out of the URL`,
+      },
+  )
 }
 
 const tlsOfUrls: RedisRule = (tree, path) => {
@@ -148,7 +108,7 @@ const halfPair = (base: KeyPath, name: string, other: string): RuleResult => ({
   hint: `add ${other}: file:PATH beside it`,
 })
 
-const rules: readonly RedisRule[] = [onePlace, sentinelsAndName, credentials, tlsOfUrls, certificates]
+const rules: readonly RedisRule[] = [onePlace, credentials, unmetNeeds, tlsOfUrls, certificates]
 
 export const redisRules: readonly ConfigRule[] = rules.map(
   (rule) => (tree) => redisPaths.filter((path) => isPlainObject(valueAt(tree, path))).map((path) => rule(tree, path)),

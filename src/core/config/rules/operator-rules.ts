@@ -3,7 +3,7 @@ import { unusableAlgorithms } from '../../../features/auth/rules.ts'
 import { digestSecret } from '../../lib/secrets.ts'
 import { validateIssuers } from '../certificates.ts'
 import { configSchema } from '../config-schema.ts'
-import { type ConfigRule, listAt, parseAt, valueAt } from './rule.ts'
+import { type ConfigRule, findRepeats, listAt, parseAt, type UniqueEntry, valueAt } from './rule.ts'
 
 const { shape } = configSchema.shape.admin.unwrap()
 const tokenShape = shape.tokens.unwrap().element.shape
@@ -59,24 +59,15 @@ const duplicateTokens: ConfigRule = (tree) => {
 
 const clientCertificates: ConfigRule = (tree) => {
   const ca = parseAt(tree, certificateShape.ca, [...clientCertificatePath, 'ca'])
-  const seen = new Set<string>()
+  const base = [...clientCertificatePath, 'operators']
+  const names = listAt(tree, base).flatMap((_, index): readonly UniqueEntry[] => {
+    const path = [...base, index, 'san']
+    const name = parseAt(tree, certificateShape.operators.element.shape.san, path)
+    return name === undefined ? [] : [{ name, path: () => path }]
+  })
   return [
     ca !== undefined && validateIssuers([...clientCertificatePath, 'ca'], ca),
-    ...listAt(tree, [...clientCertificatePath, 'operators']).map((_, index) => {
-      const path = [...clientCertificatePath, 'operators', index, 'san']
-      const san = parseAt(tree, certificateShape.operators.element.shape.san, path)
-      const isTwice = san !== undefined && seen.has(san)
-      if (san !== undefined) seen.add(san)
-      return (
-        isTwice && {
-          path,
-          message: 'a certificate of this name stands here already',
-          expected: 'each once',
-          found: 'it twice',
-          hint: 'remove one of them',
-        }
-      )
-    }),
+    findRepeats(names, 'a certificate of this name stands here already', 'remove one of them'),
   ]
 }
 

@@ -2,7 +2,7 @@ import type * as z from 'zod'
 import { allOperations } from '../../../operations.ts'
 import type { Config } from '../config.ts'
 import type { ParsedConfig } from '../core-schema.ts'
-import type { ConfigIssue, KeyPath } from '../problem.ts'
+import type { ConfigIssue, KeyNeed, KeyPath } from '../problem.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { listenTlsSchema } from '../sections/listen.ts'
 
@@ -29,6 +29,29 @@ export const applyRules = <T>(rules: readonly ((subject: T) => RuleResult)[], su
 const flattenResult = (found: RuleResult): readonly ConfigIssue[] => {
   if (!found) return []
   return 'path' in found ? [found] : found.flatMap(flattenResult)
+}
+
+/** Rejects each key below a path that stands without the one that it needs. */
+export const findUnmetNeeds = (tree: unknown, base: KeyPath, needs: readonly KeyNeed[]): RuleResult =>
+  needs.map(({ key, needs: other, ...issue }) => {
+    const path = [...base, key]
+    const isUnmet = valueAt(tree, path) !== undefined && valueAt(tree, [...base, other]) === undefined
+    return isUnmet && { path, expected: `${other} beside it`, ...issue }
+  })
+
+/** A text that may stand in a list once. */
+export interface UniqueEntry {
+  readonly name: string
+  readonly path: () => KeyPath
+}
+
+/** Rejects each text that an earlier entry has. */
+export const findRepeats = (entries: readonly UniqueEntry[], message: string, hint: string): RuleResult => {
+  const first = new Map(entries.map((entry) => [entry.name, entry] as const).reverse())
+  return entries.map(
+    (each) =>
+      first.get(each.name) !== each && { path: each.path(), message, expected: 'each once', found: 'it twice', hint },
+  )
 }
 
 /**
