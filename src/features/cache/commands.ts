@@ -3,12 +3,12 @@ import {
   choiceArgument,
   optionalArgument,
   parseFields,
+  rejectUnknownClient,
   textArgument,
   type ValuesOf,
 } from '../../core/admin/commands/argument.ts'
 import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
 import { paragraphs, pluralize } from '../../core/admin/commands/phrases.ts'
-import { rejectUnknownClient } from '../../core/admin/commands/unknown-client.ts'
 import { noWorkerAnswered, workersNotAnswering } from '../../core/admin/commands/workers-not-answering.ts'
 import { html } from '../../core/admin/html.ts'
 import { asNumber, asObject } from '../../core/lib/text/decode.ts'

@@ -7,11 +7,11 @@ import {
   choiceArgument,
   flagArgument,
   optionalArgument,
+  rejectUnknownClient,
   textArgument,
   type ValuesOf,
 } from '../../core/admin/commands/argument.ts'
 import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
-import { rejectUnknownClient } from '../../core/admin/commands/unknown-client.ts'
 import { noWorkerAnswered } from '../../core/admin/commands/workers-not-answering.ts'
 import { formatTime } from '../../core/admin/format-time.ts'
 import type { Config } from '../../core/config/config.ts'

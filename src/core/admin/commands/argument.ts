@@ -1,3 +1,4 @@
+import type { Config } from '../../config/config.ts'
 import { parseJsonObject } from '../../lib/plain-object.ts'
 import type { AdminError } from '../admin-error.ts'
 
@@ -110,6 +111,20 @@ export const parseFields = (
   return wrong === undefined ? Object.fromEntries(fields) : badRequest(`${quoted(wrong)} is not expected${expected}`)
 }
 
+/** Names an argument as the help does: `--to`, without its value; `<GROUP>`. */
+export const usageName = ({ usage }: Pick<Argument, 'usage'>): string => usage.replace(/ .*$/, '')
+
 export const badRequest = (detail: string): AdminError => ({ status: 400, code: 'bad-request', detail })
 
 const quoted = (key: string): string => JSON.stringify(key.slice(0, 60))
+
+export const rejectUnknownClient = async (name: string, { clients }: Config): Promise<AdminError | null> => {
+  const known = clients.map(({ id }) => id)
+  if (known.includes(name)) return null
+  // The command line reads the commands too, and looks no name up.
+  const { suggestNearest } = await import('../../config/suggest.ts')
+  const near = suggestNearest(name, known)
+  return badRequest(
+    `client: none under clients is named ${name}${near === undefined ? '' : `; probably meant: ${near}`}`,
+  )
+}

@@ -2,6 +2,7 @@ import { cacheCommands } from '../../../features/cache/commands.ts'
 import { shiftCommands } from '../../../features/candidate/commands/shift.ts'
 import { contractCommands } from '../../../features/contract-learning/commands.ts'
 import { idempotencyCommands } from '../../../features/idempotency/commands.ts'
+import { usageName } from './argument.ts'
 import type { CommandGroup } from './command.ts'
 import { endpointCommands } from './drain-endpoint.ts'
 import { reloadCommands } from './reload.ts'
@@ -29,8 +30,7 @@ export const commandGroupsInHelp: readonly CommandGroup[] = commandGroups
 export const isMutatingCommand = (line: string): boolean => {
   const words = line.split(' ')
   return commandGroups.some(({ parent, name, choice, args, commands, showsWithoutOption }) => {
-    const options = Object.values(args).map(({ usage }) => usage.replace(/ .*$/, ''))
-    if (showsWithoutOption && !options.some((option) => words.includes(option))) return false
+    if (showsWithoutOption && !Object.values(args).some((each) => words.includes(usageName(each)))) return false
     return commands.some((command) => {
       const own = [parent, name, choice && command.choice].filter((word) => word != null)
       return !command.onlyShows && words.some((_, at) => own.every((word, i) => words[at + i] === word))

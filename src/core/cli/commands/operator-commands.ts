@@ -2,7 +2,7 @@ import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { shiftArguments, shiftCommands } from '../../../features/candidate/commands/shift.ts'
 import { groups } from '../../../operations.ts'
 import { isAdminError } from '../../admin/admin-error.ts'
-import { type Argument as GatewayArgument, parseArguments } from '../../admin/commands/argument.ts'
+import { type Argument as GatewayArgument, parseArguments, usageName } from '../../admin/commands/argument.ts'
 import type { CommandGroup } from '../../admin/commands/command.ts'
 import { commandGroupsInHelp } from '../../admin/commands/command-groups.ts'
 import type { BuiltInCommand } from '../built-in-command.ts'
@@ -83,9 +83,6 @@ const checkedBy =
     return value
   }
 
-/** Names an argument on the command line: `--to`, without its value. */
-const nameOf = (usage: string): string => usage.replace(/ .*$/, '')
-
 type OperatorOptions = ClientCommandOptions & Readonly<Record<string, string | true | undefined>>
 
 type CommandRun = () => Promise<number>
@@ -122,7 +119,9 @@ const createOperatorCommand = (
       return value === undefined ? [] : [[key, value] as const]
     })
     const values = parseArguments(args, Object.fromEntries(commandArguments))
-    const mistake = isAdminError(values) ? null : chosen.validate?.(values, (key) => nameOf(args[key]?.usage ?? key))
+    const mistake = isAdminError(values)
+      ? null
+      : chosen.validate?.(values, (key) => usageName(args[key] ?? { usage: key }))
     if (mistake != null) command.error(`error: ${mistake}`)
     return runClientCommand(async () =>
       (await import('../client/send-command.ts')).sendCommand(chosen, commandArguments, options),
