@@ -241,14 +241,15 @@ test('the wall clock is compared only with times that others have written, or th
   )
 
   expect(users.map(({ path }) => path).sort()).toEqual([
-    'core/admin/api/upstream-status.ts', // a certificate's end; when a breaker lets a request through, to be shown
     'core/admin/commands/endpoint-states.ts', // the ends of overrides, as operators are shown them
-    'core/admin/format-time.ts', // a certificate's end
     'core/cli/commands/check-online.ts', // a certificate's end
     'core/config/warnings/warnings.ts', // certificates' ends
     'core/downstream/tls/handshakes.ts', // a certificate's end
+    'core/lib/text/format-time.ts', // a certificate's end
     'core/log/process-stats.ts', // the start of the process, to be shown
     'core/runtime/overrides.ts', // the end of an override, to be shown
+    'core/runtime/status/endpoint.ts', // a certificate's end
+    'core/runtime/status/upstreams.ts', // when a breaker lets a request through, to be shown
     'features/auth/tokens/dpop.ts', // `iat`
     'features/auth/tokens/token-cache.ts', // `exp`
     'features/console/session/session-store.ts', // `exp`

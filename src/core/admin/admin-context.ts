@@ -3,8 +3,9 @@ import type { IssuerKeysState } from '../../features/auth/tokens/jwt/jwks-cache.
 import type { CommandLine } from '../lib/program-command.ts'
 import type { Overrides } from '../runtime/overrides.ts'
 import type { Reloader } from '../runtime/reload/reloader.ts'
-import type { NotServingReason, StatusReport, WorkerStatus } from '../runtime/report/status-report.ts'
 import type { RunInAllProcesses } from '../runtime/snapshot/data-plane-commands.ts'
+import type { StatusReport } from '../runtime/status/report.ts'
+import type { WorkerStatus } from '../runtime/status/worker.ts'
 import type { OrderHistory } from './commands/order-history.ts'
 import type { EndpointRates } from './endpoint-rates.ts'
 import type { RateHistory } from './rate-history.ts'
@@ -28,6 +29,9 @@ export interface AdminContext {
   readonly endpointRates: EndpointRates
   readonly runEverywhere: RunInAllProcesses
 }
+
+/** The reason why no client is served: the gateway still starts, its socket is closed, or no worker serves. */
+export type NotServingReason = 'starting' | 'not-listening' | 'no-worker'
 
 /** Why this gateway can serve no new client, whatever the state of its upstreams. */
 export type NotReadyReason = 'draining' | NotServingReason | 'audit-unavailable'

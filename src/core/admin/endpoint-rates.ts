@@ -2,7 +2,8 @@ import { type Group, groups, type Side, sides } from '../../operations.ts'
 import { now } from '../lib/clock.ts'
 import { asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../lib/text/decode.ts'
 import { pluck, sum } from '../log/sum-reports.ts'
-import type { EndpointReport, StatusReport } from '../runtime/report/status-report.ts'
+import type { EndpointReport } from '../runtime/status/endpoint.ts'
+import type { StatusReport } from '../runtime/status/report.ts'
 
 /** Decodes how often an endpoint is asked; rates are per second, over the last ten. */
 export const endpointRateShape = asObject({
@@ -21,7 +22,7 @@ type Upstreams = Pick<StatusReport, 'upstreams'>['upstreams']
 
 interface EndpointSample {
   readonly at: number
-  readonly counts: ReadonlyMap<string, EndpointReport['counts']>
+  readonly counts: ReadonlyMap<string, Pick<EndpointReport, 'requests' | 'failures'>>
 }
 
 const windowMs = 10_000
@@ -32,7 +33,7 @@ export class EndpointRates {
   #samples: readonly EndpointSample[] = []
 
   sample(upstreams: Upstreams): void {
-    const counts = new Map(listEndpoints(upstreams).map(({ key, counts }) => [key, counts]))
+    const counts = new Map(listEndpoints(upstreams).map(({ key, counts }) => [key, counts] as const))
     this.#samples = [...this.#samples, { at: now(), counts }].slice(-keptSamples)
   }
 
@@ -61,12 +62,12 @@ const listEndpoints = (upstreams: Upstreams) =>
   groups.flatMap((group) =>
     sides.flatMap((side) => {
       const of = side === 'primary' ? upstreams[group] : upstreams[group].candidate
-      return (of?.endpoints ?? []).map(({ url, counts }) => ({
+      return (of?.endpoints ?? []).map(({ url, requests, failures }) => ({
         key: `${group} ${side} ${url}`,
         group,
         side,
         url,
-        counts,
+        counts: { requests, failures },
       }))
     }),
   )

@@ -6,6 +6,8 @@ export const zeroCacheOutcomes = { hit: 0, stale: 0, miss: 0, revalidated: 0, co
 
 export type CacheOutcome = keyof typeof zeroCacheOutcomes
 
+export const cacheOutcomes = Object.keys(zeroCacheOutcomes) as readonly CacheOutcome[]
+
 /**
  * Counts, all 0, by what became of a request with a key of idempotency. `processed`: it was the first. `free`: it was
  * the first, and certainly not processed. `abandoned`: it was the first, and goes on without its client. `unkept`: it

@@ -50,26 +50,3 @@ export const sum = (values: readonly number[]): number => values.reduce((total, 
 const isNumber = (value: unknown): value is number => typeof value === 'number'
 
 const isCountEntry = (value: unknown): value is CountEntry => isPlainObject(value) && isNumber(value.count)
-
-export type WithWhere<State> = State & {
-  /** How many of several workers are in that state: `in 1 of 2 workers`. Null: all. */
-  readonly where: string | null
-}
-
-/**
- * Picks the worker that has been bad for longest (of all, where none is bad), and says in how many workers it is so.
- * Null: there is no worker.
- */
-export const worstWorker = <T extends { readonly since: number }>(
-  workers: readonly T[],
-  isBad: (worker: T) => boolean,
-): WithWhere<T> | null => {
-  const bad = workers.filter(isBad)
-  const candidates = bad.length > 0 ? bad : workers
-  const [first] = candidates.toSorted((a, b) => a.since - b.since)
-  return first === undefined ? null : { ...first, where: workerShareText(candidates.length, workers.length) }
-}
-
-/** Formats how many workers something is true of; null: of all. */
-export const workerShareText = (count: number, all: number): string | null =>
-  count === all ? null : `in ${count} of ${all} workers`

@@ -1,7 +1,6 @@
-import { sumComparison } from '../../core/admin/api/upstream-status.ts'
 import { upstreamCertificateFindings } from '../../core/admin/findings/credentials.ts'
 import { clientErrorFindings, endpointFindings } from '../../core/admin/findings/endpoint-findings.ts'
-import { lastFailurePhrase, ownerDetails } from '../../core/admin/findings/failure-phrases.ts'
+import { ownerDetails } from '../../core/admin/findings/failure-phrases.ts'
 import {
   type Finding,
   type FindingSource,
@@ -14,14 +13,14 @@ import {
 import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
 import { groupOutage, nextTryDetails } from '../../core/admin/findings/outage.ts'
 import { getUpstreamErrors } from '../../core/admin/findings/upstreams.ts'
-import { formatTimeOfDay } from '../../core/admin/format-time.ts'
-import type { AttemptReport } from '../../core/exchange/failures/errors.ts'
+import { type AttemptReport, lastFailurePhrase } from '../../core/exchange/failures/errors.ts'
 import { failureTable } from '../../core/exchange/failures/kinds.ts'
 import { describeSide, sideKey } from '../../core/exchange/sides.ts'
 import { type CommandLine, commandLine } from '../../core/lib/program-command.ts'
+import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
 import { formatShare } from '../../core/lib/text/units.ts'
-import { earliest } from '../../core/runtime/report/outage-window.ts'
-import type { CandidateReport } from '../../core/runtime/report/status-report.ts'
+import { earliest } from '../../core/runtime/status/endpoint.ts'
+import { type CandidateReport, sumComparison } from '../../core/runtime/status/upstreams.ts'
 import { allOperations, type Group, groups } from '../../operations.ts'
 import { type CandidateClients, clientConsequences, findCandidateClients, isTakenBack } from './candidate-clients.ts'
 import type { DifferenceRow } from './observe/comparison-report.ts'

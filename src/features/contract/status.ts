@@ -1,6 +1,5 @@
 import { dirname, resolve } from 'node:path'
 import type { AdminContext } from '../../core/admin/admin-context.ts'
-import { formatOptionalTime, formatTime } from '../../core/admin/format-time.ts'
 import type { Config } from '../../core/config/config.ts'
 import { epochMs } from '../../core/lib/clock.ts'
 import {
@@ -14,6 +13,7 @@ import {
   asWord,
   type Decoded,
 } from '../../core/lib/text/decode.ts'
+import { formatOptionalTime, formatTime } from '../../core/lib/text/format-time.ts'
 import { findDriftedFiles, listDifferingFiles } from '../../core/runtime/reload/config-drift.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { learningShape, learningStatus } from '../contract-learning/status.ts'

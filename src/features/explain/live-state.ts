@@ -1,6 +1,5 @@
 import { type RecentErrorView, recentErrorsShape } from '../../core/admin/api/recent-errors.ts'
 import { type Status, statusShape } from '../../core/admin/api/status.ts'
-import type { UpstreamStatus } from '../../core/admin/api/upstream-status.ts'
 import { getDecoded } from '../../core/cli/client/admin-client.ts'
 import { type AdminTarget, CliError, targetUrl } from '../../core/cli/client/admin-target.ts'
 import { locateGateway, type TargetOptions } from '../../core/cli/client/locate.ts'
@@ -10,6 +9,7 @@ import { limitRows, operationRows, renderFindings, renderLearning } from '../../
 import { formatTable, type TableRow } from '../../core/cli/render/table.ts'
 import { upstreamRows } from '../../core/cli/render/upstream-rows.ts'
 import { groupByKey } from '../../core/log/row-counts.ts'
+import type { UpstreamStatus } from '../../core/runtime/status/upstreams.ts'
 import { allOperations, type Operation } from '../../operations.ts'
 
 export interface LiveState {

@@ -8,7 +8,7 @@ import {
   wherePhrase,
 } from '../../core/admin/findings/finding.ts'
 import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
-import { formatTimeOfDay } from '../../core/admin/format-time.ts'
+import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 
 // Fewer may be left to the clients that ask about them; so many have one cause.

@@ -22,7 +22,7 @@ import type { FailureReason } from '../../core/exchange/failures/reasons.ts'
 import type { ErrorCount } from '../../core/log/recent-errors/error-counts.ts'
 import { groupByKey } from '../../core/log/row-counts.ts'
 import { sum } from '../../core/log/sum-reports.ts'
-import type { RateLimitReport } from './rate-limits.ts'
+import type { RateLimitReport } from './status.ts'
 
 export const limitFindings: FindingSource = (inputs) =>
   [

@@ -1,5 +1,6 @@
 import { addUp, counter, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../../core/admin/metrics/metric.ts'
 import type { MetricInputs } from '../../core/admin/metrics/metric-inputs.ts'
+import { cacheOutcomes } from '../../core/exchange/exchange-outcomes.ts'
 import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
 import { reasonsFor } from '../../core/exchange/failures/reasons.ts'
 
@@ -14,14 +15,13 @@ const storedErrors = seriesFor(['operation'], ({ report, requestMetrics }) =>
 )
 
 const outcomes = seriesFor(['operation', 'outcome'], ({ report }) =>
-  (report.cache?.operations ?? []).flatMap(({ operation, outcomes }) =>
-    Object.entries(outcomes).map(([outcome, count]) => [operation, outcome, count] as const),
+  (report.cache?.operations ?? []).flatMap((each) =>
+    cacheOutcomes.map((outcome) => [each.operation, outcome, each[outcome]] as const),
   ),
 )
 
 const cache = metricsOf(({ report }) => report.cache)
 const redis = metricsOf(({ report }) => report.cache?.redis)
-const redisCounts = metricsOf(({ report }) => report.cache?.redis?.counts)
 
 /** No series while no operation is cached. */
 export const cacheMetrics: MetricDefinitions = {
@@ -38,9 +38,9 @@ export const cacheMetrics: MetricDefinitions = {
     'Whether what is stored is shared through Redis (1), or each process has its own until Redis is back (0).',
     ({ state }) => state === 'shared',
   ),
-  cache_redis_found_total: redisCounts.counter('Answers that were found in Redis, and used.', 'found'),
-  cache_redis_refused_total: redisCounts.counter('What was found in Redis and could not be used.', 'refused'),
-  cache_redis_dropped_total: redisCounts.counter(
+  cache_redis_found_total: redis.counter('Answers that were found in Redis, and used.', 'found'),
+  cache_redis_refused_total: redis.counter('What was found in Redis and could not be used.', 'refused'),
+  cache_redis_dropped_total: redis.counter(
     'Answers that were not written to Redis, because nobody took them in time.',
     'dropped',
   ),

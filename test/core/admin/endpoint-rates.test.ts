@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { EndpointRates } from '../../../src/core/admin/endpoint-rates.ts'
-import type { StatusReport } from '../../../src/core/runtime/report/status-report.ts'
+import type { StatusReport } from '../../../src/core/runtime/status/report.ts'
 import { byGroup } from '../../../src/operations.ts'
 
 beforeEach(() => {
@@ -13,7 +13,7 @@ afterEach(() => {
 type Counts = readonly (readonly [url: string, requests: number, failures: number])[]
 
 const endpoints = (counts: Counts) =>
-  counts.map(([url, requests, failures]) => ({ url, counts: { requests, failures, ejections: 0 } }))
+  counts.map(([url, requests, failures]) => ({ url, requests, failures, ejections: 0 }))
 
 /** Reports what risk has counted, and its candidate. */
 const upstreams = (primary: Counts, candidate: Counts | null = null): StatusReport['upstreams'] =>

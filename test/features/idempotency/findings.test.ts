@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { IdempotencyReport } from '../../../src/core/runtime/report/idempotency-report.ts'
+import type { IdempotencyReport } from '../../../src/features/idempotency/status.ts'
 import { at, cause, findingInputs, renderFindings } from '../../core/admin/findings/finding-inputs.ts'
 
 const report = (more: Partial<IdempotencyReport> = {}): IdempotencyReport => ({

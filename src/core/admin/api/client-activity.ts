@@ -1,8 +1,8 @@
 import { asBoolean, asList, asNullable, asNumber, asObject, asText, type Decoded } from '../../lib/text/decode.ts'
+import { formatTime } from '../../lib/text/format-time.ts'
 import type { ClientActivityRow } from '../../log/client-activity.ts'
 import { quantile } from '../../log/metrics/histogram.ts'
-import type { StatusReport } from '../../runtime/report/status-report.ts'
-import { formatTime } from '../format-time.ts'
+import type { StatusReport } from '../../runtime/status/report.ts'
 
 const clientActivityRowShape = asObject({
   /** Its id in `clients`. */

@@ -16,17 +16,17 @@ import {
   asWord,
   type Decoded,
 } from '../../lib/text/decode.ts'
+import { formatTime } from '../../lib/text/format-time.ts'
 import type { ReloadEntry } from '../../runtime/reload/reload-history.ts'
-import type { StatusReport } from '../../runtime/report/status-report.ts'
+import { orderMembers, orderStatus } from '../../runtime/status/order-status.ts'
+import type { StatusReport } from '../../runtime/status/report.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { endpointRateShape } from '../endpoint-rates.ts'
 import type { FindingSubject } from '../findings/finding.ts'
 import { groupOutage } from '../findings/outage.ts'
-import { formatTime } from '../format-time.ts'
 import { type OperationRates, type RateHistory, rateMembers, stepSeconds } from '../rate-history.ts'
 import { clientActivityShape, clientActivityView } from './client-activity.ts'
 import { changeShape, problemShape } from './config-responses.ts'
-import { orderMembers, orderStatus } from './order-status.ts'
 import { recentErrorShape, toRecentErrorViews } from './recent-errors.ts'
 import { type Status, statusFromReport, statusShape } from './status.ts'
 

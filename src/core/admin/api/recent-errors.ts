@@ -2,6 +2,7 @@ import { isContractFailure } from '../../../features/contract/findings.ts'
 import { allOperations, type OperationId, type Side } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
 import { explainPathMismatch } from '../../config/path-mismatch.ts'
+import { lastFailurePhrase } from '../../exchange/failures/errors.ts'
 import type { FailureKind } from '../../exchange/failures/kinds.ts'
 import { failureText, reasonText } from '../../exchange/failures/reasons.ts'
 import {
@@ -14,11 +15,11 @@ import {
   asWord,
   type Decoded,
 } from '../../lib/text/decode.ts'
+import { formatTime } from '../../lib/text/format-time.ts'
 import type { RecentError } from '../../log/recent-errors/recent-errors.ts'
-import type { StatusReport } from '../../runtime/report/status-report.ts'
+import type { StatusReport } from '../../runtime/status/report.ts'
 import type { AdminContext } from '../admin-context.ts'
-import { lastFailurePhrase, maxBodyPhrase } from '../findings/failure-phrases.ts'
-import { formatTime } from '../format-time.ts'
+import { maxBodyPhrase } from '../findings/failure-phrases.ts'
 
 /** Decode a recent request. Nothing in it is what the client wrote, but for the id of the request and of its trace. */
 export const recentRequestMembers = {

@@ -1,11 +1,11 @@
 import type { Config } from '../../config/config.ts'
 import type { FailureKind } from '../../exchange/failures/kinds.ts'
 import { asList, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../lib/text/decode.ts'
+import { formatTime } from '../../lib/text/format-time.ts'
 import { roundToTenths } from '../../lib/text/units.ts'
 import type { RecentRequest } from '../../log/recent-requests.ts'
 import { sum } from '../../log/sum-reports.ts'
 import type { AdminContext } from '../admin-context.ts'
-import { formatTime } from '../format-time.ts'
 import { recentRequestMembers, toRecentErrorView } from './recent-errors.ts'
 
 const recentRequestShape = asObject({

@@ -1,9 +1,9 @@
 import { asNullable, asObject, asText } from '../../lib/text/decode.ts'
+import { formatOptionalTime } from '../../lib/text/format-time.ts'
 import { formatDuration, parseDuration } from '../../lib/text/units.ts'
 import type { TtlOverrides } from '../../runtime/overrides.ts'
 import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
-import { formatOptionalTime } from '../format-time.ts'
 import type { Argument } from './argument.ts'
 
 export const maxTtlMs = 24 * 3_600_000

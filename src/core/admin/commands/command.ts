@@ -1,10 +1,10 @@
 import type { ShiftStatus } from '../../../features/candidate/status/shift-status.ts'
 import type { Group, OperationId } from '../../../operations.ts'
 import type { Decoder } from '../../lib/text/decode.ts'
+import type { EndpointStatus } from '../../runtime/status/endpoint.ts'
 import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
 import type { Status } from '../api/status.ts'
-import type { EndpointStatus } from '../api/upstream-status.ts'
 import type { HtmlValue } from '../html.ts'
 import type { Argument, Arguments, RawArguments } from './argument.ts'
 

@@ -2,12 +2,12 @@ import { findCandidateClients } from '../../../features/candidate/candidate-clie
 import { allOperations, type Group, type Side } from '../../../operations.ts'
 import { describeSide, listSides } from '../../exchange/sides.ts'
 import { epochMs } from '../../lib/clock.ts'
+import { formatOptionalTime } from '../../lib/text/format-time.ts'
 import { formatDuration } from '../../lib/text/units.ts'
 import { findDrain, toEndpointKey } from '../../runtime/overrides.ts'
-import type { UpstreamReport } from '../../runtime/report/status-report.ts'
+import type { UpstreamReport } from '../../runtime/status/upstreams.ts'
 import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
-import { formatOptionalTime } from '../format-time.ts'
 import { maxTtlMs } from './apply-override.ts'
 
 /** An endpoint of one side of a group just now, with overrides that are set but not in effect yet. */

@@ -4,9 +4,9 @@ import { clientAuthorities, listenerCertificates } from '../../config/certificat
 import type { Config } from '../../config/config.ts'
 import { formatKeyPath } from '../../config/problem.ts'
 import { expiryWarningMs } from '../../lib/net/expiry-warning.ts'
-import type { EndpointReport } from '../../runtime/report/status-report.ts'
+import { formatTime } from '../../lib/text/format-time.ts'
+import type { EndpointReport } from '../../runtime/status/endpoint.ts'
 import { firstToExpire } from '../../upstream/endpoints/endpoint-certificates.ts'
-import { formatTime } from '../format-time.ts'
 import { checkCommandLine, type Finding, type FindingSource, finding, mergeByGroup, wherePhrase } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 

@@ -1,18 +1,18 @@
 import { allOperations, type Group } from '../../../operations.ts'
+import { lastFailurePhrase } from '../../exchange/failures/errors.ts'
 import { sideKey } from '../../exchange/sides.ts'
 import { commandLine } from '../../lib/program-command.ts'
+import { formatTime, formatTimeOfDay } from '../../lib/text/format-time.ts'
 import { formatDuration } from '../../lib/text/units.ts'
 import type { ErrorCount } from '../../log/recent-errors/error-counts.ts'
 import { groupByKey } from '../../log/row-counts.ts'
 import { pluck, sum } from '../../log/sum-reports.ts'
-import type { EndpointReport } from '../../runtime/report/status-report.ts'
-import { formatTime, formatTimeOfDay } from '../format-time.ts'
+import type { EndpointReport } from '../../runtime/status/endpoint.ts'
 import {
   causePhrase,
   countPhrase,
   type FailureTally,
   isQuiet,
-  lastFailurePhrase,
   minFailures,
   ownerDetails,
   recentMs,

@@ -1,13 +1,14 @@
 import { type Group, type OperationId, operationsById } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
-import type { AttemptReport } from '../../exchange/failures/errors.ts'
+import { type AttemptReport, lastFailurePhrase } from '../../exchange/failures/errors.ts'
 import type { FailureKind } from '../../exchange/failures/kinds.ts'
-import { type FailureReason, failureText } from '../../exchange/failures/reasons.ts'
+import type { FailureReason } from '../../exchange/failures/reasons.ts'
 import { formatDuration, formatSize } from '../../lib/text/units.ts'
 import type { ErrorCount } from '../../log/recent-errors/error-counts.ts'
 import { groupByKey } from '../../log/row-counts.ts'
 import { pluck, sum } from '../../log/sum-reports.ts'
-import type { EndpointReport, StatusReport } from '../../runtime/report/status-report.ts'
+import type { EndpointReport } from '../../runtime/status/endpoint.ts'
+import type { StatusReport } from '../../runtime/status/report.ts'
 import { pluralize } from '../commands/phrases.ts'
 import { joinWithAnd } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
@@ -86,17 +87,6 @@ export const causePhrase = (
 ): string =>
   lastFailurePhrase({ kind, reason, status: null }, endpoint) +
   (operation === null ? '' : limitPhrase({ kind, at: lastAt }, groupOfOperation(operation), inputs, operation))
-
-export const lastFailurePhrase = (
-  { kind, reason, status }: Pick<AttemptReport, 'kind' | 'reason' | 'status'>,
-  endpoint: string,
-): string => {
-  if (kind === null) return `${endpoint} answered ${status}`
-  return withEndpointName(failureText(kind, reason), endpoint)
-}
-
-const withEndpointName = (words: string, endpoint: string): string =>
-  words.includes('the endpoint') ? words.replace('the endpoint', endpoint) : `${endpoint}: ${words}`
 
 /** Formats the limit that was exceeded; empty for a failure of before the last edit, whose limit may be another. */
 export const limitPhrase = (

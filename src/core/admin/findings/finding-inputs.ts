@@ -7,8 +7,9 @@ import { epochMs } from '../../lib/clock.ts'
 import type { OverridesView } from '../../runtime/overrides.ts'
 import { listDifferingFiles } from '../../runtime/reload/config-drift.ts'
 import type { ReloadRejection } from '../../runtime/reload/last-rejection.ts'
-import type { NotServingReason, StatusReport, WorkerStatus } from '../../runtime/report/status-report.ts'
-import type { AdminContext } from '../admin-context.ts'
+import type { StatusReport } from '../../runtime/status/report.ts'
+import type { WorkerStatus } from '../../runtime/status/worker.ts'
+import type { AdminContext, NotServingReason } from '../admin-context.ts'
 import type { RecentTraffic } from '../rate-history.ts'
 
 /** The state of the gateway at one moment, which findings are computed from. Times are milliseconds since the epoch. */

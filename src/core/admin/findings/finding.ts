@@ -11,9 +11,9 @@ import {
   shellQuote,
 } from '../../lib/program-command.ts'
 import { asList, asNullable, asObject, asText, asWord, type Decoded } from '../../lib/text/decode.ts'
+import { formatOptionalTime } from '../../lib/text/format-time.ts'
 import { groupByKey } from '../../log/row-counts.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
-import { formatOptionalTime } from '../format-time.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
 /** How bad findings are, the worst first. */

@@ -2,22 +2,22 @@ import { isIP } from 'node:net'
 import { findCandidateClients } from '../../../features/candidate/candidate-clients.ts'
 import { isContractFailure } from '../../../features/contract/findings.ts'
 import { allOperations, type Group, groups } from '../../../operations.ts'
+import { lastFailurePhrase } from '../../exchange/failures/errors.ts'
 import { failureTable } from '../../exchange/failures/kinds.ts'
 import { failureText } from '../../exchange/failures/reasons.ts'
 import { commandLine } from '../../lib/program-command.ts'
+import { formatTime, formatTimeOfDay } from '../../lib/text/format-time.ts'
 import type { ErrorCount } from '../../log/recent-errors/error-counts.ts'
 import { groupByKey } from '../../log/row-counts.ts'
 import { toEndpointKey } from '../../runtime/overrides.ts'
-import type { EndpointReport } from '../../runtime/report/status-report.ts'
+import type { EndpointReport } from '../../runtime/status/endpoint.ts'
 import { orderReasonPhrase } from '../commands/apply-override.ts'
 import { pluralize } from '../commands/phrases.ts'
-import { formatTime, formatTimeOfDay } from '../format-time.ts'
 import { stepSeconds } from '../rate-history.ts'
 import {
   areMostFailing,
   countPhrase,
   isQuiet,
-  lastFailurePhrase,
   maxBodyPhrase,
   rejectedPhrase,
   tallyFailures,

@@ -1,23 +1,15 @@
 import { findPrimaryClients, type PrimaryClients } from '../../../features/candidate/candidate-clients.ts'
 import { allOperations, type Group, groups } from '../../../operations.ts'
-import type { AttemptReport } from '../../exchange/failures/errors.ts'
+import { type AttemptReport, lastFailurePhrase } from '../../exchange/failures/errors.ts'
 import { mayBeUpstreamFault } from '../../exchange/failures/kinds.ts'
 import { reasonTable } from '../../exchange/failures/reasons.ts'
 import { sideKey } from '../../exchange/sides.ts'
+import { formatTimeOfDay } from '../../lib/text/format-time.ts'
 import { groupByKey, type NonEmpty } from '../../log/row-counts.ts'
 import { sum } from '../../log/sum-reports.ts'
-import { earliest, mergeOutageWindows } from '../../runtime/report/outage-window.ts'
-import type { EndpointReport } from '../../runtime/report/status-report.ts'
+import { type EndpointReport, earliest, mergeOutageWindows } from '../../runtime/status/endpoint.ts'
 import { joinFirst, pluralize } from '../commands/phrases.ts'
-import { formatTimeOfDay } from '../format-time.ts'
-import {
-  lastFailurePhrase,
-  limitPhrase,
-  ownerDetails,
-  recentMs,
-  rejectedPhrase,
-  tallyRejected,
-} from './failure-phrases.ts'
+import { limitPhrase, ownerDetails, recentMs, rejectedPhrase, tallyRejected } from './failure-phrases.ts'
 import { type Finding, faultCommandLine, finding, joinWithAnd, wherePhrase } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
@@ -204,7 +196,7 @@ const outageDetails = (names: readonly Group[], inputs: FindingInputs): readonly
 
 const endpointText = (endpoint: EndpointReport, at: number): string => {
   const { state, lastFailure: last, url, failuresInARow, countedSince } = endpoint
-  const { requests, failures: failed } = endpoint.counts
+  const { requests, failures: failed } = endpoint
   const counts =
     requests === 0 ? '' : `; ${failed} of ${requests} requests to it failed since ${formatTimeOfDay(countedSince, at)}`
   if (state.name === 'failing') return stateText(endpoint) + counts

@@ -1,7 +1,7 @@
 import { allOperations } from '../../../operations.ts'
 import { commandLine } from '../../lib/program-command.ts'
+import { formatTimeOfDay } from '../../lib/text/format-time.ts'
 import { pluralize } from '../commands/phrases.ts'
-import { formatTimeOfDay } from '../format-time.ts'
 import { areMostFailing, isQuiet } from './failure-phrases.ts'
 import { type FindingSource, finding } from './finding.ts'
 

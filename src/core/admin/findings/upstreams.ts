@@ -1,19 +1,13 @@
 import { findPrimaryClients, type PrimaryClients } from '../../../features/candidate/candidate-clients.ts'
 import { isContractFailure } from '../../../features/contract/findings.ts'
 import { type Group, groups } from '../../../operations.ts'
+import { lastFailurePhrase } from '../../exchange/failures/errors.ts'
 import { mayBeUpstreamFault } from '../../exchange/failures/kinds.ts'
 import { sideKey } from '../../exchange/sides.ts'
 import type { ErrorCount } from '../../log/recent-errors/error-counts.ts'
-import type { EndpointReport } from '../../runtime/report/status-report.ts'
+import type { EndpointReport } from '../../runtime/status/endpoint.ts'
 import { clientErrorFindings, endpointFindings } from './endpoint-findings.ts'
-import {
-  causePhrase,
-  groupOfOperation,
-  lastFailurePhrase,
-  limitPhrase,
-  rejectedPhrase,
-  tallyRejected,
-} from './failure-phrases.ts'
+import { causePhrase, groupOfOperation, limitPhrase, rejectedPhrase, tallyRejected } from './failure-phrases.ts'
 import {
   type FindingSource,
   type Found,

@@ -2,8 +2,9 @@ import { describeEqual } from '../../../features/candidate/status/describe-compa
 import { describeShadow } from '../../../features/candidate/status/describe-shadow.ts'
 import { describeShift, type ShiftTimeFormat } from '../../../features/candidate/status/shift-status.ts'
 import type { Status } from '../../admin/api/status.ts'
-import type { EndpointStatus, UpstreamStatus } from '../../admin/api/upstream-status.ts'
 import { sinceStart } from '../../admin/commands/phrases.ts'
+import type { EndpointStatus } from '../../runtime/status/endpoint.ts'
+import type { UpstreamStatus } from '../../runtime/status/upstreams.ts'
 import { formatAgo, formatTimeLeft, humanizeSeconds } from './format-time.ts'
 import type { TableRow } from './table.ts'
 

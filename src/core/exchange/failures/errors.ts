@@ -1,7 +1,7 @@
 import type { Violation } from '../../../features/contract/check/compiled-contract.ts'
 import { errorMessage } from './error-message.ts'
 import { type FailureKind, type FaultOrigin, failureTable } from './kinds.ts'
-import type { FailureReason, ReasonFor } from './reasons.ts'
+import { type FailureReason, failureText, type ReasonFor } from './reasons.ts'
 
 /**
  * An error that any client can cause. It says in itself why it was made, so its stack is never read. Under overload a
@@ -106,6 +106,17 @@ export const toAttemptReport = (
   typeof errorOrStatus === 'number'
     ? { at, endpoint, kind: null, reason: null, status: errorOrStatus }
     : { at, endpoint, kind: errorOrStatus.kind, reason: errorOrStatus.reason, status: null }
+
+export const lastFailurePhrase = (
+  { kind, reason, status }: Pick<AttemptReport, 'kind' | 'reason' | 'status'>,
+  endpoint: string,
+): string => {
+  if (kind === null) return `${endpoint} answered ${status}`
+  return withEndpointName(failureText(kind, reason), endpoint)
+}
+
+const withEndpointName = (words: string, endpoint: string): string =>
+  words.includes('the endpoint') ? words.replace('the endpoint', endpoint) : `${endpoint}: ${words}`
 
 export const auditUnavailableError = (): GatewayError =>
   new GatewayError('audit-unavailable', { fields: ['Retry-After', '1'] })

@@ -7,11 +7,11 @@ import {
 import { now } from '../../lib/clock.ts'
 import type { BindTarget } from '../../lib/net/bind-target.ts'
 import type { Log } from '../../log/log.ts'
-import { collectReport } from '../report/status-report.ts'
 import { prepareParts } from '../runtime-parts.ts'
 import type { SnapshotInput } from '../snapshot/build-snapshot.ts'
 import { type DataPlane, settleStores } from '../snapshot/data-plane.ts'
 import { runInProcess } from '../snapshot/data-plane-commands.ts'
+import { collectReport } from '../status/report.ts'
 import type { PreparedSnapshot, ProxyServer } from './proxy-server.ts'
 
 /** Serves clients in this process; without a `bindTarget`, where the file says. Rejects when it cannot listen there. */

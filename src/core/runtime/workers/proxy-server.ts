@@ -1,7 +1,9 @@
+import type { NotServingReason } from '../../admin/admin-context.ts'
 import type { DownstreamServer } from '../../downstream/listener/downstream-server.ts'
-import type { NotServingReason, StatusReport, WorkerStatus } from '../report/status-report.ts'
 import type { SnapshotInput } from '../snapshot/build-snapshot.ts'
 import type { RunInAllProcesses } from '../snapshot/data-plane-commands.ts'
+import type { StatusReport } from '../status/report.ts'
+import type { WorkerStatus } from '../status/worker.ts'
 
 export interface ProxyServer extends Pick<DownstreamServer, 'address' | 'drain' | 'stopAccepting' | 'close'> {
   /**

@@ -1,6 +1,4 @@
 import type { AdminContext } from '../../../core/admin/admin-context.ts'
-import { comparedMembers, shadowShape, sumComparison } from '../../../core/admin/api/upstream-status.ts'
-import { formatTime } from '../../../core/admin/format-time.ts'
 import { epochMs } from '../../../core/lib/clock.ts'
 import {
   asList,
@@ -12,9 +10,11 @@ import {
   asWord,
   type Decoded,
 } from '../../../core/lib/text/decode.ts'
+import { formatTime } from '../../../core/lib/text/format-time.ts'
 import { roundToTenths } from '../../../core/lib/text/units.ts'
 import { type HistogramReport, quantile } from '../../../core/log/metrics/histogram.ts'
-import type { StatusReport } from '../../../core/runtime/report/status-report.ts'
+import type { StatusReport } from '../../../core/runtime/status/report.ts'
+import { comparedMembers, shadowShape, sumComparison } from '../../../core/runtime/status/upstreams.ts'
 import { type Group, groups, type OperationId } from '../../../operations.ts'
 import { type DifferenceKind, zeroDifferences, zeroUncompared } from '../observe/compare/comparison.ts'
 import {

@@ -1,4 +1,3 @@
-import { formatOptionalTime, formatTime } from '../../../core/admin/format-time.ts'
 import {
   asBoolean,
   asNullable,
@@ -8,8 +7,9 @@ import {
   asWord,
   type Decoded,
 } from '../../../core/lib/text/decode.ts'
+import { formatOptionalTime, formatTime } from '../../../core/lib/text/format-time.ts'
 import { formatPercent } from '../../../core/lib/text/units.ts'
-import type { EndpointReport } from '../../../core/runtime/report/status-report.ts'
+import type { EndpointReport } from '../../../core/runtime/status/endpoint.ts'
 import type { ShiftCause } from '../shift/shift-record.ts'
 import type { ShiftState } from '../shift/shift-state.ts'
 

@@ -4,13 +4,9 @@ import { type AdminContextInit, openAdminServer } from '../../../../src/core/adm
 import type { Config } from '../../../../src/core/config/config.ts'
 import { Overrides } from '../../../../src/core/runtime/overrides.ts'
 import { Reloader } from '../../../../src/core/runtime/reload/reloader.ts'
-import { mergeReports } from '../../../../src/core/runtime/report/merge-reports.ts'
-import {
-  collectReport,
-  type StatusReport,
-  type WorkerStatus,
-} from '../../../../src/core/runtime/report/status-report.ts'
 import { DataPlane } from '../../../../src/core/runtime/snapshot/data-plane.ts'
+import { collectReport, mergeReports, type StatusReport } from '../../../../src/core/runtime/status/report.ts'
+import type { WorkerStatus } from '../../../../src/core/runtime/status/worker.ts'
 import { configText, logInMemory } from '../../../helpers/gateway.ts'
 import { fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { parse } from '../../config/helper.ts'

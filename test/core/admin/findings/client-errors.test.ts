@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { clientErrorFindings } from '../../../../src/core/admin/findings/endpoint-findings.ts'
-import type { EndpointReport } from '../../../../src/core/runtime/report/status-report.ts'
+import type { EndpointReport } from '../../../../src/core/runtime/status/endpoint.ts'
 import { seeded } from '../../upstream/balancing/fake-candidates.ts'
 import { endpoint, findingInputs, renderFindings } from './finding-inputs.ts'
 

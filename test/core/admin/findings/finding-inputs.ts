@@ -4,7 +4,9 @@ import { type FindingView, renderFinding } from '../../../../src/core/admin/find
 import type { FindingInputs } from '../../../../src/core/admin/findings/finding-inputs.ts'
 import { collectFindings } from '../../../../src/core/admin/findings/findings.ts'
 import type { ErrorCount } from '../../../../src/core/log/recent-errors/error-counts.ts'
-import type { EndpointReport, StatusReport, UpstreamReport } from '../../../../src/core/runtime/report/status-report.ts'
+import type { EndpointReport } from '../../../../src/core/runtime/status/endpoint.ts'
+import type { StatusReport } from '../../../../src/core/runtime/status/report.ts'
+import type { UpstreamReport } from '../../../../src/core/runtime/status/upstreams.ts'
 import { type Group, groups } from '../../../../src/operations.ts'
 import { type Settings, testConfig } from '../../../helpers/gateway.ts'
 
@@ -21,7 +23,7 @@ export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => 
   inFlight: 0,
   state: { name: 'up', since: null, reason: null },
   lastProbe: null,
-  counts: { requests: 40, failures: 0, ejections: 0 },
+  ...{ requests: 40, failures: 0, ejections: 0 },
   countedSince: at - 7_200_000,
   lastFailure: null,
   outdated: null,

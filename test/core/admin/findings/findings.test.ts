@@ -6,7 +6,7 @@ import type { FailureReason } from '../../../../src/core/exchange/failures/reaso
 import { RequestMetrics } from '../../../../src/core/log/metrics/request-metrics.ts'
 import type { RecentError } from '../../../../src/core/log/recent-errors/recent-errors.ts'
 import { applyFailedProblem } from '../../../../src/core/runtime/reload/reload-problems.ts'
-import type { EndpointReport } from '../../../../src/core/runtime/report/status-report.ts'
+import type { EndpointReport } from '../../../../src/core/runtime/status/endpoint.ts'
 import { allOperations, byOperation, type OperationId } from '../../../../src/operations.ts'
 import { tokenBindingSettings } from '../../../helpers/token-binding.ts'
 import { signingKey } from '../../../helpers/tokens.ts'
@@ -83,7 +83,7 @@ const failing = (since: number) => ({
     since,
     reason: 'no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED)',
   },
-  counts: { requests: 40, failures: 9, ejections: 0 },
+  ...{ requests: 40, failures: 9, ejections: 0 },
   succeededAt: since - 50,
   failingSince: since,
 })
@@ -774,7 +774,7 @@ test('connections that are closed at once are counted by the setting that has it
 test('Redis that cannot be asked is named for what it is used for, with the reason', () => {
   const gone = { state: 'local', since: at, reason: 'connect ECONNREFUSED 127.0.0.1:6379', where: null } as const
   const rate = { store: 'redis', server: 'redis-a:6379', evictions: 0, ...gone } as const
-  const redis = { counts: { found: 0, refused: 0, dropped: 0 }, server: 'redis-b:6379', ...gone }
+  const redis = { ...{ found: 0, refused: 0, dropped: 0 }, server: 'redis-b:6379', ...gone }
   const limits = { rate, concurrency: [], eventLoop: null }
   const cache = { bytes: 0, maxBytes: 1, evictions: 0, redis, operations: [] }
 
@@ -1097,7 +1097,7 @@ describe('an operation whose cache answers with a stored error', () => {
       maxBytes: 0,
       evictions: 0,
       redis: null,
-      operations: [{ operation: id, bytes: 0, entries: 1, outcomes: zeroCacheOutcomes, lastError }] as const,
+      operations: [{ operation: id, bytes: 0, entries: 1, ...zeroCacheOutcomes, lastError }] as const,
     },
   })
   const settings = { operations: { [id]: { cache: true } } }

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import type { JwtConfig } from '../../../../src/core/config/config.ts'
 import { systemMs } from '../../../../src/core/lib/clock.ts'
-import { mergeTokensReports, type TokensReport } from '../../../../src/core/runtime/report/tokens-report.ts'
+import type { Reported } from '../../../../src/core/runtime/status/field.ts'
+import { tokensField } from '../../../../src/features/auth/status.ts'
 import { type KeysHandover, TokenVerifiers } from '../../../../src/features/auth/tokens/token-verifiers.ts'
 import { audience, issuer, jwks, signingKey, signToken } from '../../../helpers/tokens.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
@@ -70,18 +71,20 @@ test('an introspection that an edit ends is no outage', async () => {
   expect(events).toEqual([])
 })
 
+type TokensReport = Reported<typeof tokensField>
+
 test('of several workers the worst state is reported, and in how many it is so', () => {
   const well = { source: 'url', keys: 2, error: null, since: 5, lastSuccess: 9, where: null } as const
   const ill = { ...well, error: 'gone', since: 7 }
   const report = (jwt: TokensReport['jwt']): TokensReport => ({ jwt, introspection: null, proofs: null })
 
-  expect(mergeTokensReports(report(well), [report(well), report(ill)])).toEqual(
+  expect(tokensField.merge(report(well), [report(well), report(ill)])).toEqual(
     report({ ...ill, where: 'in 1 of 2 workers' }),
   )
-  expect(mergeTokensReports(report(ill), [report(well), report({ ...well, since: 3 })])).toEqual(
+  expect(tokensField.merge(report(ill), [report(well), report({ ...well, since: 3 })])).toEqual(
     report({ ...well, since: 3 }),
   )
-  expect(mergeTokensReports(report(well), [])).toEqual(report(well))
+  expect(tokensField.merge(report(well), [])).toEqual(report(well))
 })
 
 test('of several workers one without keys is reported before all that fail, and in how many it is so', () => {
@@ -89,7 +92,7 @@ test('of several workers one without keys is reported before all that fail, and 
   const without = { ...ill, keys: 0, since: 7, lastSuccess: null }
   const report = (jwt: TokensReport['jwt']): TokensReport => ({ jwt, introspection: null, proofs: null })
 
-  expect(mergeTokensReports(report(ill), [report(ill), report(without)])).toEqual(
+  expect(tokensField.merge(report(ill), [report(ill), report(without)])).toEqual(
     report({ ...without, where: 'in 1 of 2 workers' }),
   )
 })
@@ -123,5 +126,5 @@ test('the replay window of several workers is the one of the primary', () => {
   const of = (proofs: TokensReport['proofs']): TokensReport => ({ jwt: null, introspection: null, proofs })
   const full = { remembered: 3, room: 4 }
 
-  expect(mergeTokensReports(of(full), [of(null), of(null)])).toEqual(of(full))
+  expect(tokensField.merge(of(full), [of(null), of(null)])).toEqual(of(full))
 })

@@ -2,7 +2,8 @@ import { allOperations, type Group, groups, type Side } from '../../../../operat
 import { allFailureKinds, failureTable } from '../../../exchange/failures/kinds.ts'
 import { type FailureReason, reasonsFor } from '../../../exchange/failures/reasons.ts'
 import type { AttemptFailureReason } from '../../../log/metrics/request-metrics.ts'
-import type { EndpointReport, SideReport } from '../../../runtime/report/status-report.ts'
+import type { EndpointReport } from '../../../runtime/status/endpoint.ts'
+import type { SideReport } from '../../../runtime/status/upstreams.ts'
 import { firstToExpire } from '../../../upstream/endpoints/endpoint-certificates.ts'
 import { addUp, type MetricDefinitions, seriesFor, stateSeries } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
@@ -81,18 +82,9 @@ export const upstreamMetrics: MetricDefinitions = {
     'The share of the work of its upstream that the file gives an endpoint, relative to the others.',
     'weight',
   ),
-  endpoint_requests_total: endpoint.counter(
-    'Requests to an endpoint that have ended, retries among them.',
-    ({ counts }) => counts.requests,
-  ),
-  endpoint_failures_total: endpoint.counter(
-    'Requests to an endpoint that failed by its fault.',
-    ({ counts }) => counts.failures,
-  ),
-  endpoint_ejections_total: endpoint.counter(
-    'How often traffic has taken an endpoint out.',
-    ({ counts }) => counts.ejections,
-  ),
+  endpoint_requests_total: endpoint.counter('Requests to an endpoint that have ended, retries among them.', 'requests'),
+  endpoint_failures_total: endpoint.counter('Requests to an endpoint that failed by its fault.', 'failures'),
+  endpoint_ejections_total: endpoint.counter('How often traffic has taken an endpoint out.', 'ejections'),
   endpoint_requests_in_flight: endpoint.gauge('Requests on their way to an endpoint.', 'inFlight'),
   endpoint_latency_seconds: endpoint.gauge(
     'How long an endpoint is expected to take to answer; absent until it has.',

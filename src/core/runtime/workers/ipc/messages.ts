@@ -7,9 +7,9 @@ import type { Config } from '../../../config/config.ts'
 import type { ConsumeResult } from '../../../lib/token-bucket.ts'
 import type { HealthVerdict } from '../../../upstream/endpoints/endpoint-registry.ts'
 import type { OverridesView } from '../../overrides.ts'
-import type { StatusReport } from '../../report/status-report.ts'
 import type { SnapshotInput } from '../../snapshot/build-snapshot.ts'
 import type { DataPlaneCommands } from '../../snapshot/data-plane-commands.ts'
+import type { StatusReport } from '../../status/report.ts'
 
 /** A {@link SnapshotInput} that can be sent to another process: plain data. */
 export interface SerializedSnapshotInput {

@@ -11,12 +11,12 @@ import { mergeBy } from '../../../log/row-counts.ts'
 import { pluck } from '../../../log/sum-reports.ts'
 import {
   collectCounters,
-  isEndpointCounter,
   type ReportCounters,
+  type StatusReport,
   sumCounters,
   withCounters,
-} from '../../report/report-counters.ts'
-import type { StatusReport } from '../../report/status-report.ts'
+} from '../../status/report.ts'
+import { isEndpointCounter } from '../../status/upstreams.ts'
 import type { WorkerCallResults } from '../ipc/messages.ts'
 
 /** The counters of one worker, or of several. */

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { isatty } from 'node:tty'
 import type { AuditLog } from '../../../../features/audit/audit-log.ts'
 import type { CandidateGuard } from '../../../../features/candidate/candidate-guard.ts'
+import type { NotServingReason } from '../../../admin/admin-context.ts'
 import {
   createRejectedConnectionLog,
   type RejectedConnectionLog,
@@ -11,15 +12,11 @@ import { now } from '../../../lib/clock.ts'
 import type { BindTarget } from '../../../lib/net/bind-target.ts'
 import { generateSecret } from '../../../lib/secrets.ts'
 import type { Log } from '../../../log/log.ts'
-import {
-  collectReport,
-  type NotServingReason,
-  type StatusReport,
-  type WorkerStatus,
-} from '../../report/status-report.ts'
 import type { SnapshotInput } from '../../snapshot/build-snapshot.ts'
 import { DataPlane } from '../../snapshot/data-plane.ts'
 import { type RunInAllProcesses, runInProcess, runsOnce } from '../../snapshot/data-plane-commands.ts'
+import { collectReport, type StatusReport } from '../../status/report.ts'
+import type { WorkerStatus } from '../../status/worker.ts'
 import { Acceptor } from '../accept/acceptor.ts'
 import {
   type PrimaryCall,

@@ -1,7 +1,8 @@
 import { epochMs } from '../../../lib/clock.ts'
 import { pluck } from '../../../log/sum-reports.ts'
-import { mergeReports } from '../../report/merge-reports.ts'
-import { countInFlight, type StatusReport, type WorkerStatus } from '../../report/status-report.ts'
+import { mergeReports, type StatusReport } from '../../status/report.ts'
+import { countInFlight } from '../../status/upstreams.ts'
+import type { WorkerStatus } from '../../status/worker.ts'
 import type { WorkerCallResults } from '../ipc/messages.ts'
 import { CumulativeCounters } from './cumulative-counters.ts'
 import type { WorkerProcess } from './worker-process.ts'
@@ -53,7 +54,7 @@ export class WorkerStats {
         startedAt: worker?.startedAt ?? null,
         heardAt: worker === null ? null : (this.#heardAt.get(worker) ?? null),
         restarts,
-        inFlight: lastReply == null ? null : countInFlight(lastReply.report),
+        inFlight: lastReply == null ? null : countInFlight(lastReply.report.upstreams),
         config: lastReply?.config ?? null,
       }
     })

@@ -4,14 +4,15 @@ import { GatewayError } from '../../../../../src/core/exchange/failures/errors.t
 import { RequestMetrics } from '../../../../../src/core/log/metrics/request-metrics.ts'
 import { RecentErrors } from '../../../../../src/core/log/recent-errors/recent-errors.ts'
 import { Overrides } from '../../../../../src/core/runtime/overrides.ts'
-import { mergeReports } from '../../../../../src/core/runtime/report/merge-reports.ts'
+import { DataPlane } from '../../../../../src/core/runtime/snapshot/data-plane.ts'
 import {
   collectCounters,
+  collectReport,
+  mergeReports,
   type ReportCounters,
+  type StatusReport,
   withCounters,
-} from '../../../../../src/core/runtime/report/report-counters.ts'
-import { collectReport, type StatusReport } from '../../../../../src/core/runtime/report/status-report.ts'
-import { DataPlane } from '../../../../../src/core/runtime/snapshot/data-plane.ts'
+} from '../../../../../src/core/runtime/status/report.ts'
 import { CumulativeCounters } from '../../../../../src/core/runtime/workers/pool/cumulative-counters.ts'
 import { ComparisonCounts } from '../../../../../src/features/candidate/observe/comparison-counts.ts'
 import { DriftCounts } from '../../../../../src/features/contract/drift-counts.ts'
@@ -47,13 +48,13 @@ const total = (report: StatusReport): number =>
   [...collectCounters(report).values()].reduce((sum, count) => sum + count, 0)
 
 test('all counters are found, and put back where they were', () => {
-  expect(names).toContain('market http://127.0.0.1:1 ejections')
-  expect(names).toContain('market candidate http://127.0.0.1:1 ejections')
-  expect(names).toContain('shadow market sent')
-  expect(names).toContain('cache market.insights hit')
-  expect(names).toContain('rate evictions')
-  expect(names).toContain('memory idempotency refused')
-  expect(names).toContain('gateway user')
+  expect(names).toContain('upstreams.market.endpoints.http://127.0.0.1:1.ejections')
+  expect(names).toContain('upstreams.market.candidate.endpoints.http://127.0.0.1:1.ejections')
+  expect(names).toContain('upstreams.market.candidate.shadow.sent')
+  expect(names).toContain('cache.operations.market.insights.hit')
+  expect(names).toContain('limits.rate.evictions')
+  expect(names).toContain('idempotency.memory.refused')
+  expect(names).toContain('runtimes.gateway.cpuSeconds.user')
   expect(withCounters(idleReport, collectCounters(idleReport))).toEqual(idleReport)
 
   const numbered = withCounters(idleReport, new Map(names.map((name, i) => [name, i])))
@@ -76,7 +77,7 @@ test('what workers count adds up, also of workers that have ended or do not repl
       let before = 0
       for (const { worker: number, what, name } of steps) {
         const worker = workers[number] as (typeof workers)[number]
-        const counted = names.filter((each) => !each.startsWith('gateway'))[name % (names.length - 4)] as string
+        const counted = names.filter((each) => !each.startsWith('runtimes'))[name % (names.length - 4)] as string
         if (what === 'serve') worker.counts.set(counted, (worker.counts.get(counted) ?? 0) + 1)
         if (what === 'answer') {
           reported += sum(worker.counts) - sum(worker.reported)
@@ -180,7 +181,7 @@ test('the CPU time of a worker that hung before it ended stays, and that of the 
 })
 
 describe('the counters of an endpoint that an edit', () => {
-  const name = 'market http://127.0.0.1:1 requests'
+  const name = 'upstreams.market.endpoints.http://127.0.0.1:1.requests'
   const requests = (count: number): StatusReport => reportWith(new Map([[name, count]]))
   const { market } = none.upstreams
   const without: StatusReport = { ...none, upstreams: { ...none.upstreams, market: { ...market, endpoints: [] } } }
@@ -247,7 +248,7 @@ describe('the counters that an edit takes out of the report, and another brings 
   test.each([
     {
       of: 'copies go on',
-      name: 'shadow market sent',
+      name: 'upstreams.market.candidate.shadow.sent',
       report: (sent: number) => withShadow(candidate?.shadow ? { ...candidate.shadow, sent } : null),
       off: withShadow(null),
       back: 9,
@@ -255,8 +256,8 @@ describe('the counters that an edit takes out of the report, and another brings 
     },
     {
       of: 'a Redis of the cache, which begin at 0, add up',
-      name: 'cache found',
-      report: (found: number) => withRedis({ ...redis, counts: { found, refused: 0, dropped: 0 } }),
+      name: 'cache.redis.found',
+      report: (found: number) => withRedis({ ...redis, found, refused: 0, dropped: 0 }),
       off: withRedis(null),
       back: 3,
       shown: 110,
@@ -290,7 +291,7 @@ test('a counter that no report has any more is not kept for ever', () => {
       endpoints: none.upstreams.market.endpoints.map((each) => ({
         ...each,
         url: `http://${n}`,
-        counts: { ...each.counts, requests: 1 },
+        requests: 1,
       })),
     }
     counters.update(worker, { report: { ...none, upstreams: { ...none.upstreams, market: gone } }, droppedLines: 0 })
@@ -304,7 +305,7 @@ test('a counter that no report has any more is not kept for ever', () => {
   }
   const withTotals = counters.mergeInto({ ...none, upstreams: { ...none.upstreams, market: back } }, none)
 
-  expect(withTotals.upstreams.market.endpoints[0]?.counts.requests).toBe(0)
+  expect(withTotals.upstreams.market.endpoints[0]?.requests).toBe(0)
 })
 
 /** Reports with so many counts of the contract with that digest. */

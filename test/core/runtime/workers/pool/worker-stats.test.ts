@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { Overrides } from '../../../../../src/core/runtime/overrides.ts'
-import { collectReport, type StatusReport } from '../../../../../src/core/runtime/report/status-report.ts'
 import { DataPlane } from '../../../../../src/core/runtime/snapshot/data-plane.ts'
+import { collectReport, type StatusReport } from '../../../../../src/core/runtime/status/report.ts'
 import type { WorkerProcess } from '../../../../../src/core/runtime/workers/pool/worker-process.ts'
 import type { WorkerSlot } from '../../../../../src/core/runtime/workers/pool/worker-slot.ts'
 import { WorkerStats } from '../../../../../src/core/runtime/workers/pool/worker-stats.ts'

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { toRecentErrorView } from '../../../../src/core/admin/api/recent-errors.ts'
-import { upstreamStatus } from '../../../../src/core/admin/api/upstream-status.ts'
 import { upstreamMetrics } from '../../../../src/core/admin/metrics/families/upstreams.ts'
 import type { MetricInputs } from '../../../../src/core/admin/metrics/metric-inputs.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { Overrides } from '../../../../src/core/runtime/overrides.ts'
 import { createProcessTelemetry } from '../../../../src/core/runtime/pipeline/observers.ts'
-import { collectReport } from '../../../../src/core/runtime/report/status-report.ts'
 import { buildSnapshot } from '../../../../src/core/runtime/snapshot/build-snapshot.ts'
 import { CurrentSnapshot } from '../../../../src/core/runtime/snapshot/current-snapshot.ts'
+import { collectReport } from '../../../../src/core/runtime/status/report.ts'
+import { type UpstreamStatus, upstreamsField } from '../../../../src/core/runtime/status/upstreams.ts'
 import { EndpointRegistry } from '../../../../src/core/upstream/endpoints/endpoint-registry.ts'
 import { nullAuditSink } from '../../../../src/features/audit/audit-sink.ts'
 import { TokenVerifiers } from '../../../../src/features/auth/tokens/token-verifiers.ts'
@@ -41,6 +41,7 @@ afterEach(() => {
 
 // One with retries, one without; both with a breaker, as in the first example of docs/upstreams.md.
 const none = { get: () => null, all: [] }
+const context = { overrides: { endpoints: none, shifts: none }, operatorKeys: () => null }
 const [market, leads] = ['http://127.0.0.1:1', 'http://127.0.0.1:2']
 const settings = {
   upstream: 'http://127.0.0.1:9',
@@ -112,7 +113,7 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
       snapshot = build(snapshot)
     },
     found: () => renderFindings({ ...findingInputs({ at: Date.now() }), config, report: report() }),
-    status: (group: Group) => upstreamStatus(report().upstreams[group], { endpoints: none, shifts: none }, group),
+    status: (group: Group) => upstreamsField.show(report().upstreams, context)[group] as UpstreamStatus,
     tail: () => report().recentErrors.last.map((each) => toRecentErrorView(each, config).reason),
     failed: (group: Group, reason: string): number => {
       const metric = upstreamMetrics.upstream_failures_total

@@ -1,4 +1,4 @@
-import { epochMs } from '../lib/clock.ts'
+import { epochMs } from '../clock.ts'
 
 /** Formats a time as RFC 3339. */
 export const formatTime = (ms: number): string => new Date(ms).toISOString()

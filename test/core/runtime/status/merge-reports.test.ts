@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { IdempotencyReport } from '../../../../src/core/runtime/report/idempotency-report.ts'
-import { mergeReports } from '../../../../src/core/runtime/report/merge-reports.ts'
-import type { EndpointReport, StatusReport, UpstreamReport } from '../../../../src/core/runtime/report/status-report.ts'
+import type { EndpointReport } from '../../../../src/core/runtime/status/endpoint.ts'
+import { mergeReports, type StatusReport } from '../../../../src/core/runtime/status/report.ts'
+import type { UpstreamReport } from '../../../../src/core/runtime/status/upstreams.ts'
 import { createShadowCounts, type ShadowReport } from '../../../../src/features/candidate/observe/shadow-counts.ts'
+import type { IdempotencyReport } from '../../../../src/features/idempotency/status.ts'
 import { groups } from '../../../../src/operations.ts'
 
 const up = { name: 'up', since: null, reason: null } as const
@@ -16,7 +17,7 @@ const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
   pending: 0,
   state: up,
   lastProbe: null,
-  counts: { requests: 0, failures: 0, ejections: 0 },
+  ...{ requests: 0, failures: 0, ejections: 0 },
   countedSince: 1,
   lastFailure: null,
   succeededAt: null,
@@ -94,7 +95,7 @@ const anyWorker: fc.Arbitrary<StatusReport> = fc
     endpoint: fc.record({
       inFlight: anyCount,
       state: anyState,
-      counts: fc.record({ requests: anyCount, failures: anyCount, ejections: anyCount }),
+      ...{ requests: anyCount, failures: anyCount, ejections: anyCount },
       recentResponses: fc.record({ requests: anyCount, clientErrors: anyCount }),
       ejectedForMs: fc.option(anyCount),
       latencyMs: fc.option(anyCount),
@@ -127,7 +128,7 @@ const primary = report(
 describe('a candidate', () => {
   const side = (more: Partial<EndpointReport>) =>
     ({ balance: 'p2c', breaker: null, shadow: null, comparison: null, endpoints: [endpoint(more)] }) as const
-  const counts = (requests: number) => ({ counts: { requests, failures: 0, ejections: 0 } })
+  const counts = (requests: number) => ({ requests, failures: 0, ejections: 0 })
 
   test('is merged as an upstream is, apart from that of its group', () => {
     const outage = { name: 'down', since: 1, reason: 'answered 503' } as const
@@ -138,8 +139,8 @@ describe('a candidate', () => {
       { candidate: side(counts(4)), endpoints: [endpoint(counts(100))] },
     )
 
-    expect(merged.candidate?.endpoints).toMatchObject([{ state: outage, counts: { requests: 7 } }])
-    expect(merged.endpoints).toMatchObject([{ state: { name: 'up' }, counts: { requests: 200 } }])
+    expect(merged.candidate?.endpoints).toMatchObject([{ state: outage, requests: 7 }])
+    expect(merged.endpoints).toMatchObject([{ state: { name: 'up' }, requests: 200 }])
   })
 
   test('that some workers do not know yet belongs to a reload that is under way', () => {
@@ -240,7 +241,7 @@ test('what is counted is counted over all workers, and never the primary', () =>
 
       expect(total([merged], inFlight)).toBe(total(workers, inFlight))
       for (const count of counts) {
-        const read = (endpoint: EndpointReport): number => endpoint.counts[count]
+        const read = (endpoint: EndpointReport): number => endpoint[count]
         expect(total([merged], read)).toBe(total(workers, read))
       }
     }),
@@ -310,7 +311,7 @@ describe('the state of an endpoint:', () => {
 })
 
 const served = (requests: number, latencyMs: number): Partial<EndpointReport> => ({
-  counts: { requests, failures: 0, ejections: 0 },
+  ...{ requests, failures: 0, ejections: 0 },
   latencyMs,
 })
 

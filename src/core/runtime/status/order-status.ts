@@ -1,6 +1,6 @@
 import { asNullable, asText } from '../../lib/text/decode.ts'
-import type { Override } from '../../runtime/overrides.ts'
-import { formatOptionalTime } from '../format-time.ts'
+import { formatOptionalTime } from '../../lib/text/format-time.ts'
+import type { Override } from '../overrides.ts'
 
 /** The members that say who has ordered what holds instead of the configuration, and when; null: no operator has. */
 export const orderMembers = {

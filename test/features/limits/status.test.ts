@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { Overrides } from '../../../../src/core/runtime/overrides.ts'
-import { type LimitsReport, mergeLimitsReports } from '../../../../src/core/runtime/report/limits-report.ts'
-import { collectReport } from '../../../../src/core/runtime/report/status-report.ts'
-import { DataPlane } from '../../../../src/core/runtime/snapshot/data-plane.ts'
-import { testConfig } from '../../../helpers/gateway.ts'
+import { Overrides } from '../../../src/core/runtime/overrides.ts'
+import { DataPlane } from '../../../src/core/runtime/snapshot/data-plane.ts'
+import type { Reported } from '../../../src/core/runtime/status/field.ts'
+import { collectReport } from '../../../src/core/runtime/status/report.ts'
+import { limitsField } from '../../../src/features/limits/status.ts'
+import { testConfig } from '../../helpers/gateway.ts'
+
+type LimitsReport = Reported<typeof limitsField>
 
 const report = (inFlight: number, limit: number, eventLoop: LimitsReport['eventLoop'] = null): LimitsReport => ({
   rate: null,
@@ -37,13 +40,13 @@ test('keys that a limiter has forgotten count on when an edit puts another limit
 
 describe('of several workers', () => {
   test('what is in flight and the shares of a limit are sums, and the primary, which has no traffic, adds nothing', () => {
-    const merged = mergeLimitsReports(report(7, 5000), [report(10, 5000), report(1, 5000)])
+    const merged = limitsField.merge(report(7, 5000), [report(10, 5000), report(1, 5000)])
 
     expect(merged).toEqual(report(11, 10_000))
   })
 
   test('the event loop is as late as the latest', () => {
-    const { eventLoop } = mergeLimitsReports(loop(0, false, 0), [
+    const { eventLoop } = limitsField.merge(loop(0, false, 0), [
       loop(3, false, 2),
       loop(80, true, 5),
       loop(60, true, 4),
@@ -54,7 +57,7 @@ describe('of several workers', () => {
 
   test('all, or none, is no place', () => {
     const where = (...workers: readonly LimitsReport[]) =>
-      mergeLimitsReports(loop(0, false, 0), workers).eventLoop?.where
+      limitsField.merge(loop(0, false, 0), workers).eventLoop?.where
 
     expect([where(loop(90, true, 1), loop(80, true, 2)), where(loop(1, false, 1), loop(2, false, 1))]).toEqual([
       null,
@@ -62,20 +65,20 @@ describe('of several workers', () => {
     ])
   })
 
-  test("counts are shared when all workers share them, and the keys are the primary's", () => {
-    const rate = (state: 'shared' | 'local', since: number, evictions = 0): LimitsReport => ({
+  test('counts are shared when all workers share them', () => {
+    const rate = (state: 'shared' | 'local', since: number): LimitsReport => ({
       rate: {
-        ...{ store: 'redis', server: 'redis:6379', state, since, where: null, evictions },
+        ...{ store: 'redis', server: 'redis:6379', state, since, where: null, evictions: 0 },
         reason: state === 'local' ? 'refused' : null,
       },
       concurrency: [],
       eventLoop: null,
     })
-    const primary = rate('local', 1, 4)
+    const primary = rate('local', 1)
 
-    expect(mergeLimitsReports(primary, [rate('shared', 3), rate('shared', 2)]).rate).toEqual(rate('shared', 2, 4).rate)
-    expect(mergeLimitsReports(primary, [rate('shared', 3), rate('local', 5)]).rate).toEqual({
-      ...rate('local', 5, 4).rate,
+    expect(limitsField.merge(primary, [rate('shared', 3), rate('shared', 2)]).rate).toEqual(rate('shared', 2).rate)
+    expect(limitsField.merge(primary, [rate('shared', 3), rate('local', 5)]).rate).toEqual({
+      ...rate('local', 5).rate,
       where: 'in 1 of 2 workers',
     })
   })

@@ -1,0 +1,43 @@
+import { asNullable } from '../../core/lib/text/decode.ts'
+import type { Snapshot } from '../../core/runtime/snapshot/snapshot.ts'
+import type { Reported } from '../../core/runtime/status/field.ts'
+import * as field from '../../core/runtime/status/field.ts'
+
+/** The health of a server that tokens are checked with. */
+const health = {
+  error: field.optionalText,
+  since: field.time,
+  lastSuccess: field.optionalTime,
+  where: field.optionalText,
+}
+
+const issuerKeys = field.record({ source: field.word<'url' | 'file'>(), keys: field.number, ...health })
+
+type IssuerKeys = Reported<typeof issuerKeys>
+
+const hasNoKeys = ({ keys }: IssuerKeys): boolean => keys === 0
+
+const isFailing = ({ error }: Pick<IssuerKeys, 'error'>): boolean => error !== null
+
+/** What tokens are checked with. Null: not used. */
+export const tokensField = field.record({
+  /** Each worker fetches for itself. One without keys is worse than one that cannot fetch newer ones. */
+  jwt: field.nullable(field.worst(issuerKeys, (one, all) => (all.some(hasNoKeys) ? hasNoKeys(one) : isFailing(one)))),
+  introspection: field.nullable(field.worst(field.record(health), isFailing)),
+  /** The issuer of operators' tokens. */
+  operators: field.derived(asNullable(issuerKeys.decode), (_, context) => {
+    const keys = context.operatorKeys()
+    return keys && issuerKeys.show({ ...keys, where: null }, context)
+  }),
+  /** How full the replay window of DPoP proofs is. The primary keeps it for all workers. */
+  proofs: field.nullable(field.record({ remembered: field.number, room: field.number })),
+})
+
+export const collectTokens = ({ authProvider }: Snapshot): Reported<typeof tokensField> => {
+  const { jwt, introspection, proofs } = authProvider.state()
+  return {
+    jwt: jwt && { ...jwt, where: null },
+    introspection: introspection && { ...introspection, where: null },
+    proofs,
+  }
+}

@@ -1,0 +1,91 @@
+import { zeroCacheOutcomes } from '../../core/exchange/exchange-outcomes.ts'
+import { asNullable, asNumber } from '../../core/lib/text/decode.ts'
+import { sum } from '../../core/log/sum-reports.ts'
+import type { Snapshot } from '../../core/runtime/snapshot/snapshot.ts'
+import type { Reported } from '../../core/runtime/status/field.ts'
+import * as field from '../../core/runtime/status/field.ts'
+import { allOperations, type OperationId, sides } from '../../operations.ts'
+import { describeRedis } from '../redis/redis-settings.ts'
+import type { StoredError } from './partition.ts'
+import { zeroRedisCacheCounts } from './redis/redis-cache-store.ts'
+import type { SharedCacheState } from './redis/shared-cache-registry.ts'
+
+/** The shared tier in Redis, as a process sees it. */
+const redis = field.record({
+  /** The Redis, without a secret. */
+  server: field.text,
+  state: field.word<'shared' | 'local'>(),
+  since: field.time,
+  reason: field.optionalText,
+  ...field.counts(zeroRedisCacheCounts),
+  where: field.optionalText,
+})
+
+/** What is stored of one operation, and the outcomes of its requests. */
+const ofOperation = field.record({
+  operation: field.hidden<OperationId>(),
+  bytes: field.total,
+  /** How many responses are stored. */
+  entries: field.total,
+  /** Of the requests that did not bypass the cache; null: there was none. */
+  hitRatio: field.derived(
+    asNullable(asNumber),
+    ({ hit, stale, miss, revalidated, collapsed }: typeof zeroCacheOutcomes) => {
+      const lookups = sum([hit, stale, miss, revalidated, collapsed])
+      return lookups === 0 ? null : Math.round(((hit + stale) / lookups) * 1000) / 1000
+    },
+  ),
+  ...field.counts(zeroCacheOutcomes),
+  /** Null: no client got a stored error. */
+  lastError: field.hidden<StoredError | null>(
+    (_, workers) => workers.filter((one) => one !== null).toSorted((a, b) => b.servedAt - a.servedAt)[0] ?? null,
+  ),
+})
+
+/** What processes store, each for itself. Null: no operation is cached. */
+export const cacheField = field.nullable(
+  field.record({
+    bytes: field.total,
+    maxBytes: field.total,
+    /** How many stored responses were removed to make room. */
+    evictions: field.count,
+    /** Null: there is no second level. */
+    redis: field.nullable(field.worst(redis, ({ state }) => state === 'local')),
+    operations: field.mapOf('operation', ofOperation),
+  }),
+)
+
+export const collectCache = ({ caches, config }: Snapshot): Reported<typeof cacheField> => {
+  if (!caches.isUsed) return null
+  const { bytes, maxBytes, evictions } = caches.state()
+  const shared = caches.sharedState()
+  const server = config.cache.redis && describeRedis(config.cache.redis)
+  return {
+    bytes,
+    maxBytes,
+    evictions,
+    redis: shared && server !== null ? toRedisReport(server, shared) : null,
+    operations: allOperations.flatMap(({ id: operation }) => {
+      const partitions = sides.flatMap((side) => caches.get(operation, side) ?? [])
+      const [primary] = partitions
+      if (primary === undefined) return []
+      const { counts, lastError } = primary.tally
+      return [
+        {
+          operation,
+          bytes: sum(partitions.map((each) => each.bytes)),
+          entries: sum(partitions.map((each) => each.entries)),
+          ...counts,
+          lastError,
+        },
+      ]
+    }),
+  }
+}
+
+const toRedisReport = (server: string, { counts, ...state }: SharedCacheState): Reported<typeof redis> => ({
+  server,
+  ...state,
+  ...counts,
+  where: null,
+})

@@ -1,0 +1,96 @@
+import type { Snapshot } from '../../core/runtime/snapshot/snapshot.ts'
+import type { Reported } from '../../core/runtime/status/field.ts'
+import * as field from '../../core/runtime/status/field.ts'
+import { allOperations, groups } from '../../operations.ts'
+import { describeRedis } from '../redis/redis-settings.ts'
+
+/** The state of what counts requests: the rate limiters, and Redis where it remembers proofs. */
+const rate = field.record({
+  store: field.word<'memory' | 'redis'>(),
+  /** The Redis, without a secret. Null: counts are in memory. */
+  server: field.optionalText,
+  /** `local`: this gateway counts for itself alone. */
+  state: field.word<'shared' | 'local'>(),
+  since: field.time,
+  /** Why the counts are not shared. Null: they are, or they are not meant to be. */
+  reason: field.optionalText,
+  where: field.optionalText,
+  /** How many keys were removed for want of room before they expired. */
+  evictions: field.count,
+})
+
+export type RateLimitReport = Reported<typeof rate>
+
+const concurrency = field.record({
+  /** The key that sets the limit: `upstreams.risk.concurrency`. */
+  key: field.text,
+  inFlight: field.total,
+  /** Each worker has its share of it. */
+  limit: field.total,
+})
+
+const eventLoop = field.record({
+  delayMs: field.highestTenths,
+  limitMs: field.number,
+  sheds: field.flag,
+  /** Since when it sheds, or does not. */
+  since: field.time,
+  where: field.optionalText,
+})
+
+/** How near the gateway is to its limits. */
+export const limitsField = field.record({
+  /** Null: there is no rate limit, and no proof is counted in Redis. */
+  rate: field.nullable(field.worst(rate, ({ state }) => state === 'local')),
+  /** The limits that are set, in the order in which an exchange meets them. */
+  concurrency: field.listOf('key', concurrency),
+  /** Null: its limit is off. */
+  eventLoop: field.nullable(field.worst(eventLoop, ({ sheds }) => sheds)),
+})
+
+export const collectLimits = (snapshot: Snapshot): Reported<typeof limitsField> => {
+  const { config, processLoad } = snapshot
+  const { counts, loop } = processLoad
+  const { delayMs, sheds, since } = loop
+  const limitMs = config.limits.eventLoopDelay
+  const limits = [
+    { key: 'limits.concurrency', limit: config.limits.concurrency, counter: counts.all },
+    ...groups.map((group) => ({
+      key: `upstreams.${group}.concurrency`,
+      limit: config.upstreams[group].concurrency,
+      counter: counts.upstreams[group],
+    })),
+    ...allOperations.map(({ id }) => ({
+      key: `operations.${id}.concurrency`,
+      limit: config.operations[id].concurrency,
+      counter: counts.operations[id],
+    })),
+  ]
+  return {
+    rate: collectRate(snapshot),
+    concurrency: limits.flatMap(({ key, limit, counter: { inFlight } }) =>
+      limit === null ? [] : [{ key, inFlight, limit }],
+    ),
+    eventLoop: limitMs === null ? null : { delayMs, limitMs, sheds, since, where: null },
+  }
+}
+
+const collectRate = ({
+  config: { limits },
+  rateLimiters: { address, clients, counts },
+  authProvider,
+}: Snapshot): RateLimitReport | null => {
+  // There a proof is a bucket with room for one.
+  const state = address?.state() ?? clients.state() ?? authProvider.sharedProofsState()
+  if (state === null) return null
+  const { isShared, since, reason } = state
+  return {
+    store: limits.redis === null ? 'memory' : 'redis',
+    server: limits.redis && describeRedis(limits.redis),
+    state: isShared ? 'shared' : 'local',
+    since,
+    reason,
+    where: null,
+    evictions: counts.evictions,
+  }
+}
