@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
-import { getClientAddress } from '../../../src/core/downstream/listener/peer.ts'
+import { getClientAddress } from '../../../src/core/downstream/listener/listener-config.ts'
 import { isValidRequestId } from '../../../src/core/downstream/request/request-head.ts'
 import { FailedAttempt, GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { cidrMatcher } from '../../../src/core/lib/net/cidr.ts'
-import { logAccess } from '../../../src/core/log/access-log.ts'
+import { logAccess } from '../../../src/core/log/log.ts'
 import { exchangeRecord } from './exchange-record.ts'
 
 const peer = { address: '10.0.0.1', trusted: true, secure: false, inFlight: 1, certificate: () => null }

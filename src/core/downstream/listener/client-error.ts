@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { GatewayError } from '../../exchange/failures/errors.ts'
-import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts'
+import type { CurrentSnapshot } from '../../runtime/snapshot/snapshot.ts'
 import { detectOtherProtocol } from '../http1/other-protocol.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 import { type ClientConnection, getClientConnection } from '../request/active-request.ts'

@@ -6,7 +6,7 @@ import { cidrMatcher } from '../../lib/net/cidr.ts'
 import { toNetworkKey } from '../../lib/net/network-key.ts'
 import type { Log } from '../../log/log.ts'
 import { normalizeAddress } from './addresses.ts'
-import { getRemoteAddress, type TrustedProxyMatcher } from './peer.ts'
+import { getRemoteAddress, type TrustedProxyMatcher } from './listener-config.ts'
 import { createRejectedConnectionLog, type RejectedConnectionLog } from './rejected-connections.ts'
 
 /** The open connections of a listener, and those that a limit has closed. */

@@ -6,9 +6,8 @@ import type { ExchangeRecord } from '../../log/exchange-record.ts'
 import type { Snapshot } from '../../runtime/snapshot/snapshot.ts'
 import type { ClientBody } from '../body/client-body.ts'
 import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
-import type { CompiledListenerConfig } from '../listener/listener-config.ts'
-import { createPeer, getClientAddress, type Peer } from '../listener/peer.ts'
-import type { ForwardedClaims } from './forwarded-claims.ts'
+import type { CompiledListenerConfig, ForwardedClaims } from '../listener/listener-config.ts'
+import { createPeer, getClientAddress, type Peer } from '../listener/listener-config.ts'
 import { type Expectation, parseExpectation, parseRequestHead, type RequestHead } from './request-head.ts'
 
 /** How far the listener of a request is with its end. */

@@ -4,7 +4,7 @@ import { getProxyHeader } from '../../../features/proxy-protocol/proxied-connect
 import type { ListenConfig, ListenTlsConfig } from '../../config/config.ts'
 import { CoalescedTimer, now } from '../../lib/clock.ts'
 import type { Log } from '../../log/log.ts'
-import { getRemoteAddress } from '../listener/peer.ts'
+import { getRemoteAddress } from '../listener/listener-config.ts'
 import { createHandshaker } from './handshakes.ts'
 import { getNegotiatedGroup } from './negotiated-group.ts'
 

@@ -1,5 +1,6 @@
 import { emptySpanCounts, type SpanCounts } from '../../../features/tracing/export-stats.ts'
 import { byOperation, type OperationId, type Side, sides } from '../../../operations.ts'
+import type { Layer } from '../../exchange/exchange.ts'
 import { zeroIdempotencyOutcomes } from '../../exchange/exchange-outcomes.ts'
 import type { FailedAttempt } from '../../exchange/failures/errors.ts'
 import { allFailureKinds, type FailureKind, failureTable } from '../../exchange/failures/kinds.ts'
@@ -227,5 +228,17 @@ export class RequestMetrics {
     }
     const at = toStatusClass(status)
     counts[at] = (counts[at] as number) + 1
+  }
+}
+
+/** Counts the exchanges of an operation in flight, from here to the last byte of the response. It limits nothing. */
+export const inFlightGaugeLayer = (gauge: { inFlight: number }): Layer => {
+  const release = (): void => {
+    gauge.inFlight--
+  }
+  return (next) => (exchange) => {
+    gauge.inFlight++
+    exchange.onFinished(release)
+    return next(exchange)
   }
 }

@@ -1,6 +1,6 @@
 import { describeCause, FailedAttempt, type GatewayError } from '../../exchange/failures/errors.ts'
 import { knownMethods } from '../../exchange/node-http.ts'
-import { epochMs } from '../../lib/clock.ts'
+import { CoalescedTimer, epochMs } from '../../lib/clock.ts'
 import { copyText } from '../../lib/text/copy-text.ts'
 import type { ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
 import { sum } from '../sum-reports.ts'
@@ -71,7 +71,7 @@ const newestFirst = (entries: readonly RecentError[]): readonly RecentError[] =>
  * Copies what is kept of an error, and none of the objects that it came from. An error of a library may hold its
  * context, a trace holds its exporter; and what a client sent is not for keeping.
  */
-export const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError) => ({
+const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError) => ({
   ...toRequestSummary(at, record),
   kind: failure.kind,
   /** A bounded word; null: the kind says it all. */
@@ -81,7 +81,7 @@ export const toRecentError = (at: number, record: ExchangeRecord, failure: Gatew
   failedAttempt: failure.cause instanceof FailedAttempt ? failure.cause.report : null,
 })
 
-export const toRequestSummary = (at: number, record: ExchangeRecord) => ({
+const toRequestSummary = (at: number, record: ExchangeRecord) => ({
   /** Milliseconds since the epoch. */
   at,
   requestId: copyText(record.requestId),
@@ -141,3 +141,52 @@ class FairList<T> {
     if (most.length === 0) this.#byKey.delete(key)
   }
 }
+
+/** The requests that ended while an operator watched, as plain data. */
+export type RecentRequestsReport = ReturnType<RecentRequests['watch']>
+
+/** One of them. Its path and its cause are never shown as they are. */
+export type RecentRequest = ReturnType<typeof toRecentRequest>
+
+/** The most requests that one process keeps: those of a second, at which the command `tail` asks again. */
+export const maxRequests = 1000
+
+/** For how long a process goes on keeping requests after it was asked for them, in milliseconds. */
+export const watchMs = 10_000
+
+/**
+ * Keeps the last requests of one process while an operator watches them, with `tail`. While none does, a request costs
+ * one comparison here.
+ */
+export class RecentRequests implements ExchangeObserver {
+  readonly name = 'requests'
+  #isWatched = false
+  #last: RecentRequest[] = []
+  #total = 0
+  readonly #unwatched = new CoalescedTimer(() => {
+    this.#isWatched = false
+    this.#last = []
+  })
+
+  record(record: ExchangeRecord): void {
+    if (!this.#isWatched) return
+    this.#total++
+    this.#last.push(toRecentRequest(epochMs(), record))
+    if (this.#last.length > maxRequests) this.#last.shift()
+  }
+
+  /** Returns what was kept, the oldest first, and keeps what comes in the next {@link watchMs}. */
+  watch() {
+    this.#isWatched = true
+    this.#unwatched.set(watchMs)
+    return { last: [...this.#last], total: this.#total }
+  }
+}
+
+const toRecentRequest = (at: number, record: ExchangeRecord) => ({
+  ...toRequestSummary(at, record),
+  totalMs: record.totalMs,
+  cache: record.exchange?.outcome?.source === 'cache' ? record.exchange.outcome.outcome : null,
+  /** Null: the response is an upstream's or the cache's. */
+  error: record.failure && toRecentError(at, record, record.failure),
+})

@@ -44,12 +44,11 @@ import { RetryBudget } from '../../../features/retry/retry-budget.ts'
 import { compose, type Handler } from '../../exchange/exchange.ts'
 import { formatDuration, formatSize } from '../../lib/text/units.ts'
 import type { RateLimiter } from '../../lib/token-bucket.ts'
-import type { RequestMetrics } from '../../log/metrics/request-metrics.ts'
+import { inFlightGaugeLayer, type RequestMetrics } from '../../log/metrics/request-metrics.ts'
 import type { Override } from '../overrides.ts'
 import type { SnapshotPart } from '../runtime-part.ts'
 import { deadlineLayer } from './deadline.ts'
 import { rejectGetContentLayer } from './get-content.ts'
-import { inFlightGaugeLayer } from './in-flight-gauge.ts'
 import { type LayerRow, layerRow } from './layer-row.ts'
 import {
   formatAddressLimit,

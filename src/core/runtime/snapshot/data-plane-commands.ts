@@ -9,7 +9,7 @@ import {
 } from '../../../features/idempotency/idempotency-lookup.ts'
 import type { IdempotencyReplies, RecordSummary } from '../../../features/idempotency/store/idempotency-store.ts'
 import type { Group } from '../../../operations.ts'
-import type { RecentRequestsReport } from '../../log/recent-requests.ts'
+import type { RecentRequestsReport } from '../../log/recent-errors/recent-errors.ts'
 import type { DataPlane } from './data-plane.ts'
 
 /**

@@ -23,8 +23,8 @@ import {
 import { createProcessTelemetry } from '../pipeline/observers.ts'
 import { prepareParts, runtimeParts } from '../runtime-parts.ts'
 import { buildSnapshot, type SharedResources, type SnapshotInput } from './build-snapshot.ts'
-import { CurrentSnapshot } from './current-snapshot.ts'
 import type { Snapshot } from './snapshot.ts'
+import { CurrentSnapshot } from './snapshot.ts'
 
 interface DataPlaneDeps {
   readonly logEvent: LogEvent

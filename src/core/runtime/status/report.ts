@@ -12,7 +12,7 @@ import { type ClientActivityReport, mergeClientActivity } from '../../log/client
 import { mergeRequestMetrics, type RequestMetricsReport } from '../../log/metrics/request-metrics.ts'
 import type { ProcessStatsReport } from '../../log/process-stats.ts'
 import { mergeRecentErrors, type RecentErrorsReport } from '../../log/recent-errors/recent-errors.ts'
-import type { CurrentSnapshot } from '../snapshot/current-snapshot.ts'
+import type { CurrentSnapshot } from '../snapshot/snapshot.ts'
 import * as field from './field.ts'
 import { type CounterMapper, type HiddenField, mapCountersOf, type Reported } from './field.ts'
 import { collectUpstreams, upstreamsField } from './upstreams.ts'

@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../exchange/failures/errors.ts'
 import { epochMs, now, systemMs } from '../../lib/clock.ts'
 import type { AttemptOutcome } from '../attempt/attempt-outcome.ts'
-import { PeakEwma } from '../balancing/peak-ewma.ts'
+import { PeakEwma } from '../attempt/attempt-outcome.ts'
 import { EndpointCertificates } from '../endpoints/endpoint-certificates.ts'
 import { SlidingWindow } from './sliding-window.ts'
 

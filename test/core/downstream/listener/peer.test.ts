@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createPeer, getClientAddress, type Peer } from '../../../../src/core/downstream/listener/peer.ts'
+import { createPeer, getClientAddress, type Peer } from '../../../../src/core/downstream/listener/listener-config.ts'
 import { cidrMatcher } from '../../../../src/core/lib/net/cidr.ts'
 import { setProxyHeader } from '../../../../src/features/proxy-protocol/proxied-connections.ts'
 

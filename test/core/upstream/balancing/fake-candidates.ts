@@ -1,5 +1,5 @@
+import { PeakEwma } from '../../../../src/core/upstream/attempt/attempt-outcome.ts'
 import type { BalancerCandidate, SelectEndpoint } from '../../../../src/core/upstream/balancing/balancers.ts'
-import { PeakEwma } from '../../../../src/core/upstream/balancing/peak-ewma.ts'
 
 /** A member with the load that the test sets. */
 export class FakeCandidate implements BalancerCandidate {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { PeakEwma } from '../../../../src/core/upstream/balancing/peak-ewma.ts'
+import { PeakEwma } from '../../../../src/core/upstream/attempt/attempt-outcome.ts'
 
 const decayMs = 10_000
 
