@@ -282,3 +282,7 @@ export interface AttemptRecord {
   /** The attempt before it, of the same exchange and at the same side; null: it was the first. */
   readonly previous: AttemptRecord | null
 }
+
+/** Renders which side of its group an exchange was on, as members of JSON; empty: the group has no candidate in use. */
+export const sideJson = ({ side, attempts }: Pick<Exchange, 'side' | 'attempts'>): string =>
+  side === null ? '' : `,"side":"${side}"${attempts.fellBack ? ',"fellBack":true' : ''}`

@@ -1,13 +1,13 @@
 import { isatty } from 'node:tty'
 import type { DestinationStream, Logger, LoggerOptions } from 'pino'
 import pino from 'pino'
-import type { ClientIdentity, ExchangeTrace, RecordedOutcome } from '../exchange/exchange.ts'
+import { type ClientIdentity, type ExchangeTrace, type RecordedOutcome, sideJson } from '../exchange/exchange.ts'
 import { attemptLogFields, describeCause, type FailedAttempt } from '../exchange/failures/errors.ts'
 import { epochMs, settlesWithin } from '../lib/clock.ts'
 import { exitProcess } from '../lib/exit-process.ts'
 import { doubleEscapes, escapeQuotedControls } from '../lib/text/escape-controls.ts'
 import { roundToTenths } from '../lib/text/units.ts'
-import type { ExchangeFacts, ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
+import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { createLineRewriter, type LoggingConfig, type RewriteLine } from './log-format.ts'
 import { LogQueue, openStdout } from './log-queue.ts'
 
@@ -239,7 +239,3 @@ const formatTenths = (ms: number): string => {
   const whole = Math.trunc(rounded / 10)
   return `${whole}.${rounded - whole * 10}`
 }
-
-/** Renders which side of its group an exchange was on, as members of JSON; empty: the group has no candidate in use. */
-export const sideJson = ({ side, attempts }: Pick<ExchangeFacts, 'side' | 'attempts'>): string =>
-  side === null ? '' : `,"side":"${side}"${attempts.fellBack ? ',"fellBack":true' : ''}`

@@ -1,7 +1,6 @@
-import type { RecordedOutcome } from '../../core/exchange/exchange.ts'
+import { type RecordedOutcome, sideJson } from '../../core/exchange/exchange.ts'
 import { escapeQuotedControls } from '../../core/lib/text/escape-controls.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../../core/log/exchange-record.ts'
-import { sideJson } from '../../core/log/log.ts'
 import type { AuditKey, ChainPosition, TornLine } from './chain.ts'
 
 export interface AuditedExchange
