@@ -1,4 +1,5 @@
 import { adminPartLoaders, type LoadAdminPart } from './admin/admin-part.ts'
+import { type LoadOperatorCommands, operatorCommandLoaders } from './admin/commands/command-part.ts'
 import { commandLoaders, type LoadCommands } from './cli/built-in-command.ts'
 import { configPartLoaders, type LoadConfigPart } from './config/config-part.ts'
 import { type LoadRuntimePart, runtimePartLoaders } from './runtime/runtime-part.ts'
@@ -18,15 +19,20 @@ export interface Feature {
   readonly loadConfigPart?: LoadConfigPart
   /** Loads what takes part in exchanges, where they are served. */
   readonly loadRuntimePart?: LoadRuntimePart
+  /** Loads its commands that change what runs. */
+  readonly loadOperatorCommands?: LoadOperatorCommands
   readonly takeSupervisor?: TakeSupervisor
 }
 
 /** Hands what features bring to the rooms of core that use it. Called in each process before anything else runs. */
 export const installFeatures = (features: readonly Feature[]): void => {
-  for (const { loadAdminPart, loadCommands, loadConfigPart, loadRuntimePart, takeSupervisor } of features) {
+  for (const feature of features) {
+    const { loadAdminPart, loadCommands, loadConfigPart, loadOperatorCommands, loadRuntimePart, takeSupervisor } =
+      feature
     if (loadCommands !== undefined) commandLoaders.add(loadCommands)
     if (loadAdminPart !== undefined) adminPartLoaders.add(loadAdminPart)
     if (loadConfigPart !== undefined) configPartLoaders.add(loadConfigPart)
+    if (loadOperatorCommands !== undefined) operatorCommandLoaders.add(loadOperatorCommands)
     if (loadRuntimePart !== undefined) runtimePartLoaders.add(loadRuntimePart)
     if (takeSupervisor !== undefined) takeSupervisors.add(takeSupervisor)
   }

@@ -1,12 +1,17 @@
 import type { Feature } from '../core/feature.ts'
 import { audit } from './audit/index.ts'
+import { auth } from './auth/index.ts'
 import { bundle } from './bundle/index.ts'
+import { cache } from './cache/index.ts'
 import { candidate } from './candidate/index.ts'
 import { contract } from './contract/index.ts'
 import { contractLearning } from './contract-learning/index.ts'
 import { explain } from './explain/index.ts'
 import { httproute } from './httproute/index.ts'
+import { idempotency } from './idempotency/index.ts'
+import { limits } from './limits/index.ts'
 import { openapi } from './openapi/index.ts'
+import { redis } from './redis/index.ts'
 import { systemd } from './systemd/index.ts'
 import { tail } from './tail/index.ts'
 import { top } from './top/index.ts'
@@ -17,14 +22,19 @@ import { tracing } from './tracing/index.ts'
  * place, the first comes first.
  */
 export const features: readonly Feature[] = [
+  audit,
+  cache,
+  idempotency,
   contract,
   contractLearning,
   candidate,
+  limits,
+  auth,
   bundle,
-  audit,
   explain,
   openapi,
   httproute,
+  redis,
   systemd,
   tail,
   top,

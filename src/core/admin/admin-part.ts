@@ -1,5 +1,8 @@
+import type { Beside } from '../lib/beside.ts'
 import type { AdminContext } from './admin-context.ts'
 import type { AdminError } from './admin-error.ts'
+import type { FindingSource } from './findings/finding.ts'
+import type { MetricDefinitions } from './metrics/metric.ts'
 
 /** A report of the operator's listener, which a GET by anyone with the scope `read` gets as JSON. */
 export interface AdminReport {
@@ -10,7 +13,16 @@ export interface AdminReport {
 /** What a feature brings to the operator's listener. */
 export interface AdminPart {
   readonly reports?: readonly AdminReport[]
+  readonly findings?: readonly PlacedFindings[]
+  readonly metrics?: readonly PlacedMetrics[]
 }
+
+/** What finds what is wrong; of findings that are as severe, the place is the order. */
+export type PlacedFindings = Beside<'process' | 'upstreams' | 'operations' | 'credentials' | 'configuration'> & {
+  readonly value: FindingSource
+}
+
+export type PlacedMetrics = Beside<'upstreams' | 'configuration' | 'recording'> & { readonly value: MetricDefinitions }
 
 export type LoadAdminPart = () => Promise<AdminPart>
 

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { insertBeside } from '../lib/beside.ts'
 import { type OperatorScope, operatorScopes } from '../lib/operator-scopes.ts'
 import { version } from '../lib/version.ts'
 import type { BuiltInCommand } from './built-in-command.ts'
@@ -45,15 +46,19 @@ export function createCommandLine(
     .enablePositionalOptions()
   const subcommandsOf = (parent: string | null): readonly Command[] =>
     operatorCommands.flatMap((each) => (each.parent === parent ? [each.command] : []))
-  const following = (place: BuiltInCommand['after']): readonly Command[] =>
-    features.flatMap(({ after, create }) => (after === place ? [create()] : []))
-  const inOrder = [
-    ...[ownCommands.serve(), ownCommands.status(), ...following('status')],
-    ...[...subcommandsOf(null), ...following('operators')],
-    ...[ownCommands.diff(), ...following('diff'), ownCommands.check(), ...following('check')],
-    ...[ownCommands.schema(), ownCommands['hash-key']()],
-  ]
-  for (const command of inOrder) {
+  const { serve, status, diff, check, schema, 'hash-key': hashKey } = ownCommands
+  const inOrder = insertBeside<string, readonly Command[]>(
+    {
+      serve: [serve()],
+      status: [status()],
+      operators: subcommandsOf(null),
+      diff: [diff()],
+      check: [check()],
+      rest: [schema(), hashKey()],
+    },
+    features.map((each) => ({ ...each, value: [each.create()] })),
+  )
+  for (const command of inOrder.flat()) {
     for (const subcommand of subcommandsOf(command.name())) command.addCommand(subcommand)
     root.addCommand(command.copyInheritedSettings(root))
     // Without the inherited settings, a subcommand would end the process itself, with 1 for wrong usage.

@@ -1,12 +1,11 @@
 import type * as z from 'zod'
+import type { Beside } from '../lib/beside.ts'
 import type { coreSchema } from './core-schema.ts'
 import type { ConfigRule, WarningRule } from './rules/rule.ts'
 
-/** A section of the configuration file that a feature reads. */
-export interface ConfigSection {
+/** A section of the configuration file that a feature reads, and its place among those of core. */
+export type ConfigSection = Beside<keyof typeof coreSchema.shape> & {
   readonly key: string
-  /** Which section of core it follows. Of several, the first in the list of features is the first. */
-  readonly after: keyof typeof coreSchema.shape
   readonly schema: z.ZodType
 }
 

@@ -1,17 +1,14 @@
 import * as z from 'zod'
+import { insertBeside } from '../lib/beside.ts'
 import { configParts } from './config-parts.ts'
 import { coreSchema, type ParsedConfig } from './core-schema.ts'
 
-const sections = configParts.flatMap((part) => part.sections ?? [])
-
-const shape = Object.fromEntries(
-  Object.entries(coreSchema.shape).flatMap(([key, schema]) => [
-    [key, schema],
-    ...sections.filter(({ after }) => after === key).map((section) => [section.key, section.schema]),
-  ]),
+const sections = insertBeside<string, readonly [key: string, z.core.$ZodType]>(
+  Object.fromEntries(Object.entries(coreSchema.shape).map((section) => [section[0], section])),
+  configParts.flatMap((part) => part.sections ?? []).map((each) => ({ ...each, value: [each.key, each.schema] })),
 )
 
 /** The schema of the configuration file: the sections of core and of features. */
 export const configSchema = z
-  .strictObject(shape)
+  .strictObject(Object.fromEntries(sections))
   .meta(coreSchema.meta() ?? {}) as z.ZodType as z.ZodType<ParsedConfig> & typeof coreSchema

@@ -104,7 +104,6 @@ export type MtlsConfig = AuthConfig['mtls']
 export type InstanceConfig = Config['instance']
 export type AdminConfig = Config['admin']
 export type OperatorJwtConfig = NonNullable<AdminConfig['jwt']>
-export type AuditConfig = NonNullable<Config['audit']>
 /** How responses of one operation are cached (RFC 9111). `staleWhenDisconnected` 0: no stale response is used. */
 export type OperationCacheConfig = NonNullable<OperationConfig['cache']>
 export type IdempotencyConfig = Config['idempotency']

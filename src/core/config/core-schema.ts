@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import { auditSchema } from '../../features/audit/config.ts'
 import { authSchema } from '../../features/auth/config.ts'
 import { cacheSchema } from '../../features/cache/config.ts'
 import { clientsSchema } from '../../features/clients/config.ts'
@@ -143,7 +142,6 @@ export const coreSchema = z
     auth: authSchema.prefault('none'),
     clients: clientsSchema.prefault([]),
     admin: adminSchema.prefault({}),
-    audit: auditSchema.prefault('none'),
     cache: cacheSchema.prefault({}),
     contract: contractSchema.prefault('none'),
     idempotency: idempotencySchema.prefault({}),

@@ -1,7 +1,7 @@
 import { type RecordedOutcome, sideJson } from '../../core/exchange/exchange.ts'
 import { escapeQuotedControls } from '../../core/lib/text/escape-controls.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../../core/log/exchange-record.ts'
-import type { AuditKey, ChainPosition, TornLine } from './chain.ts'
+import type { AuditKey, ChainPosition, TornLine } from './chain/chain.ts'
 
 export interface AuditedExchange
   extends Pick<ExchangeRecord, 'requestId' | 'client' | 'status' | 'failure' | 'configHash'> {

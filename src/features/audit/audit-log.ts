@@ -1,4 +1,3 @@
-import type { AuditConfig } from '../../core/config/config.ts'
 import { errorMessage } from '../../core/exchange/failures/error-message.ts'
 import { epochMs, now, settlesWithin } from '../../core/lib/clock.ts'
 import type { Log } from '../../core/log/log.ts'
@@ -7,7 +6,8 @@ import { type AuditEndReason, adminLine, type RecordAdminEvent } from './audit-l
 import { createStdoutOutput, type OpenedAuditOutput, type StdoutQueue } from './audit-output.ts'
 import type { AuditSink } from './audit-sink.ts'
 import { AuditWriter, type AuditWriterState, type UnwrittenLines } from './audit-writer.ts'
-import { genesis, toAuditKey } from './chain.ts'
+import { genesis, toAuditKey } from './chain/chain.ts'
+import type { AuditConfig } from './config.ts'
 
 /** The change that a reload makes here, prepared: exactly one of the two is called. */
 interface PreparedAuditChange {

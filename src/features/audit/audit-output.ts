@@ -1,4 +1,4 @@
-import type { ChainPosition } from './chain.ts'
+import type { ChainPosition } from './chain/chain.ts'
 import type { FileSystemSize } from './disk-space.ts'
 
 /** A destination of lines, written one batch after another. */

@@ -1,11 +1,11 @@
-import type { AuditConfig } from '../../core/config/config.ts'
 import { CoalescedTimer, epochMs } from '../../core/lib/clock.ts'
 import { SerialQueue } from '../../core/lib/serial-queue.ts'
 import type { Log } from '../../core/log/log.ts'
 import { type AuditEndReason, endLine, keyLine } from './audit-line.ts'
 import type { AuditOutput, OpenedAuditOutput } from './audit-output.ts'
 import { Backlog, type PendingLine, pendingHeadLine, SealedBatch, TornTail } from './backlog.ts'
-import type { AuditKey, ChainPosition } from './chain.ts'
+import type { AuditKey, ChainPosition } from './chain/chain.ts'
+import type { AuditConfig } from './config.ts'
 import { DiskSpace } from './disk-space.ts'
 import { errorReason, WriterHealth } from './writer-health.ts'
 

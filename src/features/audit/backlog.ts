@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { epochMs } from '../../core/lib/clock.ts'
 import { headLine, lostLine } from './audit-line.ts'
-import { type AuditKey, type ChainPosition, seal, type TornLine } from './chain.ts'
+import { type AuditKey, type ChainPosition, seal, type TornLine } from './chain/chain.ts'
 
 /** A line that waits: its content, which may depend on the line before it, and the next key where it announces one. */
 export interface PendingLine {

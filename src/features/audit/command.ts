@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { BuiltInCommand } from '../../core/cli/built-in-command.ts'
+import type { BuiltInCommand, OnlineCheck } from '../../core/cli/built-in-command.ts'
 
 const auditHelp = `
 FILE... are the files of one audit log, in any order. Each may be verified alone, from where it says that it begins.
@@ -40,4 +40,8 @@ const createVerifyCommand = (): Command =>
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
-export const builtInCommands: readonly BuiltInCommand[] = [{ after: 'diff', create: createAuditCommand }]
+export const builtInCommands: readonly BuiltInCommand[] = [{ before: 'check', create: createAuditCommand }]
+
+export const onlineChecks: readonly OnlineCheck[] = [
+  async (config, locate) => (await import('./online-check.ts')).checkAuditFile(config, locate),
+]

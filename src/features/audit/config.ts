@@ -1,4 +1,7 @@
 import * as z from 'zod'
+import type { Config } from '../../core/config/config.ts'
+import type { ConfigSection } from '../../core/config/config-part.ts'
+import { type ConfigRule, isEnabledAt, valueAt, type WarningRule } from '../../core/config/rules/rule.ts'
 import { annotate } from '../../core/config/schema/annotations.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { ExternalValue, InvalidScalar, scalar, textParser } from '../../core/config/schema/scalar.ts'
@@ -48,7 +51,7 @@ const rejectKey = (input: unknown): InvalidScalar | null => {
   return length >= minKeyBytes ? null : new InvalidScalar('too short', 'make one with: openssl rand -hex 32')
 }
 
-export const auditSchema = annotate(
+const auditSchema = annotate(
   optionalPolicy(
     z
       .strictObject({
@@ -70,3 +73,39 @@ export const auditSchema = annotate(
   ),
   { sensitive: true },
 )
+
+declare module '../../core/config/core-schema.ts' {
+  interface ParsedConfig {
+    readonly audit: z.output<typeof auditSchema>
+  }
+}
+
+export type AuditConfig = NonNullable<Config['audit']>
+
+export const sections: readonly ConfigSection[] = [
+  { key: 'audit', after: 'admin', schema: auditSchema.prefault('none') },
+]
+
+const rotatedStdout: ConfigRule = (tree) =>
+  valueAt(tree, ['audit', 'file']) === 'stdout' &&
+  isEnabledAt(tree, ['audit', 'rotate']) && {
+    path: ['audit', 'rotate'],
+    message: 'standard output cannot be rotated by whoever writes to it',
+    expected: 'none where audit.file is stdout',
+    found: 'a size',
+    hint: 'remove this line, or write the path of a file as audit.file',
+  }
+
+export const rules: readonly ConfigRule[] = [rotatedStdout]
+
+const unloggedCheckpoints: WarningRule = ({ config: { audit, log } }) =>
+  audit !== null &&
+  !['info', 'debug', 'trace'].includes(log.level) && {
+    path: ['log', 'level'],
+    message: 'the log does not tell the checkpoints of the audit log: nobody can tell whether its end was cut off',
+    expected: 'info',
+    found: log.level,
+    hint: 'write log: { level: info }, with access: false if that is what was meant',
+  }
+
+export const warnings: readonly WarningRule[] = [unloggedCheckpoints]

@@ -1,11 +1,11 @@
 import { createHash, type Hash, hash } from 'node:crypto'
-import type { AuditConfig } from '../../core/config/config.ts'
 import { ObservedResponseBody } from '../../core/exchange/bodies/observed-response-body.ts'
 import type { RequestBody, ResponseBody } from '../../core/exchange/body.ts'
 import type { Handler, Layer } from '../../core/exchange/exchange.ts'
 import { auditUnavailableError } from '../../core/exchange/failures/errors.ts'
 import { type BodyDigests, digestsOf } from './audit-line.ts'
 import type { AuditSink } from './audit-sink.ts'
+import type { AuditConfig } from './config.ts'
 
 /**
  * Rejects an exchange that would leave no record, and takes the digests of bodies. It is the outermost layer: no other

@@ -5,8 +5,8 @@ import { isReadError, maxReferencedBytes, readFileWithLimit } from '../../core/c
 import { errorMessage } from '../../core/exchange/failures/error-message.ts'
 import { escapeControls } from '../../core/lib/text/escape-controls.ts'
 import { parseLogLine } from '../../core/log/log-format.ts'
-import { type AuditKey, type ParsedAuditLine, parseAuditLine, toAuditKey } from './chain.ts'
-import { type AuditFinding, ChainVerifier, type Checkpoint } from './chain-verifier.ts'
+import { type AuditKey, type ParsedAuditLine, parseAuditLine, toAuditKey } from './chain/chain.ts'
+import { type AuditFinding, ChainVerifier, type Checkpoint } from './chain/chain-verifier.ts'
 
 interface AuditVerifyInputs {
   readonly keys: readonly string[]

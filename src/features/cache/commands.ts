@@ -115,3 +115,5 @@ const redisUnavailable = (removed: number): AdminError => ({
   code: 'redis-not-answering',
   detail: `${removed} were removed here, but Redis did not answer: other gateways may still find there what is meant; it is told as soon as it answers`,
 })
+
+export const operatorCommands: readonly CommandGroup[] = [cacheCommands]

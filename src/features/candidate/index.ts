@@ -4,4 +4,5 @@ import type { Feature } from '../../core/feature.ts'
 export const candidate: Feature = {
   name: 'candidate',
   loadAdminPart: () => import('./admin.ts'),
+  loadOperatorCommands: () => import('./commands/shift.ts'),
 }

@@ -99,7 +99,7 @@ function describeResult({ learning, until }: LearnCommandResult): string {
   return learning ? 'the contract is learnt as the file says' : 'the contract is not learnt any more; the draft stays'
 }
 
-export const contractCommands: CommandGroup = {
+const contractCommands: CommandGroup = {
   name: 'learn',
   parent: 'contract',
   description: 'Have a running gateway learn the contract from what passes, for a while.',
@@ -112,3 +112,5 @@ export const contractCommands: CommandGroup = {
   examples: ['contract learn --for 1h', 'contract learn --for 24h --enums', 'contract learn --stop'],
   commands: [learnCommand],
 }
+
+export const operatorCommands: readonly CommandGroup[] = [contractCommands]

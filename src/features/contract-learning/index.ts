@@ -4,4 +4,5 @@ import type { Feature } from '../../core/feature.ts'
 export const contractLearning: Feature = {
   name: 'contract-learning',
   loadAdminPart: () => import('./admin.ts'),
+  loadOperatorCommands: () => import('./commands.ts'),
 }

@@ -245,3 +245,5 @@ function describeKey({ state, firstRequestId, claimedAt, expiresAt, responseByte
 function describeForgotten({ firstRequestId }: KeySummary): string {
   return `the key is forgotten, a request with it is forwarded; the id of the first was ${firstRequestId ?? 'not known'}`
 }
+
+export const operatorCommands: readonly CommandGroup[] = [idempotencyCommands]

@@ -1,5 +1,5 @@
-import type { KeyLocator } from '../../core/cli/commands/check-online.ts'
-import type { Config, RedisConfig } from '../../core/config/config.ts'
+import type { OnlineCheck } from '../../core/cli/built-in-command.ts'
+import type { RedisConfig } from '../../core/config/config.ts'
 import type { ConfigProblem } from '../../core/config/problem.ts'
 import { withTimeout } from '../../core/lib/clock.ts'
 import { tryOutside } from '../../core/lib/try-outside.ts'
@@ -15,10 +15,7 @@ import { watchMaster } from './sentinel.ts'
  * Tries each Redis as the gateway does before it uses one: it connects, to all masters, and writes to each. A warning
  * names one that cannot be used within 2 s, or that may evict what has to be remembered.
  */
-export const checkRedis = async (
-  { limits, cache, idempotency }: Config,
-  locate: KeyLocator,
-): Promise<readonly ConfigProblem[]> => {
+export const checkRedis: OnlineCheck = async ({ limits, cache, idempotency }, locate) => {
   const used = { 'limits.redis': limits.redis, 'cache.redis': cache.redis, 'idempotency.redis': idempotency.redis }
   const checked = Object.entries(used).map(async ([key, redis]): Promise<readonly ConfigProblem[]> => {
     if (redis === null) return []

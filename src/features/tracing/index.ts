@@ -3,6 +3,7 @@ import type { Feature } from '../../core/feature.ts'
 /** Sends spans in OpenTelemetry, and tells clients in `Server-Timing` how long a request took. */
 export const tracing: Feature = {
   name: 'tracing',
+  loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: () => import('./config.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { AuditWriter, defaultWriterOptions } from '../../../src/features/audit/audit-writer.ts'
-import { toAuditKey } from '../../../src/features/audit/chain.ts'
+import { toAuditKey } from '../../../src/features/audit/chain/chain.ts'
 import { logInMemory } from '../../helpers/gateway.ts'
 import { FakeAuditOutput } from './fake-audit-output.ts'
 import { key, sample, verified } from './sample-audit-log.ts'

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { AuditConfig } from '../../../src/core/config/config.ts'
 import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-body-queue.ts'
 import type { ResponseBody } from '../../../src/core/exchange/body.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { digestsOf } from '../../../src/features/audit/audit-line.ts'
+import type { AuditConfig } from '../../../src/features/audit/config.ts'
 import { auditLayer } from '../../../src/features/audit/layer.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
 

@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { AuditConfig } from '../../../src/core/config/config.ts'
 import { AuditLog, type AuditLogOptions } from '../../../src/features/audit/audit-log.ts'
+import type { AuditConfig } from '../../../src/features/audit/config.ts'
 import { logInMemory } from '../../helpers/gateway.ts'
 
 export const says = (n: number): string => `"event":"exchange","n":${n}`

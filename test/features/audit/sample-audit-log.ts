@@ -1,6 +1,12 @@
 import { exchangeLine, headLine } from '../../../src/features/audit/audit-line.ts'
-import { type AuditKey, type ChainPosition, genesis, seal, toAuditKey } from '../../../src/features/audit/chain.ts'
-import { type AuditFinding, ChainVerifier, type Checkpoint } from '../../../src/features/audit/chain-verifier.ts'
+import {
+  type AuditKey,
+  type ChainPosition,
+  genesis,
+  seal,
+  toAuditKey,
+} from '../../../src/features/audit/chain/chain.ts'
+import { type AuditFinding, ChainVerifier, type Checkpoint } from '../../../src/features/audit/chain/chain-verifier.ts'
 import { exchangeRecord } from '../../core/log/exchange-record.ts'
 
 export const key: AuditKey = toAuditKey('k'.repeat(32))

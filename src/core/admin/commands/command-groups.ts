@@ -1,13 +1,12 @@
-import { cacheCommands } from '../../../features/cache/commands.ts'
-import { shiftCommands } from '../../../features/candidate/commands/shift.ts'
-import { contractCommands } from '../../../features/contract-learning/commands.ts'
-import { idempotencyCommands } from '../../../features/idempotency/commands.ts'
 import { usageName } from './argument.ts'
 import type { CommandGroup } from './command.ts'
+import { operatorCommandLoaders } from './command-part.ts'
 import { endpointCommands } from './drain-endpoint.ts'
 import { reloadCommands } from './reload.ts'
 import { rollbackCommands } from './rollback.ts'
 import { operationCommands } from './set-operation-state.ts'
+
+const ofFeatures = await Promise.all([...operatorCommandLoaders].map((load) => load()))
 
 /** All commands of operators, in the order in which the admin listener lists its paths. */
 export const commandGroups: readonly CommandGroup[] = [
@@ -15,10 +14,7 @@ export const commandGroups: readonly CommandGroup[] = [
   rollbackCommands,
   endpointCommands,
   operationCommands,
-  cacheCommands,
-  idempotencyCommands,
-  contractCommands,
-  shiftCommands,
+  ...ofFeatures.flatMap(({ operatorCommands }) => operatorCommands),
 ]
 
 /** The same in the order of the help, where the kill switch stands before the commands about one endpoint. */

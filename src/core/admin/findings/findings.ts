@@ -1,9 +1,5 @@
-import { auditFindings } from '../../../features/audit/findings.ts'
-import { candidateFindings, comparisonFindings } from '../../../features/candidate/findings.ts'
-import { contractFindings } from '../../../features/contract/findings.ts'
-import { idempotencyFindings } from '../../../features/idempotency/findings.ts'
-import { limitFindings } from '../../../features/limits/findings.ts'
-import { tracingFindings } from '../../../features/tracing/findings.ts'
+import { insertBeside } from '../../lib/beside.ts'
+import { adminParts } from '../admin-parts.ts'
 import { credentialFindings, upstreamCertificateFindings } from './credentials.ts'
 import { type Finding, type FindingSource, worstFirst } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
@@ -12,22 +8,18 @@ import { clientFindings, operationFindings } from './operations.ts'
 import { upstreamFindings } from './upstreams.ts'
 
 /** In the order in which findings of the same severity are shown. */
-const findingSources: readonly FindingSource[] = [
-  processFindings,
-  auditFindings,
-  upstreamFindings,
-  candidateFindings,
-  comparisonFindings,
-  operationFindings,
-  contractFindings,
-  limitFindings,
-  idempotencyFindings,
-  credentialFindings,
-  upstreamCertificateFindings,
-  configFindings,
-  tracingFindings,
-  clientFindings,
-]
+const findingSources: readonly FindingSource[] = insertBeside<string, FindingSource>(
+  {
+    process: processFindings,
+    upstreams: upstreamFindings,
+    operations: operationFindings,
+    credentials: credentialFindings,
+    certificates: upstreamCertificateFindings,
+    configuration: configFindings,
+    clients: clientFindings,
+  },
+  adminParts.flatMap(({ findings = [] }) => findings),
+)
 
 // What fits on one screen. The first ones say what is wrong.
 const maxFindings = 50

@@ -1,15 +1,12 @@
 import type { FastifyInstance } from 'fastify'
-import { authMetrics } from '../../../features/auth/metrics.ts'
-import { candidateMetrics, comparisonMetrics, shadowMetrics } from '../../../features/candidate/metrics.ts'
-import { contractMetrics } from '../../../features/contract/metrics.ts'
-import { idempotencyMetrics } from '../../../features/idempotency/metrics.ts'
-import { cacheMetrics, limitMetrics } from '../../../features/limits/metrics.ts'
+import { insertBeside } from '../../lib/beside.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { sendProblem } from '../admin-error.ts'
+import { adminParts } from '../admin-parts.ts'
 import { configurationMetrics, processMetrics, recordingMetrics } from './families/process.ts'
 import { trafficMetrics } from './families/traffic.ts'
 import { upstreamMetrics } from './families/upstreams.ts'
-import { expositionContentType, renderExposition } from './metric.ts'
+import { expositionContentType, type MetricDefinitions, renderExposition } from './metric.ts'
 import { collectMetricInputs } from './metric-inputs.ts'
 
 export const registerMetricsRoute = (app: FastifyInstance, context: AdminContext): void => {
@@ -27,23 +24,18 @@ const metricsOff = {
   detail: 'the configuration says metrics: none, so nothing is counted',
 }
 
-const definitions = {
-  ...trafficMetrics,
-  ...upstreamMetrics,
-  ...shadowMetrics,
-  ...comparisonMetrics,
-  ...candidateMetrics,
-  ...cacheMetrics,
-  ...idempotencyMetrics,
-  ...contractMetrics,
-  ...limitMetrics,
-  ...authMetrics,
-  ...configurationMetrics,
-  ...processMetrics,
-  ...recordingMetrics,
-}
+const definitions = insertBeside<string, MetricDefinitions>(
+  {
+    traffic: trafficMetrics,
+    upstreams: upstreamMetrics,
+    configuration: configurationMetrics,
+    process: processMetrics,
+    recording: recordingMetrics,
+  },
+  adminParts.flatMap(({ metrics = [] }) => metrics),
+)
 
-export const metricFamilies = Object.entries(definitions).map(([name, metric]) => ({
+export const metricFamilies = definitions.flatMap(Object.entries<MetricDefinitions[string]>).map(([name, metric]) => ({
   name: `lender_gateway_${name}`,
   ...metric,
 }))

@@ -1,21 +1,16 @@
-import { constants } from 'node:fs'
-import { access, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { type Group, groups, type Side } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
-import type { ConfigProblem, locateKey } from '../../config/problem.ts'
-import { errorMessage } from '../../exchange/failures/error-message.ts'
+import type { ConfigProblem } from '../../config/problem.ts'
 import { describeSide, listSides, sideKey } from '../../exchange/sides.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { receivesTraffic } from '../../runtime/reload/new-endpoints.ts'
-import { tryJwks } from '../../runtime/reload/reload-preflight.ts'
 import {
   type EndpointCertificate,
   firstToExpire,
   getEndpointCertificates,
 } from '../../upstream/endpoints/endpoint-certificates.ts'
-import { maxCheckMs } from '../../upstream/health/check-reachable.ts'
 import { checkAll, toPreflightTarget } from '../../upstream/health/preflight.ts'
+import type { KeyLocator } from '../built-in-command.ts'
 
 /** The result for one endpoint, as the JSON output has it. */
 export interface CheckedEndpoint {
@@ -69,8 +64,6 @@ export interface OnlineIssues {
   readonly warnings: readonly ConfigProblem[]
 }
 
-export type KeyLocator = (key: string) => ReturnType<typeof locateKey>
-
 /**
  * Collects the issues of checked endpoints. An upstream is reachable by those that get its traffic, and always by the
  * sandbox.
@@ -110,60 +103,3 @@ export const collectOnlineIssues = (
   }
   return { problems, warnings }
 }
-
-// As long as an endpoint has.
-const onlineTry = { waitMs: maxCheckMs, repeatsSilent: true }
-
-/** Fetches the keys of each issuer as the gateway does. A warning names one whose keys cannot be had within 2 s. */
-export const checkIssuers = async ({ auth, admin }: Config, locate: KeyLocator): Promise<readonly ConfigProblem[]> => {
-  const issuers = [['auth.jwt', auth?.jwt ?? null] as const, ['admin.jwt', admin.jwt] as const]
-  const checked = issuers.map(async ([key, jwt]): Promise<readonly ConfigProblem[]> => {
-    if (jwt === null) return []
-    const { reason } = (await tryJwks(key, jwt, onlineTry)) ?? { reason: null }
-    if (reason === null) return []
-    const message = `the keys of ${key} cannot be had from here: ${reason}`
-    const expected = 'a JWK Set with a key that tokens may be signed with'
-    return [{ ...locate(`${key}.jwks`), message, expected, found: reason }]
-  })
-  return (await Promise.all(checked)).flat()
-}
-
-/**
- * Checks whether this user could open `audit.file`, without creating or opening it. Whether its last line was sealed
- * with the key is not checked: the gateway may be writing it.
- */
-export const checkAuditFile = async ({ audit }: Config, locate: KeyLocator): Promise<readonly ConfigProblem[]> => {
-  if (audit === null || audit.file === 'stdout') return []
-  const reason = await findReason(audit.file)
-  if (reason === null) return []
-  return [
-    {
-      ...locate('audit.file'),
-      message: `${audit.file} cannot be opened by the user of this command: ${reason}`,
-      expected: 'a file that can be written, or a folder in which it can be made',
-      found: reason,
-    },
-  ]
-}
-
-/** Finds why a file cannot be appended to. Null: it can, or it can be made. */
-const findReason = async (path: string): Promise<string | null> => {
-  try {
-    if (!(await stat(path)).isFile()) return 'not a regular file'
-    await access(path, constants.R_OK | constants.W_OK)
-    return null
-  } catch (error) {
-    return isMissing(error) ? findFolderReason(dirname(path)) : errorMessage(error)
-  }
-}
-
-const findFolderReason = async (folder: string): Promise<string | null> => {
-  try {
-    await access(folder, constants.W_OK | constants.X_OK)
-    return null
-  } catch (error) {
-    return errorMessage(error)
-  }
-}
-
-const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT'

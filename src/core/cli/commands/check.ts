@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import type { SampleReport } from '../../../features/sample/sample-report.ts'
 import type { LoadResult } from '../../config/load/load.ts'
 import { escapeControls } from '../../lib/text/escape-controls.ts'
+import { loadCommandParts } from '../built-in-command.ts'
 import { createFormatOption, defaultConfigFile, type OutputFormat } from '../options.ts'
 import { formatJson } from '../render/output.ts'
 import type { CheckedEndpoint, OnlineIssues } from './check-online.ts'
@@ -86,25 +87,20 @@ const getExitCode = (result: LoadResult, { online, samples }: MoreChecks): 0 | 1
   return (online?.problems ?? []).length > 0 || samples?.ok === false ? 1 : 0
 }
 
-/** Checks the endpoints, each issuer, each Redis and the audit file; a file with problems has none. */
+/** Tries the endpoints, and what features use; a file with problems has none. */
 async function checkOnline(file: string, result: LoadResult): Promise<OnlineCheck> {
   if (!result.ok) return { endpoints: [], problems: [], warnings: [] }
-  const { collectOnlineIssues, checkAuditFile, checkEndpoints, checkIssuers } = await import('./check-online.ts')
-  const { checkRedis } = await import('../../../features/redis/check-redis.ts')
+  const { collectOnlineIssues, checkEndpoints } = await import('./check-online.ts')
   const { locateKey } = await import('../../config/problem.ts')
   const { config, provenance } = result
   const locate = (key: string) => locateKey(key, provenance, file)
-  const [endpoints, issuerWarnings, redisWarnings] = await Promise.all([
+  const onlineChecks = (await loadCommandParts()).flatMap((part) => part.onlineChecks ?? [])
+  const [endpoints, ...ofFeatures] = await Promise.all([
     checkEndpoints(config),
-    checkIssuers(config, locate),
-    checkRedis(config, locate),
+    ...onlineChecks.map((check) => check(config, locate)),
   ])
   const { problems, warnings } = collectOnlineIssues(endpoints, config, locate)
-  return {
-    endpoints,
-    problems,
-    warnings: [...(await checkAuditFile(config, locate)), ...issuerWarnings, ...redisWarnings, ...warnings],
-  }
+  return { endpoints, problems, warnings: [...ofFeatures.flat(), ...warnings] }
 }
 
 /** Checks samples against the contract; a file with problems has none that is known. */

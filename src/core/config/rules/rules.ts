@@ -115,16 +115,6 @@ const exposedTwice: ConfigRule = (tree) =>
     )
   })
 
-const rotatedStdout: ConfigRule = (tree) =>
-  valueAt(tree, ['audit', 'file']) === 'stdout' &&
-  isEnabledAt(tree, ['audit', 'rotate']) && {
-    path: ['audit', 'rotate'],
-    message: 'standard output cannot be rotated by whoever writes to it',
-    expected: 'none where audit.file is stdout',
-    found: 'a size',
-    hint: 'remove this line, or write the path of a file as audit.file',
-  }
-
 const shutdown = configSchema.shape.shutdown.unwrap().shape
 
 const shutdownOrder: ConfigRule = (tree) => {
@@ -158,7 +148,6 @@ const rules: readonly ConfigRule[] = [
   exposedTwice,
   upstreamPolicyRule,
   ...shadowRules,
-  rotatedStdout,
   headerMutationRule,
   shutdownOrder,
   ...configParts.flatMap((part) => part.rules ?? []),

@@ -91,16 +91,6 @@ const unusedRedis: WarningRule = ({ config: { limits, clients, auth, idempotency
     hint: 'add address: { rate: … } under limits, or remove redis',
   }
 
-const unloggedCheckpoints: WarningRule = ({ config: { audit, log } }) =>
-  audit !== null &&
-  !['info', 'debug', 'trace'].includes(log.level) && {
-    path: ['log', 'level'],
-    message: 'the log does not tell the checkpoints of the audit log: nobody can tell whether its end was cut off',
-    expected: 'info',
-    found: log.level,
-    hint: 'write log: { level: info }, with access: false if that is what was meant',
-  }
-
 const moreWorkersThanCores: WarningRule = ({ config: { workers }, cores }) =>
   workers !== 'auto' &&
   workers > Math.max(1, cores) && {
@@ -174,7 +164,6 @@ const warningRules: readonly WarningRule[] = [
   unusedRedis,
   ...adminWarnings,
   ...authWarnings,
-  unloggedCheckpoints,
   ...cacheWarnings,
   ...contractWarnings,
   moreWorkersThanCores,

@@ -1,7 +1,8 @@
 /** The settings of layers as the file would write them, in one line each. */
 
+import type { AuditConfig } from '../../../features/audit/config.ts'
 import type { LearningMode } from '../../../features/contract-learning/continue-learning.ts'
-import type { AddressLimitConfig, AuditConfig, Config, OperationAuthConfig, RetryConfig } from '../../config/config.ts'
+import type { AddressLimitConfig, Config, OperationAuthConfig, RetryConfig } from '../../config/config.ts'
 import { formatRate } from '../../lib/text/units.ts'
 
 export const formatLearning = ({ enums, until }: LearningMode): string =>

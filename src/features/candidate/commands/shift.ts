@@ -128,3 +128,5 @@ holds again: its share, or its steps, which go on from the share that was reache
   showsWithoutOption: true,
   commands: [shiftCommand],
 }
+
+export const operatorCommands: readonly CommandGroup[] = [shiftCommands]

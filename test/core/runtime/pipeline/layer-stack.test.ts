@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type {
-  AuditConfig,
   AuthConfig,
   CandidateConfig,
   Config,
@@ -17,6 +16,7 @@ import { runtimeParts } from '../../../../src/core/runtime/runtime-parts.ts'
 import type { GroupEndpoint } from '../../../../src/core/upstream/endpoints/group-endpoint.ts'
 import type { Upstream } from '../../../../src/core/upstream/upstream.ts'
 import { nullAuditSink } from '../../../../src/features/audit/audit-sink.ts'
+import type { AuditConfig } from '../../../../src/features/audit/config.ts'
 import { nullAuthProvider } from '../../../../src/features/auth/auth-provider.ts'
 import { type CacheLease, createEmptyCache } from '../../../../src/features/cache/cache-registry.ts'
 import { createGuardOptions, createSend } from '../../../../src/features/candidate/candidate-layers.ts'

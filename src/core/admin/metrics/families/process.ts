@@ -1,6 +1,6 @@
 import { version } from '../../../lib/version.ts'
 import type { ReloadCount } from '../../../runtime/reload/reload-history.ts'
-import { counter, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../metric.ts'
+import { counter, gauge, type MetricDefinitions, seriesFor } from '../metric.ts'
 
 const triggers = [
   'file',
@@ -101,32 +101,6 @@ export const processMetrics: MetricDefinitions = {
   ),
 }
 
-const span = seriesFor(['outcome'], ({ requestMetrics: { spans } }) => [
-  ['exported', spans.exported],
-  ['dropped', spans.dropped],
-  ['failed', spans.failed],
-])
-
-const audit = metricsOf((inputs) => inputs.audit)
-
 export const recordingMetrics: MetricDefinitions = {
   log_lines_dropped_total: counter('Log lines that were dropped because their reader was too slow.', 'droppedLines'),
-  audit_lines_total: audit.counter(
-    'Lines that the chain of the audit log has, those of processes before this one among them.',
-    'count',
-  ),
-  audit_lines_lost_total: audit.counter(
-    'Lines of the audit log that could not be kept until they could be written.',
-    'lost',
-  ),
-  audit_failing: audit.gauge('Whether the audit log cannot be written (1).', ({ reason }) => reason !== null),
-  audit_waiting_bytes: audit.gauge('Lines of the audit log that wait to be written.', 'waitingBytes'),
-  audit_disk_free_bytes: audit.gauge(
-    'What is free of the disk of the audit log, for the user of the gateway.',
-    ({ disk }) => disk?.freeBytes,
-  ),
-  audit_disk_size_bytes: audit.gauge('The size of the disk of the audit log.', ({ disk }) => disk?.sizeBytes),
-  spans_total: span.counter(
-    'Spans of traces, by what became of them: taken by the receiver (exported), never sent, for want of room or because the receiver was no longer used (dropped), or sent and not taken (failed).',
-  ),
 }

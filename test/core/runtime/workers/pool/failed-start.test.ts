@@ -28,7 +28,7 @@ test('a port in use is one line, exit 1, and no worker is started', async () => 
 test('a worker that cannot start is a start that failed: it is not tried again and again', async () => {
   const file = join(folderWith({ 'gateway.yaml': configText({ workers: 2 }) }), 'gateway.yaml')
   onTestFinished(() => rmSync(dirname(file), { recursive: true }))
-  const script = 'if (process.argv[1].endsWith("workers/child/worker-main.ts")) process.exit(7)'
+  const script = 'if (process.argv[1].endsWith("/src/worker.ts")) process.exit(7)'
 
   const gateway = serve(file, { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` })
   const { code } = await gateway.ended

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { headLine, keyLine } from '../../../src/features/audit/audit-line.ts'
-import { toTornLine } from '../../../src/features/audit/backlog.ts'
+import { headLine, keyLine } from '../../../../src/features/audit/audit-line.ts'
+import { toTornLine } from '../../../../src/features/audit/backlog.ts'
 import {
   genesis,
   linePrefix,
@@ -8,8 +8,8 @@ import {
   seal,
   type TornLine,
   toAuditKey,
-} from '../../../src/features/audit/chain.ts'
-import { key, places, sample, verified } from './sample-audit-log.ts'
+} from '../../../../src/features/audit/chain/chain.ts'
+import { key, places, sample, verified } from '../sample-audit-log.ts'
 
 const whole = sample(4)
 const lines = whole.text.trimEnd().split('\n')
@@ -23,7 +23,7 @@ test('an audit log as it was written is whole, and says where it ends', () => {
   expect(chains).toEqual([{ first: 1, last: whole.link, lines: 5 }])
 })
 
-// `AUDIT_EDITS=all vitest run test/features/audit/chain-verifier.test.ts` makes all 255 edits of every byte.
+// `AUDIT_EDITS=all vitest run test/features/audit/chain/chain-verifier.test.ts` makes all 255 edits of every byte.
 test('every edit of a single byte is found, and so is every byte that is dropped or added', {
   timeout: 600_000,
 }, () => {

@@ -1,0 +1,13 @@
+/** The place of something beside what core has: what core calls the other thing. */
+export type Beside<Name extends string> = { readonly after: Name } | { readonly before: Name }
+
+/** Lists what core has, each with what stands beside it. Of several in one place, the first of `more` comes first. */
+export const insertBeside = <Name extends string, T>(
+  own: Readonly<Record<Name, T>>,
+  more: readonly (Beside<Name> & { readonly value: T })[],
+): readonly T[] =>
+  (Object.entries(own) as [Name, T][]).flatMap(([name, value]) => [
+    ...more.flatMap((each) => ('before' in each && each.before === name ? [each.value] : [])),
+    value,
+    ...more.flatMap((each) => ('after' in each && each.after === name ? [each.value] : [])),
+  ])

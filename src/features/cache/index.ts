@@ -1,0 +1,8 @@
+import type { Feature } from '../../core/feature.ts'
+
+/** Stores responses, and serves them again (RFC 9111). */
+export const cache: Feature = {
+  name: 'cache',
+  loadAdminPart: () => import('./admin.ts'),
+  loadOperatorCommands: () => import('./commands.ts'),
+}

@@ -1,0 +1,7 @@
+import type { Feature } from '../../core/feature.ts'
+
+/** Bounds rates, concurrency and body sizes, and sheds load. */
+export const limits: Feature = {
+  name: 'limits',
+  loadAdminPart: () => import('./admin.ts'),
+}

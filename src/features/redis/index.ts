@@ -1,0 +1,7 @@
+import type { Feature } from '../../core/feature.ts'
+
+/** Connects to Redis or Valkey, where several gateways count, store and remember together. */
+export const redis: Feature = {
+  name: 'redis',
+  loadCommands: () => import('./command.ts'),
+}
