@@ -1,5 +1,5 @@
-import { mtlsRule, senderConstraintRule } from '../../../features/auth/proof-of-possession-rules.ts'
 import { authRules } from '../../../features/auth/rules.ts'
+import { mtlsRule, senderConstraintRule } from '../../../features/auth/tokens/proof-of-possession-rules.ts'
 import { operationCacheSchema } from '../../../features/cache/config.ts'
 import { exposeSchema } from '../../../features/candidate/config/candidate.ts'
 import { shadowRules } from '../../../features/candidate/shadow-rules.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findProblems, sandbox, validConfig } from '../../core/config/helper.ts'
+import { findProblems, sandbox, validConfig } from '../../../core/config/helper.ts'
 
 const jwt = 'jwt: { issuer: a, audience: [b], jwks: https://login.example/jwks }'
 const tokens = `methods: [jwt], ${jwt}`

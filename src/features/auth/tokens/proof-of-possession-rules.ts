@@ -1,5 +1,5 @@
-import { validateIssuers } from '../../core/config/certificates.ts'
-import type { KeyPath } from '../../core/config/problem.ts'
+import { validateIssuers } from '../../../core/config/certificates.ts'
+import type { KeyPath } from '../../../core/config/problem.ts'
 import {
   authMethodLists,
   type ConfigRule,
@@ -12,9 +12,9 @@ import {
   requestsClientCertificates,
   type UniqueEntry,
   valueAt,
-} from '../../core/config/rules/rule.ts'
-import { parseCertificateName } from '../clients/config.ts'
-import { authSchema, mtlsSchema } from './config.ts'
+} from '../../../core/config/rules/rule.ts'
+import { parseCertificateName } from '../../clients/config.ts'
+import { authSchema, mtlsSchema } from '../config.ts'
 
 const base: KeyPath = ['auth', 'mtls']
 const mtls = mtlsSchema.prefault({})
