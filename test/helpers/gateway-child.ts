@@ -2,6 +2,7 @@
  * Runs a gateway in a process of its own and answers what a test asks of it: `node gateway-child.ts FILE`, with an IPC
  * channel.
  */
+import './install-features.ts'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { loadConfig } from '../../src/core/config/load/load-config.ts'
 import { openLog } from '../../src/core/log/log.ts'

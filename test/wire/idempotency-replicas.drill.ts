@@ -113,8 +113,11 @@ describe.skipIf(program.missing)('a master with one replica', { timeout: 120_000
     await first.line(isAvailable)
     await post(first.port, 'finished')
 
+    // A starved replica may have confirmed too late before.
+    const before = first.lines.length
+    const since = () => first.lines.slice(before)
     replica.freeze()
-    while (!first.lines.some(isUnavailable)) {
+    while (!since().some(isUnavailable)) {
       expect(await post(first.port, `fresh-${first.lines.length}`)).toEqual(unavailable)
       expect(await post(first.port, 'finished')).toEqual(replayed)
     }
@@ -127,14 +130,14 @@ describe.skipIf(program.missing)('a master with one replica', { timeout: 120_000
       expect(await post(port, 'finished', 'another body')).toEqual([422, 'idempotency-key-reused', false])
       expect(await post(port, 'another-fresh')).toEqual(unavailable)
     }
-    for (const { lines } of [first, second])
+    for (const lines of [since(), second.lines])
       expect(lines.find(isUnavailable)?.reason).toBe('0 of 1 replicas have what was written')
 
     replica.thaw()
     await second.line(isAvailable)
     expect(await post(second.port, 'another-fresh')).toEqual([200, 'done', false])
-    await expect.poll(() => first.lines.filter(isAvailable).length, patient).toBe(2)
-    expect(first.lines.filter(isUnavailable)).toHaveLength(1)
+    await expect.poll(() => since().filter(isAvailable).length, patient).toBe(1)
+    expect(since().filter(isUnavailable)).toHaveLength(1)
     expect(first.upstream.requests).toHaveLength(1)
   })
 })

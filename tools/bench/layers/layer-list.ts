@@ -1,3 +1,4 @@
+import '../../../test/helpers/install-features.ts'
 import { loadConfig } from '../../../src/core/config/load/load-config.ts'
 import { createAuthProvider } from '../../../src/features/auth/auth-provider.ts'
 import { TokenVerifiers } from '../../../src/features/auth/tokens/token-verifiers.ts'
