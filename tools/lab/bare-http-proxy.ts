@@ -1,15 +1,20 @@
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
-import httpProxy, { type FastifyHttpProxyOptions } from '@fastify/http-proxy'
+import type HttpProxy from '@fastify/http-proxy'
+import type { FastifyHttpProxyOptions } from '@fastify/http-proxy'
 import fastify from 'fastify'
 import type * as Undici from 'undici'
 import { onTestFinished } from 'vitest'
 import { allOperations } from '../../src/operations.ts'
 
+const load = createRequire(import.meta.url)
+// A gateway of the same process has loaded it without what it sends with.
+for (const path of Object.keys(load.cache))
+  if (/\/node_modules\/(@fastify\/(http-proxy|reply-from)|ws)\//.test(path)) delete load.cache[path]
+const { default: httpProxy } = load('@fastify/http-proxy') as { readonly default: typeof HttpProxy }
+
 // The proxy's own copy: it knows a pool of several endpoints by its class.
-const { BalancedPool } = createRequire(createRequire(import.meta.url).resolve('@fastify/reply-from'))(
-  'undici',
-) as typeof Undici
+const { BalancedPool } = createRequire(load.resolve('@fastify/reply-from'))('undici') as typeof Undici
 
 /** Boots bare @fastify/http-proxy in front of endpoints, with its own balancing over several, and returns its port. */
 export const bootBareHttpProxy = async (urls: readonly string[]): Promise<number> => {

@@ -2,6 +2,7 @@
  * Runs a gateway that waits less for its workers than by default: `node short-timeouts.ts FILE`. A worker that hangs
  * is killed after `HANG_MS`, half a minute unless said.
  */
+import '../../../../helpers/install-features.ts'
 import { loadConfig } from '../../../../../src/core/config/load/load-config.ts'
 import { openLog } from '../../../../../src/core/log/log.ts'
 import { startGateway } from '../../../../../src/core/runtime/gateway.ts'
