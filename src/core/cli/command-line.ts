@@ -47,7 +47,7 @@ export function createCommandLine(
   const subcommandsOf = (parent: string | null): readonly Command[] =>
     operatorCommands.flatMap((each) => (each.parent === parent ? [each.command] : []))
   const { serve, status, diff, check, schema, 'hash-key': hashKey } = ownCommands
-  const inOrder = insertBeside<string, readonly Command[]>(
+  const inOrder = insertBeside(
     {
       serve: [serve()],
       status: [status()],

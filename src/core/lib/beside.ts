@@ -1,12 +1,15 @@
 /** The place of something beside what core has: what core calls the other thing. */
 export type Beside<Name extends string> = { readonly after: Name } | { readonly before: Name }
 
-/** Lists what core has, each with what stands beside it. Of several in one place, the first of `more` comes first. */
+/**
+ * Lists what core has, each with what stands beside it. Of several in one place, the first of `more` comes first.
+ * A place that core does not have does not compile.
+ */
 export const insertBeside = <Name extends string, T>(
-  own: Readonly<Record<Name, T>>,
+  own: Readonly<Record<NoInfer<Name>, T>> & Readonly<Record<string, T>>,
   more: readonly (Beside<Name> & { readonly value: T })[],
 ): readonly T[] =>
-  (Object.entries(own) as [Name, T][]).flatMap(([name, value]) => [
+  Object.entries<T>(own).flatMap(([name, value]) => [
     ...more.flatMap((each) => ('before' in each && each.before === name ? [each.value] : [])),
     value,
     ...more.flatMap((each) => ('after' in each && each.after === name ? [each.value] : [])),

@@ -87,7 +87,7 @@ const failingEndpointFinding = (
   })
 }
 
-/** Describes an endpoint that is out, without a request that has failed of late. `others`: what else is wrong there. */
+/** Describes an endpoint that is out, with no request that failed recently. `others`: what else is wrong there. */
 const endpointOutageFinding = (
   group: Group,
   each: EndpointReport,

@@ -63,7 +63,7 @@ export const tallyRejected = ({ recentErrors }: StatusReport, kind: FailureKind,
     ),
   )
 
-/** Formats how many requests were rejected, after a colon; empty: none was of late. */
+/** Formats how many requests were rejected, after a colon; empty: none was recently. */
 export const rejectedPhrase = (refused: FailureTally): string =>
   refused.last15Min === 0 ? '' : `: ${countPhrase(refused, 'refused')}`
 

@@ -8,7 +8,7 @@ import { clientFindings, operationFindings } from './operations.ts'
 import { upstreamFindings } from './upstreams.ts'
 
 /** In the order in which findings of the same severity are shown. */
-const findingSources: readonly FindingSource[] = insertBeside<string, FindingSource>(
+const findingSources: readonly FindingSource[] = insertBeside(
   {
     process: processFindings,
     upstreams: upstreamFindings,

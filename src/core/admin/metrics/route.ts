@@ -24,7 +24,7 @@ const metricsOff = {
   detail: 'the configuration says metrics: none, so nothing is counted',
 }
 
-const definitions = insertBeside<string, MetricDefinitions>(
+const definitions = insertBeside(
   {
     traffic: trafficMetrics,
     upstreams: upstreamMetrics,
