@@ -53,7 +53,7 @@ const columnOf = (path: string): number => rooms.findIndex((column) => column.so
 // What core still imports of features, each of which is to stand on its own.
 const known: readonly string[] = [
   ...['audit', 'auth', 'cache', 'candidate', 'clients', 'console', 'contract', 'contract-learning', 'idempotency'],
-  ...['limits', 'proxy-protocol', 'redis', 'retry', 'sample', 'sandbox', 'tracing'],
+  ...['limits', 'redis', 'retry', 'sample', 'sandbox', 'tracing'],
 ]
 
 const featureOf = (path: string): string | undefined => /^features\/([^/]+)\//.exec(path)?.[1]

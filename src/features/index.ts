@@ -11,6 +11,7 @@ import { httproute } from './httproute/index.ts'
 import { idempotency } from './idempotency/index.ts'
 import { limits } from './limits/index.ts'
 import { openapi } from './openapi/index.ts'
+import { proxyProtocol } from './proxy-protocol/index.ts'
 import { redis } from './redis/index.ts'
 import { systemd } from './systemd/index.ts'
 import { tail } from './tail/index.ts'
@@ -34,6 +35,7 @@ export const features: readonly Feature[] = [
   explain,
   openapi,
   httproute,
+  proxyProtocol,
   redis,
   systemd,
   tail,

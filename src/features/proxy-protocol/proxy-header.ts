@@ -29,7 +29,7 @@ export const maxProxyHeaderBytes = 16 + maxBlockBytes
 
 const linePrefix = Buffer.from('PROXY ')
 /** What a header of version 2 begins with, and no other protocol. */
-export const proxySignature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
+const proxySignature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 
 /**
  * Parses the header at the beginning of what has come. Null: the rest of it is missing. An error: there is no header,
@@ -39,6 +39,19 @@ export const parseProxyHeader = (bytes: Buffer): ProxyHeader | GatewayError | nu
   if (startsAlike(bytes, proxySignature)) return bytes.length < 16 ? null : parseBinary(bytes)
   if (startsAlike(bytes, linePrefix)) return parseLine(bytes)
   return new GatewayError('bad-request', { reason: 'no-proxy-header' })
+}
+
+// §2.1: more than its first word, which could be a method.
+const proxyLine = /^PROXY (?:TCP4|TCP6|UNKNOWN)[ \r]/
+
+/** Names a header that came where none is taken: a load balancer sends it, of which nothing else is read. */
+export const detectProtocol = (first: Buffer): GatewayError | null => {
+  const isBinary = first.subarray(0, proxySignature.length).equals(proxySignature)
+  if (!isBinary && !proxyLine.test(first.toString('latin1', 0, 16))) return null
+  const cause = new Error(
+    `a PROXY protocol header, version ${isBinary ? 2 : 1}, where none is taken (listen.proxyProtocol)`,
+  )
+  return new GatewayError('bad-request', { reason: 'proxy-header', cause })
 }
 
 /** Creates the failure of a header that breaks the protocol; nothing that was sent stands in it. */

@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 import { GatewayError } from '../../exchange/failures/errors.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/snapshot.ts'
-import { detectOtherProtocol } from '../http1/other-protocol.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 import { type ClientConnection, getClientConnection } from '../request/active-request.ts'
 import { renderRawProblem } from '../response/local-reply.ts'
 import { getLingerMode, writeAndLinger } from './linger.ts'
 import type { GetListenerConfig } from './listener-config.ts'
+import { listenerParts } from './listener-parts.ts'
 
 /** Responds to what never becomes a request: in the shape of every other error, on the bare socket. */
 export interface ClientErrorHandler {
@@ -99,4 +99,18 @@ const abortTruncatedRequest = (
   if (connection.closing) return
   connection.closing = true
   activeRequest.response.markLast(activeRequest, true)
+}
+
+/** Detects another protocol than HTTP by its first bytes. Null: it is none that is known. */
+const detectOtherProtocol = (first: Buffer): GatewayError | null => {
+  // RFC 8446 §5.1: a record of type handshake, with a version that begins with 3.
+  if (first[0] === 0x16 && first[1] === 0x03) {
+    const cause = new Error('TLS where plain HTTP is spoken')
+    return new GatewayError('bad-request', { reason: 'tls-on-plain-port', cause })
+  }
+  for (const part of listenerParts) {
+    const failure = part.detectProtocol?.(first) ?? null
+    if (failure !== null) return failure
+  }
+  return null
 }

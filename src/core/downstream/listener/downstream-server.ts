@@ -1,6 +1,4 @@
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net'
-import { hasReceivedNothing } from '../../../features/proxy-protocol/proxied-connections.ts'
-import { type CountConnection, createProxyAcceptor } from '../../../features/proxy-protocol/proxy-acceptor.ts'
 import type { ListenConfig } from '../../config/config.ts'
 import { settlesWithin } from '../../lib/clock.ts'
 import { maxClientFiles, maxOpenFiles } from '../../lib/file-descriptor.ts'
@@ -10,7 +8,10 @@ import type { CurrentSnapshot } from '../../runtime/snapshot/snapshot.ts'
 import { randomId } from '../request/request-head.ts'
 import { createTicketSecret } from '../tls/session-tickets.ts'
 import { createClientErrorHandler } from './client-error.ts'
+import { hasReceivedNothing } from './connection-claims.ts'
 import { createListenerConfigGetter } from './listener-config.ts'
+import type { ConnectionAcceptor, CountConnection } from './listener-part.ts'
+import { listenerParts } from './listener-parts.ts'
 import { OpenConnections } from './open-connections.ts'
 import { createProtocols } from './protocols.ts'
 
@@ -43,8 +44,8 @@ export interface DownstreamServerOptions {
    */
   readonly ticketSecret?: string
   /**
-   * Counts a connection by the address in its PROXY protocol header, where another process counts for all; false: the
-   * address has as many as it may have. Default: all connections are counted here.
+   * Counts a connection by the address of its client, where another process counts for all; false: the address has as
+   * many as it may have. Default: all connections are counted here.
    */
   readonly countElsewhere?: CountConnection | undefined
   readonly worker?: number
@@ -79,25 +80,29 @@ export const openDownstreamServer = async (
     pseudonym: listen.via ?? pseudonym,
     ticketSecret,
   })
-  const proxyAcceptor = createProxyAcceptor({
-    listen,
-    onConnection: protocols.accept,
-    onAwaited: (socket) => connections.remember(socket),
-    countElsewhere,
-    onFailure: (sender, failure) => clientErrors.reportUnparsed(sender, failure),
-  })
+  const acceptors: ConnectionAcceptor[] = []
+  let { accept } = protocols
+  for (const { createAcceptor } of listenerParts) {
+    const acceptor = createAcceptor?.({
+      listen,
+      onConnection: accept,
+      onAwaited: (socket) => connections.remember(socket),
+      countElsewhere,
+      onFailure: (sender, failure) => clientErrors.reportUnparsed(sender, failure),
+    })
+    if (acceptor === undefined) continue
+    acceptors.push(acceptor)
+    accept = acceptor.accept
+  }
   // A client that has ended its side may still read.
-  const server = createServer({ allowHalfOpen: true, noDelay: true })
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, accept)
   server.on('drop', () => rejected.record())
   // The rest of the descriptors is kept: a flood of connections must not keep probes, operators and upstreams out.
   const maxFiles = maxClientFiles(maxOpenFiles())
   const applyConfig = (next: ListenConfig): void => {
     server.maxConnections = Math.min(next.maxConnections ?? Number.POSITIVE_INFINITY, maxFiles)
     if (countElsewhere === undefined) connections.addressLimit.applyConfig(next)
-    proxyAcceptor.applyConfig(next)
-    server
-      .removeAllListeners('connection')
-      .on('connection', next.proxyProtocol === null ? protocols.accept : proxyAcceptor.accept)
+    for (const acceptor of acceptors) acceptor.applyConfig(next)
   }
   applyConfig(listen)
   if (bindTarget !== 'elsewhere') await listenAt(server, bindTarget ?? listen)
@@ -127,7 +132,11 @@ export const openDownstreamServer = async (
       const allClosed = Promise.all([connections.allClosed(), new Promise((resolve) => server.close(resolve))])
       protocols.closeConnections(deadlineMs)
       for (const socket of sockets)
-        if (hasReceivedNothing(socket) || protocols.isInHandshake(socket) || proxyAcceptor.isAwaited(socket))
+        if (
+          hasReceivedNothing(socket) ||
+          protocols.isInHandshake(socket) ||
+          acceptors.some((acceptor) => acceptor.isAwaited(socket))
+        )
           socket.destroy()
       if (!(await settlesWithin(deadlineMs, allClosed))) {
         state.isCutting = true

@@ -1,7 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { getProxyHeader } from '../../../features/proxy-protocol/proxied-connections.ts'
 import type { Config, ListenConfig } from '../../config/config.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
 import { cidrMatcher } from '../../lib/net/cidr.ts'
@@ -11,6 +10,7 @@ import { asProto, parseLastElement, renderElement } from '../request/forwarded-e
 import { type AuthorityMatcher, compileAuthorityMatcher } from '../request/match-request.ts'
 import { createRequestId, type ForwardedFields } from '../request/request-head.ts'
 import { canonicalAddress, normalizeAddress } from './addresses.ts'
+import { getConnectionClaims } from './connection-claims.ts'
 
 export interface CompiledListenerConfig {
   readonly config: Config
@@ -73,18 +73,15 @@ export interface Peer {
   certificate(): X509Certificate | null
 }
 
-/**
- * Describes the other end of a connection: of one with a PROXY protocol header, the client that this names.
- * `isTlsInFront`: clients speak TLS with a load balancer whose header does not say so.
- */
-export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMatcher, isTlsInFront = false): Peer => {
-  const header = getProxyHeader(socket)
+/** Describes the other end of a connection: the client that a load balancer in front names, if it does. */
+export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMatcher): Peer => {
+  const said = getConnectionClaims(socket)
   const address = getRemoteAddress(socket)
   // The fields of a client of which the load balancer says nothing are its own, however much the balancer is trusted.
-  const trusted = header?.origin !== 'unknown' && isTrusted(address)
+  const trusted = said?.isAnonymous !== true && isTrusted(address)
   const isEncrypted = 'encrypted' in socket && socket.encrypted === true
   // A load balancer that only passes TLS on says that it has seen none.
-  const isSecureInFront = header !== undefined && header.origin !== 'local' && (header.secure ?? isTlsInFront)
+  const isSecureInFront = said?.isSecure() === true
   // Always the same object for one connection: facts about it may be keyed by it.
   let cachedCertificate: X509Certificate | null | undefined
   const certificate = (): X509Certificate | null => {
@@ -96,7 +93,7 @@ export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMa
 
 /** Returns the address of the client, or of the load balancer where that names no client. */
 export const getRemoteAddress = (socket: Socket): string =>
-  getProxyHeader(socket)?.address ?? normalizeAddress(socket.remoteAddress ?? '')
+  getConnectionClaims(socket)?.address ?? normalizeAddress(socket.remoteAddress ?? '')
 
 /**
  * Finds the client behind trusted proxies: the rightmost address of X-Forwarded-For that is not itself a trusted proxy.

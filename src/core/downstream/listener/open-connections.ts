@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net'
 import type { RejectedConnectionCounts } from '../../../features/limits/process-load.ts'
-import { getProxyHeader } from '../../../features/proxy-protocol/proxied-connections.ts'
 import type { ListenConfig } from '../../config/config.ts'
 import { cidrMatcher } from '../../lib/net/cidr.ts'
 import { toNetworkKey } from '../../lib/net/network-key.ts'
 import type { Log } from '../../log/log.ts'
 import { normalizeAddress } from './addresses.ts'
+import { getConnectionClaims } from './connection-claims.ts'
 import { getRemoteAddress, type TrustedProxyMatcher } from './listener-config.ts'
 import { createRejectedConnectionLog, type RejectedConnectionLog } from './rejected-connections.ts'
 
@@ -44,7 +44,7 @@ export class OpenConnections {
     }
     // A TLS socket on a connection is not another connection. And a load balancer stands for all of its clients.
     const slot =
-      'encrypted' in socket || getProxyHeader(socket)?.address === null
+      'encrypted' in socket || getConnectionClaims(socket)?.address === null
         ? null
         : this.addressLimit.acquire(getRemoteAddress(socket))
     if (slot === false) {

@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import { inheritProxyHeader } from '../../../features/proxy-protocol/proxied-connections.ts'
 import type { ListenConfig } from '../../config/config.ts'
 import type { Log } from '../../log/log.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/snapshot.ts'
@@ -8,6 +7,7 @@ import type { ListenerState } from '../request/active-request.ts'
 import { registerRoutes } from '../request/fastify-routes.ts'
 import { createRequestHandler } from '../request/request-handler.ts'
 import type { ClientErrorHandler } from './client-error.ts'
+import { inheritConnectionClaims } from './connection-claims.ts'
 import type { GetListenerConfig } from './listener-config.ts'
 import type { OpenConnections } from './open-connections.ts'
 
@@ -70,7 +70,7 @@ export const createProtocols = async (options: ProtocolsOptions): Promise<Protoc
           telemetry.requestMetrics.handshakes.count(socket.getProtocol() ?? '', getGroup(socket))
       },
       onSecure(socket, raw) {
-        inheritProxyHeader(socket, raw)
+        inheritConnectionClaims(socket, raw)
         connections.forget(raw) // it closes with the TLS socket on it
         if (socket.alpnProtocol !== 'h2') acceptHttp1(socket)
         else if (connections.track(socket)) http2?.accept(socket)

@@ -130,8 +130,7 @@ const connections = new WeakMap<Socket, ClientConnection>()
 export const getClientConnection = (socket: Socket, listenerConfig: CompiledListenerConfig): ClientConnection => {
   const known = connections.get(socket)
   if (known?.listenerConfig === listenerConfig) return known
-  const { config, isTrusted } = listenerConfig
-  const peer = createPeer(socket, isTrusted, config.listen.proxyProtocol?.scheme === 'https')
+  const peer = createPeer(socket, listenerConfig.isTrusted)
   if (known !== undefined) return Object.assign(known, { listenerConfig, peer })
   const connection = {
     listenerConfig,

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { getProxyHeader } from '../../../features/proxy-protocol/proxied-connections.ts'
 import type { ListenConfig, ListenTlsConfig } from '../../config/config.ts'
 import { CoalescedTimer, now } from '../../lib/clock.ts'
 import type { Log } from '../../log/log.ts'
+import { getConnectionClaims } from '../listener/connection-claims.ts'
 import { getRemoteAddress } from '../listener/listener-config.ts'
 import { createHandshaker } from './handshakes.ts'
 import { getNegotiatedGroup } from './negotiated-group.ts'
@@ -52,7 +52,7 @@ export const createTlsAcceptor = ({
   return {
     accept(socket) {
       const client = getRemoteAddress(socket)
-      const authority = getProxyHeader(socket)?.authority ?? undefined
+      const authority = getConnectionClaims(socket)?.authority ?? undefined
       // From the first moment to the last of the handshake, and then once more for a head.
       const timer = new CoalescedTimer(() => {
         logFailure(client, 'timeout', authority)

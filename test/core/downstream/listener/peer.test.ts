@@ -1,12 +1,13 @@
 import type { Socket } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { setConnectionClaims } from '../../../../src/core/downstream/listener/connection-claims.ts'
 import { createPeer, getClientAddress, type Peer } from '../../../../src/core/downstream/listener/listener-config.ts'
 import { cidrMatcher } from '../../../../src/core/lib/net/cidr.ts'
-import { setProxyHeader } from '../../../../src/features/proxy-protocol/proxied-connections.ts'
 
 const isTrusted = cidrMatcher(['10.0.0.0/8', '192.0.2.7', 'fd00::/8'])
 const certificate = () => null
+const said = { length: 28, address: null, isAnonymous: false, authority: null }
 const proxy: Peer = { address: '10.0.0.1', trusted: true, secure: false, inFlight: 1, certificate }
 const untrusted: Peer = { address: '203.0.113.9', trusted: false, secure: false, inFlight: 1, certificate }
 
@@ -55,27 +56,19 @@ describe('the other end of a connection', () => {
     })
   })
 
-  describe.each([
-    ['no header', undefined, null, [false, false], [true, true]],
-    ['a header that says nothing of TLS', 'client', null, [false, true], [true, true]],
-    ['a header of no client', 'unknown', null, [false, true], [true, true]],
-    ['a header that says TLS', 'client', true, [true, true], [true, true]],
+  test.each([
+    [false, undefined, false],
+    [false, false, false],
+    [false, true, true],
+    [true, undefined, true],
     // HAProxy says so of TLS that it only passes on.
-    ['a header that says no TLS', 'client', false, [false, false], [true, true]],
-    ['a header of the load balancer itself', 'local', null, [false, false], [true, true]],
-  ] as const)('behind %s speaks', (_, origin, secure, plain, encrypted) => {
-    test.each([
-      [false, false, plain[0]],
-      [false, true, plain[1]],
-      [true, false, encrypted[0]],
-      [true, true, encrypted[1]],
-    ])('TLS: here %s, in front by the file %s: %s', (here, inFront, expected) => {
-      const connection = socket('10.1.2.3', here)
-      if (origin !== undefined)
-        setProxyHeader(connection, { length: 28, origin, address: null, authority: null, secure })
+    [true, false, true],
+    [true, true, true],
+  ])('speaks TLS: here %s, in front, as was said there, %s: %s', (here, inFront, expected) => {
+    const connection = socket('10.1.2.3', here)
+    if (inFront !== undefined) setConnectionClaims(connection, { ...said, isSecure: () => inFront })
 
-      expect(createPeer(connection, isTrusted, inFront).secure).toBe(expected)
-    })
+    expect(createPeer(connection, isTrusted).secure).toBe(expected)
   })
 
   test('that speaks TLS in front has shown no certificate here', () => {
@@ -83,7 +76,7 @@ describe('the other end of a connection', () => {
       authorized: true,
       getPeerX509Certificate: () => expect.unreachable(),
     })
-    setProxyHeader(connection, { length: 28, origin: 'client', address: null, authority: null, secure: true })
+    setConnectionClaims(connection, { ...said, isSecure: () => true })
 
     expect(createPeer(connection, isTrusted).certificate()).toBeNull()
   })

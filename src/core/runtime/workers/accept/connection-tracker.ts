@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import type { ListenConfig } from '../../../config/config.ts'
 import { normalizeAddress } from '../../../downstream/listener/addresses.ts'
+import { listenerParts } from '../../../downstream/listener/listener-parts.ts'
 import { PerAddressConnectionLimit } from '../../../downstream/listener/open-connections.ts'
-import { cidrMatcher } from '../../../lib/net/cidr.ts'
 
 /**
  * Counts the connections of each address for all workers together. The primary sees them come. Their end is reported by
@@ -13,17 +13,18 @@ export class ConnectionTracker<Worker extends object> {
   /** Counted, and not yet handed to a worker. */
   readonly #unassigned = new WeakMap<Socket, string>()
   readonly #byWorker = new WeakMap<Worker, Map<string, number>>()
-  #isLoadBalancer = cidrMatcher([])
+  #introducers: readonly ((address: string) => boolean)[] = []
 
   applyConfig(listen: ListenConfig): void {
     this.#perAddress.applyConfig(listen)
-    this.#isLoadBalancer = cidrMatcher(listen.proxyProtocol?.from ?? [])
+    this.#introducers = listenerParts.flatMap((part) => part.compileIntroducers?.(listen) ?? [])
   }
 
   /** Counts a connection from an address. False: the address has as many as it may have. */
   acquire(socket: Socket, address: string | undefined): boolean {
-    // Which client a load balancer has connected for, its PROXY protocol header says, and workers alone read that.
-    if (!this.#perAddress.isLimited || this.#isLoadBalancer(normalizeAddress(address ?? ''))) return true
+    // Which client a load balancer has connected for, the connection's first bytes say, and workers alone read these.
+    const from = normalizeAddress(address ?? '')
+    if (!this.#perAddress.isLimited || this.#introducers.some((isIntroducer) => isIntroducer(from))) return true
     const addressKey = this.#perAddress.acquire(address)
     if (addressKey === false) return false
     if (addressKey === null) return true
@@ -35,8 +36,8 @@ export class ConnectionTracker<Worker extends object> {
   }
 
   /**
-   * Counts a connection that a worker has, from the address in its PROXY protocol header. Returns the key that it is
-   * counted by. Null: it is not counted. False: the address has as many as it may have.
+   * Counts a connection that a worker has, from the address of its client. Returns the key that it is counted by. Null:
+   * it is not counted. False: the address has as many as it may have.
    */
   acquireFor(worker: Worker, address: string): string | null | false {
     const addressKey = this.#perAddress.acquire(address)

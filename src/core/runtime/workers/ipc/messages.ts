@@ -115,8 +115,8 @@ export type PrimaryCalls = {
     readonly result: readonly IdempotencyReply[] | null
   }
   /**
-   * Count a connection by the address in its PROXY protocol header. Returns the key that it is counted by. Null: by
-   * none. False: its address may have no more.
+   * Count a connection by the address of its client. Returns the key that it is counted by. Null: by none. False: its
+   * address may have no more.
    */
   readonly countConnection: { readonly params: { readonly address: string }; readonly result: string | null | false }
 }

@@ -1,16 +1,17 @@
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { expect, onTestFinished, test, vi } from 'vitest'
-import { createProxyAcceptor } from '../../../src/features/proxy-protocol/proxy-acceptor.ts'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { getConnectionClaims } from '../../../src/core/downstream/listener/connection-claims.ts'
+import { createAcceptor } from '../../../src/features/proxy-protocol/listener.ts'
 import { testConfig } from '../../helpers/gateway.ts'
-import { proxyV1 } from '../../helpers/proxy-protocol.ts'
+import { proxyV1, proxyV2, proxyV2Raw, tlv } from '../../helpers/proxy-protocol.ts'
 
 /** Creates an acceptor that waits for headers from 10.0.0.1, and notes what it calls. */
 const open = (countElsewhere?: () => Promise<boolean>) => {
   const { listen } = testConfig({ listen: { proxyProtocol: { from: ['10.0.0.1'] }, maxConnectionsPerAddress: 1 } })
   const [onConnection, onAwaited, onFailure] = [vi.fn(), vi.fn(), vi.fn()]
-  const acceptor = createProxyAcceptor({ listen, onConnection, onAwaited, onFailure, countElsewhere })
+  const acceptor = createAcceptor({ listen, onConnection, onAwaited, onFailure, countElsewhere })
   return { acceptor, onConnection, onAwaited, onFailure }
 }
 
@@ -71,4 +72,27 @@ test('a connection whose header has come is not closed when the time for headers
 
   expect([quick.destroyed, slow.destroyed]).toEqual([false, true])
   expect(onFailure).toHaveBeenCalledTimes(1)
+})
+
+describe.each<[string, Buffer, boolean, boolean]>([
+  ['a header that says nothing of TLS', proxyV1('192.0.2.7'), false, true],
+  ['a header of no client', Buffer.from('PROXY UNKNOWN\r\n'), false, true],
+  ['a header that says TLS', proxyV2('192.0.2.7', tlv(0x20, Buffer.from([1, 0, 0, 0, 0]))), true, true],
+  ['a header that says no TLS', proxyV2('192.0.2.7', tlv(0x20, Buffer.from([0, 0, 0, 0, 0]))), false, false],
+  ['a header of the load balancer itself', proxyV2Raw(0, 0, Buffer.alloc(0)), false, false],
+])('%s', (_, header, whereFileIsSilent, whereFileSaysHttps) => {
+  test.each([
+    [{ from: ['10.0.0.1'] }, whereFileIsSilent],
+    [{ from: ['10.0.0.1'], scheme: 'https' }, whereFileSaysHttps],
+  ] as const)('means TLS with %j: %s', async (proxyProtocol, expected) => {
+    const { acceptor, onConnection } = open()
+    const socket = connection('10.0.0.1')
+
+    acceptor.accept(socket)
+    socket.push(header)
+    await vi.waitFor(() => expect(onConnection).toHaveBeenCalledWith(socket))
+    acceptor.applyConfig(testConfig({ listen: { proxyProtocol } }).listen)
+
+    expect(getConnectionClaims(socket)?.isSecure()).toBe(expected)
+  })
 })

@@ -1,52 +1,27 @@
 import type { Socket } from 'node:net'
 import type { ListenConfig } from '../../core/config/config.ts'
 import { normalizeAddress } from '../../core/downstream/listener/addresses.ts'
+import { setConnectionClaims } from '../../core/downstream/listener/connection-claims.ts'
+import type { ListenerPart } from '../../core/downstream/listener/listener-part.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { CoalescedTimer } from '../../core/lib/clock.ts'
 import { cidrMatcher } from '../../core/lib/net/cidr.ts'
-import { setProxyHeader } from './proxied-connections.ts'
 import { createHeaderFlaw, parseProxyHeader } from './proxy-header.ts'
-
-/** Stands between an accepted connection and the server that speaks TLS or HTTP on it. */
-interface ProxyAcceptor {
-  /** Takes a connection of which nothing has been read. */
-  accept(socket: Socket): void
-  /** Applies a new configuration: it holds for connections that come from now on. */
-  applyConfig(listen: ListenConfig): void
-  /** Tells whether a connection has not sent all of its header. */
-  isAwaited(socket: Socket): boolean
-}
-
-/** Resolves to false when the address has as many as it may have. */
-export type CountConnection = (socket: Socket, address: string) => Promise<boolean>
-
-interface ProxyAcceptorOptions {
-  readonly listen: ListenConfig
-  /** Called with a connection at once, or when its header has been read. What follows it has not been read. */
-  onConnection(socket: Socket): void
-  /** Called with a connection whose header has to come first. */
-  onAwaited(socket: Socket): void
-  /** Counts a connection by the address in its header, where another process counts; undefined: none does. */
-  readonly countElsewhere: CountConnection | undefined
-  /** Called when a header has not come, or is none; the connection is closed. `sender` is the other end of it. */
-  onFailure(sender: string, failure: GatewayError): void
-}
 
 /**
  * Creates the acceptor of a listener behind load balancers. A connection from one of them must begin with a header.
  * From any other address none is read: a client that chooses whether to send one chooses its own address
  * (proxy-protocol.txt §5).
  */
-export const createProxyAcceptor = ({
+export const createAcceptor: NonNullable<ListenerPart['createAcceptor']> = ({
   listen,
   onConnection,
   onAwaited,
   countElsewhere,
   onFailure,
-}: ProxyAcceptorOptions): ProxyAcceptor => {
-  let isSender = compileSenders(listen)
-  let timeoutMs = listen.timeouts.headers
-  let isLimited = listen.maxConnectionsPerAddress !== null
+}) => {
+  let config = listen
+  let isSender = compileIntroducers(listen)
   const awaited = new WeakSet<Socket>()
 
   const passOn = (socket: Socket): void => {
@@ -81,11 +56,17 @@ export const createProxyAcceptor = ({
       if (header === null) return
       if (header instanceof GatewayError) return fail(header)
       stop()
-      setProxyHeader(socket, header)
-      const rest = received.subarray(header.length)
+      const { address, authority, length, origin, secure } = header
+      setConnectionClaims(socket, {
+        length,
+        address,
+        isAnonymous: origin === 'unknown',
+        authority,
+        isSecure: () => origin !== 'local' && (secure ?? config.proxyProtocol?.scheme === 'https'),
+      })
+      const rest = received.subarray(length)
       if (rest.length > 0) socket.unshift(rest)
-      const { address } = header
-      if (countElsewhere === undefined || !isLimited || address === null)
+      if (countElsewhere === undefined || config.maxConnectionsPerAddress === null || address === null)
         // In a turn of its own: only then has the stream forgotten that it was read by `readable`.
         return process.nextTick(() => passOn(socket))
       awaited.add(socket)
@@ -94,7 +75,7 @@ export const createProxyAcceptor = ({
     const timer = new CoalescedTimer(() =>
       fail(new GatewayError('request-timeout', { reason: 'proxy-header-too-slow' })),
     )
-    timer.set(timeoutMs)
+    timer.set(config.timeouts.headers)
     socket.on('error', ignore) // there is no other listener yet
     socket.once('close', stop)
     socket.on('readable', onReadable)
@@ -102,6 +83,7 @@ export const createProxyAcceptor = ({
 
   return {
     accept(socket) {
+      if (config.proxyProtocol === null) return onConnection(socket)
       // Reset already, as HAProxy ends its checks: its address is not known any more.
       if (socket.remoteAddress === undefined) return void socket.destroy()
       const sender = normalizeAddress(socket.remoteAddress)
@@ -111,9 +93,8 @@ export const createProxyAcceptor = ({
       readHeader(socket, sender)
     },
     applyConfig(next) {
-      isSender = compileSenders(next)
-      timeoutMs = next.timeouts.headers
-      isLimited = next.maxConnectionsPerAddress !== null
+      config = next
+      isSender = compileIntroducers(next)
     },
     isAwaited: (socket) => awaited.has(socket),
   }
@@ -122,4 +103,6 @@ export const createProxyAcceptor = ({
 // Stays with the connection: one that were made there would keep what was read of it.
 const ignore = (): void => {}
 
-const compileSenders = ({ proxyProtocol }: ListenConfig) => cidrMatcher(proxyProtocol?.from ?? [])
+export const compileIntroducers = ({ proxyProtocol }: ListenConfig) => cidrMatcher(proxyProtocol?.from ?? [])
+
+export { detectProtocol } from './proxy-header.ts'

@@ -1,0 +1,43 @@
+import type { Socket } from 'node:net'
+import type { ListenConfig } from '../../config/config.ts'
+import type { GatewayError } from '../../exchange/failures/errors.ts'
+
+/** What a feature brings to the listener of clients. */
+export interface ListenerPart {
+  /** Creates what reads connections before TLS or HTTP is spoken on them. */
+  createAcceptor?(options: AcceptorOptions): ConnectionAcceptor
+  /** Compiles which addresses say by a connection's first bytes whose it is. */
+  compileIntroducers?(listen: ListenConfig): (address: string) => boolean
+  /** Names a protocol by its first bytes, where HTTP is expected; null: it is another one. */
+  detectProtocol?(first: Buffer): GatewayError | null
+}
+
+/** Stands between an accepted connection and the server that speaks TLS or HTTP on it. */
+export interface ConnectionAcceptor {
+  /** Takes a connection of which nothing has been read. */
+  accept(socket: Socket): void
+  /** Applies a new configuration: it holds for connections that come from now on. */
+  applyConfig(listen: ListenConfig): void
+  /** Tells whether a connection has not sent all that it has to. */
+  isAwaited(socket: Socket): boolean
+}
+
+/** Resolves to false when the address has as many as it may have. */
+export type CountConnection = (socket: Socket, address: string) => Promise<boolean>
+
+export interface AcceptorOptions {
+  readonly listen: ListenConfig
+  /** Called with a connection at once, or when its own bytes begin. What follows has not been read. */
+  onConnection(socket: Socket): void
+  /** Called with a connection of which something has to come first. */
+  onAwaited(socket: Socket): void
+  /** Counts a connection by the address of its client, where another process counts; undefined: none does. */
+  readonly countElsewhere: CountConnection | undefined
+  /** Called when it has not come, or is malformed; the connection is closed. `sender` is the other end of it. */
+  onFailure(sender: string, failure: GatewayError): void
+}
+
+export type LoadListenerPart = () => Promise<ListenerPart>
+
+/** Of each feature that the listener of clients takes: added before `listener-parts.ts` is imported. */
+export const listenerPartLoaders = new Set<LoadListenerPart>()

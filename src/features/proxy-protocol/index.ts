@@ -1,0 +1,7 @@
+import type { Feature } from '../../core/feature.ts'
+
+/** Learns from load balancers in front who their clients are, by the PROXY protocol. */
+export const proxyProtocol: Feature = {
+  name: 'proxy-protocol',
+  loadListenerPart: () => import('./listener.ts'),
+}
