@@ -7,12 +7,11 @@ import type { PurgeScope } from '../../../features/cache/store/cache-store.ts'
 import type { GuardReport } from '../../../features/candidate/observe/guard/guard-counts.ts'
 import { ContractValidatorsCache } from '../../../features/contract/contract-validators.ts'
 import { IdempotencyRegistry } from '../../../features/idempotency/idempotency-registry.ts'
-import type { IdempotencyCall, IdempotencyReply } from '../../../features/idempotency/store/idempotency-store.ts'
+import type { IdempotencyCall } from '../../../features/idempotency/store/idempotency-store.ts'
 import { type LimiterRole, RateLimiterRegistry } from '../../../features/limits/rate-limiter/rate-limiter-registry.ts'
 import { calmChanges } from '../../../features/redis/calm-changes.ts'
 import { settlesWithin } from '../../lib/clock.ts'
 import { generateSecret } from '../../lib/secrets.ts'
-import type { ConsumeResult } from '../../lib/token-bucket.ts'
 import type { Log } from '../../log/log.ts'
 import type { LogEvent } from '../../log/log-event.ts'
 import {
@@ -20,6 +19,7 @@ import {
   type HealthVerdict,
   type OnHealthVerdict,
 } from '../../upstream/endpoints/endpoint-registry.ts'
+import { aloneProcess, type ChannelEnd, type FeatureMessage, openChannel, type ProcessPlace } from '../channel.ts'
 import { createProcessTelemetry } from '../pipeline/observers.ts'
 import { prepareParts, runtimeParts } from '../runtime-parts.ts'
 import { buildSnapshot, type SharedResources, type SnapshotInput } from './build-snapshot.ts'
@@ -31,20 +31,14 @@ interface DataPlaneDeps {
   /** Receives what the probes of this process find. Null: this process does not probe. */
   readonly onVerdict?: OnHealthVerdict
   readonly initialVerdicts?: readonly HealthVerdict[]
-  readonly initialKeys?: readonly KeysHandover[]
-  readonly onKeysFetched?: (keys: KeysHandover) => void
-  /** The role of this process where several count together; by default it is alone. */
-  readonly limiterRole?: LimiterRole
-  /** The name of the process; by default `gateway`. */
-  readonly processName?: string
+  /** What this process is among those of the gateway; by default it is alone. */
+  readonly place?: ProcessPlace
   /** The log of access lines; by default none is written. */
   readonly log?: Log
   /** The destination of audit lines; by default they are dropped. */
   readonly auditSink?: AuditSink
   /** The key of digests, which all processes that learn and compare share; by default a new one. */
   readonly digestKey?: string
-  /** Called with what has become invalid here, and may be stored in other processes. */
-  readonly onInvalidated?: (targets: readonly InvalidationTarget[]) => void
   readonly onGuardReports?: (reports: readonly GuardReport[]) => void
 }
 
@@ -70,6 +64,8 @@ export const settleStores = async ({ idempotency }: Pick<Snapshot, 'idempotency'
 /** The data plane of one process: the current snapshot, and the resources that snapshots share. */
 export class DataPlane {
   readonly #shared: SharedResources
+  /** Of each feature that speaks with itself in other processes. */
+  readonly #ends: Readonly<Record<string, ChannelEnd>>
   readonly currentSnapshot: CurrentSnapshot
 
   /** Throws as {@link buildSnapshot} does. */
@@ -79,42 +75,58 @@ export class DataPlane {
       logEvent,
       onVerdict,
       initialVerdicts = [],
-      initialKeys = [],
-      onKeysFetched,
-      processName = 'gateway',
-      limiterRole = { kind: 'alone' },
+      place = aloneProcess,
       log,
       auditSink = nullAuditSink,
       digestKey = generateSecret(),
-      onInvalidated,
       onGuardReports = () => {},
     }: DataPlaneDeps,
   ) {
-    const telemetry = createProcessTelemetry(log ?? null, processName)
+    const telemetry = createProcessTelemetry(log ?? null, place.name)
     telemetry.guards.onReports = onGuardReports
+    const isPrimary = place.role === 'primary'
+    const limiterRole = toLimiterRole(place)
+    const [issuerKeys, invalidations] = [openChannel('auth', place), openChannel('cache', place)]
     this.#shared = {
       endpoints: new EndpointRegistry(logEvent, onVerdict),
       limiters: new RateLimiterRegistry(
         limiterRole,
         calmChanges(logEvent, 'limits are shared', 'limits are not shared'),
       ),
-      tokenVerifiers: new TokenVerifiers(logEvent, onKeysFetched),
+      tokenVerifiers: new TokenVerifiers(logEvent, (keys) => issuerKeys.notify(keys)),
       caches: new CacheRegistry(
         logEvent,
-        onInvalidated,
-        limiterRole.kind === 'primary' ? null : new SharedCacheRegistry(logEvent),
+        (targets) => invalidations.notify(targets),
+        isPrimary ? null : new SharedCacheRegistry(logEvent),
       ),
       idempotency: new IdempotencyRegistry(limiterRole, logEvent),
       contractValidators: new ContractValidatorsCache(),
       digestKey,
       auditSink,
       telemetry,
-      features: limiterRole.kind === 'primary' ? [] : runtimeParts.map((part) => part.open({ ...telemetry, logEvent })),
+      features: isPrimary ? [] : runtimeParts.map((part) => part.open({ ...telemetry, logEvent })),
       logEvent,
     }
     for (const verdict of initialVerdicts) this.#shared.endpoints.applyVerdict(verdict)
+    const { tokenVerifiers, caches, limiters, idempotency } = this.#shared
+    this.#ends = {
+      auth: {
+        receive: (keys, from) => {
+          tokenVerifiers.adoptKeys(keys as KeysHandover)
+          if (isPrimary) issuerKeys.notify(keys, { except: from })
+        },
+        handOver: () => tokenVerifiers.keysToHandOver,
+      },
+      cache: {
+        receive: (targets, from) => {
+          if (isPrimary) invalidations.notify(targets, { except: from })
+          else void caches.invalidate(targets as readonly InvalidationTarget[])
+        },
+      },
+      limits: { answer: (asked) => limiters.consumeAll(...(asked as Parameters<RateLimiterRegistry['consumeAll']>)) },
+      idempotency: { answer: (calls) => idempotency.replyAll(calls as readonly IdempotencyCall[]) },
+    }
     this.currentSnapshot = new CurrentSnapshot(buildSnapshot(first, null, this.#shared))
-    for (const keys of initialKeys) this.adoptKeys(keys)
   }
 
   /** The endpoints that probes find down. */
@@ -126,31 +138,25 @@ export class DataPlane {
     this.#shared.endpoints.applyVerdict(verdict)
   }
 
-  get keysToHandOver(): readonly KeysHandover[] {
-    return this.#shared.tokenVerifiers.keysToHandOver
+  /** Hands a feature what another process has told it. */
+  receive({ feature, payload }: FeatureMessage, from: string): void {
+    this.#ends[feature]?.receive?.(payload, from)
   }
 
-  adoptKeys(keys: KeysHandover): void {
-    this.#shared.tokenVerifiers.adoptKeys(keys)
+  /** Answers what a worker asks. */
+  answer({ feature, payload }: FeatureMessage): unknown {
+    return this.#ends[feature]?.answer?.(payload)
   }
 
-  /** Consumes one token of a limit for each key, for another process. Null: that limit is not known here. */
-  consumeAll(limit: string, keys: readonly string[]): readonly ConsumeResult[] | null {
-    return this.#shared.limiters.consumeAll(limit, keys)
-  }
-
-  /** Remembers for another process what keys led to. Null: this process does not. */
-  replyAll(calls: readonly IdempotencyCall[]): readonly IdempotencyReply[] | null {
-    return this.#shared.idempotency.replyAll(calls)
+  /** Lists what a worker that starts is told. */
+  handOver(): readonly FeatureMessage[] {
+    return Object.entries(this.#ends).flatMap(([feature, end]) =>
+      (end.handOver?.() ?? []).map((payload) => ({ feature, payload })),
+    )
   }
 
   purge(scope: PurgeScope): Promise<PurgeResult> {
     return this.#shared.caches.purge(scope)
-  }
-
-  /** Removes what has become invalid in another process. */
-  invalidate(targets: readonly InvalidationTarget[]): void {
-    void this.#shared.caches.invalidate(targets)
   }
 
   /** Builds the snapshot that may follow the current one: to be swapped in, or retired. */
@@ -168,5 +174,17 @@ export class DataPlane {
     await this.#shared.endpoints.destroy(new Error('shut down'))
     // Nothing runs any more, but spans may be on their way: those of what was cut, and of what ended before it.
     await settlesWithin(maxFlushMs, closed)
+  }
+}
+
+const toLimiterRole = (place: ProcessPlace): LimiterRole => {
+  if (place.role !== 'worker') return { kind: place.role }
+  const [limits, idempotency] = [openChannel('limits', place), openChannel('idempotency', place)]
+  return {
+    kind: 'worker',
+    workerCount: place.workers,
+    timeoutMs: place.answerMs,
+    askPrimary: (limit, keys) => limits.ask([limit, keys]),
+    askPrimaryForKeys: (calls) => idempotency.ask(calls),
   }
 }

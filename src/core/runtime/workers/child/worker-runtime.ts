@@ -51,22 +51,20 @@ export const startWorkerRuntime = async (
     logEvent: (level, event, fields) => log[level]({ worker, ...fields }, event),
     onVerdict: null, // the primary probes
     initialVerdicts: verdicts,
-    initialKeys: init.issuerKeys,
-    onKeysFetched: (keys) => send({ type: 'issuerKeys', keys }),
-    limiterRole: {
-      kind: 'worker',
-      workerCount: init.workers,
-      timeoutMs: init.countMs,
-      askPrimary: (limit, keys) => callPrimary('consume', { limit, keys }),
-      askPrimaryForKeys: (keyCalls) => callPrimary('remember', { calls: keyCalls }),
+    place: {
+      role: 'worker',
+      name: `worker-${worker}`,
+      workers: init.workers,
+      answerMs: init.answerMs,
+      notify: (message, options) => send({ type: 'told', message }, options?.onSent),
+      ask: (message) => callPrimary('ask', { message }),
     },
-    processName: `worker-${worker}`,
     log,
     auditSink,
     digestKey: init.digestKey,
-    onInvalidated: (targets) => send({ type: 'invalidated', targets }),
     onGuardReports: (reports) => send({ type: 'guardReports', reports }),
   })
+  for (const message of init.handedOver) dataPlane.receive(message, 'primary')
   const countRemotely = async (socket: Socket, address: string): Promise<boolean> => {
     const addressKey = await callPrimary('countConnection', { address })
     // It may have closed meanwhile.
@@ -172,10 +170,8 @@ export const startWorkerRuntime = async (
         )
       case 'verdict':
         return void changes.run(async () => dataPlane.applyVerdict(notification.verdict))
-      case 'invalidate':
-        return dataPlane.invalidate(notification.targets)
-      case 'issuerKeys':
-        return dataPlane.adoptKeys(notification.keys)
+      case 'told':
+        return dataPlane.receive(notification.message, 'primary')
       case 'drain':
         return server.drain()
       case 'auditState':

@@ -1,11 +1,8 @@
-import type { KeysHandover } from '../../../../features/auth/tokens/token-verifiers.ts'
-import type { InvalidationTarget } from '../../../../features/cache/invalidation.ts'
 import type { GuardReport } from '../../../../features/candidate/observe/guard/guard-counts.ts'
 import { deserializeClients, serializeClients } from '../../../../features/clients/serialize-clients.ts'
-import type { IdempotencyCall, IdempotencyReply } from '../../../../features/idempotency/store/idempotency-store.ts'
 import type { Config } from '../../../config/config.ts'
-import type { ConsumeResult } from '../../../lib/token-bucket.ts'
 import type { HealthVerdict } from '../../../upstream/endpoints/endpoint-registry.ts'
+import type { FeatureMessage } from '../../channel.ts'
 import type { OverridesView } from '../../overrides.ts'
 import type { SnapshotInput } from '../../snapshot/build-snapshot.ts'
 import type { DataPlaneCommands } from '../../snapshot/data-plane-commands.ts'
@@ -29,12 +26,12 @@ export interface WorkerInit {
   /** Counted from 1. Its successor has the same number. */
   readonly worker: number
   readonly workers: number
-  /** How long it waits for the primary to count. */
-  readonly countMs: number
+  /** How long it waits for the primary where a client waits. */
+  readonly answerMs: number
   readonly state: SerializedSnapshotInput
   readonly verdicts: readonly HealthVerdict[]
-  /** The last keys of issuers: an issuer that is down just now has none for a worker that starts. */
-  readonly issuerKeys: readonly KeysHandover[]
+  /** What features of the primary tell a worker that starts. */
+  readonly handedOver: readonly FeatureMessage[]
   /** The gateway's name in `Via`. */
   readonly pseudonym: string
   /** The secret of TLS session tickets: one for all workers, so that a client resumes with any of them. */
@@ -84,10 +81,8 @@ export type WorkerNotification =
   | { readonly type: 'discard'; readonly prepared: number }
   | { readonly type: 'verdict'; readonly verdict: HealthVerdict }
   | { readonly type: 'drain' }
-  /** These have become invalid: another worker has reported it. */
-  | { readonly type: 'invalidate'; readonly targets: readonly InvalidationTarget[] }
-  /** Another process has fetched these keys of an issuer. */
-  | { readonly type: 'issuerKeys'; readonly keys: KeysHandover }
+  /** What a feature of the primary tells itself here. */
+  | { readonly type: 'told'; readonly message: FeatureMessage }
   /** The audit log cannot be written, or can be again. */
   | { readonly type: 'auditState'; readonly failing: boolean }
   /** The result of a {@link PrimaryCall} of the worker, by its number. */
@@ -104,16 +99,8 @@ export type MessageToWorker = WorkerInit | WorkerCall | WorkerNotification
 
 /** The calls of a worker, which the primary replies to with `reply`: their members, and their results. */
 export type PrimaryCalls = {
-  /** Consume one token of a limit for each key. Null: that limit is not known there. */
-  readonly consume: {
-    readonly params: { readonly limit: string; readonly keys: readonly string[] }
-    readonly result: readonly ConsumeResult[] | null
-  }
-  /** Remember what keys led to. Null: nothing is remembered there. */
-  readonly remember: {
-    readonly params: { readonly calls: readonly IdempotencyCall[] }
-    readonly result: readonly IdempotencyReply[] | null
-  }
+  /** What a feature asks itself in the primary. */
+  readonly ask: { readonly params: { readonly message: FeatureMessage }; readonly result: unknown }
   /**
    * Count a connection by the address of its client. Returns the key that it is counted by. Null: by none. False: its
    * address may have no more.
@@ -131,10 +118,8 @@ export type PrimaryCallResult = PrimaryCalls[keyof PrimaryCalls]['result']
 export type PrimaryNotification =
   /** Write these lines of the audit log; so many were lost. */
   | { readonly type: 'auditLines'; readonly lines: readonly string[]; readonly lost: number }
-  /** These have become invalid, and other workers may have stored them. */
-  | { readonly type: 'invalidated'; readonly targets: readonly InvalidationTarget[] }
-  /** It has fetched these keys of an issuer. */
-  | { readonly type: 'issuerKeys'; readonly keys: KeysHandover }
+  /** What a feature tells itself in the primary. */
+  | { readonly type: 'told'; readonly message: FeatureMessage }
   /** What it has counted for the guards of candidates since the last time. */
   | { readonly type: 'guardReports'; readonly reports: readonly GuardReport[] }
 

@@ -12,6 +12,7 @@ import { now } from '../../../lib/clock.ts'
 import type { BindTarget } from '../../../lib/net/bind-target.ts'
 import { generateSecret } from '../../../lib/secrets.ts'
 import type { Log } from '../../../log/log.ts'
+import { aloneProcess } from '../../channel.ts'
 import type { SnapshotInput } from '../../snapshot/build-snapshot.ts'
 import { DataPlane } from '../../snapshot/data-plane.ts'
 import { type RunInAllProcesses, runInProcess, runsOnce } from '../../snapshot/data-plane-commands.ts'
@@ -113,9 +114,13 @@ class WorkerPool implements ProxyServer {
     this.#dataPlane = new DataPlane(state, {
       logEvent: (level, event, fields) => log[level](fields, event),
       onVerdict: (verdict) => this.#notifyWorkers({ type: 'verdict', verdict }),
-      onKeysFetched: (keys) => this.#notifyWorkers({ type: 'issuerKeys', keys }),
-      limiterRole: { kind: 'primary' },
-      processName: 'primary',
+      place: {
+        ...aloneProcess,
+        role: 'primary',
+        name: 'primary',
+        workers: size,
+        notify: (message, options) => this.#notifyWorkers({ type: 'told', message }, options?.except),
+      },
     })
     const { rejectedConnections: counts } = this.#dataPlane.currentSnapshot.value.processLoad
     this.#overLimit = createRejectedConnectionLog(log, 'maxConnections', counts)
@@ -136,10 +141,10 @@ class WorkerPool implements ProxyServer {
       createInit: () => ({
         type: 'start',
         workers: size,
-        countMs: timeouts.countMs,
+        answerMs: timeouts.answerMs,
         state: this.#state,
         verdicts: this.#dataPlane.verdicts,
-        issuerKeys: this.#dataPlane.keysToHandOver,
+        handedOver: this.#dataPlane.handOver(),
         pseudonym,
         ticketSecret,
         digestKey,
@@ -150,15 +155,11 @@ class WorkerPool implements ProxyServer {
       onCall: (call, worker) => this.#replyTo(call, worker),
       onNotification: (told, by) => {
         if (told.type === 'auditLines') auditLog.recordFromWorker(told.lines, told.lost)
-        else if (told.type === 'invalidated') this.#notifyWorkers({ type: 'invalidate', targets: told.targets }, by)
-        else if (told.type === 'guardReports') guard.add(String(by.pid), told.reports)
-        else {
-          this.#dataPlane.adoptKeys(told.keys)
-          this.#notifyWorkers(told, by)
-        }
+        else if (told.type === 'guardReports') guard.add(by.name, told.reports)
+        else this.#dataPlane.receive(told.message, by.name)
       },
       onExit: (worker) => {
-        guard.forget(String(worker.pid))
+        guard.forget(worker.name)
         this.#stats.onExit(worker)
         this.#learnedArchive.onExit(worker)
       },
@@ -270,8 +271,7 @@ class WorkerPool implements ProxyServer {
   }
 
   #replyTo(call: PrimaryCall, worker: WorkerProcess): PrimaryCallResult {
-    if (call.type === 'consume') return this.#dataPlane.consumeAll(call.limit, call.keys)
-    if (call.type === 'remember') return this.#dataPlane.replyAll(call.calls)
+    if (call.type === 'ask') return this.#dataPlane.answer(call.message)
     const addressKey = this.#acceptor.tracker.acquireFor(worker, call.address)
     if (addressKey === false) this.#overAddressLimit.record()
     return addressKey
@@ -281,8 +281,8 @@ class WorkerPool implements ProxyServer {
     return this.#supervisor.slots.flatMap(({ worker, isServing }) => (isServing && worker !== null ? [worker] : []))
   }
 
-  #notifyWorkers(message: WorkerNotification, except: WorkerProcess | null = null): void {
-    for (const { worker } of this.#supervisor.slots) if (worker !== except) worker?.send(message)
+  #notifyWorkers(message: WorkerNotification, except?: string): void {
+    for (const { worker } of this.#supervisor.slots) if (worker?.name !== except) worker?.send(message)
   }
 
   #divide(state: SnapshotInput): SnapshotInput {

@@ -87,6 +87,11 @@ export class WorkerProcess {
     return this.#child?.pid ?? null
   }
 
+  /** Its name among all processes there ever were: that of its successor is another. */
+  get name(): string {
+    return String(this.pid)
+  }
+
   get livedMs(): number {
     return now() - this.#spawnedAt
   }

@@ -12,8 +12,8 @@ export interface WorkerTimeouts {
   readonly reportMs: number
   /** Until it has acknowledged a connection. */
   readonly connectionAckMs: number
-  /** Until the primary has counted for a worker. It is how long the worker waits, not how long it is waited for. */
-  readonly countMs: number
+  /** Until the primary has answered a worker whose client waits. It is how long the worker waits for it. */
+  readonly answerMs: number
   /** Until it has given any sign of life, when it has missed one of these. */
   readonly hangMs: number
   /** From one question what it has learnt of the contract to the next. What it learns since is lost with it. */
@@ -26,7 +26,7 @@ export const defaultWorkerTimeouts: WorkerTimeouts = {
   urgentReplyMs: 250,
   reportMs: 1000,
   connectionAckMs: 1000,
-  countMs: 20,
+  answerMs: 20,
   hangMs: 30_000,
   learnedEveryMs: 60_000,
 }

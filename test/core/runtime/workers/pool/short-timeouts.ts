@@ -24,7 +24,7 @@ const gateway = await startGateway({
     urgentReplyMs: 250,
     reportMs: 300,
     connectionAckMs: 300,
-    countMs: 4000,
+    answerMs: 4000,
     hangMs: Number(process.env.HANG_MS ?? 30_000),
     learnedEveryMs: 100,
   },

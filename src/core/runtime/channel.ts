@@ -1,0 +1,58 @@
+/** How a feature in one process of the gateway speaks with itself in the others. What it says is plain data. */
+export interface Channel {
+  /** Tells the primary, of a worker, or all workers, of the primary. */
+  notify(payload: unknown, options?: NotifyOptions): void
+  /** Asks the primary. The caller decides how long it waits. */
+  ask<Answer>(payload: unknown): Promise<Answer>
+}
+
+export interface NotifyOptions {
+  /** The worker that is not told: it said so itself. */
+  readonly except?: string
+  /** Called when it is on its way. */
+  readonly onSent?: () => void
+}
+
+/** What a feature does with what it is told or asked by itself in another process, which it trusts. */
+export interface ChannelEnd {
+  /** `from`: the worker that says so; of a worker itself, the primary. */
+  receive?(payload: unknown, from: string): void
+  /** Answers a worker, in the primary. */
+  answer?(payload: unknown): unknown
+  /** Lists what a worker that starts is told before it serves. */
+  handOver?(): readonly unknown[]
+}
+
+/** What crosses between processes for a feature. */
+export interface FeatureMessage {
+  readonly feature: string
+  readonly payload: unknown
+}
+
+/** A process among those of the gateway. */
+export interface ProcessPlace {
+  /** It serves alone, it is the primary of several workers, or one of those. */
+  readonly role: 'alone' | 'primary' | 'worker'
+  /** `gateway` when it is alone; else `primary`, or `worker-1` and so on. */
+  readonly name: string
+  /** How many processes serve. */
+  readonly workers: number
+  /** How long a worker waits for the primary where a client waits, in milliseconds. */
+  readonly answerMs: number
+  notify(message: FeatureMessage, options?: NotifyOptions): void
+  ask(message: FeatureMessage): Promise<unknown>
+}
+
+export const aloneProcess: ProcessPlace = {
+  role: 'alone',
+  name: 'gateway',
+  workers: 1,
+  answerMs: 0,
+  notify() {},
+  ask: () => Promise.reject(new Error('there is no primary')),
+}
+
+export const openChannel = (feature: string, { notify, ask }: ProcessPlace): Channel => ({
+  notify: (payload, options) => notify({ feature, payload }, options),
+  ask: <Answer>(payload: unknown) => ask({ feature, payload }) as Promise<Answer>,
+})
