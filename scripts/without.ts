@@ -1,8 +1,8 @@
 /**
  * Shows that features can be left out: `node scripts/without.ts FEATURE… [-- TEST…]`; FEATURE `all`: every one. In a copy
- * of the work tree it takes away the folder of each in src/features and test/features, and its line in the list; then
- * types and style are checked, the tests are run (those that TEST names, else all), and the nine are asked for. Ends with
- * 1 at the first that fails.
+ * of the work tree it takes away the folder of each in src/features and test/features, its line in the list, and the tests
+ * that want all features (test/whole); then types and style are checked, the tests are run (those that TEST names, else
+ * all), and the nine are asked for. Ends with 1 at the first that fails.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -37,6 +37,7 @@ export const copyWithout = (names: readonly string[]): string => {
     encoding: 'utf8',
   })
   const isLeftOut = (file: string): boolean =>
+    file.startsWith('test/whole/') ||
     names.some((name) => file.startsWith(`src/features/${name}/`) || file.startsWith(`test/features/${name}/`))
   for (const file of files.split('\n'))
     if (file !== '' && !isLeftOut(file)) cpSync(join(root, file), join(folder, file))

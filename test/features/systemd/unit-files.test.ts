@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parseListenFds } from '../../../src/features/systemd/listen-fds.ts'
-import { load, tokenBeside } from '../../deploying/configurations.ts'
-import { at, examples, manifestOf, read, root, scratch } from '../../deploying/files.ts'
 import { needProgram } from '../../helpers/program.ts'
+import { load, tokenBeside } from '../../whole/deploying/configurations.ts'
+import { at, examples, manifestOf, read, root, scratch } from '../../whole/deploying/files.ts'
 import { settingOf, settingsOf } from './unit.ts'
 
 const run = promisify(execFile)

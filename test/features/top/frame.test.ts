@@ -3,8 +3,8 @@ import type { Overview } from '../../../src/core/admin/api/overview.ts'
 import { cropLines, renderFrame, renderSparkline, type TopView } from '../../../src/features/top/frame.ts'
 import { detectTerminalCaps, drawLine, type TerminalCaps } from '../../../src/features/top/screen.ts'
 import { allOperations } from '../../../src/operations.ts'
-import { expectGolden } from '../../core/cli/golden/golden.ts'
 import { endpointStatusWith, healthyStatus, upstreamStatusWith } from '../../core/cli/status-fixtures.ts'
+import { expectGolden } from '../../whole/cli/golden/golden.ts'
 
 const at = Date.parse('2026-11-21T02:05:00Z')
 

@@ -9,12 +9,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { causeOf, type Fault, faults, faultToken } from '../../../core/admin/faults/plant.ts'
 import { findGraveViolations } from '../../../helpers/axe.ts'
 import { installProgram } from '../../../helpers/installed-program.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
+import { causeOf, type Fault, faults, faultToken } from '../../../whole/admin/faults/plant.ts'
 
 const { FAULTS, SCREENSHOTS } = process.env
 const program = await needProgram('chromium-headless-shell')

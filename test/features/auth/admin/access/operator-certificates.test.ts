@@ -1,0 +1,307 @@
+/** Operators who show a certificate, over real connections. */
+import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import type { IncomingHttpHeaders } from 'node:http'
+import { Agent, request } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { createServer, type TLSSocket } from 'node:tls'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { findOperatorByCertificate } from '../../../../../src/core/admin/access/operator-certificates.ts'
+import { routeScopes } from '../../../../../src/core/admin/access/route-scopes.ts'
+import { includesScope, type OperatorScope } from '../../../../../src/core/lib/operator-scopes.ts'
+import { adminTokens, bearerOf } from '../../../../helpers/admin-tokens.ts'
+import { type Certificates, makeCertificates, type Pair } from '../../../../helpers/certificates.ts'
+import { hiddenFields } from '../../../../helpers/form-browser.ts'
+import { testConfig } from '../../../../helpers/gateway.ts'
+import { bootLiveGateway } from '../../../../helpers/live-gateway.ts'
+import { needProgram } from '../../../../helpers/program.ts'
+import { tlsHandshake } from '../../../../helpers/tls-client.ts'
+
+const openssl = await needProgram('openssl')
+
+interface Asked {
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly body?: string
+}
+
+describe.skipIf(openssl.missing)('an operator with a certificate', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  const fingerprint = ({ cert }: Pair): string => `sha256:${new X509Certificate(cert).fingerprint256}`
+
+  const operators = () => [
+    { name: 'oncall-anna', san: 'dns:bank-a.example', scope: 'operate' },
+    { name: 'auditor', san: fingerprint(made.client), scope: 'read' },
+    { name: 'nobody-now', san: 'dns:localhost', scope: 'operate' },
+  ]
+
+  const settings = (more: object = {}, clientCertificate: object = {}) => ({
+    reload: { watch: false },
+    admin: {
+      tls: {
+        certificate: made.right.cert,
+        key: made.right.key,
+        clientCertificate: { ca: made.authority.cert, operators: operators(), ...clientCertificate },
+      },
+      ...more,
+    },
+  })
+
+  const boot = async (more: object = {}) => {
+    const live = await bootLiveGateway(settings(more))
+    const { port } = live.gateway.adminAddress
+    /** Makes a client that shows a certificate, on one connection that it keeps. */
+    const client = (shown: Pair | null) => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false, ...shown })
+      onTestFinished(() => agent.destroy())
+      return (path: string, { method = 'GET', headers = {}, body }: Asked = {}) =>
+        new Promise<{ status: number; text: string; headers: IncomingHttpHeaders }>((resolve, reject) => {
+          request({ host: '127.0.0.1', port, path, method, agent, headers }, (response) => {
+            let text = ''
+            response.setEncoding('utf8').on('data', (piece: string) => {
+              text += piece
+            })
+            response.on('end', () => resolve({ status: response.statusCode ?? 0, text, headers: response.headers }))
+          })
+            .on('error', reject)
+            .end(body)
+        })
+    }
+    return { ...live, port, client }
+  }
+
+  const order = { method: 'POST', body: JSON.stringify({ operation: 'inventory.sync' }) }
+
+  test('reads and gives orders, by the name in the file, which the log has', async () => {
+    const { client, line } = await boot()
+    const anna = client(made.bankA)
+
+    const who = await anna('/whoami')
+    const done = await anna('/operations/refuse', order)
+
+    expect(JSON.parse(who.text)).toEqual({
+      name: 'oncall-anna',
+      scope: 'operate',
+      proof: 'certificate',
+      session: null,
+    })
+    expect(done.status).toBe(200)
+    expect(await line(({ msg }) => msg === 'operation override')).toMatchObject({ by: 'oncall-anna' })
+  })
+
+  test('does what its scope says, and no more', async () => {
+    const { client } = await boot()
+    const auditor = client(made.client)
+
+    const [read, ordered] = [await auditor('/status'), await auditor('/operations/refuse', order)]
+
+    expect([read.status, ordered.status, JSON.parse(ordered.text).code]).toEqual([200, 403, 'insufficient-scope'])
+  })
+
+  test.each<[string, () => Pair | null]>([
+    ['none', () => null],
+    ['one that the operator’s own authority has not issued', () => made.forgedA],
+    ['one that has expired', () => made.expired],
+    ['one with the name of no operator', () => made.wrongName],
+  ])('is not one who shows %s; probes are answered all the same', async (_, shown) => {
+    const { client } = await boot()
+    const ask = client(shown())
+
+    const [ready, status, ordered] = [await ask('/ready'), await ask('/status'), await ask('/operations/refuse', order)]
+
+    expect([ready.status, status.status, ordered.status]).toEqual([200, 401, 401])
+    expect(JSON.parse(status.text)).toMatchObject({
+      code: 'certificate-required',
+      detail: 'connect with the certificate of an operator, and send no token: none opens this listener',
+    })
+  })
+
+  test('is told to send no token where none opens the listener', async () => {
+    const { client } = await boot()
+
+    const { status, text } = await client(made.bankA)('/status', { headers: bearerOf('read') })
+
+    expect([status, JSON.parse(text)]).toMatchObject([
+      401,
+      { code: 'certificate-required', detail: expect.stringContaining(', and send no token') },
+    ])
+  })
+
+  test('is not one whose certificate is under two entries of other scopes', async () => {
+    const names = [
+      { name: 'oncall-anna', san: 'dns:bank-a.example', scope: 'read' },
+      { name: 'oncall-anna', san: fingerprint(made.bankA), scope: 'operate' },
+    ]
+    const { tls } = settings({}, { operators: names }).admin
+    const { client } = await boot({ tls })
+
+    expect((await client(made.bankA)('/status')).status).toBe(401)
+  })
+
+  test('is not one whose forged certificate comes in a resumed session', async () => {
+    const { port } = await boot()
+    const first = await tlsHandshake(port, { ...made.forgedA, maxVersion: 'TLSv1.2' })
+    const session = first.socket.getSession()
+    first.socket.destroy()
+
+    const { socket } = await tlsHandshake(port, { ...made.forgedA, session, maxVersion: 'TLSv1.2' })
+    const resumed = socket.isSessionReused()
+    socket.write('GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    const text = (await socket.toArray()).join('')
+
+    expect(resumed).toBe(false)
+    expect(text).toMatch(/^HTTP\/1\.1 401 /)
+  })
+
+  test('is known by the certificate that a connection has shown, also when it has closed', async () => {
+    const { right, authority, bankA } = made
+    const shown = Promise.withResolvers<TLSSocket>()
+    const server = createServer({ ...right, ca: authority.cert, requestCert: true }, (socket) => shown.resolve(socket))
+    onTestFinished(() => void server.close())
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { socket: client } = await tlsHandshake((server.address() as AddressInfo).port, bankA)
+    const socket = await shown.promise
+    const admin = testConfig(settings()).admin
+
+    const before = findOperatorByCertificate(socket, admin)
+    client.destroy()
+    socket.resume()
+    await once(socket, 'close')
+
+    expect(before).toMatchObject({ name: 'oncall-anna' })
+    expect(findOperatorByCertificate(socket, admin)).toEqual(before)
+  })
+
+  test('may show a token instead, which decides by itself', async () => {
+    const { client } = await boot({ tokens: adminTokens })
+    const [plain, anna] = [client(null), client(made.bankA)]
+
+    expect((await plain('/status', { headers: bearerOf('read') })).status).toBe(200)
+    expect((await anna('/status', { headers: { authorization: 'Bearer another-token-than-any' } })).status).toBe(401)
+    expect(JSON.parse((await anna('/whoami', { headers: bearerOf('read') })).text).name).toBe('auditor')
+  })
+
+  test.each<[string, () => object]>([
+    ['its entry is removed', () => ({ operators: operators().slice(1) })],
+    ['the last entry is removed', () => ({ operators: [] })],
+    ['another authority is trusted', () => ({ ca: made.selfSigned.cert })],
+  ])('is let in no longer when %s, on an open connection or a new one', async (_, change) => {
+    const live = await boot()
+    const anna = live.client(made.bankA)
+    const before = await anna('/status')
+
+    live.edit(settings({}, change()))
+    const { result } = await live.gateway.reload('signal')
+    const [open, anew] = [await anna('/status'), await live.client(made.bankA)('/status')]
+
+    expect([before.status, result, open.status, anew.status]).toEqual([200, 'applied', 401, 401])
+  })
+
+  test('gives no order by a page of a browser, but by its forms', async () => {
+    const { client, lines } = await boot()
+    const anna = client(made.bankA)
+
+    const byScript = await anna('/reload', { method: 'POST', headers: { 'sec-fetch-site': 'same-origin' } })
+    const withCookie = await anna('/reload', { method: 'POST', headers: { cookie: 'a=b' } })
+    const withoutToken = await anna('/actions/reload', { method: 'POST', body: '' })
+    const page = await anna('/actions/refuse?operation=inventory.sync', { headers: { accept: 'text/html' } })
+    const fields = hiddenFields({ ...page, headers: new Headers(), location: null })
+    const form = await anna('/actions/refuse', { method: 'POST', body: `${new URLSearchParams(fields)}` })
+
+    expect([byScript, withCookie, withoutToken, form].map(({ status }) => status)).toEqual([401, 401, 403, 303])
+    expect(JSON.parse(byScript.text).detail).toContain('by the forms under /actions/ alone')
+    expect(lines.filter(({ msg }) => msg === 'configuration unchanged')).toEqual([])
+    expect((await anna('/')).text).toContain('<p class="who" data-scope="operate"><b>oncall-anna</b></p>')
+  })
+
+  test.each<[string, () => Pair, OperatorScope]>([
+    ['operate', () => made.bankA, 'operate'],
+    ['read', () => made.client, 'read'],
+  ])('opens to a browser what a session of the scope %s opens', async (_, shown, held) => {
+    const { client } = await boot()
+    const ask = client(shown())
+    const wrong: string[] = []
+
+    for (const { method, path, scope, bySession } of routeScopes.filter(({ path: each }) => each !== '/events')) {
+      const headers = { 'sec-fetch-site': 'same-origin', accept: '*/*' }
+      const { status, text } = await ask(path.replace('*', 'page.css'), { method, headers })
+      const isKnownTo = scope === 'none' || includesScope(held, scope)
+      const isScopeWrong = text.includes('"insufficient-scope"')
+      const isRight = isKnownTo ? !isScopeWrong && (status === 401) === !bySession : isScopeWrong && status === 403
+      if (!isRight) wrong.push(`${method} ${path}: ${status} ${text.slice(0, 80)}`)
+    }
+
+    expect(wrong).toEqual([])
+  })
+
+  test.each([[[]], [adminTokens.slice(0, 1)]])('is asked for where no token logs in (%j)', async (tokens) => {
+    const { client } = await boot({ tokens })
+
+    const page = await client(null)('/', { headers: { accept: 'text/html' } })
+
+    expect([page.status, page.headers.location]).toEqual([401, undefined])
+  })
+
+  test('is known by a name that no other operator has, in whatever case it is written', async () => {
+    const live = await boot()
+    const [anna] = operators()
+
+    live.edit(settings({}, { operators: [anna, { name: 'bert', san: 'dns:BANK-A.example', scope: 'read' }] }))
+    const outcome = await live.gateway.reload('signal')
+
+    expect(outcome).toMatchObject({
+      problems: [
+        {
+          path: 'admin.tls.clientCertificate.operators[1].san',
+          message: 'a certificate of this name stands here already',
+        },
+      ],
+    })
+  })
+
+  test('has an issuing authority, whose root need not stand in the file, after an edit too', async () => {
+    const live = await boot()
+    const ask = live.client(made.issued)
+    const before = await ask('/whoami')
+
+    live.edit(settings({}, { ca: made.issuing.cert }))
+    const outcome = await live.gateway.reload('signal')
+    const after = await live.client(made.issued)('/whoami')
+    const ofTheRoot = await live.client(made.bankA)('/whoami')
+
+    expect([before.status, outcome.result, after.status, ofTheRoot.status]).toEqual([401, 'applied', 200, 401])
+    expect(JSON.parse(after.text)).toMatchObject({ name: 'nobody-now', proof: 'certificate' })
+  })
+
+  test('has an authority: a certificate that may issue none would let nobody in', async () => {
+    const live = await boot()
+
+    live.edit(settings({}, { ca: made.bankA.cert }))
+    const outcome = await live.gateway.reload('signal')
+
+    expect(outcome).toMatchObject({
+      problems: [
+        {
+          path: 'admin.tls.clientCertificate.ca',
+          message: 'no certificate of an authority, so no client’s would be accepted',
+        },
+      ],
+    })
+  })
+
+  test('cannot be asked for, or not any more, while the gateway runs', async () => {
+    const live = await boot()
+
+    live.edit({ reload: { watch: false }, admin: { tls: { certificate: made.right.cert, key: made.right.key } } })
+    const outcome = await live.gateway.reload('signal')
+
+    expect(outcome).toMatchObject({
+      result: 'refused',
+      problems: [{ path: 'admin.tls.clientCertificate', message: expect.stringContaining('it needs a restart') }],
+    })
+  })
+})

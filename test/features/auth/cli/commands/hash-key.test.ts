@@ -1,0 +1,71 @@
+import { hash } from 'node:crypto'
+import { expect, test, vi } from 'vitest'
+import { fullCommandLine } from '../../../../helpers/command-line.ts'
+
+const run = async (...args: readonly string[]): Promise<string> => {
+  let printed = ''
+  const write = vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    printed += String(text)
+    return true
+  })
+  await fullCommandLine().parseAsync(['hash-key', ...args], { from: 'user' })
+  write.mockRestore()
+  return printed
+}
+
+const partsOf = (printed: string): readonly (string | undefined)[] =>
+  /^for the client, X-Api-Key: (.*)\.(.*)\nfor its apiKeys: \{ id: "(.*)", sha256: (.*) \}\n$/
+    .exec(printed)
+    ?.slice(1) ?? []
+
+test('prints a key of 256 bits, and its hash', async () => {
+  const [keyId, secret = '', id, sha256] = partsOf(await run('--id', 'bank-a'))
+
+  expect([keyId, id]).toEqual(['bank-a', 'bank-a'])
+  expect(Buffer.from(secret, 'base64url')).toHaveLength(32)
+  expect(sha256).toBe(hash('sha256', secret))
+})
+
+test('makes another key and id each time', async () => {
+  const [a, b] = [partsOf(await run()), partsOf(await run())]
+
+  expect(a).toHaveLength(4)
+  expect(a.filter((part) => b.includes(part))).toEqual([])
+})
+
+test.each(['', 'a.b', 'a b', 'x'.repeat(65)])('rejects %j as an id', async (id) => {
+  const command = fullCommandLine()
+  command.commands.find((each) => each.name() === 'hash-key')?.configureOutput({ writeErr: () => {} })
+
+  await expect(command.parseAsync(['hash-key', `--id=${id}`], { from: 'user' })).rejects.toMatchObject({
+    code: 'commander.invalidArgument',
+  })
+})
+
+test.each([[[], 'read'] as const, [['--scope', 'operate'], 'operate'] as const])(
+  'prints a token of an operator with %j, and its entry',
+  async (args, scope) => {
+    const printed = await run('--operator', 'oncall-anna', ...args)
+
+    const [, token = '', digest] =
+      /^for the operator, Authorization: Bearer ([\w-]{43})\nfor admin.tokens: \{ name: "oncall-anna", hash: ([0-9a-f]{64}), scope: \w+ \}\n$/.exec(
+        printed,
+      ) ?? []
+    expect(digest).toBe(hash('sha256', token))
+    expect(printed).toContain(`scope: ${scope} }`)
+  },
+)
+
+test.each([
+  [['--operator', 'anna b'], 'commander.error'],
+  [['--operator', '10.1.2.3'], 'commander.error'],
+  [['--operator', 'admin.token'], 'commander.error'],
+  [['--scope', 'read'], 'commander.error'],
+  [['--operator', 'anna', '--id', 'bank-a'], 'commander.conflictingOption'],
+  [['--operator', 'anna', '--scope', 'admin'], 'commander.invalidArgument'],
+])('rejects %j', async (args, code) => {
+  const command = fullCommandLine()
+  command.commands.find((each) => each.name() === 'hash-key')?.configureOutput({ writeErr: () => {} })
+
+  await expect(command.parseAsync(['hash-key', ...args], { from: 'user' })).rejects.toMatchObject({ code })
+})

@@ -1,0 +1,142 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ReplayWindow } from '../../../../src/features/auth/tokens/replay-cache.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
+afterEach(() => void vi.useRealTimers())
+
+test('a key comes for the first time once', () => {
+  const replayWindow = new ReplayWindow(1000)
+
+  expect([
+    replayWindow.record('a', 'bank-a'),
+    replayWindow.record('a', 'bank-a'),
+    replayWindow.record('b', 'bank-a'),
+    replayWindow.record('a', 'bank-a'),
+  ]).toEqual([1, -1, 1, -1])
+})
+
+// What else comes in between decides when the window rotates.
+test.each([0, 1, 250, 500, 999])('a key is remembered for all of a window, begun %d ms before', (before) => {
+  const replayWindow = new ReplayWindow(1000)
+  replayWindow.record('first', 'bank-a')
+  vi.advanceTimersByTime(before)
+
+  const results = [replayWindow.record('key', 'bank-a')]
+  for (let ms = 0; ms < 990; ms += 90) {
+    vi.advanceTimersByTime(90)
+    replayWindow.record(`other ${ms}`, 'bank-a')
+    results.push(replayWindow.record('key', 'bank-a'))
+  }
+
+  expect(results).toEqual([1, ...new Array(11).fill(-1)])
+})
+
+test('after two windows a key is forgotten, and takes no room', () => {
+  const replayWindow = new ReplayWindow(1000, 1)
+  expect(replayWindow.record('a', 'bank-a')).toBe(1)
+
+  vi.advanceTimersByTime(2000)
+
+  expect([replayWindow.record('a', 'bank-a'), replayWindow.record('a', 'bank-a')]).toEqual([1, -1])
+})
+
+test('where there is no room the result is unknown, and nothing is forgotten', () => {
+  const replayWindow = new ReplayWindow(1000, 2)
+  replayWindow.record('a', 'bank-a')
+  replayWindow.record('b', 'bank-b')
+
+  expect(['c', 'c', 'a', 'b'].map((key) => replayWindow.record(key, 'bank-c'))).toEqual([0, 0, -1, -1])
+})
+
+test.each([
+  [['bank-a'], [6]],
+  [
+    ['bank-a', 'bank-b'],
+    [6, 3],
+  ],
+  [
+    ['bank-a', 'bank-b', 'bank-a'],
+    [6, 3, 0],
+  ],
+])('%j, which use all the room that they can, leave room for another owner', (greedy, expected) => {
+  const replayWindow = new ReplayWindow(1000, 12)
+
+  const taken = greedy.map(
+    (owner, nth) =>
+      Array.from({ length: 20 }, (_, n) => replayWindow.record(`${nth} ${n}`, owner)).filter((results) => results > 0)
+        .length,
+  )
+
+  expect(taken).toEqual(expected)
+  expect(replayWindow.record('one', 'bank-z')).toBe(1)
+})
+
+test('an owner that has used its room has it again in the next window', () => {
+  const replayWindow = new ReplayWindow(1000, 4)
+  const recordThree = (window: number) =>
+    ['a', 'b', 'c'].map((key) => replayWindow.record(`${window} ${key}`, 'bank-a'))
+
+  expect(recordThree(1)).toEqual([1, 1, 0])
+  vi.advanceTimersByTime(1000)
+  expect(recordThree(2)).toEqual([1, 1, 0])
+})
+
+test('a longer window holds for what has come before', () => {
+  const replayWindow = new ReplayWindow(1000)
+  replayWindow.record('a', 'bank-a')
+  replayWindow.widen(5000)
+  replayWindow.widen(10)
+
+  vi.advanceTimersByTime(4999)
+
+  expect(replayWindow.record('a', 'bank-a')).toBe(-1)
+})
+
+describe('when the wall clock is set back, so that a proof that was forgotten is young enough again', () => {
+  const [start, hour] = [1_800_000_000_000, 3_600_000]
+
+  /** Uses a proof made at `start`, and lets it be forgotten. */
+  const afterForgetting = (): ReplayWindow => {
+    const replayWindow = new ReplayWindow(1000)
+    replayWindow.record('used', 'bank-a', start)
+    for (let ms = 0; ms < 3000; ms += 500) {
+      vi.advanceTimersByTime(500)
+      replayWindow.record(`other ${ms}`, 'bank-a', start + ms)
+    }
+    return replayWindow
+  }
+
+  test('it does not count as new (RFC 9449 §11.1)', () => {
+    expect(afterForgetting().record('used', 'bank-a', start)).toBe(0)
+  })
+
+  test('a proof of a time of which none was forgotten does', () => {
+    const replayWindow = afterForgetting()
+
+    expect(replayWindow.record('now', 'bank-a', start + 3000)).toBe(1)
+    expect(replayWindow.record('back', 'bank-a', start - 2 * hour)).toBe(1)
+    expect(replayWindow.record('forth', 'bank-a', start + 2 * hour)).toBe(1)
+  })
+
+  test('what came while the clock was ahead says nothing of the time between', () => {
+    const replayWindow = afterForgetting()
+    replayWindow.record('ahead', 'bank-a', start + 2 * hour)
+    vi.advanceTimersByTime(2000)
+
+    expect(['ahead', 'used'].map((key, i) => replayWindow.record(key, 'bank-a', start + i))).not.toContain(1)
+    expect(replayWindow.record('ahead', 'bank-a', start + 2 * hour)).toBe(0)
+    expect(replayWindow.record('between', 'bank-a', start + hour)).toBe(1)
+  })
+
+  test('however often it is set, few times are kept, and no forgotten one is lost', () => {
+    const replayWindow = new ReplayWindow(1000)
+    const times = Array.from({ length: 50 }, (_, n) => start + ((n * 37) % 50) * hour)
+    for (const time of times) {
+      replayWindow.record(`key ${time}`, 'bank-a', time)
+      vi.advanceTimersByTime(2000)
+    }
+
+    expect(times.map((time) => replayWindow.record(`key ${time}`, 'bank-a', time))).toEqual(times.map(() => 0))
+    expect(replayWindow.record('later', 'bank-a', start + 50 * hour)).toBe(1)
+  })
+})

@@ -1,0 +1,139 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { zeroCacheOutcomes } from '../../../../../src/core/exchange/exchange-outcomes.ts'
+import { zeroRedisCacheCounts } from '../../../../../src/features/cache/redis/redis-cache-store.ts'
+import { jsonResponse, runCommand, scriptedAdmin } from '../../../../core/cli/scripted-admin.ts'
+import { healthyStatus, runStatus } from '../../../../core/cli/status-fixtures.ts'
+import { bootLiveGateway, type LiveGateway } from '../../../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../../../helpers/upstream.ts'
+
+const cached = async (): Promise<LiveGateway> => {
+  const upstream = await httpUpstream((_, response) => response.setHeader('Cache-Control', 'max-age=600').end('stored'))
+  onTestFinished(() => upstream.close())
+  return bootLiveGateway({
+    upstream: upstream.url,
+    operations: { 'market.insights': { cache: true }, 'leads.pipeline': { cache: true } },
+  })
+}
+
+const clear = (admin: string, ...args: readonly string[]) => runCommand(['cache', 'clear', ...args, '--admin', admin])
+
+describe('cache clear', () => {
+  test('removes the entries of an operation, and then of all', async () => {
+    const live = await cached()
+    const ask = async (target: string) => (await fetch(live.url + target)).headers.get('cache-status')
+    for (const target of ['/market/insights?a', '/market/insights?b', '/leads/pipeline']) await ask(target)
+
+    const ofOne = await clear(live.admin, 'market.insights')
+    const kept = await ask('/leads/pipeline')
+    const gone = await ask('/market/insights?a')
+    const ofAll = await clear(live.admin)
+
+    const removed = 'the cache of market.insights is cleared: 2 answers removed\n'
+    expect(ofOne).toEqual({ code: 0, err: '', out: removed })
+    expect([kept, gone]).toEqual([expect.stringContaining(';hit'), expect.stringContaining(';fwd=uri-miss')])
+    expect(ofAll).toEqual({ code: 0, err: '', out: 'the cache is cleared: 2 answers removed\n' })
+  })
+
+  test.each([
+    [['--client', 'bank-a'], 'DELETE /cache?client=bank-a', 'the cache is cleared for bank-a: 1 answer removed\n'],
+    [
+      ['--client', ''],
+      'DELETE /cache?client=',
+      'the cache is cleared for requests without a client: 1 answer removed\n',
+    ],
+    [
+      ['market.insights', '--client', 'a&b'],
+      'DELETE /cache?operation=market.insights&client=a%26b',
+      'the cache of market.insights is cleared for a&b: 1 answer removed\n',
+    ],
+  ])('%j asks %s', async (args, request, out) => {
+    const admin = await scriptedAdmin(jsonResponse({ operation: null, client: null, removed: 1 }))
+
+    expect(await clear(admin.url, ...args)).toEqual({ code: 0, err: '', out })
+    expect(admin.received.map((each) => each.request)).toEqual([request])
+  })
+
+  test('prints JSON for programs', async () => {
+    const live = await cached()
+
+    const { out } = await clear(live.admin, 'market.insights', '--format', 'json')
+
+    expect(JSON.parse(out)).toEqual({ operation: 'market.insights', client: null, removed: 0 })
+  })
+
+  test('ends with 1 where Redis does not respond, and prints what that means', async () => {
+    const detail = '3 were removed here, but Redis did not answer'
+    const admin = await scriptedAdmin(jsonResponse({ code: 'redis-not-answering', detail }, 503))
+
+    const { code, out, err } = await clear(admin.url)
+
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toBe(`lender-gateway: ${admin.url} has not removed all of it: ${detail}\n`)
+  })
+
+  test.each([
+    ['an operation that is never stored', ['clear', 'inventory.sync']],
+    ['an unknown action', ['empty']],
+  ])('%s is wrong usage, and no gateway is asked', async (_, args) => {
+    const admin = await scriptedAdmin(jsonResponse({}))
+
+    const { code, err } = await runCommand(['cache', ...args, '--admin', admin.url])
+
+    expect(code).toBe(2)
+    expect(err).toContain('Allowed choices are')
+    expect(admin.received).toEqual([])
+  })
+})
+
+describe('status', () => {
+  const operations = {
+    'leads.pipeline': { bytes: 0, entries: 0, hitRatio: null, ...zeroCacheOutcomes },
+    'market.insights': { bytes: 1_204_224, entries: 12, hitRatio: 0.8314, ...zeroCacheOutcomes, hit: 100 },
+  }
+  const cache = { bytes: 1_300_000, maxBytes: 67_108_864, evictions: 0, redis: null, operations }
+
+  test('shows bytes, entries and hit ratio of each cached operation', async () => {
+    const { out } = await runStatus({ ...healthyStatus, cache })
+
+    expect(out).toContain(`
+cache            entries  bytes                hits since the start
+leads.pipeline   0        0 B                  not asked for
+market.insights  12       1.1 MiB              83.1%
+in all                    1.2 MiB of 64.0 MiB
+`)
+  })
+
+  test('shows what a gateway has stored', async () => {
+    const live = await cached()
+    for (let n = 0; n < 4; n++) await fetch(`${live.url}/market/insights`)
+
+    const { out } = await runCommand(['status', '--admin', live.admin])
+
+    expect(out).toMatch(/^market\.insights {2}1 +\d\.\d KiB +75\.0%$/m)
+  })
+
+  test.each([
+    [{ state: 'shared', reason: null, where: null }, 'shared with other gateways \\(redis:6379\\)'],
+    [
+      { state: 'local', reason: 'no answer within 20ms', where: 'in 1 of 2 workers' },
+      'redis:6379 OF NO USE in 1 of 2 workers since 2026-11-21T02:04:00Z, 1m ago: no answer within 20ms',
+    ],
+  ])('shows the state of Redis: %j', async (redis, text) => {
+    const { out } = await runStatus({
+      ...healthyStatus,
+      cache: {
+        ...cache,
+        redis: { ...redis, server: 'redis:6379', since: '2026-11-21T02:04:00.000Z', ...zeroRedisCacheCounts },
+      },
+    })
+
+    expect(out).toMatch(new RegExp(`^redis +${text}$`, 'm'))
+  })
+
+  test('shows no cache where no operation is cached', async () => {
+    const { code, out } = await runStatus({ ...healthyStatus, cache: null })
+
+    expect(code).toBe(0)
+    expect(out).not.toContain('cache')
+  })
+})

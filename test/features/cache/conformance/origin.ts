@@ -1,0 +1,74 @@
+import { getFirstFieldValue } from '../../../../src/core/exchange/header-fields.ts'
+import { httpDate, type Moment, spellFields } from './dates.ts'
+import type { Reply, Trouble } from './row.ts'
+
+/** The clock of a row, in milliseconds since the epoch. */
+export interface Clock {
+  now(): number
+  set(ms: number): void
+}
+
+/** A response as it leaves the upstream. */
+export interface OriginResponse {
+  readonly status: number
+  readonly fields: readonly string[]
+  readonly body: string
+  readonly trailers: readonly string[]
+}
+
+/** The upstream of one row: it responds as the script says, and records its requests. */
+export class Origin {
+  readonly #clock: Clock
+  readonly #moment: Omit<Moment, 'now'>
+  #reply: Reply | Trouble = {}
+  /** The fields of all requests that arrived, in order. */
+  readonly requests: (readonly string[])[] = []
+  /** The body of each response. */
+  readonly bodies: string[] = []
+
+  constructor(clock: Clock, moment: Omit<Moment, 'now'>) {
+    this.#clock = clock
+    this.#moment = moment
+  }
+
+  /** Sets how it responds from now on. */
+  setReply(reply: Reply | Trouble): void {
+    this.#reply = reply
+  }
+
+  /** Whether it refuses connections. */
+  get isDown(): boolean {
+    return this.#reply === 'refused'
+  }
+
+  /** Takes a request and responds to it, or fails. */
+  receive(fields: readonly string[]): OriginResponse | Exclude<Trouble, 'refused'> {
+    const reply = this.#reply
+    if (reply === 'refused') throw new Error('the connection is refused')
+    this.requests.push(fields)
+    if (typeof reply === 'string') {
+      this.bodies.push('')
+      return reply
+    }
+    if (reply.takes !== undefined) this.#clock.set(this.#clock.now() + reply.takes * 1000)
+    const now = this.#clock.now()
+    const written = spellFields(reply.fields ?? [], { ...this.#moment, now })
+    const dated = reply.date === false || getFirstFieldValue(written, 'date') !== undefined
+    const sent = dated ? written : ['Date', httpDate(now), ...written]
+    const status = reply.validates && isCurrent(fields, sent) ? 304 : (reply.status ?? 200)
+    const body = bodiless(status) ? '' : (reply.body ?? `answer ${this.requests.length}`)
+    this.bodies.push(body)
+    return { status, fields: sent, body, trailers: reply.trailers ?? [] }
+  }
+}
+
+const bodiless = (status: number): boolean => status === 204 || status === 304
+
+/** Tells whether a client already has the response, to the letter: this origin has one representation. */
+const isCurrent = (request: readonly string[], response: readonly string[]): boolean => {
+  const known = getFirstFieldValue(request, 'if-none-match')
+  const etag = getFirstFieldValue(response, 'etag')
+  if (known !== undefined) return etag !== undefined && known.split(/\s*,\s*/).includes(etag)
+  const since = getFirstFieldValue(request, 'if-modified-since')
+  return since !== undefined && since === getFirstFieldValue(response, 'last-modified')
+}

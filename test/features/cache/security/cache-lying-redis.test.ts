@@ -1,0 +1,97 @@
+/**
+ * Attack: a Redis that lies. Whatever it says, requests are answered by the upstream, and nothing of what it says
+ * reaches a client.
+ */
+import type { Socket } from 'node:net'
+import { expect, test } from 'vitest'
+import { findScript, renewScript, storeScript } from '../../../../src/features/cache/redis/scripts.ts'
+import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
+import { httpUpstream, rawUpstream } from '../../../helpers/upstream.ts'
+
+type Lies = (socket: Socket) => void
+
+const say =
+  (response: string): Lies =>
+  (socket) =>
+    void socket.write(response, 'latin1')
+
+const text = (value: string): string => `$${value.length}\r\n${value}\r\n`
+const list = (...items: readonly string[]): string => `*${items.length}\r\n${items.join('')}`
+const generation = text('a'.repeat(32))
+
+/** Says so many bytes, in pieces. */
+const flood =
+  (announced: number, sent: number): Lies =>
+  (socket) => {
+    const piece = Buffer.alloc(1024 * 1024, 'x')
+    socket.write(
+      `*8\r\n${text('1795322277448')}${generation.repeat(3)}$-1\r\n${text('1')}${text('{}')}$${announced}\r\n`,
+    )
+    let left = sent
+    const more = (): void => {
+      while (left > 0 && !socket.destroyed) {
+        left -= piece.length
+        if (!socket.write(piece)) return void socket.once('drain', more)
+      }
+    }
+    more()
+  }
+
+const rows: readonly (readonly [what: string, lies: Lies])[] = [
+  ['what is no protocol', say('\0\x01\x02\xff\r\n')],
+  ['an error', say('-ERR no\r\n')],
+  ['nothing', () => {}],
+  ['no value', say('$-1\r\n')],
+  ['a number', say(':5\r\n')],
+  ['an empty list', say('*0\r\n')],
+  ['a list of numbers', say(list(':1\r\n', ':2\r\n', ':3\r\n', ':4\r\n'))],
+  ['lists in a list', say(list(list(':1\r\n'), list(), list(), list()))],
+  ['no time', say(list('$-1\r\n', generation, generation, generation))],
+  ['generations that are none', say(list(text('1'), text('x'), text('y'), text('z')))],
+  ['half an answer', say('*8\r\n$1\r\n')],
+  ['the end of the connection', (socket) => socket.destroy()],
+  [
+    'a record that is none',
+    say(list(text('9'), generation, generation, generation, '$-1\r\n', text('1'), text('{"a":1}'), text('evil'))),
+  ],
+  ['names without an end', say(list(text('9'), generation, generation, generation, text(','.repeat(1_000_000))))],
+  ['itself again and again', say(list(text('9'), generation, generation, generation, text('accept')))],
+  ['100 MB', flood(100 * 1024 * 1024, 100 * 1024 * 1024)],
+  ['a beginning without an end', flood(0x7fffffff, 64 * 1024 * 1024)],
+]
+
+test.each(rows)('a Redis that answers with %s changes no response', async (_, lies) => {
+  const redis = await rawUpstream((socket) => {
+    socket.on('error', () => {})
+    let received = ''
+    socket.on('data', (chunk) => {
+      received = chunk.toString('latin1')
+      if (received.includes('SCRIPT')) socket.write(text('a'.repeat(40)))
+      else if (
+        received.includes(findScript.sha) ||
+        received.includes(storeScript.sha) ||
+        received.includes(renewScript.sha)
+      )
+        lies(socket)
+      else socket.write(text('1')) // what it is tried with
+    })
+  })
+  const upstream = await httpUpstream((_request, response) => {
+    response.setHeader('Cache-Control', 'max-age=60').end(`answer ${upstream.requests.length}`)
+  })
+  const live = await bootLiveGateway({
+    upstream: upstream.url,
+    operations: { 'market.insights': { cache: true } },
+    cache: { redis: { url: `redis://127.0.0.1:${redis.port}`, timeout: '20ms' } },
+  })
+  await live.line(({ msg }) => msg === 'cache is shared')
+
+  const got = []
+  for (let n = 1; n <= 8; n++) {
+    const response = await fetch(`${live.url}/market/insights?n=${n}`)
+    got.push([response.status, await response.text()])
+  }
+
+  expect(got).toEqual(Array.from({ length: 8 }, (__, i) => [200, `answer ${i + 1}`]))
+  expect(live.lines.filter(({ msg }) => msg === 'cache failed')).toEqual([])
+})

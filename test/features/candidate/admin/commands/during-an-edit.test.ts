@@ -1,0 +1,244 @@
+/** Commands that come while something else is being put into effect: what they say is what is in effect afterwards. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { fastify } from 'fastify'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { AdminContext } from '../../../../../src/core/admin/admin-context.ts'
+import type { AdminError } from '../../../../../src/core/admin/admin-error.ts'
+import { OrderHistory } from '../../../../../src/core/admin/commands/order-history.ts'
+import { registerCommands } from '../../../../../src/core/admin/commands/routes.ts'
+import type { Config } from '../../../../../src/core/config/config.ts'
+import type { LoadedConfig } from '../../../../../src/core/config/load/load.ts'
+import { Overrides } from '../../../../../src/core/runtime/overrides.ts'
+import { Reloader } from '../../../../../src/core/runtime/reload/reloader.ts'
+import { WorkersNotAnsweringError } from '../../../../../src/core/runtime/workers-not-answering-error.ts'
+import { listShiftPlans } from '../../../../../src/features/candidate/shift/shift-plan.ts'
+import type { ShiftsView } from '../../../../../src/features/candidate/shift/shifts.ts'
+import { Principal, setPrincipal } from '../../../../../src/features/console/session/principal.ts'
+import { parse } from '../../../../core/config/helper.ts'
+import { configText, logInMemory, type Settings } from '../../../../helpers/gateway.ts'
+
+const [one, two, next] = ['http://one.internal', 'http://two.internal', 'http://next.internal']
+
+const load = (settings: Settings): LoadedConfig => {
+  const result = parse(configText(settings))
+  if (!result.ok) throw new Error(JSON.stringify(result.problems))
+  return result
+}
+
+/** The settings of a gateway whose market has these endpoints, and a candidate with a share. */
+const market = (share: string, endpoints = [one, two], more: Settings = {}): Settings => ({
+  upstreams: { market: { endpoints, candidate: { endpoints: [next], share } } },
+  ...more,
+})
+
+/** What clients meet. */
+interface InEffect {
+  readonly config: Config
+  readonly operations: readonly string[]
+  readonly shifts: Pick<ShiftsView, 'get'>
+}
+
+/**
+ * Opens the commands of a gateway whose processes take something up when they are told to: they have read all that it
+ * says before that.
+ */
+const open = (before: Settings, edited: Settings = before) => {
+  let rejection: AdminError | null = null
+  const overrides = new Overrides()
+  onTestFinished(() => overrides.clear())
+  const waiting: PromiseWithResolvers<void>[] = []
+  let isHolding = true
+  let inEffect: InEffect | null = null
+  /** What tells each question to the processes that it is to hurry. */
+  const asked: (Promise<void> | undefined)[] = []
+  const apply = async (config: Config): Promise<void> => {
+    const shifts = overrides.shifts.prepare(listShiftPlans(config))
+    const operations = overrides.operations.all.map(([id, { state }]) => `${id} ${state}`)
+    const taken = Promise.withResolvers<void>()
+    if (isHolding) waiting.push(taken)
+    else taken.resolve()
+    await taken.promise
+    shifts.commit()
+    inEffect = { config, operations, shifts: shifts.view }
+  }
+  /** Lets everything go as far as it can; returns what the processes have been told and not taken up. */
+  const settle = async (): Promise<number> => {
+    for (let turn = 0; turn < 20; turn++) await nextTurn()
+    return waiting.length
+  }
+  const initial = load(before)
+  const reloader = new Reloader({
+    file: 'gateway.yaml',
+    initial,
+    load: async () => load(edited),
+    preflight: async () => [],
+    apply,
+    onOutcome: () => {},
+  })
+  overrides.shifts.prepare(listShiftPlans(initial.config)).commit()
+  const listUp = () =>
+    reloader.config.upstreams.market.endpoints.map(({ origin }) => ({
+      url: origin,
+      inFlight: 0,
+      state: { name: 'up', since: null, reason: null },
+    }))
+  const candidate = { endpoints: [{ url: next, inFlight: 0, state: { name: 'up', since: null, reason: null } }] }
+  const context = {
+    reloader,
+    overrides,
+    audit: { recordAdminEvent: () => {} },
+    orders: new OrderHistory(),
+    draining: () => false,
+    report: async (urgent?: Promise<void>) => {
+      asked.push(urgent)
+      return { upstreams: { market: { endpoints: listUp(), candidate } } }
+    },
+    runEverywhere: async (_name: string, _params: object, urgent?: Promise<void>) => {
+      asked.push(urgent)
+      return { results: [], unanswered: 0 }
+    },
+  } as unknown as AdminContext
+  const app = fastify()
+  onTestFinished(() => app.close())
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_, body, done) => done(null, body))
+  app.addHook('onRequest', async ({ raw }) => setPrincipal(raw, new Principal(null, null, 60_000)))
+  registerCommands(app, context, logInMemory().log, () => rejection)
+  const post = async (url: string, body: object) => {
+    const response = await app.inject({ method: 'POST', url, body: JSON.stringify(body) })
+    return { status: response.statusCode, body: response.json() }
+  }
+  return {
+    overrides,
+    reloader,
+    post,
+    shift: (order: object) => post('/shift', { group: 'market', ...order }),
+    inEffect: () => inEffect,
+    asked,
+    settle,
+    /** Has the operator of each command given no more orders from now on. */
+    removeOperator(because: AdminError) {
+      rejection = because
+    },
+    /** Lets the processes take up the oldest of what they have been told, or fail to. */
+    async takeUp(failure: Error | null = null) {
+      await settle()
+      const oldest = waiting.shift()
+      if (failure === null) oldest?.resolve()
+      else oldest?.reject(failure)
+    },
+    /** Lets the processes take up at once all that they have been told, and are told from now on. */
+    release() {
+      isHolding = false
+      for (const each of waiting.splice(0)) each.resolve()
+    },
+  }
+}
+
+/** Sends a command while an edit is being put into effect; returns the response, and what is in effect then. */
+const during = async (gateway: ReturnType<typeof open>, command: () => ReturnType<ReturnType<typeof open>['post']>) => {
+  const reloading = gateway.reloader.reload('file')
+  expect(await gateway.settle()).toBe(1)
+  const commanded = command()
+  await gateway.settle()
+  gateway.release()
+  expect((await reloading).result).toBe('applied')
+  return { ...(await commanded), inEffect: gateway.inEffect() }
+}
+
+describe('while an edit of the candidate is put into effect', () => {
+  test('an abort stops the candidate that the edit brings', async () => {
+    const gateway = open(market('5%'), market('50%'))
+
+    const { status, body, inEffect } = await during(gateway, () => gateway.shift({ abort: true }))
+
+    expect([status, body.shift]).toMatchObject([200, { share: 0, stopped: true }])
+    expect(inEffect?.shifts.get('market')).toMatchObject({ share: 0, isStopped: true })
+    expect(inEffect?.config.upstreams.market.candidate?.share).toBe(0.5)
+  })
+
+  test('a share is that of the candidate that the edit brings', async () => {
+    const gateway = open(market('5%'), market('50%'))
+
+    const { status, body, inEffect } = await during(gateway, () => gateway.shift({ to: '1%' }))
+
+    expect([status, body.shift]).toMatchObject([200, { share: 0.01, afterwards: { share: 0.5 } }])
+    expect(inEffect?.shifts.get('market')).toMatchObject({ share: 0.01 })
+  })
+
+  test('an order is rejected where the edit takes the candidate away', async () => {
+    const gateway = open(market('5%'), { upstreams: { market: { endpoints: [one, two] } } })
+
+    expect(await during(gateway, () => gateway.shift({ abort: true }))).toMatchObject({
+      ...{ status: 409, body: { code: 'no-candidate' } },
+    })
+  })
+})
+
+test('an endpoint that is the last one after an edit is not drained while that is put into effect', async () => {
+  const gateway = open(market('5%'), market('5%', [one]))
+
+  const { status, body } = await during(gateway, () => gateway.post('/endpoints/drain', { group: 'market', url: one }))
+
+  expect([status, body.code]).toEqual([409, 'last-endpoint'])
+  expect(gateway.overrides.endpoints.all).toEqual([])
+})
+
+test('an operation that an edit takes out of service serves for a while, when that is said while the edit is put into effect', async () => {
+  const refused = { operations: { 'market.insights': { state: 'refuse' } } }
+  const gateway = open(market('5%'), market('5%', [one, two], refused))
+
+  const { status, body, inEffect } = await during(gateway, () =>
+    gateway.post('/operations/serve', { operation: 'market.insights' }),
+  )
+
+  expect([status, body.until]).toEqual([200, expect.stringMatching(/Z$/)])
+  expect(inEffect?.operations).toEqual(['market.insights serve'])
+})
+
+test('a command whose operator an edit removes is rejected once the edit is in effect', async () => {
+  const gateway = open(market('5%'), market('50%'))
+  const reloading = gateway.reloader.reload('file')
+  await gateway.settle()
+  const commanded = gateway.post('/operations/refuse', { operation: 'market.insights' })
+  await gateway.settle()
+
+  gateway.removeOperator({ status: 401, code: 'unauthenticated', detail: 'planted' })
+  gateway.release()
+  await reloading
+
+  expect(await commanded).toMatchObject({ status: 401, body: { code: 'unauthenticated' } })
+  expect(gateway.overrides.operations.all).toEqual([])
+})
+
+test('a command that is rejected is in effect nowhere, although something else was put into effect before it', async () => {
+  const gateway = open(market('5%'))
+  const others = [gateway.reloader.reapply(), gateway.reloader.reapply()]
+  const commanded = gateway.post('/operations/refuse', { operation: 'market.insights' })
+
+  for (const failure of [null, null, new WorkersNotAnsweringError('worker 2 did not answer within 10s')])
+    await gateway.takeUp(failure)
+  const { status, body } = await commanded
+  await Promise.all(others)
+
+  expect([status, body.code]).toEqual([503, 'workers-not-answering'])
+  expect(gateway.inEffect()?.operations).toEqual([])
+  expect(gateway.overrides.operations.all).toEqual([])
+})
+
+test('a takeback hurries what a command before it asks the processes', async () => {
+  const gateway = open(market('5%'))
+  const commanded = gateway.post('/endpoints/ready', { group: 'market', url: one })
+  await gateway.settle()
+  let hurried = 0
+  for (const urgent of gateway.asked) void urgent?.then(() => void hurried++)
+  await gateway.settle()
+  const before = hurried
+
+  const takenBack = gateway.reloader.reapply(true)
+  await gateway.settle()
+  gateway.release()
+  await Promise.all([commanded, takenBack])
+
+  expect([gateway.asked.length, before, hurried]).toEqual([2, 0, 2])
+})

@@ -1,0 +1,178 @@
+/** A candidate's share beside what else the gateway does for a request. */
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { clientBucket } from '../../../../src/features/candidate/layers/client-bucket.ts'
+import { createAuditLog } from '../../../helpers/audit-log.ts'
+import { ask, keyedClients, keyOf, sideUpstreams, withCandidate } from '../../../helpers/candidate.ts'
+import { bootGateway } from '../../../helpers/gateway.ts'
+import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
+import { spanReceiver } from '../../../helpers/span-receiver.ts'
+import { onRequest, rawUpstream } from '../../../helpers/upstream.ts'
+import { call, eventually, fieldValues } from '../../../helpers/wire.ts'
+
+const expose = 'X-Upstream-Side'
+
+describe('the field that names the side', () => {
+  test('is the gateway’s alone: what an upstream says there, also in a 103, is removed', async () => {
+    const forging = await rawUpstream((socket) =>
+      onRequest(socket, () =>
+        socket.write(
+          'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nx-upstream-SIDE: forged\r\n\r\n' +
+            'HTTP/1.1 200 OK\r\nX-Upstream-Side: forged\r\nX-UPSTREAM-SIDE: twice\r\nContent-Length: 2\r\n\r\nok',
+        ),
+      ),
+    )
+    for (const share of ['0%', '100%']) {
+      const { port } = await bootGateway({
+        ...withCandidate(forging.url, forging.url, { share, clients: ['bank-a'], expose }),
+        listen: { interim: 'relay' },
+      })
+
+      const { fields, interim } = await call(port)
+
+      expect(fieldValues(fields, expose)).toEqual([share === '0%' ? 'primary' : 'candidate'])
+      expect(interim.map(({ status, fields: early }) => [status, fieldValues(early, expose)])).toEqual([[103, []]])
+    }
+  })
+
+  test('is not in the response that a key of idempotency replays', async () => {
+    const { primary, candidate } = await sideUpstreams()
+    const { port } = await bootGateway({
+      ...withCandidate(primary.url, candidate.url, { share: '100%', expose }, {}, 'financing'),
+      operations: { 'financing.pre-approval': { idempotency: true } },
+    })
+    const post = () =>
+      call(port, {
+        method: 'POST',
+        target: '/financing/pre-approval',
+        fields: ['Idempotency-Key', 'k-1'],
+        body: Buffer.from('{}'),
+      })
+
+    const [first, again] = [await post(), await post()]
+
+    expect([first, again].map(({ body }) => `${body}`)).toEqual(['candidate', 'candidate'])
+    expect([first, again].map(({ fields }) => fieldValues(fields, expose))).toEqual([['candidate'], []])
+  })
+})
+
+test('a key of idempotency is the same on both sides: a client that has changed sides gets what it got', async () => {
+  const { primary, candidate } = await sideUpstreams()
+  const settings = (own: object) => ({
+    ...withCandidate(primary.url, candidate.url, own, {}, 'financing'),
+    ...keyedClients('bank-a'),
+    operations: { 'financing.pre-approval': { idempotency: true } },
+  })
+  const live = await bootLiveGateway(settings({ clients: ['bank-a'] }))
+  const post = (key: string) =>
+    ask(live.gateway.address.port, {
+      method: 'POST',
+      target: '/financing/pre-approval',
+      fields: ['Idempotency-Key', key, ...keyOf('bank-a')],
+      body: Buffer.from('{}'),
+    })
+  const there = await post('k-1')
+  live.edit(settings({ share: '0%' }))
+  expect((await live.gateway.reload('request')).result).toBe('applied')
+
+  const answers = [await post('k-1'), await post('k-2')]
+
+  expect([there, ...answers]).toEqual(['200 candidate', '200 candidate', '200 primary'])
+  expect([primary.requests.length, candidate.requests.length]).toEqual([1, 1])
+})
+
+test('the access log, the audit log, spans and metrics say the side, and that the primary has helped out', async () => {
+  const { primary, candidate } = await sideUpstreams()
+  const [audit, receiver] = [createAuditLog(onTestFinished), await spanReceiver()]
+  const live = await bootLiveGateway({
+    ...withCandidate(primary.url, candidate.url, { clients: ['bank-a', 'bank-c'] }),
+    ...keyedClients('bank-a', 'bank-b', 'bank-c'),
+    audit: audit.settings,
+    tracing: { otlp: receiver.url, sample: '100%' },
+    metrics: {},
+  })
+  const { port } = live.gateway.address
+  await ask(port, { fields: keyOf('bank-a') })
+  await ask(port, { fields: keyOf('bank-b') })
+  await candidate.close()
+  await ask(port, { fields: keyOf('bank-c') })
+  await eventually(() => audit.lines().filter(({ event }) => event === 'exchange').length === 3)
+  const metrics = await (await fetch(`${live.admin}/metrics`)).text()
+  await live.gateway.close()
+
+  const told = [
+    ['candidate', undefined],
+    ['primary', undefined],
+    ['candidate', true],
+  ]
+  const columns = ({ side, fellBack }: Readonly<Record<string, unknown>>) => [side, fellBack]
+  const audited = audit.lines().filter(({ event }) => event === 'exchange')
+  const spans = receiver.spans.filter(({ kind }) => kind === 'server').sort((a, b) => a.startMs - b.startMs)
+  expect(live.lines.filter(({ msg }) => msg === 'exchange').map(columns)).toEqual(told)
+  expect(audited.map(columns)).toEqual(told)
+  expect(
+    spans.map(({ attributes }) => [
+      attributes['lender_gateway.side'],
+      attributes['lender_gateway.fell_back'] || undefined,
+    ]),
+  ).toEqual(told)
+  const total = (name: string, labels: string): number =>
+    metrics
+      .split('\n')
+      .filter((line) => line.startsWith(`lender_gateway_${name}{`) && line.includes(labels))
+      .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+  expect([
+    total('side_requests_total', 'operation="market.insights",side="candidate"'),
+    total('side_requests_total', 'operation="market.insights",side="primary"'),
+    total('candidate_fallbacks_total', 'operation="market.insights"'),
+  ]).toEqual([2, 1, 1])
+})
+
+test('a limit counts both sides together, so a client gains nothing by its side', async () => {
+  const { primary, candidate } = await sideUpstreams()
+  const settings = (share: string) => ({
+    ...withCandidate(primary.url, candidate.url, { share }),
+    limits: { address: { rate: '1/min', burst: 3 } },
+  })
+  const live = await bootLiveGateway(settings('0%'))
+  const { port } = live.gateway.address
+  const before = [await ask(port), await ask(port)]
+  live.edit(settings('100%'))
+  await live.gateway.reload('request')
+
+  const after = [await ask(port), await ask(port)]
+
+  expect([...before, ...after]).toEqual(['200 primary', '200 primary', '200 candidate', '429 rate-limited'])
+})
+
+test('a client is itself from each address, and an address is one client where nobody is asked who it is', async () => {
+  const { primary, candidate } = await sideUpstreams()
+  const ids = ['bank-0', 'bank-1', 'bank-2', 'bank-3', 'bank-4', 'bank-5']
+  const { port } = await bootGateway({
+    ...withCandidate(primary.url, candidate.url, { share: '50%' }),
+    ...keyedClients(...ids),
+    listen: { trustedProxies: ['127.0.0.1'] },
+  })
+
+  for (const id of ids) {
+    const answers = await Promise.all(
+      ['192.0.2.1', '198.51.100.2', '2001:db8::3'].map((address) =>
+        ask(port, { fields: ['X-Forwarded-For', address, ...keyOf(id)] }),
+      ),
+    )
+
+    const side = clientBucket('market', { client: id }) < 5000 ? 'candidate' : 'primary'
+    expect(answers).toEqual(Array(3).fill(`200 ${side}`))
+  }
+})
+
+test('a request to upgrade the connection has the side of its client, and is no tunnel', async () => {
+  const { primary, candidate } = await sideUpstreams()
+  const { port } = await bootGateway(withCandidate(primary.url, candidate.url, { share: '100%' }))
+
+  const answer = await ask(port, {
+    fields: ['Connection', 'close, Upgrade', 'Upgrade', 'websocket', 'Sec-WebSocket-Version', '13'],
+  })
+
+  expect(answer).toBe('200 candidate')
+  expect(fieldValues(candidate.requests[0]?.rawHeaders ?? [], 'upgrade')).toEqual([])
+})

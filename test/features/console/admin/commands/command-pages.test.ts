@@ -1,0 +1,370 @@
+/** Commands that are run from pages, as by a browser without scripts. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import {
+  hiddenFields,
+  logIn,
+  type PageResponse,
+  submitForm,
+  token,
+  visitPage,
+} from '../../../../helpers/form-browser.ts'
+import { bootLiveGateway, type LiveGateway } from '../../../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../../../helpers/upstream.ts'
+
+const market = { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] }
+const url = 'http://127.0.0.1:1'
+
+/** Confirms what a page asks. */
+const confirm = async (live: LiveGateway, target: string): Promise<PageResponse> => {
+  const page = await visitPage(live.admin + target)
+  expect([target, page.status]).toEqual([target, 200])
+  return submitForm(live.admin + target.split('?')[0], hiddenFields(page))
+}
+
+const words = ({ text }: PageResponse): string =>
+  text
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(code))
+    .replaceAll(/\s+/g, ' ')
+
+describe('a page says what would happen, and nothing does', () => {
+  let live: LiveGateway
+  beforeEach(async () => {
+    live = await bootLiveGateway({ upstreams: { market }, operations: { 'leads.pipeline': { state: 'refuse' } } })
+  })
+
+  test.each([
+    ['reload', 'Reload the configuration?', 'is read again. It is what runs now'],
+    ['reload?force=true', 'Reload the configuration by force?', 'What it brings is not tried'],
+    [
+      `drain?group=market&url=${url}`,
+      `Drain ${url}?`,
+      `${url} of market gets no new requests for 15 minutes. What it has in flight, 0 requests just now, it finishes. market is then served by http://127.0.0.1:2.`,
+    ],
+    [`drain?group=market&url=${url}&ttl=90m`, `Drain ${url}?`, 'no new requests for 1 hour 30 minutes'],
+    [
+      `ready?group=market&url=${url}`,
+      `Make ${url} ready?`,
+      `${url} of market gets new requests again, from now on, as the file says`,
+    ],
+    [
+      'learn-contract?for=4h&enums=true',
+      'Learn the contract?',
+      'For 4 hours the shape of what passes is learnt, with the values of what look like enumerations. No other value is kept, and no client notices. What was learnt before is forgotten.',
+    ],
+    [
+      'refuse?operation=market.insights',
+      'Refuse market.insights?',
+      'Every client of GET /market/insights is answered 503 for 15 minutes, with Retry-After',
+    ],
+    [
+      'serve?operation=market.insights',
+      'Serve market.insights?',
+      'GET /market/insights is served from now on, as the file says',
+    ],
+    [
+      'serve?operation=leads.pipeline&ttl=1h',
+      'Serve leads.pipeline?',
+      'The file refuses leads.pipeline. GET /leads/pipeline is served all the same for 1 hour, and then refused again',
+    ],
+    ['clear-cache', 'Clear the cache?', 'All that is stored is removed, for every client'],
+    [
+      'clear-cache?operation=market.insights',
+      'Clear the cache of market.insights?',
+      'All that is stored of market.insights is removed',
+    ],
+  ])('%s', async (target, title, what) => {
+    const page = await visitPage(`${live.admin}/actions/${target}`)
+
+    expect(page.status).toBe(200)
+    expect(words(page)).toContain(title)
+    expect(words(page)).toContain(what)
+    expect(page.text).toContain(`<form method="post" action="/actions/${target.split('?')[0]}">`)
+    expect(live.lines.map(({ msg }) => msg)).not.toContain('admin request')
+  })
+
+  test.each([
+    ['reload?force=0', 400, 'Force is expected to be true, or to be left out; nothing was done.'],
+    ['rollback', 409, 'Nothing to roll back: what runs is the first configuration since the start.'],
+    ['rollback?to=x', 400, '"to" is not expected: rollback takes force, each once at most.'],
+    ['drain', 400, 'Group is expected to be one of valuation'],
+    ['drain?group=market&url=http://other', 400, `Url is expected to be one of ${url}, http://127.0.0.1:2`],
+    [`drain?group=market&url=${url}&ttl=5`, 400, 'Ttl is expected to be a duration from 1s to 24h'],
+    [`drain?group=market&url=${url}&ttl=25h`, 400, 'Ttl is expected to be a duration from 1s to 24h'],
+    [
+      `drain?group=market&url=${url}&group=risk`,
+      400,
+      '"group" is not expected: drain takes group, url, ttl, reason, each once at most.',
+    ],
+    ['drain?group=risk&url=sandbox', 409, 'No other endpoint of risk takes work'],
+    ['refuse?operation=tenth', 400, 'Operation is expected to be one of valuation.score'],
+    ['clear-cache?operation=inventory.sync', 400, 'Operation is expected to be one of analysis.esg-grant'],
+    ['clear-cache?__proto__=1', 400, '"__proto__" is not expected'],
+  ])('%s is rejected with a reason', async (target, status, reason) => {
+    const page = await visitPage(`${live.admin}/actions/${target}`)
+
+    expect(page.status).toBe(status)
+    expect(words(page)).toContain(reason)
+    expect(page.text).not.toContain('<form method="post" action="/actions/')
+  })
+
+  test('another time is chosen by a link, and the form then says the same as the words', async () => {
+    const first = await visitPage(`${live.admin}/actions/refuse?operation=market.insights`)
+    const [, href = ''] = /<a href="([^"]*)">4 hours<\/a>/.exec(first.text) ?? []
+
+    const page = await visitPage(live.admin + href.replaceAll('&#38;', '&'))
+
+    expect(words(page)).toContain('answered 503 for 4 hours')
+    expect(hiddenFields(page)).toMatchObject({ operation: 'market.insights', ttl: '4h' })
+  })
+})
+
+test('every page says which gateway it acts on, also after the file has given it another name', async () => {
+  const environment = { environment: 'production', colour: 'red' }
+  const live = await bootLiveGateway({ upstreams: { market }, instance: { name: 'gateway-eu-1', ...environment } })
+
+  const question = await visitPage(`${live.admin}/actions/drain?group=market&url=${url}`)
+  live.edit({ upstreams: { market }, instance: { name: 'gateway-eu-2', ...environment } })
+  await live.gateway.reload('request')
+  const renamed = await visitPage(`${live.admin}/actions/reload`)
+  const rejected = await visitPage(`${live.admin}/actions/drain?group=market&url=http://127.0.0.1:9`)
+
+  expect(question.text).toContain(`<title>Drain ${url}? · production · gateway-eu-1 · lender gateway</title>`)
+  expect(words(question)).toContain(`Drain ${url}? On production · gateway-eu-1 :`)
+  expect(words(renamed)).toContain('On production · gateway-eu-2 :')
+  expect(words(rejected)).toContain('Refused · production · gateway-eu-2')
+})
+
+test('the login does not say which gateway it is', async () => {
+  const live = await bootLiveGateway({ admin: { token }, instance: { name: 'gateway-eu-1', colour: 'red' } })
+
+  const login = await visitPage(`${live.admin}/login`)
+
+  expect(login.text).not.toContain('gateway-eu-1')
+})
+
+describe('what is confirmed is done, as a script’s command is', () => {
+  test('an operation is refused, and serves again', async () => {
+    const live = await bootLiveGateway()
+
+    const refused = await confirm(live, '/actions/refuse?operation=market.insights&ttl=1h')
+    const response = await fetch(`${live.url}/market/insights`)
+    const served = await confirm(live, '/actions/serve?operation=market.insights')
+
+    expect([refused.status, refused.location, refused.text]).toEqual([303, '/', ''])
+    expect(response.status).toBe(503)
+    expect(served.status).toBe(303)
+    expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
+    expect(await live.line(({ msg }) => msg === 'operation override')).toMatchObject({
+      operation: 'market.insights',
+      state: 'refuse',
+      until: expect.any(String),
+    })
+    expect(await live.line(({ msg }) => msg === 'admin request')).toMatchObject({
+      method: 'POST',
+      url: '/actions/refuse',
+      status: 303,
+    })
+  })
+
+  test('an endpoint is drained, and made ready', async () => {
+    const live = await bootLiveGateway({ upstreams: { market } })
+    const drained = async () => {
+      const { upstreams } = JSON.parse((await visitPage(`${live.admin}/status`)).text)
+      return upstreams.market.endpoints.map(({ state }: { state: string }) => state)
+    }
+
+    const drain = await confirm(live, `/actions/drain?group=market&url=${url}`)
+    expect([drain.status, await drained()]).toEqual([303, ['draining', 'up']])
+    const ready = await confirm(live, `/actions/ready?group=market&url=${url}`)
+
+    expect([ready.status, await drained()]).toEqual([303, ['up', 'up']])
+    expect(await live.line(({ msg }) => msg === 'endpoint order')).toMatchObject({
+      endpoint: url,
+      group: 'market',
+      state: 'drain',
+    })
+  })
+
+  test('the file is read again, and what it said before comes back', async () => {
+    const upstream = await httpUpstream()
+    const live = await bootLiveGateway()
+    const first = live.gateway.config.hash
+    live.edit({ upstreams: { market: upstream.url } })
+
+    const before = words(await visitPage(`${live.admin}/actions/reload`))
+    const reloaded = await confirm(live, '/actions/reload')
+    const second = live.gateway.config.hash
+    const back = words(await visitPage(`${live.admin}/actions/rollback`))
+    const rolledBack = await confirm(live, '/actions/rollback')
+
+    expect(before).toContain(`It says something else than what runs now (${first})`)
+    expect([reloaded.status, rolledBack.status]).toEqual([303, 303])
+    expect(second).not.toBe(first)
+    expect(back).toContain(`${first} instead of ${second}, 1 change in market`)
+    expect(back).toContain(`upstreams.market.endpoints : ["${upstream.url}"] → ["sandbox"]`)
+    expect(live.gateway.config.hash).toBe(first)
+    expect(await live.line(({ msg }) => msg === 'configuration applied')).toMatchObject({ trigger: 'request' })
+  })
+
+  test('the form of a rollback that is sent twice does not undo what it did', async () => {
+    const upstream = await httpUpstream()
+    const live = await bootLiveGateway()
+    const first = live.gateway.config.hash
+    live.edit({ upstreams: { market: upstream.url } })
+    await live.gateway.reload('request')
+    const second = live.gateway.config.hash
+    const form = hiddenFields(await visitPage(`${live.admin}/actions/rollback`))
+
+    const twice = await Promise.all([1, 2].map(() => submitForm(`${live.admin}/actions/rollback`, form)))
+
+    expect(twice.map(({ status }) => status).toSorted()).toEqual([303, 409])
+    expect(twice.map(words).join()).toContain(
+      `The page showed a rollback from ${second} to ${first}, but now ${first} runs, and a rollback brings back ${second}: nothing was done`,
+    )
+    expect(live.gateway.config.hash).toBe(first)
+  })
+
+  test('the form of a rollback undoes no edit that its page did not show, also not by force', async () => {
+    const live = await bootLiveGateway()
+    live.edit({ operations: { 'leads.pipeline': { state: 'refuse' } } })
+    await live.gateway.reload('request')
+    const form = hiddenFields(await visitPage(`${live.admin}/actions/rollback`))
+    live.edit({ operations: { 'market.insights': { state: 'refuse' } } })
+    await live.gateway.reload('request')
+    const { hash } = live.gateway.config
+
+    const response = await submitForm(`${live.admin}/actions/rollback`, { ...form, force: 'true' }, { accept: '*/*' })
+
+    expect(response.status).toBe(409)
+    expect(JSON.parse(response.text)).toMatchObject({ code: 'outdated-page' })
+    expect(live.gateway.config.hash).toBe(hash)
+  })
+
+  test('a file with faults is rejected with each of them and where it is', async () => {
+    const live = await bootLiveGateway()
+    live.edit('version: 1\nupstreams:\n  risc: sandbox\n')
+
+    const response = await confirm(live, '/actions/reload')
+
+    expect(response.status).toBe(422)
+    expect(words(response)).toContain('The file cannot be taken; what ran before runs on.')
+    expect(words(response)).toContain(`${live.file}:3:3 upstreams.risc: unknown key; did you mean "risk"?`)
+  })
+
+  test('an edit that leads nowhere is rejected, unless by force', async () => {
+    const live = await bootLiveGateway({ reload: { watch: false, preflight: 'connect' } })
+    live.edit({ upstreams: { market: 'http://127.0.0.1:1' } })
+
+    const refused = await confirm(live, '/actions/reload')
+    const forced = await confirm(live, '/actions/reload?force=true')
+
+    expect(refused.status).toBe(422)
+    expect(words(refused)).toContain('no endpoint of market that the edit brings can be reached')
+    expect(forced.status).toBe(303)
+  })
+
+  test('what is stored is removed', async () => {
+    const upstream = await httpUpstream(
+      (_, response) => void response.setHeader('Cache-Control', 'max-age=600').end('a'),
+    )
+    const live = await bootLiveGateway({ upstream: upstream.url, operations: { 'market.insights': { cache: true } } })
+    for (const _ of [1, 2]) await (await fetch(`${live.url}/market/insights`)).text()
+    expect(upstream.requests).toHaveLength(1)
+
+    const response = await confirm(live, '/actions/clear-cache?operation=market.insights')
+    await (await fetch(`${live.url}/market/insights`)).text()
+
+    expect(response.status).toBe(303)
+    expect(upstream.requests).toHaveLength(2)
+    expect(await live.line(({ msg }) => msg === 'cache cleared')).toMatchObject({
+      operation: 'market.insights',
+      removed: 1,
+    })
+  })
+
+  test('what has become impossible meanwhile is rejected with its reason, and a program gets it as a problem', async () => {
+    const live = await bootLiveGateway({ upstreams: { market } })
+    const form = hiddenFields(await visitPage(`${live.admin}/actions/drain?group=market&url=${url}`))
+    await confirm(live, '/actions/drain?group=market&url=http://127.0.0.1:2')
+
+    const page = await submitForm(`${live.admin}/actions/drain`, form)
+    const problem = await submitForm(`${live.admin}/actions/drain`, form, { accept: '*/*' })
+
+    expect(page.status).toBe(409)
+    expect(words(page)).toContain('No other endpoint of market takes work')
+    expect(JSON.parse(problem.text)).toMatchObject({ status: 409, code: 'last-endpoint' })
+  })
+})
+
+test('what is done in a session is logged with its name', async () => {
+  const live = await bootLiveGateway({ admin: { token } })
+  const session = await logIn(live.admin)
+  const form = hiddenFields(await visitPage(`${live.admin}/actions/reload`, session))
+
+  const response = await submitForm(`${live.admin}/actions/reload`, form, session)
+
+  const { session: name } = await live.line(({ msg }) => msg === 'login')
+  expect(response.status).toBe(303)
+  expect(await live.line(({ msg, url }) => msg === 'admin request' && url === '/actions/reload')).toMatchObject({
+    session: name,
+    client: '127.0.0.1',
+    status: 303,
+  })
+})
+
+describe('the shift of a candidate', () => {
+  const boot = async (candidate: object) => {
+    const { url: next } = await httpUpstream()
+    return bootLiveGateway({ upstreams: { market: { ...market, candidate: { endpoints: [next], ...candidate } } } })
+  }
+  const steps = { shares: ['1%', '10%', '100%'], every: '15m' }
+
+  test.each([
+    [
+      'to=10%25',
+      'Shift 10% of the clients of market?',
+      'For 1 hour the candidate of market gets 10% of the clients. The clients that are there stay. Now it gets 1% of the clients: step 1 of 3',
+    ],
+    ['to=0%25&for=4h', 'Shift 0% of the clients of market?', 'The others go back to the primary.'],
+    ['pause=true', 'Pause the steps of market?', 'No further step begins until an operator resumes them.'],
+    ['abort=true', 'Abort the shift of market?', 'no share of the clients, no client by name, no copies'],
+  ])('%s is asked about before', async (order, title, what) => {
+    const live = await boot({ steps })
+
+    const page = await visitPage(`${live.admin}/actions/shift?group=market&${order}`)
+
+    expect(page.status).toBe(200)
+    expect(words(page)).toContain(title)
+    expect(words(page)).toContain(what)
+  })
+
+  test('is ordered with a reason, and the page says how it stands and offers what can be done now', async () => {
+    const live = await boot({ steps })
+    const page = await visitPage(`${live.admin}/actions/shift?group=market&to=10%25`)
+
+    const done = await submitForm(`${live.admin}/actions/shift`, { ...hiddenFields(page), reason: '<b>CHG</b>' })
+    const overview = await visitPage(`${live.admin}/`)
+
+    expect([page.status, done.status]).toEqual([200, 303])
+    expect(words(overview)).toContain('The candidate of market gets 10% of the clients by 127.0.0.1 until')
+    expect(overview.text).not.toContain('<b>CHG</b>')
+    const [, row = ''] = /<tr id="candidate-market"[^>]*>(.*?)<\/tr>/s.exec(overview.text) ?? []
+    const links = [...row.matchAll(/href="([^"]*)"/g)].map(([, href = '']) => href.replaceAll('&#38;', '&'))
+    expect(links).toEqual(
+      ['to=25%25', 'pause=true', 'resume=true', 'abort=true'].map((order) => `/actions/shift?group=market&${order}`),
+    )
+    expect(await live.line(({ msg }) => msg === 'shift order')).toMatchObject({ order: '10%', reason: '<b>CHG</b>' })
+  })
+
+  test('can go on with another share, by a link', async () => {
+    const live = await boot({ steps })
+    const first = await visitPage(`${live.admin}/actions/shift?group=market&to=1%25&for=4h`)
+    const [, href = ''] = /<a href="([^"]*)">50%<\/a>/.exec(first.text) ?? []
+
+    const page = await visitPage(live.admin + href.replaceAll('&#38;', '&'))
+
+    expect(words(page)).toContain('For 4 hours the candidate of market gets 50% of the clients')
+    expect(hiddenFields(page)).toMatchObject({ group: 'market', to: '50%', for: '4h' })
+  })
+})

@@ -1,0 +1,153 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { describe, expect, test } from 'vitest'
+import { findPrincipal } from '../../../../src/core/admin/access/authenticate.ts'
+import { OperatorJwts } from '../../../../src/core/admin/access/operator-jwts.ts'
+import { TokenRefusals } from '../../../../src/core/admin/access/token-refusals.ts'
+import { guardRequest } from '../../../../src/core/admin/guard.ts'
+import type { AdminConfig } from '../../../../src/core/config/config.ts'
+import { SessionStore } from '../../../../src/features/console/session/session-store.ts'
+import { logInMemory } from '../../../helpers/gateway.ts'
+
+const open: AdminConfig = {
+  host: '127.0.0.1',
+  port: 9901,
+  hosts: [],
+  token: null,
+  metricsToken: null,
+  tokens: [],
+  jwt: null,
+  tls: null,
+  insecure: false,
+}
+const locked: AdminConfig = { ...open, token: 'a-token-of-an-operator' }
+const local = { host: 'localhost:9901' }
+
+const access = () => {
+  const { log } = logInMemory()
+  return { sessions: new SessionStore(), jwts: new OperatorJwts(log, new TokenRefusals(log)) }
+}
+
+/** Guards a request; returns the error, or null when it is let in. */
+const guard = (headers: IncomingHttpHeaders, admin = open, path = '/status', method = 'GET') =>
+  guardRequest({ method, path, headers }, findPrincipal(headers, access(), admin), admin)
+
+const statusOf = (...request: Parameters<typeof guard>): number | null => guard(...request)?.status ?? null
+
+describe('a Host', () => {
+  test.each([
+    '127.0.0.1:9901',
+    'localhost',
+    'LOCALHOST:9901',
+    '[::1]:9901',
+    '10.1.2.3',
+    'gateway.internal:9901',
+    'GATEWAY.internal',
+  ])('of the gateway’s own is served: %s', (host) => {
+    expect(statusOf({ host }, { ...open, hosts: ['gateway.internal'] })).toBeNull()
+  })
+
+  test.each([
+    'attacker.example',
+    'localhost.attacker.example',
+    '127.0.0.1.attacker.example',
+    'localhost:9901:1',
+    '127.0.0.1@attacker.example',
+    '[::1].attacker.example',
+    'gateway.internal.',
+    '',
+  ])('that a web page could have is misdirected: %s', (host) => {
+    expect(statusOf({ host }, { ...open, hosts: ['gateway.internal'] })).toBe(421)
+  })
+
+  test('is expected', () => {
+    expect(statusOf({})).toBe(421)
+  })
+
+  test('is checked before the token is looked at', () => {
+    expect(statusOf({ host: 'attacker.example', authorization: `Bearer ${locked.token}` }, locked)).toBe(421)
+  })
+})
+
+describe('a token, once configured,', () => {
+  test.each([
+    undefined,
+    '',
+    'Bearer',
+    'Bearer ',
+    'Bearer a-token-of-an-operato',
+    'Bearer a-token-of-an-operator2',
+    'Bearer A-TOKEN-OF-AN-OPERATOR',
+    'Basic a-token-of-an-operator',
+    'a-token-of-an-operator',
+    'Bearer a-token-of-an-operator a',
+  ])('is not %j', (authorization) => {
+    const error = guard({ ...local, authorization }, locked)
+
+    expect(error).toMatchObject({ status: 401, headers: { 'WWW-Authenticate': 'Bearer' } })
+    expect(JSON.stringify(error)).not.toContain(locked.token)
+  })
+
+  test.each(['Bearer a-token-of-an-operator', 'bearer a-token-of-an-operator'])('is %s', (authorization) => {
+    expect(statusOf({ ...local, authorization }, locked)).toBeNull()
+  })
+})
+
+describe('a token of Prometheus', () => {
+  const scraped: AdminConfig = { ...locked, metricsToken: 'a-token-of-prometheus' }
+  const bearer = (token: string | null) => ({ ...local, authorization: `Bearer ${token}` })
+
+  test('opens /metrics, and so does that of operators', () => {
+    expect(statusOf(bearer(scraped.metricsToken), scraped, '/metrics')).toBeNull()
+    expect(statusOf(bearer(scraped.token), scraped, '/metrics')).toBeNull()
+  })
+
+  test.each([
+    '/',
+    '/status',
+    '/config',
+    '/configuration',
+    '/contract',
+    '/shadow',
+    '/reload',
+    '/rollback',
+    '/operations/refuse',
+    '/metrics/',
+    '/cache',
+  ])('does not open %s', (path) => {
+    expect(guard(bearer(scraped.metricsToken), scraped, path)).toMatchObject({
+      status: 403,
+      code: 'insufficient-scope',
+      detail: expect.stringMatching(/^admin\.metricsToken has the scope metrics: /),
+    })
+  })
+
+  test('is none where there is none in the file', () => {
+    expect(statusOf(bearer('a-token-of-prometheus'), locked, '/metrics')).toBe(401)
+    expect(statusOf(bearer('null'), locked, '/metrics')).toBe(401)
+  })
+})
+
+test.each(['/live', '/ready'])('%s asks for neither a token nor a Host', (path) => {
+  expect(statusOf({}, locked, path)).toBeNull()
+  expect(statusOf({ host: 'attacker.example', origin: 'http://attacker.example' }, locked, path)).toBeNull()
+})
+
+describe('a web page', () => {
+  test.each([
+    [{ origin: 'http://attacker.example' }],
+    [{ origin: 'null' }],
+    [{ origin: 'http://localhost:8080' }],
+    [{ 'sec-fetch-site': 'cross-site' }],
+    [{ 'sec-fetch-site': 'same-site' }],
+  ])('of another origin is forbidden: %j', (headers) => {
+    expect(statusOf({ ...local, ...headers })).toBe(403)
+  })
+
+  test.each([
+    [{ origin: 'http://localhost:9901' }],
+    [{ 'sec-fetch-site': 'same-origin' }],
+    [{ 'sec-fetch-site': 'none' }],
+  ])('of the listener’s own is served: %j', (headers) => {
+    expect(statusOf({ ...local, ...headers })).toBeNull()
+  })
+})

@@ -1,0 +1,79 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
+import { openGateway } from '../../../helpers/gateway.ts'
+import { needProgram } from '../../../helpers/program.ts'
+import { parseStatus, rawClient } from '../../../helpers/raw-client.ts'
+import { bootTlsGateway } from '../../../helpers/tls-gateway.ts'
+
+const openssl = await needProgram('openssl')
+
+// A load balancer that is configured to send the header, or a client that forges one. Nothing of it is believed, and
+// the log says what came.
+const request = 'GET /market/insights HTTP/1.1\r\nHost: localhost\r\n\r\n'
+const v1 = `PROXY TCP4 192.0.2.7 192.0.2.8 56324 443\r\n${request}`
+const address = Buffer.from([192, 0, 2, 7, 192, 0, 2, 8, 0xdc, 0x04, 0x01, 0xbb])
+const signature = '\r\n\r\n\0\r\nQUIT\n'
+const v2 = Buffer.concat([Buffer.from(`${signature}\x21\x11\0\x0c`, 'latin1'), address, Buffer.from(request)])
+
+const headers: readonly (readonly [string, string | Buffer, number])[] = [
+  ['version 1', v1, 1],
+  ['version 1, of an unknown protocol', `PROXY UNKNOWN\r\n${request}`, 1],
+  ['version 2', v2, 2],
+]
+
+const asked = async (port: number, first: string | Buffer): Promise<string> => {
+  const client = await rawClient(port)
+  client.send(first)
+  return (await client.ended()).received
+}
+
+const named = (version: number) => ({
+  failure: 'bad-request',
+  reason: 'proxy-header',
+  client: '127.0.0.1',
+  cause: expect.stringContaining(`a PROXY protocol header, version ${version}, where none is taken`),
+})
+
+describe('a PROXY protocol header is answered 400 as before, and named in the log', () => {
+  test.each(headers)('where HTTP is spoken: %s', async (_, first, version) => {
+    const { gateway, port, line } = await openGateway()
+
+    const received = await asked(port, first)
+
+    expect(parseStatus(received)).toBe(400)
+    const { requestId } = JSON.parse(received.split('\r\n\r\n')[1] ?? '')
+    const logged = await line((each) => each.requestId === requestId)
+    expect(logged).toMatchObject(named(version))
+    expect(JSON.stringify(logged)).not.toContain('192.0.2')
+    await gateway.close()
+  })
+
+  describe.skipIf(openssl.missing)('where TLS is spoken', () => {
+    let made: Certificates
+    beforeAll(() => {
+      made = makeCertificates(openssl.path ?? '')
+    })
+
+    test.each(headers)('%s', async (_, first, version) => {
+      const { port, line } = await bootTlsGateway(made.right)
+
+      const received = await asked(port, first)
+
+      expect(parseStatus(received)).toBe(400)
+      expect(await line((each) => each.failure === 'bad-request')).toMatchObject(named(version))
+    })
+  })
+
+  test.each([
+    ['a method of that name', 'PROXY /market/insights HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+    ['empty lines and a NUL', '\r\n\r\n\0QUIT'],
+    ['a request behind whose head it stands', `GET /market/insights HTTP/1.1\r\nHost: a b\r\n\r\n${v1}`],
+  ])('%s is none', async (_, first) => {
+    const { gateway, port, line } = await openGateway()
+
+    await asked(port, first)
+
+    expect(await line((each) => each.failure === 'bad-request')).not.toMatchObject({ reason: 'proxy-header' })
+    await gateway.close()
+  })
+})

@@ -1,0 +1,160 @@
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { createHttpClient } from '../../../../src/core/lib/net/http-client.ts'
+import { checkReachable } from '../../../../src/core/upstream/health/check-reachable.ts'
+import { connectRedis } from '../../../../src/features/redis/redis-connection.ts'
+import { type Certificates, makeCertificates, type Pair } from '../../../helpers/certificates.ts'
+import { httpsUpstream } from '../../../helpers/https-upstream.ts'
+import { needProgram } from '../../../helpers/program.ts'
+import { redisSettings } from '../../../helpers/redis-settings.ts'
+import { requestOverTls } from '../../../helpers/tls-client.ts'
+import { bootTlsGateway } from '../../../helpers/tls-gateway.ts'
+import { upstreamConfig } from '../../../helpers/upstream-config.ts'
+
+const openssl = await needProgram('openssl')
+
+// RFC 5280 §6: a trust anchor may be "the CA that issued the verifier's own certificate(s), or any other CA".
+describe.skipIf(openssl.missing)('an issuing authority without its root', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  const withChain = ({ key, cert }: Pair, ...others: readonly Pair[]): Pair => ({
+    key,
+    cert: [cert, ...others.map((other) => other.cert)].join('\n'),
+  })
+
+  describe('as clientCa', () => {
+    const cases = ['TLSv1.2', 'TLSv1.3'].flatMap((version) => ['localhost', ''].map((name) => [version, name] as const))
+
+    test.each(cases)(
+      '%s, asked for "%s": lets in what it has issued, and nothing else of its root',
+      async (...asked) => {
+        const [version, servername] = asked
+        const settings = { clientCertificates: 'required', clientCa: made.issuing.cert }
+        const { port } = await bootTlsGateway(made.right, settings)
+        const statusOf = async (pair: Pair): Promise<number> =>
+          (await requestOverTls(port, { minVersion: version, maxVersion: version, servername, ...pair } as object))
+            .status
+
+        expect({
+          issued: await statusOf(made.issued),
+          withItsChain: await statusOf(withChain(made.issued, made.issuing, made.authority)),
+          ofTheRoot: await statusOf(made.client),
+          selfSigned: await statusOf(made.selfSigned),
+        }).toEqual({ issued: 200, withItsChain: 200, ofTheRoot: 0, selfSigned: 0 })
+      },
+    )
+
+    test('is one after an edit too, and again not after the next', async () => {
+      const { port, edit, reload } = await bootTlsGateway(made.right, {
+        clientCertificates: 'required',
+        clientCa: made.authority.cert,
+      })
+      const tls = { certificates: [{ certificate: made.right.cert, key: made.right.key }] }
+      const statusAfter = async (clientCa: string): Promise<number> => {
+        edit({ listen: { tls: { ...tls, clientCertificates: 'required', clientCa } } })
+        await reload()
+        return (await requestOverTls(port, made.issued)).status
+      }
+
+      expect([
+        (await requestOverTls(port, made.issued)).status, // of whose issuer the gateway knows nothing
+        await statusAfter(made.issuing.cert),
+        await statusAfter(made.selfSigned.cert),
+      ]).toEqual([0, 200, 0])
+    })
+
+    test('with lists of the revoked is refused where its root is missing, and judged by them where it is not', async () => {
+      const clientCa = `${made.issuing.cert}\n${made.authority.cert}`
+      const lists = (ofIssuing: string) => [made.noneRevoked, ofIssuing]
+      const { port, edit, reload } = await bootTlsGateway(made.right, {
+        clientCertificates: 'required',
+        clientCa,
+        clientCrl: lists(made.noneOfIssuedRevoked),
+      })
+      const tls = { certificates: [{ certificate: made.right.cert, key: made.right.key }] }
+      const reloadWith = (settings: object) => {
+        edit({ listen: { tls: { ...tls, clientCertificates: 'required', ...settings } } })
+        return reload()
+      }
+
+      const before = (await requestOverTls(port, made.issued)).status
+      const alone = await reloadWith({ clientCa: made.issuing.cert, clientCrl: [made.noneOfIssuedRevoked] })
+      const revoked = await reloadWith({ clientCa, clientCrl: lists(made.issuedRevoked) })
+
+      expect(before).toBe(200)
+      expect(alone).toMatchObject({
+        result: 'refused',
+        problems: [
+          {
+            path: 'listen.tls.clientCa',
+            message: 'with clientCrl, no client of this authority would be accepted: its issuer is missing',
+            found: 'CN=issuing, issued by CN=authority',
+          },
+        ],
+      })
+      expect(revoked.result).toBe('applied')
+      expect((await requestOverTls(port, made.issued)).status).toBe(0)
+    })
+  })
+
+  describe('verifies a server', () => {
+    const chains = ['issued alone', 'issued with its issuer'] as const
+
+    /** Opens a server with a certificate of it, and one of its root, at which nothing must be accepted. */
+    const openServers = async (chain: (typeof chains)[number]) => {
+      const pair = chain === 'issued alone' ? made.issued : withChain(made.issued, made.issuing)
+      return { issued: (await httpsUpstream(pair)).port, ofTheRoot: (await httpsUpstream(made.right)).port }
+    }
+
+    test.each(chains)('of an upstream: %s', async (chain) => {
+      const { issued, ofTheRoot } = await openServers(chain)
+      const check = (port: number) => {
+        const config = upstreamConfig(`https://localhost:${port}`)
+        return checkReachable(
+          `https://localhost:${port}`,
+          { ...config, tls: { ...config.tls, ca: made.issuing.cert } },
+          'connect',
+        )
+      }
+
+      await check(issued)
+      await expect(check(ofTheRoot)).rejects.toThrow('unknown authority')
+    })
+
+    test.each(chains)('of Redis: %s', async (chain) => {
+      const { issued, ofTheRoot } = await openServers(chain)
+      const tls = { ca: made.issuing.cert, certificate: null, key: null }
+      const failureOf = (port: number): Promise<string> =>
+        connectRedis(
+          redisSettings({ url: `rediss://localhost:${port}`, tls }),
+          20_000,
+        )(() => {}).then(
+          () => 'none',
+          ({ message }: Error) => message,
+        )
+
+      // It speaks HTTP: by then the certificate is verified.
+      expect(await failureOf(issued)).not.toMatch(/certificate/)
+      expect(await failureOf(ofTheRoot)).toMatch(/certificate/)
+    })
+
+    test.each(chains)('of an issuer of tokens, by the system’s trust: %s', async (chain) => {
+      const ordinary = getCACertificates('default')
+      setDefaultCACertificates([...ordinary, made.issuing.cert])
+      onTestFinished(() => setDefaultCACertificates(ordinary))
+      const { issued, ofTheRoot } = await openServers(chain)
+      const get = async (port: number): Promise<number> => {
+        const limits = { timeoutMs: 20_000, maxBytes: 1000, connections: 1 }
+        const client = createHttpClient(new URL(`https://localhost:${port}/`), limits)
+        onTestFinished(() => client.close())
+        return (await client.request({ method: 'GET', headers: {} })).status
+      }
+
+      expect(await get(issued)).toBe(200)
+      await expect(get(ofTheRoot)).rejects.toThrow('certificate')
+    })
+  })
+})

@@ -1,0 +1,145 @@
+import { createServer as createHttpsServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { makeCertificates } from '../../../helpers/certificates.ts'
+import { bootGateway } from '../../../helpers/gateway.ts'
+import { needProgram } from '../../../helpers/program.ts'
+import { httpUpstream, onRequest, rawUpstream } from '../../../helpers/upstream.ts'
+import { call, pseudoRandomBytes, sha256 } from '../../../helpers/wire.ts'
+
+const openssl = await needProgram('openssl')
+
+test('a GET is tried again until it is answered, and its connection serves all attempts', async () => {
+  const upstream = await httpUpstream((_, response) => {
+    response.statusCode = upstream.requests.length < 3 ? 503 : 200
+    response.end('abc')
+  })
+  const booted = await bootGateway({ upstream: upstream.url, defaults: { retry: {} } })
+
+  const answer = await call(booted.port)
+
+  expect([answer.status, answer.body.toString()]).toEqual([200, 'abc'])
+  expect(upstream.requests).toHaveLength(3)
+  expect(upstream.accepted()).toBe(1)
+})
+
+test('without a retry a response is passed on as it is', async () => {
+  const upstream = await httpUpstream((_, response) => response.writeHead(503).end())
+  const booted = await bootGateway({ upstream: upstream.url })
+
+  const answer = await call(booted.port)
+
+  expect(answer.status).toBe(503)
+  expect(upstream.requests).toHaveLength(1)
+})
+
+test.each([
+  ['without a key', [], 1],
+  ['with one', ['Idempotency-Key', '"8e03978e"'], 3],
+])('a POST that is reset after it was sent, %s, is sent so often', async (_, fields, times) => {
+  let heads = 0
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, () => {
+      heads++
+      socket.resetAndDestroy()
+    }),
+  )
+  const booted = await bootGateway({
+    upstream: upstream.url,
+    defaults: { retry: {} },
+    operations: { 'valuation.score': { idempotency: { onUnknown: 'forward' } } },
+  })
+
+  const response = await call(booted.port, {
+    method: 'POST',
+    target: '/valuation/score',
+    fields,
+    body: Buffer.from('abc'),
+  })
+
+  expect(response.status).toBe(502)
+  expect(heads).toBe(times)
+})
+
+test.each([
+  ['drop', 200, 2],
+  ['relay', 502, 1],
+])(
+  'a GET whose connection ends behind an interim response is tried again where it was not relayed: %s',
+  async (interim, status, times) => {
+    let heads = 0
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () => {
+        if (++heads > 1) return socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+        return socket.end('HTTP/1.1 103 Early Hints\r\n\r\n')
+      }),
+    )
+    const booted = await bootGateway({ upstream: upstream.url, listen: { interim }, defaults: { retry: {} } })
+
+    const response = await call(booted.port)
+
+    expect([response.status, heads]).toEqual([status, times])
+  },
+)
+
+test('when every request fails, a fifth more is sent, at most', async () => {
+  const upstream = await httpUpstream((_, response) => response.writeHead(503).end())
+  const booted = await bootGateway({ upstream: upstream.url, defaults: { retry: {} } })
+  const startedAt = performance.now()
+
+  for (let i = 0; i < 300; i++) await call(booted.port)
+
+  const seconds = (performance.now() - startedAt) / 1000
+  // From 30 a second on a fifth; what a slower machine offers is less than that.
+  expect(upstream.requests.length).toBeLessThanOrEqual(300 + Math.max(60, 30 + 3 * seconds))
+  expect(upstream.requests.length).toBeGreaterThan(320)
+})
+
+describe.skipIf(openssl.missing !== null)('a POST that could not be sent', () => {
+  /**
+   * Opens an HTTPS upstream that drops the first so many connections before the handshake, and answers with what it
+   * got.
+   */
+  const dropping = async (drops: number) => {
+    const made = makeCertificates(openssl.path ?? '')
+    const server = createHttpsServer(made.right, async (request, response) => {
+      const pieces: Buffer[] = []
+      for await (const piece of request) pieces.push(piece as Buffer)
+      response.end(sha256(Buffer.concat(pieces)))
+    })
+    let accepted = 0
+    server.prependListener('connection', (socket: Socket) => {
+      if (accepted++ < drops) socket.destroy()
+    })
+    server.on('tlsClientError', () => {})
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+    return {
+      ca: made.authority.cert,
+      url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      accepted: () => accepted,
+    }
+  }
+
+  test.each<[string, number, number | undefined]>([
+    ['small', 1000, undefined],
+    ['long', 300_000, undefined],
+    ['chunked', 300_000, 5000],
+  ])('is tried again with the whole of its body: %s', async (_, bytes, chunkBytes) => {
+    const upstream = await dropping(2)
+    const booted = await bootGateway({
+      upstream: upstream.url,
+      defaults: { retry: {}, tls: { ca: upstream.ca } },
+    })
+    const body = pseudoRandomBytes(bytes)
+    const framing = chunkBytes === undefined ? {} : { chunkBytes }
+
+    const response = await call(booted.port, { method: 'POST', target: '/valuation/score', body, ...framing })
+
+    expect([response.status, response.body.toString()]).toEqual([200, sha256(body)])
+    expect(upstream.accepted()).toBe(3)
+  })
+})

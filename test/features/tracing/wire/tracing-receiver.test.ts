@@ -1,0 +1,142 @@
+/**
+ * What becomes of spans, and of clients, when the receiver is not there, is another one, or is sent spans by several
+ * processes.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished } from 'vitest'
+import { startWorkerGateway } from '../../../core/runtime/workers/worker-gateway.ts'
+import { freePort } from '../../../helpers/free-port.ts'
+import { configText } from '../../../helpers/gateway.ts'
+import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
+import { rawClient } from '../../../helpers/raw-client.ts'
+import { serve, waitForListening } from '../../../helpers/serve-process.ts'
+import { type Behaviour, spanReceiver } from '../../../helpers/span-receiver.ts'
+import { part, test, testAndDrill } from '../../../helpers/speed.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
+import { call } from '../../../helpers/wire.ts'
+
+describe('a gateway whose receiver', () => {
+  testAndDrill.each<[string, Behaviour | 'gone']>(
+    part([
+      ['hangs', 'hang'],
+      ['drips', 'drip'],
+      ['is not there', 'gone'],
+    ]),
+  )('%s serves its clients, and ends at SIGTERM', async (_, how) => {
+    const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
+    if (how !== 'gone') receiver.behave(how)
+    const otlp = how === 'gone' ? `http://127.0.0.1:${await freePort()}/v1/traces` : receiver.url
+    const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'gateway.yaml')
+    writeFileSync(
+      file,
+      configText({
+        upstream: upstream.url,
+        tracing: { otlp, sample: '100%' },
+        shutdown: { wait: '0ms', deadline: '20s' },
+      }),
+    )
+    const served = serve(file)
+    const port = await waitForListening(served)
+
+    // Two spans each, so that a batch goes out while they are served.
+    const statuses = await Promise.all(Array.from({ length: 300 }, async () => (await call(port)).status))
+    served.signal('SIGTERM')
+
+    expect(statuses.every((status) => status === 200)).toBe(true)
+    expect(await served.ended).toEqual({ code: 0, signal: null })
+  })
+})
+
+test('an edit of the receiver sends what waits to the old one, and what is new to the new one', async () => {
+  const [first, second, upstream] = [await spanReceiver(), await spanReceiver(), await httpUpstream()]
+  const settings = (tracing: { readonly [key: string]: unknown }) => ({ upstream: upstream.url, tracing })
+  const live = await bootLiveGateway(settings({ otlp: first.url, sample: '100%' }))
+  const port = live.gateway.address.port
+  const reload = async (tracing: { readonly [key: string]: unknown }): Promise<void> => {
+    live.edit(settings(tracing))
+    expect((await live.gateway.reload('request')).result).toBe('applied')
+  }
+
+  await call(port)
+  await live.line(({ msg }) => msg === 'exchange')
+  await reload({ otlp: second.url, sample: '100%' })
+  await first.come(2)
+  await call(port)
+  await reload({ otlp: second.url, sample: '0%' })
+  await call(port)
+  await reload({})
+  await second.come(2)
+  await call(port)
+  await live.line(() => live.lines.filter(({ msg }) => msg === 'exchange').length === 4)
+  await live.gateway.close()
+
+  expect([first.spans.length, second.spans.length]).toEqual([2, 2])
+  const lines = live.lines.filter(({ msg }) => msg === 'exchange')
+  expect(lines.map(({ trace_id }) => trace_id !== undefined)).toEqual([true, true, true, false])
+  expect(lines.map(({ config }) => config)).toEqual([
+    first.spans.find(({ kind }) => kind === 'server')?.attributes['lender_gateway.config_hash'],
+    second.spans.find(({ kind }) => kind === 'server')?.attributes['lender_gateway.config_hash'],
+    expect.anything(),
+    expect.anything(),
+  ])
+})
+
+test('an attempt that outlives its client, and then an edit of the receiver, has its span at the old one', async () => {
+  const [first, second] = [await spanReceiver(), await spanReceiver()]
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const upstream = await httpUpstream((_, response) => void released.then(() => response.end('done')))
+  const operations = { 'valuation.score': { idempotency: true } }
+  const settings = (otlp: string) => ({ upstream: upstream.url, operations, tracing: { otlp, sample: '100%' } })
+  const live = await bootLiveGateway(settings(first.url))
+  const client = await rawClient(live.gateway.address.port)
+  client.send('POST /valuation/score HTTP/1.1\r\nHost: a\r\nIdempotency-Key: a\r\nContent-Length: 3\r\n\r\nabc')
+  await expect.poll(() => upstream.requests.length).toBe(1)
+  client.close()
+  await live.line(({ failure }) => failure === 'client-gone')
+
+  live.edit(settings(second.url))
+  const { result } = await live.gateway.reload('request')
+  release()
+
+  const spans = await first.come(2)
+  expect([result, ...spans.map(({ kind }) => kind)]).toEqual(['applied', 'server', 'client'])
+})
+
+test('a gateway that begins to trace when it already runs loses no request meanwhile', async () => {
+  const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
+  const live = await bootLiveGateway({ upstream: upstream.url })
+  const { port } = live.gateway.address
+
+  live.edit({ upstream: upstream.url, tracing: { otlp: receiver.url, sample: '100%' } })
+  const [outcome, ...responses] = await Promise.all([
+    live.gateway.reload('request'),
+    ...Array.from({ length: 50 }, () => call(port)),
+  ])
+  responses.push(await call(port))
+  await live.gateway.close()
+
+  expect(outcome.result).toBe('applied')
+  expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200))
+  expect(receiver.spans.length).toBeGreaterThanOrEqual(2)
+})
+
+test('of two workers each exports its own spans, and can be distinguished from the other', async () => {
+  const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
+  const gateway = await startWorkerGateway({
+    upstream: upstream.url,
+    tracing: { otlp: receiver.url, sample: '100%' },
+    shutdown: { wait: '0ms', deadline: '20s' },
+  })
+  onTestFinished(() => gateway.stop())
+
+  await Promise.all(Array.from({ length: 20 }, () => call(gateway.port)))
+  gateway.signal('SIGTERM')
+
+  expect(await gateway.ended).toBe(0)
+  expect(receiver.spans).toHaveLength(40)
+  expect(new Set(receiver.spans.map(({ resource }) => resource['service.instance.id'])).size).toBe(2)
+})

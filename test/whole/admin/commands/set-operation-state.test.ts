@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest'
+import { runCommand } from '../../../core/cli/scripted-admin.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../../helpers/upstream.ts'
+
+const command = ({ admin }: LiveGateway, state: 'refuse' | 'serve', body: unknown) =>
+  fetchAdmin(`${admin}/operations/${state}`, 'POST', {
+    headers: { 'Content-Type': 'application/json' },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+
+const sendRequest = ({ url }: LiveGateway, path = '/market/insights') => fetch(url + path)
+
+const operations = async ({ admin }: LiveGateway) => (await fetchAdmin(`${admin}/status`)).body.operations
+
+describe('an operation', () => {
+  test('is taken out of service for a while, the others are not, and the log says so', async () => {
+    const live = await bootLiveGateway()
+
+    const { status, body } = await command(live, 'refuse', { operation: 'market.insights', ttl: '10m' })
+    const refused = await sendRequest(live)
+    const other = await sendRequest(live, '/leads/pipeline')
+
+    expect(status).toBe(200)
+    expect(body).toEqual({
+      operation: 'market.insights',
+      state: 'refuse',
+      reason: null,
+      until: expect.stringMatching(/Z$/),
+    })
+    expect([refused.status, other.status]).toEqual([503, 200])
+    expect(await refused.json()).toMatchObject({ code: 'refused-by-operator' })
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(590)
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(600)
+    expect(await operations(live)).toEqual({
+      'market.insights': {
+        state: 'refuse',
+        until: body.until,
+        orderedBy: '127.0.0.1',
+        orderedAt: expect.stringMatching(/Z$/),
+        orderReason: null,
+      },
+    })
+    expect(live.lines).toContainEqual(
+      expect.objectContaining({ msg: 'admin request', method: 'POST', url: '/operations/refuse', status: 200 }),
+    )
+    expect(live.lines).toContainEqual(expect.objectContaining({ ...body, msg: 'operation override' }))
+  })
+
+  test('says why, in the operator’s words, wherever it says that it is out of service', async () => {
+    const live = await bootLiveGateway()
+    const reason = 'CHG-4711: <b>score</b> is "wrong"'
+
+    const { body } = await command(live, 'refuse', { operation: 'market.insights', reason: ` ${reason} ` })
+
+    expect(body).toMatchObject({ reason })
+    expect(await operations(live)).toMatchObject({ 'market.insights': { orderReason: reason } })
+    expect(live.lines).toContainEqual(expect.objectContaining({ msg: 'operation override', reason }))
+    const { body: overview } = await fetchAdmin(`${live.admin}/overview`)
+    expect(JSON.stringify(overview.orders)).toContain('CHG-4711')
+    const page = await (await fetch(live.admin, { headers: { accept: 'text/html' } })).text()
+    expect(page).toContain('CHG-4711: &#60;b&#62;score&#60;/b&#62; is &#34;wrong&#34;')
+    expect(page).not.toContain('<b>score')
+    const { out } = await runCommand(['status', '--admin', live.admin])
+    expect(out).toMatch(/^market\.insights +REFUSED by 127\.0\.0\.1 until .*: CHG-4711: <b>score<\/b> is "wrong"$/m)
+    expect(out).toContain(`(${reason})`) // the finding
+    const live503 = await runCommand(['explain', 'GET', '/market/insights', '--live', '--admin', live.admin])
+    expect(live503.out).toContain(`refuses it until`)
+    expect(live503.out).toContain('CHG-4711')
+  })
+
+  test.each([
+    ['too long', 'x'.repeat(201)],
+    ['in two lines', 'a\nb'],
+    ['with a control character', 'a\u001b[2Jb'],
+    ['that turns the direction of the text', 'a\u202eb'],
+    ['that is no text', 7],
+  ])('a reason %s is rejected, and nothing is done', async (_, reason) => {
+    const live = await bootLiveGateway()
+
+    const { status, body } = await command(live, 'refuse', { operation: 'market.insights', reason })
+
+    expect([status, body.code]).toEqual([400, 'bad-request'])
+    expect(await operations(live)).toEqual({})
+  })
+
+  test('serves again when its time is over, without a request', async () => {
+    const live = await bootLiveGateway()
+    await command(live, 'refuse', { operation: 'market.insights', ttl: '2s' })
+    const during = (await sendRequest(live)).status
+
+    await expect.poll(async () => (await sendRequest(live)).status).toBe(200)
+
+    expect(during).toBe(503)
+    expect(await operations(live)).toEqual({})
+    expect(await live.line(({ msg }) => msg === 'override ended')).toMatchObject({ operation: 'market.insights' })
+  })
+
+  test('serves again at once by a command', async () => {
+    const live = await bootLiveGateway()
+    await command(live, 'refuse', { operation: 'market.insights' })
+
+    const { body } = await command(live, 'serve', { operation: 'market.insights' })
+
+    expect(body).toEqual({ operation: 'market.insights', state: 'serve', reason: null, until: null })
+    expect((await sendRequest(live)).status).toBe(200)
+  })
+
+  test('that the file refuses serves for a while', async () => {
+    const live = await bootLiveGateway({ operations: { 'market.insights': { state: 'refuse' } } })
+    const before = (await sendRequest(live)).status
+
+    const { body } = await command(live, 'serve', { operation: 'market.insights', ttl: '1h' })
+
+    expect([before, (await sendRequest(live)).status]).toEqual([503, 200])
+    expect(await operations(live)).toEqual({
+      'market.insights': {
+        state: 'serve',
+        until: body.until,
+        orderedBy: '127.0.0.1',
+        orderedAt: expect.stringMatching(/Z$/),
+        orderReason: null,
+      },
+    })
+  })
+
+  test('stays out of service across a reload', async () => {
+    const upstream = await httpUpstream()
+    const live = await bootLiveGateway()
+    await command(live, 'refuse', { operation: 'market.insights' })
+
+    live.edit({ upstream: upstream.url })
+    await fetchAdmin(`${live.admin}/reload`, 'POST')
+
+    expect((await sendRequest(live)).status).toBe(503)
+    expect(upstream.requests).toEqual([])
+  })
+})
+
+describe('a command that cannot be parsed changes nothing and says what was expected', () => {
+  test.each([
+    ['nothing', '', 'a JSON object'],
+    ['no JSON', '{', 'a JSON object'],
+    ['a list', [], 'a JSON object'],
+    ['no operation', {}, 'market.insights'],
+    ['an unknown operation', { operation: 'market.insight' }, 'market.insights'],
+    ['the name of something inherited', { operation: 'constructor' }, 'market.insights'],
+    ['a bare number as time to live', { operation: 'market.insights', ttl: 15 }, 'such as 15m'],
+    ['a time to live of 0', { operation: 'market.insights', ttl: '0s' }, 'from 1s'],
+    ['a time to live beyond a day', { operation: 'market.insights', ttl: '25h' }, 'to 24h'],
+    ['an unknown key', { operation: 'market.insights', for: '15m' }, 'for'],
+  ])('%s', async (_, body, expected) => {
+    const live = await bootLiveGateway()
+
+    const { status, body: problem } = await command(live, 'refuse', body)
+
+    expect(status).toBe(400)
+    expect(problem.detail).toContain(expected)
+    expect(await operations(live)).toEqual({})
+  })
+})

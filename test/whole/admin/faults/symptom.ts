@@ -1,0 +1,119 @@
+/**
+ * Reads from docs/operating.md how each symptom shows, so that the page is true: a test makes the fault, and looks for
+ * the sentence wherever an operator would.
+ */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
+import type { FindingView } from '../../../../src/core/admin/findings/finding.ts'
+import { runCommand } from '../../../core/cli/scripted-admin.ts'
+import { fetchAdmin } from '../../../helpers/live-gateway.ts'
+
+/** A symptom as the page has it. */
+export interface Symptom {
+  readonly heading: string
+  readonly severity: string
+  readonly about: string
+  /** The pattern of the cause: with other URLs, paths and numbers. */
+  readonly cause: RegExp
+  /** The command that shows more; null: there is none. */
+  readonly command: RegExp | null
+}
+
+/** The text of docs/operating.md. */
+export const text = readFileSync(fileURLToPath(new URL('../../../../docs/operating.md', import.meta.url)), 'utf8')
+
+// A URL, a path of a file, a number with its unit, a time.
+const variablePart = /(https?:\/\/[^\s;,)]+|\/[\w./-]+|\d[\w.:-]*)/
+
+/** Makes a pattern of an example, which matches others of its kind. */
+const pattern = (example: string): RegExp => {
+  const parts = example
+    .replaceAll(/\d+ requests (failed|were refused)/g, '@$1')
+    .split(variablePart)
+    .map((part, i) => (i % 2 === 1 ? '[^\\s;,)]+' : part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')))
+  return new RegExp(
+    parts.join('').replaceAll(/@(failed|were refused)/g, '\\d+ requests? (failed|was refused|were refused)'),
+  )
+}
+
+/** The symptoms in the order of the page: its numbered sections. */
+export const symptoms: readonly Symptom[] = text
+  .split(/^## /m)
+  .filter((section) => /^\d+\. /.test(section))
+  .map((section) => {
+    const example =
+      /^\$ npx lender-gateway status\n(CRITICAL|warning|notice) +([\w.[\]-]+): (.+)\n +since [^;\n]+(?:; more: (.+))?$/m
+    const [, severity = '', about = '', cause = '', command] = example.exec(section) ?? []
+    const heading = section.split('\n', 1)[0] ?? ''
+    return {
+      heading,
+      severity: severity.toLowerCase(),
+      about,
+      cause: pattern(cause),
+      // A checkout runs the program by another command.
+      command: command === undefined ? null : pattern(command.replace(/^lender-gateway /, '')),
+    }
+  })
+
+/** Finds the symptom with a number. */
+export const symptom = (number: number): Symptom => {
+  const found = symptoms.find(({ heading }) => heading.startsWith(`${number}. `))
+  if (found === undefined) throw new Error(`docs/operating.md has no symptom ${number}`)
+  return found
+}
+
+const findingsOf = async (admin: string): Promise<readonly FindingView[]> =>
+  (await fetchAdmin(`${admin}/status`)).body.findings as unknown as readonly FindingView[]
+
+const isOf =
+  ({ about, cause }: Pick<Symptom, 'about' | 'cause'>) =>
+  (finding: FindingView): boolean =>
+    finding.about === about && cause.test(finding.cause)
+
+/**
+ * Checks that a gateway does not have a symptom: no finding is about its subject. (A busy machine may well make the
+ * process late.)
+ */
+export const lacks = async (admin: string, expected: Symptom): Promise<void> => {
+  const { about } = expected
+  const of = about === 'process' ? isOf(expected) : (finding: FindingView) => finding.about === about
+  expect((await findingsOf(admin)).filter(of)).toEqual([])
+}
+
+/**
+ * Checks that a gateway has a symptom, and says so in `/status`, in the output of the command `status`, and on its
+ * page.
+ */
+export const shows = async (admin: string, expected: Symptom): Promise<FindingView> => {
+  await expect
+    .poll(() => findingsOf(admin))
+    .toContainEqual(
+      expect.objectContaining({
+        severity: expected.severity,
+        about: expected.about,
+        cause: expect.stringMatching(expected.cause),
+        command: expected.command === null ? null : expect.stringMatching(expected.command),
+      }),
+    )
+  const { code, out } = await runCommand(['status', '--admin', admin])
+  const [top = ''] = out.split('\n\ngateway  ')
+  expect(code).toBe(0)
+  expect(top).toMatch(
+    new RegExp(`^${label(expected.severity)} +${expected.about.replaceAll('.', '\\.')}: ${expected.cause.source}`, 'm'),
+  )
+  expect(textOf(await (await fetch(admin, { headers: { accept: 'text/html' } })).text())).toMatch(expected.cause)
+  return (await findingsOf(admin)).find(isOf(expected)) as FindingView
+}
+
+const label = (severity: string): string => (severity === 'critical' ? 'CRITICAL' : severity)
+
+/** Takes the tags out of a page. */
+const textOf = (html: string): string =>
+  html
+    .replaceAll(/<[^>]+>/g, '')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&')

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { metricFamilies } from '../../../../src/core/admin/metrics/route.ts'
+import { at, documentsOf, examples, read, type Tree } from '../../deploying/files.ts'
+
+/** docs/metrics.md against the list of metrics and the rules. */
+
+const page = read('docs/metrics.md')
+
+/** Reads the rows of a page's tables: cells as written, without backticks. */
+const rows = page
+  .split('\n')
+  .filter((line) => line.startsWith('| `'))
+  .map((line) =>
+    line
+      .slice(1, -1)
+      .split('|')
+      .map((cell) => cell.trim().replaceAll('`', '')),
+  )
+
+test('every metric stands on the page, in its order, with its type, labels and meaning, and no other', () => {
+  const listed = rows.filter(([name]) => name?.startsWith('lender_gateway_'))
+
+  expect(listed).toEqual(metricFamilies.map(({ name, type, labels, help }) => [name, type, labels.join(', '), help]))
+})
+
+test('every alert stands there, in its order, with the command that names its cause', () => {
+  const alerts = documentsOf(read(`${examples}/prometheus/alerts.yml`))
+    .flatMap((document) => at(document, 'groups') as readonly Tree[])
+    .flatMap((group) => at(group, 'rules') as readonly Tree[])
+    .filter((rule) => 'alert' in rule)
+
+  const listed = rows.filter(([name]) => name?.startsWith('LenderGateway'))
+
+  expect(listed.map(([name, , , command]) => [name, command])).toEqual(
+    alerts.map((rule) => [rule.alert, at(rule, 'annotations', 'command')]),
+  )
+})
+
+test('a name is of the alphabet and the conventions of Prometheus', () => {
+  for (const { name, type, labels } of metricFamilies) {
+    expect(name).toMatch(/^lender_gateway(_[a-z]+)+$/)
+    expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter'])
+    for (const label of labels) expect(label).toMatch(/^[a-z]+(_[a-z]+)*$/)
+  }
+})

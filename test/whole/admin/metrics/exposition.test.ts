@@ -1,0 +1,139 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type MetricFamily, type MetricSample, renderExposition } from '../../../../src/core/admin/metrics/metric.ts'
+import { readExposition } from '../../../core/admin/metrics/parse-exposition.ts'
+
+const gauge = (samples: readonly MetricSample[], help = 'Says something.'): MetricFamily => ({
+  name: 'lender_gateway_thing',
+  help,
+  type: 'gauge',
+  samples,
+})
+
+test('a family is its help, its type and a line for each series', () => {
+  const text = renderExposition([
+    gauge([
+      { labels: { operation: 'market.insights', state: 'up' }, value: 1 },
+      { labels: {}, value: 0.25 },
+    ]),
+  ])
+
+  expect(text).toBe(`# HELP lender_gateway_thing Says something.
+# TYPE lender_gateway_thing gauge
+lender_gateway_thing{operation="market.insights",state="up"} 1
+lender_gateway_thing 0.25
+`)
+})
+
+test('a histogram is its buckets with +Inf, its sum and its count', () => {
+  const value = {
+    buckets: [
+      { le: 0.001, count: 1 },
+      { le: 2.5, count: 3 },
+    ],
+    sum: 12.5,
+    count: 4,
+  }
+
+  const text = renderExposition([
+    { name: 'd_seconds', help: 'h', type: 'histogram', samples: [{ labels: { a: 'b' }, value }] },
+  ])
+
+  expect(text).toBe(`# HELP d_seconds h
+# TYPE d_seconds histogram
+d_seconds_bucket{a="b",le="0.001"} 1
+d_seconds_bucket{a="b",le="2.5"} 3
+d_seconds_bucket{a="b",le="+Inf"} 4
+d_seconds_sum{a="b"} 12.5
+d_seconds_count{a="b"} 4
+`)
+})
+
+test('a family that has no sample is left out', () => {
+  expect(renderExposition([gauge([])])).toBe('')
+})
+
+test.each([
+  ['a quote', '"', '\\"'],
+  ['a backslash', '\\', '\\\\'],
+  ['a line feed', '\n', '\\n'],
+  ['a carriage return', '\r', '\r'],
+  ['what looks like an escape', '\\n', '\\\\n'],
+  ['half of a surrogate pair', '\ud83d', '\ufffd'],
+])('%s in a value is written so that nothing ends early', (_, value, written) => {
+  expect(renderExposition([gauge([{ labels: { a: value }, value: 1 }])])).toContain(`{a="${written}"} 1\n`)
+})
+
+test.each([
+  [Number.POSITIVE_INFINITY, '+Inf'],
+  [Number.NEGATIVE_INFINITY, '-Inf'],
+  [Number.NaN, 'NaN'],
+  [1e21, '1e+21'],
+  [5e-324, '5e-324'],
+  [-0, '0'],
+])('%d is written as %s', (value, written) => {
+  expect(renderExposition([gauge([{ labels: {}, value }])])).toContain(`lender_gateway_thing ${written}\n`)
+})
+
+const name = fc.stringMatching(/^[a-z][a-z0-9_]{0,12}$/)
+const labels = fc.dictionary(name, fc.string({ unit: 'binary' }), { maxKeys: 3 })
+// Zero has one sign there.
+const value = fc.double().map((each) => (Object.is(each, -0) ? 0 : each))
+
+test('whatever is written is read back as it was', () => {
+  const family = fc.record({
+    name,
+    help: fc.string({ unit: 'binary' }),
+    type: fc.constantFrom('counter' as const, 'gauge' as const),
+    samples: fc.array(fc.record({ labels, value }), { minLength: 1, maxLength: 4 }),
+  })
+  fc.assert(
+    fc.property(fc.uniqueArray(family, { selector: (each) => each.name, maxLength: 4 }), (families) => {
+      const read = readExposition(renderExposition(families))
+
+      expect([...read]).toEqual(
+        families.map((each) => [
+          each.name,
+          {
+            help: each.help.toWellFormed(),
+            type: each.type,
+            lines: each.samples.map((sample) => ({
+              name: each.name,
+              labels: Object.fromEntries(
+                Object.entries(sample.labels).map(([label, is]) => [label, is.toWellFormed()]),
+              ),
+              value: sample.value,
+            })),
+          },
+        ]),
+      )
+    }),
+  )
+})
+
+test('of a histogram the last bucket is +Inf and as high as the count', () => {
+  const counts = fc.array(fc.nat({ max: 1000 }), { minLength: 1, maxLength: 20 })
+  fc.assert(
+    fc.property(counts, value, (each, sum) => {
+      let below = 0
+      const buckets = each.slice(0, -1).map((count, i) => {
+        below += count
+        return { le: 2 ** i, count: below }
+      })
+      const count = below + (each.at(-1) ?? 0)
+      const text = renderExposition([
+        { name: 'd', help: '', type: 'histogram', samples: [{ labels: {}, value: { buckets, sum, count } }] },
+      ])
+
+      const lines = readExposition(text).get('d')?.lines ?? []
+
+      const read = lines.filter((line) => line.name === 'd_bucket')
+      expect(read.map((line) => line.value)).toEqual([...buckets.map((bucket) => bucket.count), count])
+      expect(read.map((line) => line.labels.le)).toEqual([...buckets.map(({ le }) => String(le)), '+Inf'])
+      expect(lines.slice(-2).map((line) => [line.name, line.value])).toEqual([
+        ['d_sum', sum],
+        ['d_count', count],
+      ])
+    }),
+  )
+})

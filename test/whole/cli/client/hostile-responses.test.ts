@@ -1,0 +1,229 @@
+/** Any program may listen on the port: each response is shown without harm, or reported as not understood. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import * as yaml from 'yaml'
+import { configShape, reloadResponseShape } from '../../../../src/core/admin/api/config-responses.ts'
+import { overviewShape } from '../../../../src/core/admin/api/overview.ts'
+import { statusShape } from '../../../../src/core/admin/api/status.ts'
+import { CliError } from '../../../../src/core/cli/client/admin-target.ts'
+import { decodeResponse } from '../../../../src/core/cli/client/decode-response.ts'
+import { renderStatus } from '../../../../src/core/cli/commands/status.ts'
+import { renderChanges } from '../../../../src/core/cli/render/config-diff.ts'
+import { formatJson } from '../../../../src/core/cli/render/output.ts'
+import { formatTable } from '../../../../src/core/cli/render/table.ts'
+import { diffReports } from '../../../../src/core/config/diff/diff-reports.ts'
+import { formatYaml } from '../../../../src/core/config/yaml/format-yaml.ts'
+import { renderFrame } from '../../../../src/features/top/frame.ts'
+import { adminTarget, jsonResponse, runCommand, scriptedAdmin } from '../../../core/cli/scripted-admin.ts'
+import {
+  configProblem,
+  endpointStatusWith,
+  healthyStatus,
+  toOverview,
+  upstreamStatusWith,
+} from '../../../core/cli/status-fixtures.ts'
+
+const since = '2026-11-21T02:04:11.250Z'
+const at = Date.parse('2026-11-21T02:05:00Z')
+const finding = { severity: 'critical', about: 'a', cause: 'b', details: ['c'], since, command: 'd' }
+const certificate = { notAfter: since, daysLeft: 3, endsSoon: true, seenAt: since }
+const standing = { error: 'e', since, lastSuccess: since, where: 'f' }
+
+/** A status without avoidable nulls. */
+const full = {
+  ...healthyStatus,
+  notReady: 'draining',
+  findings: [finding],
+  config: {
+    ...healthyStatus.config,
+    fileDiffers: true,
+    lastRefusal: { at: since, problems: [configProblem] },
+    nextTry: since,
+  },
+  warnings: [configProblem],
+  certificates: [{ key: 'k', names: ['n'], notAfter: since, daysLeft: 3 }],
+  workers: [{ worker: 1, pid: 2, state: 'serving', startedAt: since, restarts: 0, inFlight: 1, config: 'h' }],
+  upstreams: {
+    risk: {
+      ...upstreamStatusWith(
+        endpointStatusWith('http://a', { since, reason: 'r', certificate, drainUntil: since, readyUntil: since }),
+      ),
+      breaker: { state: 'open', since, where: 'w', outageSince: since, reason: 'r', nextTry: since },
+      retryBudget: { left: 2 },
+    },
+  },
+  limits: {
+    rate: { store: 'redis', server: 's', state: 'local', since, reason: 'r', where: 'w', evictions: 3 },
+    concurrency: [{ key: 'limits.concurrency', inFlight: 1, limit: 1 }],
+    eventLoop: { delayMs: 1, limitMs: 2, sheds: true, since, where: 'w' },
+  },
+  tokens: {
+    jwt: { source: 'url', keys: 1, ...standing },
+    introspection: standing,
+    operators: { source: 'url', keys: 1, ...standing },
+    proofs: { remembered: 1, room: 2 },
+  },
+  operations: { 'inventory.sync': { state: 'refuse', until: since } },
+}
+
+const operation = {
+  ...{ id: 'a', group: 'b', method: 'GET', path: '/c', state: 'serve', failing: true, until: null },
+  pace: { inFlight: 1, perSecond: 1, errorsPerSecond: 1, refusedPerSecond: 1, p50Ms: 1, p99Ms: 1 },
+  history: { stepSeconds: 5, perSecond: [1, 2], errorsPerSecond: [0, 0], p99Ms: [null, 1] },
+}
+
+const outcome = {
+  ...{ result: 'applied', from: 'a', to: 'b', warnings: [configProblem] },
+  changes: [{ part: 'a', group: 'risk', path: 'b', from: ['c'], to: [{ url: 'http://a', weight: 3 }] }],
+}
+
+const running = {
+  hash: 'a',
+  config: {
+    upstreams: { risk: { endpoints: [{ url: 'http://a', weight: 3 }], balance: 'round-robin' } },
+    operations: { 'market.insights': { deadline: '5s' } },
+    listen: { tls: { key: '***' } },
+  },
+  digests: { 'listen.tls.key': 'b' },
+}
+
+/** Lists the paths to all parts of a value. */
+const pathsIn = (value: unknown): readonly (readonly string[])[] => [
+  [],
+  ...(typeof value === 'object' && value !== null
+    ? Object.entries(value).flatMap(([key, below]) => pathsIn(below).map((path) => [key, ...path]))
+    : []),
+]
+
+/** Copies a value, with another one at a path. */
+const altered = (value: unknown, [key, ...path]: readonly string[], other: unknown): unknown => {
+  if (key === undefined) return other
+  if (Array.isArray(value)) return value.map((each, i) => (`${i}` === key ? altered(each, path, other) : each))
+  return Object.fromEntries(
+    Object.entries(value as object).map(([name, each]) => [name, name === key ? altered(each, path, other) : each]),
+  )
+}
+
+const evil = '\u001b]0;owned\u0007\u009b2J\r\n\u202e'
+// biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+const controls = /[\0-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/
+const anything = fc.oneof(
+  fc.jsonValue(),
+  fc.constantFrom<unknown[]>(
+    ...[evil, { [evil]: evil }, 1e308, -1e308, 9e15, '+275760-09-13T00:00:00Z', JSON.parse('{"__proto__": 7}')],
+    ...[{ toString: 1, valueOf: 1 }, { url: { toString: 1, valueOf: 1 }, weight: {} }, [[]], [null], { '': {} }],
+  ),
+)
+
+/** Renders a response as a command does, or the error when it is not understood. */
+const expectHarmless = (sample: object, show: (body: unknown) => string): void => {
+  const paths = pathsIn(sample)
+  expect(show(sample)).not.toBe('')
+  fc.assert(
+    fc.property(fc.constantFrom(...paths), anything, (path, other) => {
+      let out = ''
+      try {
+        out = show(JSON.parse(JSON.stringify(altered(sample, path, other)) ?? 'null'))
+      } catch (error) {
+        if (!(error instanceof CliError)) throw error
+        expect(error.message).toContain('answers what this version does not understand: ')
+        expect(error.message).not.toContain('\n')
+        out = error.message
+      }
+      expect(out).not.toMatch(controls)
+    }),
+    { numRuns: 3000 },
+  )
+}
+
+describe('an arbitrary response', () => {
+  const target = adminTarget(9901)
+
+  test('of /status', () => {
+    expectHarmless(full, (body) => renderStatus(target, decodeResponse(target, body, statusShape), at))
+  })
+
+  test('of /overview', () => {
+    expectHarmless(toOverview(full, [operation]), (body) => {
+      const overview = decodeResponse(target, body, overviewShape)
+      const caps = { columns: 100, rows: 40, colour: false, unicode: true }
+      return renderFrame({ url: 'http://gateway', overview, at, stale: null }, caps)
+        .map(({ text }) => text)
+        .join('\n')
+    })
+  })
+
+  test('of /reload', () => {
+    expectHarmless(
+      outcome,
+      (body) => `changes\n${renderChanges(decodeResponse(target, body, reloadResponseShape).changes)}`,
+    )
+  })
+
+  test('of /config', () => {
+    expectHarmless(running, (body) => {
+      const report = decodeResponse(target, body, configShape)
+      return `changes\n${renderChanges(diffReports(report, { hash: 'b', config: {}, digests: {} }))}`
+    })
+  })
+
+  test.each([
+    ['JSON', formatJson, (text: string) => JSON.parse(text)],
+    ['YAML', formatYaml, (text: string) => yaml.parse(text)],
+  ])('as %s says the same, in escapes', (_format, format, parse) => {
+    const texts = [evil, '\u202e', 'a\u2066b', 'line\nwith \u202e', `${'word '.repeat(60)}\u009b`, '\x7f']
+    const body = { ...Object.fromEntries(texts.map((text) => [text, text])), list: texts }
+
+    const written = format(body)
+
+    expect(written).not.toMatch(controls)
+    expect(parse(written)).toEqual(body)
+  })
+
+  test('that has more rows than a call takes arguments is a table all the same', () => {
+    const rows = Array.from({ length: 300_000 }, (_, i) => [`${i}`, 'b'])
+
+    expect(formatTable(rows).slice(0, 10)).toBe('0       b\n')
+  })
+
+  test('that is nested without end is not a gateway’s', async () => {
+    const deep = '['.repeat(200_000) + ']'.repeat(200_000)
+    const body = JSON.stringify({ ...healthyStatus, news: 0 }).replace('"news":0', `"news":${deep}`)
+    const admin = await scriptedAdmin((response) => void response.end(body))
+
+    const { code, err } = await runCommand(['status', '--admin', admin.url, '--format', 'json'])
+
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: `lender-gateway: ${admin.url} answers with JSON that is nested too deeply: is that the admin listener of a lender gateway?\n`,
+    })
+  })
+})
+
+describe('a gateway of another version', () => {
+  test('is shown as far as it is understood, and named as one', async () => {
+    const admin = await scriptedAdmin(jsonResponse({ ...healthyStatus, version: '9.0.0' }))
+
+    const { code, out, err } = await runCommand(['status', '--admin', admin.url])
+
+    expect({ code, err }).toEqual({
+      code: 0,
+      err: `lender-gateway: ${admin.url} is version 9.0.0, this command is version 0.1.0: use the same version\n`,
+    })
+    expect(out).toContain('\nversion  9.0.0, Node')
+  })
+
+  test.each([
+    ['status', { ...healthyStatus, version: '9.0.0', retiring: null }],
+    ['top', toOverview({ ...healthyStatus, version: '9.0.0', retiring: null })],
+  ])('is named as one in one line when it is not understood: %s', async (command, body) => {
+    const admin = await scriptedAdmin(jsonResponse(body))
+
+    const { code, err } = await runCommand([command, '--admin', admin.url])
+
+    expect(code).toBe(2)
+    expect(err).toMatch(
+      /^lender-gateway: \S+ answers what this version does not understand: a number is expected at (status\.)?retiring; it is version 9\.0\.0, this command is version 0\.1\.0: use the same version\n$/,
+    )
+  })
+})

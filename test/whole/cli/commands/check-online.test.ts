@@ -1,0 +1,398 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import { groups } from '../../../../src/operations.ts'
+import { runCommand } from '../../../core/cli/scripted-admin.ts'
+import { folderWith } from '../../../core/config/helper.ts'
+import { freePort } from '../../../helpers/free-port.ts'
+import { stopClock } from '../../../helpers/odd-clocks.ts'
+import { adminJwt, operatorKey } from '../../../helpers/operator-jwts.ts'
+import { type RedisReply, scriptedRedis } from '../../../helpers/scripted-redis.ts'
+import { audience, issuer, jwks } from '../../../helpers/tokens.ts'
+import { httpUpstream, rawUpstream } from '../../../helpers/upstream.ts'
+import { runInProcess } from '../golden/golden.ts'
+
+type Tree = { readonly [key: string]: unknown }
+
+/** Renders a configuration with these groups; the others are the sandbox. */
+const fileWith = (upstreams: Tree, more: Tree = {}): string => {
+  const all = { ...Object.fromEntries(groups.map((group) => [group, 'sandbox'])), ...upstreams }
+  const text = Object.entries(all).map(([group, upstream]) => `  ${group}: ${JSON.stringify(upstream)}\n`)
+  const rest = Object.entries(more).map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`)
+  return join(folderWith({ 'gateway.yaml': `upstreams:\n${text.join('')}${rest.join('')}` }), 'gateway.yaml')
+}
+
+/** Finds the line of a group in such a file. */
+const lineOf = (group: string): number => groups.map(String).indexOf(group) + 2
+
+const checkInTime = (file: string, ...args: readonly string[]) => runInProcess('check', file, '--online', ...args)
+
+/** Checks with all the time that a busy machine needs. */
+const check = (...args: Parameters<typeof checkInTime>) => {
+  stopClock()
+  return checkInTime(...args)
+}
+
+const unusedUrl = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`
+
+const failing = () => httpUpstream((_, response) => void response.writeHead(503).end())
+
+// The first connection to a Redis loads it, which takes a busy machine longer than there is time for a reply.
+beforeAll(() => import('@redis/client'))
+
+test('endpoints that can all be reached are good, and nothing is sent to them', async () => {
+  const [one, other] = [await httpUpstream(), await httpUpstream()]
+  const file = fileWith({ market: { endpoints: [one.url, `${other.url}/v2`] }, risk: one.url })
+
+  const { code, out } = await check(file)
+
+  expect(code).toBe(0)
+  expect(out).toMatch(/gateway\.yaml: good \(hash [0-9a-f]{12}\), 3 of 3 endpoints reached\n$/)
+  await expect.poll(() => [one.accepted(), other.accepted()]).toEqual([2, 1])
+  expect(one.begun() + other.begun()).toBe(0)
+})
+
+test('a file with problems has nothing tried, and stderr says so', async () => {
+  const upstream = await httpUpstream()
+  const file = fileWith({ market: upstream.url, risk: 'risk.internal:8080' })
+  const { code, out, err } = await runCommand(['check', '--online', file])
+
+  expect(code).toBe(1)
+  expect(out).toContain('upstreams.risk: not a URL')
+  expect(err).toMatch(/^lender-gateway: nothing was tried, because the file has problems; .*lender-gateway status\n$/)
+  expect(upstream.accepted()).toBe(0)
+})
+
+test('the sandbox is not tried', async () => {
+  const { code, out } = await check(fileWith({}))
+
+  expect(code).toBe(0)
+  expect(out).toContain(', no endpoint to try\n')
+})
+
+test('one of several that cannot be reached is a warning of one line', async () => {
+  const [{ url }, gone] = [await httpUpstream(), await unusedUrl()]
+  const file = fileWith({ market: { endpoints: [url, `${gone}/v2`] } })
+
+  const { code, out } = await check(file)
+
+  const [warning, good, ...rest] = out.split('\n')
+  expect(code).toBe(0)
+  expect(warning).toMatch(
+    new RegExp(
+      `^warning: ${file}:${lineOf('market')}:\\d+ upstreams.market.endpoints: ${gone}/v2 cannot be reached: the endpoint refuses connections \\(ECONNREFUSED\\)$`,
+    ),
+  )
+  expect(good).toContain(', 1 of 2 endpoints reached')
+  expect(rest).toEqual([''])
+})
+
+test('a group without a reachable endpoint is a problem', async () => {
+  const [{ url }, gone] = [await httpUpstream(), await unusedUrl()]
+  const file = fileWith({ market: { endpoints: [gone, 'http://nowhere.invalid'] }, risk: url })
+
+  const { code, out } = await check(file)
+
+  expect(code).toBe(1)
+  const [where, expected, found, count] = out.split('\n')
+  expect(where).toContain(`${file}:${lineOf('market')}:`)
+  expect(where).toContain(' upstreams.market.endpoints: no endpoint of market can be reached')
+  expect(expected).toBe('    expected at least one of them to be there')
+  expect(found).toBe(
+    `    found    ${gone}: the endpoint refuses connections (ECONNREFUSED); http://nowhere.invalid: the name of the endpoint does not resolve (ENOTFOUND)`,
+  )
+  expect(count).toBe('1 problem')
+})
+
+test('drained ones and those of no weight are tried as well', async () => {
+  const [{ url }, gone] = [await httpUpstream(), await unusedUrl()]
+  const file = fileWith({
+    market: { endpoints: [url, { url: gone, drain: true }] },
+    risk: { endpoints: [url, { url: gone, weight: 0 }] },
+  })
+
+  const { out } = await check(file)
+
+  expect(out).toContain(', 2 of 4 endpoints reached')
+})
+
+test('of a group that sends its traffic to none that can be reached, a drained one does not help', async () => {
+  const [{ url }, gone] = [await httpUpstream(), await unusedUrl()]
+  const file = fileWith({ market: { endpoints: [gone, { url, weight: 0 }, { url: `${url}/v2`, drain: true }] } })
+
+  const { code, out } = await check(file)
+
+  expect(code).toBe(1)
+  expect(out).toContain('upstreams.market.endpoints: no endpoint of market can be reached\n')
+  expect(out).toContain(`    found    ${gone}: the endpoint refuses connections (ECONNREFUSED)\n1 problem`)
+})
+
+test('a group with the sandbox in it can be reached', async () => {
+  const gone = await unusedUrl()
+
+  const { code, out } = await check(fileWith({ market: { endpoints: [gone, 'sandbox'] } }))
+
+  expect(code).toBe(0)
+  expect(out).toContain(`${gone} cannot be reached: the endpoint refuses connections`)
+})
+
+test.each(['connect', 'none'])('preflight: %s is content with a connection', async (preflight) => {
+  const { url, begun } = await failing()
+  const file = fileWith({ market: { endpoints: [url], healthCheck: { path: '/health' } } }, { reload: { preflight } })
+
+  const { code } = await check(file)
+
+  expect({ code, begun: begun() }).toEqual({ code: 0, begun: 0 })
+})
+
+test('preflight: health sends the request of the health check, where there is one', async () => {
+  const [probed, plain] = [await failing(), await failing()]
+  const file = fileWith(
+    { market: { endpoints: [probed.url], healthCheck: { path: '/health' } }, risk: plain.url },
+    { reload: { preflight: 'health' } },
+  )
+
+  const { code, out } = await check(file)
+
+  expect(code).toBe(1)
+  expect(out).toContain(`found    ${probed.url}: answered 503, 200-299 is expected\n`)
+  expect(probed.requests.map(({ url }) => url)).toEqual(['/health'])
+  expect(plain.begun()).toBe(0)
+})
+
+test('all are tried at once, each for two seconds at most', async () => {
+  let most = 0
+  const silent = await rawUpstream((socket) => {
+    most = Math.max(most, silent.connections())
+    socket.resume().on('end', () => socket.end())
+  })
+  const slow = `https${silent.url.slice(4)}` // no handshake comes back
+  const endpoints = [1, 2, 3].map((nth) => `${slow}/${nth}`)
+  const file = fileWith({ market: { endpoints }, risk: slow }, { defaults: { timeouts: { connect: 'none' } } })
+
+  const { code, out } = await checkInTime(file)
+
+  expect(code).toBe(1)
+  expect(out.match(/no answer within 2s/g)).toHaveLength(4)
+  expect(most).toBeGreaterThanOrEqual(4)
+})
+
+test('JSON lists every endpoint that was tried', async () => {
+  const [{ url }, gone] = [await httpUpstream(), await unusedUrl()]
+  const file = fileWith({ market: { endpoints: [url, gone] }, risk: gone })
+
+  const { code, out } = await check(file, '--format', 'json')
+
+  const report = JSON.parse(out)
+  expect(code).toBe(1)
+  expect(report).toMatchObject({ ok: false, file, hash: expect.any(String) })
+  expect(report.endpoints).toEqual(
+    expect.arrayContaining([
+      { group: 'market', side: 'primary', url, reached: true, reason: null, certificate: null },
+      {
+        group: 'market',
+        side: 'primary',
+        url: gone,
+        reached: false,
+        reason: 'the endpoint refuses connections (ECONNREFUSED)',
+        certificate: null,
+      },
+      {
+        group: 'risk',
+        side: 'primary',
+        url: gone,
+        reached: false,
+        reason: 'the endpoint refuses connections (ECONNREFUSED)',
+        certificate: null,
+      },
+    ]),
+  )
+  expect(report.endpoints).toHaveLength(3)
+  expect(report.problems).toMatchObject([
+    {
+      path: 'upstreams.risk.endpoints',
+      line: lineOf('risk'),
+      found: `${gone}: the endpoint refuses connections (ECONNREFUSED)`,
+    },
+  ])
+  expect(report.warnings).toMatchObject([
+    { path: 'upstreams.market.endpoints', found: 'the endpoint refuses connections (ECONNREFUSED)' },
+  ])
+})
+
+test('a candidate is tried as well, and one without a reachable endpoint is a problem of its own', async () => {
+  const [{ url }, other, gone] = [await httpUpstream(), await httpUpstream(), await unusedUrl()]
+  const file = fileWith({
+    market: { endpoints: [url], candidate: { endpoints: [gone], healthCheck: { path: '/' } } },
+    risk: { endpoints: [url], candidate: { endpoints: [gone, other.url], healthCheck: { path: '/' } } },
+  })
+
+  const { code, out } = await check(file, '--format', 'json')
+
+  const { endpoints, problems, warnings } = JSON.parse(out)
+  expect(code).toBe(1)
+  expect(endpoints).toContainEqual(
+    expect.objectContaining({ group: 'risk', side: 'candidate', url: other.url, reached: true }),
+  )
+  expect(problems).toMatchObject([
+    {
+      path: 'upstreams.market.candidate.endpoints',
+      line: lineOf('market'),
+      message: 'no endpoint of the candidate of market can be reached',
+    },
+  ])
+  expect(warnings).toMatchObject([{ path: 'upstreams.risk.candidate.endpoints' }])
+})
+
+test('an audit file that cannot be opened is a warning, and none is made', async () => {
+  const folder = folderWith({ key: 'k'.repeat(32), taken: '' })
+  const audited = (file: string) => check(fileWith({}, { audit: { file, key: `file:${folder}/key` } }))
+
+  const [missing, noFile, good, old] = [
+    await audited(`${folder}/none/audit.log`),
+    await audited(folder),
+    await audited(`${folder}/audit.log`),
+    await audited(`${folder}/taken`),
+  ]
+
+  expect([missing.code, noFile.code]).toEqual([0, 0])
+  expect(missing.out).toMatch(/^warning: .* audit\.file: .*\/audit\.log cannot be opened by the user of .*: ENOENT.*\n/)
+  expect(noFile.out).toMatch(/^warning: .* audit\.file: .*: not a regular file\n/)
+  expect([good.out, old.out]).not.toContainEqual(expect.stringContaining('warning'))
+  expect(readdirSync(folder).sort()).toEqual(['key', 'taken'])
+})
+
+test('a Redis that cannot be used is a warning, without its password', async () => {
+  const good = await scriptedRedis()
+  const refusing = await scriptedRedis(() => new Error('WRONGPASS hunter2 is wrong'))
+  const at = ({ port }: { readonly port: number }): string => `127.0.0.1:${port}`
+  const cluster = { cluster: [`redis://${at(refusing)}`], password: 'hunter2' }
+
+  const { code, out } = await check(
+    fileWith({}, { limits: { redis: { url: `redis://${at(good)}` } }, cache: { redis: cluster } }),
+  )
+
+  const warnings = out.split('\n').filter((line) => line.includes('cannot be used'))
+  expect(code).toBe(0)
+  expect(warnings).toEqual([
+    expect.stringMatching(
+      new RegExp(
+        `^warning: .* cache\\.redis\\.cluster: Redis \\(cluster ${at(refusing)}\\) cannot .*: WRONGPASS \\*\\*\\*`,
+      ),
+    ),
+  ])
+  expect(good.commands.map(([name]) => name)).toEqual(['SCRIPT', 'EVALSHA'])
+})
+
+test('a file with problems is reported as without --online, and nothing is tried', async () => {
+  const { url, accepted } = await httpUpstream()
+  const file = fileWith({ market: url, nonsense: url })
+
+  const offline = await runInProcess('check', file)
+  const online = await check(file)
+  const json = await check(file, '--format', 'json')
+
+  expect(online).toEqual(offline)
+  expect(JSON.parse(json.out)).toMatchObject({ ok: false, endpoints: [] })
+  expect(accepted()).toBe(0)
+})
+
+test('a file that cannot be read is exit code 2', async () => {
+  expect(await check(join(folderWith({}), 'none.yaml'))).toMatchObject({ code: 2 })
+})
+
+test('without --online JSON has no endpoints, and none is tried', async () => {
+  const { url, accepted } = await httpUpstream()
+
+  const { code, out } = await runInProcess('check', fileWith({ market: url }), '--format', 'json')
+
+  expect(code).toBe(0)
+  expect(JSON.parse(out)).not.toHaveProperty('endpoints')
+  expect(accepted()).toBe(0)
+})
+
+test.each([
+  ['allkeys-lru', 1],
+  ['noeviction', 0],
+])('a Redis for idempotency that does %s for want of room is worth %i warnings', async (policy, warnings) => {
+  const redis = await scriptedRedis(([command]) => (command === 'INFO' ? memoryInfo(policy) : undefined))
+  const encryptionKeys = [Buffer.alloc(32).toString('base64')]
+  const url = `redis://127.0.0.1:${redis.port}`
+
+  const { out, code } = await check(fileWith({}, { operations: once, idempotency: { redis: { url }, encryptionKeys } }))
+
+  const warned = out.split('\n').filter((line) => line.includes('may forget keys'))
+  expect(warned).toHaveLength(warnings)
+  for (const line of warned) expect(line).toContain(`for want of room (maxmemory-policy ${policy})`)
+  expect(code).toBe(0)
+})
+
+const once = { 'financing.pre-approval': { idempotency: true } }
+
+const memoryInfo = (policy: string): string => `# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:${policy}\r\nx:1\r\n`
+
+test('of a cluster for idempotency every node is asked', async () => {
+  const [first, second] = [await scriptedRedis(), await scriptedRedis()]
+  const slots = [
+    [0, 8191, ['127.0.0.1', first.port]],
+    [8192, 16_383, ['127.0.0.1', second.port]],
+  ]
+  const replying = (policy: string) => {
+    const replies = new Map<string, RedisReply>([
+      ['CLUSTER', slots],
+      ['WAIT', 1],
+      ['INFO', memoryInfo(policy)],
+    ])
+    return ([command = '']: readonly string[]) => replies.get(command)
+  }
+  first.reply = replying('noeviction')
+  second.reply = replying('volatile-lru')
+  const redis = { cluster: [`redis://127.0.0.1:${first.port}`] }
+  const encryptionKeys = [Buffer.alloc(32).toString('base64')]
+
+  const { out, code } = await check(fileWith({}, { operations: once, idempotency: { redis, encryptionKeys } }))
+
+  expect(out).toContain('for want of room (maxmemory-policy volatile-lru)')
+  expect(code).toBe(0)
+})
+
+test('a Redis for idempotency that does not say what it does for want of room is good', async () => {
+  const redis = await scriptedRedis(([command]) => (command === 'INFO' ? new Error('NOPERM no') : undefined))
+  const encryptionKeys = [Buffer.alloc(32).toString('base64')]
+  const url = `redis://127.0.0.1:${redis.port}`
+
+  const { out, code } = await check(fileWith({}, { operations: once, idempotency: { redis: { url }, encryptionKeys } }))
+
+  expect(out).not.toContain('edis')
+  expect(code).toBe(0)
+})
+
+test('issuers whose keys cannot be had are warnings, those of clients and those of operators', async () => {
+  const reply = { status: 200, text: jwks(operatorKey) }
+  const server = await httpUpstream((_, response) => void response.writeHead(reply.status).end(reply.text))
+  const keys = `${server.url}/jwks`
+  const file = fileWith(
+    {},
+    {
+      admin: { jwt: adminJwt({ jwks: keys }) },
+      auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: keys } },
+      clients: [{ id: 'a', operations: 'all' }],
+    },
+  )
+
+  const good = await check(file)
+  reply.text = jwks()
+  const { code, out } = await check(file)
+  const json = await check(file, '--format', 'json')
+
+  expect(good.out).not.toContain('cannot be had')
+  expect(code).toBe(0)
+  expect(out.split('\n').filter((line) => line.includes('cannot be had'))).toEqual(
+    ['auth.jwt', 'admin.jwt'].map((key) =>
+      expect.stringContaining(
+        `${key}.jwks: the keys of ${key} cannot be had from here: it holds no key for PS256, ES256, EdDSA, Ed25519`,
+      ),
+    ),
+  )
+  expect(JSON.parse(json.out).warnings).toMatchObject([{ path: 'auth.jwt.jwks' }, { path: 'admin.jwt.jwks' }])
+})

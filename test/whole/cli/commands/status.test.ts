@@ -1,0 +1,360 @@
+import { describe, expect, test } from 'vitest'
+import { configFileWith, jsonResponse, runCommand, scriptedAdmin, token } from '../../../core/cli/scripted-admin.ts'
+import {
+  configProblem,
+  endpointStatusWith,
+  healthyStatus,
+  runStatus,
+  upstreamStatusWith,
+} from '../../../core/cli/status-fixtures.ts'
+import { freePort } from '../../../helpers/free-port.ts'
+import { configText } from '../../../helpers/gateway.ts'
+import { serve } from '../../../helpers/serve-process.ts'
+
+const troubled = {
+  ...healthyStatus,
+  state: 'draining',
+  ready: false,
+  uptimeSeconds: 59,
+  config: {
+    ...healthyStatus.config,
+    loadedBy: 'start',
+    fileDiffers: true,
+    lastRefusal: { at: '2026-11-21T02:04:11.000Z', problems: [configProblem] },
+    previous: '9b02c7d11e55',
+  },
+  upstreams: {
+    market: upstreamStatusWith(
+      endpointStatusWith('http://market-a:8080', { inFlight: 2 }),
+      endpointStatusWith('http://market-b:8080', { weight: 10, inFlight: 1 }),
+      endpointStatusWith('http://market-c:8080', { weight: 0, state: 'draining' }),
+    ),
+  },
+  limits: {
+    concurrency: [
+      { key: 'limits.concurrency', inFlight: 12, limit: 10_000 },
+      { key: 'upstreams.market.concurrency', inFlight: 60, limit: 60 },
+    ],
+    eventLoop: {
+      delayMs: 312.5,
+      limitMs: 200,
+      sheds: true,
+      since: '2026-11-21T02:04:57.000Z',
+      where: 'in 1 of 2 workers',
+    },
+  },
+  tokens: {
+    jwt: {
+      source: 'url',
+      keys: 2,
+      error: 'it answered 503',
+      since: '2026-11-21T02:04:57.000Z',
+      lastSuccess: '2026-11-21T02:00:07.000Z',
+      where: null,
+    },
+    introspection: { error: null, since: '2026-11-21T02:00:07.000Z', lastSuccess: null, where: null },
+    operators: null,
+    proofs: { remembered: 500_000, room: 1_000_000 },
+  },
+  operations: {
+    'inventory.sync': { state: 'refuse', until: '2026-11-21T02:15:00.000Z' },
+    'leads.pipeline': { state: 'refuse', until: null },
+    'valuation.score': { state: 'serve', until: '2026-11-21T03:05:01.500Z' },
+  },
+  retiring: 1,
+  log: { level: 'info', dropped: 12 },
+}
+
+const audit = {
+  file: '/var/log/audit.log',
+  chain: '47fe3007d10bf399',
+  count: 1204,
+  hash: '5'.repeat(64),
+  reason: null,
+  since: '2026-11-21T02:04:57.000Z',
+  waitingBytes: 0,
+  lost: 0,
+  disk: { freeBytes: 4_080_218_931, sizeBytes: 21_474_836_480, fullInSeconds: null, low: false },
+  state: 'written',
+}
+
+describe('status shows', () => {
+  test('a healthy gateway', async () => {
+    expect(await runStatus(healthyStatus)).toEqual({
+      code: 0,
+      err: '',
+      out: `asked http://gateway (--admin), which runs /etc/lender-gateway/gateway.yaml as process 1
+
+nothing is wrong
+
+gateway  serving, ready
+version  0.1.0, Node v24.21.0, process 1
+up       1d 2h, started 2026-11-20T00:01:55Z
+config   3f1c0a9be2d4, loaded 2026-11-21T02:00:07Z, 4m 52s ago, by an edit of the file
+before   none
+file     /etc/lender-gateway/gateway.yaml: says what runs
+log      no lines dropped
+
+group      endpoint                   weight  in flight  state
+valuation  sandbox (embedded)         100     0          up
+risk       http://risk.internal:8080  100     2          up
+
+limit               now
+limits.concurrency  2 of 10000 in flight
+`,
+    })
+  })
+
+  test('an unhealthy one, and last why the file was rejected, as check prints it', async () => {
+    expect(await runStatus(troubled)).toEqual({
+      code: 0,
+      err: '',
+      out: `asked http://gateway (--admin), which runs /etc/lender-gateway/gateway.yaml as process 1
+
+nothing is wrong
+
+gateway   draining, NOT READY
+version   0.1.0, Node v24.21.0, process 1
+up        59s, started 2026-11-21T02:04:01Z
+config    3f1c0a9be2d4, loaded 2026-11-21T02:00:07Z, 4m 52s ago, at the start
+before    9b02c7d11e55, which rollback brings back
+file      /etc/lender-gateway/gateway.yaml: DIFFERS from what runs: it was refused, see below
+log       12 LINES DROPPED since the start: its reader is too slow
+retiring  1 earlier: requests that began under it still run
+
+group   endpoint              weight  in flight  state
+market  http://market-a:8080  100     2          up
+        http://market-b:8080  10      1          up
+        http://market-c:8080  0       0          weight 0: nothing new
+
+limit                         now
+limits.concurrency            12 of 10000 in flight
+upstreams.market.concurrency  60 of 60 in flight: FULL, what comes is refused
+limits.eventLoopDelay         312.5 of 200 ms late: SHEDS LOAD in 1 of 2 workers since 2026-11-21T02:04:57Z, 3s ago
+
+tokens         now
+jwt            2 keys, had 2026-11-21T02:00:07Z, 4m 53s ago; CANNOT BE ASKED since 2026-11-21T02:04:57Z, 3s ago: it answered 503
+introspection  can be asked
+proofs         500000 remembered, ROOM for 1000000
+
+operation        state
+inventory.sync   REFUSED by an operator until 2026-11-21T02:15:00Z, 10m left
+leads.pipeline   REFUSED by the file
+valuation.score  served by an operator until 2026-11-21T03:05:01Z, 1h left
+
+refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
+/etc/lender-gateway/gateway.yaml:12:9 upstreams.market: not a URL
+    expected a URL such as http://risk.internal:8080, or sandbox
+    found    "market-b:8080"
+    hint     put http:// or https:// in front
+`,
+    })
+  })
+
+  test('a worker without keys is shown, also while its first fetch is under way', async () => {
+    const { jwt } = troubled.tokens
+    const without = { ...jwt, keys: 0, lastSuccess: null, where: 'in 1 of 2 workers' }
+    const show = (shown: object) =>
+      runStatus({ ...troubled, tokens: { jwt: shown, introspection: null, operators: null, proofs: null } }).then(
+        ({ out }) => out.split('\n').find((line) => line.startsWith('jwt ')),
+      )
+
+    expect(await show({ ...without, error: null })).toBe('jwt     NO KEYS in 1 of 2 workers, never had')
+    expect(await show(without)).toMatch(/^jwt {5}NO KEYS, never had; CANNOT BE ASKED in 1 of 2 workers since /)
+  })
+
+  test.each([
+    ['is written', {}, 'the chain in /var/log/audit.log has 1204 lines, and its disk 3.8 GiB free'],
+    [
+      'has lost some',
+      { lost: 3 },
+      'the chain in /var/log/audit.log has 1204 lines, 3 LINES LOST since the start, and its disk 3.8 GiB free',
+    ],
+    ['is of a disk that does not tell', { disk: null }, 'the chain in /var/log/audit.log has 1204 lines'],
+    ['cannot be written', { reason: 'ENOSPC' }, 'NOT WRITTEN since 2026-11-21T02:04:57Z, 3s ago: ENOSPC'],
+  ])('an audit log that %s, with the lines of its chain', async (_, how, row) => {
+    const { out } = await runStatus({ ...healthyStatus, audit: { ...audit, ...how } })
+
+    expect(out).toContain(`\naudit    ${row}\n`)
+  })
+
+  test.each([
+    ['rollback', 'DIFFERS from what runs: it was rolled back; reload takes it again'],
+    ['file', 'DIFFERS from what runs: it was not read yet; reload reads it now'],
+  ])('why the file differs after: %s', async (loadedBy, why) => {
+    const { out } = await runStatus({
+      ...healthyStatus,
+      config: { ...healthyStatus.config, fileDiffers: true, loadedBy },
+    })
+
+    expect(out).toContain(`gateway.yaml: ${why}\n`)
+  })
+
+  test('the first of many problems, and how to see the others', async () => {
+    const lastRefusal = { at: 'then', problems: Array.from({ length: 12 }, () => configProblem) }
+
+    const { out } = await runStatus({ ...healthyStatus, config: { ...healthyStatus.config, lastRefusal } })
+
+    expect(out.split('not a URL').length - 1).toBe(10)
+    expect(out).toMatch(/\nand 2 more: check shows all\n$/)
+  })
+
+  test('nothing that controls the terminal', async () => {
+    const { out } = await runStatus({
+      ...healthyStatus,
+      version: '\u001b[2J\u009b1m\n',
+      operations: { '\u0007': { state: '\r', until: null } },
+    })
+
+    expect(out).toContain('version  \\x1b[2J\\x9b1m\\x0a, Node')
+    expect(out).toContain('\\x07       \\x0d by the file')
+  })
+
+  test('JSON for programs, as the gateway sends it', async () => {
+    const body = { ...troubled, news: ['of a later version'] }
+
+    expect(await runStatus(body, '--format', 'json')).toEqual({
+      code: 0,
+      err: '',
+      out: `${JSON.stringify(body, null, 2)}\n`,
+    })
+  })
+})
+
+test.each([
+  ['nothing', null, 'a map is expected'],
+  ['a member that is missing', { ...healthyStatus, config: {} }, 'text is expected at config.file'],
+  ['text for a number', { ...healthyStatus, retiring: '0' }, 'a number is expected at retiring'],
+  ['a list for a map', { ...healthyStatus, upstreams: [] }, 'a map is expected at upstreams'],
+  [
+    'an endpoint that is none',
+    { ...healthyStatus, upstreams: { risk: { ...upstreamStatusWith(), endpoints: [7] } } },
+    'a map is expected at upstreams.risk.endpoints[0]',
+  ],
+  ['a flag that is text', { ...healthyStatus, ready: 'yes' }, 'true or false is expected at ready'],
+])('a response that is not a gateway’s exits with 2 and one line on stderr: %s', async (_what, body, message) => {
+  expect(await runStatus(body)).toEqual({
+    code: 2,
+    out: '',
+    err: `lender-gateway: http://gateway answers what this version does not understand: ${message}; compare the versions\n`,
+  })
+})
+
+describe('status --ready', () => {
+  const ask = (url: string, ...args: readonly string[]) => runCommand(['status', '--ready', '--admin', url, ...args])
+
+  test.each([
+    ['a gateway that is', { ready: true }, 200, { code: 0, out: 'ready\n', err: '' }],
+    ['one that stops', { ready: false, reason: 'draining' }, 503, { code: 1, out: 'not ready: draining\n', err: '' }],
+    ['one that does not say why', { ready: false }, 503, { code: 1, out: 'not ready\n', err: '' }],
+    ['one that draws on the terminal', { ready: false, reason: '\u001b[2J' }, 503, { code: 1, out: 'not ready\n' }],
+    [
+      'one that says both',
+      { ready: false },
+      200,
+      { code: 1, err: expect.stringContaining('does not say whether it is ready (200)') },
+    ],
+    ['another program', { status: 'UP' }, 200, { code: 1, err: expect.stringContaining('does not say') }],
+    [
+      'the public listener',
+      { code: 'not-found' },
+      404,
+      { code: 1, err: expect.stringContaining('and not the public one?\n') },
+    ],
+  ])('%s', async (_what, body, status, expected) => {
+    const admin = await scriptedAdmin(jsonResponse(body, status))
+
+    expect(await ask(admin.url)).toMatchObject(expected)
+    expect(admin.received).toMatchObject([{ request: 'GET /ready' }])
+  })
+
+  test('sends no token, and needs only the address of the file', async () => {
+    const admin = await scriptedAdmin(jsonResponse({ ready: true }))
+    const file = configFileWith(`admin: { port: ${admin.port}, token: ${token} }\nupstreams: [`)
+
+    expect(
+      await runCommand(['status', '--ready', '--config', file], { LENDER_GATEWAY_ADMIN_TOKEN: token }),
+    ).toMatchObject({
+      code: 0,
+    })
+    expect(admin.received[0]?.headers).not.toHaveProperty('authorization')
+  })
+
+  test('a gateway that cannot be reached is not ready: 1, not 2', async () => {
+    const { code, out, err } = await ask(`http://127.0.0.1:${await freePort()}`, '--format', 'json')
+
+    expect({ code, out: JSON.parse(out) }).toEqual({ code: 1, out: { ready: false, reason: null } })
+    expect(err).toMatch(/^lender-gateway: nothing listens at .*\n$/)
+  })
+
+  test('starts fast: with --admin it loads no parser, no schema and nothing of a server', async () => {
+    const admin = await scriptedAdmin(jsonResponse({ ready: true }))
+    const spy = `import { registerHooks } from 'node:module'
+      registerHooks({ resolve: (name, context, next) => { if (/^(zod|yaml|fastify|undici|pino|node:https|node:crypto|@fastify)|config\\/(?!config-part)|downstream\\/|runtime\\/(?!supervisor|runtime-part|workers\\/heap)/.test(name)) process.stderr.write(name); return next(name, context) } })`
+
+    const args = ['status', '--ready', '--admin', admin.url]
+    expect(
+      await runCommand(args, {}, { node: ['--import', `data:text/javascript,${encodeURIComponent(spy)}`] }),
+    ).toEqual({
+      code: 0,
+      out: 'ready\n',
+      err: '',
+    })
+  })
+})
+
+test('a real gateway shows its state, before and while it stops', async () => {
+  const file = configFileWith(
+    configText({ admin: { token }, shutdown: { wait: '20s' }, operations: { 'inventory.sync': { state: 'refuse' } } }),
+  )
+  const served = serve(file)
+  const { port } = await served.line(({ msg }) => msg === 'admin listening')
+  const at = ['--admin', `http://127.0.0.1:${port}`]
+  const environment = { LENDER_GATEWAY_ADMIN_TOKEN: token }
+
+  const before = await runCommand(['status', ...at], environment)
+  const withoutToken = await runCommand(['status', ...at])
+  const ready = await runCommand(['status', '--ready', ...at])
+  served.signal('SIGTERM')
+  await served.line(({ msg }) => msg === 'stopping')
+  const stopping = await runCommand(['status', ...at], environment)
+  const late = await runCommand(['status', '--ready', ...at])
+
+  expect(before).toMatchObject({ code: 0, err: '' })
+  expect(before.out).toMatch(/\n\ngateway {2}serving, ready\n/)
+  expect(before.out).toMatch(/^notice {4}operations\.inventory\.sync: the file refuses it \(state: refuse\)\n/m)
+  expect(before.out).toContain(`${file}: says what runs\n`)
+  expect(before.out).toContain('\ninventory.sync  REFUSED by the file\n')
+  expect(withoutToken).toMatchObject({ code: 2, out: '', err: expect.stringContaining('wants a token') })
+  expect(ready).toMatchObject({ code: 0, out: 'ready\n' })
+  expect(stopping.out).toMatch(/\n\ngateway {2}draining, NOT READY: draining\n/)
+  expect(stopping.out).toMatch(/^warning {3}process: the gateway stops/m)
+  expect(late).toMatchObject({ code: 1, out: 'not ready: draining\n' })
+})
+
+test.each([
+  [['status', 'a'], 'too many arguments'],
+  [['status', '--format', 'xml'], 'Allowed choices are text, json'],
+  [['status', '--redy'], 'Did you mean --ready?'],
+  [['status', '--format', 'jsno'], 'Did you mean json?'],
+  [['operation', 'refus', 'market.insights'], 'Did you mean refuse?'],
+  [['operation', 'refuse', 'market.insihgts'], 'Did you mean market.insights?'],
+  [['endpoint', 'drian', 'risk', 'http://risk'], 'Did you mean drain?'],
+  [['shift', 'maket'], 'Did you mean market?'],
+  [['tail', '--operation', 'lead.pipeline'], 'Did you mean leads.pipeline?'],
+  [['statsu'], 'Did you mean status?'],
+  [['shift', 'risk', 'reprot'], 'Did you mean report?'],
+  [['shift', 'reprot', 'risk'], 'Did you mean report?'],
+  [['shift', 'risk', 'report'], 'Did you mean report?'],
+  [['shift', 'risk', 'abort'], 'Did you mean --abort?'],
+  [['status', 'redy'], 'Did you mean --ready?'],
+  [['endpoint', 'risk', 'drian'], 'Did you mean drain?'],
+  [['shift', 'report', 'rikc', 'risk'], 'Did you mean risk?'],
+  [['status', '--admin', 'gateway:9901'], '--admin: a URL of scheme, host and port is expected'],
+])('wrong usage exits with 2, and the program says so on stderr: %j', async (args, message) => {
+  const { code, out, err } = await runCommand(args)
+
+  expect([code, out]).toEqual([2, ''])
+  expect(err).toMatch(/^lender-gateway: /)
+  expect(err).toContain(message)
+})

@@ -1,0 +1,44 @@
+/** Holds docs/deploying.md to what it describes. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { fullCommandLine } from '../../helpers/command-line.ts'
+import { getWarnings } from './configurations.ts'
+import { only, stagesOf } from './dockerfile.ts'
+import { examples, read, root } from './files.ts'
+
+const page = read('docs/deploying.md')
+
+test('links every example', () => {
+  const files = readdirSync(join(root, examples), { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /\.\w+$/.test(name),
+  )
+
+  expect(files.filter((name) => !page.includes(`](../${examples}/${name})`))).toEqual([])
+  expect(files.length).toBeGreaterThan(8)
+})
+
+test('names base, user and command of the image as the Dockerfile has them', () => {
+  const [, image = []] = stagesOf(read('Dockerfile'))
+
+  expect(page).toContain(`\`${only(image, 'FROM')}\``)
+  expect(page).toContain(`\`${only(image, 'USER')}\``)
+  expect(page).toContain(`\`${JSON.parse(only(image, 'ENTRYPOINT')).join(' ')}\``)
+  expect(page).toContain(`\`${JSON.parse(only(image, 'CMD')).join(' ')}\``)
+})
+
+test('shows what the image warns of when nothing is mounted', () => {
+  const [warning] = getWarnings('the image')
+
+  expect(page).toContain(`"path":"${warning?.path}","message":"${warning?.message}"`)
+})
+
+test('names no command that there is not', () => {
+  const named = [...page.matchAll(/(?:lender-gateway|src\/main\.ts|lender-gateway:[\d.]+) ([a-z]+)(?= |\n|`)/g)].map(
+    ([, name = '']) => name,
+  )
+  const commands = fullCommandLine().commands.map((command) => command.name())
+
+  expect([...new Set(named)].sort()).toEqual(['bundle', 'check', 'operation', 'rollback', 'status'])
+  expect(commands).toEqual(expect.arrayContaining(named))
+})

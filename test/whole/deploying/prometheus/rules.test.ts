@@ -1,0 +1,227 @@
+/** The rules and the configuration for Prometheus that are shipped, as Prometheus itself sees them. */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { describe, expect } from 'vitest'
+import { allFailureKinds, failureTable } from '../../../../src/core/exchange/failures/kinds.ts'
+import { expiryWarningDays } from '../../../../src/core/lib/net/expiry-warning.ts'
+import { lowDisk } from '../../../../src/features/audit/disk-space.ts'
+import { fullCommandLine } from '../../../helpers/command-line.ts'
+import { needProgram } from '../../../helpers/program.ts'
+import { drill, test } from '../../../helpers/speed.ts'
+import { at, documentsOf, examples, read, root, scratch, type Tree } from '../files.ts'
+import { type Case, cases } from './cases.ts'
+import { expressions, marks, runbooks } from './dashboard.ts'
+
+const promtool = await needProgram('promtool')
+
+const folder = join(root, examples, 'prometheus')
+const rules = join(folder, 'alerts.yml')
+
+const run = (...args: readonly string[]): Promise<{ readonly code: number; readonly output: string }> =>
+  new Promise((resolve) => {
+    execFile(promtool.path ?? '', args, { cwd: folder }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : 1, output: stdout + stderr }),
+    )
+  })
+
+/** Lists the alerts that are shipped. */
+const alerts = documentsOf(read(`${examples}/prometheus/alerts.yml`))
+  .flatMap((document) => at(document, 'groups') as readonly Tree[])
+  .flatMap((group) => at(group, 'rules') as readonly Tree[])
+  .filter((rule) => 'alert' in rule)
+
+test('each alert has a case, and each case an alert', () => {
+  expect(cases.map(({ alert }) => alert)).toEqual(alerts.map(({ alert }) => alert))
+})
+
+test('certificates are warned of as early as findings, status and the page do', () => {
+  const expiries = alerts.map(({ expr }) => String(expr)).filter((expr) => expr.includes('not_after'))
+
+  expect(expiries).toHaveLength(2)
+  for (const expr of expiries) expect(expr).toMatch(new RegExp(` < ${expiryWarningDays} \\* 86400$`))
+})
+
+test('a disk of the audit log is low for the alert when it is for findings and for the log', () => {
+  const { share, bytes, seconds } = lowDisk
+  const expr = String(alerts.find(({ alert }) => alert === 'LenderGatewayAuditDiskLow')?.expr)
+
+  expect(expr).toContain(`free_bytes < ${bytes / 2 ** 30} * 2 ^ 30\n`)
+  expect(expr).toContain(`size_bytes < ${share}\n`)
+  expect(expr).toContain(`free_bytes[1h], ${seconds}) < 0\n`)
+})
+
+test('no rule and no panel takes a 5xx for what a client did as an error', () => {
+  const ofClients = allFailureKinds.filter(
+    (kind) => failureTable[kind].fault === 'client' && failureTable[kind].status >= 500,
+  )
+  const all = [read(`${examples}/prometheus/alerts.yml`), ...expressions('1m').map(({ expression }) => expression)]
+  const selectors = [...all.join('\n').matchAll(/lender_gateway_requests_total{[^}]*status_class="5xx"[^}]*}/g)]
+
+  expect(selectors.length).toBeGreaterThan(5)
+  for (const [selector] of selectors) expect(selector).toContain(`failure!~"${ofClients.join('|')}"`)
+})
+
+test('each alert says how bad it is, what is wrong, and the command that names the cause', () => {
+  for (const alert of alerts) {
+    expect(['critical', 'warning']).toContain(at(alert, 'labels', 'severity'))
+    expect(Object.keys(at(alert, 'annotations') as Tree)).toEqual(['summary', 'description', 'command', 'runbook_url'])
+    expect(at(alert, 'annotations', 'command')).toMatch(/^npx lender-gateway [a-z]/)
+  }
+})
+
+test('each alert leads to a section of docs/operating.md, by an address that one edit sets in all of them', () => {
+  const headings = [...read('docs/operating.md').matchAll(/^### (LenderGateway\w+)$/gm)].map(([, name]) => name)
+
+  expect(headings).toEqual(alerts.map(({ alert }) => alert))
+  for (const rule of alerts)
+    expect(at(rule, 'annotations', 'runbook_url')).toBe(`${runbooks}/operating.md#${String(rule.alert).toLowerCase()}`)
+  const [, before, after] =
+    /sed -i 's\|(\S+?)\|(\S+?)\|' alerts\.yml/.exec(read(`${examples}/prometheus/alerts.yml`)) ?? []
+  expect([before, after]).toEqual([runbooks, expect.stringMatching(/^https:.*\.example\.net\/.*docs$/)])
+})
+
+test('each of those commands is one that there is, with options that it has', () => {
+  const commands = fullCommandLine().commands
+  for (const alert of alerts) {
+    const [, , name, ...args] = String(at(alert, 'annotations', 'command')).split(' ')
+    const command = commands.find((each) => each.name() === name)
+    const options = command?.options.map(({ long }) => long)
+
+    expect([name, command !== undefined]).toEqual([name, true])
+    for (const option of args.filter((each) => each.startsWith('--'))) expect(options).toContain(option)
+  }
+})
+
+describe.skipIf(promtool.missing)('promtool', () => {
+  test('takes the rules', async () => {
+    expect(await run('check', 'rules', rules)).toMatchObject({ code: 0 })
+  })
+
+  test('takes the configuration, which names them', async () => {
+    const { code, output } = await run('check', 'config', 'prometheus.yml')
+
+    expect({ code, output }).toMatchObject({ code: 0 })
+    expect(output).toContain('1 rule files found')
+  })
+
+  test('takes what docs/metrics.md shows of it', async () => {
+    const [, shown = ''] = read('docs/metrics.md').split('```yaml\n')
+    const folder = scratch({ 'prometheus.yml': shown.split('```')[0] ?? '' })
+
+    const { code, output } = await run('check', 'config', '--syntax-only', join(folder, 'prometheus.yml'))
+
+    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining('is valid') })
+  })
+
+  test('takes every expression of the dashboard, and of its marks', async () => {
+    const all = [...expressions('1m'), ...marks].map(({ expression: expr }, n) => ({ record: `job:panel:${n}`, expr }))
+    const folder = scratch({ 'panels.json': JSON.stringify({ groups: [{ name: 'dashboard', rules: all }] }) })
+
+    expect(await run('check', 'rules', join(folder, 'panels.json'))).toMatchObject({ code: 0 })
+    expect(all.length).toBeGreaterThan(80)
+  })
+
+  test('has a mark for a takeback when it happens, and not for as long as it lasts', async () => {
+    const expr = marks.find(({ name }) => name === 'Takebacks')?.expression ?? ''
+    const labels = '{job="lender-gateway", instance="a:9901", group="risk"}'
+    const takenBack = `lender_gateway_candidate_taken_back${labels}`
+    const exp_samples = [{ labels: takenBack, value: 1 }]
+    const tests = [
+      { expr, eval_time: '4m', exp_samples: [] },
+      { expr, eval_time: '5m', exp_samples },
+      { expr, eval_time: '7m', exp_samples: [] },
+    ]
+
+    expect(await evaluate([{ series: { [takenBack]: '0x4 1x10' }, tests }])).toMatchObject({ code: 0 })
+  })
+
+  test('sees that a rule which is broken is broken', async () => {
+    const folder = scratch({ 'alerts.yml': read(`${examples}/prometheus/alerts.yml`).replace('== 0', '== (') })
+
+    expect(await run('check', 'rules', join(folder, 'alerts.yml'))).toMatchObject({ code: 1 })
+  })
+
+  test('fires each alert in its time, and not before', async () => {
+    const ill = cases.map(({ alert, bad: series, waits, fires }) => {
+      const fired = { expr: firing(alert), eval_time: `${fires}m`, exp_samples: [{ labels: '{}', value: 1 }] }
+      const waiting = waits === null ? [] : [{ expr: firing(alert), eval_time: `${waits}m`, exp_samples: [] }]
+      return { series, tests: [...waiting, fired] }
+    })
+
+    expect(await evaluate(ill)).toMatchObject({ code: 0 })
+  })
+
+  test('fires when the disk of the audit log is full within a day, once there is half an hour of its pace', async () => {
+    const labels = '{job="lender-gateway", instance="a:9901"}'
+    const expr = firing('LenderGatewayAuditDiskLow')
+    const series = {
+      [`lender_gateway_audit_disk_size_bytes${labels}`]: '20e9+0x200',
+      [`lender_gateway_audit_disk_free_bytes${labels}`]: '13e9-16e6x200', // 0.96e9 an hour
+    }
+    const tests = [
+      { expr, eval_time: '34m', exp_samples: [] },
+      { expr, eval_time: '36m', exp_samples: [{ labels: '{}', value: 1 }] },
+    ]
+
+    expect(await evaluate([{ series, tests }])).toMatchObject({ code: 0 })
+  })
+
+  drill('fires nothing at all while all is well', async () => {
+    const calm = cases.map(({ good, fires }) => {
+      const minutes = 2 * fires + 5
+      const expr = `count_over_time(ALERTS{alertstate="firing"}[${minutes}m])`
+      return { series: good, tests: [{ expr, eval_time: `${minutes}m`, exp_samples: [] }] }
+    })
+
+    expect(await evaluate(calm)).toMatchObject({ code: 0 })
+  })
+
+  test.each([
+    ['are on a candidate that is up', 1, 1, []],
+    ['are on a candidate that is out too', 1, 0, ['LenderGatewayGroupDown']],
+    ['are partly on a candidate that is up', 0.99, 1, ['LenderGatewayBreakerOpen', 'LenderGatewayGroupDown']],
+  ] as const)('of a primary that is out while its clients %s, fires what has to', async (_, share, up, fired) => {
+    const of = 'job="lender-gateway", instance="a:9901", group="risk"'
+    const state = (side: string) =>
+      `lender_gateway_endpoint_state{${of}, side="${side}", endpoint="http://a:1", state="up"}`
+    const series = {
+      [state('primary')]: '0+0x20',
+      [state('candidate')]: `${up}+0x20`,
+      [`lender_gateway_candidate_share{${of}}`]: `${share}+0x20`,
+      [`lender_gateway_upstream_breaker_state{${of}, side="primary", state="open"}`]: '1+0x20',
+    }
+    const expr = 'count by (alertname) (ALERTS{alertstate="firing"})'
+    const exp_samples = fired.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 }))
+
+    expect(await evaluate([{ series, tests: [{ expr, eval_time: '9m', exp_samples }] }])).toMatchObject({ code: 0 })
+  })
+
+  test('fails when an alert fires that should not', async () => {
+    const [{ bad: series } = { bad: {} }] = cases
+    const expr = 'count_over_time(ALERTS{alertstate="firing"}[9m])'
+
+    const { code, output } = await evaluate([{ series, tests: [{ expr, eval_time: '9m', exp_samples: [] }] }])
+
+    expect(code).toBe(1)
+    expect(output).toContain('LenderGatewayDown')
+  })
+})
+
+// One of them stands for all: what it is about is in its labels.
+const firing = (alert: string): string => `group(ALERTS{alertname="${alert}", alertstate="firing"})`
+
+/** That a gateway answers, which is so in each case that does not say otherwise. */
+const answering = { 'up{job="lender-gateway", instance="a:9901"}': '1+0x200' }
+
+/** Runs promtool over each of several gateways for a time, and checks which alerts fire. */
+const evaluate = (
+  each: readonly { readonly series: Case['bad']; readonly tests: readonly Tree[] }[],
+): ReturnType<typeof run> => {
+  const tests = each.map(({ series, tests: promql_expr_test }) => ({
+    interval: '1m',
+    input_series: Object.entries({ ...answering, ...series }).map(([name, values]) => ({ series: name, values })),
+    promql_expr_test,
+  }))
+  const folder = scratch({ 'tests.json': JSON.stringify({ rule_files: [rules], evaluation_interval: '1m', tests }) })
+  return run('test', 'rules', join(folder, 'tests.json'))
+}

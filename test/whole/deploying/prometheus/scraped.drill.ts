@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { metricFamilies } from '../../../../src/core/admin/metrics/route.ts'
+import { allOperations } from '../../../../src/operations.ts'
+import { seriesOf, total } from '../../../core/admin/metrics/parse-exposition.ts'
+import { lint } from '../../../core/admin/metrics/promtool.ts'
+import { kill } from '../../../core/runtime/workers/worker-gateway.ts'
+import { needProgram } from '../../../helpers/program.ts'
+import { window } from '../../../helpers/prometheus.ts'
+import { expressions } from './dashboard.ts'
+import { ask, keepAsking, key, openWorld, type World } from './world.ts'
+
+/** A real Prometheus with the configuration and the rules that are shipped, and a gateway of two workers under load. */
+
+const [prometheus, promtool, redis, openssl] = [
+  await needProgram('prometheus'),
+  await needProgram('promtool'),
+  await needProgram('redis-server'),
+  await needProgram('openssl'),
+]
+
+describe.skipIf(prometheus.missing ?? promtool.missing ?? redis.missing ?? openssl.missing)('under load', () => {
+  let world: World
+  let stop: () => Promise<void> = async () => {}
+
+  beforeAll(async () => {
+    world = await openWorld({
+      prometheus: prometheus.path ?? '',
+      redis: redis.path ?? '',
+      openssl: openssl.path ?? '',
+    })
+  }, 60_000)
+
+  afterAll(async () => {
+    await stop()
+    await world?.close()
+  })
+
+  /** Waits until Prometheus has an expression at a value. */
+  const shows = (expression: string, value: number) =>
+    expect.poll(async () => (await world.prometheus.query(expression)).map((point) => point.value)).toEqual([value])
+
+  test('what Prometheus has is what was sent, by both workers together', async () => {
+    const { port } = world.gateway
+    const before = await world.metrics()
+    const sent = { insights: 0, scores: 0, pipeline: 0, refused: 0, strange: 0 }
+    for (let n = 0; n < 12; n++) {
+      if ((await ask(port, 'GET', `/market/insights?region=${n % 3}`)) === 200) sent.insights++
+      if ((await ask(port, 'POST', '/valuation/score', '', 'ten bytes!')) === 200) sent.scores++
+    }
+    for (let n = 0; n < 4; n++) {
+      if ((await ask(port, 'GET', '/leads/pipeline', `X-API-Key: ${key}\r\n`)) === 200) sent.pipeline++
+      if ((await ask(port, 'GET', '/leads/pipeline', 'X-API-Key: key.wrong\r\n')) === 401) sent.refused++
+      if ((await ask(port, 'GET', '/nothing/of/the/nine')) === 404) sent.strange++
+    }
+
+    expect(sent).toEqual({ insights: 12, scores: 12, pipeline: 4, refused: 4, strange: 4 })
+    const requests = (of: string): string => `sum(lender_gateway_requests_total{${of}})`
+    await shows(requests('operation="market.insights", status_class="2xx", failure="none"'), 12)
+    await shows(requests('operation="valuation.score"'), 12)
+    await shows(requests('operation="leads.pipeline", failure="none"'), 4)
+    await shows(requests('operation="leads.pipeline", failure="unauthenticated"'), 4)
+    await shows(requests('operation="none", failure="not-found"'), 4)
+    await shows(requests(''), 36)
+    await shows('sum(lender_gateway_request_duration_seconds_count)', 36)
+    await shows('sum(lender_gateway_request_duration_seconds_bucket{le="+Inf"})', 36)
+    await shows('sum(lender_gateway_request_body_bytes_total)', 120)
+    await shows('sum(lender_gateway_endpoint_requests_total{group="valuation"})', 12)
+    await shows('sum(lender_gateway_cache_requests_total{operation="market.insights"})', 12)
+    await shows('sum(lender_gateway_authentications_total{method="apiKey", result="accepted"})', 4)
+    await shows('sum(lender_gateway_authentications_total{method="apiKey", result="refused"})', 4)
+    await shows('count(lender_gateway_worker_serving == 1)', 2)
+    await shows('count(up == 1)', 1)
+    // Whatever has its first one now was there before it.
+    const known = seriesOf(before)
+    const added = [...seriesOf(await world.metrics()).keys()].filter((series) => !known.has(series))
+    expect(
+      added.filter((series) => !/^lender_gateway_endpoint_(latency|certificate)|event_loop_delay/.test(series)),
+    ).toEqual([])
+  })
+
+  test('every expression of the dashboard has data', async () => {
+    const { port } = world.gateway
+    let keys = 0
+    const paths = allOperations.map(
+      ({ method, path }) =>
+        () =>
+          ask(port, method, path, `X-API-Key: ${key}\r\nIdempotency-Key: ${++keys}\r\n`),
+    )
+    stop = keepAsking(paths)
+    const empty = async (): Promise<readonly string[]> => {
+      const asked = expressions(window).map(async ({ title, expression }) => {
+        const points = await world.prometheus.query(expression)
+        return points.some(({ value }) => !Number.isNaN(value)) ? [] : [title]
+      })
+      return (await Promise.all(asked)).flat()
+    }
+
+    await expect.poll(empty, { timeout: 25_000, interval: 500 }).toEqual([])
+  })
+
+  test('promtool has nothing to say of all of it', async () => {
+    expect(await lint(promtool.path ?? '', await world.metrics())).toBe('')
+  })
+
+  test('no counter goes back when a worker is killed, and its successor is counted', async () => {
+    const before = await world.metrics()
+    const [first] = (await world.gateway.status()).workers
+    if (first?.pid == null) throw new Error('there is no first worker')
+
+    kill(first.pid, 'SIGKILL')
+
+    await shows('sum(lender_gateway_worker_restarts_total)', 1)
+    await shows('count(lender_gateway_worker_serving == 1)', 2)
+    await ask(world.gateway.port, 'POST', '/inventory/sync')
+    await expect.poll(async () => total(await world.metrics(), sent)).toBeGreaterThan(total(before, sent) + 10)
+    const after = seriesOf(await world.metrics())
+    const counters = metricFamilies.filter(({ type }) => type !== 'gauge').map(({ name }) => name)
+    const counted = [...seriesOf(before)].filter(([series]) => counters.some((name) => series.startsWith(name)))
+    expect(counted.length).toBeGreaterThan(1000)
+    expect(counted.filter(([series, value]) => (after.get(series) ?? -1) < value)).toEqual([])
+    const begun = counters.flatMap((name) => (name.endsWith('_total') ? [name] : [`${name}_bucket`, `${name}_sum`]))
+    const resets = begun.map((name) => world.prometheus.query(`resets(${name}[10m]) > 0`))
+    expect((await Promise.all(resets)).flat()).toEqual([])
+  })
+
+  test('of all that, only the killed worker raised an alert', async () => {
+    await expect.poll(() => world.prometheus.fired()).toContain('LenderGatewayWorkerRestarts')
+
+    // A machine that is busy with other tests may well be late, and that is what it then says.
+    const fired = (await world.prometheus.fired()).filter((alert) => alert !== 'LenderGatewayEventLoopLate')
+    expect(fired).toEqual(['LenderGatewayWorkerRestarts'])
+  })
+})
+
+const sent = 'lender_gateway_requests_total'

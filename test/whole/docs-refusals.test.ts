@@ -1,0 +1,129 @@
+/** Checks what docs/admin.md shows of refused edits: each block is what the gateway prints. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Config } from '../../src/core/config/config.ts'
+import { getRestartOnlySettings, reportConfig } from '../../src/core/config/diff/report.ts'
+import { findRestartRequired } from '../../src/core/config/diff/restart-required.ts'
+import { loadConfig } from '../../src/core/config/load/load-config.ts'
+import { loadInThread } from '../../src/core/config/load/load-in-thread.ts'
+import { type ConfigProblem, formatProblem } from '../../src/core/config/problem.ts'
+import { jwksUnavailableProblem, unreachableProblems } from '../../src/core/runtime/reload/reload-problems.ts'
+import { Reloader } from '../../src/core/runtime/reload/reloader.ts'
+import { WorkersNotAnsweringError } from '../../src/core/runtime/workers-not-answering-error.ts'
+import { folderWith, slowFile } from '../core/config/helper.ts'
+import { makeCertificates } from '../helpers/certificates.ts'
+import { needProgram } from '../helpers/program.ts'
+
+const page = readFileSync(new URL('../../docs/admin.md', import.meta.url), 'utf8')
+const [, refusals = ''] = page.split('### Refusals as they print')
+const shown = [...(refusals.split('\n## ')[0] ?? '').matchAll(/```\n(.*?)\n```/gs)].map(([, block = '']) => block)
+
+const groups =
+  'upstreams:\n  valuation: sandbox\n  financing: sandbox\n  analysis: sandbox\n  risk: sandbox\n  inventory: sandbox\n  leads: sandbox\n  compliance: sandbox\n  market: sandbox\n'
+const openssl = await needProgram('openssl')
+
+/** Prints problems as if the file stood in the folder of the reader. */
+const print = (problems: readonly ConfigProblem[]): string[] =>
+  problems.map((problem) => formatProblem({ ...problem, file: 'gateway.yaml' }))
+
+const load = (text: string, files: Readonly<Record<string, string>> = {}) =>
+  loadConfig(join(folderWith({ ...files, 'gateway.yaml': text }), 'gateway.yaml'), {})
+
+const problemsIn = (text: string, files?: Readonly<Record<string, string>>): string[] => {
+  const loaded = load(text, files)
+  return print(loaded.ok ? [] : loaded.problems)
+}
+
+const sound = (text: string) => {
+  const loaded = load(text)
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
+  return loaded
+}
+
+const afterRestart = (running: Config, text: string): string[] => {
+  return print(findRestartRequired(getRestartOnlySettings(reportConfig(running)), sound(text), 'gateway.yaml'))
+}
+
+test('a broken file', () => {
+  expect(problemsIn(groups.replace('leads', 'ledas').replace('compliance', 'leads: sandbox\n  compliance'))).toEqual([
+    shown[0],
+  ])
+})
+
+test('a value that cannot change live', () => {
+  expect(afterRestart(sound(groups).config, `listen:\n  port: 9000\n${groups}`)).toEqual([shown[1]])
+})
+
+test('a file that it refers to', () => {
+  const risk = 'risk:\n    endpoints: [sandbox]\n    request:\n      set:\n        X-Api-Key: file:secrets/risk'
+
+  const printed = problemsIn(groups.replace('risk: sandbox', risk))
+  expect(printed.map((each) => each?.replace(/(configuration file), .+$/, '$1'))).toEqual([shown[2]])
+})
+
+test.skipIf(openssl.missing)('a certificate and the key of another', () => {
+  const { right, expired } = makeCertificates(openssl.path ?? '')
+  const text = `admin:\n  tls:\n    certificate: file:tls.crt\n    key: file:tls.key\n${groups}`
+
+  expect(problemsIn(text, { 'tls.crt': right.cert, 'tls.key': expired.key })).toEqual([shown[3]])
+})
+
+test('a file that is gone', () => {
+  const loaded = loadConfig('/nonexistent/gateway.yaml')
+
+  expect(print(loaded.ok ? [] : loaded.problems)).toEqual([shown[4]])
+})
+
+test('a file that takes too long', async () => {
+  const file = join(folderWith({ 'gateway.yaml': slowFile }), 'gateway.yaml')
+
+  const loaded = await loadInThread(file, {}, [], 1)
+
+  const [printed] = print(loaded.ok ? [] : loaded.problems)
+  expect(printed).toBe(shown[5]?.replace('30s', '0.001s'))
+})
+
+test.each([
+  ['the gateway stops', new Error('the gateway is stopping'), 6],
+  ['a worker does not respond', new WorkersNotAnsweringError('worker 1 (process 19) did not answer within 10s'), 9],
+])('a reload while %s', async (_, error, nth) => {
+  const first = sound(groups)
+  const reloader = new Reloader({
+    file: 'gateway.yaml',
+    initial: first,
+    load: async () => sound(`operations: { market.insights: { state: refuse } }\n${groups}`),
+    preflight: async () => [],
+    apply: () => Promise.reject(error),
+    onOutcome: () => {},
+  })
+
+  const outcome = await reloader.reload('request')
+
+  expect(outcome.result === 'refused' ? print(outcome.problems) : outcome).toEqual([shown[nth]])
+})
+
+test('an edit whose endpoints are not there', () => {
+  const { provenance } = sound(groups.replace('risk: sandbox', 'risk: http://risk-b.internal:8080'))
+  const endpoints = [{ name: 'http://risk-b.internal:8080', reason: 'the endpoint refuses connections (ECONNREFUSED)' }]
+
+  expect(
+    print(unreachableProblems([{ group: 'risk', side: 'primary', endpoints }], provenance, 'gateway.yaml')),
+  ).toEqual([shown[7]])
+})
+
+test('an edit whose keys are not there', () => {
+  const auth =
+    'auth:\n  jwt:\n    jwks: https://login.example/jwks\n    issuer: https://login.example\n    audience: [https://gateway.example]\n'
+  const { provenance } = sound(`${groups}${auth}  methods: [jwt]\nclients: []\n`)
+
+  expect(
+    print([
+      jwksUnavailableProblem(
+        { key: 'auth.jwt', url: 'https://login.example/jwks', reason: 'it answered 404' },
+        provenance,
+        'gateway.yaml',
+      ),
+    ]),
+  ).toEqual([shown[8]])
+})

@@ -1,0 +1,342 @@
+/**
+ * Checks the documentation where that is cheap: tables against the code that they describe, links, and printed output.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { commandGroups } from '../../src/core/admin/commands/command-groups.ts'
+import { jsonSchema } from '../../src/core/config/json-schema.ts'
+import { formatProblems } from '../../src/core/config/problem.ts'
+import { schemaKeys } from '../../src/core/config/schema/schema-keys.ts'
+import { type FailureKind, failureTable } from '../../src/core/exchange/failures/kinds.ts'
+import { allOperations, groups } from '../../src/operations.ts'
+import { findProblems } from '../core/config/helper.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+const beside = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
+const pages = [...beside, ...docs.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)]
+
+/** Returns the text under a heading, down to the next one of any depth. */
+const section = (text: string, heading: string): string => {
+  const [, under = ''] = text.split(new RegExp(`^#+ ${heading}.*$`, 'm'))
+  return under.split(/^#+ /m)[0] ?? ''
+}
+
+/** Reads the rows of the tables in a text: cells as written. */
+const rows = (text: string): string[][] =>
+  text
+    .split('\n')
+    .filter((line) => line.startsWith('|') && !/^\|[-:| ]+\|$/.test(line))
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split('|')
+        .map((cell) => cell.trim()),
+    )
+
+/** Lists the texts in backticks. */
+const code = (cell = ''): string[] => [...cell.matchAll(/`([^`]*)`/g)].map(([, text = '']) => text)
+
+describe('every relative link', () => {
+  const links = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\(([^)#]+)[^)]*\)/g)]
+      .map(([, target = '']) => target)
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .map((target) => ({ page, target })),
+  )
+
+  test('leads somewhere', () => {
+    expect(links.filter(({ page, target }) => !existsSync(join(root, dirname(page), target)))).toEqual([])
+    expect(links.length).toBeGreaterThan(8)
+  })
+
+  test('leads to a heading that is there, as GitHub writes its anchor', () => {
+    const anchors = pages.flatMap((page) =>
+      [...withoutCode(read(page)).matchAll(/\]\(([^)#\s]*)#([^)\s]+)[^)]*\)/g)]
+        .map(([, target = '', anchor = '']) => ({ page, target, anchor }))
+        .filter(({ target }) => target === '' || /^[\w./-]+\.md$/.test(target)),
+    )
+    const leadsNowhere = anchors.filter(({ page, target, anchor }) => {
+      const file = target === '' ? page : join(dirname(page), target)
+      return !existsSync(join(root, file)) || !anchorsOf(read(file)).has(anchor)
+    })
+
+    expect(leadsNowhere).toEqual([])
+    expect(anchors.length).toBeGreaterThan(200)
+  })
+
+  test('of two headings with the same words the second has a number', () => {
+    expect([...anchorsOf('# A `b_c`\n## [D](e.md), f-g\n## A b_c\n```sh\n# no heading\n```\n')]).toEqual([
+      'a-b_c',
+      'd-f-g',
+      'a-b_c-1',
+    ])
+  })
+})
+
+const withoutCode = (text: string): string => text.replaceAll(/^ *```.*?^ *```$/gms, '')
+
+/** Lists the anchors of a page: its headings, as GitHub writes them. */
+function anchorsOf(text: string): ReadonlySet<string> {
+  const anchors = new Set<string>()
+  for (const [, title = ''] of withoutCode(text).matchAll(/^#{1,6} +(.*?) *$/gm)) {
+    const anchor = title
+      .toLowerCase()
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(/\s/g, '-')
+    let number = 0
+    while (anchors.has(number === 0 ? anchor : `${anchor}-${number}`)) number++
+    anchors.add(number === 0 ? anchor : `${anchor}-${number}`)
+  }
+  return anchors
+}
+
+test('every page is linked from the README, and the decisions are numbered one after another', () => {
+  const readme = read('README.md')
+  const decisions = readdirSync(join(root, 'docs/decisions')).sort()
+
+  expect(pages.filter((page) => /^docs\/[^/]+$/.test(page) && !readme.includes(`(${page})`))).toEqual([])
+  expect(decisions.map((name) => name.slice(0, 4))).toEqual(
+    decisions.map((_, i) => `${String(i + 1).padStart(3, '0')}-`),
+  )
+  for (const name of decisions) expect(read(`docs/decisions/${name}`)).toMatch(`# ${name.slice(0, 3)}: `)
+})
+
+test('the README names every folder of the source, and what the subfolders of core are for', () => {
+  const listed = new Map(
+    rows(section(read('README.md'), 'The source')).map(([folder = '', text = '']) => [folder, text]),
+  )
+  const lettersOf = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+  const folders = ['core', 'features'].flatMap((room) => foldersIn(`src/${room}`).map((name) => `src/${room}/${name}`))
+
+  for (const folder of folders) {
+    const text = listed.get(`[${folder}/](${folder}/)`)
+    expect(text, folder).toBeDefined()
+    if (folder.startsWith('src/features/')) continue
+    const unnamed = foldersIn(folder).filter((name) => !lettersOf(text ?? '').includes(lettersOf(name)))
+    expect(unnamed, folder).toEqual([])
+  }
+})
+
+const foldersIn = (folder: string): readonly string[] =>
+  readdirSync(join(root, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+
+test.each(['README.md', 'docs/operations.md'])('%s lists the nine', (page) => {
+  const listed = rows(section(read(page), 'The nine')).slice(1)
+
+  expect(listed.map((cells) => cells.slice(0, 4))).toEqual(
+    allOperations.map(({ id, method, path, group }) => [`\`${id}\``, method, `\`${path}\``, group]),
+  )
+})
+
+test('docs/operations.md lists every kind of failure that is built, with its status, and no other', () => {
+  const part = section(read('docs/operations.md'), "Errors of the gateway's own")
+  const answered = rows(part)
+    .slice(1)
+    .flatMap(([codes, status]) => code(codes).map((kind) => [kind, Number(status)]))
+  const logged = [...part.matchAll(/`([a-z-]+)` \((\d{3}):/g)].map(([, kind, status]) => [kind, Number(status)])
+
+  const kinds = Object.keys(failureTable) as FailureKind[]
+  expect([...answered, ...logged].sort()).toEqual(kinds.map((kind) => [kind, failureTable[kind].status]).sort())
+})
+
+test('docs/operations.md lists every line that the log can have, at its level', () => {
+  const levels: Readonly<Record<string, string>> = { info: '30', warn: '40', error: '50', fatal: '60' }
+  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.ts'),
+  )
+  const written = files.flatMap((name) => {
+    const text = read(`src/${name}`)
+    const changes = [...text.matchAll(/\bcalmChanges\(logEvent, '([^']+)', '([^']+)'/g)]
+    return [
+      ...text.matchAll(/\blog\.(info|warn|error|fatal)\([^\n]*, '([^']+)'\)/g),
+      ...text.matchAll(/\blogEvent\('(info|warn)', '([^']+)'/g),
+      ...changes.map(([call, available]) => [call, 'info', available]),
+      ...changes.map(([call, , unavailable]) => [call, 'warn', unavailable]),
+    ]
+      .filter(([, , msg]) => msg !== 'exchange')
+      .map(([, level = '', msg]) => `${msg} ${levels[level]}`)
+  })
+
+  // Those of operators' commands stand in their entries.
+  const events = commandGroups.flatMap(({ commands }) => commands.flatMap(({ event }) => event ?? []))
+  written.push(...[...new Set(events)].map((event) => `${event} 30`))
+
+  const listed = rows(section(read('docs/operations.md'), 'The other lines of the log'))
+    .slice(1)
+    .map(([msg, level]) => `${code(msg)[0]} ${level}`)
+    .filter((line) => !line.startsWith('to reroute')) // it names the file
+
+  expect(listed.sort()).toEqual(written.sort())
+})
+
+describe('docs/configuration.md', () => {
+  const page = read('docs/configuration.md')
+
+  interface Schema {
+    readonly items?: Schema
+    readonly properties?: Readonly<Record<string, Schema>>
+    readonly default?: unknown
+    readonly anyOf?: readonly Schema[]
+    readonly allOf?: readonly Schema[]
+    readonly $ref?: string
+  }
+  const schema = jsonSchema() as Schema & { readonly definitions?: Readonly<Record<string, Schema>> }
+
+  /** Lists the keys of a part of the schema, by their path in it, with the default as it is written. */
+  const keysOf = (part: Schema | undefined, path = ''): [key: string, written: string | undefined][] => {
+    if (part?.$ref !== undefined) return keysOf(schema.definitions?.[part.$ref.split('/').at(-1) ?? ''], path)
+    const branches = [...(part?.anyOf ?? []), ...(part?.allOf ?? [])].flatMap((branch) => keysOf(branch, path))
+    if (branches.some(([key]) => key !== path)) return branches.filter(([key]) => key !== path)
+    if (part?.properties === undefined) return [[path, part?.default === undefined ? undefined : written(part.default)]]
+    return Object.entries(part.properties).flatMap(([key, value]) =>
+      keysOf(value, path === '' ? key : `${path}.${key}`),
+    )
+  }
+  const written = (value: unknown): string => {
+    if (Array.isArray(value)) return `[${value.join(', ')}]` // as YAML has it
+    return value === '' || typeof value === 'object' ? JSON.stringify(value) : String(value)
+  }
+
+  /** Lists the keys in the table of a section, with the default that stands beside them. */
+  const listed = (heading: string): Map<string, string | undefined> =>
+    new Map(
+      rows(section(page, heading))
+        .slice(1)
+        .flatMap(([keys, value]) => code(keys).map((key) => [key, code(value)[0]] as const)),
+    )
+
+  const top = schema.properties ?? {}
+  const at = (key: string): Schema => ({ properties: { [key]: top[key] ?? {} } })
+
+  test.each([
+    [
+      'Every key',
+      [...keysOf(at('version')), ...keysOf(at('allowSandbox')), ...keysOf(at('workers')), ...keysOf(at('requestId'))],
+    ],
+    ['instance: ', keysOf(top.instance)],
+    ['listen: ', keysOf(top.listen)],
+    ['limits: ', keysOf(top.limits)],
+    ['auth: ', keysOf(top.auth)],
+    ['clients: ', keysOf(top.clients?.anyOf?.[1]?.items)],
+    ['admin: ', keysOf(top.admin)],
+    ['audit: ', keysOf(top.audit)],
+    ['cache: ', keysOf(top.cache)],
+    ['tracing: ', keysOf(top.tracing)],
+    ['log, reload, shutdown', [...keysOf(at('log')), ...keysOf(at('reload')), ...keysOf(at('shutdown'))]],
+    ['defaults: ', keysOf(top.defaults)],
+  ])('lists the keys of "%s", no other, and the default of each', (heading, keys) => {
+    const documented = listed(heading)
+
+    expect([...documented.keys()].sort()).toEqual(keys.map(([key]) => key).sort())
+    for (const [key, value] of keys) expect([key, documented.get(key)]).toEqual([key, value])
+  })
+
+  test('lists the keys of a group and of an operation', () => {
+    const inherited = keysOf(top.defaults).map(([key]) => key)
+    const ofGroup = keysOf(top.upstreams?.properties?.risk).map(([key]) =>
+      key.replace(/^candidate\..*/, 'candidate').replace(/\.(set|remove)\..*/, '.$1'),
+    )
+    const ofOperation = [
+      ...new Set(
+        ['market.insights', 'valuation.score'].flatMap((id) =>
+          keysOf(top.operations?.properties?.[id]).map(([key]) => key.replace(/^idempotency\..*/, 'idempotency')),
+        ),
+      ),
+    ]
+
+    expect([...listed('upstreams: ').keys()].sort()).toEqual(
+      [...new Set(ofGroup.filter((key) => !inherited.includes(key))), 'defaults'].sort(),
+    )
+    expect([...listed('operations: ').keys()].sort()).toEqual(ofOperation.sort())
+    for (const group of groups) expect(section(page, 'upstreams: ')).toContain(`\`${group}\``)
+  })
+
+  test('lists the keys of a candidate that no group has', () => {
+    const keys = keysOf(top.upstreams?.properties?.risk).map(([key]) => key)
+    const ofCandidate = keys.flatMap((key) => (key.startsWith('candidate.') ? key.slice('candidate.'.length) : []))
+
+    expect([...listed('candidate: ').keys()].sort()).toEqual(
+      ['endpoints', ...ofCandidate.filter((key) => !keys.includes(key))].sort(),
+    )
+  })
+
+  test('shows problems as they print', () => {
+    const file = `listen:
+  port: "8080"
+  timeouts:
+    headers: 10
+upstreams:
+  valuation: valuation.internal:8080
+  financing: sandbox
+  analysis: sandbox
+  risc: sandbox
+  inventory: sandbox
+  leads: sandbox
+  compliance: sandbox
+  market: http://127.0.0.1:9901
+operations:
+  inventory.sync:
+    cache: true
+`
+    const [, shown] = section(page, 'Problems as they print').split('```')
+
+    expect(shown?.trim()).toBe(formatProblems(findProblems(file, {}, 'config/gateway.yaml')).trim())
+  })
+})
+
+test('docs/admin.md lists every key that cannot change live, and no other', () => {
+  const [, listed] = /cannot change live is rejected\*\*(.*?)The hint/s.exec(read('docs/admin.md')) ?? []
+
+  const restartOnly = schemaKeys.flatMap(({ path, restart }) => (restart ? [path.join('.')] : []))
+
+  expect(code(listed).sort()).toEqual(restartOnly.sort())
+})
+
+test('the life of a request names every layer, in the order of the stack', () => {
+  const [, , cell = ''] = rows(read('docs/life-of-a-request.md')).find(([step]) => step === '7') ?? []
+  const layers = [
+    ...read('src/core/runtime/pipeline/layer-stack.ts').matchAll(/\b(?:layerRow|inPlace)\(\s*'([a-z-]+)'/g),
+  ].map(([, name]) => name)
+
+  const named = [...cell.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name)
+
+  expect(layers.length).toBeGreaterThan(15)
+  expect(named).toEqual(layers)
+})
+
+test('the glossary has each term once, with a counterpart or a dash for Envoy, nginx and HAProxy', () => {
+  const terms = rows(read('docs/glossary.md')).filter(([term]) => term !== 'term')
+
+  expect(terms.filter((cells) => cells.length !== 5 || cells.includes(''))).toEqual([])
+  expect(new Set(terms.map(([term]) => term)).size).toBe(terms.length)
+  expect(terms.length).toBeGreaterThan(100)
+})
+
+test('the changelog has what is unreleased first, and a section for the version of package.json, with its date', () => {
+  const { version } = JSON.parse(read('package.json'))
+  const [unreleased, ...released] = [...read('CHANGELOG.md').matchAll(/^## (.*)$/gm)].map(([, title]) => title)
+
+  expect(unreleased).toBe('Unreleased')
+  expect(released[0]).toMatch(new RegExp(`^${version.replaceAll('.', '\\.')} - \\d{4}-\\d\\d-\\d\\d$`))
+})
+
+test('every source file and folder that a page names is there, be it by the end of its path', () => {
+  const named = pages.flatMap((page) =>
+    [...new Set(code(read(page)))]
+      .filter((text) => /^(src|test|tools|scripts|docs|config)\/[\w./-]+$|^[\w./-]+\.ts$/.test(text))
+      .map((text) => ({ page, path: text.replace(/\/$/, '') })),
+  )
+  const paths = ['src', 'test', 'tools', 'scripts', 'docs', 'config'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => `/${folder}/${name}`),
+  )
+
+  expect(named.filter(({ path }) => !paths.some((each) => each.endsWith(`/${path}`)))).toEqual([])
+  expect(named.filter(({ page }) => page === 'CONTRIBUTING.md').length).toBeGreaterThan(40)
+})

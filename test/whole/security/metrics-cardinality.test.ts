@@ -1,0 +1,93 @@
+import { METHODS } from 'node:http'
+import { expect } from 'vitest'
+import { allOperations } from '../../../src/operations.ts'
+import { seriesOf, total } from '../../core/admin/metrics/parse-exposition.ts'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
+import { type PipelinedRequest, sendPipelined } from '../../helpers/pipelined-client.ts'
+import { inDrills, testAndDrill } from '../../helpers/speed.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
+
+// The attack: each request has a path, a method, a Host, an id or a key that has never been there, so that a counter
+// labelled with any of them keeps a series for each, until the gateway, or Prometheus, has no memory left.
+const requests = inDrills ? 100_000 : 10_000
+const perBatch = 50
+
+/** The marker in all that they send. */
+const mark = 'hostile'
+
+const paths = allOperations.map(({ path }) => path)
+const methods = METHODS.filter((method) => method !== 'CONNECT')
+
+/** Returns a request whose method, path, Host, id and key no other one has. */
+const hostile = (n: number): { readonly method: string; readonly bytes: string } => {
+  const own = `${mark}-${n}`
+  const path = paths[n % paths.length] as string
+  const write = (method: string, target: string, ...fields: readonly string[]) => ({
+    method,
+    bytes: `${[`${method} ${target} HTTP/1.1`, ...fields].join('\r\n')}\r\n\r\n`,
+  })
+  const host = 'Host: gateway.test'
+  switch (n % 8) {
+    case 0:
+      return write('GET', `/${own}`, host)
+    case 1:
+      return write('GET', `${path}/${own}?${own}`, host)
+    case 2:
+      return write('POST', `${path};${own}`, host, 'Content-Length: 0')
+    case 3:
+      return write(methods[n % methods.length] as string, `/%2e%2e/${own}"\\\t`.replace('\t', '%09'), host)
+    case 4:
+      return write('DELETE', `${path}?${own}`, host, `X-Request-Id: ${own}`)
+    case 5:
+      return write('GET', path, `Host: ${own}.example`)
+    case 6:
+      return write('GET', '/leads/pipeline', host, `X-API-Key: key.${own}`, `X-Request-Id: ${own}`)
+    default:
+      // None that HTTP has, which ends the connection: not as many of these.
+      return n % 800 === 7 ? write(`${mark.toUpperCase()}${n}`, path, host) : write('PUT', `/${own}/${own}`, host)
+  }
+}
+
+testAndDrill(
+  'many thousand requests of which each is another leave as many series as there were',
+  async () => {
+    const { url: upstream } = await httpUpstream()
+    const { gateway, admin } = await bootLiveGateway({
+      upstream,
+      listen: { hosts: ['gateway.test'] },
+      log: { access: false },
+      auth: { methods: ['apiKey'] },
+      clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'key', sha256: 'a'.repeat(64) }] }],
+      metrics: { clients: true },
+    })
+    const metrics = async (): Promise<string> => (await fetch(`${admin}/metrics`)).text()
+    const before = await metrics()
+
+    const statuses = new Map<number, number>()
+    const batches = Array.from({ length: requests / perBatch }, (_, batch) =>
+      Array.from({ length: perBatch }, (_, i): PipelinedRequest => {
+        const { method, bytes } = hostile(batch * perBatch + i)
+        return {
+          bytes,
+          method,
+          onAnswer: (response) => statuses.set(response?.status ?? 0, (statuses.get(response?.status ?? 0) ?? 0) + 1),
+        }
+      }),
+    )
+    await sendPipelined(gateway.address.port, 4, batches)
+
+    const answered = [...statuses].reduce((sum, [status, count]) => (status === 0 ? sum : sum + count), 0)
+    expect([...statuses.keys()].sort()).toEqual([0, 400, 401, 404, 405, 421]) // 0: behind one that ended its connection
+    expect(answered).toBeGreaterThan(requests * 0.9)
+    await expect
+      .poll(async () => total(await metrics(), 'lender_gateway_requests_total'))
+      .toBeGreaterThanOrEqual(answered)
+    const after = await metrics()
+    // How late the loop is, is known after some seconds only.
+    const measured = (text: string): string[] =>
+      [...seriesOf(text).keys()].filter((series) => !series.includes('event_loop_delay'))
+    expect(measured(after)).toEqual(measured(before))
+    expect(after.toLowerCase()).not.toContain(mark)
+  },
+  120_000,
+)

@@ -1,0 +1,192 @@
+import { spawnSync } from 'node:child_process'
+import { hash } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { firstTick } from '../../helpers/first-tick.ts'
+import { freePort } from '../../helpers/free-port.ts'
+import { configText } from '../../helpers/gateway.ts'
+import { rawClient } from '../../helpers/raw-client.ts'
+import { crashOnSignal, secretEncodings } from '../../helpers/secret-leaks.ts'
+import { serve, waitForListening } from '../../helpers/serve-process.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
+
+// The attack: a reader of the log, an error, or a page of the operator looks for a credential in it. So there is one in
+// every place that can hold any, and none may be found again, in whatever spelling.
+const planted = {
+  field: 'planted-in-a-field',
+  cookie: 'planted-in-a-cookie',
+  bearer: 'planted-in-a-token',
+  key: `planted-in-a-key-${'k'.repeat(26)}`,
+  wrongKey: `planted-in-wrong-key-${'k'.repeat(22)}`,
+  query: 'planted-in-the-query',
+  path: 'planted-in-the-path',
+  body: 'planted-in-the-body',
+  answer: 'planted-in-an-answer',
+  set: 'planted-in-request-set',
+  candidate: 'planted-in-a-candidate',
+  file: 'planted-in-a-file',
+  environment: 'planted-in-the-environment',
+  admin: 'planted-as-admin-token',
+  wrongAdmin: 'planted-as-wrong-admin-token',
+  redis: 'planted-in-a-redis-url',
+  redisPassword: 'planted-beside-a-redis',
+  sentinelPassword: 'planted-for-sentinels',
+  url: 'planted-in-the-url-of-an-upstream',
+  broken: 'planted-in-a-broken-edit',
+  crash: 'planted-in-an-error',
+  token: 'planted-in-an-opaque-token',
+  jwt: `${Buffer.from('{"alg":"ES256"}').toString('base64url')}.planted-in-a-jwt.planted`,
+  proof: `${Buffer.from('{"typ":"dpop+jwt"}').toString('base64url')}.planted-in-a-proof.planted`,
+  auditKey: `planted-in-the-audit-key-${'k'.repeat(32)}`,
+  clientSecret: 'planted-as-client-secret',
+  spanToken: 'planted-for-the-receiver-of-spans',
+  spanKey: 'planted-as-a-key-of-that-receiver',
+  next: 'planted-in-the-next-file',
+} as const
+
+test('no credential that is in anything comes out of anything', async () => {
+  const upstream = await httpUpstream(({ url }, response) => {
+    if (url.includes('cut')) return void response.socket?.destroy()
+    if (url.includes('broken')) return void response.socket?.end(`HTTP/1.1 200 OK\r\nX: ${planted.answer}\0\r\n\r\n`)
+    response.end()
+  })
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const [adminPort, nobody] = [await freePort(), await freePort()]
+  const file = join(folder, 'gateway.yaml')
+  writeFileSync(join(folder, 'secret'), planted.file)
+  writeFileSync(join(folder, 'crash.mjs'), crashOnSignal(planted.crash))
+  writeFileSync(join(folder, 'audit-key'), planted.auditKey)
+  writeFileSync(join(folder, 'span-token'), `Bearer ${planted.spanToken}`)
+  const settings = {
+    upstreams: { compliance: `http://127.0.0.1:${nobody}` },
+    upstream: {
+      endpoints: [upstream.url],
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: placeholders of the file look like these
+      request: { set: { 'X-Team': planted.set, 'X-File': 'file:secret', 'X-Environment': '${PLANTED}' } },
+      candidate: { endpoints: [upstream.url], request: { set: { 'X-Set-Token': planted.candidate } } },
+    },
+    log: { level: 'trace' },
+    admin: { port: adminPort, token: planted.admin },
+    cache: {
+      redis: {
+        ...{ sentinels: [`127.0.0.1:${nobody}`], name: 'mymaster' },
+        ...{ password: planted.redisPassword, sentinelPassword: planted.sentinelPassword },
+      },
+    },
+    limits: { address: { rate: '1000/s' }, redis: { url: `redis://user:${planted.redis}@127.0.0.1:${nobody}` } },
+    auth: {
+      methods: ['apiKey', 'introspection'],
+      identityField: 'X-Client-Id',
+      introspection: { url: `${upstream.url}/broken`, clientId: 'gateway', clientSecret: planted.clientSecret },
+    },
+    audit: { file: join(folder, 'audit.log'), key: 'file:audit-key', digests: 'both' },
+    operations: { 'leads.pipeline': { auth: 'none' }, 'market.insights': { cache: true } },
+    tracing: {
+      otlp: `http://127.0.0.1:${nobody}/v1/traces`,
+      headers: { Authorization: 'file:span-token', 'X-Honeycomb-Team': planted.spanKey },
+      sample: '100%',
+    },
+    clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'a', sha256: hash('sha256', planted.key) }] }],
+  }
+  writeFileSync(file, configText(settings))
+  const gateway = serve(file, { PLANTED: planted.environment, NODE_OPTIONS: `--import=${folder}/crash.mjs` })
+  const port = await waitForListening(gateway)
+  const texts: string[] = []
+
+  const headers = {
+    Authorization: `Bearer ${planted.bearer}`,
+    Cookie: `session=${planted.cookie}`,
+    'X-Custom': planted.field,
+    'X-Api-Key': `a.${planted.key}`,
+  }
+  const ask = async (path: string, init: RequestInit = {}): Promise<number> => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}?${planted.query}&q`, { headers, ...init }).catch(
+      () => null,
+    )
+    if (response === null) return 0
+    texts.push(JSON.stringify([...response.headers]), await response.text())
+    return response.status
+  }
+  const raw = async (text: string): Promise<void> => {
+    const client = await rawClient(port)
+    client.send(text)
+    texts.push((await client.ended()).received)
+  }
+  const operator = async (path: string, token: string, method = 'GET'): Promise<number> => {
+    const init = { method, headers: { Authorization: `Bearer ${token}` } }
+    const response = await fetch(`http://127.0.0.1:${adminPort}${path}`, init)
+    texts.push(await response.text())
+    return response.status
+  }
+
+  const body = { method: 'POST', body: planted.body }
+  expect(await ask('/market/insights')).toBe(200)
+  expect(await ask('/inventory/sync', body)).toBe(200)
+  expect(await ask('/leads/pipeline', { headers: {} })).toBe(200)
+  expect(await ask('/compliance/audit-trail')).toBe(502)
+  expect(await ask(`/${planted.path}`)).toBe(404)
+  expect(await ask('/market/insights', { ...body, headers: { ...headers, 'X-Api-Key': planted.wrongKey } })).toBe(405)
+  expect(await ask('/market/insights', { headers: { 'X-Api-Key': `a.${planted.wrongKey}` } })).toBe(401)
+  for (const scheme of ['Bearer', 'DPoP'])
+    for (const token of [planted.token, planted.jwt])
+      await ask('/market/insights', { headers: { Authorization: `${scheme} ${token}`, DPoP: planted.proof } })
+  for (const how of ['cut', 'broken']) await ask(`/market/insights?${how}`)
+  await raw(`GET /market/insights?${planted.query} HTTP/1.1\r\nHost: x\r\nX-Custom : ${planted.field}\r\n\r\n`)
+  await raw(
+    `POST /risk/asset-valuation HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Api-Key: a.${planted.key}\r\nTransfer-Encoding: chunked\r\n\r\n${planted.body}`,
+  )
+  await raw(`${planted.field} ${planted.query}\r\n\r\n`)
+  expect(await operator('/status', planted.admin)).toBe(200)
+  expect(await operator('/config', planted.admin)).toBe(200)
+  expect(await operator('/status', planted.wrongAdmin)).toBe(401)
+  expect(await operator(`/${planted.path}?${planted.query}`, planted.admin)).toBe(404)
+  writeFileSync(file, configText({ ...settings, upstream: `http://user:${planted.url}@host/?${planted.query}` }))
+  expect(await operator('/reload', planted.admin, 'POST')).toBe(422)
+  writeFileSync(file, `${configText(settings)}\nadmin: ${planted.broken}: x`)
+  expect(await operator('/reload', planted.admin, 'POST')).toBe(422)
+  for (const page of ['/', '/configuration', '/overview', '/refused', '/status', '/metrics'])
+    expect(await operator(page, planted.admin)).toBe(200)
+  texts.push(await firstTick(`http://127.0.0.1:${adminPort}/events`, planted.admin))
+  const command = (...args: readonly string[]): void => {
+    const { stdout, stderr, status } = spawnSync(process.execPath, ['src/main.ts', ...args], {
+      encoding: 'utf8',
+      env: { ...process.env, PLANTED: planted.environment },
+    })
+    expect([args[0], stderr, status]).toEqual([args[0], expect.any(String), expect.toBeOneOf([0, 1])])
+    texts.push(stdout, stderr)
+  }
+  command('check', file)
+  writeFileSync(file, configText(settings))
+  writeFileSync(
+    `${file}.other`,
+    configText({ ...settings, upstream: { ...settings.upstream, request: { set: { 'X-Set-Token': planted.next } } } }),
+  )
+  command('check', file)
+  command('diff', `${file}.other`, '--config', file)
+  command('status', '--config', file)
+  command('explain', 'GET', '/market/insights', '--config', file)
+  gateway.signal('SIGPIPE')
+  expect(await gateway.ended).toEqual({ code: 1, signal: null })
+
+  const all = [
+    ...texts,
+    JSON.stringify(gateway.lines),
+    gateway.errors(),
+    readFileSync(join(folder, 'audit.log'), 'utf8'),
+  ].join('\n')
+  expect(all).toContain('uncaught error')
+  expect(all).toContain('"failure":"identity-unavailable"')
+  expect(all).toContain('"order":"POST /reload"')
+  expect(all).toContain('X-Set-Token') // what differs is named, and not shown
+  expect(all).toContain('"clientId":"bank-a"')
+  expect(all).toContain('event: tick')
+  expect(all).toContain('lender_gateway_requests_total')
+  for (const [place, secret] of Object.entries(planted))
+    expect([place, secretEncodings(secret).filter((each) => all.toLowerCase().includes(each.toLowerCase()))]).toEqual([
+      place,
+      [],
+    ])
+}, 300_000) // a process and six commands, one after another

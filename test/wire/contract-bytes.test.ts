@@ -1,6 +1,0 @@
-import { test } from 'vitest'
-import { expectUntouched } from './contract-bytes.ts'
-
-test.each(['off', 'report', 'enforce'] as const)('%s: 100 requests and responses pass byte for byte', async (mode) => {
-  await expectUntouched(mode, 100)
-})
