@@ -4,6 +4,7 @@ import { commandLoaders, type LoadCommands } from './cli/built-in-command.ts'
 import { configPartLoaders, type LoadConfigPart } from './config/config-part.ts'
 import { type LoadListenerPart, listenerPartLoaders } from './downstream/listener/listener-part.ts'
 import { type LoadRuntimePart, runtimePartLoaders } from './runtime/runtime-part.ts'
+import { type LoadStatusPart, statusPartLoaders } from './runtime/status/status-part.ts'
 import { type TakeSupervisor, takeSupervisors } from './runtime/supervisor.ts'
 
 /** What a feature brings. Core calls each member that is there, and knows no feature by its name. */
@@ -22,6 +23,8 @@ export interface Feature {
   readonly loadListenerPart?: LoadListenerPart
   /** Loads what takes part in exchanges, where they are served. */
   readonly loadRuntimePart?: LoadRuntimePart
+  /** Loads what each process reports of it. */
+  readonly loadStatusPart?: LoadStatusPart
   /** Loads its commands that change what runs. */
   readonly loadOperatorCommands?: LoadOperatorCommands
   readonly takeSupervisor?: TakeSupervisor
@@ -30,14 +33,13 @@ export interface Feature {
 /** Hands what features bring to the rooms of core that use it. Called in each process before anything else runs. */
 export const installFeatures = (features: readonly Feature[]): void => {
   for (const feature of features) {
-    const { loadAdminPart, loadCommands, loadConfigPart, loadListenerPart, loadOperatorCommands } = feature
-    const { loadRuntimePart, takeSupervisor } = feature
-    if (loadCommands !== undefined) commandLoaders.add(loadCommands)
-    if (loadAdminPart !== undefined) adminPartLoaders.add(loadAdminPart)
-    if (loadConfigPart !== undefined) configPartLoaders.add(loadConfigPart)
-    if (loadListenerPart !== undefined) listenerPartLoaders.add(loadListenerPart)
-    if (loadOperatorCommands !== undefined) operatorCommandLoaders.add(loadOperatorCommands)
-    if (loadRuntimePart !== undefined) runtimePartLoaders.add(loadRuntimePart)
-    if (takeSupervisor !== undefined) takeSupervisors.add(takeSupervisor)
+    if (feature.loadCommands !== undefined) commandLoaders.add(feature.loadCommands)
+    if (feature.loadAdminPart !== undefined) adminPartLoaders.add(feature.loadAdminPart)
+    if (feature.loadConfigPart !== undefined) configPartLoaders.add(feature.loadConfigPart)
+    if (feature.loadListenerPart !== undefined) listenerPartLoaders.add(feature.loadListenerPart)
+    if (feature.loadOperatorCommands !== undefined) operatorCommandLoaders.add(feature.loadOperatorCommands)
+    if (feature.loadRuntimePart !== undefined) runtimePartLoaders.add(feature.loadRuntimePart)
+    if (feature.loadStatusPart !== undefined) statusPartLoaders.add(feature.loadStatusPart)
+    if (feature.takeSupervisor !== undefined) takeSupervisors.add(feature.takeSupervisor)
   }
 }

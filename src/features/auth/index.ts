@@ -5,4 +5,5 @@ export const auth: Feature = {
   name: 'auth',
   loadAdminPart: () => import('./admin.ts'),
   loadCommands: () => import('./command.ts'),
+  loadStatusPart: () => import('./status.ts'),
 }

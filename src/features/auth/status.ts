@@ -1,7 +1,9 @@
 import { asNullable } from '../../core/lib/text/decode.ts'
+import { type ClientActivityReport, mergeClientActivity } from '../../core/log/client-activity.ts'
 import type { Snapshot } from '../../core/runtime/snapshot/snapshot.ts'
 import type { Reported } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
+import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 
 /** The health of a server that tokens are checked with. */
 const health = {
@@ -33,7 +35,7 @@ export const tokensField = field.record({
   proofs: field.nullable(field.record({ remembered: field.number, room: field.number })),
 })
 
-export const collectTokens = ({ authProvider }: Snapshot): Reported<typeof tokensField> => {
+const collectTokens = ({ authProvider }: Snapshot): Reported<typeof tokensField> => {
   const { jwt, introspection, proofs } = authProvider.state()
   return {
     jwt: jwt && { ...jwt, where: null },
@@ -41,3 +43,20 @@ export const collectTokens = ({ authProvider }: Snapshot): Reported<typeof token
     proofs,
   }
 }
+
+declare module '../../core/runtime/status/report.ts' {
+  interface StatusReport {
+    readonly tokens: Reported<typeof tokensField>
+    /** What authenticated clients did of late. Null: clients do not authenticate. */
+    readonly clients: ClientActivityReport | null
+  }
+}
+
+export const reported: readonly ReportSection[] = [
+  { key: 'tokens', field: tokensField, collect: collectTokens },
+  {
+    key: 'clients',
+    field: field.known(mergeClientActivity),
+    collect: ({ config, telemetry }) => config.auth && telemetry.clientActivity.report,
+  },
+]

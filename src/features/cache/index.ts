@@ -5,4 +5,5 @@ export const cache: Feature = {
   name: 'cache',
   loadAdminPart: () => import('./admin.ts'),
   loadOperatorCommands: () => import('./commands.ts'),
+  loadStatusPart: () => import('./status.ts'),
 }

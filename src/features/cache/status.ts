@@ -4,6 +4,7 @@ import { sum } from '../../core/log/sum-reports.ts'
 import type { Snapshot } from '../../core/runtime/snapshot/snapshot.ts'
 import type { Reported } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
+import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 import { allOperations, type OperationId, sides } from '../../operations.ts'
 import { describeRedis } from '../redis/redis-settings.ts'
 import type { StoredError } from './partition.ts'
@@ -55,7 +56,7 @@ export const cacheField = field.nullable(
   }),
 )
 
-export const collectCache = ({ caches, config }: Snapshot): Reported<typeof cacheField> => {
+const collectCache = ({ caches, config }: Snapshot): Reported<typeof cacheField> => {
   if (!caches.isUsed) return null
   const { bytes, maxBytes, evictions } = caches.state()
   const shared = caches.sharedState()
@@ -82,6 +83,14 @@ export const collectCache = ({ caches, config }: Snapshot): Reported<typeof cach
     }),
   }
 }
+
+declare module '../../core/runtime/status/report.ts' {
+  interface StatusReport {
+    readonly cache: Reported<typeof cacheField>
+  }
+}
+
+export const reported: readonly ReportSection[] = [{ key: 'cache', field: cacheField, collect: collectCache }]
 
 const toRedisReport = (server: string, { counts, ...state }: SharedCacheState): Reported<typeof redis> => ({
   server,

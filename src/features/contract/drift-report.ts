@@ -1,5 +1,7 @@
 import { keepWorstRows, mergeBy, mergeRowCounts, type NonEmpty, type RowCounts } from '../../core/log/row-counts.ts'
 import { pluck, sum, sumReports } from '../../core/log/sum-reports.ts'
+import { known } from '../../core/runtime/status/field.ts'
+import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 import type { OperationId } from '../../operations.ts'
 import type { UncheckedReason } from './check/check-message.ts'
 import type { Violation } from './check/compiled-contract.ts'
@@ -131,3 +133,18 @@ const mergeRecent = (same: NonEmpty<RecentDrift>): RecentDrift => ({
 
 const extreme = (pick: (...times: readonly number[]) => number, times: readonly number[]): number | null =>
   times.length === 0 ? null : pick(...times)
+
+declare module '../../core/runtime/status/report.ts' {
+  interface StatusReport {
+    /** What breaks the contract. Null: there is none. */
+    readonly drift: DriftReport | null
+  }
+}
+
+export const reported: readonly ReportSection[] = [
+  {
+    key: 'drift',
+    field: known<DriftReport>((workers, { digest }) => mergeDriftReports(digest, workers)),
+    collect: ({ driftCounts }) => driftCounts?.report ?? null,
+  },
+]

@@ -5,4 +5,5 @@ export const contract: Feature = {
   name: 'contract',
   loadAdminPart: () => import('./admin.ts'),
   loadCommands: () => import('./contract-commands.ts'),
+  loadStatusPart: () => import('./drift-report.ts'),
 }

@@ -5,4 +5,5 @@ export const idempotency: Feature = {
   name: 'idempotency',
   loadAdminPart: () => import('./admin.ts'),
   loadOperatorCommands: () => import('./commands.ts'),
+  loadStatusPart: () => import('./status.ts'),
 }

@@ -1,6 +1,7 @@
 import type { Snapshot } from '../../core/runtime/snapshot/snapshot.ts'
 import type { Reported } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
+import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 
 const remembered = field.record({
   store: field.word<'memory' | 'redis'>(),
@@ -39,7 +40,17 @@ export const idempotencyField = field.nullable({
 
 export type IdempotencyReport = Reported<typeof remembered>
 
-export const collectIdempotency = ({ idempotency }: Snapshot): IdempotencyReport | null => {
+const collectIdempotency = ({ idempotency }: Snapshot): IdempotencyReport | null => {
   const state = idempotency?.state() ?? null
   return state && { ...state, where: null }
 }
+
+declare module '../../core/runtime/status/report.ts' {
+  interface StatusReport {
+    readonly idempotency: IdempotencyReport | null
+  }
+}
+
+export const reported: readonly ReportSection[] = [
+  { key: 'idempotency', field: idempotencyField, collect: collectIdempotency },
+]

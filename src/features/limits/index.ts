@@ -4,4 +4,5 @@ import type { Feature } from '../../core/feature.ts'
 export const limits: Feature = {
   name: 'limits',
   loadAdminPart: () => import('./admin.ts'),
+  loadStatusPart: () => import('./status.ts'),
 }

@@ -66,6 +66,17 @@ const keep = <T>(value: T): T => value
 /** Creates a value that is not shown. Without `merge` it does not merge. */
 export const hidden = <Value>(merge: HiddenField<Value>['merge'] = keep): HiddenField<Value> => ({ merge })
 
+/** Merges what only processes know that the configuration has count. */
+export const known = <T>(merge: (workers: readonly T[], from: T) => T | null): HiddenField<T | null> =>
+  hidden(
+    (from, workers) =>
+      from &&
+      merge(
+        workers.filter((one) => one !== null),
+        from,
+      ),
+  )
+
 /** Creates a value that is shown in another form. Without `merge` it does not merge. */
 export const shownAs = <Value, S>(
   decode: Decoder<S>,

@@ -1,20 +1,10 @@
-import { collectTokens, tokensField } from '../../../features/auth/status.ts'
-import { cacheField, collectCache } from '../../../features/cache/status.ts'
-import { type DriftReport, mergeDriftReports } from '../../../features/contract/drift-report.ts'
-import { collectIdempotency, idempotencyField } from '../../../features/idempotency/status.ts'
-import {
-  collectRejectedConnections,
-  mergeRejectedConnections,
-  type RejectedConnectionsReport,
-} from '../../../features/limits/process-load.ts'
-import { collectLimits, limitsField } from '../../../features/limits/status.ts'
-import { type ClientActivityReport, mergeClientActivity } from '../../log/client-activity.ts'
 import { mergeRequestMetrics, type RequestMetricsReport } from '../../log/metrics/request-metrics.ts'
 import type { ProcessStatsReport } from '../../log/process-stats.ts'
 import { mergeRecentErrors, type RecentErrorsReport } from '../../log/recent-errors/recent-errors.ts'
 import type { CurrentSnapshot } from '../snapshot/snapshot.ts'
 import * as field from './field.ts'
 import { type CounterMapper, type HiddenField, mapCountersOf, type Reported } from './field.ts'
+import { statusPartLoaders } from './status-part.ts'
 import { collectUpstreams, upstreamsField } from './upstreams.ts'
 
 export interface ProcessReport extends ProcessStatsReport {
@@ -42,58 +32,42 @@ const recentErrors: HiddenField<RecentErrorsReport> = {
   mapCounters: (errors, path, change) => ({ ...errors, total: change(`${path}.total`, errors.total) }),
 }
 
-/** Merges what only processes know that the configuration has count. */
-const known = <T>(merge: (workers: readonly T[], from: T) => T | null): HiddenField<T | null> =>
-  field.hidden(
-    (from, workers) =>
-      from &&
-      merge(
-        workers.filter((one) => one !== null),
-        from,
-      ),
-  )
-
 /** What a process reports: the sections of the status, and what findings and metrics alone are made from. */
-const report = field.record({
+const ownSections = {
   upstreams: upstreamsField,
-  limits: limitsField,
-  tokens: tokensField,
-  cache: cacheField,
-  idempotency: idempotencyField,
-  /** What breaks the contract. Null: there is none. */
-  drift: known<DriftReport>((workers, { digest }) => mergeDriftReports(digest, workers)),
   /** Null: metrics are off. Their counters add up by themselves. */
-  requestMetrics: known<RequestMetricsReport>(mergeRequestMetrics),
+  requestMetrics: field.known<RequestMetricsReport>(mergeRequestMetrics),
   recentErrors,
-  /** What authenticated clients did of late. Null: clients do not authenticate. */
-  clients: known<ClientActivityReport>(mergeClientActivity),
   /** The processes that serve, and the primary. */
   runtimes: processes,
-  /** Connections that were closed at once of late; empty: none. */
-  rejectedConnections: field.hidden<readonly RejectedConnectionsReport[]>((from, workers) =>
-    mergeRejectedConnections([from, ...workers].flat()),
-  ),
   /** How many earlier snapshots still finish requests. An edit leaves the same one behind in each process. */
   retiring: field.hidden<number>((_, workers) => Math.max(...workers)),
-})
+}
+
+const ownReport = field.record(ownSections)
 
 /** What a process knows of its traffic and its upstreams, as plain data. Times are milliseconds since the epoch. */
-export type StatusReport = Reported<typeof report>
+export interface StatusReport extends Reported<typeof ownReport> {}
 
-export const collectReport = ({ value: current, retiring }: CurrentSnapshot): StatusReport => ({
-  upstreams: collectUpstreams(current),
-  limits: collectLimits(current),
-  tokens: collectTokens(current),
-  cache: collectCache(current),
-  idempotency: collectIdempotency(current),
-  drift: current.driftCounts?.report ?? null,
-  requestMetrics: current.config.metrics && current.telemetry.requestMetrics.report,
-  recentErrors: current.telemetry.recentErrors.report,
-  clients: current.config.auth && current.telemetry.clientActivity.report,
-  runtimes: [{ process: current.telemetry.process, ...current.telemetry.runtime.report }],
-  rejectedConnections: collectRejectedConnections(current.processLoad.rejectedConnections),
-  retiring,
-})
+const sections = (await Promise.all([...statusPartLoaders].map((load) => load()))).flatMap(({ reported }) => reported)
+
+/** Of features too. */
+const report = field.record({
+  ...ownSections,
+  ...Object.fromEntries(sections.map(({ key, field }) => [key, field])),
+}) as HiddenField<unknown> as HiddenField<StatusReport>
+
+export const collectReport = ({ value: current, retiring }: CurrentSnapshot): StatusReport => {
+  const own: Reported<typeof ownReport> = {
+    upstreams: collectUpstreams(current),
+    requestMetrics: current.config.metrics && current.telemetry.requestMetrics.report,
+    recentErrors: current.telemetry.recentErrors.report,
+    runtimes: [{ process: current.telemetry.process, ...current.telemetry.runtime.report }],
+    retiring,
+  }
+  const ofFeatures = sections.map(({ key, collect }) => [key, collect(current)] as const)
+  return { ...own, ...Object.fromEntries(ofFeatures) } as StatusReport
+}
 
 /**
  * Merges the reports of several processes that run the same configuration. The workers have the traffic, and the
