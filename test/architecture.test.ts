@@ -349,6 +349,8 @@ const isPart = (name: string): boolean =>
     'findings',
     'metrics',
     'sections',
+    'operationKeys',
+    'resolveOperation',
     'rules',
     'warnings',
     'open',

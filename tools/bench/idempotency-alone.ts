@@ -4,12 +4,12 @@
  */
 import { hash, randomUUID } from 'node:crypto'
 import { createClient } from '@redis/client'
-import type { OperationIdempotencyConfig } from '../../src/core/config/config.ts'
 import { WholeBody } from '../../src/core/exchange/bodies/buffered-request-body.ts'
 import { bufferResponseBody } from '../../src/core/exchange/bodies/buffered-response-body.ts'
 import { BytesBody } from '../../src/core/exchange/bodies/bytes-body.ts'
 import type { Exchange, Handler } from '../../src/core/exchange/exchange.ts'
 import { FairQuota, usualBodyBytes } from '../../src/core/lib/fair-quota.ts'
+import type { OperationIdempotencyConfig } from '../../src/features/idempotency/config.ts'
 import { AbandonedAttempts } from '../../src/features/idempotency/forward-once.ts'
 import { idempotencyLayer } from '../../src/features/idempotency/idempotency.ts'
 import { encodeKeptResponse } from '../../src/features/idempotency/kept-response.ts'

@@ -1,8 +1,8 @@
 import type * as z from 'zod'
-import type { CompiledContract, OperationContractModes } from '../../features/contract/check/compiled-contract.ts'
-import type { idempotencyPolicyKeys } from '../../features/idempotency/config.ts'
+import type { CompiledContract } from '../../features/contract/check/compiled-contract.ts'
 import type { Group, OperationId } from '../../operations.ts'
-import type { ParsedConfig } from './core-schema.ts'
+import type { coreSchema } from './core-schema.ts'
+import type { coreOperationShape } from './sections/operations.ts'
 import type { upstreamPolicySchema } from './sections/upstream-defaults.ts'
 
 export type DeepReadonly<T> = T extends string | number | boolean | null | undefined
@@ -10,6 +10,17 @@ export type DeepReadonly<T> = T extends string | number | boolean | null | undef
   : T extends readonly (infer E)[]
     ? readonly DeepReadonly<E>[]
     : { readonly [K in keyof T]: DeepReadonly<T[K]> }
+
+/**
+ * A validated file: units are parsed, references followed, levels not yet merged. A feature declares the keys of its
+ * section here (`declare module`), so that they have a type where the feature is, and nowhere without it.
+ */
+export interface ParsedConfig extends Omit<z.output<typeof coreSchema>, 'operations'> {
+  readonly operations: Readonly<Partial<Record<OperationId, ParsedOperation>>>
+}
+
+/** What the file says of an operation. A feature declares its keys here, and what they are resolved to below. */
+export interface ParsedOperation extends z.output<z.ZodObject<typeof coreOperationShape>> {}
 
 type ParsedFile = DeepReadonly<ParsedConfig>
 
@@ -60,21 +71,11 @@ export interface HealthCheckConfig extends NonNullable<UpstreamPolicy['healthChe
   readonly path: string
 }
 
-type ParsedOperation = NonNullable<ParsedFile['operations']['market.insights']>
-
-/** The settings of one operation: its own keys, its group's and the defaults, merged. */
-export interface OperationConfig extends Pick<ParsedOperation, 'state' | 'concurrency' | 'cache'> {
+/** The settings of one operation: its keys, its group's and the defaults, merged. */
+export interface OperationConfig extends Pick<ParsedOperation, 'state'> {
   /** The time until the head of the response, attempts and waits included. */
   readonly deadline: ParsedFile['defaults']['deadline']
   readonly maxBody: ParsedFile['defaults']['maxBody']
-  readonly auth: OperationAuthConfig | null
-  readonly idempotency: OperationIdempotencyConfig | null
-  /** How requests and responses are held to the contract; `off` without one. */
-  readonly contract: OperationContractModes
-}
-
-export interface OperationAuthConfig extends NonNullable<ParsedOperation['auth']> {
-  readonly methods: AuthConfig['methods']
 }
 
 export interface ClientsSource {
@@ -96,6 +97,7 @@ export type LimitsConfig = Config['limits']
 export type AddressLimitConfig = NonNullable<LimitsConfig['address']>
 /** The URL may hold a password. */
 export type RedisConfig = NonNullable<LimitsConfig['redis']>
+export type OperationAuthConfig = NonNullable<OperationConfig['auth']>
 export type AuthConfig = NonNullable<Config['auth']>
 export type JwtConfig = NonNullable<AuthConfig['jwt']>
 /** `cache` 0: the gateway asks it for each request. */
@@ -104,11 +106,6 @@ export type MtlsConfig = AuthConfig['mtls']
 export type InstanceConfig = Config['instance']
 export type AdminConfig = Config['admin']
 export type OperatorJwtConfig = NonNullable<AdminConfig['jwt']>
-/** How responses of one operation are cached (RFC 9111). `staleWhenDisconnected` 0: no stale response is used. */
-export type OperationCacheConfig = NonNullable<OperationConfig['cache']>
-export type IdempotencyConfig = Config['idempotency']
-/** `wait` 0: a repetition does not wait for the first. */
-export type OperationIdempotencyConfig = Pick<IdempotencyConfig, (typeof idempotencyPolicyKeys)[number]>
 export type LogConfig = Config['log']
 export type ReloadConfig = Config['reload']
 /** The edits of the fields of one direction: `remove` first, then `set`. Names compare case-insensitively. */

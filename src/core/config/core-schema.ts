@@ -1,10 +1,5 @@
 import * as z from 'zod'
-import { authSchema } from '../../features/auth/config.ts'
-import { cacheSchema } from '../../features/cache/config.ts'
 import { clientsSchema } from '../../features/clients/config.ts'
-import { contractSchema } from '../../features/contract/config.ts'
-import { idempotencySchema } from '../../features/idempotency/config.ts'
-import { limitsSchema } from '../../features/limits/config.ts'
 import { annotate } from './schema/annotations.ts'
 import { optionalFieldName } from './schema/header-fields.ts'
 import { InvalidScalar, scalar } from './schema/scalar.ts'
@@ -138,25 +133,14 @@ export const coreSchema = z
     workers: annotate(workers.prefault(1), { restart: true }),
     requestId: requestIdSchema.prefault({}),
     listen: listenSchema.prefault({}),
-    limits: limitsSchema.prefault({}),
-    auth: authSchema.prefault('none'),
     clients: clientsSchema.prefault([]),
     admin: adminSchema.prefault({}),
-    cache: cacheSchema.prefault({}),
-    contract: contractSchema.prefault('none'),
-    idempotency: idempotencySchema.prefault({}),
     metrics: metricsSchema.prefault(true),
     log: logSchema.prefault({}),
     defaults: defaultsSchema.prefault({}),
     upstreams: upstreamsSchema,
-    operations: operationsSchema.prefault({}),
+    operations: operationsSchema({}, {}).prefault({}),
     reload: reloadSchema.prefault({}),
     shutdown: shutdownSchema.prefault({}),
   })
   .meta({ title: 'Lender gateway configuration' })
-
-/**
- * A validated file: units are parsed, references followed, levels not yet merged. A feature declares the keys of its
- * section here (`declare module`), so that they have a type where the feature is, and nowhere without it.
- */
-export interface ParsedConfig extends z.output<typeof coreSchema> {}

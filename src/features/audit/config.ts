@@ -74,7 +74,7 @@ const auditSchema = annotate(
   { sensitive: true },
 )
 
-declare module '../../core/config/core-schema.ts' {
+declare module '../../core/config/config.ts' {
   interface ParsedConfig {
     readonly audit: z.output<typeof auditSchema>
   }

@@ -1,4 +1,6 @@
 import * as z from 'zod'
+import type { Config, DeepReadonly } from '../../core/config/config.ts'
+import type { ConfigSection, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
 import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
 import { list } from '../../core/config/schema/collections.ts'
 import { fieldName, optionalFieldName } from '../../core/config/schema/header-fields.ts'
@@ -99,3 +101,38 @@ export const operationAuthSchema = optionalPolicy(
     .meta({ description: 'Who may call this operation' }),
   '{ methods: [apiKey] }',
 )
+
+type ParsedAuth = z.output<typeof operationAuthSchema>
+
+declare module '../../core/config/config.ts' {
+  interface ParsedConfig {
+    readonly auth: z.output<typeof authSchema>
+  }
+  interface ParsedOperation {
+    readonly auth?: ParsedAuth | undefined
+  }
+  interface OperationConfig {
+    readonly auth: (NonNullable<DeepReadonly<ParsedAuth>> & { readonly methods: AuthMethods }) | null
+  }
+}
+
+type AuthMethods = NonNullable<Config['auth']>['methods']
+
+export const sections: readonly ConfigSection[] = [
+  { key: 'auth', after: 'listen', schema: authSchema.prefault('none') },
+]
+
+const ofOperations = operationAuthSchema.optional()
+
+export const operationKeys: readonly OperationKey[] = [
+  { key: 'auth', order: 2, get: ofOperations, post: ofOperations, isInherited: true },
+]
+
+/** What an operation leaves out is as for all operations. */
+export const resolveOperation: ResolveOperation = (stated, { auth }) => {
+  const given = stated?.auth
+  if (given === null || auth === null) return { auth: null }
+  return {
+    auth: { methods: given?.methods ?? auth.methods, scopes: given?.scopes ?? [], claims: given?.claims ?? {} },
+  }
+}

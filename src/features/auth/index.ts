@@ -4,6 +4,11 @@ import type { Feature } from '../../core/feature.ts'
 export const auth: Feature = {
   name: 'auth',
   loadAdminPart: () => import('./admin.ts'),
+  loadConfigPart: async () => ({
+    ...(await import('./config.ts')),
+    ...(await import('./rules.ts')),
+    ...(await import('./warnings.ts')),
+  }),
   loadCommands: () => import('./command.ts'),
   loadStatusPart: () => import('./status.ts'),
 }

@@ -16,6 +16,7 @@ import { allOperations } from '../../operations.ts'
 import { clientNeeds } from '../clients/config.ts'
 import { authMethodsSchema, authSchema, operationAuthSchema } from './config.ts'
 import { parseJwkSet } from './tokens/jwk-set.ts'
+import { mtlsRule, senderConstraintRule } from './tokens/proof-of-possession-rules.ts'
 
 const authSettings: ConfigRule = (tree) => {
   if (!isEnabledAt(tree, ['auth'])) return allOperations.map(({ id }) => unprovableAuth(tree, id))
@@ -168,4 +169,11 @@ const unenforcedClients: ConfigRule = (tree) => {
 const burstWithoutRate: ConfigRule = (tree) =>
   listAt(tree, ['clients']).map((_, index) => findUnmetNeeds(tree, ['clients', index], clientNeeds))
 
-export const authRules: readonly ConfigRule[] = [authSettings, duplicateClients, unenforcedClients, burstWithoutRate]
+export const rules: readonly ConfigRule[] = [
+  authSettings,
+  duplicateClients,
+  unenforcedClients,
+  burstWithoutRate,
+  mtlsRule,
+  senderConstraintRule,
+]

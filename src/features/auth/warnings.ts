@@ -95,7 +95,7 @@ const acceptedMethods = ({ auth, operations }: Config): ReadonlySet<AuthMethod> 
     [auth, ...Object.values(operations).map((operation) => operation.auth)].flatMap((each) => each?.methods ?? []),
   )
 
-export const authWarnings: readonly WarningRule[] = [
+export const warnings: readonly WarningRule[] = [
   lockedOut,
   unusedTokens,
   unusedCertificates,

@@ -1,8 +1,8 @@
-import type { OperationCacheConfig } from '../../core/config/config.ts'
 import type { Layer } from '../../core/exchange/exchange.ts'
 import type { LayerStackOptions } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { Side } from '../../operations.ts'
 import { cacheLayer } from './cache.ts'
+import type { OperationCacheConfig } from './config.ts'
 
 /** Creates the cache of an operation: one for each side of its group. Null: nothing is stored here. */
 export const createCacheLayer = (

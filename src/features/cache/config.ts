@@ -1,14 +1,27 @@
 import * as z from 'zod'
+import type { DeepReadonly } from '../../core/config/config.ts'
+import type { ConfigSection, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
+import { type ConfigRule, parseAt } from '../../core/config/rules/rule.ts'
 import { keySchema, list } from '../../core/config/schema/collections.ts'
 import { lowerFieldName } from '../../core/config/schema/header-fields.ts'
 import { policySwitch } from '../../core/config/schema/inheritance.ts'
 import { InvalidScalar } from '../../core/config/schema/scalar.ts'
 import { mebibyte } from '../../core/config/schema/scalar-kinds.ts'
-import { boolean, duration, durationOrZero, optionalDuration, size } from '../../core/config/schema/scalar-types.ts'
+import {
+  boolean,
+  duration,
+  durationOrZero,
+  forbiddenKey,
+  optionalDuration,
+  size,
+} from '../../core/config/schema/scalar-types.ts'
+import { formatSize } from '../../core/lib/text/units.ts'
+import { allOperations } from '../../operations.ts'
 import { redisSchema } from '../redis/config.ts'
+import { redisRule } from '../redis/rules.ts'
 import { heuristicStatuses } from './policy/status-codes.ts'
 
-export const cacheSchema = z
+const cacheSchema = z
   .strictObject({
     maxBytes: size('Most memory of what is stored, of all operations and workers together', {
       min: mebibyte,
@@ -78,7 +91,60 @@ const cacheSwitch = policySwitch(
   '{ staleIfError: 10m }',
 )
 
-export const operationCacheSchema = z
+const operationCacheSchema = z
   .union([cacheSwitch, policy])
   .transform((given) => (given === true ? policy.parse({}) : given === false ? null : given))
   .meta({ description: 'Whether answers are stored and used again (RFC 9111); GET operations only' })
+
+type ParsedCache = z.output<typeof operationCacheSchema>
+
+/** How responses of one operation are cached (RFC 9111). `staleWhenDisconnected` 0: no stale response is used. */
+export type OperationCacheConfig = NonNullable<DeepReadonly<ParsedCache>>
+
+declare module '../../core/config/config.ts' {
+  interface ParsedConfig {
+    readonly cache: z.output<typeof cacheSchema>
+  }
+  interface ParsedOperation {
+    readonly cache?: ParsedCache
+  }
+  interface OperationConfig {
+    readonly cache: OperationCacheConfig | null
+  }
+}
+
+export const sections: readonly ConfigSection[] = [{ key: 'cache', after: 'admin', schema: cacheSchema.prefault({}) }]
+
+export const operationKeys: readonly OperationKey[] = [
+  {
+    key: 'cache',
+    order: 4,
+    get: operationCacheSchema.prefault(false),
+    post: forbiddenKey('only GET operations can be cached', 'remove this line').optional(),
+  },
+]
+
+export const resolveOperation: ResolveOperation = (stated) => ({ cache: stated?.cache ?? null })
+
+const entryFitsCache: ConfigRule = (tree) => {
+  const cache = parseAt(tree, cacheSchema.prefault({}), ['cache'])
+  if (cache === undefined) return null
+  return allOperations.map(({ id }) => {
+    const path = ['operations', id, 'cache']
+    const policy = parseAt(tree, operationCacheSchema, path)
+    return (
+      policy &&
+      policy.maxEntry > cache.maxBytes && {
+        path: [...path, 'maxEntry'],
+        message: 'more than there is room for',
+        expected: `at most cache.maxBytes, ${formatSize(cache.maxBytes)}`,
+        found: formatSize(policy.maxEntry),
+        hint: 'write less, or more for cache.maxBytes',
+      }
+    )
+  })
+}
+
+export const rules: readonly ConfigRule[] = [entryFitsCache, redisRule(['cache', 'redis'])]
+
+export { warnings } from './warnings.ts'

@@ -4,6 +4,7 @@ import type { Feature } from '../../core/feature.ts'
 export const cache: Feature = {
   name: 'cache',
   loadAdminPart: () => import('./admin.ts'),
+  loadConfigPart: () => import('./config.ts'),
   loadOperatorCommands: () => import('./commands.ts'),
   loadStatusPart: () => import('./status.ts'),
 }

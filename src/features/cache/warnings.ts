@@ -79,7 +79,7 @@ const lifetimeOfEveryStatus: WarningRule = ({ parsed: { upstreams }, config: { o
     )
   })
 
-export const cacheWarnings: readonly WarningRule[] = [
+export const warnings: readonly WarningRule[] = [
   unusedCacheRedis,
   bypassedCache,
   entryWithoutRoom,

@@ -2,7 +2,7 @@ import type {
   CandidateConfig,
   CandidateGuardConfig,
   Config,
-  OperationIdempotencyConfig,
+  OperationConfig,
   UpstreamConfig,
 } from '../../core/config/config.ts'
 import type { Handler, Layer } from '../../core/exchange/exchange.ts'
@@ -80,7 +80,7 @@ export const withoutExposedField = (upstream: UpstreamConfig, candidate: Candida
 
 export const createCandidateRetries = (
   candidate: CandidateConfig | null,
-  idempotency: OperationIdempotencyConfig | null,
+  idempotency: OperationConfig['idempotency'],
 ): CandidateRetries | null =>
   candidate && { keyField: keyFieldOf(idempotency, candidate.upstream.request), fallback: candidate.fallback }
 

@@ -1,11 +1,19 @@
 import * as z from 'zod'
+import type { ConfigSection, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
+import { type ConfigRule, isEnabledAt, valueAt } from '../../core/config/rules/rule.ts'
 import { optionalKey } from '../../core/config/schema/annotations.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
 import { mebibyte } from '../../core/config/schema/scalar-kinds.ts'
 import { boolean, choice, percent, size } from '../../core/config/schema/scalar-types.ts'
 import { formatSize } from '../../core/lib/text/units.ts'
-import { contractModes, defaultMaxCheckedBytes, uncheckedModes } from './check/compiled-contract.ts'
+import {
+  contractModes,
+  defaultMaxCheckedBytes,
+  modesWithoutContract,
+  type OperationContractModes,
+  uncheckedModes,
+} from './check/compiled-contract.ts'
 
 export const contractFileSchema = scalar<string>(
   {
@@ -28,7 +36,7 @@ const uncheckedMode = choice(
   uncheckedModes,
 )
 
-export const contractSchema = optionalPolicy(
+const contractSchema = optionalPolicy(
   z
     .strictObject({
       file: optionalKey(contractFileSchema),
@@ -46,10 +54,59 @@ export const contractSchema = optionalPolicy(
   '{ file: contract.yaml }',
 )
 
-export const operationContractSchema = z
+const operationContractSchema = z
   .strictObject({
     request: requestMode.optional(),
     response: responseMode.optional(),
     unchecked: uncheckedMode.optional(),
   })
   .meta({ description: 'How this operation is held to the contract' })
+
+declare module '../../core/config/config.ts' {
+  interface ParsedConfig {
+    readonly contract: z.output<typeof contractSchema>
+  }
+  interface ParsedOperation {
+    readonly contract?: z.output<typeof operationContractSchema> | undefined
+  }
+  interface OperationConfig {
+    /** How requests and responses are held to the contract; `off` without one. */
+    readonly contract: OperationContractModes
+  }
+}
+
+export const sections: readonly ConfigSection[] = [
+  { key: 'contract', after: 'admin', schema: contractSchema.prefault('none') },
+]
+
+const ofOperations = operationContractSchema.optional()
+
+export const operationKeys: readonly OperationKey[] = [
+  { key: 'contract', order: 3, get: ofOperations, post: ofOperations },
+]
+
+export const resolveOperation: ResolveOperation = (stated, { contract }) => ({
+  contract:
+    contract === null || contract.file === null
+      ? modesWithoutContract
+      : {
+          request: stated?.contract?.request ?? contract.request,
+          response: stated?.contract?.response ?? contract.response,
+          unchecked: stated?.contract?.unchecked ?? contract.unchecked,
+        },
+})
+
+const fileOrLearning: ConfigRule = (tree) =>
+  isEnabledAt(tree, ['contract']) &&
+  valueAt(tree, ['contract', 'file']) === undefined &&
+  !isEnabledAt(tree, ['contract', 'learn']) && {
+    path: ['contract'],
+    message: 'there is no contract to hold messages to',
+    expected: 'a file, or learn: true',
+    found: 'neither',
+    hint: 'write file: contract.yaml for an OpenAPI document, or learn: true to draw one up from what passes',
+  }
+
+export const rules: readonly ConfigRule[] = [fileOrLearning]
+
+export { warnings } from './warnings.ts'

@@ -4,6 +4,7 @@ import type { Feature } from '../../core/feature.ts'
 export const contract: Feature = {
   name: 'contract',
   loadAdminPart: () => import('./admin.ts'),
+  loadConfigPart: () => import('./config.ts'),
   loadCommands: () => import('./contract-commands.ts'),
   loadStatusPart: () => import('./drift-report.ts'),
 }

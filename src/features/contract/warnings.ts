@@ -122,7 +122,7 @@ const credentialFields = (method: AuthMethod, auth: AuthConfig): readonly string
   return method === 'mtls' ? certificateFields(auth.mtls) : ['authorization', 'dpop', ...certificateFields(auth.mtls)]
 }
 
-export const contractWarnings: readonly WarningRule[] = [
+export const warnings: readonly WarningRule[] = [
   passedUnchecked,
   unnamedServerErrors,
   unusedModes,

@@ -1,11 +1,21 @@
 import * as z from 'zod'
+import type { Config } from '../../core/config/config.ts'
+import type { ConfigSection, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
 import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
 import { list } from '../../core/config/schema/collections.ts'
 import { lowerFieldName } from '../../core/config/schema/header-fields.ts'
-import { partialShape, policySwitch } from '../../core/config/schema/inheritance.ts'
+import { mergeLevels, partialShape, policySwitch } from '../../core/config/schema/inheritance.ts'
 import { freeTextParser, InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
 import { day, mebibyte } from '../../core/config/schema/scalar-kinds.ts'
-import { boolean, choice, duration, durationOrZero, integer, size } from '../../core/config/schema/scalar-types.ts'
+import {
+  boolean,
+  choice,
+  duration,
+  durationOrZero,
+  forbiddenKey,
+  integer,
+  size,
+} from '../../core/config/schema/scalar-types.ts'
 import { redisSchema } from '../redis/config.ts'
 
 const policyShape = {
@@ -96,9 +106,54 @@ const idempotencySwitch = policySwitch(
   '{ required: true }',
 )
 
-export const operationIdempotencySchema = z
+const operationIdempotencySchema = z
   .union([idempotencySwitch, z.strictObject(partialShape(policyShape))])
   .meta({ description: 'Whether a POST with a key happens once; POST operations only' })
 
-/** The keys that an operation may state itself. */
-export const idempotencyPolicyKeys = Object.keys(policyShape) as readonly (keyof typeof policyShape)[]
+export type IdempotencyConfig = Config['idempotency']
+/** `wait` 0: a repetition does not wait for the first. */
+export type OperationIdempotencyConfig = Pick<IdempotencyConfig, keyof typeof policyShape>
+
+declare module '../../core/config/config.ts' {
+  interface ParsedConfig {
+    readonly idempotency: z.output<typeof idempotencySchema>
+  }
+  interface ParsedOperation {
+    readonly idempotency?: z.output<typeof operationIdempotencySchema>
+  }
+  interface OperationConfig {
+    readonly idempotency: OperationIdempotencyConfig | null
+  }
+}
+
+export const sections: readonly ConfigSection[] = [
+  { key: 'idempotency', before: 'metrics', schema: idempotencySchema.prefault({}) },
+]
+
+export const operationKeys: readonly OperationKey[] = [
+  {
+    key: 'idempotent',
+    order: 5,
+    get: forbiddenKey('there is no such key any more', 'remove this line: a GET needs no key').optional(),
+    post: forbiddenKey(
+      'it is part of idempotency now',
+      'write idempotency: { onUnknown: forward } instead of idempotent: true',
+    ).optional(),
+  },
+  {
+    key: 'idempotency',
+    order: 6,
+    get: forbiddenKey('only POST operations have keys', 'remove this line').optional(),
+    post: operationIdempotencySchema.prefault(false),
+  },
+]
+
+/** An operation that states only some keys has those of all operations. */
+export const resolveOperation: ResolveOperation = (stated, { idempotency }) => {
+  const given = stated?.idempotency ?? false
+  if (given === false) return { idempotency: null }
+  const policy = Object.fromEntries(
+    Object.keys(policyShape).map((key) => [key, idempotency[key as keyof typeof policyShape]]),
+  ) as OperationIdempotencyConfig
+  return { idempotency: mergeLevels<OperationIdempotencyConfig>(given === true ? {} : given, policy) }
+}

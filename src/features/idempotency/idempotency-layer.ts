@@ -1,6 +1,7 @@
-import type { Config, OperationIdempotencyConfig, UpstreamConfig } from '../../core/config/config.ts'
+import type { Config, UpstreamConfig } from '../../core/config/config.ts'
 import type { Layer } from '../../core/exchange/exchange.ts'
 import { foldUnderscores } from '../../core/exchange/header-fields.ts'
+import type { OperationIdempotencyConfig } from './config.ts'
 import { idempotencyLayer } from './idempotency.ts'
 import type { IdempotencyLease } from './idempotency-registry.ts'
 

@@ -1,4 +1,4 @@
-import type { Config, IdempotencyConfig, RedisConfig } from '../../core/config/config.ts'
+import type { Config, RedisConfig } from '../../core/config/config.ts'
 import { epochMs, unrefTimeout } from '../../core/lib/clock.ts'
 import { FairQuota, usualBodyBytes } from '../../core/lib/fair-quota.ts'
 import type { LogEvent } from '../../core/log/log-event.ts'
@@ -6,6 +6,7 @@ import type { LimiterRole } from '../limits/rate-limiter/rate-limiter-registry.t
 import { calmChanges } from '../redis/calm-changes.ts'
 import { RedisRegistry } from '../redis/redis-registry.ts'
 import { describeKeyspace, isSameKeyspace, withReplicas } from '../redis/redis-settings.ts'
+import type { IdempotencyConfig } from './config.ts'
 import { AbandonedAttempts } from './forward-once.ts'
 import type { IdempotencyDeps } from './idempotency.ts'
 import type { IdempotencyCall, IdempotencyReply, IdempotencyStore } from './store/idempotency-store.ts'

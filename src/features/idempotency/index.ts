@@ -4,6 +4,11 @@ import type { Feature } from '../../core/feature.ts'
 export const idempotency: Feature = {
   name: 'idempotency',
   loadAdminPart: () => import('./admin.ts'),
+  loadConfigPart: async () => ({
+    ...(await import('./config.ts')),
+    ...(await import('./rules.ts')),
+    ...(await import('./warnings.ts')),
+  }),
   loadOperatorCommands: () => import('./commands.ts'),
   loadStatusPart: () => import('./status.ts'),
 }

@@ -70,7 +70,7 @@ const unusedIdempotencyRedis: WarningRule = ({ config: { idempotency, operations
     hint: 'add financing.pre-approval: { idempotency: true } under operations, or remove redis',
   }
 
-export const idempotencyWarnings: readonly WarningRule[] = [
+export const warnings: readonly WarningRule[] = [
   lostIdempotencyKeys,
   keysOfTwoSides,
   unreplicatedKeys,

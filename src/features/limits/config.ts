@@ -1,7 +1,10 @@
 import * as z from 'zod'
+import type { ConfigSection, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
+import type { ConfigRule } from '../../core/config/rules/rule.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { integer, optionalDuration, optionalInteger, requestRate } from '../../core/config/schema/scalar-types.ts'
 import { redisSchema } from '../redis/config.ts'
+import { redisRule } from '../redis/rules.ts'
 
 const addressLimit = optionalPolicy(
   z
@@ -24,7 +27,7 @@ export const concurrencySchema = optionalInteger(
   exchangeRange,
 )
 
-export const limitsSchema = z
+const limitsSchema = z
   .strictObject({
     address: addressLimit.prefault('none'),
     redis: redis.prefault('none'),
@@ -38,3 +41,29 @@ export const limitsSchema = z
     }).prefault('none'),
   })
   .meta({ description: 'What is taken on at most' })
+
+declare module '../../core/config/config.ts' {
+  interface ParsedConfig {
+    readonly limits: z.output<typeof limitsSchema>
+  }
+  interface ParsedOperation {
+    readonly concurrency?: number | null
+  }
+  interface OperationConfig {
+    readonly concurrency: number | null
+  }
+}
+
+export const sections: readonly ConfigSection[] = [
+  { key: 'limits', after: 'listen', schema: limitsSchema.prefault({}) },
+]
+
+const ofOperations = concurrencySchema.prefault('none')
+
+export const operationKeys: readonly OperationKey[] = [
+  { key: 'concurrency', order: 1, get: ofOperations, post: ofOperations },
+]
+
+export const resolveOperation: ResolveOperation = (stated) => ({ concurrency: stated?.concurrency ?? null })
+
+export const rules: readonly ConfigRule[] = [redisRule(['limits', 'redis'])]

@@ -5,4 +5,5 @@ export const limits: Feature = {
   name: 'limits',
   loadAdminPart: () => import('./admin.ts'),
   loadStatusPart: () => import('./status.ts'),
+  loadConfigPart: () => import('./config.ts'),
 }

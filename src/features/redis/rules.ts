@@ -4,13 +4,6 @@ import { type ConfigRule, findUnmetNeeds, parseAt, type RuleResult, valueAt } fr
 import { isPlainObject } from '../../core/lib/plain-object.ts'
 import { redisKeys, redisNeeds, redisPlaces } from './config.ts'
 
-// A section with a Redis of its own adds its path.
-const redisPaths: readonly KeyPath[] = [
-  ['limits', 'redis'],
-  ['cache', 'redis'],
-  ['idempotency', 'redis'],
-]
-
 type RedisRule = (tree: unknown, path: KeyPath) => RuleResult
 
 type RedisKey = keyof typeof redisKeys
@@ -110,6 +103,8 @@ const halfPair = (base: KeyPath, name: string, other: string): RuleResult => ({
 
 const rules: readonly RedisRule[] = [onePlace, credentials, unmetNeeds, tlsOfUrls, certificates]
 
-export const redisRules: readonly ConfigRule[] = rules.map(
-  (rule) => (tree) => redisPaths.filter((path) => isPlainObject(valueAt(tree, path))).map((path) => rule(tree, path)),
-)
+/** Checks the Redis of one section. */
+export const redisRule =
+  (path: KeyPath): ConfigRule =>
+  (tree) =>
+    isPlainObject(valueAt(tree, path)) && rules.map((rule) => rule(tree, path))

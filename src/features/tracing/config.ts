@@ -76,7 +76,7 @@ const tracingSchema = annotate(optionalPolicy(policy, `{ otlp: ${example} }`), {
 
 export type TracingConfig = NonNullable<Config['tracing']>
 
-declare module '../../core/config/core-schema.ts' {
+declare module '../../core/config/config.ts' {
   interface ParsedConfig {
     readonly tracing: z.output<typeof tracingSchema>
   }

@@ -1,11 +1,11 @@
 /** What an attempt tells its store, and what it gives back when it ends in another way than by a response. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { OperationIdempotencyConfig } from '../../../src/core/config/config.ts'
 import type { BodySink } from '../../../src/core/exchange/body.ts'
 import type { Exchange, Handler } from '../../../src/core/exchange/exchange.ts'
 import { FailedAttempt, GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { FairQuota, usualBodyBytes } from '../../../src/core/lib/fair-quota.ts'
 import { deadlineLayer } from '../../../src/core/runtime/pipeline/deadline.ts'
+import type { OperationIdempotencyConfig } from '../../../src/features/idempotency/config.ts'
 import { AbandonedAttempts } from '../../../src/features/idempotency/forward-once.ts'
 import { HeldClaim } from '../../../src/features/idempotency/held-claim.ts'
 import { idempotencyLayer } from '../../../src/features/idempotency/idempotency.ts'

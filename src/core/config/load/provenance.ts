@@ -1,12 +1,9 @@
 import * as z from 'zod'
-import { operationAuthSchema } from '../../../features/auth/config.ts'
-import { operationCacheSchema } from '../../../features/cache/config.ts'
 import { candidateSchema } from '../../../features/candidate/config/candidate.ts'
-import { operationIdempotencySchema } from '../../../features/idempotency/config.ts'
 import { allOperations, groups } from '../../../operations.ts'
-import { configSchema } from '../config-schema.ts'
+import { configSchema, operationKeys } from '../config-schema.ts'
 import { type FilePosition, formatKeyPath, type KeyPath } from '../problem.ts'
-import { unwrapSchema } from '../schema/schema-keys.ts'
+import { isForbidden, unwrapSchema } from '../schema/schema-keys.ts'
 import { defaultsSchema } from '../sections/upstream-defaults.ts'
 
 /** The level of the file that a value comes from, and its position; line and column are 0 for a built-in value. */
@@ -56,12 +53,11 @@ export function collectProvenance(locateStated: (path: KeyPath) => FilePosition 
   }
   for (const { id, group } of allOperations) {
     const base: KeyPath = ['operations', id]
-    for (const key of ['state', 'concurrency', 'idempotency', 'cache'])
-      record([...base, key], ['operation', [...base, key]])
-    record([...base, 'auth'], ['operation', [...base, 'auth']], ['file', ['auth']])
-    for (const key of operationPolicyPaths) record([...base, ...key], ['operation', [...base, ...key]], ['file', key])
-    for (const key of ['request', 'response', 'unchecked'])
-      record([...base, 'contract', key], ['operation', [...base, 'contract', key]], ['file', ['contract', key]])
+    record([...base, 'state'], ['operation', [...base, 'state']])
+    for (const { path, isInherited } of operationPaths) {
+      const levels: readonly Level[] = isInherited ? [['file', path]] : []
+      record([...base, ...path], ['operation', [...base, ...path]], ...levels)
+    }
     for (const key of ['deadline', 'maxBody']) {
       const upstream: Level = ['upstream', ['upstreams', group, key]]
       record([...base, key], ['operation', [...base, key]], upstream, ['defaults', ['defaults', key]])
@@ -90,12 +86,14 @@ const inheritedPaths: readonly KeyPath[] = [
   ...upstreamPolicyPaths.filter(([key]) => key !== 'retry' && key !== 'concurrency'),
 ]
 
-/** The keys of an operation's policies. Where it states none, those of `auth` and `idempotency` are the top level's. */
-const operationPolicyPaths = Object.entries({
-  auth: operationAuthSchema,
-  cache: operationCacheSchema,
-  idempotency: operationIdempotencySchema,
-}).flatMap(([policy, schema]) => leafPaths(schema, [policy]).filter(({ length }) => length > 1))
+/** The keys of features. What an operation leaves out of a policy is what the section of the same name says. */
+const operationPaths = operationKeys.flatMap(({ key, get, post, isInherited = false }) =>
+  [get, post]
+    .flatMap((schema) => (schema === undefined || isForbidden(schema) ? [] : [leafPaths(schema, [key])]))
+    .slice(0, 1) // of both methods they are the same
+    .flat()
+    .map((path) => ({ path, isInherited: isInherited || path.length > 1 })),
+)
 
 const ownCandidatePaths = leafPaths(candidateSchema).filter(
   ([name]) => name !== 'endpoints' && !inheritedPaths.some(([key]) => key === name),

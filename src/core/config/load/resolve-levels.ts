@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type * as z from 'zod'
 import { clientsDigest } from '../../../features/clients/serialize-clients.ts'
-import { type CompiledContract, modesWithoutContract } from '../../../features/contract/check/compiled-contract.ts'
-import { idempotencyPolicyKeys } from '../../../features/idempotency/config.ts'
-import { byGroup, byOperation, type Group, type OperationId } from '../../../operations.ts'
+import type { CompiledContract } from '../../../features/contract/check/compiled-contract.ts'
+import { byGroup, byOperation, type Group } from '../../../operations.ts'
 import { isPlainObject } from '../../lib/plain-object.ts'
 import type {
   CandidateConfig,
@@ -11,18 +10,17 @@ import type {
   ClientsSource,
   Config,
   HealthCheckConfig,
-  OperationAuthConfig,
   OperationConfig,
-  OperationIdempotencyConfig,
+  ParsedConfig,
+  ParsedOperation,
   UpstreamConfig,
 } from '../config.ts'
 import { hashConfig, hashValue } from '../config-hash.ts'
-import type { ParsedConfig } from '../core-schema.ts'
+import { configParts } from '../config-part.ts'
 import { mergeLevels, type PartialLevel } from '../schema/inheritance.ts'
 import { circuitBreakerSchema, healthCheckSchema, outlierSchema, retrySchema } from '../sections/upstream-policies.ts'
 
 type ParsedUpstream = ParsedConfig['upstreams'][Group]
-type ParsedOperation = NonNullable<ParsedConfig['operations'][OperationId]>
 
 interface ListedClients {
   readonly clients: readonly ClientConfig[]
@@ -50,44 +48,15 @@ export function resolveConfig(
 const resolveOperation = (
   given: ParsedOperation | undefined,
   upstream: ParsedUpstream,
-  { defaults, auth, contract, idempotency }: ParsedConfig,
-): OperationConfig => ({
-  state: given?.state ?? 'serve',
-  deadline: firstStated(given?.deadline, upstream.deadline, defaults.deadline),
-  maxBody: firstStated(given?.maxBody, upstream.maxBody, defaults.maxBody),
-  concurrency: given?.concurrency ?? null,
-  auth: resolveOperationAuth(given?.auth, auth),
-  cache: given?.cache ?? null,
-  idempotency: resolveIdempotency(given?.idempotency ?? false, idempotency),
-  contract:
-    contract === null || contract.file === null
-      ? modesWithoutContract
-      : {
-          request: given?.contract?.request ?? contract.request,
-          response: given?.contract?.response ?? contract.response,
-          unchecked: given?.contract?.unchecked ?? contract.unchecked,
-        },
-})
-
-/** Resolves how a POST happens once, with the keys of all operations as defaults; null: it is not seen to. */
-const resolveIdempotency = (
-  given: NonNullable<ParsedOperation['idempotency']>,
-  defaults: ParsedConfig['idempotency'],
-): OperationIdempotencyConfig | null => {
-  if (given === false) return null
-  const policy = Object.fromEntries(
-    idempotencyPolicyKeys.map((key) => [key, defaults[key]]),
-  ) as OperationIdempotencyConfig
-  return mergeLevels<OperationIdempotencyConfig>(given === true ? {} : given, policy)
-}
-
-/** Resolves the authentication that an operation requires, with that of all operations as its default; null: none. */
-const resolveOperationAuth = (
-  given: ParsedOperation['auth'],
-  globalAuth: ParsedConfig['auth'],
-): OperationAuthConfig | null => {
-  if (given === null || globalAuth === null) return null
-  return { methods: given?.methods ?? globalAuth.methods, scopes: given?.scopes ?? [], claims: given?.claims ?? {} }
+  parsed: ParsedConfig,
+): OperationConfig => {
+  const { defaults } = parsed
+  const own = {
+    state: given?.state ?? 'serve',
+    deadline: firstStated(given?.deadline, upstream.deadline, defaults.deadline),
+    maxBody: firstStated(given?.maxBody, upstream.maxBody, defaults.maxBody),
+  }
+  return Object.assign(own, ...configParts.map((part) => part.resolveOperation?.(given, parsed)))
 }
 
 /** Takes the first level that states a value. `null` means "no limit", and wins like any other value. */

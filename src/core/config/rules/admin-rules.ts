@@ -1,11 +1,11 @@
 import { validateKeyPair } from '../certificates.ts'
-import { configSchema } from '../config-schema.ts'
+import { coreSchema } from '../core-schema.ts'
 import { isLoopbackHost, reachesListener } from '../loopback.ts'
 import { hasCredential, operatorRules } from './operator-rules.ts'
 import { type ConfigRule, parseAt, valueAt } from './rule.ts'
 
-const { shape } = configSchema.shape.admin.unwrap()
-const listenShape = configSchema.shape.listen.unwrap().shape
+const { shape } = coreSchema.shape.admin.unwrap()
+const listenShape = coreSchema.shape.listen.unwrap().shape
 
 /** A listener; an address that cannot be read is undefined. */
 interface ConfiguredListener {

@@ -1,12 +1,12 @@
 import { validateCaBundle, validateChainsToRoots, validateKeyPair, validateRevocationLists } from '../certificates.ts'
-import { configSchema } from '../config-schema.ts'
+import { coreSchema } from '../core-schema.ts'
 import type { KeyPath } from '../problem.ts'
 import { listenTlsSchema } from '../sections/listen.ts'
 import { type ConfigRule, listAt, parseAt, type RuleResult, valueAt } from './rule.ts'
 
 const base: KeyPath = ['listen', 'tls']
 const { certificates, clientCertificates, clientCa, clientCrl } = listenTlsSchema.shape
-const { http2 } = configSchema.shape.listen.unwrap().shape
+const { http2 } = coreSchema.shape.listen.unwrap().shape
 
 const keyPairs: ConfigRule = (tree) =>
   listAt(tree, [...base, 'certificates']).map((_, index) => {

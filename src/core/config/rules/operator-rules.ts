@@ -2,10 +2,10 @@ import { authSchema } from '../../../features/auth/config.ts'
 import { unusableAlgorithms } from '../../../features/auth/rules.ts'
 import { digestSecret } from '../../lib/secrets.ts'
 import { validateIssuers } from '../certificates.ts'
-import { configSchema } from '../config-schema.ts'
+import { coreSchema } from '../core-schema.ts'
 import { type ConfigRule, findRepeats, listAt, parseAt, type UniqueEntry, valueAt } from './rule.ts'
 
-const { shape } = configSchema.shape.admin.unwrap()
+const { shape } = coreSchema.shape.admin.unwrap()
 const tokenShape = shape.tokens.unwrap().element.shape
 const certificateShape = shape.tls.in.unwrap().shape.clientCertificate.in.unwrap().shape
 const clientCertificatePath = ['admin', 'tls', 'clientCertificate']

@@ -1,7 +1,7 @@
 import { authSchema } from '../../../features/auth/config.ts'
 import { foldUnderscores } from '../../exchange/header-fields.ts'
 import { isPlainObject } from '../../lib/plain-object.ts'
-import { configSchema } from '../config-schema.ts'
+import { coreSchema } from '../core-schema.ts'
 import { formatKeyPath, type KeyPath } from '../problem.ts'
 import { authMethodLists, isTokenMethod, listAt, parseAt, valueAt } from './rule.ts'
 
@@ -11,7 +11,7 @@ interface OwnField {
   readonly name: string
 }
 
-const requestIdField = configSchema.shape.requestId.unwrap().shape.header
+const requestIdField = coreSchema.shape.requestId.unwrap().shape.header
 
 /** Lists the fields of requests that the gateway reads or writes itself, whatever the operation. */
 export const listOwnFields = (tree: unknown): readonly OwnField[] => {

@@ -1,7 +1,6 @@
 import type * as z from 'zod'
 import { allOperations } from '../../../operations.ts'
-import type { Config } from '../config.ts'
-import type { ParsedConfig } from '../core-schema.ts'
+import type { Config, ParsedConfig } from '../config.ts'
 import type { ConfigIssue, KeyNeed, KeyPath } from '../problem.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { listenTlsSchema } from '../sections/listen.ts'

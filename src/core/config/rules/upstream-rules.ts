@@ -1,6 +1,6 @@
 import { groups } from '../../../operations.ts'
 import { asPlainObject } from '../../lib/plain-object.ts'
-import { configSchema } from '../config-schema.ts'
+import { coreSchema } from '../core-schema.ts'
 import { isLoopbackHost, reachesListener } from '../loopback.ts'
 import { formatKeyPath, type KeyPath } from '../problem.ts'
 import { type EditDirection, foldEditedName } from '../schema/header-fields.ts'
@@ -9,7 +9,7 @@ import { configuredListeners } from './admin-rules.ts'
 import { listOwnFields } from './own-field.ts'
 import { type ConfigRule, listAt, parseAt, valueAt } from './rule.ts'
 
-const { allowSandbox } = configSchema.shape
+const { allowSandbox } = coreSchema.shape
 
 interface StatedEndpoint {
   readonly path: KeyPath

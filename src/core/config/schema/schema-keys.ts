@@ -53,9 +53,9 @@ export const knownKeys = (path: KeyPath): readonly string[] => {
 
 /** Lists the keys of an object, without those that no value may be given to. */
 export const offeredKeys = ({ shape }: z.ZodObject): readonly string[] =>
-  Object.entries<Schema>(shape).flatMap(([key, schema]) =>
-    mergeAnnotations(unwrapSchema(schema)).forbidden === true ? [] : [key],
-  )
+  Object.entries<Schema>(shape).flatMap(([key, schema]) => (isForbidden(schema) ? [] : [key]))
+
+export const isForbidden = (schema: Schema): boolean => mergeAnnotations(unwrapSchema(schema)).forbidden === true
 
 /** Tells whether a secret may stand at a path or below it. Its value is then never shown. */
 export const holdsSecrets = (path: KeyPath): boolean => schemaAt(path).isHidden

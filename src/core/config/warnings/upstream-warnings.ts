@@ -1,6 +1,5 @@
 import { type Group, groups } from '../../../operations.ts'
-import type { UpstreamConfig } from '../config.ts'
-import type { ParsedConfig } from '../core-schema.ts'
+import type { ParsedConfig, UpstreamConfig } from '../config.ts'
 import { isLoopbackHost } from '../loopback.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
 import type { RuleResult, WarningRule } from '../rules/rule.ts'

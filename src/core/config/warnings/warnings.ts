@@ -1,18 +1,13 @@
 import { availableParallelism } from 'node:os'
-import { authWarnings } from '../../../features/auth/warnings.ts'
-import { cacheWarnings } from '../../../features/cache/warnings.ts'
 import { shadowWarnings } from '../../../features/candidate/shadow-warnings.ts'
 import { candidateWarnings } from '../../../features/candidate/warnings.ts'
-import { contractWarnings } from '../../../features/contract/warnings.ts'
-import { idempotencyWarnings } from '../../../features/idempotency/warnings.ts'
 import { allOperations, groups } from '../../../operations.ts'
 import { listSides } from '../../exchange/sides.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { expiryWarningDays, expiryWarningMs } from '../../lib/net/expiry-warning.ts'
 import { clientAuthorities, listenerCertificates } from '../certificates.ts'
-import type { Config } from '../config.ts'
-import { configParts } from '../config-parts.ts'
-import type { ParsedConfig } from '../core-schema.ts'
+import type { Config, ParsedConfig } from '../config.ts'
+import { configParts } from '../config-part.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
 import { applyRules, type RuleResult, type WarningRule } from '../rules/rule.ts'
 import { workerCount } from '../worker-count.ts'
@@ -25,7 +20,8 @@ export const collectWarnings = (
   parsed: ParsedConfig,
   config: Config,
   cores: number = availableParallelism(),
-): readonly ConfigIssue[] => applyRules(warningRules, { parsed, config, cores })
+): readonly ConfigIssue[] =>
+  applyRules([...warningRules, ...configParts.flatMap((part) => part.warnings ?? [])], { parsed, config, cores })
 
 /**
  * Warns of authorities that expire. TLS rejects the clients of an expired one. For Client-Cert the proxy in front
@@ -159,15 +155,10 @@ const warningRules: readonly WarningRule[] = [
   expiringCertificates,
   expiringAuthorities,
   ...listenWarnings,
-  ...idempotencyWarnings,
   redundantPreflight,
   unusedRedis,
   ...adminWarnings,
-  ...authWarnings,
-  ...cacheWarnings,
-  ...contractWarnings,
   moreWorkersThanCores,
   indivisibleLimits,
   unusedColour,
-  ...configParts.flatMap((part) => part.warnings ?? []),
 ]

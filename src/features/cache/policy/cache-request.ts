@@ -1,4 +1,3 @@
-import type { OperationCacheConfig } from '../../../core/config/config.ts'
 import {
   fieldNameEquals,
   foldUnderscores,
@@ -6,6 +5,7 @@ import {
   joinValues,
   omitFields,
 } from '../../../core/exchange/header-fields.ts'
+import type { OperationCacheConfig } from '../config.ts'
 import { type CacheDirective, parseDeltaMs, parseDirectives, restricts } from './cache-control.ts'
 import { isIdentityHeader, targetOverride } from './target-overrides.ts'
 
