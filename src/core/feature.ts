@@ -3,6 +3,7 @@ import { type LoadOperatorCommands, operatorCommandLoaders } from './admin/comma
 import { commandLoaders, type LoadCommands } from './cli/built-in-command.ts'
 import { configPartLoaders, type LoadConfigPart } from './config/config-part.ts'
 import { type LoadListenerPart, listenerPartLoaders } from './downstream/listener/listener-part.ts'
+import { type LoadPrimaryPart, primaryPartLoaders } from './runtime/primary-part.ts'
 import { type LoadRuntimePart, runtimePartLoaders } from './runtime/runtime-part.ts'
 import { type LoadStatusPart, statusPartLoaders } from './runtime/status/status-part.ts'
 import { type TakeSupervisor, takeSupervisors } from './runtime/supervisor.ts'
@@ -21,6 +22,8 @@ export interface Feature {
   readonly loadConfigPart?: LoadConfigPart
   /** Loads what the listener of clients takes. */
   readonly loadListenerPart?: LoadListenerPart
+  /** Loads what stands in the process that operators speak with. */
+  readonly loadPrimaryPart?: LoadPrimaryPart
   /** Loads what takes part in exchanges, where they are served. */
   readonly loadRuntimePart?: LoadRuntimePart
   /** Loads what each process reports of it. */
@@ -38,6 +41,7 @@ export const installFeatures = (features: readonly Feature[]): void => {
     if (feature.loadConfigPart !== undefined) configPartLoaders.add(feature.loadConfigPart)
     if (feature.loadListenerPart !== undefined) listenerPartLoaders.add(feature.loadListenerPart)
     if (feature.loadOperatorCommands !== undefined) operatorCommandLoaders.add(feature.loadOperatorCommands)
+    if (feature.loadPrimaryPart !== undefined) primaryPartLoaders.set(feature.name, feature.loadPrimaryPart)
     if (feature.loadRuntimePart !== undefined) runtimePartLoaders.add(feature.loadRuntimePart)
     if (feature.loadStatusPart !== undefined) statusPartLoaders.add(feature.loadStatusPart)
     if (feature.takeSupervisor !== undefined) takeSupervisors.add(feature.takeSupervisor)

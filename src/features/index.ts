@@ -13,6 +13,7 @@ import { limits } from './limits/index.ts'
 import { openapi } from './openapi/index.ts'
 import { proxyProtocol } from './proxy-protocol/index.ts'
 import { redis } from './redis/index.ts'
+import { sandbox } from './sandbox/index.ts'
 import { systemd } from './systemd/index.ts'
 import { tail } from './tail/index.ts'
 import { top } from './top/index.ts'
@@ -37,6 +38,7 @@ export const features: readonly Feature[] = [
   httproute,
   proxyProtocol,
   redis,
+  sandbox,
   systemd,
   tail,
   top,

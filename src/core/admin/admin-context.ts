@@ -1,7 +1,8 @@
-import type { AuditLog } from '../../features/audit/audit-log.ts'
 import type { IssuerKeysState } from '../../features/auth/tokens/jwt/jwks-cache.ts'
+import type { FailureKind } from '../exchange/failures/kinds.ts'
 import type { CommandLine } from '../lib/program-command.ts'
 import type { Overrides } from '../runtime/overrides.ts'
+import type { PrimaryParts, RecordAdminEvent } from '../runtime/primary-part.ts'
 import type { Reloader } from '../runtime/reload/reloader.ts'
 import type { RunInAllProcesses } from '../runtime/snapshot/data-plane-commands.ts'
 import type { StatusReport } from '../runtime/status/report.ts'
@@ -13,7 +14,8 @@ import type { RateHistory } from './rate-history.ts'
 export interface AdminContext {
   readonly reloader: Reloader
   readonly overrides: Overrides
-  readonly audit: Pick<AuditLog, 'recordAdminEvent' | 'state' | 'failing'>
+  readonly parts: PrimaryParts
+  readonly recordAdminEvent: RecordAdminEvent
   draining(): boolean
   notServing(): NotServingReason | null
   droppedLines(): number
@@ -34,20 +36,19 @@ export interface AdminContext {
 export type NotServingReason = 'starting' | 'not-listening' | 'no-worker'
 
 /** Why this gateway can serve no new client, whatever the state of its upstreams. */
-export type NotReadyReason = 'draining' | NotServingReason | 'audit-unavailable'
+export type NotReadyReason = 'draining' | NotServingReason | FailureKind
 
 /**
  * Gets why new clients are not welcome; null: they are. Upstreams do not count: a gateway whose upstream is down is
- * still the best one to say so. A gateway that rejects every exchange because it cannot be recorded serves no client;
- * another one, with room on its disk, does.
+ * still the best one to say so. A gateway that rejects every exchange, because none can be recorded, say, serves no
+ * client; another one, with room on its disk, does.
  */
 export const getNotReadyReason = ({
   draining,
   notServing,
-  audit,
-  reloader,
-}: Pick<AdminContext, 'draining' | 'notServing' | 'audit' | 'reloader'>): NotReadyReason | null => {
+  parts,
+}: Pick<AdminContext, 'draining' | 'notServing' | 'parts'>): NotReadyReason | null => {
   if (draining()) return 'draining'
-  const rejects = reloader.config.audit?.onFailure === 'refuse'
-  return notServing() ?? (rejects && audit.failing ? 'audit-unavailable' : null)
+  const rejecting = Object.values(parts).map((part) => part.rejectsAll?.() ?? null)
+  return notServing() ?? rejecting.find((reason) => reason !== null) ?? null
 }

@@ -96,7 +96,11 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   }
 }
 
-const createAdminApp = ({ reloader, audit }: AdminContext, log: Log, access: AdminAccess): FastifyInstance => {
+const createAdminApp = (
+  { reloader, recordAdminEvent }: AdminContext,
+  log: Log,
+  access: AdminAccess,
+): FastifyInstance => {
   /** Notes the principal of a request, logs commands, and returns why it is rejected (null: it is not). */
   const authenticateAndLog = async (request: FastifyRequest, { raw }: FastifyReply): Promise<AdminError | null> => {
     const rejection = await authenticateAdmin(request, access, reloader.config.admin)
@@ -111,7 +115,7 @@ const createAdminApp = ({ reloader, audit }: AdminContext, log: Log, access: Adm
     const path = loggablePath(url)
     const { hash: config } = reloader.config
     log.info({ method, url: path, client: ip, status, ...by }, 'admin request')
-    audit.recordAdminEvent('admin request', { order: `${method} ${path}`, address: ip, ...by, status, config })
+    recordAdminEvent('admin request', { order: `${method} ${path}`, address: ip, ...by, status, config })
   }
   const app = fastify({
     logger: false,

@@ -21,7 +21,20 @@ export interface ChannelEnd {
   answer?(payload: unknown): unknown
   /** Lists what a worker that starts is told before it serves. */
   handOver?(): readonly unknown[]
+  /** Called when a worker has ended, in the primary. */
+  onGone?(worker: string): void
 }
+
+/** The ends of all features in a process, by their names. */
+export type ChannelEnds = Readonly<Record<string, ChannelEnd>>
+
+/** Hands a feature what another process has told it. */
+export const receiveAt = (ends: ChannelEnds, { feature, payload }: FeatureMessage, from: string): void =>
+  ends[feature]?.receive?.(payload, from)
+
+/** Lists what a worker that starts is told. */
+export const listHandedOver = (ends: ChannelEnds): readonly FeatureMessage[] =>
+  Object.entries(ends).flatMap(([feature, end]) => (end.handOver?.() ?? []).map((payload) => ({ feature, payload })))
 
 /** What crosses between processes for a feature. */
 export interface FeatureMessage {

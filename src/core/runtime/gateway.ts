@@ -1,11 +1,9 @@
 import type { AddressInfo } from 'node:net'
-import { AuditLog } from '../../features/audit/audit-log.ts'
 import { CandidateGuard } from '../../features/candidate/candidate-guard.ts'
 import type { GuardReport } from '../../features/candidate/observe/guard/guard-counts.ts'
 import { SharedShifts } from '../../features/candidate/shift/shared-shifts.ts'
 import { logShift } from '../../features/candidate/shift/shift-log.ts'
 import type { PreparedShifts, ShiftsView } from '../../features/candidate/shift/shifts.ts'
-import { SandboxOnDemand } from '../../features/sandbox/sandbox.ts'
 import type { NotServingReason } from '../admin/admin-context.ts'
 import { type AdminServer, openAdminServer } from '../admin/server.ts'
 import type { Config } from '../config/config.ts'
@@ -18,10 +16,13 @@ import { workerCount } from '../config/worker-count.ts'
 import { createPseudonym } from '../downstream/listener/downstream-server.ts'
 import { now, sleep } from '../lib/clock.ts'
 import { type BindTarget, drainGraceMs } from '../lib/net/bind-target.ts'
-import { applyLogConfig, getRawLogDestination, type Log } from '../log/log.ts'
+import { applyLogConfig, type Log } from '../log/log.ts'
 import type { LogEvent } from '../log/log-event.ts'
+import { aloneProcess, type FeatureMessage } from './channel.ts'
 import { warnOfLowFileLimit } from './file-limit.ts'
 import { createOverrides, type Overrides } from './overrides.ts'
+import type { PreparedPart } from './primary-part.ts'
+import { OpenPrimaryParts } from './primary-parts.ts'
 import type { ReloadRejection } from './reload/last-rejection.ts'
 import type { ReloadOutcome, ReloadTrigger } from './reload/reload-history.ts'
 import { logReload, logWarnings } from './reload/reload-log.ts'
@@ -76,7 +77,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
 /** The parts of a gateway, in the order in which they start. */
 class GatewayRuntime {
   readonly #options: GatewayOptions
-  readonly #auditLog: AuditLog
+  readonly #parts: OpenPrimaryParts
   readonly #overrides: Overrides
   readonly #guard: CandidateGuard
   readonly #sharedShifts: SharedShifts
@@ -84,17 +85,19 @@ class GatewayRuntime {
   #shiftsInEffect: ShiftsView
   readonly #reloader: Reloader
   readonly #configWatcher: FileWatcher
-  readonly #sandbox = new SandboxOnDemand()
   readonly #serverReady = Promise.withResolvers<ProxyServer>()
   #server: ProxyServer | null = null
   #adminServer: AdminServer | null = null
   #draining = false
 
   constructor(options: GatewayOptions) {
-    const { file, loaded, environment, log, droppedLines: dropped } = options
+    const { file, loaded, environment, log, droppedLines } = options
     this.#options = options
-    this.#auditLog = new AuditLog({ log, stdout: { write: (line) => getRawLogDestination(log).write(line), dropped } })
-    const { recordAdminEvent } = this.#auditLog
+    this.#parts = new OpenPrimaryParts(
+      { log, droppedLines: () => droppedLines(), config: () => this.#reloader.config },
+      (message) => this.#server?.notify(message),
+    )
+    const { recordAdminEvent } = this.#parts
     this.#overrides = createOverrides({
       log,
       recordAdminEvent,
@@ -116,7 +119,7 @@ class GatewayRuntime {
       apply: (config, how) => this.#applyConfig(config, how),
       onOutcome: (trigger, outcome, by) => {
         logReload(log, recordAdminEvent, trigger, outcome, by)
-        this.#auditLog.reopen()
+        this.#parts.onReload()
       },
     })
     this.#configWatcher = new FileWatcher({
@@ -131,14 +134,14 @@ class GatewayRuntime {
     const { log, loaded } = this.#options
     const inheritedSockets = this.#options.inheritedSockets ?? noInheritedSockets
     const reloader = this.#reloader
-    const { listen, admin, audit } = reloader.config
-    const auditChange = await this.#auditLog.prepare(audit)
+    const { listen, admin } = reloader.config
+    const parts = await this.#parts.prepare(reloader.config)
     // The listener of clients comes last: a gateway that cannot start must not have accepted a client.
     const adminServer = await this.#openAdminServer(resolveBindTarget(inheritedSockets.admin, admin))
     this.#adminServer = adminServer
-    const server = await this.#startServer(resolveBindTarget(inheritedSockets.public, listen))
+    const server = await this.#startServer(resolveBindTarget(inheritedSockets.public, listen), parts)
     this.#server = server
-    auditChange.commit()
+    parts.commit()
     this.#serverReady.resolve(server)
     this.#applyLogAndWatch(reloader.config)
     logWarnings(log, loaded.warnings)
@@ -173,10 +176,10 @@ class GatewayRuntime {
     this.#guard.close()
     this.#sharedShifts.close()
     this.#overrides.clear()
+    this.#parts.stop()
     await this.#server?.close(remainingMs())
     await this.#adminServer?.close()
-    await this.#sandbox.close()
-    await this.#auditLog.close()
+    await this.#parts.close()
   }
 
   /** Opens the listener of operators. Its reports and commands wait until the server of clients is ready. */
@@ -186,7 +189,8 @@ class GatewayRuntime {
       {
         reloader: this.#reloader,
         overrides: this.#overrides,
-        audit: this.#auditLog,
+        parts: this.#parts.byFeature,
+        recordAdminEvent: this.#parts.recordAdminEvent,
         draining: () => this.#draining,
         notServing: () => (this.#server === null ? 'starting' : this.#server.notServing()),
         droppedLines: () => droppedLines() + (this.#server?.droppedLines() ?? 0),
@@ -199,25 +203,23 @@ class GatewayRuntime {
     )
   }
 
-  async #startServer(bindTarget: BindTarget): Promise<ProxyServer> {
+  async #startServer(bindTarget: BindTarget, parts: PreparedPart): Promise<ProxyServer> {
     const { log, forwardLines, workerTimeouts: timeouts } = this.#options
     const { config } = this.#reloader
-    const auditLog = this.#auditLog
     const guard = this.#guard
     const shifts = await this.#sharedShifts.prepare(config)
-    const initial = await this.#snapshotInput(config, shifts).catch((error) => {
-      shifts.discard()
-      throw error
-    })
+    const initial = this.#snapshotInput(config, parts, shifts)
     this.#commitShifts(shifts)
     const size = workerCount(config)
     if (size > 1) {
       const pseudonym = createPseudonym()
-      return startWorkerPool({ size, initial, bindTarget, pseudonym, log, auditLog, forwardLines, timeouts, guard })
+      const primary = this.#parts
+      return startWorkerPool({ size, initial, bindTarget, pseudonym, log, primary, forwardLines, timeouts, guard })
     }
     const logEvent: LogEvent = (level, event, fields) => log[level](fields, event)
     const onGuardReports = (reports: readonly GuardReport[]): void => guard.add('gateway', reports)
-    const dataPlane = await createDataPlane(initial, { logEvent, log, auditSink: auditLog, onGuardReports })
+    const place = { ...aloneProcess, notify: (message: FeatureMessage) => this.#parts.receive(message, 'gateway') }
+    const dataPlane = await createDataPlane(initial, { logEvent, log, place, onGuardReports })
     return serveInProcess(dataPlane, log, bindTarget)
   }
 
@@ -225,24 +227,22 @@ class GatewayRuntime {
   async #applyConfig(config: Config, { isRollback, urgent }: HowToApply): Promise<void> {
     if (this.#draining) throw new Error('the gateway is stopping')
     const server = await this.#serverReady.promise // the admin listener opens before the clients'
-    const auditChange = await this.#auditLog.prepare(config.audit)
+    const parts = await this.#parts.prepare(config, isRollback)
     const shifts = await this.#sharedShifts.prepare(config, isRollback)
-    const next = await this.#snapshotInput(config, shifts)
-      .then((input) => server.prepare(input, urgent))
-      .catch(async (error) => {
-        shifts.discard()
-        await auditChange.discard()
-        throw error
-      })
+    const next = await server.prepare(this.#snapshotInput(config, parts, shifts), urgent).catch(async (error) => {
+      shifts.discard()
+      await parts.discard()
+      throw error
+    })
     try {
       if (this.#draining) throw new Error('the gateway is stopping') // it began to stop while this prepared
       this.#adminServer?.applyConfig(config.admin)
     } catch (error) {
       shifts.discard()
-      await Promise.all([next.discard(), auditChange.discard()])
+      await Promise.all([next.discard(), parts.discard()])
       throw error
     }
-    auditChange.commit()
+    parts.commit()
     this.#commitShifts(shifts)
     await next.commit()
     this.#applyLogAndWatch(config)
@@ -254,14 +254,18 @@ class GatewayRuntime {
     const { log } = this.#options
     for (const group of shifts.takenUp) {
       const state = shifts.view.get(group)
-      if (state !== null) logShift(log, this.#auditLog.recordAdminEvent, group, 'taken up', state)
+      if (state !== null) logShift(log, this.#parts.recordAdminEvent, group, 'taken up', state)
     }
   }
 
-  async #snapshotInput(config: Config, { view: shifts }: PreparedShifts): Promise<SnapshotInput> {
+  #snapshotInput(
+    config: Config,
+    { sandboxOrigin = null }: PreparedPart,
+    { view: shifts }: PreparedShifts,
+  ): SnapshotInput {
     const { operations, endpoints, learning } = this.#overrides
     const overrides = { operations, endpoints, learning, shifts }
-    return { config, overrides, sandboxOrigin: await this.#sandbox.originFor(config) }
+    return { config, overrides, sandboxOrigin }
   }
 
   #applyLogAndWatch(config: Config): void {

@@ -1,4 +1,3 @@
-import type { RecordAdminEvent } from '../../features/audit/audit-line.ts'
 import { logShift } from '../../features/candidate/shift/shift-log.ts'
 import type { ShiftState } from '../../features/candidate/shift/shift-state.ts'
 import { type ShiftNews, Shifts, type ShiftsView } from '../../features/candidate/shift/shifts.ts'
@@ -7,6 +6,7 @@ import type { OperationConfig } from '../config/config.ts'
 import { CoalescedTimer, epochMs, systemMs, systemToEpochMs } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
 import type { DrainedBy } from '../upstream/endpoints/group-endpoint.ts'
+import type { RecordAdminEvent } from './primary-part.ts'
 
 /** A state that an operator has set for a while, whatever the configuration says. */
 export interface Override<State = OperationConfig['state']> {

@@ -1,6 +1,7 @@
 import { type RecordedOutcome, sideJson } from '../../core/exchange/exchange.ts'
 import { escapeQuotedControls } from '../../core/lib/text/escape-controls.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../../core/log/exchange-record.ts'
+import type { RecordAdminEvent } from '../../core/runtime/primary-part.ts'
 import type { AuditKey, ChainPosition, TornLine } from './chain/chain.ts'
 
 export interface AuditedExchange
@@ -36,12 +37,7 @@ const outcomeMembers = (record: RecordedOutcome | null): string =>
     ? jsonMembers({ [record.source]: record.outcome, firstRequestId: record.firstRequestId ?? undefined })
     : ''
 
-/** Records what operators did, or had done: the event by its name in the log, and its fields. */
-export type RecordAdminEvent = (event: string, fields: AdminEventFields) => void
-
-type AdminEventFields = Readonly<Record<string, string | number | boolean | null>>
-
-export const adminLine = (time: number, event: string, fields: AdminEventFields): string =>
+export const adminLine = (time: number, ...[event, fields]: Parameters<RecordAdminEvent>): string =>
   `${timeAndEvent(time, event)}${jsonMembers(fields)}`
 
 /** Renders the first line of a process or of a file: what it follows, and the key that it is sealed with. */

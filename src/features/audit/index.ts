@@ -5,5 +5,6 @@ export const audit: Feature = {
   name: 'audit',
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: () => import('./config.ts'),
+  loadPrimaryPart: () => import('./primary.ts'),
   loadCommands: () => import('./command.ts'),
 }

@@ -1,27 +1,24 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Config } from '../../core/config/config.ts'
 import { createServer } from '../../core/exchange/node-http.ts'
 import { listSides } from '../../core/exchange/sides.ts'
 import { listenAt } from '../../core/lib/net/bind-target.ts'
+import type { PrimaryFeature } from '../../core/runtime/primary-part.ts'
 import { allOperations } from '../../operations.ts'
 
 /** The sandbox of a gateway, opened for the first configuration that uses it and open from then on. */
-export class SandboxOnDemand {
-  #sandbox: Sandbox | null = null
-
-  /** Returns the sandbox's origin; null: no configuration has used it so far. */
-  async originFor({ upstreams }: Config): Promise<string | null> {
-    const used = Object.values(upstreams)
-      .flatMap(listSides)
-      .some(({ upstream }) => upstream.endpoints.some(({ origin }) => origin === 'sandbox'))
-    if (used) this.#sandbox ??= await openSandbox()
-    return this.#sandbox?.origin ?? null
-  }
-
-  async close(): Promise<void> {
-    await this.#sandbox?.close()
+export const open: PrimaryFeature['open'] = () => {
+  let sandbox: Sandbox | null = null
+  return {
+    async prepare({ upstreams }) {
+      const used = Object.values(upstreams)
+        .flatMap(listSides)
+        .some(({ upstream }) => upstream.endpoints.some(({ origin }) => origin === 'sandbox'))
+      if (used) sandbox ??= await openSandbox()
+      return { sandboxOrigin: sandbox?.origin ?? null }
+    },
+    close: async () => sandbox?.close(),
   }
 }
 

@@ -141,7 +141,7 @@ const runCommand = async (
   if (command.event === null) return result
   const fields = { ...done, by }
   log.info(fields, command.event)
-  context.audit.recordAdminEvent(command.event, fields)
+  context.recordAdminEvent(command.event, fields)
   return result
 }
 

@@ -67,7 +67,7 @@ export const collectFindingInputs = (
     report,
     recent: requestMetrics && byOperation(({ id }) => context.history.recent(id, requestMetrics)),
     overrides: context.overrides,
-    audit: context.audit.state,
+    audit: context.parts.audit.state,
     operatorKeys: context.operatorKeys(),
     workers: context.workers(),
     notServing: context.notServing(),

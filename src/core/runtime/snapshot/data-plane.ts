@@ -1,4 +1,4 @@
-import { type AuditSink, nullAuditSink } from '../../../features/audit/audit-sink.ts'
+import { openAuditSink, type ProcessAuditSink } from '../../../features/audit/remote-audit-sink.ts'
 import { type KeysHandover, TokenVerifiers } from '../../../features/auth/tokens/token-verifiers.ts'
 import { CacheRegistry, type PurgeResult } from '../../../features/cache/cache-registry.ts'
 import type { InvalidationTarget } from '../../../features/cache/invalidation.ts'
@@ -19,7 +19,15 @@ import {
   type HealthVerdict,
   type OnHealthVerdict,
 } from '../../upstream/endpoints/endpoint-registry.ts'
-import { aloneProcess, type ChannelEnd, type FeatureMessage, openChannel, type ProcessPlace } from '../channel.ts'
+import {
+  aloneProcess,
+  type ChannelEnds,
+  type FeatureMessage,
+  listHandedOver,
+  openChannel,
+  type ProcessPlace,
+  receiveAt,
+} from '../channel.ts'
 import { createProcessTelemetry } from '../pipeline/observers.ts'
 import { prepareParts, runtimeParts } from '../runtime-parts.ts'
 import { buildSnapshot, type SharedResources, type SnapshotInput } from './build-snapshot.ts'
@@ -35,8 +43,6 @@ interface DataPlaneDeps {
   readonly place?: ProcessPlace
   /** The log of access lines; by default none is written. */
   readonly log?: Log
-  /** The destination of audit lines; by default they are dropped. */
-  readonly auditSink?: AuditSink
   /** The key of digests, which all processes that learn and compare share; by default a new one. */
   readonly digestKey?: string
   readonly onGuardReports?: (reports: readonly GuardReport[]) => void
@@ -64,8 +70,9 @@ export const settleStores = async ({ idempotency }: Pick<Snapshot, 'idempotency'
 /** The data plane of one process: the current snapshot, and the resources that snapshots share. */
 export class DataPlane {
   readonly #shared: SharedResources
+  readonly #auditSink: ProcessAuditSink
   /** Of each feature that speaks with itself in other processes. */
-  readonly #ends: Readonly<Record<string, ChannelEnd>>
+  readonly #ends: ChannelEnds
   readonly currentSnapshot: CurrentSnapshot
 
   /** Throws as {@link buildSnapshot} does. */
@@ -77,7 +84,6 @@ export class DataPlane {
       initialVerdicts = [],
       place = aloneProcess,
       log,
-      auditSink = nullAuditSink,
       digestKey = generateSecret(),
       onGuardReports = () => {},
     }: DataPlaneDeps,
@@ -87,6 +93,8 @@ export class DataPlane {
     const isPrimary = place.role === 'primary'
     const limiterRole = toLimiterRole(place)
     const [issuerKeys, invalidations] = [openChannel('auth', place), openChannel('cache', place)]
+    const auditSink = openAuditSink(place.role, openChannel('audit', place))
+    this.#auditSink = auditSink
     this.#shared = {
       endpoints: new EndpointRegistry(logEvent, onVerdict),
       limiters: new RateLimiterRegistry(
@@ -123,6 +131,7 @@ export class DataPlane {
           else void caches.invalidate(targets as readonly InvalidationTarget[])
         },
       },
+      audit: { receive: (failing) => auditSink.receive?.(failing, '') },
       limits: { answer: (asked) => limiters.consumeAll(...(asked as Parameters<RateLimiterRegistry['consumeAll']>)) },
       idempotency: { answer: (calls) => idempotency.replyAll(calls as readonly IdempotencyCall[]) },
     }
@@ -138,9 +147,13 @@ export class DataPlane {
     this.#shared.endpoints.applyVerdict(verdict)
   }
 
-  /** Hands a feature what another process has told it. */
-  receive({ feature, payload }: FeatureMessage, from: string): void {
-    this.#ends[feature]?.receive?.(payload, from)
+  receive(message: FeatureMessage, from: string): void {
+    receiveAt(this.#ends, message, from)
+  }
+
+  /** Resolves when what the primary has to get from this process is on its way. */
+  async flushed(): Promise<void> {
+    await this.#auditSink.flushed?.()
   }
 
   /** Answers what a worker asks. */
@@ -148,11 +161,8 @@ export class DataPlane {
     return this.#ends[feature]?.answer?.(payload)
   }
 
-  /** Lists what a worker that starts is told. */
   handOver(): readonly FeatureMessage[] {
-    return Object.entries(this.#ends).flatMap(([feature, end]) =>
-      (end.handOver?.() ?? []).map((payload) => ({ feature, payload })),
-    )
+    return listHandedOver(this.#ends)
   }
 
   purge(scope: PurgeScope): Promise<PurgeResult> {

@@ -59,6 +59,7 @@ const toProxyServer = (dataPlane: DataPlane, server: DownstreamServer): ProxySer
     workers: () => [],
     droppedLines: () => 0,
     runCommand: async (name, params) => ({ results: [await runInProcess(dataPlane, name, params)], unanswered: 0 }),
+    notify: (message) => dataPlane.receive(message, 'primary'),
     drain: () => server.drain(),
     stopAccepting: () => server.stopAccepting(),
     async close(deadlineMs) {

@@ -1,5 +1,6 @@
 import type { NotServingReason } from '../../admin/admin-context.ts'
 import type { DownstreamServer } from '../../downstream/listener/downstream-server.ts'
+import type { FeatureMessage } from '../channel.ts'
 import type { SnapshotInput } from '../snapshot/build-snapshot.ts'
 import type { RunInAllProcesses } from '../snapshot/data-plane-commands.ts'
 import type { StatusReport } from '../status/report.ts'
@@ -20,6 +21,8 @@ export interface ProxyServer extends Pick<DownstreamServer, 'address' | 'drain' 
   workers(): readonly WorkerStatus[]
   /** Counts the log lines that workers dropped, as of the last report. */
   droppedLines(): number
+  /** Tells a feature something in the processes that serve. */
+  notify(message: FeatureMessage): void
   readonly runCommand: RunInAllProcesses
 }
 

@@ -1,7 +1,7 @@
 import { formatPercent } from '../../../core/lib/text/units.ts'
 import type { Log } from '../../../core/log/log.ts'
+import type { RecordAdminEvent } from '../../../core/runtime/primary-part.ts'
 import type { Group } from '../../../operations.ts'
-import type { RecordAdminEvent } from '../../audit/audit-line.ts'
 import type { ShiftState } from './shift-state.ts'
 import type { ShiftNews } from './shifts.ts'
 

@@ -17,7 +17,7 @@ import { clearSessionCookie, formatSessionCookie } from './session-store.ts'
 
 export const registerLogin = (
   app: FastifyInstance,
-  { reloader, audit }: AdminContext,
+  { reloader, recordAdminEvent }: AdminContext,
   log: Log,
   { sessions, jwts }: AdminAccess,
 ): void => {
@@ -45,14 +45,14 @@ export const registerLogin = (
     if (token === null || !includesScope(token.operator.scope, 'read')) {
       const operator = token === null ? {} : { operator: token.operator.name }
       log.warn({ client: request.ip, ...operator }, 'login refused')
-      audit.recordAdminEvent('login refused', { address: request.ip, ...operator, config })
+      recordAdminEvent('login refused', { address: request.ip, ...operator, config })
       return showLoginAgain(request, reply, token === null ? wrongToken : tokenOfAScraper)
     }
     sessions.end(getPrincipal(request))
     const { id, principal, lifeMs } = sessions.open(token)
     const { name: operator, proof } = token.operator
     log.info({ client: request.ip, operator, proof, session: principal.session }, 'login')
-    audit.recordAdminEvent('login', { operator, proof, session: principal.session, address: request.ip, config })
+    recordAdminEvent('login', { operator, proof, session: principal.session, address: request.ip, config })
     return reply.header('Set-Cookie', formatSessionCookie(request.headers, id, lifeMs)).redirect('/login?done', 303)
   })
 
@@ -63,7 +63,7 @@ export const registerLogin = (
     if (operator !== null && session !== null) {
       sessions.end(getPrincipal(request))
       log.info({ client: request.ip, operator: operator.name, session }, 'logout')
-      audit.recordAdminEvent('logout', {
+      recordAdminEvent('logout', {
         operator: operator.name,
         session,
         address: request.ip,

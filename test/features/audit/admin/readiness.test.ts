@@ -21,18 +21,15 @@ test('it is ready but while it drains, serves no client, or rejects all for want
       fc.record({
         draining: fc.boolean(),
         notServing: fc.constantFrom(...reasons),
-        onFailure: fc.constantFrom(null, 'refuse', 'continue'),
-        failing: fc.boolean(),
+        rejects: fc.constantFrom(null, 'audit-unavailable'),
       }),
-      ({ draining, notServing, onFailure, failing }) => {
+      ({ draining, notServing, rejects }) => {
         const context = {
           draining: () => draining,
           notServing: () => notServing,
-          audit: { failing },
-          reloader: { config: { audit: onFailure === null ? null : { onFailure } } },
+          parts: { audit: { rejectsAll: () => rejects } },
         } as unknown as AdminContext
 
-        const rejects = failing && onFailure === 'refuse' ? 'audit-unavailable' : null
         expect(getNotReadyReason(context)).toBe(draining ? 'draining' : (notServing ?? rejects))
       },
     ),

@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { type AdminContextInit, openAdminServer } from '../../../../src/core/admin/server.ts'
 import type { Config } from '../../../../src/core/config/config.ts'
 import { Overrides } from '../../../../src/core/runtime/overrides.ts'
+import type { PrimaryParts } from '../../../../src/core/runtime/primary-part.ts'
 import { Reloader } from '../../../../src/core/runtime/reload/reloader.ts'
 import { DataPlane } from '../../../../src/core/runtime/snapshot/data-plane.ts'
 import { collectReport, mergeReports, type StatusReport } from '../../../../src/core/runtime/status/report.ts'
@@ -53,7 +54,8 @@ const open = async (more: Partial<AdminContextInit> = {}, reports?: (quiet: Stat
   const context: AdminContextInit = {
     reloader,
     overrides,
-    audit: { recordAdminEvent: () => {}, state: null, failing: false },
+    parts: { audit: { state: null } } as PrimaryParts,
+    recordAdminEvent: () => {},
     draining: () => false,
     notServing: () => null,
     droppedLines: () => 0,

@@ -20,7 +20,6 @@ import {
 } from '../ipc/messages.ts'
 import { PendingCalls } from '../ipc/rpc.ts'
 import type { PreparedSnapshot } from '../proxy-server.ts'
-import { RemoteAuditSink } from './remote-audit-sink.ts'
 
 export interface WorkerRuntime {
   /** Handles a message of the primary; a connection comes as a socket. */
@@ -43,10 +42,6 @@ export const startWorkerRuntime = async (
     params: PrimaryCalls[Type]['params'],
   ): Promise<PrimaryCalls[Type]['result']> =>
     (await calls.call((id) => send({ type, id, ...params } as PrimaryCall), null)) as PrimaryCalls[Type]['result']
-  const auditSink = new RemoteAuditSink(
-    (lines, lost, done) => send({ type: 'auditLines', lines, lost }, done),
-    init.auditFailing,
-  )
   const dataPlane = await createDataPlane(state, {
     logEvent: (level, event, fields) => log[level]({ worker, ...fields }, event),
     onVerdict: null, // the primary probes
@@ -60,7 +55,6 @@ export const startWorkerRuntime = async (
       ask: (message) => callPrimary('ask', { message }),
     },
     log,
-    auditSink,
     digestKey: init.digestKey,
     onGuardReports: (reports) => send({ type: 'guardReports', reports }),
   })
@@ -174,14 +168,11 @@ export const startWorkerRuntime = async (
         return dataPlane.receive(notification.message, 'primary')
       case 'drain':
         return server.drain()
-      case 'auditState':
-        auditSink.primaryFailing = notification.failing
-        return
       case 'reply':
         return calls.settle(notification.to, null, notification.result)
       case 'close':
         return void closeServer(notification.deadlineMs)
-          .finally(() => auditSink.flushed())
+          .finally(() => dataPlane.flushed())
           .finally(closeLog)
           .finally(() => exitProcess(0))
     }

@@ -39,7 +39,6 @@ export interface WorkerInit {
   /** What names that are learnt and values that are compared are hashed with: one key for all workers. */
   readonly digestKey: string
   readonly draining: boolean
-  readonly auditFailing: boolean
   /** Whether the primary renders lines for a terminal: it takes them as pino writes them. */
   readonly logsToTerminal: boolean
 }
@@ -83,8 +82,6 @@ export type WorkerNotification =
   | { readonly type: 'drain' }
   /** What a feature of the primary tells itself here. */
   | { readonly type: 'told'; readonly message: FeatureMessage }
-  /** The audit log cannot be written, or can be again. */
-  | { readonly type: 'auditState'; readonly failing: boolean }
   /** The result of a {@link PrimaryCall} of the worker, by its number. */
   | { readonly type: 'reply'; readonly to: number; readonly result: PrimaryCallResult }
   /**
@@ -116,8 +113,6 @@ export type PrimaryCallResult = PrimaryCalls[keyof PrimaryCalls]['result']
 
 /** What a worker says that concerns the primary, or other workers. There is no reply. */
 export type PrimaryNotification =
-  /** Write these lines of the audit log; so many were lost. */
-  | { readonly type: 'auditLines'; readonly lines: readonly string[]; readonly lost: number }
   /** What a feature tells itself in the primary. */
   | { readonly type: 'told'; readonly message: FeatureMessage }
   /** What it has counted for the guards of candidates since the last time. */

@@ -1,6 +1,5 @@
 import type { AddressInfo } from 'node:net'
 import { isatty } from 'node:tty'
-import type { AuditLog } from '../../../../features/audit/audit-log.ts'
 import type { CandidateGuard } from '../../../../features/candidate/candidate-guard.ts'
 import type { NotServingReason } from '../../../admin/admin-context.ts'
 import {
@@ -12,7 +11,8 @@ import { now } from '../../../lib/clock.ts'
 import type { BindTarget } from '../../../lib/net/bind-target.ts'
 import { generateSecret } from '../../../lib/secrets.ts'
 import type { Log } from '../../../log/log.ts'
-import { aloneProcess } from '../../channel.ts'
+import { aloneProcess, type FeatureMessage } from '../../channel.ts'
+import type { OpenPrimaryParts } from '../../primary-parts.ts'
 import type { SnapshotInput } from '../../snapshot/build-snapshot.ts'
 import { DataPlane } from '../../snapshot/data-plane.ts'
 import { type RunInAllProcesses, runInProcess, runsOnce } from '../../snapshot/data-plane-commands.ts'
@@ -50,7 +50,7 @@ interface WorkerPoolOptions {
   /** The gateway's name in `Via`: one for all workers, or a loop through two of them would go round once more. */
   readonly pseudonym: string
   readonly log: Log
-  readonly auditLog: Pick<AuditLog, 'failing' | 'onChange' | 'recordFromWorker'>
+  readonly primary: Pick<OpenPrimaryParts, 'receive' | 'handOver' | 'onGone'>
   /** Writes whole log lines of workers. */
   forwardLines(lines: Buffer): void
   readonly timeouts: WorkerTimeouts | undefined
@@ -100,7 +100,7 @@ class WorkerPool implements ProxyServer {
     initial,
     pseudonym,
     log,
-    auditLog,
+    primary,
     forwardLines,
     timeouts = defaultWorkerTimeouts,
     guard,
@@ -144,27 +144,26 @@ class WorkerPool implements ProxyServer {
         answerMs: timeouts.answerMs,
         state: this.#state,
         verdicts: this.#dataPlane.verdicts,
-        handedOver: this.#dataPlane.handOver(),
+        handedOver: [...primary.handOver(), ...this.#dataPlane.handOver()],
         pseudonym,
         ticketSecret,
         digestKey,
         draining: this.#draining,
-        auditFailing: auditLog.failing,
         logsToTerminal: isatty(1),
       }),
       onCall: (call, worker) => this.#replyTo(call, worker),
       onNotification: (told, by) => {
-        if (told.type === 'auditLines') auditLog.recordFromWorker(told.lines, told.lost)
-        else if (told.type === 'guardReports') guard.add(by.name, told.reports)
-        else this.#dataPlane.receive(told.message, by.name)
+        if (told.type === 'guardReports') return guard.add(by.name, told.reports)
+        primary.receive(told.message, by.name)
+        this.#dataPlane.receive(told.message, by.name)
       },
       onExit: (worker) => {
         guard.forget(worker.name)
+        primary.onGone(worker.name)
         this.#stats.onExit(worker)
         this.#learnedArchive.onExit(worker)
       },
     })
-    auditLog.onChange = (failing) => this.#notifyWorkers({ type: 'auditState', failing })
     this.#stats = new WorkerStats(this.#supervisor.slots, timeouts)
     this.#learnedArchive = new LearnedArchive(
       () => this.#dataPlane.currentSnapshot.value.learning?.learner ?? null,
@@ -247,6 +246,10 @@ class WorkerPool implements ProxyServer {
       unanswered: replies.filter((each) => each.status === 'rejected' && !(each.reason instanceof PeerGoneError))
         .length,
     }
+  }
+
+  notify(message: FeatureMessage): void {
+    this.#notifyWorkers({ type: 'told', message })
   }
 
   drain(): void {

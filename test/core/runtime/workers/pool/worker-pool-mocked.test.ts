@@ -44,7 +44,7 @@ const open = () =>
     bindTarget: { host: '127.0.0.1', port: 0 },
     pseudonym: 'gateway-1',
     log: pino({ level: 'silent' }),
-    auditLog: { failing: false, onChange: () => {}, recordFromWorker: () => {} },
+    primary: { receive: () => {}, handOver: () => [], onGone: () => {} },
     forwardLines: () => {},
     timeouts: undefined,
     guard: { add: () => {}, forget: () => {} },

@@ -86,7 +86,8 @@ const open = (before: Settings, edited: Settings = before) => {
   const context = {
     reloader,
     overrides,
-    audit: { recordAdminEvent: () => {} },
+    parts: { audit: { state: null } },
+    recordAdminEvent: () => {},
     orders: new OrderHistory(),
     draining: () => false,
     report: async (urgent?: Promise<void>) => {

@@ -90,7 +90,6 @@ const startWorker = async (state: WorkerInit['state'], more: Partial<WorkerEvent
     ticketSecret: 'secret',
     digestKey: 'key',
     draining: false,
-    auditFailing: false,
     logsToTerminal: false,
   }
   const worker = new WorkerProcess(init, { ...events, ...more, onReady: () => ready.resolve() }, 60_000)

@@ -1,4 +1,5 @@
-import type { AuditSink } from '../../../../features/audit/audit-sink.ts'
+import type { Channel, ChannelEnd, ProcessPlace } from '../../core/runtime/channel.ts'
+import { type AuditSink, nullAuditSink } from './audit-sink.ts'
 
 /** Sends lines to the primary, with the number of those that were lost; `done` is called when they are on their way. */
 type SendLines = (lines: readonly string[], lost: number, done: () => void) => void
@@ -10,9 +11,9 @@ const maxUnsentBytes = 4 * 1024 * 1024
  * The audit log of a worker, which the primary writes: gathers the lines of one turn of the event loop. What has been
  * sent is not lost with this process: it is in the pipe, which the primary reads to its end.
  */
-export class RemoteAuditSink implements AuditSink {
+export class RemoteAuditSink implements ProcessAuditSink {
   readonly #send: SendLines
-  primaryFailing: boolean
+  #primaryFailing = false
   #lines: string[] = []
   #bytes = 0
   #unsentBytes = 0
@@ -22,13 +23,16 @@ export class RemoteAuditSink implements AuditSink {
   #isScheduled = false
   #onFlushed: (() => void)[] = []
 
-  constructor(send: SendLines, primaryFailing = false) {
+  constructor(send: SendLines) {
     this.#send = send
-    this.primaryFailing = primaryFailing
+  }
+
+  receive(failing: boolean): void {
+    this.#primaryFailing = failing
   }
 
   get failing(): boolean {
-    return this.primaryFailing || this.#isFull
+    return this.#primaryFailing || this.#isFull
   }
 
   get #isFull(): boolean {
@@ -80,4 +84,24 @@ export class RemoteAuditSink implements AuditSink {
     if (this.#unsent > 0) return
     for (const notify of this.#onFlushed.splice(0)) notify()
   }
+}
+
+export interface ProcessAuditSink extends AuditSink, Pick<ChannelEnd, 'receive'> {
+  /** Resolves when all lines are on their way. */
+  flushed?(): Promise<void>
+}
+
+/** Opens where the lines of a process go: to the audit log of the gateway. */
+export const openAuditSink = (role: ProcessPlace['role'], channel: Pick<Channel, 'notify'>): ProcessAuditSink => {
+  if (role === 'primary') return nullAuditSink
+  if (role === 'worker')
+    return new RemoteAuditSink((lines, lost, onSent) => channel.notify({ lines, lost }, { onSent }))
+  const sink = {
+    failing: false,
+    record: (line: string) => channel.notify(line),
+    receive(failing: boolean) {
+      sink.failing = failing
+    },
+  }
+  return sink
 }

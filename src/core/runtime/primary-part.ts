@@ -1,0 +1,59 @@
+import type { Config } from '../config/config.ts'
+import type { FailureKind } from '../exchange/failures/kinds.ts'
+import type { Log } from '../log/log.ts'
+import type { Channel, ChannelEnd } from './channel.ts'
+
+/** What a feature brings to the process that operators speak with: the one that serves, or the primary of several. */
+export interface PrimaryFeature {
+  open(gateway: PrimaryGateway): PrimaryPart
+}
+
+/** The gateway that a part is opened in. */
+export interface PrimaryGateway {
+  readonly log: Log
+  droppedLines(): number
+  /** The configuration that runs. */
+  config(): Config
+  /** Reaches the feature in the processes that serve, also when that is this one. */
+  readonly channel: Pick<Channel, 'notify'>
+}
+
+/** A feature in that process, from the start of the gateway to its end. */
+export interface PrimaryPart extends Omit<ChannelEnd, 'answer'> {
+  /** Does all that can fail before a configuration takes effect. */
+  prepare?(config: Config, isRollback: boolean): Promise<PreparedPart>
+  readonly recordAdminEvent?: RecordAdminEvent
+  /** Called after every reload, whatever came of it. */
+  onReload?(): void
+  /** Returns what every exchange is rejected with just now, whatever the state of its upstream. Null: none is. */
+  rejectsAll?(): FailureKind | null
+  /** Ends what it does by itself: the gateway stops. */
+  stop?(): void
+  /** Closes it: no client is served any more. */
+  close?(): Promise<void>
+}
+
+/** Records what operators did, or had done: the event by its name in the log, and its fields. */
+export type RecordAdminEvent = (
+  event: string,
+  fields: Readonly<Record<string, string | number | boolean | null>>,
+) => void
+
+/** The change of a part, prepared: exactly one of the two is called. */
+export interface PreparedPart {
+  /** Where the embedded upstream listens. Null: no configuration has used it. */
+  readonly sandboxOrigin?: string | null
+  /** Puts it into effect. Never fails. */
+  commit?(): void
+  discard?(): Promise<void> | void
+}
+
+/** The part of each feature. One adds its own by `declare module`, where its commands need more than core knows. */
+export interface PrimaryParts {
+  readonly [feature: string]: PrimaryPart
+}
+
+export type LoadPrimaryPart = () => Promise<PrimaryFeature>
+
+/** Of each feature, by its name: added before `primary-parts.ts` is imported. */
+export const primaryPartLoaders = new Map<string, LoadPrimaryPart>()

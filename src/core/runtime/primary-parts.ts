@@ -1,0 +1,82 @@
+import type { Config } from '../config/config.ts'
+import { type FeatureMessage, listHandedOver, receiveAt } from './channel.ts'
+import {
+  type PreparedPart,
+  type PrimaryFeature,
+  type PrimaryGateway,
+  type PrimaryPart,
+  type PrimaryParts,
+  primaryPartLoaders,
+  type RecordAdminEvent,
+} from './primary-part.ts'
+
+const features: ReadonlyMap<string, PrimaryFeature> = new Map(
+  await Promise.all([...primaryPartLoaders].map(async ([name, load]) => [name, await load()] as const)),
+)
+
+/** The features in the process that operators speak with. */
+export class OpenPrimaryParts {
+  readonly byFeature: PrimaryParts
+  readonly #all: readonly PrimaryPart[]
+
+  /** `notify` reaches features in the processes that serve. */
+  constructor(gateway: Omit<PrimaryGateway, 'channel'>, notify: (message: FeatureMessage) => void) {
+    const opened = [...features].map(([feature, { open }]) => {
+      const channel = { notify: (payload: unknown) => notify({ feature, payload }) }
+      return [feature, open({ ...gateway, channel })] as const
+    })
+    this.byFeature = Object.fromEntries(opened) as PrimaryParts
+    this.#all = opened.map(([, part]) => part)
+  }
+
+  /** Prepares all of them. Rejects when one cannot be, and has discarded the others then. */
+  async prepare(config: Config, isRollback = false): Promise<Required<PreparedPart>> {
+    const prepared: PreparedPart[] = []
+    const discard = async (): Promise<void> => {
+      for (const each of prepared) await each.discard?.()
+    }
+    try {
+      for (const part of this.#all) prepared.push((await part.prepare?.(config, isRollback)) ?? {})
+    } catch (error) {
+      await discard()
+      throw error
+    }
+    return {
+      sandboxOrigin: prepared.reduce<string | null>((found, each) => each.sandboxOrigin ?? found, null),
+      commit() {
+        for (const each of prepared) each.commit?.()
+      },
+      discard,
+    }
+  }
+
+  readonly recordAdminEvent: RecordAdminEvent = (event, fields) => {
+    for (const part of this.#all) part.recordAdminEvent?.(event, fields)
+  }
+
+  receive(message: FeatureMessage, from: string): void {
+    receiveAt(this.byFeature, message, from)
+  }
+
+  handOver(): readonly FeatureMessage[] {
+    return listHandedOver(this.byFeature)
+  }
+
+  onGone(worker: string): void {
+    for (const part of this.#all) part.onGone?.(worker)
+  }
+
+  onReload(): void {
+    for (const part of this.#all) part.onReload?.()
+  }
+
+  /** Ends what they do by themselves. */
+  stop(): void {
+    for (const part of this.#all) part.stop?.()
+  }
+
+  /** Closes the last one first. */
+  async close(): Promise<void> {
+    for (const part of this.#all.toReversed()) await part.close?.()
+  }
+}
