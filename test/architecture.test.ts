@@ -169,6 +169,8 @@ describe('libraries stay at the rim', () => {
       'core/config/load/load-in-thread.ts',
       'core/runtime/gateway.ts',
       'features/audit/primary.ts',
+      'features/candidate/primary.ts',
+      'features/contract-learning/primary.ts',
       'features/sandbox/sandbox.ts',
       'features/tracing/runtime.ts',
       'worker.ts',

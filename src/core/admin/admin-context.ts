@@ -1,7 +1,7 @@
 import type { IssuerKeysState } from '../../features/auth/tokens/jwt/jwks-cache.ts'
 import type { FailureKind } from '../exchange/failures/kinds.ts'
 import type { CommandLine } from '../lib/program-command.ts'
-import type { Overrides } from '../runtime/overrides.ts'
+import type { Overrides, OverridesView } from '../runtime/overrides.ts'
 import type { PrimaryParts, RecordAdminEvent } from '../runtime/primary-part.ts'
 import type { Reloader } from '../runtime/reload/reloader.ts'
 import type { RunInAllProcesses } from '../runtime/snapshot/data-plane-commands.ts'
@@ -13,7 +13,7 @@ import type { RateHistory } from './rate-history.ts'
 
 export interface AdminContext {
   readonly reloader: Reloader
-  readonly overrides: Overrides
+  readonly overrides: Pick<Overrides, 'operations' | 'endpoints'> & OverridesView
   readonly parts: PrimaryParts
   readonly recordAdminEvent: RecordAdminEvent
   draining(): boolean

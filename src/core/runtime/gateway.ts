@@ -1,9 +1,4 @@
 import type { AddressInfo } from 'node:net'
-import { CandidateGuard } from '../../features/candidate/candidate-guard.ts'
-import type { GuardReport } from '../../features/candidate/observe/guard/guard-counts.ts'
-import { SharedShifts } from '../../features/candidate/shift/shared-shifts.ts'
-import { logShift } from '../../features/candidate/shift/shift-log.ts'
-import type { PreparedShifts, ShiftsView } from '../../features/candidate/shift/shifts.ts'
 import type { NotServingReason } from '../admin/admin-context.ts'
 import { type AdminServer, openAdminServer } from '../admin/server.ts'
 import type { Config } from '../config/config.ts'
@@ -20,7 +15,7 @@ import { applyLogConfig, type Log } from '../log/log.ts'
 import type { LogEvent } from '../log/log-event.ts'
 import { aloneProcess, type FeatureMessage } from './channel.ts'
 import { warnOfLowFileLimit } from './file-limit.ts'
-import { createOverrides, type Overrides } from './overrides.ts'
+import { createOverrides, createReapply, type Overrides } from './overrides.ts'
 import type { PreparedPart } from './primary-part.ts'
 import { OpenPrimaryParts } from './primary-parts.ts'
 import type { ReloadRejection } from './reload/last-rejection.ts'
@@ -79,10 +74,6 @@ class GatewayRuntime {
   readonly #options: GatewayOptions
   readonly #parts: OpenPrimaryParts
   readonly #overrides: Overrides
-  readonly #guard: CandidateGuard
-  readonly #sharedShifts: SharedShifts
-  /** As the processes that serve have them: an order, a step or what Redis says comes into effect a little later. */
-  #shiftsInEffect: ShiftsView
   readonly #reloader: Reloader
   readonly #configWatcher: FileWatcher
   readonly #serverReady = Promise.withResolvers<ProxyServer>()
@@ -93,24 +84,16 @@ class GatewayRuntime {
   constructor(options: GatewayOptions) {
     const { file, loaded, environment, log, droppedLines } = options
     this.#options = options
+    const reapply = createReapply(
+      (isUrgent) => this.#reloader.reapply(isUrgent),
+      () => this.#draining,
+    )
     this.#parts = new OpenPrimaryParts(
-      { log, droppedLines: () => droppedLines(), config: () => this.#reloader.config },
+      { log, droppedLines: () => droppedLines(), config: () => this.#reloader.config, reapply },
       (message) => this.#server?.notify(message),
     )
     const { recordAdminEvent } = this.#parts
-    this.#overrides = createOverrides({
-      log,
-      recordAdminEvent,
-      reapply: (isUrgent) => this.#reloader.reapply(isUrgent),
-      isClosing: () => this.#draining,
-    })
-    this.#shiftsInEffect = this.#overrides.shifts
-    this.#guard = new CandidateGuard({
-      shifts: this.#overrides.shifts,
-      shiftsInEffect: () => this.#shiftsInEffect,
-      config: () => this.#reloader.config,
-    })
-    this.#sharedShifts = new SharedShifts(this.#overrides.shifts, (level, event, fields) => log[level](fields, event))
+    this.#overrides = createOverrides(log, recordAdminEvent, reapply)
     this.#reloader = new Reloader({
       file,
       initial: loaded,
@@ -173,8 +156,6 @@ class GatewayRuntime {
     }
     this.#configWatcher.close()
     this.#reloader.close()
-    this.#guard.close()
-    this.#sharedShifts.close()
     this.#overrides.clear()
     this.#parts.stop()
     await this.#server?.close(remainingMs())
@@ -188,7 +169,11 @@ class GatewayRuntime {
     return openAdminServer(
       {
         reloader: this.#reloader,
-        overrides: this.#overrides,
+        overrides: {
+          ...this.#parts.overrides,
+          operations: this.#overrides.operations,
+          endpoints: this.#overrides.endpoints,
+        },
         parts: this.#parts.byFeature,
         recordAdminEvent: this.#parts.recordAdminEvent,
         draining: () => this.#draining,
@@ -206,20 +191,16 @@ class GatewayRuntime {
   async #startServer(bindTarget: BindTarget, parts: PreparedPart): Promise<ProxyServer> {
     const { log, forwardLines, workerTimeouts: timeouts } = this.#options
     const { config } = this.#reloader
-    const guard = this.#guard
-    const shifts = await this.#sharedShifts.prepare(config)
-    const initial = this.#snapshotInput(config, parts, shifts)
-    this.#commitShifts(shifts)
+    const initial = this.#snapshotInput(config, parts)
     const size = workerCount(config)
     if (size > 1) {
       const pseudonym = createPseudonym()
       const primary = this.#parts
-      return startWorkerPool({ size, initial, bindTarget, pseudonym, log, primary, forwardLines, timeouts, guard })
+      return startWorkerPool({ size, initial, bindTarget, pseudonym, log, primary, forwardLines, timeouts })
     }
     const logEvent: LogEvent = (level, event, fields) => log[level](fields, event)
-    const onGuardReports = (reports: readonly GuardReport[]): void => guard.add('gateway', reports)
     const place = { ...aloneProcess, notify: (message: FeatureMessage) => this.#parts.receive(message, 'gateway') }
-    const dataPlane = await createDataPlane(initial, { logEvent, log, place, onGuardReports })
+    const dataPlane = await createDataPlane(initial, { logEvent, log, place })
     return serveInProcess(dataPlane, log, bindTarget)
   }
 
@@ -228,9 +209,7 @@ class GatewayRuntime {
     if (this.#draining) throw new Error('the gateway is stopping')
     const server = await this.#serverReady.promise // the admin listener opens before the clients'
     const parts = await this.#parts.prepare(config, isRollback)
-    const shifts = await this.#sharedShifts.prepare(config, isRollback)
-    const next = await server.prepare(this.#snapshotInput(config, parts, shifts), urgent).catch(async (error) => {
-      shifts.discard()
+    const next = await server.prepare(this.#snapshotInput(config, parts), urgent).catch(async (error) => {
       await parts.discard()
       throw error
     })
@@ -238,34 +217,16 @@ class GatewayRuntime {
       if (this.#draining) throw new Error('the gateway is stopping') // it began to stop while this prepared
       this.#adminServer?.applyConfig(config.admin)
     } catch (error) {
-      shifts.discard()
       await Promise.all([next.discard(), parts.discard()])
       throw error
     }
     parts.commit()
-    this.#commitShifts(shifts)
     await next.commit()
     this.#applyLogAndWatch(config)
   }
 
-  #commitShifts(shifts: PreparedShifts): void {
-    shifts.commit()
-    this.#shiftsInEffect = shifts.view
-    const { log } = this.#options
-    for (const group of shifts.takenUp) {
-      const state = shifts.view.get(group)
-      if (state !== null) logShift(log, this.#parts.recordAdminEvent, group, 'taken up', state)
-    }
-  }
-
-  #snapshotInput(
-    config: Config,
-    { sandboxOrigin = null }: PreparedPart,
-    { view: shifts }: PreparedShifts,
-  ): SnapshotInput {
-    const { operations, endpoints, learning } = this.#overrides
-    const overrides = { operations, endpoints, learning, shifts }
-    return { config, overrides, sandboxOrigin }
+  #snapshotInput(config: Config, { overrides, sandboxOrigin = null }: PreparedPart): SnapshotInput {
+    return { config, overrides: { ...this.#overrides, ...overrides }, sandboxOrigin }
   }
 
   #applyLogAndWatch(config: Config): void {

@@ -1,6 +1,3 @@
-import { logShift } from '../../features/candidate/shift/shift-log.ts'
-import type { ShiftState } from '../../features/candidate/shift/shift-state.ts'
-import { type ShiftNews, Shifts, type ShiftsView } from '../../features/candidate/shift/shifts.ts'
 import type { Group, OperationId } from '../../operations.ts'
 import type { OperationConfig } from '../config/config.ts'
 import { CoalescedTimer, epochMs, systemMs, systemToEpochMs } from '../lib/clock.ts'
@@ -25,22 +22,13 @@ export interface Override<State = OperationConfig['state']> {
 
 export type EndpointOverrideState = 'drain' | 'ready'
 
-export interface OrderedLearning {
-  readonly enums: boolean
-  /** When the command was given, in ms since the epoch. Another one begins anew. */
-  readonly orderedAt: number
-}
-
-export type LearningOverrides = Pick<TtlOverrides<'contract', OrderedLearning>, 'get' | 'all'>
-
 /** The key of an endpoint behind a group. A URL holds no blank, so no two have the same key. */
 type EndpointKey = `${Group} ${string}`
 
+/** What goes before the file, by kinds. Features add theirs by `declare module`. */
 export interface OverridesView {
   readonly operations: Pick<TtlOverrides<OperationId, OperationConfig['state']>, 'get' | 'all'>
   readonly endpoints: Pick<TtlOverrides<EndpointKey, EndpointOverrideState>, 'get' | 'all'>
-  readonly learning: LearningOverrides
-  readonly shifts: ShiftsView
 }
 
 // Far more than one group has: an operator who reroutes while overrides hold leaves some behind until they expire.
@@ -54,32 +42,20 @@ export class Overrides implements OverridesView {
   readonly operations: TtlOverrides<OperationId, OperationConfig['state']>
   /** By {@link toEndpointKey}, also of an endpoint that no configuration names at present. */
   readonly endpoints: TtlOverrides<EndpointKey, EndpointOverrideState>
-  /** At most one: the contract is one for all operations. */
-  readonly learning: TtlOverrides<'contract', OrderedLearning>
-  readonly shifts: Shifts
 
-  /**
-   * Each callback is called with the override that has expired; the last one with what has come about in a shift
-   * without an operator.
-   */
+  /** Each callback is called with the override that has expired. */
   constructor(
     onOperation: (id: OperationId) => void = () => {},
     onEndpoint: (endpoint: ReturnType<typeof parseEndpointKey>) => void = () => {},
-    onLearning: () => void = () => {},
-    onShift: (group: Group, news: ShiftNews, state: ShiftState) => void = () => {},
   ) {
     this.operations = new TtlOverrides(onOperation)
     this.endpoints = new TtlOverrides((key) => onEndpoint(parseEndpointKey(key)), maxEndpointOverrides)
-    this.learning = new TtlOverrides(onLearning)
-    this.shifts = new Shifts(onShift)
   }
 
   /** Removes all overrides, so that no timer is left. */
   clear(): void {
     this.operations.clear()
     this.endpoints.clear()
-    this.learning.clear()
-    this.shifts.clear()
   }
 }
 
@@ -185,28 +161,32 @@ const parseEndpointKey = (key: EndpointKey): { readonly group: string; readonly 
 // An override that has expired is in effect no longer than necessary.
 const retryMs = 1000
 
-interface OverridesOptions {
-  readonly log: Log
-  readonly recordAdminEvent: RecordAdminEvent
-  /** Puts the overrides that hold now into effect; `isUrgent`: without waiting for workers that do not answer. */
-  reapply(isUrgent: boolean): Promise<void>
-  /** Tells whether the gateway is stopping, so that nothing is put into effect any more. */
-  isClosing(): boolean
-}
+/** Puts the overrides that hold now into effect, and tries until it is done or the gateway stops. */
+export type ReapplyOverrides = (onApplied: () => void, onError: (error: unknown) => void, isUrgent?: boolean) => void
 
-export const createOverrides = ({ log, recordAdminEvent, reapply, isClosing }: OverridesOptions): Overrides => {
-  const applyExpiry = (onApplied: () => void, onError: (error: unknown) => void, isUrgent = false): void => {
-    reapply(isUrgent).then(onApplied, (error) => {
+/**
+ * `reapply` puts the overrides that hold now into effect; `isUrgent`: without waiting for workers that do not answer.
+ * `isClosing` tells whether the gateway is stopping, so that nothing is put into effect any more.
+ */
+export const createReapply = (
+  reapply: (isUrgent: boolean) => Promise<void>,
+  isClosing: () => boolean,
+): ReapplyOverrides => {
+  const run: ReapplyOverrides = (onApplied, onError, isUrgent = false) =>
+    void reapply(isUrgent).then(onApplied, (error) => {
       if (isClosing()) return
       onError(error)
       // A worker that hangs makes it fail. Nothing else retries it: a reload of an unchanged file puts nothing into
       // effect.
-      setTimeout(() => applyExpiry(onApplied, onError, isUrgent), retryMs).unref()
+      setTimeout(() => run(onApplied, onError, isUrgent), retryMs).unref()
     })
-  }
-  return new Overrides(
+  return run
+}
+
+export const createOverrides = (log: Log, recordAdminEvent: RecordAdminEvent, reapply: ReapplyOverrides): Overrides =>
+  new Overrides(
     (operation) =>
-      applyExpiry(
+      reapply(
         () => {
           log.info({ operation }, 'override ended')
           recordAdminEvent('override ended', { operation })
@@ -214,27 +194,11 @@ export const createOverrides = ({ log, recordAdminEvent, reapply, isClosing }: O
         (err) => log.error({ operation, err }, 'an override could not be ended'),
       ),
     (endpoint) =>
-      applyExpiry(
+      reapply(
         () => {
           log.info(endpoint, 'endpoint order ended')
           recordAdminEvent('endpoint order ended', endpoint)
         },
         (err) => log.error({ ...endpoint, err }, 'an endpoint order could not be ended'),
       ),
-    () =>
-      applyExpiry(
-        () => {
-          log.info({}, 'contract learning ended')
-          recordAdminEvent('contract learning ended', {})
-        },
-        (err) => log.error({ err }, 'contract learning could not be ended'),
-      ),
-    (group, news, state) =>
-      applyExpiry(
-        () => logShift(log, recordAdminEvent, group, news, state),
-        (err) => log.error({ group, err }, 'a shift could not be put into effect'),
-        // The other workers must not go on sending clients there.
-        state.isStopped,
-      ),
   )
-}

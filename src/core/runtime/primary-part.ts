@@ -2,6 +2,7 @@ import type { Config } from '../config/config.ts'
 import type { FailureKind } from '../exchange/failures/kinds.ts'
 import type { Log } from '../log/log.ts'
 import type { Channel, ChannelEnd } from './channel.ts'
+import type { OverridesView, ReapplyOverrides } from './overrides.ts'
 
 /** What a feature brings to the process that operators speak with: the one that serves, or the primary of several. */
 export interface PrimaryFeature {
@@ -14,12 +15,16 @@ export interface PrimaryGateway {
   droppedLines(): number
   /** The configuration that runs. */
   config(): Config
+  readonly recordAdminEvent: RecordAdminEvent
+  readonly reapply: ReapplyOverrides
   /** Reaches the feature in the processes that serve, also when that is this one. */
   readonly channel: Pick<Channel, 'notify'>
 }
 
 /** A feature in that process, from the start of the gateway to its end. */
 export interface PrimaryPart extends Omit<ChannelEnd, 'answer'> {
+  /** The kinds of overrides that it adds, as they stand. */
+  readonly overrides?: Partial<OverridesView>
   /** Does all that can fail before a configuration takes effect. */
   prepare?(config: Config, isRollback: boolean): Promise<PreparedPart>
   readonly recordAdminEvent?: RecordAdminEvent
@@ -43,6 +48,8 @@ export type RecordAdminEvent = (
 export interface PreparedPart {
   /** Where the embedded upstream listens. Null: no configuration has used it. */
   readonly sandboxOrigin?: string | null
+  /** The overrides of the part as they will stand; left out: they stay as they are. */
+  readonly overrides?: Partial<OverridesView>
   /** Puts it into effect. Never fails. */
   commit?(): void
   discard?(): Promise<void> | void

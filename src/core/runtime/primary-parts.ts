@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { type FeatureMessage, listHandedOver, receiveAt } from './channel.ts'
+import type { OverridesView } from './overrides.ts'
 import {
   type PreparedPart,
   type PrimaryFeature,
@@ -20,13 +21,21 @@ export class OpenPrimaryParts {
   readonly #all: readonly PrimaryPart[]
 
   /** `notify` reaches features in the processes that serve. */
-  constructor(gateway: Omit<PrimaryGateway, 'channel'>, notify: (message: FeatureMessage) => void) {
+  constructor(
+    gateway: Omit<PrimaryGateway, 'channel' | 'recordAdminEvent'>,
+    notify: (message: FeatureMessage) => void,
+  ) {
     const opened = [...features].map(([feature, { open }]) => {
       const channel = { notify: (payload: unknown) => notify({ feature, payload }) }
-      return [feature, open({ ...gateway, channel })] as const
+      return [feature, open({ ...gateway, recordAdminEvent: this.recordAdminEvent, channel })] as const
     })
     this.byFeature = Object.fromEntries(opened) as PrimaryParts
     this.#all = opened.map(([, part]) => part)
+  }
+
+  /** What features add to the operators' overrides, as they stand. */
+  get overrides(): Partial<OverridesView> {
+    return Object.assign({}, ...this.#all.map(({ overrides }) => overrides))
   }
 
   /** Prepares all of them. Rejects when one cannot be, and has discarded the others then. */
@@ -42,6 +51,7 @@ export class OpenPrimaryParts {
       throw error
     }
     return {
+      overrides: Object.assign(this.overrides, ...prepared.map(({ overrides }) => overrides)),
       sandboxOrigin: prepared.reduce<string | null>((found, each) => each.sandboxOrigin ?? found, null),
       commit() {
         for (const each of prepared) each.commit?.()

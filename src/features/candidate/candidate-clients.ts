@@ -21,7 +21,7 @@ export type PrimaryClients = 'all' | 'some' | 'none'
 /** Finds how many of the clients of a group are on its primary, by the share as it stands. `shift` null: the file's. */
 export const findPrimaryClients = (
   candidate: CandidateConfig | null,
-  shift: Pick<ShiftState, 'share' | 'isStopped'> | null,
+  shift: Pick<ShiftState, 'share' | 'isStopped'> | null | undefined,
 ): PrimaryClients => {
   const use = findCandidateUse(candidate, shift)
   if (use === null) return 'all'
@@ -35,7 +35,7 @@ export const isTakenBack = ({ isStopped, cause }: Pick<ShiftState, 'isStopped' |
 /** Finds what becomes of clients when the candidate of their group fails. `shift` null: the file says the share. */
 export const findCandidateClients = (
   candidate: CandidateConfig | null,
-  shift: Pick<ShiftState, 'share' | 'isStopped'> | null,
+  shift: Pick<ShiftState, 'share' | 'isStopped'> | null | undefined,
 ): CandidateClients => {
   if (candidate === null || findCandidateUse(candidate, shift) === null) return 'none'
   return candidate.fallback ? 'covered' : 'exposed'

@@ -72,7 +72,7 @@ const findClients = (
   isPrimaryOut: boolean,
   { config, overrides }: FindingInputs,
 ): CandidateClients => {
-  const clients = findCandidateClients(config.upstreams[group].candidate, overrides.shifts.get(group))
+  const clients = findCandidateClients(config.upstreams[group].candidate, overrides.shifts?.get(group))
   if (clients !== 'covered') return clients
   // Requests still go to an endpoint that fails. One that is down or ejected, or behind a breaker, gets none.
   const isExposed =
@@ -103,7 +103,7 @@ const goesToPrimary = (
  * so. It costs no request: all clients are on the primary.
  */
 const stopFinding = (group: Group, { overrides }: FindingInputs): Found => {
-  const shift = overrides.shifts.get(group)
+  const shift = overrides.shifts?.get(group) ?? null
   if (shift === null || !(isTakenBack(shift) || isHeld(shift))) return []
   const about = sideKey(group, 'candidate')
   const facts = { group, shift, since: shift.since, command: commandLine('shift', group) }

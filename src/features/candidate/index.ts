@@ -4,5 +4,6 @@ import type { Feature } from '../../core/feature.ts'
 export const candidate: Feature = {
   name: 'candidate',
   loadAdminPart: () => import('./admin.ts'),
+  loadPrimaryPart: () => import('./primary.ts'),
   loadOperatorCommands: () => import('./commands/shift.ts'),
 }

@@ -80,7 +80,7 @@ const bySide = seriesFor(['operation', 'side', 'status_class'], (inputs) =>
   ),
 )
 
-const shifted = seriesFor(['group'], ({ overrides }) => overrides.shifts.all)
+const shifted = seriesFor(['group'], ({ overrides }) => overrides.shifts?.all ?? [])
 
 /** No series for a group without a candidate. */
 export const candidateMetrics: MetricDefinitions = {

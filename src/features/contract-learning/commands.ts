@@ -11,8 +11,8 @@ import { paragraphs, spellDuration } from '../../core/admin/commands/phrases.ts'
 import { html } from '../../core/admin/html.ts'
 import { epochMs } from '../../core/lib/clock.ts'
 import { asBoolean, asNullable, asObject, asText, type Decoded } from '../../core/lib/text/decode.ts'
-import type { OrderedLearning } from '../../core/runtime/overrides.ts'
 import { getLearningMode } from './continue-learning.ts'
+import type { OrderedLearning } from './primary.ts'
 
 const args = {
   for: durationArgument('--for <DURATION>', '1h'),
@@ -43,11 +43,11 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
   choice: 'learn',
   page: 'learn-contract',
   path: '/contract/learn',
-  plan({ draining, reloader, overrides }, { for: ttlMs, enums, stop }) {
+  plan({ draining, reloader, parts }, { for: ttlMs, enums, stop }) {
     if (draining()) return stoppingError
     const isByFile = reloader.config.contract?.learn === true
     if (!stop) return { ttlMs, enums, isByFile }
-    if (overrides.learning.get('contract') !== null) return { ttlMs: null, enums: false, isByFile }
+    if (parts['contract-learning'].learning.get('contract') !== null) return { ttlMs: null, enums: false, isByFile }
     const detail = isByFile
       ? 'the file has it learn: write contract.learn: false there'
       : 'it does not learn just now; a draft of what was learnt before, if any, stays'
@@ -75,11 +75,12 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
           button: 'Learn it',
         },
   async run(context, { ttlMs, enums }, { by, apply }) {
+    const { learning } = context.parts['contract-learning']
     const state: OrderedLearning = { enums, orderedAt: epochMs() }
     const order = { key: 'contract', state, ttlMs, by, reason: null } as const
-    const applied = await applyOverride(context, context.overrides.learning, order, apply)
+    const applied = await applyOverride(context, learning, order, apply)
     if (isAdminError(applied)) return applied
-    const mode = getLearningMode(context.reloader.config, context.overrides.learning)
+    const mode = getLearningMode(context.reloader.config, learning)
     return { learning: mode !== null, enums: mode?.enums ?? false, until: applied.until }
   },
   event: 'contract learning',

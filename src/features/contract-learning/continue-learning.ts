@@ -1,7 +1,7 @@
 import type { Config } from '../../core/config/config.ts'
 import { listCredentialFields } from '../../core/runtime/credential-fields.ts'
-import type { LearningOverrides } from '../../core/runtime/overrides.ts'
 import { createLearner, type Learner } from './learn/learner.ts'
+import type { LearningOverrides } from './primary.ts'
 
 export interface LearningMode {
   readonly enums: boolean
@@ -14,9 +14,9 @@ export interface LearningMode {
 /** Gets how the contract is learnt: an operator's command goes before the file. Null: it is not. */
 export const getLearningMode = (
   { contract }: Pick<Config, 'contract'>,
-  overrides: LearningOverrides,
+  overrides: LearningOverrides | undefined,
 ): LearningMode | null => {
-  const override = overrides.get('contract')
+  const override = overrides?.get('contract') ?? null
   if (override !== null) return { ...override.state, until: override.until }
   return contract?.learn === true ? { enums: contract.enums, orderedAt: null, until: null } : null
 }

@@ -4,5 +4,6 @@ import type { Feature } from '../../core/feature.ts'
 export const contractLearning: Feature = {
   name: 'contract-learning',
   loadAdminPart: () => import('./admin.ts'),
+  loadPrimaryPart: () => import('./primary.ts'),
   loadOperatorCommands: () => import('./commands.ts'),
 }

@@ -28,7 +28,7 @@ export const learningStatus = (config: Config, { learning }: OverridesView): Lea
     by: orderedAt === null ? 'file' : 'operator',
     enums,
     until: formatOptionalTime(until),
-    ...orderStatus(orderedAt === null ? null : learning.get('contract')),
+    ...orderStatus(orderedAt === null ? null : (learning?.get('contract') ?? null)),
   }
 }
 

@@ -1,12 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import {
-  createOverrides,
-  findDrain,
-  Overrides,
-  TtlOverrides,
-  toEndpointKey,
-} from '../../../src/core/runtime/overrides.ts'
-import { logInMemory } from '../../helpers/gateway.ts'
+import { findDrain, Overrides, TtlOverrides, toEndpointKey } from '../../../src/core/runtime/overrides.ts'
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
 afterEach(() => vi.useRealTimers())
@@ -144,39 +137,5 @@ describe('an override of an endpoint', () => {
     expect(endpoints.set(again, 'ready', 60_000, 'anna')).toMatchObject({ state: 'ready' })
     overrides.clear()
     expect(vi.getTimerCount()).toBe(0)
-  })
-})
-
-describe('a takeback', () => {
-  const boot = (reapply: (isUrgent: boolean) => Promise<void>) => {
-    const { log, lines } = logInMemory()
-    const recordAdminEvent = vi.fn()
-    const overrides = createOverrides({ log, recordAdminEvent, reapply, isClosing: () => false })
-    overrides.shifts.prepare({ risk: { digest: 'a', share: 0.05, steps: null } }).commit()
-    return { overrides, lines, recordAdminEvent }
-  }
-
-  test('is put into effect, logged and recorded with its reason', async () => {
-    const reapply = vi.fn(async (_isUrgent: boolean) => {})
-    const { overrides, lines, recordAdminEvent } = boot(reapply)
-
-    overrides.shifts.takeBack('risk', 'it fails')
-    await vi.advanceTimersByTimeAsync(0)
-
-    expect(reapply.mock.calls).toEqual([[true]])
-    expect(lines).toMatchObject([{ level: 40, msg: 'shift taken back', group: 'risk', reason: 'it fails' }])
-    expect(recordAdminEvent.mock.calls).toEqual([['shift taken back', { group: 'risk', reason: 'it fails' }]])
-  })
-
-  test('that workers do not take up is tried each second until they do', async () => {
-    const reapply = vi.fn(async (_isUrgent: boolean) => {})
-    reapply.mockRejectedValueOnce(new Error('worker 1 hangs'))
-    const { overrides, lines } = boot(reapply)
-
-    overrides.shifts.takeBack('risk', 'it fails')
-    await vi.advanceTimersByTimeAsync(1100)
-
-    expect(lines.map(({ msg }) => msg)).toEqual(['a shift could not be put into effect', 'shift taken back'])
-    expect(reapply).toHaveBeenCalledTimes(2)
   })
 })

@@ -175,7 +175,7 @@ const toOperationView = (
       pace !== null && pace.perSecond > 0
         ? everyRequestFails(pace)
         : groupOutage(group, { report, config, loadedAt }) !== null &&
-          findPrimaryClients(config.upstreams[group].candidate, overrides.shifts.get(group)) !== 'none',
+          findPrimaryClients(config.upstreams[group].candidate, overrides.shifts?.get(group)) !== 'none',
     pace: pace && requestMetrics && { inFlight: requestMetrics.operations[id].inFlight, ...pace },
     history: requestMetrics && toHistoryView(history, id),
   }

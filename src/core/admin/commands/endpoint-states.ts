@@ -141,7 +141,7 @@ const lastEndpoint = (detail: string): AdminError => ({ status: 409, code: 'last
 /** Tells whether requests of clients fail where no endpoint of its side takes work. */
 const servesClients = ({ reloader, overrides }: AdminContext, group: Group, { side }: EndpointState): boolean =>
   side === 'primary' ||
-  findCandidateClients(reloader.config.upstreams[group].candidate, overrides.shifts.get(group)) === 'exposed'
+  findCandidateClients(reloader.config.upstreams[group].candidate, overrides.shifts?.get(group)) === 'exposed'
 
 /** Tells whether an endpoint that is drained until then leaves none; `others` are those that take work as long. */
 const isLastTaker = (

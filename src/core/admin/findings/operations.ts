@@ -101,7 +101,7 @@ const relayedErrorFindings: FindingSource = (inputs) =>
   })
 
 const endpointsWithClients = (group: Group, { config, report, overrides }: FindingInputs): readonly EndpointReport[] =>
-  findCandidateClients(config.upstreams[group].candidate, overrides.shifts.get(group)) === 'none'
+  findCandidateClients(config.upstreams[group].candidate, overrides.shifts?.get(group)) === 'none'
     ? []
     : (report.upstreams[group].candidate?.endpoints ?? [])
 

@@ -39,7 +39,7 @@ export const outageFindings = (inputs: FindingInputs): readonly Finding[] => {
   const { config, overrides } = inputs
   const found = groups.flatMap((group): readonly PrimaryOutage[] => {
     const outage = groupOutage(group, inputs)
-    const clients = findPrimaryClients(config.upstreams[group].candidate, overrides.shifts.get(group))
+    const clients = findPrimaryClients(config.upstreams[group].candidate, overrides.shifts?.get(group))
     return outage === null ? [] : [{ ...outage, clients }]
   })
   return groupByKey(found, ({ fact, clients }) => `${clients} ${fact}`).map((same) => outageFinding(same, inputs))

@@ -97,7 +97,7 @@ const noEndpointFinding = (
 ): Found => {
   if (endpoints.some(({ state }) => state.name !== 'draining')) return []
   const refused = tallyRejected(report, 'no-healthy-endpoint', group)
-  const clients = findPrimaryClients(config.upstreams[group].candidate, overrides.shifts.get(group))
+  const clients = findPrimaryClients(config.upstreams[group].candidate, overrides.shifts?.get(group))
   const severity = clients === 'none' ? 'warning' : 'critical'
   const facts = { group, clients, refused, since: refused.firstAt, command: liveCommandLine(group, config) }
   return finding('no-endpoint', severity, sideKey(group, 'primary'), facts, ({ group, clients, refused }) => [

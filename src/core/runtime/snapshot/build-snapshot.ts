@@ -94,7 +94,7 @@ export const buildSnapshot = (
   const addressLimit = acquireAddressLimiter(config.limits, limiters)
   const clientLimits = acquireClientLimits(config.clients, config.limits, limiters)
   const candidateUses = byGroup((group) =>
-    findCandidateUse(config.upstreams[group].candidate, overrides.shifts.get(group)),
+    findCandidateUse(config.upstreams[group].candidate, overrides.shifts?.get(group)),
   )
   const caches = cacheRegistry.acquire(config, (group) => candidateUses[group] !== null)
   const idempotency = idempotencyRegistry.acquire(config)
@@ -144,7 +144,7 @@ export const buildSnapshot = (
     const shadows = byGroup((group) => {
       const { candidate } = config.upstreams[group]
       const running = candidates[group]
-      if (candidate === null || running === null || overrides.shifts.get(group)?.isStopped === true) return null
+      if (candidate === null || running === null || overrides.shifts?.get(group)?.isStopped === true) return null
       return openShadow(candidate, {
         sides: { primary: upstreams[group], candidate: running },
         primary: config.upstreams[group],
@@ -229,7 +229,7 @@ const openGuards = (
         config.upstreams[group].candidate?.guard != null &&
         members.some(({ receivesTraffic }) => receivesTraffic)
       if (!isGuarded) return []
-      const counts = guards.open(group, guardEra(shifts.get(group)))
+      const counts = guards.open(group, guardEra(shifts?.get(group)))
       return [[group, createGuardOptions(config, group, members, counts)] as const]
     }),
   )

@@ -4,7 +4,6 @@ import { CacheRegistry, type PurgeResult } from '../../../features/cache/cache-r
 import type { InvalidationTarget } from '../../../features/cache/invalidation.ts'
 import { SharedCacheRegistry } from '../../../features/cache/redis/shared-cache-registry.ts'
 import type { PurgeScope } from '../../../features/cache/store/cache-store.ts'
-import type { GuardReport } from '../../../features/candidate/observe/guard/guard-counts.ts'
 import { ContractValidatorsCache } from '../../../features/contract/contract-validators.ts'
 import { IdempotencyRegistry } from '../../../features/idempotency/idempotency-registry.ts'
 import type { IdempotencyCall } from '../../../features/idempotency/store/idempotency-store.ts'
@@ -45,7 +44,6 @@ interface DataPlaneDeps {
   readonly log?: Log
   /** The key of digests, which all processes that learn and compare share; by default a new one. */
   readonly digestKey?: string
-  readonly onGuardReports?: (reports: readonly GuardReport[]) => void
 }
 
 /** Rejects as {@link buildSnapshot} throws. */
@@ -85,11 +83,11 @@ export class DataPlane {
       place = aloneProcess,
       log,
       digestKey = generateSecret(),
-      onGuardReports = () => {},
     }: DataPlaneDeps,
   ) {
     const telemetry = createProcessTelemetry(log ?? null, place.name)
-    telemetry.guards.onReports = onGuardReports
+    const guardReports = openChannel('candidate', place)
+    telemetry.guards.onReports = (reports) => guardReports.notify(reports)
     const isPrimary = place.role === 'primary'
     const limiterRole = toLimiterRole(place)
     const [issuerKeys, invalidations] = [openChannel('auth', place), openChannel('cache', place)]

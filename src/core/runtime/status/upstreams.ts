@@ -109,7 +109,7 @@ const candidate = field.record({
   ),
   /** Null: a reload is just under way. */
   shift: field.derived(asNullable(shiftShape), (_, { overrides, group }) => {
-    const shift = group === undefined ? null : overrides.shifts.get(group)
+    const shift = group === undefined ? null : (overrides.shifts?.get(group) ?? null)
     return shift && shiftStatus(shift)
   }),
 })

@@ -77,11 +77,11 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Decod
     const report = await context.report() // first, so that all that follows is decided at once
     if (context.draining()) return stoppingError
     const { config } = context.reloader
-    return planShift(context.overrides.shifts, { config, report }, wishes)
+    return planShift(context.parts.candidate.shifts, { config, report }, wishes)
   },
   confirmation: (_, planned) => confirmShift(planned),
   async run(context, { group, order, reason }, { by, apply }) {
-    const change = context.overrides.shifts.order(group, order, { by, reason })
+    const change = context.parts.candidate.shifts.order(group, order, { by, reason })
     const failure = await applyOrUndo(context, apply, change.undo)
     if (failure !== null) return failure
     const text = order.kind === 'to' ? formatPercent(order.share) : order.kind

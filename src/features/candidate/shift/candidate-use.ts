@@ -17,7 +17,7 @@ export interface CandidateUse {
  */
 export const findCandidateUse = (
   candidate: CandidateConfig | null,
-  shift: Pick<ShiftState, 'share' | 'isStopped'> | null,
+  shift: Pick<ShiftState, 'share' | 'isStopped'> | null | undefined,
 ): CandidateUse | null => {
   if (candidate === null || shift?.isStopped === true) return null
   const { clients } = candidate

@@ -65,8 +65,8 @@ export const toShiftState = (record: ShiftRecord, plan: ShiftPlan, epoch: number
  * Names how much goes to a candidate, and since when. What was counted while it was another share is no evidence for
  * this one.
  */
-export const guardEra = (shift: Pick<ShiftState, 'digest' | 'share' | 'since'> | null): string =>
-  shift === null ? '' : `${shift.digest} ${shift.share} ${shift.since}`
+export const guardEra = (shift: Pick<ShiftState, 'digest' | 'share' | 'since'> | null | undefined): string =>
+  shift == null ? '' : `${shift.digest} ${shift.share} ${shift.since}`
 
 type Holding = Pick<ShiftState, 'share' | 'cause'>
 

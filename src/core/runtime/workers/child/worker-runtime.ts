@@ -56,7 +56,6 @@ export const startWorkerRuntime = async (
     },
     log,
     digestKey: init.digestKey,
-    onGuardReports: (reports) => send({ type: 'guardReports', reports }),
   })
   for (const message of init.handedOver) dataPlane.receive(message, 'primary')
   const countRemotely = async (socket: Socket, address: string): Promise<boolean> => {

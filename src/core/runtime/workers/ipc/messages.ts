@@ -1,4 +1,3 @@
-import type { GuardReport } from '../../../../features/candidate/observe/guard/guard-counts.ts'
 import { deserializeClients, serializeClients } from '../../../../features/clients/serialize-clients.ts'
 import type { Config } from '../../../config/config.ts'
 import type { HealthVerdict } from '../../../upstream/endpoints/endpoint-registry.ts'
@@ -14,10 +13,8 @@ export interface SerializedSnapshotInput {
   readonly config: Config
   /** The clients, as texts: to send thousands of objects takes many times as long. */
   readonly clients: readonly string[]
-  readonly operations: OverridesView['operations']['all']
-  readonly endpoints: OverridesView['endpoints']['all']
-  readonly learning: OverridesView['learning']['all']
-  readonly shifts: OverridesView['shifts']['all']
+  /** The overrides of each kind. */
+  readonly overrides: Readonly<Record<string, readonly (readonly [string, unknown])[]>>
   readonly sandboxOrigin: string | null
 }
 
@@ -114,9 +111,7 @@ export type PrimaryCallResult = PrimaryCalls[keyof PrimaryCalls]['result']
 /** What a worker says that concerns the primary, or other workers. There is no reply. */
 export type PrimaryNotification =
   /** What a feature tells itself in the primary. */
-  | { readonly type: 'told'; readonly message: FeatureMessage }
-  /** What it has counted for the guards of candidates since the last time. */
-  | { readonly type: 'guardReports'; readonly reports: readonly GuardReport[] }
+  { readonly type: 'told'; readonly message: FeatureMessage }
 
 export type MessageToPrimary =
   | PrimaryCall
@@ -139,10 +134,7 @@ export const serializeInput = ({ config, overrides, sandboxOrigin }: SnapshotInp
     compiledContract: withoutDocument(config.compiledContract),
   },
   clients: serializeClients(config.clients),
-  operations: overrides.operations.all,
-  endpoints: overrides.endpoints.all,
-  learning: overrides.learning.all,
-  shifts: overrides.shifts.all,
+  overrides: Object.fromEntries(Object.entries(overrides).map(([kind, { all }]) => [kind, all])),
   sandboxOrigin,
 })
 
@@ -162,16 +154,13 @@ const withoutDocument = (contract: Config['compiledContract']): Config['compiled
 
 /** Deserialises it. A client that is the same as in `running` is the very same object. */
 export const deserializeInput = async (
-  { config, clients, operations, endpoints, learning, shifts, sandboxOrigin }: SerializedSnapshotInput,
+  { config, clients, overrides, sandboxOrigin }: SerializedSnapshotInput,
   running: Config['clients'],
 ): Promise<SnapshotInput> => ({
   config: { ...config, clients: await deserializeClients(clients, running) },
-  overrides: {
-    operations: toLookup(operations),
-    endpoints: toLookup(endpoints),
-    learning: toLookup(learning),
-    shifts: toLookup(shifts),
-  },
+  overrides: Object.fromEntries(
+    Object.entries(overrides).map(([kind, all]) => [kind, toLookup(all)]),
+  ) as unknown as OverridesView,
   sandboxOrigin,
 })
 

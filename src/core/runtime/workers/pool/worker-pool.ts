@@ -1,6 +1,5 @@
 import type { AddressInfo } from 'node:net'
 import { isatty } from 'node:tty'
-import type { CandidateGuard } from '../../../../features/candidate/candidate-guard.ts'
 import type { NotServingReason } from '../../../admin/admin-context.ts'
 import {
   createRejectedConnectionLog,
@@ -54,7 +53,6 @@ interface WorkerPoolOptions {
   /** Writes whole log lines of workers. */
   forwardLines(lines: Buffer): void
   readonly timeouts: WorkerTimeouts | undefined
-  readonly guard: Pick<CandidateGuard, 'add' | 'forget'>
 }
 
 /**
@@ -103,7 +101,6 @@ class WorkerPool implements ProxyServer {
     primary,
     forwardLines,
     timeouts = defaultWorkerTimeouts,
-    guard,
   }: WorkerPoolOptions) {
     const ticketSecret = createTicketSecret()
     const digestKey = generateSecret()
@@ -153,12 +150,10 @@ class WorkerPool implements ProxyServer {
       }),
       onCall: (call, worker) => this.#replyTo(call, worker),
       onNotification: (told, by) => {
-        if (told.type === 'guardReports') return guard.add(by.name, told.reports)
         primary.receive(told.message, by.name)
         this.#dataPlane.receive(told.message, by.name)
       },
       onExit: (worker) => {
-        guard.forget(worker.name)
         primary.onGone(worker.name)
         this.#stats.onExit(worker)
         this.#learnedArchive.onExit(worker)

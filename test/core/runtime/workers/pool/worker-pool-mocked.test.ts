@@ -47,7 +47,6 @@ const open = () =>
     primary: { receive: () => {}, handOver: () => [], onGone: () => {} },
     forwardLines: () => {},
     timeouts: undefined,
-    guard: { add: () => {}, forget: () => {} },
   })
 
 test('workers end once every connection that was accepted is handed over', async () => {

@@ -12,7 +12,7 @@ import { Overrides } from '../../../../../src/core/runtime/overrides.ts'
 import { Reloader } from '../../../../../src/core/runtime/reload/reloader.ts'
 import { WorkersNotAnsweringError } from '../../../../../src/core/runtime/workers-not-answering-error.ts'
 import { listShiftPlans } from '../../../../../src/features/candidate/shift/shift-plan.ts'
-import type { ShiftsView } from '../../../../../src/features/candidate/shift/shifts.ts'
+import { Shifts, type ShiftsView } from '../../../../../src/features/candidate/shift/shifts.ts'
 import { Principal, setPrincipal } from '../../../../../src/features/console/session/principal.ts'
 import { parse } from '../../../../core/config/helper.ts'
 import { configText, logInMemory, type Settings } from '../../../../helpers/gateway.ts'
@@ -44,22 +44,26 @@ interface InEffect {
  */
 const open = (before: Settings, edited: Settings = before) => {
   let rejection: AdminError | null = null
+  const shifts = new Shifts()
   const overrides = new Overrides()
-  onTestFinished(() => overrides.clear())
+  onTestFinished(() => {
+    overrides.clear()
+    shifts.clear()
+  })
   const waiting: PromiseWithResolvers<void>[] = []
   let isHolding = true
   let inEffect: InEffect | null = null
   /** What tells each question to the processes that it is to hurry. */
   const asked: (Promise<void> | undefined)[] = []
   const apply = async (config: Config): Promise<void> => {
-    const shifts = overrides.shifts.prepare(listShiftPlans(config))
+    const prepared = shifts.prepare(listShiftPlans(config))
     const operations = overrides.operations.all.map(([id, { state }]) => `${id} ${state}`)
     const taken = Promise.withResolvers<void>()
     if (isHolding) waiting.push(taken)
     else taken.resolve()
     await taken.promise
-    shifts.commit()
-    inEffect = { config, operations, shifts: shifts.view }
+    prepared.commit()
+    inEffect = { config, operations, shifts: prepared.view }
   }
   /** Lets everything go as far as it can; returns what the processes have been told and not taken up. */
   const settle = async (): Promise<number> => {
@@ -75,7 +79,7 @@ const open = (before: Settings, edited: Settings = before) => {
     apply,
     onOutcome: () => {},
   })
-  overrides.shifts.prepare(listShiftPlans(initial.config)).commit()
+  shifts.prepare(listShiftPlans(initial.config)).commit()
   const listUp = () =>
     reloader.config.upstreams.market.endpoints.map(({ origin }) => ({
       url: origin,
@@ -86,7 +90,7 @@ const open = (before: Settings, edited: Settings = before) => {
   const context = {
     reloader,
     overrides,
-    parts: { audit: { state: null } },
+    parts: { audit: { state: null }, candidate: { shifts } },
     recordAdminEvent: () => {},
     orders: new OrderHistory(),
     draining: () => false,

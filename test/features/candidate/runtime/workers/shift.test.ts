@@ -10,7 +10,7 @@ import {
 import { rawClient } from '../../../../helpers/raw-client.ts'
 import { openHttpUpstream, type TestUpstream } from '../../../../helpers/upstream.ts'
 
-const script = fileURLToPath(new URL('pool/short-timeouts.ts', import.meta.url))
+const script = fileURLToPath(new URL('../../../../core/runtime/workers/pool/short-timeouts.ts', import.meta.url))
 
 let gateway: WorkerGateway
 let upstream: TestUpstream

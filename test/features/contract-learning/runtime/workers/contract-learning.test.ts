@@ -139,7 +139,9 @@ drill(
     timeout: 120_000,
   },
   async () => {
-    const gateway = await start({}, [fileURLToPath(new URL('pool/short-timeouts.ts', import.meta.url))])
+    const gateway = await start({}, [
+      fileURLToPath(new URL('../../../../core/runtime/workers/pool/short-timeouts.ts', import.meta.url)),
+    ])
     expect(await gateway.ask('POST', '/contract/learn', '{"for":"1h"}')).toMatchObject({ status: 200 })
     const replaceFirst = async (restarts: number): Promise<void> => {
       const [first] = (await gateway.status()).workers

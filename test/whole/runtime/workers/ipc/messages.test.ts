@@ -82,7 +82,7 @@ test('a worker is sent how much goes to each candidate, as it stands', async () 
 
   const { overrides } = await deserializeInput(structuredClone(serializeInput({ ...input, sandboxOrigin: null })), [])
 
-  expect(overrides.shifts.get('risk')).toEqual(shifts.get('risk'))
-  expect(overrides.shifts.get('risk')).toMatchObject({ share: 0, isStopped: true })
-  expect(overrides.shifts.get('market')).toBeNull()
+  expect(overrides.shifts?.get('risk')).toEqual(shifts.get('risk'))
+  expect(overrides.shifts?.get('risk')).toMatchObject({ share: 0, isStopped: true })
+  expect(overrides.shifts?.get('market')).toBeNull()
 })

@@ -34,7 +34,7 @@ test.each([
   ],
 ])('what one worker has served of %s, more than half of the limit, counts for the other', async (_, settings) => {
   const gateway = await startWorkerGateway({ workers: 2, ...settings }, [
-    fileURLToPath(new URL('short-timeouts.ts', import.meta.url)),
+    fileURLToPath(new URL('../../../../../core/runtime/workers/pool/short-timeouts.ts', import.meta.url)),
   ])
   onTestFinished(() => gateway.stop())
 

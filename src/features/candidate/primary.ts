@@ -1,0 +1,65 @@
+import type { PreparedPart, PrimaryGateway, PrimaryPart } from '../../core/runtime/primary-part.ts'
+import { CandidateGuard } from './candidate-guard.ts'
+import type { GuardReport } from './observe/guard/guard-counts.ts'
+import { SharedShifts } from './shift/shared-shifts.ts'
+import { logShift } from './shift/shift-log.ts'
+import { Shifts, type ShiftsView } from './shift/shifts.ts'
+
+declare module '../../core/runtime/overrides.ts' {
+  interface OverridesView {
+    readonly shifts?: ShiftsView
+  }
+}
+
+declare module '../../core/runtime/primary-part.ts' {
+  interface PrimaryParts {
+    readonly candidate: CandidatePart
+  }
+}
+
+interface CandidatePart extends PrimaryPart {
+  readonly shifts: Shifts
+}
+
+export const open = ({ log, config, recordAdminEvent, reapply }: PrimaryGateway): CandidatePart => {
+  const shifts = new Shifts((group, news, state) =>
+    reapply(
+      () => logShift(log, recordAdminEvent, group, news, state),
+      (err) => log.error({ group, err }, 'a shift could not be put into effect'),
+      // The other workers must not go on sending clients there.
+      state.isStopped,
+    ),
+  )
+  /** As the processes that serve have them: an order, a step or what Redis says comes into effect a little later. */
+  let inEffect: ShiftsView = shifts
+  const guard = new CandidateGuard({ shifts, shiftsInEffect: () => inEffect, config })
+  const shared = new SharedShifts(shifts, (level, event, fields) => log[level](fields, event))
+  let isFirst = true
+  return {
+    shifts,
+    overrides: { shifts },
+    async prepare(next, isRollback): Promise<PreparedPart> {
+      const { view, takenUp, discard, commit: commitShared } = await shared.prepare(next, isRollback)
+      const commit = (): void => {
+        commitShared()
+        inEffect = view
+        for (const group of takenUp) {
+          const state = view.get(group)
+          if (state !== null) logShift(log, recordAdminEvent, group, 'taken up', state)
+        }
+      }
+      if (!isFirst) return { overrides: { shifts: view }, commit, discard }
+      // Operators may give orders while the gateway starts.
+      isFirst = false
+      commit()
+      return { overrides: { shifts: view } }
+    },
+    receive: (reports: readonly GuardReport[], from) => guard.add(from, reports),
+    onGone: (worker) => guard.forget(worker),
+    stop() {
+      guard.close()
+      shared.close()
+      shifts.clear()
+    },
+  }
+}

@@ -1,0 +1,42 @@
+import { TtlOverrides } from '../../core/runtime/overrides.ts'
+import type { PrimaryFeature, PrimaryPart } from '../../core/runtime/primary-part.ts'
+
+export interface OrderedLearning {
+  readonly enums: boolean
+  /** When the command was given, in ms since the epoch. Another one begins anew. */
+  readonly orderedAt: number
+}
+
+/** At most one: the contract is one for all operations. */
+type LearningOrders = TtlOverrides<'contract', OrderedLearning>
+
+export type LearningOverrides = Pick<LearningOrders, 'get' | 'all'>
+
+declare module '../../core/runtime/overrides.ts' {
+  interface OverridesView {
+    readonly learning?: LearningOverrides
+  }
+}
+
+declare module '../../core/runtime/primary-part.ts' {
+  interface PrimaryParts {
+    readonly 'contract-learning': LearningPart
+  }
+}
+
+interface LearningPart extends PrimaryPart {
+  readonly learning: LearningOrders
+}
+
+export const open: PrimaryFeature['open'] = ({ log, recordAdminEvent, reapply }): LearningPart => {
+  const learning: LearningOrders = new TtlOverrides(() =>
+    reapply(
+      () => {
+        log.info({}, 'contract learning ended')
+        recordAdminEvent('contract learning ended', {})
+      },
+      (err) => log.error({ err }, 'contract learning could not be ended'),
+    ),
+  )
+  return { learning, overrides: { learning }, stop: () => learning.clear() }
+}
