@@ -196,7 +196,7 @@ test('a response that ends while the gateway closes ends its connection, whateve
 })
 
 test('a connection that is handed over when the listener has closed is closed', async () => {
-  const snapshot = { config: testConfig(), observers: [], processLoad: { rejectedConnections: {} } }
+  const snapshot = { config: testConfig(), observers: [], telemetry: { rejectedConnections: {} } }
   const server = await openDownstreamServer({ value: snapshot } as never, logInMemory().log, {
     bindTarget: 'elsewhere',
   })

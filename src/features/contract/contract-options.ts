@@ -1,6 +1,6 @@
 import type { Exchange } from '../../core/exchange/exchange.ts'
+import type { Violation } from '../../core/exchange/failures/errors.ts'
 import { type BodyCheck, type UncheckedReason, uncheckedViolations } from './check/check-message.ts'
-import type { Violation } from './check/compiled-contract.ts'
 import type { ContractValidators } from './check/validators.ts'
 import { formatViolationPlace, maxViolations, noViolations } from './check/violations.ts'
 import type { CheckQueue } from './check-queue.ts'

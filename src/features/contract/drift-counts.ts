@@ -1,3 +1,4 @@
+import type { Violation } from '../../core/exchange/failures/errors.ts'
 import { epochMs, now, toEpochMs } from '../../core/lib/clock.ts'
 import { copyText } from '../../core/lib/text/copy-text.ts'
 import { BoundedMap } from '../../core/log/bounded-map.ts'
@@ -7,7 +8,6 @@ import { recentRowMs, worstRowFirst } from '../../core/log/row-counts.ts'
 import { sum } from '../../core/log/sum-reports.ts'
 import { byOperation, type OperationId } from '../../operations.ts'
 import type { UncheckedReason } from './check/check-message.ts'
-import type { Violation } from './check/compiled-contract.ts'
 import {
   type BrokenRule,
   type DriftExample,

@@ -1,7 +1,7 @@
 import { BodyCopy, copyRequestBody } from '../../core/exchange/bodies/body-copy.ts'
 import { bufferRequestBody } from '../../core/exchange/bodies/buffered-request-body.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
-import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import { GatewayError, type Violation } from '../../core/exchange/failures/errors.ts'
 import { clientShare } from '../../core/exchange/request-owner.ts'
 import {
   type BodyCheck,
@@ -11,7 +11,7 @@ import {
   missingBody,
   uncheckedViolations,
 } from './check/check-message.ts'
-import type { RequestContract, SchemaName, Violation } from './check/compiled-contract.ts'
+import type { RequestContract, SchemaName } from './check/compiled-contract.ts'
 import { noViolations } from './check/violations.ts'
 import {
   type ContractLayerOptions,

@@ -1,7 +1,7 @@
 import { BodyCopy, copyResponseBody } from '../../core/exchange/bodies/body-copy.ts'
 import { bufferResponseBody } from '../../core/exchange/bodies/buffered-response-body.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
-import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import { GatewayError, type Violation } from '../../core/exchange/failures/errors.ts'
 import {
   type AddedResponseFields,
   type HeaderFields,
@@ -16,7 +16,7 @@ import {
   type ResponseHeadParts,
   upstreamError,
 } from './check/check-message.ts'
-import type { ResponseContract, Violation } from './check/compiled-contract.ts'
+import type { ResponseContract } from './check/compiled-contract.ts'
 import { noViolations } from './check/violations.ts'
 import {
   type ContractLayerOptions,

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { AdminContext } from '../../core/admin/admin-context.ts'
 import type { Config } from '../../core/config/config.ts'
+import type { ViolationPlace } from '../../core/exchange/failures/errors.ts'
 import { epochMs } from '../../core/lib/clock.ts'
 import {
   asList,
@@ -17,7 +18,7 @@ import { formatOptionalTime, formatTime } from '../../core/lib/text/format-time.
 import { findDriftedFiles, listDifferingFiles } from '../../core/runtime/reload/config-drift.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { learningShape, learningStatus } from '../contract-learning/status.ts'
-import type { ContractMode, ViolationPlace } from './check/compiled-contract.ts'
+import type { ContractMode } from './check/compiled-contract.ts'
 import { type DriftReport, type DriftRow, type MessageDirection, zeroUnchecked } from './drift-report.ts'
 
 const directionShape = asObject({

@@ -4,7 +4,6 @@ import * as field from '../../core/runtime/status/field.ts'
 import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 import { allOperations, groups } from '../../operations.ts'
 import { describeRedis } from '../redis/redis-settings.ts'
-import { collectRejectedConnections, mergeRejectedConnections, type RejectedConnectionsReport } from './process-load.ts'
 
 /** The state of what counts requests: the rate limiters, and Redis where it remembers proofs. */
 const rate = field.record({
@@ -100,20 +99,7 @@ const collectRate = ({
 declare module '../../core/runtime/status/report.ts' {
   interface StatusReport {
     readonly limits: Reported<typeof limitsField>
-    /** Connections that were closed at once of late; empty: none. */
-    readonly rejectedConnections: readonly RejectedConnectionsReport[]
   }
 }
 
-const rejectedConnections = field.hidden<readonly RejectedConnectionsReport[]>((from, workers) =>
-  mergeRejectedConnections([from, ...workers].flat()),
-)
-
-export const reported: readonly ReportSection[] = [
-  { key: 'limits', field: limitsField, collect: collectLimits },
-  {
-    key: 'rejectedConnections',
-    field: rejectedConnections,
-    collect: ({ processLoad }) => collectRejectedConnections(processLoad.rejectedConnections),
-  },
-]
+export const reported: readonly ReportSection[] = [{ key: 'limits', field: limitsField, collect: collectLimits }]

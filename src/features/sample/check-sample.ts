@@ -1,5 +1,6 @@
 import type { Config } from '../../core/config/config.ts'
 import { createRequestId, parseRequestHead } from '../../core/downstream/request/request-head.ts'
+import type { Violation } from '../../core/exchange/failures/errors.ts'
 import { type FailureKind, failureTable } from '../../core/exchange/failures/kinds.ts'
 import {
   type AddedResponseFields,
@@ -20,7 +21,7 @@ import {
   type HeadCheck,
   type UncheckedReason,
 } from '../contract/check/check-message.ts'
-import type { ContractMode, OperationContract, Violation } from '../contract/check/compiled-contract.ts'
+import type { ContractMode, OperationContract } from '../contract/check/compiled-contract.ts'
 import type { ContractValidators } from '../contract/check/validators.ts'
 import { noViolations } from '../contract/check/violations.ts'
 import { createClientFields } from '../contract/contract-layers.ts'

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Violation } from '../../../src/features/contract/check/compiled-contract.ts'
+import type { Violation } from '../../../src/core/exchange/failures/errors.ts'
 import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import type { DriftExample } from '../../../src/features/contract/drift-report.ts'
 

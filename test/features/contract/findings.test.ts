@@ -1,7 +1,7 @@
 /** The findings about the contract, on the counts of a process and a fake clock. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Violation } from '../../../src/core/exchange/failures/errors.ts'
 import { upstreamError } from '../../../src/features/contract/check/check-message.ts'
-import type { Violation } from '../../../src/features/contract/check/compiled-contract.ts'
 import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import { cause, findingInputs, renderFindings, endpoint as up } from '../../core/admin/findings/finding-inputs.ts'
 import { contractFile } from '../../helpers/contract.ts'

@@ -63,11 +63,11 @@ export const openDownstreamServer = async (
     worker,
   }: DownstreamServerOptions = {},
 ): Promise<DownstreamServer> => {
-  const { config, processLoad } = currentSnapshot.value
+  const { config, telemetry } = currentSnapshot.value
   const { listen } = config
   const getListenerConfig = createListenerConfigGetter(currentSnapshot)
   const clientErrors = createClientErrorHandler(getListenerConfig, currentSnapshot)
-  const connections = new OpenConnections(log, processLoad.rejectedConnections, worker)
+  const connections = new OpenConnections(log, telemetry.rejectedConnections, worker)
   const { sockets, rejected } = connections
   const state = { isDraining: false, isCutting: false }
   const protocols = await createProtocols({

@@ -1,13 +1,16 @@
 import type { Socket } from 'node:net'
-import type { RejectedConnectionCounts } from '../../../features/limits/process-load.ts'
 import type { ListenConfig } from '../../config/config.ts'
 import { cidrMatcher } from '../../lib/net/cidr.ts'
 import { toNetworkKey } from '../../lib/net/network-key.ts'
 import type { Log } from '../../log/log.ts'
+import {
+  createRejectedConnectionLog,
+  type RejectedConnectionCounts,
+  type RejectedConnectionLog,
+} from '../../log/rejected-connections.ts'
 import { normalizeAddress } from './addresses.ts'
 import { getConnectionClaims } from './connection-claims.ts'
 import { getRemoteAddress, type TrustedProxyMatcher } from './listener-config.ts'
-import { createRejectedConnectionLog, type RejectedConnectionLog } from './rejected-connections.ts'
 
 /** The open connections of a listener, and those that a limit has closed. */
 export class OpenConnections {

@@ -1,5 +1,4 @@
-import type { Violation } from '../../../features/contract/check/compiled-contract.ts'
-import type { GatewayError } from '../../exchange/failures/errors.ts'
+import type { GatewayError, Violation } from '../../exchange/failures/errors.ts'
 import { type FailureKind, failureTable, reasonPhrase } from '../../exchange/failures/kinds.ts'
 import { type HeaderFields, interactionIdField } from '../../exchange/header-fields.ts'
 import { epochMs, now } from '../../lib/clock.ts'

@@ -1,4 +1,3 @@
-import type { Violation } from '../../../features/contract/check/compiled-contract.ts'
 import { errorMessage } from './error-message.ts'
 import { type FailureKind, type FaultOrigin, failureTable } from './kinds.ts'
 import { type FailureReason, failureText, type ReasonFor } from './reasons.ts'
@@ -14,6 +13,27 @@ export class StacklessError extends Error {
     super(message, options)
     Error.stackTraceLimit = limit
   }
+}
+
+export type ViolationPlace = 'query' | 'header' | 'body' | 'content-type' | 'status'
+
+/**
+ * One way in which a message breaks the contract. All of its text but `ownPointer` stems from the contract and the
+ * code, never from a message: a client's or an upstream's data goes neither to another reader nor into a log.
+ */
+export interface Violation {
+  /**
+   * RFC 6901, into the body; for a parameter its name is the first segment. Members that the contract does not name are
+   * written `*`.
+   */
+  readonly pointer: string
+  /** The same with the names of the message, for its sender alone. Left out: it is `pointer`. */
+  readonly ownPointer?: string
+  readonly in: ViolationPlace
+  /** The keyword of JSON Schema, or a word of the gateway's own: `required`, `duplicate-member`. */
+  readonly rule: string
+  /** What was expected, in words. */
+  readonly detail: string
 }
 
 interface FailureOptions<K extends FailureKind> {

@@ -11,6 +11,7 @@ import { accessLog, type Log } from '../../log/log.ts'
 import { RequestMetrics } from '../../log/metrics/request-metrics.ts'
 import { ProcessStats } from '../../log/process-stats.ts'
 import { RecentErrors, RecentRequests } from '../../log/recent-errors/recent-errors.ts'
+import { createRejectedConnectionCounts, type RejectedConnectionCounts } from '../../log/rejected-connections.ts'
 import type { SnapshotPart } from '../runtime-part.ts'
 
 /** All its snapshots share it. */
@@ -21,6 +22,7 @@ export interface ProcessTelemetry {
   readonly recentErrors: RecentErrors
   readonly recentRequests: RecentRequests
   readonly clientActivity: ClientActivity
+  readonly rejectedConnections: RejectedConnectionCounts
   readonly runtime: ProcessStats
   readonly contract: { readonly checks: CheckQueue }
   readonly shadows: Readonly<Record<Group, ShadowCopies>>
@@ -41,6 +43,7 @@ export const createProcessTelemetry = (log: Log | null, process: string): Proces
     recentErrors: new RecentErrors(),
     recentRequests: new RecentRequests(),
     clientActivity: new ClientActivity(),
+    rejectedConnections: createRejectedConnectionCounts(),
     runtime: new ProcessStats(),
     contract: { checks: new CheckQueue((error) => logCheckFailure(log, error)) },
     shadows: byGroup(() => new ShadowCopies(sending, comparing)),

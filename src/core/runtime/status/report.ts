@@ -1,6 +1,11 @@
 import { mergeRequestMetrics, type RequestMetricsReport } from '../../log/metrics/request-metrics.ts'
 import type { ProcessStatsReport } from '../../log/process-stats.ts'
 import { mergeRecentErrors, type RecentErrorsReport } from '../../log/recent-errors/recent-errors.ts'
+import {
+  collectRejectedConnections,
+  mergeRejectedConnections,
+  type RejectedConnectionsReport,
+} from '../../log/rejected-connections.ts'
 import type { CurrentSnapshot } from '../snapshot/snapshot.ts'
 import * as field from './field.ts'
 import { type CounterMapper, type HiddenField, mapCountersOf, type Reported } from './field.ts'
@@ -40,6 +45,10 @@ const ownSections = {
   recentErrors,
   /** The processes that serve, and the primary. */
   runtimes: processes,
+  /** Connections that were closed at once of late; empty: none. */
+  rejectedConnections: field.hidden<readonly RejectedConnectionsReport[]>((from, workers) =>
+    mergeRejectedConnections([from, ...workers].flat()),
+  ),
   /** How many earlier snapshots still finish requests. An edit leaves the same one behind in each process. */
   retiring: field.hidden<number>((_, workers) => Math.max(...workers)),
 }
@@ -63,6 +72,7 @@ export const collectReport = ({ value: current, retiring }: CurrentSnapshot): St
     requestMetrics: current.config.metrics && current.telemetry.requestMetrics.report,
     recentErrors: current.telemetry.recentErrors.report,
     runtimes: [{ process: current.telemetry.process, ...current.telemetry.runtime.report }],
+    rejectedConnections: collectRejectedConnections(current.telemetry.rejectedConnections),
     retiring,
   }
   const ofFeatures = sections.map(({ key, collect }) => [key, collect(current)] as const)

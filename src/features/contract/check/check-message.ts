@@ -1,12 +1,7 @@
+import type { Violation } from '../../../core/exchange/failures/errors.ts'
 import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
 import { checkParameters } from './check-parameters.ts'
-import type {
-  MediaTypeContract,
-  RequestContract,
-  ResponseContract,
-  SchemaName,
-  Violation,
-} from './compiled-contract.ts'
+import type { MediaTypeContract, RequestContract, ResponseContract, SchemaName } from './compiled-contract.ts'
 import { findMediaType, formatMediaType, isCoded, isJson, isUtf8Charset, readMediaType } from './media-type.ts'
 import { type JsonFault, parseStrictJson } from './strict-json.ts'
 import { type ContractValidators, tooComplex } from './validators.ts'

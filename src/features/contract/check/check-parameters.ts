@@ -1,5 +1,6 @@
+import type { Violation } from '../../../core/exchange/failures/errors.ts'
 import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
-import type { JsonType, ParameterContract, Violation } from './compiled-contract.ts'
+import type { JsonType, ParameterContract } from './compiled-contract.ts'
 import { escapeSegment } from './json-pointer.ts'
 import {
   emptyParameter,

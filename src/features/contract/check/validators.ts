@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
-import type { CompiledContract, SchemaName, Violation, ViolationPlace } from './compiled-contract.ts'
+import type { Violation, ViolationPlace } from '../../../core/exchange/failures/errors.ts'
+import type { CompiledContract, SchemaName } from './compiled-contract.ts'
 import { StepBudget, TooManyStepsError } from './step-budget.ts'
 import { noViolations, type SchemaError, toViolations } from './violations.ts'
 

@@ -1,4 +1,4 @@
-import type { Violation, ViolationPlace } from './compiled-contract.ts'
+import type { Violation, ViolationPlace } from '../../../core/exchange/failures/errors.ts'
 import { escapeSegment, unescapeSegment } from './json-pointer.ts'
 
 export interface SchemaError {

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { Violation } from '../../../../src/core/exchange/failures/errors.ts'
 import { checkBody, checkRequestHead } from '../../../../src/features/contract/check/check-message.ts'
-import type { ParameterContract, Violation } from '../../../../src/features/contract/check/compiled-contract.ts'
+import type { ParameterContract } from '../../../../src/features/contract/check/compiled-contract.ts'
 import { maxTextLength, maxViolations, toViolations } from '../../../../src/features/contract/check/violations.ts'
 import { schemaName, validatorsOf } from '../../../helpers/validators.ts'
 

@@ -1,15 +1,12 @@
 import type { AddressInfo } from 'node:net'
 import { isatty } from 'node:tty'
 import type { NotServingReason } from '../../../admin/admin-context.ts'
-import {
-  createRejectedConnectionLog,
-  type RejectedConnectionLog,
-} from '../../../downstream/listener/rejected-connections.ts'
 import { createTicketSecret } from '../../../downstream/tls/session-tickets.ts'
 import { now } from '../../../lib/clock.ts'
 import type { BindTarget } from '../../../lib/net/bind-target.ts'
 import { generateSecret } from '../../../lib/secrets.ts'
 import type { Log } from '../../../log/log.ts'
+import { createRejectedConnectionLog, type RejectedConnectionLog } from '../../../log/rejected-connections.ts'
 import { aloneProcess, type FeatureMessage } from '../../channel.ts'
 import type { OpenPrimaryParts } from '../../primary-parts.ts'
 import type { SnapshotInput } from '../../snapshot/build-snapshot.ts'
@@ -119,7 +116,7 @@ class WorkerPool implements ProxyServer {
         notify: (message, options) => this.#notifyWorkers({ type: 'told', message }, options?.except),
       },
     })
-    const { rejectedConnections: counts } = this.#dataPlane.currentSnapshot.value.processLoad
+    const { rejectedConnections: counts } = this.#dataPlane.currentSnapshot.value.telemetry
     this.#overLimit = createRejectedConnectionLog(log, 'maxConnections', counts)
     this.#overAddressLimit = createRejectedConnectionLog(log, 'maxConnectionsPerAddress', counts)
     this.#acceptor = new Acceptor(
