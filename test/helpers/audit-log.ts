@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { verifyAuditLog } from '../../src/features/audit/verify-command.ts'
+import { verifyAuditLog } from '../../src/features/audit/chain/verify-command.ts'
 import type { OnTestEnd } from './editable-file.ts'
 
 /** A line, parsed. */

@@ -1,4 +1,5 @@
 import type { Beside } from '../lib/beside.ts'
+import type { DerivedField } from '../runtime/status/field.ts'
 import type { AdminContext } from './admin-context.ts'
 import type { AdminError } from './admin-error.ts'
 import type { FindingSource } from './findings/finding.ts'
@@ -15,11 +16,18 @@ export interface AdminPart {
   readonly reports?: readonly AdminReport[]
   readonly findings?: readonly PlacedFindings[]
   readonly metrics?: readonly PlacedMetrics[]
+  readonly status?: readonly PlacedStatus[]
 }
 
 /** What finds what is wrong; of findings that are as severe, the place is the order. */
 export type PlacedFindings = Beside<'process' | 'upstreams' | 'operations' | 'credentials' | 'configuration'> & {
   readonly value: FindingSource
+}
+
+/** A section of /status, which follows from `StatusInputs`. Its feature adds it to `Status` (`declare module`). */
+export type PlacedStatus = Beside<'upstreams' | 'operations' | 'retiring'> & {
+  readonly key: string
+  readonly field: DerivedField<unknown>
 }
 
 export type PlacedMetrics = Beside<'upstreams' | 'configuration' | 'recording'> & { readonly value: MetricDefinitions }

@@ -1,4 +1,6 @@
 import type { Command } from 'commander'
+import type { Operation } from '../../operations.ts'
+import type { Status } from '../admin/api/status.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigProblem, locateKey } from '../config/problem.ts'
 import type { Beside } from '../lib/beside.ts'
@@ -21,6 +23,31 @@ export interface CommandPart {
   readonly builtInCommands?: readonly BuiltInCommand[]
   /** What `check --online` tries as well. */
   readonly onlineChecks?: readonly OnlineCheck[]
+  /** Loads what `status` prints of it. */
+  readonly loadStatusTexts?: () => Promise<StatusTexts>
+}
+
+export interface StatusTexts {
+  readonly texts?: readonly StatusText[]
+  /** Its rows of the first table. */
+  readonly facts?: readonly StatusFact[]
+}
+
+/** A section that `status` prints, and its place. */
+export type StatusText = Beside<'upstreams' | 'certificates'> & {
+  readonly key: keyof Status
+  /** Renders it as a table or a line; null: there is nothing to say. */
+  render(status: Status, at: number): string | null
+  /** Whether `top` shows it too. */
+  readonly inTop?: true
+  /** Keeps what concerns requests of an operation, for `explain --live`. */
+  ofOperation?(status: Status, operation: Operation): unknown
+}
+
+export interface StatusFact {
+  readonly label: string
+  /** Renders it; null: there is nothing to say. */
+  render(status: Status, at: number): string | null
 }
 
 export type LoadCommands = () => Promise<CommandPart>

@@ -34,7 +34,7 @@ const createVerifyCommand = (): Command =>
     .option('--mixed', 'the lines stand among others, as with audit.file: stdout', false)
     .addHelpText('after', auditHelp)
     .action(async (files: readonly string[], { key, checkpoint, mixed }: VerifyOptions) => {
-      const { verifyAuditLog } = await import('./verify-command.ts')
+      const { verifyAuditLog } = await import('./chain/verify-command.ts')
       process.exitCode = await verifyAuditLog(files, { keys: key, checkpoints: checkpoint, mixed })
     })
 
@@ -45,3 +45,5 @@ export const builtInCommands: readonly BuiltInCommand[] = [{ before: 'check', cr
 export const onlineChecks: readonly OnlineCheck[] = [
   async (config, locate) => (await import('./online-check.ts')).checkAuditFile(config, locate),
 ]
+
+export const loadStatusTexts = () => import('./status-text.ts')

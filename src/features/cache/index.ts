@@ -7,4 +7,5 @@ export const cache: Feature = {
   loadConfigPart: () => import('./config.ts'),
   loadOperatorCommands: () => import('./commands.ts'),
   loadStatusPart: () => import('./status.ts'),
+  loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
 }

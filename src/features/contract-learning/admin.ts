@@ -1,4 +1,24 @@
-import type { AdminReport } from '../../core/admin/admin-part.ts'
-import { getContractDraft } from './status.ts'
+import type { AdminReport, PlacedStatus } from '../../core/admin/admin-part.ts'
+import type { StatusInputs } from '../../core/admin/api/status.ts'
+import { asNullable } from '../../core/lib/text/decode.ts'
+import { derived } from '../../core/runtime/status/field.ts'
+import { getContractDraft, type LearningStatus, learningShape, learningStatus } from './status.ts'
 
 export const reports: readonly AdminReport[] = [{ path: '/contract/draft', respond: getContractDraft }]
+
+declare module '../../core/admin/api/status.ts' {
+  interface Status {
+    /** Null: the contract is not learnt just now. */
+    readonly learning: LearningStatus | null
+  }
+}
+
+export const status: readonly PlacedStatus[] = [
+  {
+    before: 'operations',
+    key: 'learning',
+    field: derived(asNullable(learningShape), ({ inputs }: StatusInputs) =>
+      learningStatus(inputs.config, inputs.overrides),
+    ),
+  },
+]

@@ -6,4 +6,5 @@ export const contractLearning: Feature = {
   loadAdminPart: () => import('./admin.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadOperatorCommands: () => import('./commands.ts'),
+  loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
 }

@@ -1,10 +1,30 @@
-import type { AdminReport, PlacedFindings, PlacedMetrics } from '../../core/admin/admin-part.ts'
+import type { AdminReport, PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
+import type { StatusInputs } from '../../core/admin/api/status.ts'
+import { asNullable } from '../../core/lib/text/decode.ts'
+import { derived } from '../../core/runtime/status/field.ts'
 import { contractFindings } from './findings.ts'
 import { contractMetrics } from './metrics.ts'
-import { getContractReport } from './status.ts'
+import { type ContractStatus, contractShape, contractStatus, getContractReport } from './status.ts'
 
 export const reports: readonly AdminReport[] = [{ path: '/contract', respond: getContractReport }]
 
 export const findings: readonly PlacedFindings[] = [{ after: 'operations', value: contractFindings }]
 
 export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: contractMetrics }]
+
+declare module '../../core/admin/api/status.ts' {
+  interface Status {
+    /** Null: no contract is configured. */
+    readonly contract: ContractStatus | null
+  }
+}
+
+export const status: readonly PlacedStatus[] = [
+  {
+    before: 'operations',
+    key: 'contract',
+    field: derived(asNullable(contractShape), ({ context, report, inputs }: StatusInputs) =>
+      contractStatus(inputs.config, context.reloader.file, report.drift),
+    ),
+  },
+]

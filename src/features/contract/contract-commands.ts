@@ -63,3 +63,5 @@ const createDraftCommand = (): Command =>
 export const builtInCommands: readonly BuiltInCommand[] = [
   { after: 'diff', create: createContractCommand, isParent: true },
 ]
+
+export const loadStatusTexts = () => import('./status-text.ts')

@@ -3,8 +3,8 @@ import { type AdminTarget, targetUrl } from '../../core/cli/client/admin-target.
 import { type ClientCommandOptions, locateGateway } from '../../core/cli/client/locate.ts'
 import { formatAgo } from '../../core/cli/render/format-time.ts'
 import { printJson, warnAboutTarget } from '../../core/cli/render/output.ts'
-import { renderContractCounts, renderLearning } from '../../core/cli/render/status-sections.ts'
 import { formatShare } from '../../core/lib/text/units.ts'
+import { renderLearning } from '../contract-learning/status-text.ts'
 import { formatViolationPlace } from './check/violations.ts'
 import {
   type ContractReport,
@@ -13,6 +13,7 @@ import {
   type DriftRowView,
   wasChecked,
 } from './status.ts'
+import { renderContractCounts } from './status-text.ts'
 
 /** Gets how the contract of a gateway is kept and prints it; resolves to the exit code. */
 export const showContractReport = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {

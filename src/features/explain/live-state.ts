@@ -5,7 +5,8 @@ import { type AdminTarget, CliError, targetUrl } from '../../core/cli/client/adm
 import { locateGateway, type TargetOptions } from '../../core/cli/client/locate.ts'
 import { formatAgo } from '../../core/cli/render/format-time.ts'
 import { warnAboutTarget } from '../../core/cli/render/output.ts'
-import { limitRows, operationRows, renderFindings, renderLearning } from '../../core/cli/render/status-sections.ts'
+import { operationRows, renderFindings } from '../../core/cli/render/status-sections.ts'
+import { statusTexts } from '../../core/cli/render/status-texts.ts'
 import { formatTable, type TableRow } from '../../core/cli/render/table.ts'
 import { upstreamRows } from '../../core/cli/render/upstream-rows.ts'
 import { groupByKey } from '../../core/log/row-counts.ts'
@@ -22,17 +23,24 @@ export interface LiveState {
   /** Its state, when the status lists it; null: it serves. */
   readonly operation: Status['operations'][string] | null
   readonly upstream: UpstreamStatus | null
-  readonly limits: Status['limits']
-  readonly learning: Status['learning']
+  /** What sections of features say of it. */
+  readonly sections: readonly LiveSection[]
   /** The findings about it, its group, or the whole gateway. */
   readonly findings: Status['findings']
   readonly failures: readonly FailureCount[]
 }
 
+interface LiveSection {
+  readonly key: keyof Status
+  readonly value: unknown
+  readonly text: string | null
+}
+
 // What findings may be about that keeps requests from every operation.
 const wholeGateway = ['limits', 'auth', 'process', 'workers', 'audit', 'redis', 'idempotency', 'listen'] as const
 
-const collectLiveState = async (target: AdminTarget, { id, group }: Operation): Promise<LiveState> => {
+const collectLiveState = async (target: AdminTarget, operation: Operation): Promise<LiveState> => {
+  const { id, group } = operation
   const [{ decoded: status, at }, last] = await Promise.all([
     getDecoded(target, '/status', statusShape),
     getDecoded(target, '/refused', recentErrorsShape),
@@ -47,22 +55,15 @@ const collectLiveState = async (target: AdminTarget, { id, group }: Operation): 
     notReady: status.notReady,
     operation: status.operations[id] ?? null,
     upstream: status.upstreams[group] ?? null,
-    limits: applicableLimits(status.limits, [`upstreams.${group}`, `operations.${id}`, 'limits']),
-    learning: status.learning,
+    sections: statusTexts.flatMap(({ key, render, ofOperation }): readonly LiveSection[] => {
+      if (ofOperation === undefined) return []
+      const value = ofOperation(status, operation)
+      return [{ key, value, text: render({ ...status, [key]: value }, at) }]
+    }),
     findings: status.findings.filter(({ about, alsoAbout }) => [about, ...(alsoAbout ?? [])].some(concerns)),
     failures: countFailures(last.decoded.refusals, id, at),
   }
 }
-
-/** Keeps the limits that its requests have to pass. */
-const applicableLimits = (
-  { concurrency, eventLoop }: Status['limits'],
-  owners: readonly string[],
-): Status['limits'] => ({
-  rate: null,
-  concurrency: concurrency.filter(({ key }) => owners.some((owner) => key === `${owner}.concurrency`)),
-  eventLoop: eventLoop?.sheds ? eventLoop : null,
-})
 
 interface FailureCount extends Pick<RecentErrorView, 'status' | 'kind' | 'reason' | 'endpoint'> {
   readonly count: number
@@ -88,27 +89,31 @@ const countFailures = (refusals: readonly RecentErrorView[], id: string, at: num
 }
 
 /** Renders the present state as JSON has it: its times are RFC 3339. */
-export const toLiveJson = (live: LiveState) => ({ ...live, at: new Date(live.at).toISOString() })
+export const toLiveJson = ({ sections, findings, failures, ...live }: LiveState) => ({
+  ...live,
+  at: new Date(live.at).toISOString(),
+  ...Object.fromEntries(sections.map(({ key, value }) => [key, value])),
+  findings,
+  failures,
+})
 
 /**
  * Renders the present state, which stands below the explanation of the file. `fileHash` is the hash of the file; null:
  * it has problems.
  */
 export const renderLiveState = (live: LiveState, { id, group }: Operation, fileHash: string | null): string => {
-  const { url, at, hash, operation, upstream, limits, learning, findings, failures } = live
+  const { url, at, hash, operation, upstream, findings, failures } = live
   const how = fileHash === null ? 'check shows why' : 'diff shows it'
   const differs = hash === fileHash ? '' : `, which is NOT WHAT THE FILE SAYS: ${how}`
-  const limitsTable = limitRows(limits, at)
-  const sections = [
+  const texts = [
     `just now, by ${url}: it runs ${hash}${differs}`,
     ...(findings.length > 0 ? [renderFindings(findings, at)] : []),
     ...(operation === null ? [] : [formatTable(operationRows({ [id]: operation }, at))]),
     ...(upstream === null ? [] : [formatTable(upstreamRows({ [group]: upstream }, at))]),
-    ...(limitsTable.length > 1 ? [formatTable(limitsTable)] : []),
-    ...(learning === null ? [] : [renderLearning(learning, at)]),
+    ...live.sections.flatMap(({ text }) => text ?? []),
     failures.length === 0 ? 'no error of the gateway’s own in the last 15 minutes' : formatTable(failureRows(live)),
   ]
-  return `\n${sections.join('\n\n')}\n`
+  return `\n${texts.join('\n\n')}\n`
 }
 
 const failureRows = ({ failures, at }: LiveState): readonly TableRow[] => [

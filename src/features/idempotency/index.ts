@@ -11,4 +11,5 @@ export const idempotency: Feature = {
   }),
   loadOperatorCommands: () => import('./commands.ts'),
   loadStatusPart: () => import('./status.ts'),
+  loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
 }

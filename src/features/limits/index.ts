@@ -6,4 +6,5 @@ export const limits: Feature = {
   loadAdminPart: () => import('./admin.ts'),
   loadStatusPart: () => import('./status.ts'),
   loadConfigPart: () => import('./config.ts'),
+  loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
 }

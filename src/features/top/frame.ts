@@ -1,8 +1,9 @@
 import type { OperationView, Overview } from '../../core/admin/api/overview.ts'
 import type { Status } from '../../core/admin/api/status.ts'
 import { humanizeSeconds } from '../../core/cli/render/format-time.ts'
-import { limitRows, renderFindings, workerRows } from '../../core/cli/render/status-sections.ts'
-import { formatTable, maxLength, type TableRow } from '../../core/cli/render/table.ts'
+import { renderFindings, workerRows } from '../../core/cli/render/status-sections.ts'
+import { statusTexts } from '../../core/cli/render/status-texts.ts'
+import { formatTable, maxLength } from '../../core/cli/render/table.ts'
 import { upstreamRows } from '../../core/cli/render/upstream-rows.ts'
 import { line, type ScreenLine, type TerminalCaps, type Tone, wrapLine } from './screen.ts'
 
@@ -18,8 +19,7 @@ export interface TopView {
 /** Renders the lines of a screen: findings first, then the nine operations, the endpoints, workers and limits. */
 export const renderFrame = ({ url, overview, at, stale }: TopView, caps: TerminalCaps): readonly ScreenLine[] => {
   const { status, operations } = overview
-  const { findings, upstreams, limits, workers, config } = status
-  const limitsTable = limitRows(limits, at)
+  const { findings, upstreams, workers, config } = status
   const blocks: readonly (readonly ScreenLine[])[] = [
     [
       line(renderHead(url, status, at), isHealthy(status) ? 'title' : 'critical'),
@@ -27,9 +27,12 @@ export const renderFrame = ({ url, overview, at, stale }: TopView, caps: Termina
     ],
     findingLines(findings, at, caps),
     renderOperations(operations, caps),
-    tableLines(upstreamRows(upstreams, at), caps),
-    workers.length === 0 ? [] : tableLines(workerRows(workers, config.hash, at), caps),
-    limitsTable.length > 1 ? tableLines(limitsTable, caps) : [],
+    tableLines(formatTable(upstreamRows(upstreams, at)), caps),
+    workers.length === 0 ? [] : tableLines(formatTable(workerRows(workers, config.hash, at)), caps),
+    ...statusTexts.flatMap(({ inTop, render }) => {
+      const text = inTop === true ? render(status, at) : null
+      return text === null ? [] : [tableLines(text, caps)]
+    }),
   ]
   return blocks.filter((lines) => lines.length > 0).flatMap((lines, i) => (i === 0 ? lines : [line(''), ...lines]))
 }
@@ -56,8 +59,8 @@ const isHealthy = ({ state, ready, config }: Status): boolean => state === 'serv
 const renderStaleLine = ({ seconds, why }: NonNullable<TopView['stale']>): ScreenLine =>
   line(`STALE: what stands here was so ${humanizeSeconds(seconds)} ago; ${why}`, 'critical')
 
-const tableLines = (rows: readonly TableRow[], { columns }: TerminalCaps): readonly ScreenLine[] =>
-  formatTable(rows)
+const tableLines = (table: string, { columns }: TerminalCaps): readonly ScreenLine[] =>
+  table
     .split('\n')
     .map((text, i) => line(text, i === 0 ? 'title' : rowTone(text)))
     .flatMap((row) => (row.tone === 'critical' ? wrapLine(row, columns, 4) : [row])) // the reason stands at the end

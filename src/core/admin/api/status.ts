@@ -1,11 +1,6 @@
-import { tokensField } from '../../../features/auth/status.ts'
-import { cacheField } from '../../../features/cache/status.ts'
-import { contractShape, contractStatus } from '../../../features/contract/status.ts'
-import { learningShape, learningStatus } from '../../../features/contract-learning/status.ts'
-import { idempotencyField } from '../../../features/idempotency/status.ts'
-import { limitsField } from '../../../features/limits/status.ts'
 import { allOperations } from '../../../operations.ts'
 import type { Config, InstanceConfig } from '../../config/config.ts'
+import { insertBeside } from '../../lib/beside.ts'
 import {
   asBoolean,
   asList,
@@ -30,6 +25,7 @@ import type { StatusReport } from '../../runtime/status/report.ts'
 import { upstreamsField } from '../../runtime/status/upstreams.ts'
 import { workerField } from '../../runtime/status/worker.ts'
 import { type AdminContext, getNotReadyReason, type NotReadyReason } from '../admin-context.ts'
+import { adminParts } from '../admin-parts.ts'
 import { listCertificates } from '../findings/credentials.ts'
 import { type Finding, findingShape, renderFinding } from '../findings/finding.ts'
 import { collectFindingInputs, type FindingInputs } from '../findings/finding-inputs.ts'
@@ -52,30 +48,6 @@ const instanceShape = asObject({
   colour: asWord<InstanceConfig['colour']>(),
 })
 
-const auditShape = asObject({
-  file: asText,
-  chain: asText,
-  /** How many lines of the chain are written, and the HMAC of the last. */
-  count: asNumber,
-  hash: asText,
-  reason: asNullable(asText),
-  since: asText,
-  waitingBytes: asNumber,
-  lost: asNumber,
-  /** The file system of the file, as measured within the last minute; null: it has none, or does not tell. */
-  disk: asNullable(
-    asObject({
-      freeBytes: asNumber,
-      sizeBytes: asNumber,
-      /** At the pace of the last hour; null: nothing fills it, or that is not known yet. */
-      fullInSeconds: asNullable(asNumber),
-      /** Whether it needs an operator before it is full. */
-      low: asBoolean,
-    }),
-  ),
-  state: asWord<'written' | 'failing'>(),
-})
-
 const operationShape = asObject({ state: asWord<'serve' | 'refuse'>(), until: asNullable(asText), ...orderMembers })
 
 const configShape = asObject({
@@ -96,24 +68,10 @@ const configShape = asObject({
   previous: asNullable(asText),
 })
 
-const clientsShape = asObject({ methods: asList(asText), count: asNumber, disabled: asNumber })
-
-/** Shows how clients authenticate. Operations that differ are in /config. */
-export const clientsStatus = ({
-  auth,
-  clients,
-}: Pick<Config, 'auth' | 'clients'>): Decoded<typeof clientsShape> | null =>
-  auth === null && clients.length === 0
-    ? null
-    : {
-        methods: auth?.methods ?? [],
-        count: clients.length,
-        disabled: clients.filter(({ disabled }) => disabled).length,
-      }
-
 const logShape = asObject({ level: asWord<Config['log']['level']>(), dropped: asNumber })
 
-interface StatusInputs {
+/** What sections of the status are made from. */
+export interface StatusInputs {
   readonly context: AdminContext
   readonly report: StatusReport
   readonly inputs: FindingInputs
@@ -137,14 +95,10 @@ const showConfig = ({ context: { reloader }, inputs: { file } }: StatusInputs): 
   }
 }
 
-/** Shows a section that processes report. */
-const section = <Name extends keyof StatusReport, S>(name: Name, { decode, show }: Field<StatusReport[Name], S>) =>
-  field.derived(decode, ({ report }: StatusInputs, context) => show(report[name], context))
-
 const own = <S>(decode: Decoder<S>, show: (inputs: StatusInputs) => S) => field.derived(decode, show)
 
 /** The status: what was loaded, what was rejected or is doubtful, and the upstreams. A member a line, in its order. */
-const status = field.record({
+const ownSections = {
   version: own(asText, version),
   /** Null: the gateway is of a version that has none. */
   instance: own(asNullable(instanceShape), ({ inputs }) => inputs.config.instance),
@@ -170,19 +124,7 @@ const status = field.record({
   workers: field.derived(asList(workerField.decode), ({ inputs }: StatusInputs, context) =>
     inputs.workers.map((worker) => workerField.show(worker, context)),
   ),
-  upstreams: section('upstreams', upstreamsField),
-  limits: section('limits', limitsField),
-  /** How clients authenticate, and how many there are; null: they do not. */
-  clients: own(asNullable(clientsShape), ({ inputs }) => clientsStatus(inputs.config)),
-  tokens: section('tokens', tokensField),
-  cache: section('cache', cacheField),
-  idempotency: section('idempotency', idempotencyField),
-  /** Null: no contract is configured. */
-  contract: own(asNullable(contractShape), ({ context, report, inputs }) =>
-    contractStatus(inputs.config, context.reloader.file, report.drift),
-  ),
-  /** Null: the contract is not learnt just now. */
-  learning: own(asNullable(learningShape), ({ inputs }) => learningStatus(inputs.config, inputs.overrides)),
+  upstreams: field.fromReport('upstreams', upstreamsField),
   /** Operations out of service, or in service by an override. */
   operations: own(asMap(operationShape), ({ inputs: { config, overrides } }) =>
     Object.fromEntries(
@@ -196,19 +138,22 @@ const status = field.record({
   ),
   /** Earlier snapshots that still finish requests. */
   retiring: own(asNumber, ({ report }) => report.retiring),
-  /** Null: there is no audit log, or another process writes it. */
-  audit: own(
-    asNullable(auditShape),
-    ({ inputs: { audit } }) =>
-      audit && { ...audit, state: audit.reason === null ? 'written' : 'failing', since: formatTime(audit.since) },
-  ),
   log: own(logShape, ({ inputs: { config, droppedLines } }) => ({ level: config.log.level, dropped: droppedLines })),
-})
+}
 
-export const statusShape = status.decode
+const ownStatus = field.record(ownSections)
 
 /** What /status says. Times are RFC 3339. */
-export type Status = Shown<typeof status>
+export interface Status extends Shown<typeof ownStatus> {}
+
+const sections = insertBeside(
+  field.mapMembers(ownSections, (section, key) => [key, section] as const),
+  adminParts.flatMap(({ status = [] }) => status.map((each) => ({ ...each, value: [each.key, each.field] as const }))),
+)
+
+const status = field.record(Object.fromEntries(sections)) as Field<unknown, unknown> as Field<unknown, Status>
+
+export const statusShape = status.decode
 
 export const getStatus = async (context: AdminContext): Promise<Status> =>
   (await statusFromReport(context, await context.report())).status

@@ -1,23 +1,16 @@
 import { formatInstance } from '../../admin/api/format-instance.ts'
 import { type Status, statusShape } from '../../admin/api/status.ts'
-import { pluralize, sinceStart } from '../../admin/commands/phrases.ts'
+import { sinceStart } from '../../admin/commands/phrases.ts'
 import { formatPlace, formatProblem } from '../../config/problem.ts'
+import { insertBeside } from '../../lib/beside.ts'
 import { expiryWarningDays } from '../../lib/net/expiry-warning.ts'
-import { formatRoundedSize } from '../../lib/text/units.ts'
 import { getDecoded } from '../client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { formatAgo, formatInstant, formatTimeLeft, humanizeSeconds } from '../render/format-time.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
-import {
-  idempotencyRows,
-  limitRows,
-  operationRows,
-  renderContractCounts,
-  renderFindings,
-  renderLearning,
-  workerRows,
-} from '../render/status-sections.ts'
+import { operationRows, renderFindings, workerRows } from '../render/status-sections.ts'
+import { statusFacts, statusTexts } from '../render/status-texts.ts'
 import { formatTable, type TableRow } from '../render/table.ts'
 import { upstreamRows } from '../render/upstream-rows.ts'
 
@@ -38,25 +31,23 @@ const maxProblems = 10
  * what does not, and the warnings. The rejection of the file comes last, where the operator's eye ends.
  */
 export const renderStatus = (target: AdminTarget, status: Status, at: number): string => {
-  const { findings, certificates, workers, upstreams, limits, tokens, cache, contract, learning, operations } = status
-  const { idempotency, config, warnings } = status
-  const sections = [renderTarget(target, status), renderFindings(findings, at), renderFacts(status, at)]
-  if (workers.length > 0) sections.push(formatTable(workerRows(workers, config.hash, at)))
-  sections.push(formatTable(upstreamRows(upstreams, at)))
-  const limitsTable = limitRows(limits, at)
-  if (limitsTable.length > 1) sections.push(formatTable(limitsTable))
-  const tokensTable = tokenRows(tokens, at)
-  if (tokensTable.length > 1) sections.push(formatTable(tokensTable))
-  if (cache !== null) sections.push(formatTable(cacheRows(cache, at)))
-  if (idempotency !== null) sections.push(formatTable(idempotencyRows(idempotency, at)))
-  const contractCounts = contract === null ? null : renderContractCounts(contract, at)
-  if (contractCounts !== null) sections.push(contractCounts)
-  if (learning !== null) sections.push(renderLearning(learning, at))
-  if (certificates.length > 0) sections.push(formatTable(certificateRows(certificates)))
-  if (Object.keys(operations).length > 0) sections.push(formatTable(operationRows(operations, at)))
-  if (warnings.length > 0) sections.push(renderWarnings(warnings))
-  if (config.lastRefusal !== null) sections.push(renderLastRejection(config.lastRefusal, at))
-  return `${sections.join('\n\n')}\n`
+  const { findings, certificates, workers, upstreams, operations, config, warnings } = status
+  const own = {
+    target: renderTarget(target, status),
+    findings: renderFindings(findings, at),
+    facts: renderFacts(status, at),
+    workers: workers.length === 0 ? null : formatTable(workerRows(workers, config.hash, at)),
+    upstreams: formatTable(upstreamRows(upstreams, at)),
+    certificates: certificates.length === 0 ? null : formatTable(certificateRows(certificates)),
+    operations: Object.keys(operations).length === 0 ? null : formatTable(operationRows(operations, at)),
+    warnings: warnings.length === 0 ? null : renderWarnings(warnings),
+    rejection: config.lastRefusal === null ? null : renderLastRejection(config.lastRefusal, at),
+  }
+  const all = insertBeside<'upstreams' | 'certificates', string | null>(
+    own,
+    statusTexts.map((each) => ({ ...each, value: each.render(status, at) })),
+  )
+  return `${all.filter((text) => text !== null).join('\n\n')}\n`
 }
 
 /** Renders which gateway responded, and why that one was asked: there may be others on the machine. */
@@ -65,10 +56,8 @@ const renderTarget = (target: AdminTarget, { config, pid }: Status): string => {
   return `asked ${targetUrl(target)} (${why}), which runs ${config.path} as process ${pid}`
 }
 
-const renderFacts = (
-  { state, ready, notReady, version, instance, node, pid, uptimeSeconds, config, retiring, audit, log }: Status,
-  at: number,
-): string => {
+const renderFacts = (status: Status, at: number): string => {
+  const { state, ready, notReady, version, instance, node, pid, uptimeSeconds, config, retiring, log } = status
   const rows: (readonly [string, string])[] = [
     [
       'gateway',
@@ -85,7 +74,10 @@ const renderFacts = (
     ['file', `${renderFiles(config)}: ${renderFileState(config, at)}`],
     ['log', renderLog(log)],
   ]
-  if (audit !== null) rows.push(['audit', renderAudit(audit, at)])
+  for (const { label, render } of statusFacts) {
+    const text = render(status, at)
+    if (text !== null) rows.push([label, text])
+  }
   if (retiring > 0) rows.push(['retiring', `${retiring} earlier: requests that began under it still run`])
   return formatTable(rows)
 }
@@ -97,14 +89,6 @@ const instanceRows = (instance: Status['instance']): readonly (readonly [string,
 
 const renderLog = ({ dropped }: Status['log']): string =>
   dropped === 0 ? 'no lines dropped' : `${dropped} LINES DROPPED ${sinceStart}: its reader is too slow`
-
-const renderAudit = ({ file, count, since, reason, lost, disk }: NonNullable<Status['audit']>, at: number): string => {
-  const missing = lost === 0 ? '' : `, ${lost} LINES LOST ${sinceStart}`
-  if (reason !== null) return `NOT WRITTEN since ${formatAgo(since, at)}: ${reason}${missing}`
-  // Files that were rotated hold the others.
-  const free = disk === null ? '' : `, and its disk ${formatRoundedSize(disk.freeBytes)} free`
-  return `the chain in ${file} has ${pluralize(count, 'line')}${missing}${free}`
-}
 
 const loadCauses: Readonly<Record<string, string>> = {
   start: 'at the start',
@@ -142,58 +126,6 @@ const firstLines = (lines: readonly string[]): readonly string[] => {
   const more = lines.length - maxProblems
   return [...lines.slice(0, maxProblems), ...(more > 0 ? [`and ${more} more: check shows all`] : [])]
 }
-
-/** Lists the cached operations with what is stored and how often it is used; what needs an operator is in capitals. */
-const cacheRows = (
-  { bytes, maxBytes, redis, operations }: NonNullable<Status['cache']>,
-  at: number,
-): readonly TableRow[] => [
-  ['cache', 'entries', 'bytes', `hits ${sinceStart}`],
-  ...Object.entries(operations).map(([id, { bytes, entries, hitRatio }]): TableRow => {
-    const hits = hitRatio === null ? 'not asked for' : `${(hitRatio * 100).toFixed(1)}%`
-    return [id, `${entries}`, formatRoundedSize(bytes), hits]
-  }),
-  // More than the sum: entries that are being stored, or still read, count too.
-  ['in all', '', `${formatRoundedSize(bytes)} of ${formatRoundedSize(maxBytes)}`],
-  ...(redis === null ? [] : [['redis', '', '', renderRedis(redis, at)]]),
-]
-
-const renderRedis = (
-  { server, state, since, reason, where }: NonNullable<NonNullable<Status['cache']>['redis']>,
-  at: number,
-): string => {
-  if (state === 'shared') return `shared with other gateways (${server})`
-  const here = where === null ? '' : ` ${where}`
-  return `${server} OF NO USE${here} since ${formatAgo(since, at)}${reason === null ? '' : `: ${reason}`}`
-}
-
-const tokenRows = ({ jwt, introspection, operators, proofs }: Status['tokens'], at: number): readonly TableRow[] => [
-  ['tokens', 'now'],
-  ...(jwt === null ? [] : [['jwt', renderKeys(jwt, at)]]),
-  ...(introspection === null ? [] : [['introspection', renderFailure(introspection, at) ?? 'can be asked']]),
-  ...(operators === null ? [] : [['operators', renderKeys(operators, at)]]),
-  ...(proofs === null ? [] : [['proofs', renderProofs(proofs)]]),
-]
-
-// One client alone may take half of the room.
-const renderProofs = ({ remembered, room }: NonNullable<Status['tokens']['proofs']>): string =>
-  `${remembered} remembered, ${2 * remembered < room ? 'room' : 'ROOM'} for ${room}`
-
-const renderKeys = (jwt: NonNullable<Status['tokens']['jwt']>, at: number): string => {
-  const keys = jwt.keys === 0 ? 'NO KEYS' : pluralize(jwt.keys, 'key')
-  if (jwt.source === 'file') return `${keys}, of a file`
-  const fetched = jwt.lastSuccess === null ? 'never had' : `had ${formatAgo(jwt.lastSuccess, at)}`
-  const failure = renderFailure(jwt, at)
-  // While the first fetch is under way, no failure says in which workers.
-  if (failure === null) return `${keys}${jwt.keys > 0 || jwt.where === null ? '' : ` ${jwt.where}`}, ${fetched}`
-  return `${keys}, ${fetched}; ${failure}`
-}
-
-const renderFailure = (
-  { error, since, where }: NonNullable<Status['tokens']['introspection']>,
-  at: number,
-): string | null =>
-  error === null ? null : `CANNOT BE ASKED${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}: ${error}`
 
 const certificateRows = (certificates: Status['certificates']): readonly TableRow[] => [
   ['certificate', 'until', 'left', 'names'],

@@ -122,6 +122,12 @@ export const derived = <Whole, S>(
   derive: (whole: Whole, context: StatusContext) => S,
 ): DerivedField<S> => ({ decode, derive: derive as DerivedField<S>['derive'] })
 
+/** Creates a section of the status that processes report by a name. */
+export const fromReport = <Name extends string, Value, S>(name: Name, { decode, show }: Field<Value, S>) =>
+  derived(decode, ({ report }: { readonly report: Readonly<Record<Name, Value>> }, context) =>
+    show(report[name], context),
+  )
+
 /** Creates several members that follow together from the record that they stand in. */
 export const derivedAll = <Whole, D extends Readonly<Record<string, Decoder<unknown>>>>(
   decoders: D,
@@ -165,7 +171,7 @@ export const record = <M extends Members>(members: M): Field<ReportedMembers<M>,
 const membersWith = <Member>(members: Members, part: string) =>
   Object.fromEntries(Object.entries(members).filter(([, member]) => part in member)) as Readonly<Record<string, Member>>
 
-const mapMembers = <T extends object, R>(members: T, map: (member: T[keyof T], name: keyof T & string) => R) =>
+export const mapMembers = <T extends object, R>(members: T, map: (member: T[keyof T], name: keyof T & string) => R) =>
   Object.fromEntries(
     Object.entries(members).map(([name, member]) => [name, map(member, name as keyof T & string)]),
   ) as {

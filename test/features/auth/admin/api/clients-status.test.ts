@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { clientsStatus } from '../../../../../src/core/admin/api/status.ts'
+import { clientsStatus } from '../../../../../src/features/auth/admin.ts'
 import { testConfig } from '../../../../helpers/gateway.ts'
 
 test('/status counts the clients, and the disabled ones, without their ids', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Status } from '../../../../../src/core/admin/api/status.ts'
-import { limitRows } from '../../../../../src/core/cli/render/status-sections.ts'
+import { limitRows } from '../../../../../src/features/limits/status-text.ts'
 
 const at = Date.parse('2026-11-21T02:10:00.000Z')
 

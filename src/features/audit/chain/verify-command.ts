@@ -1,12 +1,12 @@
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
-import { pluralize } from '../../core/admin/commands/phrases.ts'
-import { isReadError, maxReferencedBytes, readFileWithLimit } from '../../core/config/load/read-file.ts'
-import { errorMessage } from '../../core/exchange/failures/error-message.ts'
-import { escapeControls } from '../../core/lib/text/escape-controls.ts'
-import { parseLogLine } from '../../core/log/log-format.ts'
-import { type AuditKey, type ParsedAuditLine, parseAuditLine, toAuditKey } from './chain/chain.ts'
-import { type AuditFinding, ChainVerifier, type Checkpoint } from './chain/chain-verifier.ts'
+import { pluralize } from '../../../core/admin/commands/phrases.ts'
+import { isReadError, maxReferencedBytes, readFileWithLimit } from '../../../core/config/load/read-file.ts'
+import { errorMessage } from '../../../core/exchange/failures/error-message.ts'
+import { escapeControls } from '../../../core/lib/text/escape-controls.ts'
+import { parseLogLine } from '../../../core/log/log-format.ts'
+import { type AuditKey, type ParsedAuditLine, parseAuditLine, toAuditKey } from './chain.ts'
+import { type AuditFinding, ChainVerifier, type Checkpoint } from './chain-verifier.ts'
 
 interface AuditVerifyInputs {
   readonly keys: readonly string[]

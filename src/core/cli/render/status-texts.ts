@@ -1,0 +1,8 @@
+import { loadCommandParts } from '../built-in-command.ts'
+
+const loaded = await Promise.all((await loadCommandParts()).map(({ loadStatusTexts }) => loadStatusTexts?.()))
+
+/** What `status` prints of features, in the order of their list. */
+export const statusTexts = loaded.flatMap((each) => each?.texts ?? [])
+
+export const statusFacts = loaded.flatMap((each) => each?.facts ?? [])

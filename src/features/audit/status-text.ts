@@ -1,0 +1,17 @@
+import type { Status } from '../../core/admin/api/status.ts'
+import { pluralize, sinceStart } from '../../core/admin/commands/phrases.ts'
+import type { StatusFact } from '../../core/cli/built-in-command.ts'
+import { formatAgo } from '../../core/cli/render/format-time.ts'
+import { formatRoundedSize } from '../../core/lib/text/units.ts'
+
+const renderAudit = ({ file, count, since, reason, lost, disk }: NonNullable<Status['audit']>, at: number): string => {
+  const missing = lost === 0 ? '' : `, ${lost} LINES LOST ${sinceStart}`
+  if (reason !== null) return `NOT WRITTEN since ${formatAgo(since, at)}: ${reason}${missing}`
+  // Files that were rotated hold the others.
+  const free = disk === null ? '' : `, and its disk ${formatRoundedSize(disk.freeBytes)} free`
+  return `the chain in ${file} has ${pluralize(count, 'line')}${missing}${free}`
+}
+
+export const facts: readonly StatusFact[] = [
+  { label: 'audit', render: ({ audit }, at) => audit && renderAudit(audit, at) },
+]

@@ -1,0 +1,44 @@
+import type { Status } from '../../../core/admin/api/status.ts'
+import { pluralize } from '../../../core/admin/commands/phrases.ts'
+import type { StatusText } from '../../../core/cli/built-in-command.ts'
+import { formatAgo } from '../../../core/cli/render/format-time.ts'
+import { formatTable, type TableRow } from '../../../core/cli/render/table.ts'
+
+const tokenRows = ({ jwt, introspection, operators, proofs }: Status['tokens'], at: number): readonly TableRow[] => [
+  ['tokens', 'now'],
+  ...(jwt === null ? [] : [['jwt', renderKeys(jwt, at)]]),
+  ...(introspection === null ? [] : [['introspection', renderFailure(introspection, at) ?? 'can be asked']]),
+  ...(operators === null ? [] : [['operators', renderKeys(operators, at)]]),
+  ...(proofs === null ? [] : [['proofs', renderProofs(proofs)]]),
+]
+
+// One client alone may take half of the room.
+const renderProofs = ({ remembered, room }: NonNullable<Status['tokens']['proofs']>): string =>
+  `${remembered} remembered, ${2 * remembered < room ? 'room' : 'ROOM'} for ${room}`
+
+const renderKeys = (jwt: NonNullable<Status['tokens']['jwt']>, at: number): string => {
+  const keys = jwt.keys === 0 ? 'NO KEYS' : pluralize(jwt.keys, 'key')
+  if (jwt.source === 'file') return `${keys}, of a file`
+  const fetched = jwt.lastSuccess === null ? 'never had' : `had ${formatAgo(jwt.lastSuccess, at)}`
+  const failure = renderFailure(jwt, at)
+  // While the first fetch is under way, no failure says in which workers.
+  if (failure === null) return `${keys}${jwt.keys > 0 || jwt.where === null ? '' : ` ${jwt.where}`}, ${fetched}`
+  return `${keys}, ${fetched}; ${failure}`
+}
+
+const renderFailure = (
+  { error, since, where }: NonNullable<Status['tokens']['introspection']>,
+  at: number,
+): string | null =>
+  error === null ? null : `CANNOT BE ASKED${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}: ${error}`
+
+export const texts: readonly StatusText[] = [
+  {
+    after: 'upstreams',
+    key: 'tokens',
+    render({ tokens }, at) {
+      const rows = tokenRows(tokens, at)
+      return rows.length > 1 ? formatTable(rows) : null
+    },
+  },
+]

@@ -1,0 +1,34 @@
+import type { Status } from '../../core/admin/api/status.ts'
+import { sinceStart } from '../../core/admin/commands/phrases.ts'
+import type { StatusText } from '../../core/cli/built-in-command.ts'
+import { formatAgo } from '../../core/cli/render/format-time.ts'
+import { formatTable, type TableRow } from '../../core/cli/render/table.ts'
+import { formatRoundedSize } from '../../core/lib/text/units.ts'
+
+/** Lists the cached operations with what is stored and how often it is used; what needs an operator is in capitals. */
+const cacheRows = (
+  { bytes, maxBytes, redis, operations }: NonNullable<Status['cache']>,
+  at: number,
+): readonly TableRow[] => [
+  ['cache', 'entries', 'bytes', `hits ${sinceStart}`],
+  ...Object.entries(operations).map(([id, { bytes, entries, hitRatio }]): TableRow => {
+    const hits = hitRatio === null ? 'not asked for' : `${(hitRatio * 100).toFixed(1)}%`
+    return [id, `${entries}`, formatRoundedSize(bytes), hits]
+  }),
+  // More than the sum: entries that are being stored, or still read, count too.
+  ['in all', '', `${formatRoundedSize(bytes)} of ${formatRoundedSize(maxBytes)}`],
+  ...(redis === null ? [] : [['redis', '', '', renderRedis(redis, at)]]),
+]
+
+const renderRedis = (
+  { server, state, since, reason, where }: NonNullable<NonNullable<Status['cache']>['redis']>,
+  at: number,
+): string => {
+  if (state === 'shared') return `shared with other gateways (${server})`
+  const here = where === null ? '' : ` ${where}`
+  return `${server} OF NO USE${here} since ${formatAgo(since, at)}${reason === null ? '' : `: ${reason}`}`
+}
+
+export const texts: readonly StatusText[] = [
+  { before: 'certificates', key: 'cache', render: ({ cache }, at) => cache && formatTable(cacheRows(cache, at)) },
+]

@@ -1,0 +1,18 @@
+import type { StatusText } from '../../core/cli/built-in-command.ts'
+import { formatTimeLeft } from '../../core/cli/render/format-time.ts'
+import type { LearningStatus } from './status.ts'
+
+export const renderLearning = ({ by, orderedBy, enums, until }: LearningStatus, at: number): string => {
+  const what = `the contract is learnt${enums ? ', with enumerations' : ''}`
+  const end = until === null ? '' : ` until ${formatTimeLeft(until, at)}`
+  return `${what}, ${by === 'file' ? 'as the file says' : `by ${orderedBy ?? 'an operator'}${end}`}: contract draft prints it`
+}
+
+export const texts: readonly StatusText[] = [
+  {
+    before: 'certificates',
+    key: 'learning',
+    render: ({ learning }, at) => learning && renderLearning(learning, at),
+    ofOperation: ({ learning }) => learning,
+  },
+]

@@ -1,0 +1,46 @@
+import type { Status } from '../../core/admin/api/status.ts'
+import { sinceStart } from '../../core/admin/commands/phrases.ts'
+import type { StatusText } from '../../core/cli/built-in-command.ts'
+import { formatAgo } from '../../core/cli/render/format-time.ts'
+import { formatTable, type TableRow } from '../../core/cli/render/table.ts'
+import { formatRoundedSize } from '../../core/lib/text/units.ts'
+
+export const idempotencyRows = (status: NonNullable<Status['idempotency']>, at: number): readonly TableRow[] => {
+  const { entries, maxEntries, bytes, maxBytes, inProgress, dropped, refused } = status
+  const isFull = entries !== null && maxEntries !== null && entries >= maxEntries
+  const rows: readonly TableRow[] = [
+    ['store', renderKeyStore(status, at)],
+    ['keys', `${renderOfMost(entries, maxEntries, String)}${isFull ? ': FULL, no new one is remembered' : ''}`],
+    ['responses', renderOfMost(bytes, maxBytes, formatRoundedSize)],
+    ['in progress', inProgress === null ? '' : `${inProgress}`],
+    ['unknown', renderUnknownOutcomes(status, at)],
+    ['given up', dropped === 0 ? '' : `${dropped} responses, for want of room, ${sinceStart}`],
+    ['refused', refused === 0 ? '' : `${refused} keys, for want of room, ${sinceStart}`],
+  ]
+  return [['idempotency', 'now'], ...rows.filter(([, text]) => text !== '')]
+}
+
+const renderKeyStore = (
+  { store, state, since, reason, where }: NonNullable<Status['idempotency']>,
+  at: number,
+): string => {
+  if (state !== 'unavailable') return state === 'shared' ? `${store}, with other gateways` : `${store}, of this gateway`
+  const here = where === null ? '' : ` ${where}`
+  return `${store} OF NO USE${here} since ${formatAgo(since, at)}${reason === null ? '' : `: ${reason}`}`
+}
+
+const renderUnknownOutcomes = ({ unknown, oldestUnknown }: NonNullable<Status['idempotency']>, at: number): string => {
+  if (unknown === null) return ''
+  return oldestUnknown === null ? `${unknown}` : `${unknown} OUTCOMES, the oldest ${formatAgo(oldestUnknown, at)}`
+}
+
+const renderOfMost = (value: number | null, most: number | null, format: (value: number) => string): string =>
+  value === null ? '' : most === null ? format(value) : `${format(value)} of ${format(most)}`
+
+export const texts: readonly StatusText[] = [
+  {
+    before: 'certificates',
+    key: 'idempotency',
+    render: ({ idempotency }, at) => idempotency && formatTable(idempotencyRows(idempotency, at)),
+  },
+]

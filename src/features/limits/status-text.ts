@@ -1,0 +1,61 @@
+import type { Status } from '../../core/admin/api/status.ts'
+import { sinceStart } from '../../core/admin/commands/phrases.ts'
+import type { StatusText } from '../../core/cli/built-in-command.ts'
+import { formatAgo } from '../../core/cli/render/format-time.ts'
+import { formatTable, type TableRow } from '../../core/cli/render/table.ts'
+
+export const limitRows = ({ rate, concurrency, eventLoop }: Status['limits'], at: number): readonly TableRow[] => [
+  ['limit', 'now'],
+  ...(rate === null ? [] : [rateRow(rate, at)]),
+  ...concurrency.map(({ key, inFlight, limit }): TableRow => {
+    const full = inFlight >= limit ? ': FULL, what comes is refused' : ''
+    return [key, `${inFlight} of ${limit} in flight${full}`]
+  }),
+  ...(eventLoop === null ? [] : [eventLoopRow(eventLoop, at)]),
+]
+
+const rateRow = (
+  { store, server, state, since, where, evictions }: NonNullable<Status['limits']['rate']>,
+  at: number,
+): TableRow => {
+  const here = where === null ? '' : ` ${where}`
+  const redisText =
+    state === 'shared'
+      ? `by redis (${server}), with other gateways`
+      : `REDIS (${server}) IS OF NO USE${here} since ${formatAgo(since, at)}: counted here`
+  const forgotten = evictions === 0 ? '' : `; ${evictions} keys forgotten for want of room ${sinceStart}`
+  return ['counts', `${store === 'redis' ? redisText : 'counted in memory'}${forgotten}`]
+}
+
+const eventLoopRow = (
+  { delayMs, limitMs, sheds, since, where }: NonNullable<Status['limits']['eventLoop']>,
+  at: number,
+): TableRow => {
+  const late = `${delayMs} of ${limitMs} ms late`
+  const shed = sheds ? `: SHEDS LOAD${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}` : ''
+  return ['limits.eventLoopDelay', `${late}${shed}`]
+}
+
+/** Keeps the limits that requests of an operation have to pass. */
+const applicableLimits = (
+  { concurrency, eventLoop }: Status['limits'],
+  owners: readonly string[],
+): Status['limits'] => ({
+  rate: null,
+  concurrency: concurrency.filter(({ key }) => owners.some((owner) => key === `${owner}.concurrency`)),
+  eventLoop: eventLoop?.sheds ? eventLoop : null,
+})
+
+export const texts: readonly StatusText[] = [
+  {
+    after: 'upstreams',
+    key: 'limits',
+    render({ limits }, at) {
+      const rows = limitRows(limits, at)
+      return rows.length > 1 ? formatTable(rows) : null
+    },
+    inTop: true,
+    ofOperation: ({ limits }, { id, group }) =>
+      applicableLimits(limits, [`upstreams.${group}`, `operations.${id}`, 'limits']),
+  },
+]
