@@ -168,9 +168,9 @@ describe('libraries stay at the rim', () => {
       'core/cli/commands/serve.ts',
       'core/config/load/load-in-thread.ts',
       'core/runtime/gateway.ts',
-      'features/audit/primary.ts',
-      'features/candidate/primary.ts',
-      'features/contract-learning/primary.ts',
+      ...['audit', 'auth', 'candidate', 'contract', 'contract-learning', 'idempotency'].map(
+        (name) => `features/${name}/primary.ts`,
+      ),
       'features/sandbox/sandbox.ts',
       'features/tracing/runtime.ts',
       'worker.ts',
@@ -347,6 +347,7 @@ const isPart = (name: string): boolean =>
   [
     'builtInCommands',
     'onlineChecks',
+    'protections',
     'reports',
     'reported',
     'status',

@@ -1,13 +1,43 @@
+import { allOperations, type OperationId } from '../../operations.ts'
 import type { Config } from '../config/config.ts'
+import type { ProvenanceMap } from '../config/load/provenance.ts'
+import type { ConfigProblem } from '../config/problem.ts'
 import type { FailureKind } from '../exchange/failures/kinds.ts'
+import type { Beside } from '../lib/beside.ts'
 import type { Log } from '../log/log.ts'
 import type { Channel, ChannelEnd } from './channel.ts'
 import type { OverridesView, ReapplyOverrides } from './overrides.ts'
 
 /** What a feature brings to the process that operators speak with: the one that serves, or the primary of several. */
 export interface PrimaryFeature {
-  open(gateway: PrimaryGateway): PrimaryPart
+  open?(gateway: PrimaryGateway): PrimaryPart
+  /** Tries what an edit brings, before it takes effect. Lists what is not there. */
+  preflight?(running: Config, next: Config, provenance: ProvenanceMap, file: string): Promise<readonly ConfigProblem[]>
+  /** What a rollback switches off by force alone. */
+  readonly protections?: PlacedProtections
 }
+
+/** A setting that is on or off, and keeps out attackers, or shows what they did. */
+export interface Protection {
+  readonly path: string
+  isOn(config: Config): boolean
+  /** The key that stands for the path where a configuration has it nowhere. */
+  readonly general?: Protection
+}
+
+export type PlacedProtections = Beside<'tls.verify'> & { readonly value: readonly Protection[] }
+
+/** Lists a protection that each operation has: a key of the operation. */
+export const protectOperations = (
+  key: string,
+  isOn: (config: Config, id: OperationId) => boolean,
+  general: Protection | undefined = undefined,
+): readonly Protection[] =>
+  allOperations.map(({ id }) => ({
+    path: `operations.${id}.${key}`,
+    isOn: (config) => isOn(config, id),
+    ...(general && { general }),
+  }))
 
 /** The gateway that a part is opened in. */
 export interface PrimaryGateway {

@@ -11,7 +11,8 @@ import {
   type RecordAdminEvent,
 } from './primary-part.ts'
 
-const features: ReadonlyMap<string, PrimaryFeature> = new Map(
+/** In the order of the list of features. */
+export const primaryFeatures: ReadonlyMap<string, PrimaryFeature> = new Map(
   await Promise.all([...primaryPartLoaders].map(async ([name, load]) => [name, await load()] as const)),
 )
 
@@ -25,7 +26,7 @@ export class OpenPrimaryParts {
     gateway: Omit<PrimaryGateway, 'channel' | 'recordAdminEvent'>,
     notify: (message: FeatureMessage) => void,
   ) {
-    const opened = [...features].map(([feature, { open }]) => {
+    const opened = [...primaryFeatures].map(([feature, { open = () => ({}) }]) => {
       const channel = { notify: (payload: unknown) => notify({ feature, payload }) }
       return [feature, open({ ...gateway, recordAdminEvent: this.recordAdminEvent, channel })] as const
     })

@@ -1,5 +1,5 @@
 import { getRawLogDestination } from '../../core/log/log.ts'
-import type { PrimaryFeature, PrimaryPart } from '../../core/runtime/primary-part.ts'
+import type { PlacedProtections, PrimaryFeature, PrimaryPart } from '../../core/runtime/primary-part.ts'
 import { AuditLog } from './audit-log.ts'
 import type { AuditWriterState } from './audit-writer.ts'
 
@@ -17,7 +17,12 @@ interface AuditPart extends PrimaryPart {
 /** The lines of a worker, with the number of those that were lost, or one of this process. */
 type ReceivedLines = { readonly lines: readonly string[]; readonly lost: number } | string
 
-export const open: PrimaryFeature['open'] = ({ log, droppedLines, config, channel }): AuditPart => {
+export const protections: PlacedProtections = {
+  before: 'tls.verify',
+  value: [{ path: 'audit', isOn: ({ audit }) => audit !== null }],
+}
+
+export const open: Required<PrimaryFeature>['open'] = ({ log, droppedLines, config, channel }): AuditPart => {
   const stdout = { write: (line: string) => getRawLogDestination(log).write(line), dropped: droppedLines }
   const auditLog = new AuditLog({ log, stdout })
   auditLog.onChange = (failing) => channel.notify(failing)

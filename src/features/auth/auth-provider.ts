@@ -17,9 +17,9 @@ import {
   withValidityCheck,
 } from './client-certificate.ts'
 import { type ClientRegistry, getClientRegistry } from './client-registry.ts'
-import type { DependencyHealthState } from './dependency-health.ts'
 import { mtlsAuthenticator } from './mtls.ts'
 import type { GetClaims } from './tokens/claims.ts'
+import type { DependencyHealthState } from './tokens/dependency-health.ts'
 import { dpopProofChecker, replayWindowMs } from './tokens/dpop.ts'
 import type { IssuerKeysState } from './tokens/jwt/jwks-cache.ts'
 import { isJwt } from './tokens/jwt/jwt-verifier.ts'

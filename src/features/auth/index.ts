@@ -10,5 +10,6 @@ export const auth: Feature = {
     ...(await import('./warnings.ts')),
   }),
   loadCommands: () => import('./command.ts'),
+  loadPrimaryPart: () => import('./primary.ts'),
   loadStatusPart: () => import('./status.ts'),
 }

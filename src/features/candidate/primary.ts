@@ -1,4 +1,5 @@
-import type { PreparedPart, PrimaryGateway, PrimaryPart } from '../../core/runtime/primary-part.ts'
+import type { PlacedProtections, PreparedPart, PrimaryGateway, PrimaryPart } from '../../core/runtime/primary-part.ts'
+import { groups } from '../../operations.ts'
 import { CandidateGuard } from './candidate-guard.ts'
 import type { GuardReport } from './observe/guard/guard-counts.ts'
 import { SharedShifts } from './shift/shared-shifts.ts'
@@ -19,6 +20,14 @@ declare module '../../core/runtime/primary-part.ts' {
 
 interface CandidatePart extends PrimaryPart {
   readonly shifts: Shifts
+}
+
+export const protections: PlacedProtections = {
+  after: 'tls.verify',
+  value: groups.map((group) => ({
+    path: `upstreams.${group}.candidate.tls.verify`,
+    isOn: ({ upstreams }) => upstreams[group].candidate?.upstream.tls.verify ?? true,
+  })),
 }
 
 export const open = ({ log, config, recordAdminEvent, reapply }: PrimaryGateway): CandidatePart => {

@@ -28,7 +28,7 @@ interface LearningPart extends PrimaryPart {
   readonly learning: LearningOrders
 }
 
-export const open: PrimaryFeature['open'] = ({ log, recordAdminEvent, reapply }): LearningPart => {
+export const open: Required<PrimaryFeature>['open'] = ({ log, recordAdminEvent, reapply }): LearningPart => {
   const learning: LearningOrders = new TtlOverrides(() =>
     reapply(
       () => {

@@ -6,5 +6,6 @@ export const contract: Feature = {
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: () => import('./config.ts'),
   loadCommands: () => import('./contract-commands.ts'),
+  loadPrimaryPart: () => import('./primary.ts'),
   loadStatusPart: () => import('./drift-report.ts'),
 }

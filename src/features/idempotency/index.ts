@@ -10,6 +10,7 @@ export const idempotency: Feature = {
     ...(await import('./warnings.ts')),
   }),
   loadOperatorCommands: () => import('./commands.ts'),
+  loadPrimaryPart: () => import('./primary.ts'),
   loadStatusPart: () => import('./status.ts'),
   loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
 }

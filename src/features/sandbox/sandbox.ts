@@ -8,7 +8,7 @@ import type { PrimaryFeature } from '../../core/runtime/primary-part.ts'
 import { allOperations } from '../../operations.ts'
 
 /** The sandbox of a gateway, opened for the first configuration that uses it and open from then on. */
-export const open: PrimaryFeature['open'] = () => {
+export const open: Required<PrimaryFeature>['open'] = () => {
   let sandbox: Sandbox | null = null
   return {
     async prepare({ upstreams }) {

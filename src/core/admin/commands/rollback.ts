@@ -2,7 +2,6 @@ import { truncate } from '../../../features/console/page/format.ts'
 import type { ConfigChange } from '../../config/diff/diff-reports.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { formatTime, formatTimeOfDay } from '../../lib/text/format-time.ts'
-import { findLostProtections } from '../../runtime/reload/lost-protections.ts'
 import type { UnforcedRollback } from '../../runtime/reload/reload-history.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
 import { type AdminError, isAdminError } from '../admin-error.ts'
@@ -40,6 +39,7 @@ const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
     if (previous === null) return nothingToRollBack(reloader)
     const { diffConfigs } = await import('../../config/diff/diff-configs.ts')
     const changes = diffConfigs(running, previous)
+    const { findLostProtections } = await import('../../runtime/reload/lost-protections.ts')
     const lost = findLostProtections(running.config, previous.config)
     const groups = await getChangedGroups(changes)
     const more = changes.length - maxShownChanges

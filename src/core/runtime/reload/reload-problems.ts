@@ -7,7 +7,8 @@ import type { UnreachableUpstream } from '../../upstream/health/preflight.ts'
 // Of a group with hundreds the first ones say enough.
 const maxNamedEndpoints = 5
 
-const hint = 'reload --force takes it all the same'
+/** What an operator can do about an edit that is held back. */
+export const heldBackTip = 'reload --force takes it all the same'
 
 /** `provenance` and `file` are those of the edit. */
 export const unreachableProblems = (
@@ -23,30 +24,9 @@ export const unreachableProblems = (
       expected: 'at least one of them to be there before traffic goes to it',
       found: [...named, ...(more > 0 ? [`${more} more`] : [])].join(', '),
       message: `no endpoint of ${describeSide(group, side)} that the edit brings can be reached`,
-      hint,
+      hint: heldBackTip,
     }
   })
-
-/** The reason may be shown to operators. */
-export interface JwksUnavailable {
-  readonly key: 'auth.jwt' | 'admin.jwt'
-  /** Without the query, which may hold a secret. */
-  readonly url: string
-  readonly reason: string
-}
-
-/** `provenance` and `file` are those of the edit. */
-export const jwksUnavailableProblem = (
-  { key, url, reason }: JwksUnavailable,
-  provenance: ProvenanceMap,
-  file: string,
-): ConfigProblem => ({
-  ...locateKey(`${key}.jwks`, provenance, file),
-  expected: 'a JWK Set with a key that tokens may be signed with, before tokens are asked for',
-  found: `${url} ${reason}`,
-  message: 'the keys that the edit brings cannot be had, so no token would be good',
-  hint,
-})
 
 /**
  * Explains why a file that changed while an edit was held back is not read: an operator who does not have it watched

@@ -1,7 +1,7 @@
 import type { OnlineCheck } from '../../../core/cli/built-in-command.ts'
 import type { ConfigProblem } from '../../../core/config/problem.ts'
-import { tryJwks } from '../../../core/runtime/reload/reload-preflight.ts'
 import { maxCheckMs } from '../../../core/upstream/health/check-reachable.ts'
+import { tryJwks } from './preflight.ts'
 
 // As long as an endpoint has.
 const onlineTry = { waitMs: maxCheckMs, repeatsSilent: true }

@@ -2,8 +2,8 @@ import type { IntrospectionConfig, JwtConfig } from '../../../core/config/config
 import { createHttpClient } from '../../../core/lib/net/http-client.ts'
 import { RefCountedMap } from '../../../core/lib/ref-counted-map.ts'
 import type { LogEvent } from '../../../core/log/log-event.ts'
-import type { DependencyHealthState } from '../dependency-health.ts'
 import type { GetClaims } from './claims.ts'
+import type { DependencyHealthState } from './dependency-health.ts'
 import { Introspector, introspect } from './introspection.ts'
 import {
   type FetchedJwks,

@@ -1,7 +1,7 @@
 import { errorMessage } from '../../../../core/exchange/failures/error-message.ts'
 import { epochMs, now, systemMs, systemToEpochMs, unrefTimeout } from '../../../../core/lib/clock.ts'
-import { DependencyHealth, type DependencyHealthState } from '../../dependency-health.ts'
 import { VerifierUnavailable } from '../../errors.ts'
+import { DependencyHealth, type DependencyHealthState } from '../dependency-health.ts'
 import { type JwkSet, parseJwkSet } from '../jwk-set.ts'
 
 // Issuers renew keys seldom, and a new one is fetched as soon as a token names it.

@@ -1,4 +1,4 @@
-import { epochMs, now, unrefTimeout } from '../../core/lib/clock.ts'
+import { epochMs, now, unrefTimeout } from '../../../core/lib/clock.ts'
 
 /** Times are milliseconds since the epoch. */
 export type DependencyHealthState = ReturnType<DependencyHealth['state']>

@@ -1,0 +1,77 @@
+import type { JwtConfig } from '../../../core/config/config.ts'
+import type { ProvenanceMap } from '../../../core/config/load/provenance.ts'
+import { type ConfigProblem, locateKey } from '../../../core/config/problem.ts'
+import { errorMessage } from '../../../core/exchange/failures/error-message.ts'
+import { type TryOptions, tryOutside } from '../../../core/lib/try-outside.ts'
+import type { PrimaryFeature } from '../../../core/runtime/primary-part.ts'
+import { heldBackTip } from '../../../core/runtime/reload/reload-problems.ts'
+import { parseJwkSet } from './jwk-set.ts'
+import { createJwksFetcher, jwksTimeoutMs } from './token-verifiers.ts'
+
+/** Lists the keys that an edit brings and that cannot be fetched. */
+export const preflight: Required<PrimaryFeature>['preflight'] = async (running, next, provenance, file) => {
+  const keys = await Promise.all([
+    preflightJwks('auth.jwt', running.auth?.jwt ?? null, next.auth?.jwt ?? null),
+    preflightJwks('admin.jwt', running.admin.jwt, next.admin.jwt),
+  ])
+  return keys.flatMap((each) => (each === null ? [] : [jwksUnavailableProblem(each, provenance, file)]))
+}
+
+/** The reason may be shown to operators. */
+export interface JwksUnavailable {
+  readonly key: 'auth.jwt' | 'admin.jwt'
+  /** Without the query, which may hold a secret. */
+  readonly url: string
+  readonly reason: string
+}
+
+/** `provenance` and `file` are those of the edit. */
+export const jwksUnavailableProblem = (
+  { key, url, reason }: JwksUnavailable,
+  provenance: ProvenanceMap,
+  file: string,
+): ConfigProblem => ({
+  ...locateKey(`${key}.jwks`, provenance, file),
+  expected: 'a JWK Set with a key that tokens may be signed with, before tokens are asked for',
+  found: `${url} ${reason}`,
+  message: 'the keys that the edit brings cannot be had, so no token would be good',
+  hint: heldBackTip,
+})
+
+/**
+ * Fetches the keys at a new URL: without keys every token would be answered with 503. Null: they are there, or the URL
+ * is not new. A URL that runs already is not tried, so an outage of the issuer keeps no other edit back.
+ */
+const preflightJwks = async (
+  key: JwksUnavailable['key'],
+  running: KeySource | null,
+  next: KeySource | null,
+): Promise<JwksUnavailable | null> =>
+  next === null || getJwksUrl(next) === getJwksUrl(running) ? null : tryJwks(key, next)
+
+type KeySource = Pick<JwtConfig, 'jwks' | 'algorithms'>
+
+/** Fetches the keys of an issuer, as the gateway will, within 5 s. Null: they are there, or stand in a file. */
+export const tryJwks = async (
+  key: JwksUnavailable['key'],
+  { jwks, algorithms }: KeySource,
+  options: TryOptions = { waitMs: jwksTimeoutMs },
+): Promise<JwksUnavailable | null> => {
+  if (!('url' in jwks)) return null
+  const url = new URL(jwks.url)
+  const fetcher = createJwksFetcher(url, options.waitMs)
+  try {
+    const keys = parseJwkSet(await tryOutside(() => fetcher.fetchJwks(), options), null)
+    // As with keys in a file: keys of which none fits an accepted algorithm are no keys.
+    if (algorithms.some((algorithm) => keys.find(algorithm, null).length > 0)) return null
+    return { key, url: withoutQuery(url), reason: `it holds no key for ${algorithms.join(', ')}` }
+  } catch (error) {
+    return { key, url: withoutQuery(url), reason: errorMessage(error) }
+  } finally {
+    fetcher.close()
+  }
+}
+
+const getJwksUrl = (jwt: KeySource | null): string | null => (jwt !== null && 'url' in jwt.jwks ? jwt.jwks.url : null)
+
+const withoutQuery = ({ origin, pathname }: URL): string => origin + pathname
