@@ -3,11 +3,11 @@
  * endpoints that only answer.
  */
 import { join } from 'node:path'
-import type { RetryConfig } from '../../src/core/config/config.ts'
 import type { Endpoint } from '../../src/core/upstream/endpoints/endpoint.ts'
 import type * as StandingModule from '../../src/core/upstream/health/endpoint-health.ts'
 import type { ConnectionWaiter, ResponseHandler, UpstreamConnection } from '../../src/core/upstream/http1/connection.ts'
 import type * as UpstreamModule from '../../src/core/upstream/upstream.ts'
+import type { RetryConfig } from '../../src/features/retry/config.ts'
 import type * as RetryModule from '../../src/features/retry/layer.ts'
 import type * as RetryBudgetModule from '../../src/features/retry/retry-budget.ts'
 import { seeded } from '../../test/core/upstream/balancing/fake-candidates.ts'

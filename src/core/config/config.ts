@@ -3,7 +3,8 @@ import type { CompiledContract } from '../../features/contract/check/compiled-co
 import type { Group, OperationId } from '../../operations.ts'
 import type { coreSchema } from './core-schema.ts'
 import type { coreOperationShape } from './sections/operations.ts'
-import type { upstreamPolicySchema } from './sections/upstream-defaults.ts'
+import type { defaultsSchema, operationDefaults, upstreamPolicyShape } from './sections/upstream-defaults.ts'
+import type { targetShape } from './sections/upstream-target.ts'
 
 export type DeepReadonly<T> = T extends string | number | boolean | null | undefined
   ? T
@@ -15,9 +16,17 @@ export type DeepReadonly<T> = T extends string | number | boolean | null | undef
  * A validated file: units are parsed, references followed, levels not yet merged. A feature declares the keys of its
  * section here (`declare module`), so that they have a type where the feature is, and nowhere without it.
  */
-export interface ParsedConfig extends Omit<z.output<typeof coreSchema>, 'operations'> {
+export interface ParsedConfig extends Omit<z.output<typeof coreSchema>, 'defaults' | 'upstreams' | 'operations'> {
+  readonly defaults: ParsedDefaults
+  readonly upstreams: Readonly<Record<Group, ParsedUpstream>>
   readonly operations: Readonly<Partial<Record<OperationId, ParsedOperation>>>
 }
+
+export interface ParsedDefaults extends z.output<typeof defaultsSchema> {}
+
+export interface ParsedUpstream
+  extends z.output<z.ZodObject<typeof targetShape>>,
+    z.output<z.ZodObject<typeof upstreamPolicyShape>> {}
 
 /** What the file says of an operation. A feature declares its keys here, and what they are resolved to below. */
 export interface ParsedOperation extends z.output<z.ZodObject<typeof coreOperationShape>> {}
@@ -38,34 +47,14 @@ export interface Config extends Omit<ParsedFile, 'version' | 'defaults' | 'clien
   readonly operations: Readonly<Record<OperationId, OperationConfig>>
 }
 
-type UpstreamPolicy = DeepReadonly<z.output<typeof upstreamPolicySchema>>
+type UpstreamPolicy = DeepReadonly<Omit<z.output<typeof defaultsSchema>, keyof typeof operationDefaults>>
 
 /** The interchangeable endpoints of a group, with one policy. `defaults` has been merged into it. */
 export interface UpstreamConfig
   extends Omit<UpstreamPolicy, 'healthCheck'>,
-    Pick<ParsedFile['upstreams'][Group], 'endpoints' | 'host' | 'request' | 'response'> {
+    DeepReadonly<z.output<z.ZodObject<typeof targetShape>>> {
   readonly healthCheck: HealthCheckConfig | null
-  readonly candidate: CandidateConfig | null
 }
-
-type ParsedCandidate = NonNullable<ParsedFile['upstreams'][Group]['candidate']>
-
-export interface CandidateConfig extends Omit<ParsedCandidate, keyof UpstreamConfig> {
-  /**
-   * Where its requests go, and its policies: what the candidate states, and else its group's. It has no candidate, and
-   * no `retry` or `concurrency`: these stand above the two sides.
-   */
-  readonly upstream: UpstreamConfig
-  /**
-   * The digest of what the candidate has other than its group, without its certificates and keys: they are renewed by
-   * themselves. Whether it states or inherits what both have makes no difference.
-   */
-  readonly digest: string
-}
-
-export type CandidateShadowConfig = NonNullable<CandidateConfig['shadow']>
-
-export type CandidateGuardConfig = NonNullable<CandidateConfig['guard']>
 
 export interface HealthCheckConfig extends NonNullable<UpstreamPolicy['healthCheck']> {
   readonly path: string
@@ -115,4 +104,3 @@ export type EndpointConfig = UpstreamConfig['endpoints'][number]
 export type UpstreamTlsConfig = UpstreamConfig['tls']
 export type OutlierConfig = NonNullable<UpstreamConfig['outlier']>
 export type CircuitBreakerConfig = NonNullable<UpstreamConfig['circuitBreaker']>
-export type RetryConfig = NonNullable<UpstreamConfig['retry']>

@@ -138,7 +138,7 @@ export const coreSchema = z
     metrics: metricsSchema.prefault(true),
     log: logSchema.prefault({}),
     defaults: defaultsSchema.prefault({}),
-    upstreams: upstreamsSchema,
+    upstreams: upstreamsSchema(defaultsSchema, []),
     operations: operationsSchema({}, {}).prefault({}),
     reload: reloadSchema.prefault({}),
     shutdown: shutdownSchema.prefault({}),

@@ -1,17 +1,14 @@
 import * as z from 'zod'
-import { configSchema } from './config-schema.ts'
+import { describedSchema } from './config-schema.ts'
 import { sharedDefinitions } from './schema/scalar.ts'
 import { offeredKeys } from './schema/schema-keys.ts'
-import { describedUpstreamsSchema } from './sections/upstreams.ts'
-
-const described = configSchema.extend({ upstreams: describedUpstreamsSchema }).meta(configSchema.meta() ?? {})
 
 /**
  * Makes the JSON Schema (draft-7) for editors from the schema that validates. Placeholders such as `${NAME}` pass. Keys
  * that no value may be given to are left out: an editor would offer them.
  */
 export function jsonSchema(): Record<string, unknown> {
-  const { definitions = {}, ...schema } = z.toJSONSchema(described, {
+  const { definitions = {}, ...schema } = z.toJSONSchema(describedSchema, {
     io: 'input',
     target: 'draft-7',
     reused: 'inline',

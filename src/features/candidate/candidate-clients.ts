@@ -1,5 +1,5 @@
-import type { CandidateConfig } from '../../core/config/config.ts'
 import { bucketCount, bucketsOfShare } from '../../core/exchange/sides.ts'
+import type { CandidateConfig } from './config/candidate.ts'
 import { findCandidateUse } from './shift/candidate-use.ts'
 import type { ShiftState } from './shift/shift-state.ts'
 

@@ -1,10 +1,4 @@
-import type {
-  CandidateConfig,
-  CandidateGuardConfig,
-  Config,
-  OperationConfig,
-  UpstreamConfig,
-} from '../../core/config/config.ts'
+import type { Config, OperationConfig, UpstreamConfig } from '../../core/config/config.ts'
 import type { Handler, Layer } from '../../core/exchange/exchange.ts'
 import { defaultIpv6Prefix } from '../../core/exchange/request-owner.ts'
 import { now } from '../../core/lib/clock.ts'
@@ -13,6 +7,7 @@ import type { Upstream } from '../../core/upstream/upstream.ts'
 import type { Group } from '../../operations.ts'
 import { keyFieldOf } from '../idempotency/idempotency-layer.ts'
 import type { CandidateRetries, RetryAllowance } from '../retry/layer.ts'
+import type { CandidateConfig, CandidateGuardConfig } from './config/candidate.ts'
 import type { GuardOptions } from './layers/guard.ts'
 import { sideLayer } from './layers/side.ts'
 import { splitSend } from './layers/split-send.ts'

@@ -5,5 +5,10 @@ export const candidate: Feature = {
   name: 'candidate',
   loadAdminPart: () => import('./admin.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
+  loadConfigPart: async () => ({
+    ...(await import('./config/candidate.ts')),
+    ...(await import('./rules.ts')),
+    ...(await import('./warnings.ts')),
+  }),
   loadOperatorCommands: () => import('./commands/shift.ts'),
 }

@@ -1,9 +1,10 @@
-import type { CandidateShadowConfig, Config } from '../../core/config/config.ts'
+import type { Config } from '../../core/config/config.ts'
 import type { Layer } from '../../core/exchange/exchange.ts'
 import { DeferredWork } from '../../core/lib/scheduling/deferred-work.ts'
 import { formatPercent } from '../../core/lib/text/units.ts'
 import { listCredentialFields } from '../../core/runtime/credential-fields.ts'
 import type { Operation } from '../../operations.ts'
+import type { CandidateShadowConfig } from './config/candidate.ts'
 import { type ShadowDestination, shadowLayer } from './layers/shadow.ts'
 import { ShadowCopies } from './layers/shadow-copies.ts'
 

@@ -1,11 +1,14 @@
-import type { CandidateConfig, UpstreamConfig } from '../../core/config/config.ts'
+import type { UpstreamConfig } from '../../core/config/config.ts'
 import type { KeyPath } from '../../core/config/problem.ts'
 import type { RuleResult, WarningRule } from '../../core/config/rules/rule.ts'
 import { suggestNearest } from '../../core/config/suggest.ts'
 import { findDuplicates, findUnusedTls, warnOfUnverifiedTls } from '../../core/config/warnings/upstream-warnings.ts'
+import { limitBelowWorkers, workerCount } from '../../core/config/worker-count.ts'
 import { formatDuration, formatPercent } from '../../core/lib/text/units.ts'
 import { allOperations, groups } from '../../operations.ts'
+import type { CandidateConfig } from './config/candidate.ts'
 import { leastShare } from './config/candidate-steps.ts'
+import { shadowWarnings } from './shadow-warnings.ts'
 
 type CandidateRule = (candidate: {
   readonly path: KeyPath
@@ -160,7 +163,21 @@ const unaskedClients: WarningRule = ({ config: { operations, upstreams } }) =>
       },
   )
 
-export const candidateWarnings: readonly WarningRule[] = [
+const indivisibleLimits: WarningRule = ({ parsed: { upstreams }, config, cores }) => {
+  const workers = workerCount(config, cores)
+  return groups.map((group) => {
+    const { maxConnections, maxPending, shadow } = upstreams[group].candidate ?? {}
+    const path = ['upstreams', group, 'candidate']
+    return [
+      limitBelowWorkers(workers, [...path, 'maxConnections'], maxConnections),
+      limitBelowWorkers(workers, [...path, 'maxPending'], maxPending),
+      limitBelowWorkers(workers, [...path, 'shadow', 'concurrency'], shadow?.concurrency),
+    ]
+  })
+}
+
+export const warnings: readonly WarningRule[] = [
+  ...shadowWarnings,
   ...[
     duplicates,
     sameAsPrimary,
@@ -174,4 +191,5 @@ export const candidateWarnings: readonly WarningRule[] = [
   ].map(ofEachCandidate),
   unknownClients,
   unaskedClients,
+  indivisibleLimits,
 ]

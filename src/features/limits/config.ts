@@ -1,5 +1,11 @@
 import * as z from 'zod'
-import type { ConfigSection, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
+import type {
+  ConfigSection,
+  OperationKey,
+  PolicyKey,
+  ResolveOperation,
+  ResolveUpstream,
+} from '../../core/config/config-part.ts'
 import type { ConfigRule } from '../../core/config/rules/rule.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { integer, optionalDuration, optionalInteger, requestRate } from '../../core/config/schema/scalar-types.ts'
@@ -22,7 +28,7 @@ const redis = redisSchema('Redis or Valkey, by which several gateways count toge
 
 const exchangeRange = { min: 1, max: 1_000_000 }
 
-export const concurrencySchema = optionalInteger(
+const concurrencySchema = optionalInteger(
   'Most exchanges in flight; what is beyond is answered 503 at once. All such bounds hold, none overrides another',
   exchangeRange,
 )
@@ -46,6 +52,15 @@ declare module '../../core/config/config.ts' {
   interface ParsedConfig {
     readonly limits: z.output<typeof limitsSchema>
   }
+  interface ParsedDefaults {
+    readonly concurrency: number | null
+  }
+  interface ParsedUpstream {
+    readonly concurrency?: number | null | undefined
+  }
+  interface UpstreamConfig {
+    readonly concurrency: number | null
+  }
   interface ParsedOperation {
     readonly concurrency?: number | null
   }
@@ -64,6 +79,16 @@ export const operationKeys: readonly OperationKey[] = [
   { key: 'concurrency', order: 1, get: ofOperations, post: ofOperations },
 ]
 
+export const policyKeys: readonly PolicyKey[] = [
+  { key: 'concurrency', after: 'maxPending', schema: concurrencySchema.prefault('none') },
+]
+
+export const resolveUpstream: ResolveUpstream = ({ concurrency }, defaults) => ({
+  concurrency: concurrency === undefined ? defaults.concurrency : concurrency,
+})
+
 export const resolveOperation: ResolveOperation = (stated) => ({ concurrency: stated?.concurrency ?? null })
 
 export const rules: readonly ConfigRule[] = [redisRule(['limits', 'redis'])]
+
+export { warnings } from './warnings.ts'

@@ -1,4 +1,3 @@
-import type { RetryConfig } from '../../core/config/config.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { failureTable } from '../../core/exchange/failures/kinds.ts'
@@ -7,6 +6,7 @@ import { parseHttpDate } from '../../core/exchange/http1/http-date.ts'
 import { sleepUnlessAborted } from '../../core/exchange/sleep-unless-aborted.ts'
 import { epochMs, now } from '../../core/lib/clock.ts'
 import type { Side } from '../../operations.ts'
+import type { RetryConfig } from './config.ts'
 
 // The longest wait that a Retry-After imposes on an exchange without a deadline.
 const maxRetryAfterMs = 30_000

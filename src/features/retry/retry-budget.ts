@@ -1,5 +1,5 @@
-import type { RetryConfig } from '../../core/config/config.ts'
 import { now } from '../../core/lib/clock.ts'
+import type { RetryConfig } from './config.ts'
 
 // The seconds of floor that are paid in advance: the budget starts with them, and the floor saves up no more.
 const advanceSeconds = 1

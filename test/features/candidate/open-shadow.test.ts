@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CandidateConfig } from '../../../src/core/config/config.ts'
+import type { CandidateConfig } from '../../../src/features/candidate/config/candidate.ts'
 import { openShadow, type ShadowResources } from '../../../src/features/candidate/open-shadow.ts'
 
 test.each([true, false])('copies go to a candidate while an endpoint of it takes requests: %s', (takesRequests) => {

@@ -1,8 +1,8 @@
-import type { RetryConfig } from '../../../src/core/config/config.ts'
 import type { Exchange, Handler, ProxyResponse } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { type FailureKind, failureTable } from '../../../src/core/exchange/failures/kinds.ts'
 import { now } from '../../../src/core/lib/clock.ts'
+import type { RetryConfig } from '../../../src/features/retry/config.ts'
 import { type FakeBody, fakeBody, fakeResponse } from '../../helpers/exchange.ts'
 
 /** Creates a retry configuration: the built-in one, with changes. */

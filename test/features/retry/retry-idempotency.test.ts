@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { RetryConfig } from '../../../src/core/config/config.ts'
 import type { FailureKind } from '../../../src/core/exchange/failures/kinds.ts'
+import type { RetryConfig } from '../../../src/features/retry/config.ts'
 import { retryLayer } from '../../../src/features/retry/layer.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 import { bodies, plenty, retryConfig, scripted } from './helper.ts'

@@ -1,14 +1,14 @@
 import * as z from 'zod'
-import { candidateSchema } from '../../../features/candidate/config/candidate.ts'
 import { allOperations, groups } from '../../../operations.ts'
-import { configSchema, operationKeys } from '../config-schema.ts'
+import { configSchema, operationKeys, upstreamKeys } from '../config-schema.ts'
 import { type FilePosition, formatKeyPath, type KeyPath } from '../problem.ts'
 import { isForbidden, unwrapSchema } from '../schema/schema-keys.ts'
-import { defaultsSchema } from '../sections/upstream-defaults.ts'
+import { defaultsSchema, operationDefaults } from '../sections/upstream-defaults.ts'
 
 /** The level of the file that a value comes from, and its position; line and column are 0 for a built-in value. */
 export interface Provenance extends FilePosition {
-  readonly source: 'built-in' | 'file' | 'defaults' | 'upstream' | 'candidate' | 'operation'
+  /** `built-in`, `file`, `defaults`, `upstream`, `operation`, or the key of an upstream that a group has beside it. */
+  readonly source: string
 }
 
 /** The provenance of each value, by its key path in the file: `upstreams.risk.timeouts.connect`. */
@@ -39,16 +39,18 @@ export function collectProvenance(locateStated: (path: KeyPath) => FilePosition 
     for (const key of ['host', 'request', 'response']) record([...base, key], ['upstream', [...base, key]])
     for (const key of upstreamPolicyPaths)
       record([...base, ...key], ['upstream', [...base, ...key]], ['defaults', ['defaults', ...key]])
-    const candidate: KeyPath = [...base, 'candidate']
-    if (locateStated(candidate) === undefined) continue
-    record([...candidate, 'endpoints'], ['candidate', [...candidate, 'endpoints']], ['candidate', candidate])
-    for (const key of ownCandidatePaths) record([...candidate, ...key], ['candidate', [...candidate, ...key]])
-    for (const key of inheritedPaths) {
-      const levels: readonly Level[] = [
-        ['candidate', [...candidate, ...key]],
-        ['upstream', [...base, ...key]],
-      ]
-      record([...candidate, ...key], ...levels, ['defaults', ['defaults', ...key]])
+    for (const { key: source, ownPaths } of nestedUpstreams) {
+      const nested: KeyPath = [...base, source]
+      if (locateStated(nested) === undefined) continue
+      record([...nested, 'endpoints'], [source, [...nested, 'endpoints']], [source, nested])
+      for (const key of ownPaths) record([...nested, ...key], [source, [...nested, ...key]])
+      for (const key of inheritedPaths) {
+        const levels: readonly Level[] = [
+          [source, [...nested, ...key]],
+          ['upstream', [...base, ...key]],
+        ]
+        record([...nested, ...key], ...levels, ['defaults', ['defaults', ...key]])
+      }
     }
   }
   for (const { id, group } of allOperations) {
@@ -78,12 +80,12 @@ const leafPaths = (schema: z.core.$ZodType, path: KeyPath = []): readonly KeyPat
 const globalPaths = leafPaths(configSchema.omit({ version: true, defaults: true, upstreams: true, operations: true }))
 
 /** The keys of `defaults` that a group may state as well, but no operation. */
-const upstreamPolicyPaths = leafPaths(defaultsSchema).filter(([key]) => key !== 'deadline' && key !== 'maxBody')
+const upstreamPolicyPaths = leafPaths(configSchema.shape.defaults.unwrap().omit(operationDefaults))
 
-/** The keys of a candidate that it takes from its group's upstream where it states none. */
+/** The keys that an upstream beside that of its group takes from it where it states none. */
 const inheritedPaths: readonly KeyPath[] = [
   ...['host', 'request', 'response'].map((key) => [key]),
-  ...upstreamPolicyPaths.filter(([key]) => key !== 'retry' && key !== 'concurrency'),
+  ...leafPaths(defaultsSchema.omit(operationDefaults)),
 ]
 
 /** The keys of features. What an operation leaves out of a policy is what the section of the same name says. */
@@ -95,6 +97,9 @@ const operationPaths = operationKeys.flatMap(({ key, get, post, isInherited = fa
     .map((path) => ({ path, isInherited: isInherited || path.length > 1 })),
 )
 
-const ownCandidatePaths = leafPaths(candidateSchema).filter(
-  ([name]) => name !== 'endpoints' && !inheritedPaths.some(([key]) => key === name),
-)
+const nestedUpstreams = upstreamKeys.flatMap(({ key, schema, isUpstream }) => {
+  const ownPaths = leafPaths(schema).filter(
+    ([name]) => name !== 'endpoints' && !inheritedPaths.some(([inherited]) => inherited === name),
+  )
+  return isUpstream ? [{ key, ownPaths }] : []
+})

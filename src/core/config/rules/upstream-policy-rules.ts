@@ -1,30 +1,28 @@
 import type * as z from 'zod'
 import { groups } from '../../../operations.ts'
 import { isPlainObject } from '../../lib/plain-object.ts'
-import { formatDuration } from '../../lib/text/units.ts'
 import { validateCaBundle, validateKeyPair } from '../certificates.ts'
+import { nestedUpstreamKeys } from '../config-part.ts'
 import { type ConfigIssue, formatKeyPath, type KeyPath } from '../problem.ts'
-import { healthCheckSchema, retrySchema, upstreamTlsSchema } from '../sections/upstream-policies.ts'
+import { healthCheckSchema, upstreamTlsSchema } from '../sections/upstream-policies.ts'
 import { applyRules, type ConfigRule, parseAt, type RuleResult, valueAt } from './rule.ts'
 
 /**
- * Checks the merged policies of each upstream: a candidate may state one half, its group or `defaults` the other. It
- * skips broken values, and reports an inherited issue once for all that inherit it.
+ * Makes a rule of rules about the merged policies of each upstream: a candidate may state one half, its group or
+ * `defaults` the other. It skips broken values, and reports an inherited issue once for all that inherit it.
  */
-export const upstreamPolicyRule: ConfigRule = (tree) => {
-  const issues = groups.flatMap((group) => {
-    const path: KeyPath = ['upstreams', group]
-    const candidate: KeyPath = [...path, 'candidate']
-    return [
-      ...applyRules(rules, getLevels(tree, path, defaults)),
-      // `retry` stands above the two sides.
-      ...(isPlainObject(valueAt(tree, candidate))
-        ? applyRules(rulesOfCandidates, getLevels(tree, candidate, path, defaults))
-        : []),
-    ]
-  })
-  return [...new Map(issues.map((issue) => [`${formatKeyPath(issue.path)}: ${issue.message}`, issue])).values()]
-}
+const ofEachUpstream =
+  (rules: readonly PolicyRule[], nestedKeys: readonly string[] = []): ConfigRule =>
+  (tree) => {
+    const issues = groups.flatMap((group) => {
+      const path: KeyPath = ['upstreams', group]
+      const nested = nestedKeys.map((key): KeyPath => [...path, key]).filter((at) => isPlainObject(valueAt(tree, at)))
+      return [[path], ...nested.map((at) => [at, path])].flatMap((bases) =>
+        applyRules(rules, getLevels(tree, ...bases, defaults)),
+      )
+    })
+    return [...new Map(issues.map((issue) => [`${formatKeyPath(issue.path)}: ${issue.message}`, issue])).values()]
+  }
 
 interface StatedKey<T> {
   /** Undefined: no level states it, or the level that does has a broken value. */
@@ -66,10 +64,9 @@ const getLevels = (tree: unknown, ...bases: readonly KeyPath[]): Levels => {
   }
 }
 
-type PolicyRule = (levels: Levels) => RuleResult
+export type PolicyRule = (levels: Levels) => RuleResult
 
 const { path: probedPath } = healthCheckSchema.shape
-const backoff = retrySchema.shape.backoff.unwrap().shape
 const { verify, insecure, ca, certificate, key } = upstreamTlsSchema.shape
 
 const healthPath: PolicyRule = ({ enabledAt, read }) => {
@@ -83,28 +80,6 @@ const healthPath: PolicyRule = ({ enabledAt, read }) => {
     found: 'none',
     hint: 'add a path that answers 2xx while the service is well, such as path: /healthz',
   }
-}
-
-const backoffOrder: PolicyRule = ({ enabledAt, read }) => {
-  if (enabledAt('retry') === null) return null
-  const [base, max] = [read(backoff.base, 'retry', 'backoff', 'base'), read(backoff.max, 'retry', 'backoff', 'max')]
-  if (base.value === undefined || max.value === undefined || base.value <= max.value) return null
-  const message = 'the first pause is longer than the longest'
-  return base.stated
-    ? {
-        path: base.path,
-        message,
-        expected: `at most ${formatDuration(max.value)}, which is retry.backoff.max`,
-        found: formatDuration(base.value),
-        hint: 'write a shorter one, or a longer retry.backoff.max',
-      }
-    : {
-        path: max.path,
-        message,
-        expected: `at least ${formatDuration(base.value)}, which is retry.backoff.base`,
-        found: formatDuration(max.value),
-        hint: 'write a longer one, or a shorter retry.backoff.base',
-      }
 }
 
 const unverifiedTls: PolicyRule = ({ read }) => {
@@ -153,6 +128,8 @@ const halfPair = (
     : { path, ...details, found: `a ${name} alone`, hint: `add ${other}: file:PATH beside it` }
 }
 
-const rulesOfCandidates: readonly PolicyRule[] = [healthPath, unverifiedTls, caBundle, keyPair]
+/** Makes a rule of what a feature's policy says that stands above the sides of a group. */
+export const groupPolicyRule = (rule: PolicyRule): ConfigRule => ofEachUpstream([rule])
 
-const rules: readonly PolicyRule[] = [...rulesOfCandidates, backoffOrder]
+export const upstreamPolicyRule: ConfigRule = (tree) =>
+  ofEachUpstream([healthPath, unverifiedTls, caBundle, keyPair], nestedUpstreamKeys())(tree)

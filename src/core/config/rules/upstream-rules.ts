@@ -1,5 +1,6 @@
 import { groups } from '../../../operations.ts'
 import { asPlainObject } from '../../lib/plain-object.ts'
+import { nestedUpstreamKeys } from '../config-part.ts'
 import { coreSchema } from '../core-schema.ts'
 import { isLoopbackHost, reachesListener } from '../loopback.ts'
 import { formatKeyPath, type KeyPath } from '../problem.ts'
@@ -16,12 +17,12 @@ interface StatedEndpoint {
   readonly origin: string
 }
 
-/** Lists where upstreams stand in the file: one in each group, and the candidates beside them. */
+/** Lists where upstreams stand in the file: one in each group, and those that it has beside it. */
 const upstreamPaths = (tree: unknown): readonly KeyPath[] =>
   groups.flatMap((group): readonly KeyPath[] => {
     const path: KeyPath = ['upstreams', group]
-    const candidate: KeyPath = [...path, 'candidate']
-    return valueAt(tree, candidate) === undefined ? [path] : [path, candidate]
+    const nested = nestedUpstreamKeys().map((key) => [...path, key])
+    return [path, ...nested.filter((at) => valueAt(tree, at) !== undefined)]
   })
 
 /** Lists the readable endpoints, in the short and the long form. */

@@ -69,6 +69,14 @@ export const policySwitch = (description: string, form: string, example: string)
     description,
   )
 
+/** Merges a policy that a level may turn off. One that it alone turns on has built-in values for its other keys. */
+export const resolvePolicy = <S extends z.ZodObject>(
+  stated: PartialLevel<z.output<S>> | null | undefined,
+  inherited: z.output<S> | null,
+  schema: S,
+): z.output<S> | null =>
+  stated === null ? null : mergeLevels(stated, stated === undefined ? inherited : (inherited ?? schema.parse({})))
+
 /** Fills in the keys that a level leaves out from the one below. Only maps merge: `none` and a list replace a value. */
 export function mergeLevels<T>(stated: PartialLevel<T> | undefined, inherited: T): T {
   if (stated === undefined) return inherited

@@ -1,15 +1,8 @@
 import * as z from 'zod'
-import { concurrencySchema } from '../../../features/limits/config.ts'
 import { optionalPolicy, partialShape } from '../schema/inheritance.ts'
 import { hour } from '../schema/scalar-kinds.ts'
 import { choice, duration, durationOrZero, integer, optionalDuration, optionalSize } from '../schema/scalar-types.ts'
-import {
-  circuitBreakerSchema,
-  healthCheckSchema,
-  outlierSchema,
-  retrySchema,
-  upstreamTlsSchema,
-} from './upstream-policies.ts'
+import { circuitBreakerSchema, healthCheckSchema, outlierSchema, upstreamTlsSchema } from './upstream-policies.ts'
 
 /** The schema of the deadline of one request. It may stand in the defaults, in a group and in an operation. */
 export const deadlineSchema = optionalDuration(
@@ -35,7 +28,6 @@ export const defaultsSchema = z
     }).prefault('1500ms'),
     maxConnections: integer('Most connections to one endpoint', { min: 1, max: 10_000 }).prefault(256),
     maxPending: integer('Most requests that wait for one of them', { min: 0, max: 100_000 }).prefault(1024),
-    concurrency: concurrencySchema.prefault('none'),
     resolve: duration('How often the names of endpoints are resolved again', { min: 1000, max: hour }).prefault('30s'),
     tls: upstreamTlsSchema.prefault({}),
     balance: choice('How an endpoint is chosen', ['p2c', 'least-requests', 'round-robin']).prefault('p2c'),
@@ -45,18 +37,13 @@ export const defaultsSchema = z
     healthCheck: optionalPolicy(healthCheckSchema, '{ path: /healthz }').prefault('none'),
     outlier: optionalPolicy(outlierSchema, '{ }').prefault({}),
     circuitBreaker: optionalPolicy(circuitBreakerSchema, '{ }').prefault('none'),
-    retry: optionalPolicy(retrySchema, '{ }').prefault('none'),
     deadline: deadlineSchema.prefault('30s'),
     maxBody: maxBodySchema.prefault('64MiB'),
   })
   .meta({ description: 'What applies to every group; a group states only what differs' })
 
-// One definition for both in the JSON Schema: defaults and groups.
-for (const [key, schema] of Object.entries(defaultsSchema.shape))
-  z.globalRegistry.add(schema, { id: key.replace(/^./, (letter) => letter.toUpperCase()) })
+/** The keys of `defaults` that stand in an operation as well. */
+export const operationDefaults = { deadline: true, maxBody: true } as const
 
-/** The schema of the merged policy of a group: the defaults less the keys of operations. */
-export const upstreamPolicySchema = defaultsSchema.omit({ deadline: true, maxBody: true })
-
-/** The keys of `defaults` for one group, all optional. */
+/** Core's keys of `defaults` for one group, all optional. */
 export const upstreamPolicyShape = partialShape(defaultsSchema.shape)

@@ -1,8 +1,6 @@
 import * as z from 'zod'
-import type { FailureKind } from '../../exchange/failures/kinds.ts'
 import { serverName } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
-import { reject } from '../schema/collections.ts'
 import { optionalCertificate, optionalPrivateKey } from '../schema/pem.ts'
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
 import { hour, orNone } from '../schema/scalar-kinds.ts'
@@ -128,83 +126,6 @@ export const circuitBreakerSchema = z
     }).prefault(3),
   })
   .meta({ description: 'Stops traffic to the whole upstream while most of it fails' })
-
-/** The failures after which another attempt can make sense. */
-const retriedFailures = [
-  'connect-failed',
-  'connect-timeout',
-  'tls-failed',
-  'reset-before-headers',
-  'headers-timeout',
-  'bad-answer',
-] as const satisfies readonly FailureKind[]
-
-/** The statuses that another time, or another endpoint, may change. */
-const retriedStatuses = [429, 500, 502, 503, 504] as const
-
-type RetryCause = (typeof retriedFailures)[number] | (typeof retriedStatuses)[number]
-
-const retryCauses: readonly RetryCause[] = [...retriedFailures, ...retriedStatuses]
-
-const retryCause = scalar<RetryCause>(
-  {
-    expected: `one of ${retryCauses.join(', ')}`,
-    parse: (value, fromVariable) => {
-      const known = retryCauses.find((each) => each === value || (fromVariable && String(each) === value))
-      if (known !== undefined) return known
-      if (typeof value === 'boolean') return new InvalidScalar('wrong type')
-      const named = retryCauses.find((each) => String(each) === String(value).trim().toLowerCase())
-      const plain = typeof named === 'number' ? `write ${named}, without quotes` : named && `write ${named}`
-      return new InvalidScalar('not what a retry can follow', plain)
-    },
-    json: { enum: retryCauses },
-  },
-  'A failure, or a status of the upstream',
-)
-
-const retryOn = z
-  .array(retryCause)
-  .min(1)
-  .check((context) => {
-    for (const [index, each] of context.value.entries()) {
-      if (context.value.indexOf(each) === index) continue
-      reject(context, `${each} twice`, 'each once', 'remove one of the two', [index])
-    }
-  })
-  .meta({ description: 'What is followed by another attempt', uniqueItems: true })
-  .transform((given): readonly RetryCause[] => retryCauses.filter((each) => given.includes(each)))
-
-const backoffDuration = (description: string) => duration(description, { max: 60_000 })
-
-export const retrySchema = z
-  .strictObject({
-    attempts: integer('Most attempts, the first included', { min: 2, max: 10 }).prefault(3),
-    on: retryOn.prefault([
-      'connect-failed',
-      'connect-timeout',
-      'tls-failed',
-      'reset-before-headers',
-      'bad-answer',
-      502,
-      503,
-      504,
-    ]),
-    backoff: z
-      .strictObject({
-        base: backoffDuration('Longest pause before the second attempt; doubled for each further one').prefault('25ms'),
-        max: backoffDuration('Longest pause at all').prefault('250ms'),
-      })
-      .meta({ description: 'The pauses between attempts, each a random part of its longest' })
-      .prefault({}),
-    budget: z
-      .strictObject({
-        share: percent('Retries are at most this share of the requests …').prefault('10%'),
-        floor: integer('… and so many a second more', { min: 0, max: 1000 }).prefault(3),
-      })
-      .meta({ description: 'How many retries there may be, so that they are never what keeps an upstream down' })
-      .prefault({}),
-  })
-  .meta({ description: 'Which attempts are followed by another' })
 
 /**
  * The schema of TLS towards endpoints, with the built-in values. A key without one may be `none`, where a level below

@@ -1,5 +1,7 @@
 import { type Group, groups } from '../../../operations.ts'
-import type { ParsedConfig, UpstreamConfig } from '../config.ts'
+import { listSides } from '../../exchange/sides.ts'
+import type { ParsedConfig, ParsedUpstream, UpstreamConfig } from '../config.ts'
+import { nestedUpstreamKeys } from '../config-part.ts'
 import { isLoopbackHost } from '../loopback.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
 import type { RuleResult, WarningRule } from '../rules/rule.ts'
@@ -23,15 +25,16 @@ const exposedSandbox: WarningRule = ({ parsed: { allowSandbox, listen, upstreams
   )
 }
 
-type ParsedUpstream = ParsedConfig['upstreams'][Group]
+const nestedIn = (upstream: ParsedUpstream): readonly ParsedUpstream[] =>
+  nestedUpstreamKeys().flatMap((key) => (upstream as object as Record<string, ParsedUpstream | null>)[key] ?? [])
 
-const ofBothSides = ({ endpoints, candidate }: ParsedUpstream): Endpoints => ({
-  endpoints: [...endpoints, ...(candidate?.endpoints ?? [])],
+const ofBothSides = (upstream: ParsedUpstream): Endpoints => ({
+  endpoints: [upstream, ...nestedIn(upstream)].flatMap(({ endpoints }) => endpoints),
 })
 
 /** Returns the endpoints that the `tls.verify` of a group holds for: not those of a candidate that states its own. */
 const ofInheritingSides = (upstream: ParsedUpstream): Endpoints =>
-  upstream.candidate?.tls?.verify === undefined ? ofBothSides(upstream) : upstream
+  nestedIn(upstream).some(({ tls }) => tls?.verify !== undefined) ? upstream : ofBothSides(upstream)
 
 const duplicateEndpoints: WarningRule = ({ parsed: { upstreams } }) =>
   groups.map((group) => findDuplicates(['upstreams', group], upstreams[group]))
@@ -99,8 +102,8 @@ const unusedInsecure: WarningRule = ({ parsed, config: { upstreams } }) => {
 }
 
 /** Tells whether `insecure` says nothing: a candidate inherits it. */
-const verifiesBothSides = ({ tls, candidate }: UpstreamConfig): boolean =>
-  tls.verify && (candidate?.upstream.tls.verify ?? true)
+const verifiesBothSides = (both: UpstreamConfig): boolean =>
+  listSides(both).every(({ upstream }) => upstream.tls.verify)
 
 const unusedTls: WarningRule = ({ parsed }) =>
   groups.map(
@@ -111,7 +114,7 @@ const unusedTls: WarningRule = ({ parsed }) =>
   )
 
 /** `path` is theirs, and `owner` has the endpoints. */
-export const findUnusedTls = (path: KeyPath, owner: 'candidate' | 'group', upstream: Endpoints): RuleResult =>
+export const findUnusedTls = (path: KeyPath, owner: string, upstream: Endpoints): RuleResult =>
   !hasTls(upstream) && {
     path,
     message: `this does nothing: no endpoint of the ${owner} is spoken to over TLS`,

@@ -1,16 +1,14 @@
 import { availableParallelism } from 'node:os'
-import { shadowWarnings } from '../../../features/candidate/shadow-warnings.ts'
-import { candidateWarnings } from '../../../features/candidate/warnings.ts'
-import { allOperations, groups } from '../../../operations.ts'
+import { groups } from '../../../operations.ts'
 import { listSides } from '../../exchange/sides.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { expiryWarningDays, expiryWarningMs } from '../../lib/net/expiry-warning.ts'
 import { clientAuthorities, listenerCertificates } from '../certificates.ts'
 import type { Config, ParsedConfig } from '../config.ts'
 import { configParts } from '../config-part.ts'
-import type { ConfigIssue, KeyPath } from '../problem.ts'
+import type { ConfigIssue } from '../problem.ts'
 import { applyRules, type RuleResult, type WarningRule } from '../rules/rule.ts'
-import { workerCount } from '../worker-count.ts'
+import { limitBelowWorkers, workerCount } from '../worker-count.ts'
 import { adminWarnings } from './admin-warnings.ts'
 import { listenWarnings } from './listen-warnings.ts'
 import { upstreamWarnings } from './upstream-warnings.ts'
@@ -73,20 +71,6 @@ const redundantPreflight: WarningRule = ({ config: { reload, upstreams } }) =>
     hint: 'add healthCheck: { path: … } under defaults, or write connect',
   }
 
-const unusedRedis: WarningRule = ({ config: { limits, clients, auth, idempotency, upstreams } }) =>
-  limits.redis !== null &&
-  // What is said of candidates is kept in one of the two.
-  (idempotency.redis !== null || groups.every((group) => upstreams[group].candidate === null)) &&
-  limits.address === null &&
-  clients.every(({ rate }) => rate === null) &&
-  !auth?.dpop && {
-    path: ['limits', 'redis'],
-    message: 'this does nothing: nothing is counted',
-    expected: 'limits.address, the rate of a client or auth.dpop, or no limits.redis',
-    found: 'none of them',
-    hint: 'add address: { rate: … } under limits, or remove redis',
-  }
-
 const moreWorkersThanCores: WarningRule = ({ config: { workers }, cores }) =>
   workers !== 'auto' &&
   workers > Math.max(1, cores) && {
@@ -97,43 +81,17 @@ const moreWorkersThanCores: WarningRule = ({ config: { workers }, cores }) =>
     hint: 'write auto; if the gateway runs on another machine than this, compare with the cores there',
   }
 
-const indivisibleLimits: WarningRule = ({ parsed, config, cores }) => {
-  const { listen, limits, operations, clients } = config
+const indivisibleLimits: WarningRule = ({ parsed: { listen, defaults, upstreams }, config, cores }) => {
   const workers = workerCount(config, cores)
-  const limitBelowWorkers = (path: KeyPath, limit: number | null | undefined): RuleResult =>
-    limit != null &&
-    limit > 0 &&
-    limit < workers && {
-      path,
-      message: `this is exceeded: each of ${workers} workers takes one at least`,
-      expected: `${workers} or more`,
-      found: String(limit),
-      hint: `write ${workers} or more, or have fewer workers`,
-    }
-  const ofUpstreams = (key: 'maxConnections' | 'maxPending' | 'concurrency'): RuleResult => [
-    groups.some((group) => parsed.upstreams[group][key] === undefined) &&
-      limitBelowWorkers(['defaults', key], parsed.defaults[key]),
-    groups.map((group) => limitBelowWorkers(['upstreams', group, key], parsed.upstreams[group][key])),
+  const ofUpstreams = (key: 'maxConnections' | 'maxPending'): RuleResult => [
+    groups.some((group) => upstreams[group][key] === undefined) &&
+      limitBelowWorkers(workers, ['defaults', key], defaults[key]),
+    groups.map((group) => limitBelowWorkers(workers, ['upstreams', group, key], upstreams[group][key])),
   ]
-  // Of thousands of clients it names the first.
-  const client = clients.findIndex(({ concurrency }) => concurrency !== null && concurrency < workers)
   return [
-    limitBelowWorkers(['listen', 'maxConnections'], listen.maxConnections),
-    limitBelowWorkers(['limits', 'concurrency'], limits.concurrency),
+    limitBelowWorkers(workers, ['listen', 'maxConnections'], listen.maxConnections),
     ofUpstreams('maxConnections'),
     ofUpstreams('maxPending'),
-    groups.map((group) => {
-      const { candidate } = parsed.upstreams[group]
-      const path = ['upstreams', group, 'candidate']
-      return [
-        limitBelowWorkers([...path, 'maxConnections'], candidate?.maxConnections),
-        limitBelowWorkers([...path, 'maxPending'], candidate?.maxPending),
-        limitBelowWorkers([...path, 'shadow', 'concurrency'], candidate?.shadow?.concurrency),
-      ]
-    }),
-    ofUpstreams('concurrency'),
-    allOperations.map(({ id }) => limitBelowWorkers(['operations', id, 'concurrency'], operations[id].concurrency)),
-    limitBelowWorkers(['clients', client, 'concurrency'], clients[client]?.concurrency),
   ]
 }
 
@@ -150,13 +108,10 @@ const unusedColour: WarningRule = ({ config: { instance } }) =>
 
 const warningRules: readonly WarningRule[] = [
   ...upstreamWarnings,
-  ...shadowWarnings,
-  ...candidateWarnings,
   expiringCertificates,
   expiringAuthorities,
   ...listenWarnings,
   redundantPreflight,
-  unusedRedis,
   ...adminWarnings,
   moreWorkersThanCores,
   indivisibleLimits,

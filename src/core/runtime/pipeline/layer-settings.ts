@@ -2,7 +2,8 @@
 
 import type { AuditConfig } from '../../../features/audit/config.ts'
 import type { LearningMode } from '../../../features/contract-learning/continue-learning.ts'
-import type { AddressLimitConfig, Config, OperationAuthConfig, RetryConfig } from '../../config/config.ts'
+import type { RetryConfig } from '../../../features/retry/config.ts'
+import type { AddressLimitConfig, Config, OperationAuthConfig } from '../../config/config.ts'
 import { formatRate } from '../../lib/text/units.ts'
 
 export const formatLearning = ({ enums, until }: LearningMode): string =>

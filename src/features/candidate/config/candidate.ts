@@ -1,20 +1,24 @@
+import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
-import { annotate } from '../../../core/config/schema/annotations.ts'
+import type { DeepReadonly, UpstreamConfig } from '../../../core/config/config.ts'
+import { hashValue } from '../../../core/config/config-hash.ts'
+import type { ResolveUpstream, UpstreamKey } from '../../../core/config/config-part.ts'
+import { resolveSide } from '../../../core/config/load/resolve-levels.ts'
+import { annotate, optionalKey } from '../../../core/config/schema/annotations.ts'
 import { list } from '../../../core/config/schema/collections.ts'
 import { optionalResponseField } from '../../../core/config/schema/header-fields.ts'
 import { optionalPolicy, partialShape } from '../../../core/config/schema/inheritance.ts'
-import { renderMap } from '../../../core/config/schema/render.ts'
+import { renderMap, renderValue } from '../../../core/config/schema/render.ts'
 import { boolean, duration, integer, multiple, percent } from '../../../core/config/schema/scalar-types.ts'
-import { defaultsSchema } from '../../../core/config/sections/upstream-defaults.ts'
+import { defaultsSchema, operationDefaults } from '../../../core/config/sections/upstream-defaults.ts'
 import { endpointUrlSchema, targetShape } from '../../../core/config/sections/upstream-target.ts'
+import { isPlainObject } from '../../../core/lib/plain-object.ts'
 import { clientName } from '../../clients/config.ts'
 import { candidateShadowSchema } from './candidate-shadow.ts'
 import { stepsSchema } from './candidate-steps.ts'
 
-// Above the two sides: one wait, one size, one count of attempts and of requests in flight for both.
-const aboveSides = { deadline: true, maxBody: true, retry: true, concurrency: true } as const
-
-const policies = defaultsSchema.omit(aboveSides)
+// What features add to a group stands above the two sides, as its wait and its size do.
+const policies = defaultsSchema.omit(operationDefaults)
 
 const { endpoints, ...inheritedTarget } = targetShape
 
@@ -87,7 +91,84 @@ const candidateForm = <S extends z.core.$ZodLooseShape>(inherited: S) =>
  * The schema of the candidate of a group: a URL, `sandbox`, or the long form. What it leaves out is that of its group's
  * upstream.
  */
-export const candidateSchema = candidateForm(policyShape)
+const candidateSchema = candidateForm(policyShape)
 
 /** The schema of the candidate for editors, which shows the built-in values. */
-export const describedCandidateSchema = candidateForm({ ...inheritedShape, ...policies.shape })
+const describedCandidateSchema = candidateForm({ ...inheritedShape, ...policies.shape })
+
+type ParsedCandidate = z.output<typeof candidateSchema>
+
+declare module '../../../core/config/config.ts' {
+  interface ParsedUpstream {
+    readonly candidate: ParsedCandidate | null
+  }
+  interface UpstreamConfig {
+    readonly candidate: CandidateConfig | null
+  }
+}
+
+export interface CandidateConfig extends Omit<DeepReadonly<ParsedCandidate>, keyof UpstreamConfig> {
+  /**
+   * Where its requests go, and its policies: what the candidate states, and else its group's. What features add to a
+   * group is null: it stands above the two sides.
+   */
+  readonly upstream: UpstreamConfig
+  /**
+   * The digest of what the candidate has other than its group, without its certificates and keys: they are renewed by
+   * themselves. Whether it states or inherits what both have makes no difference.
+   */
+  readonly digest: string
+}
+
+export type CandidateShadowConfig = NonNullable<CandidateConfig['shadow']>
+
+export type CandidateGuardConfig = NonNullable<CandidateConfig['guard']>
+
+export const upstreamKeys: readonly UpstreamKey[] = [
+  {
+    key: 'candidate',
+    schema: optionalKey(candidateSchema),
+    described: optionalKey(describedCandidateSchema),
+    isUpstream: true,
+    /** Says `none` for what the group has under `tls` and its candidate has not: left out, it would be inherited. */
+    render: (schema, value, group) => {
+      const rendered = renderValue(schema, value)
+      if (rendered === undefined) return undefined
+      const { tls } = Object(value).upstream
+      const missing = Object.keys(Object(group.tls)).filter((key) => tls[key] === null)
+      return {
+        ...Object(rendered),
+        tls: { ...Object(rendered).tls, ...Object.fromEntries(missing.map((key) => [key, 'none'])) },
+      }
+    },
+  },
+]
+
+export const resolveUpstream: ResolveUpstream = ({ candidate }, _, own) => ({
+  candidate: candidate && resolveCandidate(candidate, own),
+})
+
+/** Merges a candidate with the upstream of its group, as a group is merged with the defaults. */
+const resolveCandidate = (given: ParsedCandidate, inherited: UpstreamConfig): CandidateConfig => {
+  const { share, steps, guard, shadow, clients, fallback, expose, ...stated } = given
+  const trial = { share, steps, guard, shadow, clients, fallback, expose }
+  const upstream = resolveSide<UpstreamConfig>(stated, inherited)
+  const differing = omitEqual(withoutCertificates(upstream), withoutCertificates(inherited))
+  return { ...trial, digest: hashValue({ ...trial, ...differing, endpoints: upstream.endpoints }), upstream }
+}
+
+/** Certificates and keys are renewed by themselves. */
+const withoutCertificates = (upstream: UpstreamConfig) => ({
+  ...upstream,
+  tls: { ...upstream.tls, ca: null, certificate: null, key: null },
+})
+
+/** Keeps of a map, at every depth, the keys whose values are other than in another one. */
+const omitEqual = (map: object, other: object): object =>
+  Object.fromEntries(
+    Object.entries(map).flatMap(([key, value]) => {
+      const another = (other as Readonly<Record<string, unknown>>)[key]
+      if (isDeepStrictEqual(value, another)) return []
+      return [[key, isPlainObject(value) && isPlainObject(another) ? omitEqual(value, another) : value]]
+    }),
+  )

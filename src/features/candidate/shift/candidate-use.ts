@@ -1,6 +1,6 @@
-import type { CandidateConfig } from '../../../core/config/config.ts'
 import { bucketsOfShare } from '../../../core/exchange/sides.ts'
 import { formatPercent } from '../../../core/lib/text/units.ts'
+import type { CandidateConfig } from '../config/candidate.ts'
 import type { ShiftState } from './shift-state.ts'
 
 /** Which clients of a group are on its candidate now. */

@@ -1,5 +1,6 @@
-import type { CandidateConfig, Config } from '../../../core/config/config.ts'
+import type { Config } from '../../../core/config/config.ts'
 import { type Group, groups } from '../../../operations.ts'
+import type { CandidateConfig } from '../config/candidate.ts'
 
 export interface ShiftPlan {
   /** The digest of the candidate's part of the file. With another, what operators and the guard said is forgotten. */

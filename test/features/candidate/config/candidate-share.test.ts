@@ -1,7 +1,7 @@
 /** Who is on a candidate, as the file says it. */
 import { hash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { CandidateConfig } from '../../../../src/core/config/config.ts'
+import type { CandidateConfig } from '../../../../src/features/candidate/config/candidate.ts'
 import { findProblems, parse, validConfig, withRisk } from '../../../core/config/helper.ts'
 
 const client = (id: string) => JSON.stringify({ id, operations: 'all', apiKeys: [{ id, sha256: hash('sha256', id) }] })

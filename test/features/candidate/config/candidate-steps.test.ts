@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { CandidateConfig } from '../../../../src/core/config/config.ts'
+import type { CandidateConfig } from '../../../../src/features/candidate/config/candidate.ts'
 import { findProblems, validConfig, withRisk } from '../../../core/config/helper.ts'
 
 const text = (candidate: string): string => withRisk(` { endpoints: [https://a], candidate: ${candidate} }`)

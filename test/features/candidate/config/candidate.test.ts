@@ -1,7 +1,8 @@
 /** The candidate of a group: what it takes from its group's upstream, and what it states. */
 import { describe, expect, test } from 'vitest'
-import type { CandidateConfig, UpstreamConfig } from '../../../../src/core/config/config.ts'
+import type { UpstreamConfig } from '../../../../src/core/config/config.ts'
 import { reportConfig } from '../../../../src/core/config/diff/report.ts'
+import type { CandidateConfig } from '../../../../src/features/candidate/config/candidate.ts'
 import { groups } from '../../../../src/operations.ts'
 import { findProblems, folderWith, parse, sandbox, validConfig, withRisk } from '../../../core/config/helper.ts'
 

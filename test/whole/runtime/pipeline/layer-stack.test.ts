@@ -1,12 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type {
   AuthConfig,
-  CandidateConfig,
   Config,
   HeaderMutationConfig,
   LimitsConfig,
   OperationConfig,
-  RetryConfig,
   UpstreamConfig,
 } from '../../../../src/core/config/config.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
@@ -20,10 +18,12 @@ import type { AuditConfig } from '../../../../src/features/audit/config.ts'
 import { nullAuthProvider } from '../../../../src/features/auth/auth-provider.ts'
 import { type CacheLease, createEmptyCache } from '../../../../src/features/cache/cache-registry.ts'
 import { createGuardOptions, createSend } from '../../../../src/features/candidate/candidate-layers.ts'
+import type { CandidateConfig } from '../../../../src/features/candidate/config/candidate.ts'
 import { nullShadow } from '../../../../src/features/candidate/shadow-layer.ts'
 import { findCandidateUse } from '../../../../src/features/candidate/shift/candidate-use.ts'
 import { IdempotencyRegistry } from '../../../../src/features/idempotency/idempotency-registry.ts'
 import { createProcessLoad, type ProcessLoad } from '../../../../src/features/limits/process-load.ts'
+import type { RetryConfig } from '../../../../src/features/retry/config.ts'
 import { RetryBudget } from '../../../../src/features/retry/retry-budget.ts'
 import type { TracingConfig } from '../../../../src/features/tracing/config.ts'
 import { allOperations, byGroup, byOperation, type OperationId } from '../../../../src/operations.ts'

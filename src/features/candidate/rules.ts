@@ -2,6 +2,7 @@ import type { KeyPath } from '../../core/config/problem.ts'
 import { findOtherUse, listOwnFields } from '../../core/config/rules/own-field.ts'
 import { type ConfigRule, isEnabledAt, parseAt, valueAt } from '../../core/config/rules/rule.ts'
 import { allOperations, type Group, groups } from '../../operations.ts'
+import { exposeSchema } from './config/candidate.ts'
 import { shadowKeys } from './config/candidate-shadow.ts'
 
 const shadowAt = (group: Group): KeyPath => ['upstreams', group, 'candidate', 'shadow']
@@ -48,4 +49,29 @@ const markerTwice: ConfigRule = (tree) =>
     )
   })
 
-export const shadowRules: readonly ConfigRule[] = [postsTwice, markerTwice]
+const exposedTwice: ConfigRule = (tree) =>
+  groups.map((group) => {
+    const upstream: KeyPath = ['upstreams', group]
+    const path: KeyPath = [...upstream, 'candidate', 'expose']
+    const field = parseAt(tree, exposeSchema, path)
+    if (field == null) return null
+    const found = findOtherUse(tree, field, {
+      // Of the gateway's own fields, responses have this one alone.
+      fields: listOwnFields(tree).filter(({ path: [section] }) => section === 'requestId'),
+      edits: [
+        [...upstream, 'response', 'set'],
+        [...upstream, 'candidate', 'response', 'set'],
+      ],
+    })
+    return (
+      found !== null && {
+        path,
+        message: 'this field says something else already',
+        expected: 'a field of its own',
+        found,
+        hint: 'rename one of the two',
+      }
+    )
+  })
+
+export const rules: readonly ConfigRule[] = [exposedTwice, postsTwice, markerTwice]

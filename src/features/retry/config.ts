@@ -1,0 +1,138 @@
+import * as z from 'zod'
+import type { DeepReadonly } from '../../core/config/config.ts'
+import type { PolicyKey, ResolveUpstream } from '../../core/config/config-part.ts'
+import type { ConfigRule } from '../../core/config/rules/rule.ts'
+import { groupPolicyRule, type PolicyRule } from '../../core/config/rules/upstream-policy-rules.ts'
+import { reject } from '../../core/config/schema/collections.ts'
+import { optionalPolicy, type PartialLevel, resolvePolicy } from '../../core/config/schema/inheritance.ts'
+import { InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
+import { duration, integer, percent } from '../../core/config/schema/scalar-types.ts'
+import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
+import { formatDuration } from '../../core/lib/text/units.ts'
+
+/** The failures after which another attempt can make sense. */
+const retriedFailures = [
+  'connect-failed',
+  'connect-timeout',
+  'tls-failed',
+  'reset-before-headers',
+  'headers-timeout',
+  'bad-answer',
+] as const satisfies readonly FailureKind[]
+
+/** The statuses that another time, or another endpoint, may change. */
+const retriedStatuses = [429, 500, 502, 503, 504] as const
+
+type RetryCause = (typeof retriedFailures)[number] | (typeof retriedStatuses)[number]
+
+const retryCauses: readonly RetryCause[] = [...retriedFailures, ...retriedStatuses]
+
+const retryCause = scalar<RetryCause>(
+  {
+    expected: `one of ${retryCauses.join(', ')}`,
+    parse: (value, fromVariable) => {
+      const known = retryCauses.find((each) => each === value || (fromVariable && String(each) === value))
+      if (known !== undefined) return known
+      if (typeof value === 'boolean') return new InvalidScalar('wrong type')
+      const named = retryCauses.find((each) => String(each) === String(value).trim().toLowerCase())
+      const plain = typeof named === 'number' ? `write ${named}, without quotes` : named && `write ${named}`
+      return new InvalidScalar('not what a retry can follow', plain)
+    },
+    json: { enum: retryCauses },
+  },
+  'A failure, or a status of the upstream',
+)
+
+const retryOn = z
+  .array(retryCause)
+  .min(1)
+  .check((context) => {
+    for (const [index, each] of context.value.entries()) {
+      if (context.value.indexOf(each) === index) continue
+      reject(context, `${each} twice`, 'each once', 'remove one of the two', [index])
+    }
+  })
+  .meta({ description: 'What is followed by another attempt', uniqueItems: true })
+  .transform((given): readonly RetryCause[] => retryCauses.filter((each) => given.includes(each)))
+
+const backoffDuration = (description: string) => duration(description, { max: 60_000 })
+
+const retrySchema = z
+  .strictObject({
+    attempts: integer('Most attempts, the first included', { min: 2, max: 10 }).prefault(3),
+    on: retryOn.prefault([
+      'connect-failed',
+      'connect-timeout',
+      'tls-failed',
+      'reset-before-headers',
+      'bad-answer',
+      502,
+      503,
+      504,
+    ]),
+    backoff: z
+      .strictObject({
+        base: backoffDuration('Longest pause before the second attempt; doubled for each further one').prefault('25ms'),
+        max: backoffDuration('Longest pause at all').prefault('250ms'),
+      })
+      .meta({ description: 'The pauses between attempts, each a random part of its longest' })
+      .prefault({}),
+    budget: z
+      .strictObject({
+        share: percent('Retries are at most this share of the requests …').prefault('10%'),
+        floor: integer('… and so many a second more', { min: 0, max: 1000 }).prefault(3),
+      })
+      .meta({ description: 'How many retries there may be, so that they are never what keeps an upstream down' })
+      .prefault({}),
+  })
+  .meta({ description: 'Which attempts are followed by another' })
+
+type ParsedRetry = z.output<typeof retrySchema>
+
+export type RetryConfig = DeepReadonly<ParsedRetry>
+
+declare module '../../core/config/config.ts' {
+  interface ParsedDefaults {
+    readonly retry: ParsedRetry | null
+  }
+  interface ParsedUpstream {
+    readonly retry?: PartialLevel<ParsedRetry> | null | undefined
+  }
+  interface UpstreamConfig {
+    readonly retry: RetryConfig | null
+  }
+}
+
+export const policyKeys: readonly PolicyKey[] = [
+  { key: 'retry', after: 'circuitBreaker', schema: optionalPolicy(retrySchema, '{ }').prefault('none') },
+]
+
+export const resolveUpstream: ResolveUpstream = ({ retry }, defaults) => ({
+  retry: resolvePolicy(retry, defaults.retry, retrySchema),
+})
+
+const backoff = retrySchema.shape.backoff.unwrap().shape
+
+const backoffOrder: PolicyRule = ({ enabledAt, read }) => {
+  if (enabledAt('retry') === null) return null
+  const [base, max] = [read(backoff.base, 'retry', 'backoff', 'base'), read(backoff.max, 'retry', 'backoff', 'max')]
+  if (base.value === undefined || max.value === undefined || base.value <= max.value) return null
+  const message = 'the first pause is longer than the longest'
+  return base.stated
+    ? {
+        path: base.path,
+        message,
+        expected: `at most ${formatDuration(max.value)}, which is retry.backoff.max`,
+        found: formatDuration(base.value),
+        hint: 'write a shorter one, or a longer retry.backoff.max',
+      }
+    : {
+        path: max.path,
+        message,
+        expected: `at least ${formatDuration(base.value)}, which is retry.backoff.base`,
+        found: formatDuration(max.value),
+        hint: 'write a longer one, or a shorter retry.backoff.base',
+      }
+}
+
+export const rules: readonly ConfigRule[] = [groupPolicyRule(backoffOrder)]
