@@ -354,6 +354,7 @@ const isPart = (name: string): boolean =>
     'texts',
     'facts',
     'loadStatusTexts',
+    'totals',
     'operatorCommands',
     'findings',
     'metrics',

@@ -11,4 +11,5 @@ export const candidate: Feature = {
     ...(await import('./warnings.ts')),
   }),
   loadOperatorCommands: () => import('./commands/shift.ts'),
+  loadStatusPart: () => import('./observe/comparison-report.ts'),
 }

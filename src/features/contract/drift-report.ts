@@ -2,7 +2,7 @@ import type { Violation } from '../../core/exchange/failures/errors.ts'
 import { keepWorstRows, mergeBy, mergeRowCounts, type NonEmpty, type RowCounts } from '../../core/log/row-counts.ts'
 import { pluck, sum, sumReports } from '../../core/log/sum-reports.ts'
 import { known } from '../../core/runtime/status/field.ts'
-import type { ReportSection } from '../../core/runtime/status/status-part.ts'
+import type { ReportSection, TotalReport } from '../../core/runtime/status/status-part.ts'
 import type { OperationId } from '../../operations.ts'
 import type { UncheckedReason } from './check/check-message.ts'
 
@@ -148,3 +148,13 @@ export const reported: readonly ReportSection[] = [
     collect: ({ driftCounts }) => driftCounts?.report ?? null,
   },
 ]
+
+const driftTables: TotalReport<DriftReport> = {
+  name: 'drift',
+  list: ({ drift }) => (drift === null ? [] : [['', drift]]),
+  replace: (report, _, drift) => ({ ...report, drift }),
+  merge: mergeDriftReports,
+  settle: withoutRecentDrift,
+}
+
+export const totals: readonly TotalReport[] = [driftTables]

@@ -1,5 +1,6 @@
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { HiddenField } from './field.ts'
+import type { StatusReport } from './report.ts'
 
 /** A section that each process reports of a feature. */
 export interface ReportSection {
@@ -10,7 +11,25 @@ export interface ReportSection {
 
 /** What a feature reports. It adds its sections to `StatusReport` (`declare module`). */
 export interface StatusPart {
-  readonly reported: readonly ReportSection[]
+  readonly reported?: readonly ReportSection[]
+  readonly totals?: readonly TotalReport[]
+}
+
+/** What a feature counts in tables, each of something that has a digest: counts begin anew with another one. */
+export interface TotalReport<Table extends TableWithDigest = TableWithDigest> {
+  readonly name: string
+  /** Lists the tables of a report, each by what it is of. */
+  list(report: StatusReport): readonly (readonly [of: string, table: Table])[]
+  /** Returns a report with another table of that. */
+  replace(report: StatusReport, of: string, table: Table): StatusReport
+  /** Adds up tables; those with another digest are left out. */
+  merge(digest: string, tables: readonly Table[]): Table
+  /** Returns what stays of a process that has ended: nothing of it is recent. */
+  settle(table: Table): Table
+}
+
+export interface TableWithDigest {
+  readonly digest: string
 }
 
 export type LoadStatusPart = () => Promise<StatusPart>

@@ -1,7 +1,8 @@
 import type { HistogramReport } from '../../../core/log/metrics/histogram.ts'
 import { keepWorstRows, mergeBy, mergeRowCounts, type NonEmpty, type RowCounts } from '../../../core/log/row-counts.ts'
 import { sum, sumReports } from '../../../core/log/sum-reports.ts'
-import type { OperationId } from '../../../operations.ts'
+import type { TotalReport } from '../../../core/runtime/status/status-part.ts'
+import { byGroup, groups, type OperationId } from '../../../operations.ts'
 import type { DifferenceKind, UncomparedReason } from './compare/comparison.ts'
 import { differenceKey } from './compare/differences.ts'
 
@@ -147,3 +148,23 @@ const mergeRows = (same: NonEmpty<DifferenceRow>): DifferenceRow => ({
     sum(same.map(({ otherPairs }) => otherPairs)),
   ),
 })
+
+const comparisonTables: TotalReport<ComparisonReport> = {
+  name: 'comparison',
+  list: ({ upstreams }) =>
+    groups.flatMap((group) => {
+      const comparison = upstreams[group].candidate?.comparison ?? null
+      return comparison === null ? [] : [[group, comparison]]
+    }),
+  replace: (report, of, comparison) => ({
+    ...report,
+    upstreams: byGroup((group) => {
+      const { candidate, ...upstream } = report.upstreams[group]
+      return { ...upstream, candidate: group === of && candidate !== null ? { ...candidate, comparison } : candidate }
+    }),
+  }),
+  merge: mergeComparisonReports,
+  settle: withoutRecentDifferences,
+}
+
+export const totals: readonly TotalReport[] = [comparisonTables]

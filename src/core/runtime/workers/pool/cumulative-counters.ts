@@ -1,10 +1,3 @@
-import {
-  type ComparisonReport,
-  mergeComparisonReports,
-  withoutRecentDifferences,
-} from '../../../../features/candidate/observe/comparison-report.ts'
-import { type DriftReport, mergeDriftReports, withoutRecentDrift } from '../../../../features/contract/drift-report.ts'
-import { byGroup, type Group } from '../../../../operations.ts'
 import { mergeRequestMetrics, type RequestMetricsReport, withoutGauges } from '../../../log/metrics/request-metrics.ts'
 import { mergeLastErrors, type RecentErrorsReport } from '../../../log/recent-errors/recent-errors.ts'
 import { mergeBy } from '../../../log/row-counts.ts'
@@ -14,8 +7,10 @@ import {
   type ReportCounters,
   type StatusReport,
   sumCounters,
+  totalReports,
   withCounters,
 } from '../../status/report.ts'
+import type { TableWithDigest, TotalReport } from '../../status/status-part.ts'
 import { isEndpointCounter } from '../../status/upstreams.ts'
 import type { WorkerCallResults } from '../ipc/messages.ts'
 
@@ -23,23 +18,22 @@ import type { WorkerCallResults } from '../ipc/messages.ts'
 interface CounterTotals {
   /** Null: metrics are off. */
   readonly requestMetrics: RequestMetricsReport | null
-  /** What breaks the contract; of several contracts while one follows another. */
-  readonly drift: readonly DriftReport[]
-  /** How candidates answer beside their primaries; in several ways while one follows another. */
-  readonly comparisons: Readonly<Record<Group, readonly ComparisonReport[]>>
+  readonly tables: Tables
   readonly counts: ReportCounters
   /** The last errors, which their total counts. */
   readonly lastErrors: RecentErrorsReport['last']
   readonly droppedLines: number
 }
 
+/** The tables that features count, by what they are of; of several digests while one follows another. */
+type Tables = ReadonlyMap<string, readonly TableWithDigest[]>
+
 /** The last counters of all workers, also of those that have ended or do not reply just now: no counter goes back. */
 export class CumulativeCounters<Worker extends object> {
   readonly #latest = new Map<Worker, CounterTotals>()
   #retired: CounterTotals = {
     requestMetrics: null,
-    drift: [],
-    comparisons: byGroup(() => []),
+    tables: new Map(),
     counts: new Map(),
     lastErrors: [],
     droppedLines: 0,
@@ -49,8 +43,7 @@ export class CumulativeCounters<Worker extends object> {
     const last = this.#latest.get(worker)
     // Without metrics, or before they are back after an edit, the last ones stay.
     const requestMetrics = report.requestMetrics ?? last?.requestMetrics ?? null
-    const drift = pluck([report], 'drift')
-    const comparisons = byGroup((group) => comparisonOf(report, group))
+    const tables = collectTables(report)
     const counts = new Map(collectCounters(report))
     const ended = new Map<string, number>()
     for (const [name, count] of last?.counts ?? []) {
@@ -60,7 +53,7 @@ export class CumulativeCounters<Worker extends object> {
       else if ((counts.get(name) ?? 0) < count) ended.set(name, count)
     }
     const lastErrors = report.recentErrors.last
-    this.#latest.set(worker, { requestMetrics, drift, comparisons, counts, lastErrors, droppedLines })
+    this.#latest.set(worker, { requestMetrics, tables, counts, lastErrors, droppedLines })
     if (ended.size > 0) this.#retireCounts(ended)
   }
 
@@ -75,13 +68,7 @@ export class CumulativeCounters<Worker extends object> {
     this.#retired = {
       ...this.#retired,
       requestMetrics: mergeRequestMetrics(metrics),
-      drift: mergeByDigest([...this.#retired.drift, ...last.drift.map(withoutRecentDrift)], mergeDriftReports),
-      comparisons: byGroup((group) =>
-        mergeByDigest(
-          [...this.#retired.comparisons[group], ...last.comparisons[group].map(withoutRecentDifferences)],
-          mergeComparisonReports,
-        ),
-      ),
+      tables: retireTables(this.#retired.tables, last.tables),
       lastErrors: mergeLastErrors([this.#retired.lastErrors, last.lastErrors]),
       droppedLines: this.#retired.droppedLines + last.droppedLines,
     }
@@ -97,21 +84,13 @@ export class CumulativeCounters<Worker extends object> {
     this.#forgetEndpoints(merged)
     const each = [this.#retired, ...this.#latest.values()]
     const metrics = each.flatMap(({ requestMetrics }) => requestMetrics ?? [])
-    const drifts = each.flatMap(({ drift }) => drift)
     const counts = sumCounters([collectCounters(primary), ...each.map((one) => one.counts)])
-    const withCounts = withCounters(merged, counts)
+    // The primary has counted nothing in tables, but knows since when.
+    const tables = [collectTables(primary), ...each.map((one) => one.tables)]
+    const withCounts = mergeTables(withCounters(merged, counts), tables)
     return {
       ...withCounts,
-      upstreams: byGroup((group) => {
-        const { candidate, ...upstream } = withCounts.upstreams[group]
-        if (candidate === null || candidate.comparison === null) return { ...upstream, candidate }
-        // The primary process has compared nothing, but knows since when.
-        const known = [...comparisonOf(primary, group), ...each.flatMap(({ comparisons }) => comparisons[group])]
-        const comparison = mergeComparisonReports(candidate.comparison.digest, known)
-        return { ...upstream, candidate: { ...candidate, comparison } }
-      }),
       requestMetrics: merged.requestMetrics && (mergeRequestMetrics(metrics) ?? merged.requestMetrics),
-      drift: merged.drift && mergeDriftReports(merged.drift.digest, drifts),
       recentErrors: { ...withCounts.recentErrors, last: mergeLastErrors(pluck(each, 'lastErrors')) },
     }
   }
@@ -136,35 +115,50 @@ export class CumulativeCounters<Worker extends object> {
    * with another one, also when the one before it comes back.
    */
   #forgetOthers(primary: StatusReport): void {
+    const current = collectTables(primary)
     const forget = (totals: CounterTotals): CounterTotals => ({
       ...totals,
-      drift: withDigestOf(pluck([primary], 'drift'), totals.drift),
-      comparisons: byGroup((group) => withDigestOf(comparisonOf(primary, group), totals.comparisons[group])),
+      tables: new Map(
+        [...totals.tables].map(([name, tables]) => [
+          name,
+          tables.filter((one) => current.get(name)?.some(({ digest }) => one.digest === digest)),
+        ]),
+      ),
     })
     this.#retired = forget(this.#retired)
     for (const [worker, totals] of this.#latest) this.#latest.set(worker, forget(totals))
   }
 }
 
-interface WithDigest {
-  readonly digest: string
-}
+const nameOf = ({ name }: TotalReport, of: string): string => `${name} ${of}`
 
-const withDigestOf = <Report extends WithDigest>(
-  current: readonly WithDigest[],
-  known: readonly Report[],
-): readonly Report[] => known.filter((one) => current.some(({ digest }) => one.digest === digest))
+const collectTables = (report: StatusReport): Tables =>
+  new Map(totalReports.flatMap((total) => total.list(report).map(([of, table]) => [nameOf(total, of), [table]])))
 
-const comparisonOf = ({ upstreams }: StatusReport, group: Group): readonly ComparisonReport[] =>
-  pluck(pluck([upstreams[group]], 'candidate'), 'comparison')
+/** Merges the tables of each digest. */
+const retireTables = (retired: Tables, last: Tables): Tables =>
+  new Map(
+    totalReports.flatMap(({ name, merge, settle }) =>
+      [...new Set([...retired.keys(), ...last.keys()])]
+        .filter((key) => key.startsWith(`${name} `))
+        .map((key) => {
+          const known = [...(retired.get(key) ?? []), ...(last.get(key) ?? []).map(settle)]
+          const merged = mergeBy(
+            known,
+            ({ digest }) => digest,
+            (same) => merge(same[0].digest, same),
+          )
+          return [key, merged] as const
+        }),
+    ),
+  )
 
-/** Merges the reports of each contract, or of each way to compare. */
-const mergeByDigest = <Report extends WithDigest>(
-  known: readonly Report[],
-  merge: (digest: string, same: readonly Report[]) => Report,
-): readonly Report[] =>
-  mergeBy(
-    known,
-    ({ digest }) => digest,
-    (same) => merge(same[0].digest, same),
+const mergeTables = (merged: StatusReport, each: readonly Tables[]): StatusReport =>
+  totalReports.reduce(
+    (report, total) =>
+      total.list(merged).reduce((next, [of, { digest }]) => {
+        const known = each.flatMap((tables) => tables.get(nameOf(total, of)) ?? [])
+        return total.replace(next, of, total.merge(digest, known))
+      }, report),
+    merged,
   )
