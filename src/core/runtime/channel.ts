@@ -52,6 +52,8 @@ export interface ProcessPlace {
   readonly workers: number
   /** How long a worker waits for the primary where a client waits, in milliseconds. */
   readonly answerMs: number
+  /** From one time that a worker tells the primary what would be lost with it to the next, in milliseconds. */
+  readonly saveEveryMs: number
   notify(message: FeatureMessage, options?: NotifyOptions): void
   ask(message: FeatureMessage): Promise<unknown>
 }
@@ -61,6 +63,7 @@ export const aloneProcess: ProcessPlace = {
   name: 'gateway',
   workers: 1,
   answerMs: 0,
+  saveEveryMs: 0,
   notify() {},
   ask: () => Promise.reject(new Error('there is no primary')),
 }

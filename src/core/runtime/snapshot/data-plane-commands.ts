@@ -39,6 +39,12 @@ export interface DataPlaneCommands {
 // What all processes together remember is asked for once: a second process would forget what came meanwhile.
 const commandsRunOnce: ReadonlySet<keyof DataPlaneCommands> = new Set(['findKey', 'forgetKey'])
 
+// The primary of several workers has what those that have ended had learnt.
+const commandsOfPrimary: ReadonlySet<keyof DataPlaneCommands> = new Set(['learned'])
+
+/** Tells whether a command runs in the primary of several workers, too. */
+export const runsInPrimary = (name: keyof DataPlaneCommands): boolean => commandsOfPrimary.has(name)
+
 /** Tells whether a command runs in one process that serves clients, in place of all of them. */
 export const runsOnce = (name: keyof DataPlaneCommands): boolean => commandsRunOnce.has(name)
 

@@ -5,6 +5,7 @@ import type { InvalidationTarget } from '../../../features/cache/invalidation.ts
 import { SharedCacheRegistry } from '../../../features/cache/redis/shared-cache-registry.ts'
 import type { PurgeScope } from '../../../features/cache/store/cache-store.ts'
 import { ContractValidatorsCache } from '../../../features/contract/contract-validators.ts'
+import { openLearnedArchive } from '../../../features/contract-learning/learned-archive.ts'
 import { IdempotencyRegistry } from '../../../features/idempotency/idempotency-registry.ts'
 import type { IdempotencyCall } from '../../../features/idempotency/store/idempotency-store.ts'
 import { type LimiterRole, RateLimiterRegistry } from '../../../features/limits/rate-limiter/rate-limiter-registry.ts'
@@ -69,6 +70,7 @@ export const settleStores = async ({ idempotency }: Pick<Snapshot, 'idempotency'
 export class DataPlane {
   readonly #shared: SharedResources
   readonly #auditSink: ProcessAuditSink
+  readonly #learnedArchive: ReturnType<typeof openLearnedArchive>
   /** Of each feature that speaks with itself in other processes. */
   readonly #ends: ChannelEnds
   readonly currentSnapshot: CurrentSnapshot
@@ -115,6 +117,10 @@ export class DataPlane {
     }
     for (const verdict of initialVerdicts) this.#shared.endpoints.applyVerdict(verdict)
     const { tokenVerifiers, caches, limiters, idempotency } = this.#shared
+    this.#learnedArchive = openLearnedArchive(place, openChannel('contract-learning', place), () => {
+      const { config, learning } = this.currentSnapshot.value
+      return learning && { learner: learning.learner, mark: `${config.hash} ${learning.orderedAt}` }
+    })
     this.#ends = {
       auth: {
         receive: (keys, from) => {
@@ -130,6 +136,7 @@ export class DataPlane {
         },
       },
       audit: { receive: (failing) => auditSink.receive?.(failing, '') },
+      'contract-learning': this.#learnedArchive,
       limits: { answer: (asked) => limiters.consumeAll(...(asked as Parameters<RateLimiterRegistry['consumeAll']>)) },
       idempotency: { answer: (calls) => idempotency.replyAll(calls as readonly IdempotencyCall[]) },
     }
@@ -159,6 +166,10 @@ export class DataPlane {
     return this.#ends[feature]?.answer?.(payload)
   }
 
+  onGone(worker: string): void {
+    for (const end of Object.values(this.#ends)) end.onGone?.(worker)
+  }
+
   handOver(): readonly FeatureMessage[] {
     return listHandedOver(this.#ends)
   }
@@ -176,6 +187,7 @@ export class DataPlane {
   async close(deadlineMs: number): Promise<void> {
     for (const copies of Object.values(this.#shared.telemetry.shadows)) copies.stop()
     this.#shared.telemetry.guards.close()
+    this.#learnedArchive.close()
     const closed = this.currentSnapshot.close()
     if (await settlesWithin(deadlineMs, closed)) return
     this.#shared.idempotency.cutAbandoned() // some may have no endpoint, and wait for their next attempt

@@ -21,20 +21,19 @@ import {
 import { PendingCalls } from '../ipc/rpc.ts'
 import type { PreparedSnapshot } from '../proxy-server.ts'
 
-export interface WorkerRuntime {
-  /** Handles a message of the primary; a connection comes as a socket. */
-  receive(message: WorkerCall | WorkerNotification, socket: Socket | undefined): void
-}
+type OpenedLog = Awaited<ReturnType<typeof openLog>>
+
+type WorkerServer = Awaited<ReturnType<typeof serveAsWorker>>
+
+type SendToPrimary = (message: MessageToPrimary, done?: () => void) => void
 
 /** Starts to serve the connections that the primary hands over. Rejects when it cannot. */
-export const startWorkerRuntime = async (
-  init: WorkerInit,
-  send: (message: MessageToPrimary, done?: () => void) => void,
-): Promise<WorkerRuntime> => {
+export const startWorkerRuntime = async (init: WorkerInit, send: SendToPrimary): Promise<WorkerRuntime> => {
   const { worker, verdicts, pseudonym, ticketSecret } = init
   const state = await deserializeInput(init.state, [])
-  const { log, dropped, close: closeLog } = await openLog(withLogFormatOf(init, state.config))
-  exitOnUncaughtException(log, closeLog, { worker })
+  const openedLog = await openLog(withLogFormatOf(init, state.config))
+  const { log } = openedLog
+  exitOnUncaughtException(log, openedLog.close, { worker })
   const calls = new PendingCalls()
   /** Calls the primary, which counts and remembers for all workers. The caller decides how long it waits. */
   const callPrimary = async <Type extends keyof PrimaryCalls>(
@@ -47,10 +46,9 @@ export const startWorkerRuntime = async (
     onVerdict: null, // the primary probes
     initialVerdicts: verdicts,
     place: {
+      ...init.place,
       role: 'worker',
       name: `worker-${worker}`,
-      workers: init.workers,
-      answerMs: init.answerMs,
       notify: (message, options) => send({ type: 'told', message }, options?.onSent),
       ask: (message) => callPrimary('ask', { message }),
     },
@@ -58,134 +56,170 @@ export const startWorkerRuntime = async (
     digestKey: init.digestKey,
   })
   for (const message of init.handedOver) dataPlane.receive(message, 'primary')
-  const countRemotely = async (socket: Socket, address: string): Promise<boolean> => {
+  const closed = new ClosedConnections(send)
+  const countElsewhere = async (socket: Socket, address: string): Promise<boolean> => {
     const addressKey = await callPrimary('countConnection', { address })
     // It may have closed meanwhile.
-    if (typeof addressKey === 'string') reportWhenClosed(socket.destroyed ? undefined : socket, addressKey)
+    if (typeof addressKey === 'string') closed.reportWhenClosed(socket.destroyed ? undefined : socket, addressKey)
     return addressKey !== false
   }
-  const serverOptions = { pseudonym, ticketSecret, worker, countElsewhere: countRemotely }
-  const server = await serveAsWorker(dataPlane, log, serverOptions)
+  const server = await serveAsWorker(dataPlane, log, { pseudonym, ticketSecret, worker, countElsewhere })
   if (init.draining) server.drain()
-  const prepared = new Map<number, Promise<PreparedSnapshot>>()
+  return new WorkerRuntime(send, openedLog, dataPlane, server, calls, closed)
+}
 
-  const takePrepared = async (id: number): Promise<PreparedSnapshot> => {
-    const found = prepared.get(id)
-    prepared.delete(id)
-    if (found === undefined) throw new Error('was told to take what it was never given')
-    return found
+/** Serves, and does what the primary says. */
+export class WorkerRuntime {
+  readonly #send: SendToPrimary
+  readonly #log: OpenedLog
+  readonly #dataPlane: DataPlane
+  readonly #server: WorkerServer
+  readonly #calls: PendingCalls
+  readonly #closed: ClosedConnections
+  readonly #prepared = new Map<number, Promise<PreparedSnapshot>>()
+  // What changes the state comes into effect in the order of the messages.
+  readonly #changes = new SerialQueue()
+  #lastCommit: Promise<unknown> = Promise.resolve()
+
+  constructor(
+    send: SendToPrimary,
+    log: OpenedLog,
+    dataPlane: DataPlane,
+    server: WorkerServer,
+    calls: PendingCalls,
+    closed: ClosedConnections,
+  ) {
+    this.#send = send
+    this.#log = log
+    this.#dataPlane = dataPlane
+    this.#server = server
+    this.#calls = calls
+    this.#closed = closed
   }
 
-  // What changes the state comes into effect in the order of the messages.
-  const changes = new SerialQueue()
-  let lastCommit: Promise<unknown> = Promise.resolve()
+  /** Handles a message of the primary; a connection comes as a socket. */
+  receive(message: WorkerCall | WorkerNotification, socket: Socket | undefined): void {
+    if (!('id' in message)) return this.#handleNotification(message, socket)
+    const { id } = message
+    this.#handleCall(message).then(
+      (value) => this.#send({ type: 'done', id, error: null, result: value }),
+      (error) => this.#send({ type: 'done', id, error: errorMessage(error), result: null }),
+    )
+  }
 
-  const handleCall = async (call: WorkerCall): Promise<unknown> => {
+  async #handleCall(call: WorkerCall): Promise<unknown> {
+    const { currentSnapshot } = this.#dataPlane
     switch (call.type) {
       case 'prepare': {
-        const preparing = changes.run(async () =>
-          server.prepare(await deserializeInput(call.state, dataPlane.currentSnapshot.value.config.clients)),
+        const preparing = this.#changes.run(async () =>
+          this.#server.prepare(await deserializeInput(call.state, currentSnapshot.value.config.clients)),
         )
-        prepared.set(call.prepared, preparing)
+        this.#prepared.set(call.prepared, preparing)
         await preparing
         return
       }
       case 'commit': {
-        const committed = changes.run(async () => {
-          await (await takePrepared(call.prepared)).commit()
-          applyLogConfig(log, dataPlane.currentSnapshot.value.config)
-          syncVerdicts(dataPlane, call.verdicts)
+        const committed = this.#changes.run(async () => {
+          await (await this.#takePrepared(call.prepared)).commit()
+          applyLogConfig(this.#log.log, currentSnapshot.value.config)
+          syncVerdicts(this.#dataPlane, call.verdicts)
         })
-        lastCommit = committed
+        this.#lastCommit = committed
         await committed
         return
       }
       case 'command':
         // It runs in the state that was committed before it, also when both come in one read. It waits for no prepare.
-        await lastCommit
-        return runInProcess(dataPlane, call.name, call.params)
+        await this.#lastCommit
+        return runInProcess(this.#dataPlane, call.name, call.params)
       case 'report':
         return {
-          report: await server.report(),
-          droppedLines: dropped(),
-          config: dataPlane.currentSnapshot.value.config.hash,
+          report: await this.#server.report(),
+          droppedLines: this.#log.dropped(),
+          config: currentSnapshot.value.config.hash,
         }
     }
   }
 
-  let closedAddresses: string[] = []
-  const reportWhenClosed = (socket: Socket | undefined, addressKey: string): void => {
-    const reportClosed = (): void => {
-      // When many connections close at once, one message reports them all.
-      if (closedAddresses.push(addressKey) > 1) return
-      setImmediate(() => {
-        send({ type: 'closed', addressKeys: closedAddresses })
-        closedAddresses = []
-      })
+  #handleNotification(notification: WorkerNotification, socket: Socket | undefined): void {
+    switch (notification.type) {
+      case 'connection':
+        if (notification.addressKey !== null) this.#closed.reportWhenClosed(socket, notification.addressKey)
+        return void this.#adoptAfterCommit(socket)
+      case 'discard':
+        // Where the state could not be prepared, there is nothing to discard.
+        return void this.#takePrepared(notification.prepared).then(
+          (next) => next.discard(),
+          () => {},
+        )
+      case 'verdict':
+        return void this.#changes.run(async () => this.#dataPlane.applyVerdict(notification.verdict))
+      case 'told':
+        return this.#dataPlane.receive(notification.message, 'primary')
+      case 'drain':
+        return this.#server.drain()
+      case 'reply':
+        return this.#calls.settle(notification.to, null, notification.result)
+      case 'close':
+        return void this.#close(notification.deadlineMs)
+          .finally(() => this.#dataPlane.flushed())
+          .finally(this.#log.close)
+          .finally(() => exitProcess(0))
     }
-    if (socket === undefined)
-      reportClosed() // lost on its way
-    else socket.once('close', reportClosed)
+  }
+
+  async #takePrepared(id: number): Promise<PreparedSnapshot> {
+    const found = this.#prepared.get(id)
+    this.#prepared.delete(id)
+    if (found === undefined) throw new Error('was told to take what it was never given')
+    return found
   }
 
   /** Serves a connection in the state that was committed before it came. */
-  const adoptAfterCommit = async (socket: Socket | undefined): Promise<void> => {
+  async #adoptAfterCommit(socket: Socket | undefined): Promise<void> {
     socket?.on('error', () => {}) // it may break while it waits
     try {
-      await lastCommit
+      await this.#lastCommit
     } catch {
       return void socket?.destroy() // the worker is about to be killed, and takes no further one
     }
     // Where the end has gone by, the next reader would wait for it.
     if (socket?.readableEnded) socket.destroy()
-    if (socket?.destroyed === false) server.adoptConnection(socket)
-    send({ type: 'adopted' })
+    if (socket?.destroyed === false) this.#server.adoptConnection(socket)
+    this.#send({ type: 'adopted' })
   }
 
   /** Closes the server. Connections that wait for a commit are served first. */
-  const closeServer = async (deadlineMs: number): Promise<void> => {
+  async #close(deadlineMs: number): Promise<void> {
     const startedAt = now()
-    const adopted = lastCommit.then(nextTurn, () => {}) // what they have sent is read in that turn
+    const adopted = this.#lastCommit.then(nextTurn, () => {}) // what they have sent is read in that turn
     await settlesWithin(deadlineMs, adopted)
-    await server.close(Math.max(0, deadlineMs - (now() - startedAt)))
+    await this.#server.close(Math.max(0, deadlineMs - (now() - startedAt)))
+  }
+}
+
+/** Tells the primary which connections have closed that it has counted. */
+class ClosedConnections {
+  readonly #send: SendToPrimary
+  #addressKeys: string[] = []
+
+  constructor(send: SendToPrimary) {
+    this.#send = send
   }
 
-  const handleNotification = (notification: WorkerNotification, socket: Socket | undefined): void => {
-    switch (notification.type) {
-      case 'connection':
-        if (notification.addressKey !== null) reportWhenClosed(socket, notification.addressKey)
-        return void adoptAfterCommit(socket)
-      case 'discard':
-        // Where the state could not be prepared, there is nothing to discard.
-        return void takePrepared(notification.prepared).then(
-          (next) => next.discard(),
-          () => {},
-        )
-      case 'verdict':
-        return void changes.run(async () => dataPlane.applyVerdict(notification.verdict))
-      case 'told':
-        return dataPlane.receive(notification.message, 'primary')
-      case 'drain':
-        return server.drain()
-      case 'reply':
-        return calls.settle(notification.to, null, notification.result)
-      case 'close':
-        return void closeServer(notification.deadlineMs)
-          .finally(() => dataPlane.flushed())
-          .finally(closeLog)
-          .finally(() => exitProcess(0))
-    }
+  /** `socket` undefined: it was lost on its way. */
+  reportWhenClosed(socket: Socket | undefined, addressKey: string): void {
+    if (socket === undefined) this.#report(addressKey)
+    else socket.once('close', () => this.#report(addressKey))
   }
 
-  return {
-    receive(message, socket) {
-      if (!('id' in message)) return handleNotification(message, socket)
-      const { id } = message
-      handleCall(message).then(
-        (value) => send({ type: 'done', id, error: null, result: value }),
-        (error) => send({ type: 'done', id, error: errorMessage(error), result: null }),
-      )
-    },
+  #report(addressKey: string): void {
+    // When many connections close at once, one message reports them all.
+    if (this.#addressKeys.push(addressKey) > 1) return
+    setImmediate(() => {
+      this.#send({ type: 'closed', addressKeys: this.#addressKeys })
+      this.#addressKeys = []
+    })
   }
 }
 

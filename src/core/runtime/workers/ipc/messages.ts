@@ -1,7 +1,7 @@
 import { deserializeClients, serializeClients } from '../../../../features/clients/serialize-clients.ts'
 import type { Config } from '../../../config/config.ts'
 import type { HealthVerdict } from '../../../upstream/endpoints/endpoint-registry.ts'
-import type { FeatureMessage } from '../../channel.ts'
+import type { FeatureMessage, ProcessPlace } from '../../channel.ts'
 import type { OverridesView } from '../../overrides.ts'
 import type { SnapshotInput } from '../../snapshot/build-snapshot.ts'
 import type { DataPlaneCommands } from '../../snapshot/data-plane-commands.ts'
@@ -22,9 +22,7 @@ export interface WorkerInit {
   readonly type: 'start'
   /** Counted from 1. Its successor has the same number. */
   readonly worker: number
-  readonly workers: number
-  /** How long it waits for the primary where a client waits. */
-  readonly answerMs: number
+  readonly place: Pick<ProcessPlace, 'workers' | 'answerMs' | 'saveEveryMs'>
   readonly state: SerializedSnapshotInput
   readonly verdicts: readonly HealthVerdict[]
   /** What features of the primary tell a worker that starts. */

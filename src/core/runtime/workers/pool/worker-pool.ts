@@ -11,7 +11,7 @@ import { aloneProcess, type FeatureMessage } from '../../channel.ts'
 import type { OpenPrimaryParts } from '../../primary-parts.ts'
 import type { SnapshotInput } from '../../snapshot/build-snapshot.ts'
 import { DataPlane } from '../../snapshot/data-plane.ts'
-import { type RunInAllProcesses, runInProcess, runsOnce } from '../../snapshot/data-plane-commands.ts'
+import { type RunInAllProcesses, runInProcess, runsInPrimary, runsOnce } from '../../snapshot/data-plane-commands.ts'
 import { collectReport, type StatusReport } from '../../status/report.ts'
 import type { WorkerStatus } from '../../status/worker.ts'
 import { Acceptor } from '../accept/acceptor.ts'
@@ -25,7 +25,6 @@ import {
 import { PeerGoneError, ReplyTimeoutError } from '../ipc/rpc.ts'
 import type { PreparedSnapshot, ProxyServer } from '../proxy-server.ts'
 import { perWorkerConfig } from './divide-limits.ts'
-import { LearnedArchive } from './learned-archive.ts'
 import { WorkerSupervisor } from './supervisor.ts'
 import { prepareAll } from './two-phase-commit.ts'
 import type { WorkerProcess } from './worker-process.ts'
@@ -80,8 +79,6 @@ class WorkerPool implements ProxyServer {
   readonly #overAddressLimit: RejectedConnectionLog
   readonly #supervisor: WorkerSupervisor
   readonly #stats: WorkerStats
-  readonly #learnedArchive: LearnedArchive
-  readonly #learnedTimer: NodeJS.Timeout
   /**
    * The state in effect, divided among the workers. A copy, because overrides take effect only when all workers have
    * agreed.
@@ -134,8 +131,7 @@ class WorkerPool implements ProxyServer {
       forwardLines,
       createInit: () => ({
         type: 'start',
-        workers: size,
-        answerMs: timeouts.answerMs,
+        place: { workers: size, answerMs: timeouts.answerMs, saveEveryMs: timeouts.saveEveryMs },
         state: this.#state,
         verdicts: this.#dataPlane.verdicts,
         handedOver: [...primary.handOver(), ...this.#dataPlane.handOver()],
@@ -153,18 +149,10 @@ class WorkerPool implements ProxyServer {
       onExit: (worker) => {
         primary.onGone(worker.name)
         this.#stats.onExit(worker)
-        this.#learnedArchive.onExit(worker)
+        this.#dataPlane.onGone(worker.name)
       },
     })
     this.#stats = new WorkerStats(this.#supervisor.slots, timeouts)
-    this.#learnedArchive = new LearnedArchive(
-      () => this.#dataPlane.currentSnapshot.value.learning?.learner ?? null,
-      (worker) => worker.command('learned', {}, timeouts.replyMs),
-    )
-    this.#learnedTimer = setInterval(
-      () => this.#learnedArchive.update(this.#servingWorkers),
-      timeouts.learnedEveryMs,
-    ).unref()
   }
 
   async start(bindTarget: BindTarget): Promise<void> {
@@ -231,8 +219,7 @@ class WorkerPool implements ProxyServer {
     const replies = await Promise.allSettled(
       participants.map((worker) => Promise.race([worker.command(name, params, this.#timeouts.replyMs), failLate()])),
     )
-    // This process has what workers that have ended had learnt.
-    const own = name === 'learned' ? [await runInProcess(this.#dataPlane, name, params)] : []
+    const own = runsInPrimary(name) ? [await runInProcess(this.#dataPlane, name, params)] : []
     return {
       results: [...own, ...replies.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))],
       unanswered: replies.filter((each) => each.status === 'rejected' && !(each.reason instanceof PeerGoneError))
@@ -255,7 +242,6 @@ class WorkerPool implements ProxyServer {
 
   async close(deadlineMs: number): Promise<void> {
     const startedAt = now()
-    clearInterval(this.#learnedTimer)
     this.drain()
     this.#acceptor.stopAccepting()
     await this.#acceptor.drained(Math.min(handOverTimeoutMs, deadlineMs))

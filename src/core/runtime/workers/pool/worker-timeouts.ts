@@ -16,8 +16,8 @@ export interface WorkerTimeouts {
   readonly answerMs: number
   /** Until it has given any sign of life, when it has missed one of these. */
   readonly hangMs: number
-  /** From one question what it has learnt of the contract to the next. What it learns since is lost with it. */
-  readonly learnedEveryMs: number
+  /** From one time that a worker tells what would be lost with it to the next. */
+  readonly saveEveryMs: number
 }
 
 export const defaultWorkerTimeouts: WorkerTimeouts = {
@@ -28,7 +28,7 @@ export const defaultWorkerTimeouts: WorkerTimeouts = {
   connectionAckMs: 1000,
   answerMs: 20,
   hangMs: 30_000,
-  learnedEveryMs: 60_000,
+  saveEveryMs: 60_000,
 }
 
 /** Waits until `urgent` has resolved, and workers have had a short time to reply since. Without it: for ever. */

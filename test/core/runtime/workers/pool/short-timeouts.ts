@@ -26,7 +26,7 @@ const gateway = await startGateway({
     connectionAckMs: 300,
     answerMs: 4000,
     hangMs: Number(process.env.HANG_MS ?? 30_000),
-    learnedEveryMs: 100,
+    saveEveryMs: 100,
   },
 })
 log.info({ port: gateway.address.port }, 'listening')

@@ -81,8 +81,7 @@ const startWorker = async (state: WorkerInit['state'], more: Partial<WorkerEvent
   const init: WorkerInit = {
     type: 'start',
     worker: 1,
-    workers: 1,
-    answerMs: 1000,
+    place: { workers: 1, answerMs: 1000, saveEveryMs: 60_000 },
     state,
     verdicts: [],
     handedOver: [],
