@@ -168,9 +168,7 @@ describe('libraries stay at the rim', () => {
       'core/cli/commands/serve.ts',
       'core/config/load/load-in-thread.ts',
       'core/runtime/gateway.ts',
-      ...['audit', 'auth', 'candidate', 'contract', 'contract-learning', 'idempotency'].map(
-        (name) => `features/${name}/primary.ts`,
-      ),
+      ...['audit', 'auth', 'candidate', 'contract', 'contract-learning'].map((name) => `features/${name}/primary.ts`),
       'features/sandbox/sandbox.ts',
       'features/tracing/runtime.ts',
       'worker.ts',

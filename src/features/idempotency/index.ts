@@ -1,4 +1,5 @@
 import type { Feature } from '../../core/feature.ts'
+import { protectOperations } from '../../core/runtime/primary-part.ts'
 
 /** Has a POST with a key processed once. */
 export const idempotency: Feature = {
@@ -10,7 +11,12 @@ export const idempotency: Feature = {
     ...(await import('./warnings.ts')),
   }),
   loadOperatorCommands: () => import('./commands.ts'),
-  loadPrimaryPart: () => import('./primary.ts'),
+  loadPrimaryPart: async () => ({
+    protections: {
+      before: 'tls.verify',
+      value: protectOperations('idempotency', ({ operations }, id) => operations[id].idempotency !== null),
+    },
+  }),
   loadStatusPart: () => import('./status.ts'),
   loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
 }
