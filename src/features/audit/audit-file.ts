@@ -2,10 +2,9 @@ import { constants } from 'node:fs'
 import { type FileHandle, open, readdir, realpath, rename, stat, statfs } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { errorMessage } from '../../core/exchange/failures/error-message.ts'
-import type { AuditOutput, OpenedAuditOutput } from './audit-output.ts'
+import type { AuditOutput, FileSystemSize, OpenedAuditOutput } from './audit-output.ts'
 import { type AuditKey, genesis } from './chain/chain.ts'
 import { readTail } from './chain/chain-tail.ts'
-import type { FileSystemSize } from './disk-space.ts'
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDWR } = constants
 const newline = Buffer.from('\n')

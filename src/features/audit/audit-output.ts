@@ -1,5 +1,10 @@
 import type { ChainPosition } from './chain/chain.ts'
-import type { FileSystemSize } from './disk-space.ts'
+
+/** The size of a file system, and how much of it the gateway's user may still fill. */
+export interface FileSystemSize {
+  readonly freeBytes: number
+  readonly sizeBytes: number
+}
 
 /** A destination of lines, written one batch after another. */
 export interface AuditOutput {

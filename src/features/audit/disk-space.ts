@@ -1,12 +1,6 @@
 import { now } from '../../core/lib/clock.ts'
 import type { Log } from '../../core/log/log.ts'
-import type { AuditOutput } from './audit-output.ts'
-
-/** The size of a file system, and how much of it the gateway's user may still fill. */
-export interface FileSystemSize {
-  readonly freeBytes: number
-  readonly sizeBytes: number
-}
+import type { AuditOutput, FileSystemSize } from './audit-output.ts'
 
 interface DiskSpaceState extends FileSystemSize {
   /** After how long the disk is full at the pace of the last hour; null: nothing fills it, or that is not known yet. */

@@ -1,7 +1,6 @@
 import { asList, getMember } from '../../core/lib/text/decode.ts'
 import type { DifferenceKind } from '../candidate/observe/compare/comparison.ts'
-import { describeComparison } from '../candidate/status/describe-comparison.ts'
-import { type ComparisonView, comparisonShape } from '../candidate/status/shadow-report.ts'
+import { type ComparisonView, comparisonShape, describeComparison } from '../candidate/status/describe-comparison.ts'
 
 // What differs in these kinds is a status, a type, a failure; in the others, a value of a client. A kind of a later
 // version is none of them.

@@ -1,6 +1,5 @@
-import type { AuditOutput, OpenedAuditOutput } from '../../../src/features/audit/audit-output.ts'
+import type { AuditOutput, FileSystemSize, OpenedAuditOutput } from '../../../src/features/audit/audit-output.ts'
 import { genesis } from '../../../src/features/audit/chain/chain.ts'
-import type { FileSystemSize } from '../../../src/features/audit/disk-space.ts'
 
 /** An output in memory that a test has fail, take little, or wait. */
 export class FakeAuditOutput implements AuditOutput {

@@ -1,5 +1,6 @@
 import { findPrimaryClients } from '../../../features/candidate/candidate-clients.ts'
-import { comparisonShape, comparisonViews } from '../../../features/candidate/status/shadow-report.ts'
+import { comparisonShape } from '../../../features/candidate/status/describe-comparison.ts'
+import { comparisonViews } from '../../../features/candidate/status/shadow-report.ts'
 import { driftRowShape, driftRowViews } from '../../../features/contract/status.ts'
 import { allOperations, type Group, type Operation, type OperationId } from '../../../operations.ts'
 import { changedGroups } from '../../config/diff/diff-reports.ts'

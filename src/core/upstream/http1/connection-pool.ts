@@ -171,14 +171,14 @@ export class ConnectionPool {
   }
 
   /** Gives a slot back, and lets in as many requests as there is room for. */
-  #releaseSlot(client: ClientPlaces | null): void {
+  #releaseSlot(client: UpstreamConnection['places']): void {
     this.#freeSlot(client)
     for (let next = this.#pending.take(this.#mayRun); next !== null; next = this.#pending.take(this.#mayRun))
       this.#assign(next, this.#find(next.exchange))
     this.#closeIfEmpty()
   }
 
-  #freeSlot(client: ClientPlaces | null): void {
+  #freeSlot(client: UpstreamConnection['places']): void {
     this.#activeCount--
     if (client !== null) client.running--
   }

@@ -4,7 +4,6 @@ import { GatewayError } from '../../exchange/failures/errors.ts'
 import { ReadBuffer } from '../../lib/buffers.ts'
 import { batchWrite, CoalescedTimer, now } from '../../lib/clock.ts'
 import { connectFailedError, toGatewayError } from '../classify-error.ts'
-import type { ClientPlaces } from './client-places.ts'
 import { checkAfterIdleMs, isSilent, maxReuseMarginMs, reusableMs } from './connection-reuse.ts'
 import type { Connector } from './connector.ts'
 import { type ResponseEvents, ResponseParser } from './response-parser.ts'
@@ -51,8 +50,8 @@ type FindOwner = (address: string | null) => ConnectionOwner
 export class UpstreamConnection implements ResponseEvents {
   /** Whether nothing of its request has been written. */
   isUnsent = false
-  /** What the client of its request holds of the pool's places; null: it has carried none for a pool. */
-  places: ClientPlaces | null = null
+  /** How many of the pool's places the client of its request holds; null: it has carried none for a pool. */
+  places: { running: number } | null = null
   #owner: ConnectionOwner
   readonly #parser = new ResponseParser(this)
   readonly #socket: Socket

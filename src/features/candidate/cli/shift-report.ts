@@ -8,9 +8,16 @@ import { printJson, warnAboutTarget } from '../../../core/cli/render/output.ts'
 import { formatTable, renderCounts, type TableRow } from '../../../core/cli/render/table.ts'
 import { timesBeside } from '../../../core/cli/render/upstream-rows.ts'
 import type { UpstreamStatus } from '../../../core/runtime/status/upstreams.ts'
-import { describeEqual, describeNoCopies, describePlace, describeValues } from '../status/describe-comparison.ts'
+import {
+  type ComparisonView,
+  type DifferenceView,
+  describeEqual,
+  describeNoCopies,
+  describePlace,
+  describeValues,
+} from '../status/describe-comparison.ts'
 import { describeShadow } from '../status/describe-shadow.ts'
-import { type ComparisonView, type DifferenceView, shadowReportShape } from '../status/shadow-report.ts'
+import { shadowReportShape } from '../status/shadow-report.ts'
 import { describeShift, type ShiftStatus } from '../status/shift-status.ts'
 
 export const showShiftReport = async (

@@ -1,7 +1,87 @@
+import {
+  asList,
+  asNullable,
+  asNumber,
+  asNumbers,
+  asObject,
+  asText,
+  asWord,
+  type Decoded,
+} from '../../../core/lib/text/decode.ts'
 import { sum } from '../../../core/log/sum-reports.ts'
+import { comparedMembers, shadowShape } from '../../../core/runtime/status/upstreams.ts'
+import type { Group, OperationId } from '../../../operations.ts'
 import type { DifferenceKind } from '../observe/compare/comparison.ts'
-import type { ComparisonView, DifferenceView } from './shadow-report.ts'
+import { zeroDifferences, zeroUncompared } from '../observe/compare/comparison.ts'
 import { isWholeShift, type ShiftStatus } from './shift-status.ts'
+
+const placeMembers = {
+  operation: asWord<OperationId>(),
+  kind: asWord<DifferenceKind>(),
+  /** With `*` for each index, and for a name that looks like data; of `field` its name. Empty: the whole. */
+  pointer: asText,
+}
+
+/** Values are in it only where the file asks for examples. */
+const differenceShape = asObject({
+  ...placeMembers,
+  count: asNumber,
+  /** Those of the last five minutes. */
+  recent: asNumber,
+  firstAt: asText,
+  lastAt: asText,
+  /** Of the last one; null: no field carries one. */
+  requestId: asNullable(asText),
+  /** In how many pairs of the primary's own answers it differed too: too rarely to be noise. */
+  noise: asNumber,
+  /** The pairs of values there, the most frequent first. */
+  pairs: asList(
+    asObject({
+      digest: asText,
+      count: asNumber,
+      requestId: asNullable(asText),
+      /** Null: a value, and the file does not ask for examples. */
+      primary: asNullable(asText),
+      candidate: asNullable(asText),
+    }),
+  ),
+  otherPairs: asNumber,
+})
+
+export type DifferenceView = Decoded<typeof differenceShape>
+
+/** Decodes how long a side took to the head, in milliseconds; null: nothing is known. */
+const latencyShape = asObject({ p50: asNullable(asNumber), p95: asNullable(asNumber), p99: asNullable(asNumber) })
+
+const comparedOperationShape = asObject({
+  operation: asWord<OperationId>(),
+  ...comparedMembers,
+  byKind: asObject(asNumbers(zeroDifferences)),
+  uncompared: asObject(asNumbers(zeroUncompared)),
+  /** From how many pairs of the primary's own answers its noise is learnt. */
+  noisePairs: asNumber,
+  noisePairsMissing: asNumber,
+  latency: asObject({ primary: latencyShape, candidate: latencyShape }),
+})
+
+export const comparisonShape = asObject({
+  group: asWord<Group>(),
+  verdict: asText,
+  since: asText,
+  ...comparedMembers,
+  shadow: shadowShape,
+  operations: asList(comparedOperationShape),
+  /** The worst first. */
+  rows: asList(differenceShape),
+  /** How many rows there are; the page has the worst of them. */
+  ways: asNumber,
+  /** How often answers differed in further ways. */
+  others: asNumber,
+  /** The places that are not compared, because the primary's own answers differ there. */
+  noise: asList(asObject({ ...placeMembers, count: asNumber, of: asNumber })),
+})
+
+export type ComparisonView = Decoded<typeof comparisonShape>
 
 // What a sentence holds. The report has the rest.
 const maxPlaces = 3

@@ -1,22 +1,12 @@
 import type { AdminContext } from '../../../core/admin/admin-context.ts'
 import { epochMs } from '../../../core/lib/clock.ts'
-import {
-  asList,
-  asNullable,
-  asNumber,
-  asNumbers,
-  asObject,
-  asText,
-  asWord,
-  type Decoded,
-} from '../../../core/lib/text/decode.ts'
+import { asList, asObject, asText, type Decoded } from '../../../core/lib/text/decode.ts'
 import { formatTime } from '../../../core/lib/text/format-time.ts'
 import { roundToTenths } from '../../../core/lib/text/units.ts'
 import { type HistogramReport, quantile } from '../../../core/log/metrics/histogram.ts'
 import type { StatusReport } from '../../../core/runtime/status/report.ts'
-import { comparedMembers, shadowShape, sumComparison } from '../../../core/runtime/status/upstreams.ts'
-import { type Group, groups, type OperationId } from '../../../operations.ts'
-import { type DifferenceKind, zeroDifferences, zeroUncompared } from '../observe/compare/comparison.ts'
+import { sumComparison } from '../../../core/runtime/status/upstreams.ts'
+import { type Group, groups } from '../../../operations.ts'
 import {
   type ComparisonReport,
   type DifferencePlace,
@@ -24,75 +14,7 @@ import {
   isNoise,
   placeKey,
 } from '../observe/comparison-report.ts'
-import { describeComparison } from './describe-comparison.ts'
-
-const placeMembers = {
-  operation: asWord<OperationId>(),
-  kind: asWord<DifferenceKind>(),
-  /** With `*` for each index, and for a name that looks like data; of `field` its name. Empty: the whole. */
-  pointer: asText,
-}
-
-/** Values are in it only where the file asks for examples. */
-const differenceShape = asObject({
-  ...placeMembers,
-  count: asNumber,
-  /** Those of the last five minutes. */
-  recent: asNumber,
-  firstAt: asText,
-  lastAt: asText,
-  /** Of the last one; null: no field carries one. */
-  requestId: asNullable(asText),
-  /** In how many pairs of the primary's own answers it differed too: too rarely to be noise. */
-  noise: asNumber,
-  /** The pairs of values there, the most frequent first. */
-  pairs: asList(
-    asObject({
-      digest: asText,
-      count: asNumber,
-      requestId: asNullable(asText),
-      /** Null: a value, and the file does not ask for examples. */
-      primary: asNullable(asText),
-      candidate: asNullable(asText),
-    }),
-  ),
-  otherPairs: asNumber,
-})
-
-export type DifferenceView = Decoded<typeof differenceShape>
-
-/** Decodes how long a side took to the head, in milliseconds; null: nothing is known. */
-const latencyShape = asObject({ p50: asNullable(asNumber), p95: asNullable(asNumber), p99: asNullable(asNumber) })
-
-const comparedOperationShape = asObject({
-  operation: asWord<OperationId>(),
-  ...comparedMembers,
-  byKind: asObject(asNumbers(zeroDifferences)),
-  uncompared: asObject(asNumbers(zeroUncompared)),
-  /** From how many pairs of the primary's own answers its noise is learnt. */
-  noisePairs: asNumber,
-  noisePairsMissing: asNumber,
-  latency: asObject({ primary: latencyShape, candidate: latencyShape }),
-})
-
-export const comparisonShape = asObject({
-  group: asWord<Group>(),
-  verdict: asText,
-  since: asText,
-  ...comparedMembers,
-  shadow: shadowShape,
-  operations: asList(comparedOperationShape),
-  /** The worst first. */
-  rows: asList(differenceShape),
-  /** How many rows there are; the page has the worst of them. */
-  ways: asNumber,
-  /** How often answers differed in further ways. */
-  others: asNumber,
-  /** The places that are not compared, because the primary's own answers differ there. */
-  noise: asList(asObject({ ...placeMembers, count: asNumber, of: asNumber })),
-})
-
-export type ComparisonView = Decoded<typeof comparisonShape>
+import { type ComparisonView, comparisonShape, type DifferenceView, describeComparison } from './describe-comparison.ts'
 
 /** Decodes the response of /shadow. Times are RFC 3339. */
 export const shadowReportShape = asObject({
@@ -156,7 +78,7 @@ const toRow = ({ firstAt, lastAt, example, pairs, ...row }: DifferenceRow, noise
   })),
 })
 
-const toLatency = (histogram: HistogramReport): Decoded<typeof latencyShape> => {
+const toLatency = (histogram: HistogramReport): ComparisonView['operations'][number]['latency']['primary'] => {
   const at = (share: number): number | null => {
     const ms = quantile(histogram, share)
     return ms === null ? null : roundToTenths(ms)

@@ -3,7 +3,7 @@ import { commandGroups } from '../../../core/admin/commands/command-groups.ts'
 import { actionHref } from '../../../core/admin/commands/phrases.ts'
 import { type Html, type HtmlValue, html } from '../../../core/admin/html.ts'
 import { formatAge } from './format.ts'
-import type { RowState } from './row-state.ts'
+import type { BadgeTone, RowState } from './row-state.ts'
 
 /**
  * Renders a time (RFC 3339) as the logs have it, in UTC: the hour if it is of the same day as `at`, else the day as
@@ -17,9 +17,7 @@ export const sinceHtml = (at: string, time: string | null): Html | null =>
     ? null
     : html`${timeHtml(at, time)} <span class="age">(${formatAge(Date.parse(at) - Date.parse(time))})</span>`
 
-/** How good a state is. Each tone has a shape of its own, so that colours are not needed to read it. */
-export type BadgeTone = 'good' | 'notice' | 'warning' | 'bad' | 'off'
-
+// Each tone has a shape of its own, so that colours are not needed to read it.
 const badgeShapes: Readonly<Record<BadgeTone, string>> = { good: '●', notice: '◆', warning: '▲', bad: '■', off: '○' }
 
 export const badge = (tone: BadgeTone, words: string): Html =>

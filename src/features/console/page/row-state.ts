@@ -1,5 +1,7 @@
 import { type FindingSubject, type Severity, severities } from '../../../core/admin/findings/finding.ts'
-import type { BadgeTone } from './components.ts'
+
+/** How good a state is. */
+export type BadgeTone = 'good' | 'notice' | 'warning' | 'bad' | 'off'
 
 export const severityTones: Readonly<Record<Severity, BadgeTone>> = {
   critical: 'bad',

@@ -1,5 +1,6 @@
 import { quote } from '../../../core/config/problem.ts'
 import { asPlainObject, isPlainObject } from '../../../core/lib/plain-object.ts'
+import type { OneWayKeyword } from './bundle/one-way-members.ts'
 import type { ContractBundle } from './contract-bundle.ts'
 import { asItems, type Tree } from './contract-node.ts'
 import { subSchemas } from './schema-walk.ts'
@@ -17,11 +18,6 @@ export const warnOfLostNull = (schema: Tree, bundle: ContractBundle): void => {
     hint: 'add null to enum, or take it out of the type (OpenAPI 3.0: remove nullable)',
   })
 }
-
-/** The keywords by which a member belongs to responses, or to requests, alone. */
-export const oneWayKeywords = ['readOnly', 'writeOnly'] as const
-
-export type OneWayKeyword = (typeof oneWayKeywords)[number]
 
 /**
  * Warns of members of a message that are required, though a keyword says that they belong to the other direction: in

@@ -9,9 +9,10 @@ import type {
   ResponseContract,
 } from '../check/compiled-contract.ts'
 import { formatMediaType, isJson, parseParameters } from '../check/media-type.ts'
+import type { OneWayKeyword } from './bundle/one-way-members.ts'
 import type { ContractBundle } from './contract-bundle.ts'
 import type { NodeIssue, Tree } from './contract-node.ts'
-import { type OneWayKeyword, warnOfOneWayMembers } from './misread-keywords.ts'
+import { warnOfOneWayMembers } from './misread-keywords.ts'
 import { readParameters, readValues } from './read-parameters.ts'
 
 export const readOperations = (bundle: ContractBundle): Readonly<Partial<Record<OperationId, OperationContract>>> => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { zeroDifferences, zeroUncompared } from '../../../../src/features/candidate/observe/compare/comparison.ts'
 import { createShadowCounts } from '../../../../src/features/candidate/observe/shadow-counts.ts'
-import type { ComparisonView } from '../../../../src/features/candidate/status/shadow-report.ts'
+import type { ComparisonView } from '../../../../src/features/candidate/status/describe-comparison.ts'
 import { jsonResponse, runCommand, scriptedAdmin, token } from '../../../core/cli/scripted-admin.ts'
 import { endpointStatusWith, healthyStatus, upstreamStatusWith } from '../../../core/cli/status-fixtures.ts'
 

@@ -5,12 +5,13 @@ import {
   zeroUncompared,
 } from '../../../../src/features/candidate/observe/compare/comparison.ts'
 import {
+  type ComparisonView,
+  type DifferenceView,
   describeComparison,
   describeNoCopies,
   describePlace,
   formatEqualShare,
 } from '../../../../src/features/candidate/status/describe-comparison.ts'
-import type { ComparisonView, DifferenceView } from '../../../../src/features/candidate/status/shadow-report.ts'
 
 const none = { p50: null, p95: null, p99: null }
 

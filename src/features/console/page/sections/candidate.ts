@@ -3,7 +3,8 @@ import { type Html, html } from '../../../../core/admin/html.ts'
 import { formatPercent } from '../../../../core/lib/text/units.ts'
 import { type Group, groups } from '../../../../operations.ts'
 import { describeShift, isCandidateUp, isWholeShift, type ShiftStatus } from '../../../candidate/status/shift-status.ts'
-import { type BadgeTone, badge, commandHtml, commandLinks, htmlSection, htmlTable } from '../components.ts'
+import { badge, commandHtml, commandLinks, htmlSection, htmlTable } from '../components.ts'
+import type { BadgeTone } from '../row-state.ts'
 
 interface CandidateRow {
   readonly group: Group

@@ -2,13 +2,14 @@ import type { Overview } from '../../../../core/admin/api/overview.ts'
 import { type Html, html } from '../../../../core/admin/html.ts'
 import { sum } from '../../../../core/log/sum-reports.ts'
 import {
+  type ComparisonView,
+  type DifferenceView,
   describeComparison,
   describeEqual,
   describeNoCopies,
   describePlace,
   listValues,
 } from '../../../candidate/status/describe-comparison.ts'
-import type { ComparisonView, DifferenceView } from '../../../candidate/status/shadow-report.ts'
 import type { ShiftStatus } from '../../../candidate/status/shift-status.ts'
 import { badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
 import { formatCount, formatMilliseconds } from '../format.ts'

@@ -3,8 +3,9 @@ import { describeUnmatched, type RecentErrorView } from '../../../../core/admin/
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
 import type { ConfigChange } from '../../../../core/config/diff/diff-reports.ts'
 import type { ConfigProblem } from '../../../../core/config/problem.ts'
-import { type BadgeTone, badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
+import { badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
 import { formatCounted, truncate } from '../format.ts'
+import type { BadgeTone } from '../row-state.ts'
 
 export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
   htmlSection(

@@ -3,18 +3,9 @@ import { pluralize, sinceStart } from '../../../../core/admin/commands/phrases.t
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
 import { expiryWarningDays } from '../../../../core/lib/net/expiry-warning.ts'
 import { formatRoundedSize } from '../../../../core/lib/text/units.ts'
-import {
-  type BadgeTone,
-  badge,
-  commandLinks,
-  htmlList,
-  htmlSection,
-  sinceHtml,
-  stateBadge,
-  timeHtml,
-} from '../components.ts'
+import { badge, commandLinks, htmlList, htmlSection, sinceHtml, stateBadge, timeHtml } from '../components.ts'
 import { formatCount, formatCounted } from '../format.ts'
-import { type RowState, toRowState } from '../row-state.ts'
+import { type BadgeTone, type RowState, toRowState } from '../row-state.ts'
 
 type Status = Overview['status']
 

@@ -3,12 +3,11 @@ import { escapeSegment } from '../../check/json-pointer.ts'
 import type { ContractFile } from '../contract-file.ts'
 import type { ContractFiles } from '../contract-files.ts'
 import { type ContractFindings, type ContractNode, childOf, describeValue, type Tree } from '../contract-node.ts'
-import { type OneWayKeyword, oneWayKeywords } from '../misread-keywords.ts'
 import { isKnownDialect, schemaKeywords } from '../schema-keywords.ts'
 import * as issues from './bundle-issues.ts'
 import { BundlePlaces, chooseComponentName, componentSection, nodeKey, type TreeCopy } from './bundle-places.ts'
 import { documentShape, type Member, type ObjectShape, operationShape, pathItemShape } from './object-shapes.ts'
-import { splitOneWayMembers } from './one-way-members.ts'
+import { type OneWayKeyword, oneWayKeywords, splitOneWayMembers } from './one-way-members.ts'
 import { type OpenApiVersion, toSchemaOf31 } from './upgrade-schema.ts'
 
 /** A contract as one document, which refers to nothing outside itself. */

@@ -1,10 +1,14 @@
 import { asPlainObject, isPlainObject, ownMember } from '../../../../core/lib/plain-object.ts'
 import { asItems, type ContractNode, type Tree } from '../contract-node.ts'
-import type { OneWayKeyword } from '../misread-keywords.ts'
 import { schemaKeywords } from '../schema-keywords.ts'
 import type { FollowReference } from '../schema-types.ts'
 import { createFollow, mapSubSchemas, subSchemas } from '../schema-walk.ts'
 import { chooseComponentName, componentSection, type TreeCopy } from './bundle-places.ts'
+
+/** The keywords by which a member belongs to responses, or to requests, alone. */
+export const oneWayKeywords = ['readOnly', 'writeOnly'] as const
+
+export type OneWayKeyword = (typeof oneWayKeywords)[number]
 
 /** A document of which the parts still change. */
 interface OpenDocument {
