@@ -14,6 +14,7 @@ import { openapi } from './openapi/index.ts'
 import { proxyProtocol } from './proxy-protocol/index.ts'
 import { redis } from './redis/index.ts'
 import { retry } from './retry/index.ts'
+import { sample } from './sample/index.ts'
 import { sandbox } from './sandbox/index.ts'
 import { systemd } from './systemd/index.ts'
 import { tail } from './tail/index.ts'
@@ -39,6 +40,7 @@ export const features: readonly Feature[] = [
   httproute,
   proxyProtocol,
   redis,
+  sample,
   sandbox,
   retry,
   systemd,

@@ -4,6 +4,7 @@ import type { Status } from '../admin/api/status.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigProblem, locateKey } from '../config/problem.ts'
 import type { Beside } from '../lib/beside.ts'
+import type { ClientCommandOptions } from './client/locate.ts'
 
 /** A command of a feature that changes nothing in a running gateway, and its place in the help. */
 export type BuiltInCommand = Beside<'status' | 'operators' | 'diff' | 'check'> & {
@@ -23,9 +24,50 @@ export interface CommandPart {
   readonly builtInCommands?: readonly BuiltInCommand[]
   /** What `check --online` tries as well. */
   readonly onlineChecks?: readonly OnlineCheck[]
+  /** What `check` checks as well, when it is asked to. */
+  readonly fileChecks?: readonly FileCheck[]
+  /** Loads what the command line adds to operators' commands of its own. */
+  readonly loadOperatorExtras?: () => Promise<{ readonly operatorExtras: readonly OperatorExtra[] }>
   /** Loads what `status` prints of it. */
   readonly loadStatusTexts?: () => Promise<StatusTexts>
 }
+
+/** A check of `check`, which an option asks for; the option may be given several times. */
+export interface FileCheck {
+  readonly name: string
+  readonly option: string
+  readonly description: string
+  readonly help: string
+  /** What exit code 1 says as well. */
+  readonly exitCode: string
+  readonly example: string
+  /** What stderr says when the file has problems, so that nothing is checked. */
+  readonly notRun: string
+  run(values: readonly string[], config: Config, file: string): Promise<FileCheckResult>
+}
+
+export interface FileCheckResult {
+  readonly ok: boolean
+  /** Whether a file that it needs cannot be read. */
+  readonly unreadable: boolean
+  readonly problems: readonly ConfigProblem[]
+  readonly json: object
+  readonly text: string
+}
+
+/** What the command line adds to an operators' command: what orders nothing. */
+export interface OperatorExtra {
+  /** The command's. */
+  readonly name: string
+  /** Returns what is run in place of an order; null: it is one. */
+  instead(words: readonly (string | undefined)[], options: OperatorOptions): CommandRun | null
+  extend(command: Command): void
+}
+
+export type OperatorOptions = ClientCommandOptions & Readonly<Record<string, string | true | undefined>>
+
+/** Resolves to the exit code. */
+export type CommandRun = () => Promise<number>
 
 export interface StatusTexts {
   readonly texts?: readonly StatusText[]
@@ -55,9 +97,6 @@ export type LoadCommands = () => Promise<CommandPart>
 /** Of each feature that has commands. */
 export const commandLoaders = new Set<LoadCommands>()
 
-/** Loads the commands of all features. */
-export const loadCommands = async (): Promise<readonly BuiltInCommand[]> =>
-  (await loadCommandParts()).flatMap(({ builtInCommands = [] }) => builtInCommands)
-
+/** Loads what all features bring to the command line. */
 export const loadCommandParts = (): Promise<readonly CommandPart[]> =>
   Promise.all([...commandLoaders].map((load) => load()))

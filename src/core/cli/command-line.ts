@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { insertBeside } from '../lib/beside.ts'
 import { type OperatorScope, operatorScopes } from '../lib/operator-scopes.ts'
 import { version } from '../lib/version.ts'
-import type { BuiltInCommand } from './built-in-command.ts'
+import type { CommandPart } from './built-in-command.ts'
 import { createCheckCommand } from './commands/check.ts'
 import { createDiffCommand, createStatusCommand } from './commands/client-commands.ts'
 import { createServeCommand } from './commands/serve.ts'
@@ -19,7 +19,7 @@ const ownCommands = {
 
 /** Tells whether a word names a command that needs none of the features, nor any operator command. */
 export const isOwnCommand = (word: string | undefined): boolean =>
-  word !== undefined && Object.hasOwn(ownCommands, word)
+  word !== undefined && word !== 'check' && Object.hasOwn(ownCommands, word)
 
 /** An operator command, and the built-in command that it belongs to; null: none. */
 interface OperatorCommand {
@@ -27,9 +27,9 @@ interface OperatorCommand {
   readonly command: Command
 }
 
-/** Builds the command line of core's commands, those of features, and `operatorCommands`. */
+/** Builds the command line of core's commands, those of `features`, and `operatorCommands`. */
 export function createCommandLine(
-  features: readonly BuiltInCommand[],
+  features: readonly CommandPart[],
   operatorCommands: readonly OperatorCommand[],
 ): Command {
   const root = new Command('lender-gateway')
@@ -53,10 +53,12 @@ export function createCommandLine(
       status: [status()],
       operators: subcommandsOf(null),
       diff: [diff()],
-      check: [check()],
+      check: [check(features.flatMap(({ fileChecks = [] }) => fileChecks))],
       rest: [schema(), hashKey()],
     },
-    features.map((each) => ({ ...each, value: [each.create()] })),
+    features.flatMap(({ builtInCommands = [] }) =>
+      builtInCommands.map((each) => ({ ...each, value: [each.create()] })),
+    ),
   )
   for (const command of inOrder.flat()) {
     for (const subcommand of subcommandsOf(command.name())) command.addCommand(subcommand)

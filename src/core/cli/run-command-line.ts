@@ -1,6 +1,6 @@
 import { type Command, CommanderError } from 'commander'
 import { errorMessage } from '../exchange/failures/error-message.ts'
-import { loadCommands } from './built-in-command.ts'
+import { loadCommandParts } from './built-in-command.ts'
 import { createCommandLine, isOwnCommand } from './command-line.ts'
 
 /**
@@ -32,10 +32,12 @@ export const runCommandLine = async (words: readonly string[]): Promise<void> =>
  */
 const createCommandLineFor = async (word: string | undefined): Promise<Command> => {
   if (isOwnCommand(word)) return createCommandLine([], [])
-  const features = await loadCommands()
-  const named = features.find(({ create }) => create().name() === word)
+  const features = await loadCommandParts()
+  if (word === 'check') return createCommandLine(features, [])
+  const commands = features.flatMap(({ builtInCommands = [] }) => builtInCommands)
+  const named = commands.find(({ create }) => create().name() === word)
   if (named !== undefined && !named.isParent) return createCommandLine(features, [])
-  return (await import('./commands/operator-commands.ts')).createFullCommandLine(features)
+  return (await import('./commands/operator-commands.ts')).createFullCommandLine()
 }
 
 /** Adds to the mistake in a command line which word was probably meant, as commander does for options and commands. */

@@ -10,6 +10,7 @@ export const candidate: Feature = {
     ...(await import('./rules.ts')),
     ...(await import('./warnings.ts')),
   }),
+  loadCommands: async () => ({ loadOperatorExtras: () => import('./cli/shift-extras.ts') }),
   loadOperatorCommands: () => import('./commands/shift.ts'),
   loadStatusPart: () => import('./observe/comparison-report.ts'),
 }

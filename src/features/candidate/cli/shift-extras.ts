@@ -1,0 +1,60 @@
+import { Argument, type Command, Option } from 'commander'
+import type { OperatorExtra } from '../../../core/cli/built-in-command.ts'
+import type { ClientCommandOptions } from '../../../core/cli/client/locate.ts'
+import { clientCommandHelp, createClientCommand, runClientCommand } from '../../../core/cli/commands/client-commands.ts'
+import { groups } from '../../../operations.ts'
+import { shiftArguments, shiftCommands } from '../commands/shift.ts'
+
+const shiftReportHelp = `
+Of each copy the answers of both sides are compared as candidate.shadow.compare says. What differs stands with its place, its kind, and the
+requests to look for in the logs. Values are shown only with compare.examples: true. Counts begin anew with another comparison, and when the
+gateway starts.
+${clientCommandHelp(
+  '0 printed, 1 nothing of this group is compared, 2 the gateway could not be asked (not reachable, token refused, wrong usage)',
+  'shift report risk',
+  'shift report risk --admin https://gateway-1.internal:9901 --format json',
+)}`
+
+/** Makes the command `shift report`: exit 0 with a report, 1 when nothing is compared, 2 when no gateway responded. */
+const createShiftReportCommand = (): Command =>
+  createClientCommand('report', 'Show how the answers of a candidate compare with those of its primary.')
+    .addArgument(new Argument('<GROUP>', 'whose candidate').choices(groups))
+    .addHelpText('after', shiftReportHelp)
+    .action((group: string, options: ClientCommandOptions, command: Command) => {
+      // What stands in front of `report` is an option of `shift`.
+      const { parent } = command
+      const given = (parent?.options ?? []).filter(
+        (option) => parent?.getOptionValueSource(option.attributeName()) === 'cli',
+      )
+      const names = command.options.map((option) => option.attributeName())
+      const foreign = given.find((option) => !names.includes(option.attributeName()))
+      if (foreign !== undefined) command.error(`error: option '${foreign.flags}' is none of shift report`)
+      const values = given.map((option) => [option.attributeName(), parent?.getOptionValue(option.attributeName())])
+      const all: ClientCommandOptions = { ...options, ...Object.fromEntries(values) }
+      return runClientCommand(async () => (await import('./shift-report.ts')).showShiftReport(group, all))
+    })
+
+const shiftOrders = Object.entries(shiftArguments).flatMap(([name, { usage }]) => (usage.startsWith('-') ? [name] : []))
+
+/** To show how it stands, to print the edit of the file that ends it, and `report`. */
+export const operatorExtras: readonly OperatorExtra[] = [
+  {
+    name: shiftCommands.name,
+    instead(words, options) {
+      const isOrder = shiftOrders.some((order) => options[order] !== undefined)
+      const group = groups.find((each) => each === words[0])
+      if (group === undefined || isOrder) return null
+      if (options.promote === undefined) return async () => (await import('./shift.ts')).showShift(group, options)
+      return async () => (await import('./shift-promote.ts')).showPromotion(group, options)
+    },
+    extend(command) {
+      command
+        .addOption(
+          new Option('--promote', 'print the file with the candidate as the upstream; it stays as it is').conflicts(
+            shiftOrders,
+          ),
+        )
+        .addCommand(createShiftReportCommand())
+    },
+  },
+]

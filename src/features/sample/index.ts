@@ -1,0 +1,8 @@
+import type { Feature } from '../../core/feature.ts'
+
+/** Checks recorded messages against the contract: `check --sample`. */
+export const sample: Feature = {
+  name: 'sample',
+  needs: ['contract'],
+  loadCommands: () => import('./command.ts'),
+}
