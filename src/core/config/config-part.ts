@@ -1,6 +1,8 @@
 import type * as z from 'zod'
 import type { Beside } from '../lib/beside.ts'
+import type { OperatorScope } from '../lib/operator-scopes.ts'
 import type {
+  AdminConfig,
   OperationConfig,
   ParsedConfig,
   ParsedDefaults,
@@ -9,15 +11,42 @@ import type {
   UpstreamConfig,
 } from './config.ts'
 import type { coreSchema } from './core-schema.ts'
+import type { KeyPath } from './problem.ts'
 import type { RenderedValue } from './redact.ts'
 import type { ConfigRule, WarningRule } from './rules/rule.ts'
+import type { adminSchema } from './sections/admin.ts'
+import type { listenSchema } from './sections/listen.ts'
 import type { defaultsSchema } from './sections/upstream-defaults.ts'
 
-/** A section of the configuration file that a feature reads, and its place among those of core. */
-export type ConfigSection = Beside<keyof typeof coreSchema.shape> & {
+/** A key that a feature brings, and its place among those of core. */
+export type PlacedKey<Own> = Beside<keyof Own & string> & {
   readonly key: string
   readonly schema: z.ZodType
 }
+
+export type ConfigSection = PlacedKey<typeof coreSchema.shape>
+
+export type ListenKey = PlacedKey<typeof listenSchema.shape>
+
+/** A key of `admin` by which operators prove who they are. */
+export type OperatorKey = PlacedKey<typeof adminSchema.shape> & {
+  /** Lists what it opens for whom, and where the file says so. */
+  scopes(admin: AdminConfig): readonly { readonly path: KeyPath; readonly scope: OperatorScope }[]
+}
+
+/** A field of requests that the gateway reads or writes itself: the key that says so, and its name. */
+export interface OwnField {
+  readonly path: KeyPath
+  readonly name: string
+  /** Whether nobody chooses its name. */
+  readonly isFixed?: true
+  /** What the gateway says in it. Then no edit sets it, or, unless `isRemovable`, removes it. */
+  readonly says?: string
+  readonly isRemovable?: true
+  readonly isInResponses?: true
+}
+
+export type ListOwnFields = (tree: unknown) => readonly OwnField[]
 
 /** A key of operations, behind those of core. It is unknown where its schema is missing. */
 export interface OperationKey {
@@ -31,10 +60,7 @@ export interface OperationKey {
 }
 
 /** A key of `defaults`, which every group may state as well. Its value stands above the sides of a group. */
-export type PolicyKey = Beside<keyof typeof defaultsSchema.shape> & {
-  readonly key: string
-  readonly schema: z.ZodType
-}
+export type PolicyKey = PlacedKey<typeof defaultsSchema.shape>
 
 /** A key of a group alone, behind all others. Its value is null where the group does not state it. */
 export interface UpstreamKey {
@@ -61,6 +87,9 @@ export type ResolveOperation = (stated: ParsedOperation | undefined, parsed: Par
 /** What a feature brings to the configuration file. */
 export interface ConfigPart {
   readonly sections?: readonly ConfigSection[]
+  readonly listenKeys?: readonly ListenKey[]
+  readonly operatorKeys?: readonly OperatorKey[]
+  readonly ownFields?: ListOwnFields
   readonly operationKeys?: readonly OperationKey[]
   readonly resolveOperation?: ResolveOperation
   readonly policyKeys?: readonly PolicyKey[]
@@ -81,3 +110,5 @@ export const configParts: ConfigPart[] = []
 /** Lists the keys of a group whose value is an upstream too. */
 export const nestedUpstreamKeys = (): readonly string[] =>
   configParts.flatMap((part) => part.upstreamKeys ?? []).flatMap(({ key, isUpstream }) => (isUpstream ? [key] : []))
+
+export const operatorKeys = (): readonly OperatorKey[] => configParts.flatMap((part) => part.operatorKeys ?? [])

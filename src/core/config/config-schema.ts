@@ -1,8 +1,11 @@
 import * as z from 'zod'
-import { type Beside, insertBeside } from '../lib/beside.ts'
+import { insertBeside } from '../lib/beside.ts'
 import type { ParsedConfig } from './config.ts'
-import { configPartLoaders, configParts, type OperationKey } from './config-part.ts'
+import { configPartLoaders, configParts, type OperationKey, operatorKeys, type PlacedKey } from './config-part.ts'
 import { coreSchema } from './core-schema.ts'
+import { annotate, getAnnotations } from './schema/annotations.ts'
+import { adminSchema } from './sections/admin.ts'
+import { listenSchema } from './sections/listen.ts'
 import { operationsSchema } from './sections/operations.ts'
 import { defaultsSchema } from './sections/upstream-defaults.ts'
 import { upstreamsSchema } from './sections/upstreams.ts'
@@ -23,25 +26,25 @@ const operations = operationsSchema(keysOf('get'), keysOf('post')).prefault({})
 type Shape = Readonly<Record<string, z.core.$ZodType>>
 
 /** Puts keys of features in their places among those of core. */
-const insertKeys = (
-  own: Shape,
-  more: readonly (Beside<string> & { readonly key: string; readonly schema: z.ZodType })[],
-): Shape =>
-  Object.fromEntries(
-    insertBeside<string, readonly [key: string, z.core.$ZodType]>(
-      Object.fromEntries(Object.entries(own).map((entry) => [entry[0], entry])),
-      more.map((each) => ({ ...each, value: [each.key, each.schema] })),
-    ),
+const extend = <S extends z.ZodObject>(own: S, more: readonly PlacedKey<Shape>[], shape: Shape = own.shape) =>
+  annotate(
+    z
+      .strictObject(
+        Object.fromEntries(
+          insertBeside<string, readonly [key: string, z.core.$ZodType]>(
+            Object.fromEntries(Object.entries(shape).map((entry) => [entry[0], entry])),
+            more.map((each) => ({ ...each, value: [each.key, each.schema] })),
+          ),
+        ),
+      )
+      .meta(own.meta() ?? {}),
+    getAnnotations(own),
   )
 
-const defaults = z
-  .strictObject(
-    insertKeys(
-      defaultsSchema.shape,
-      configParts.flatMap((part) => part.policyKeys ?? []),
-    ),
-  )
-  .meta(defaultsSchema.meta() ?? {})
+const defaults = extend(
+  defaultsSchema,
+  configParts.flatMap((part) => part.policyKeys ?? []),
+)
 
 // One definition for both in the JSON Schema: defaults and groups.
 for (const [key, schema] of Object.entries(defaults.shape))
@@ -49,20 +52,22 @@ for (const [key, schema] of Object.entries(defaults.shape))
 
 export const upstreamKeys = configParts.flatMap((part) => part.upstreamKeys ?? [])
 
-const sections = insertKeys(
+/** The schema of the configuration file: the keys of core and of features. */
+export const configSchema = extend(
+  coreSchema,
+  configParts.flatMap((part) => part.sections ?? []),
   {
     ...coreSchema.shape,
+    listen: extend(
+      listenSchema,
+      configParts.flatMap((part) => part.listenKeys ?? []),
+    ).prefault({}),
+    admin: extend(adminSchema, operatorKeys()).prefault({}),
     defaults: defaults.prefault({}),
     upstreams: upstreamsSchema(defaults, upstreamKeys),
     operations,
   },
-  configParts.flatMap((part) => part.sections ?? []),
-)
-
-/** The schema of the configuration file: the keys of core and of features. */
-export const configSchema = z
-  .strictObject(sections)
-  .meta(coreSchema.meta() ?? {}) as z.ZodType as z.ZodType<ParsedConfig> & typeof coreSchema
+) as z.ZodType as z.ZodType<ParsedConfig> & typeof coreSchema
 
 /** The same for editors. */
 export const describedSchema = configSchema

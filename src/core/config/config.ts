@@ -2,6 +2,8 @@ import type * as z from 'zod'
 import type { CompiledContract } from '../../features/contract/check/compiled-contract.ts'
 import type { Group, OperationId } from '../../operations.ts'
 import type { coreSchema } from './core-schema.ts'
+import type { adminSchema } from './sections/admin.ts'
+import type { listenSchema } from './sections/listen.ts'
 import type { coreOperationShape } from './sections/operations.ts'
 import type { defaultsSchema, operationDefaults, upstreamPolicyShape } from './sections/upstream-defaults.ts'
 import type { targetShape } from './sections/upstream-target.ts'
@@ -16,11 +18,18 @@ export type DeepReadonly<T> = T extends string | number | boolean | null | undef
  * A validated file: units are parsed, references followed, levels not yet merged. A feature declares the keys of its
  * section here (`declare module`), so that they have a type where the feature is, and nowhere without it.
  */
-export interface ParsedConfig extends Omit<z.output<typeof coreSchema>, 'defaults' | 'upstreams' | 'operations'> {
+export interface ParsedConfig
+  extends Omit<z.output<typeof coreSchema>, 'listen' | 'admin' | 'defaults' | 'upstreams' | 'operations'> {
+  readonly listen: ParsedListen
+  readonly admin: ParsedAdmin
   readonly defaults: ParsedDefaults
   readonly upstreams: Readonly<Record<Group, ParsedUpstream>>
   readonly operations: Readonly<Partial<Record<OperationId, ParsedOperation>>>
 }
+
+export interface ParsedListen extends z.output<typeof listenSchema> {}
+
+export interface ParsedAdmin extends z.output<typeof adminSchema> {}
 
 export interface ParsedDefaults extends z.output<typeof defaultsSchema> {}
 

@@ -1,12 +1,15 @@
 import * as z from 'zod'
 import type { Config, DeepReadonly } from '../../core/config/config.ts'
 import type { ConfigSection, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
+import type { KeyPath } from '../../core/config/problem.ts'
+import { listAt } from '../../core/config/rules/rule.ts'
 import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
 import { list } from '../../core/config/schema/collections.ts'
 import { fieldName, optionalFieldName } from '../../core/config/schema/header-fields.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { optionalCertificate } from '../../core/config/schema/pem.ts'
 import { choice, duration } from '../../core/config/schema/scalar-types.ts'
+import { allOperations } from '../../operations.ts'
 import { algorithmSchema, claimsSchema, introspectionSchema, jwtSchema, scopeSchema } from './config-tokens.ts'
 
 const methodNames = ['apiKey', 'jwt', 'introspection', 'mtls'] as const
@@ -136,3 +139,17 @@ export const resolveOperation: ResolveOperation = (stated, { auth }) => {
     auth: { methods: given?.methods ?? auth.methods, scopes: given?.scopes ?? [], claims: given?.claims ?? {} },
   }
 }
+
+const authMethodPaths: readonly KeyPath[] = [
+  ['auth', 'methods'],
+  ...allOperations.map(({ id }): KeyPath => ['operations', id, 'auth', 'methods']),
+]
+
+/** Lists the lists of authentication methods, with their key paths; one that the file does not state is empty. */
+export const authMethodLists = (
+  tree: unknown,
+): readonly { readonly path: KeyPath; readonly names: readonly unknown[] }[] =>
+  authMethodPaths.map((path) => ({ path, names: listAt(tree, path) }))
+
+export const isTokenMethod = (name: unknown): name is 'jwt' | 'introspection' =>
+  name === 'jwt' || name === 'introspection'

@@ -6,6 +6,7 @@ export const auth: Feature = {
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: async () => ({
     ...(await import('./config.ts')),
+    ...(await import('./tokens/operator-jwt-config.ts')),
     ...(await import('./rules.ts')),
     ...(await import('./warnings.ts')),
   }),

@@ -1,12 +1,11 @@
 import type { JwtConfig } from '../../core/config/config.ts'
+import type { ListOwnFields } from '../../core/config/config-part.ts'
 import { type ConfigIssue, formatKeyPath, type KeyPath } from '../../core/config/problem.ts'
 import { findField, listOwnFields } from '../../core/config/rules/own-field.ts'
 import {
-  authMethodLists,
   type ConfigRule,
   findUnmetNeeds,
   isEnabledAt,
-  isTokenMethod,
   listAt,
   parseAt,
   type RuleResult,
@@ -14,8 +13,9 @@ import {
 } from '../../core/config/rules/rule.ts'
 import { allOperations } from '../../operations.ts'
 import { clientNeeds } from '../clients/config.ts'
-import { authMethodsSchema, authSchema, operationAuthSchema } from './config.ts'
+import { authMethodLists, authMethodsSchema, authSchema, isTokenMethod, operationAuthSchema } from './config.ts'
 import { parseJwkSet } from './tokens/jwk-set.ts'
+import { operatorJwtSchema } from './tokens/operator-jwt-config.ts'
 import { mtlsRule, senderConstraintRule } from './tokens/proof-of-possession-rules.ts'
 
 const authSettings: ConfigRule = (tree) => {
@@ -87,7 +87,7 @@ const methodHints = {
 }
 
 /** Requires, of keys in a file, one that fits an allowed algorithm: without it, no token is good. */
-export const unusableAlgorithms = (
+const unusableAlgorithms = (
   path: KeyPath,
   { jwks, algorithms }: Pick<JwtConfig, 'jwks' | 'algorithms'>,
 ): RuleResult => {
@@ -169,6 +169,48 @@ const unenforcedClients: ConfigRule = (tree) => {
 const burstWithoutRate: ConfigRule = (tree) =>
   listAt(tree, ['clients']).map((_, index) => findUnmetNeeds(tree, ['clients', index], clientNeeds))
 
+export const ownFields: ListOwnFields = (tree) => {
+  const auth = parseAt(tree, authSchema, ['auth'])
+  if (!auth) return []
+  const takesTokens = authMethodLists(tree).some(({ names }) => names.some(isTokenMethod))
+  const isClientCert = auth.mtls.from === 'client-cert'
+  const fixed: readonly (readonly [KeyPath, string | false])[] = [
+    [['auth', 'methods'], takesTokens && 'Authorization'],
+    [['auth', 'dpop'], auth.dpop !== null && 'DPoP'],
+    [['auth', 'mtls', 'from'], isClientCert && 'Client-Cert'],
+    [['auth', 'mtls', 'from'], isClientCert && 'Client-Cert-Chain'],
+  ]
+  const { apiKey, identityField } = auth
+  const identity = { path: ['auth', 'identityField'], says: 'tells upstreams the client', isRemovable: true } as const
+  return [
+    ...fixed.flatMap(([path, name]) => (name === false ? [] : [{ path, name, isFixed: true as const }])),
+    { path: ['auth', 'apiKey', 'field'], name: apiKey.field },
+    // An upstream that may not know the client is told nothing: a warning says so.
+    ...(identityField === null ? [] : [{ ...identity, name: identityField }]),
+  ]
+}
+
+/** Requires keys that can be used, and an audience that is that of no client: the same issuer makes their tokens. */
+const operatorJwt: ConfigRule = (tree) => {
+  const stated = parseAt(tree, operatorJwtSchema.optional(), ['admin', 'jwt'])
+  if (!stated) return null
+  const auth = parseAt(tree, authSchema, ['auth'])
+  const shared = (['jwt', 'introspection'] as const).find((name) => {
+    const { issuer = null, audience } = auth?.[name] ?? {}
+    return (issuer === null || issuer === stated.issuer) && audience?.some((each) => stated.audience.includes(each))
+  })
+  return [
+    unusableAlgorithms(['admin', 'jwt'], stated),
+    shared && {
+      path: ['admin', 'jwt', 'audience'],
+      message: 'a token of a client would be one for the admin listener too',
+      expected: 'an audience of its own',
+      found: `one of auth.${shared}.audience`,
+      hint: 'have the issuer make the tokens of operators for another audience',
+    },
+  ]
+}
+
 export const rules: readonly ConfigRule[] = [
   authSettings,
   duplicateClients,
@@ -176,4 +218,5 @@ export const rules: readonly ConfigRule[] = [
   burstWithoutRate,
   mtlsRule,
   senderConstraintRule,
+  operatorJwt,
 ]

@@ -8,7 +8,6 @@ export const idempotency: Feature = {
   loadConfigPart: async () => ({
     ...(await import('./config.ts')),
     ...(await import('./rules.ts')),
-    ...(await import('./warnings.ts')),
   }),
   loadOperatorCommands: () => import('./commands.ts'),
   loadPrimaryPart: async () => ({

@@ -1,7 +1,9 @@
 import { formatKeyPath, type KeyPath } from '../../core/config/problem.ts'
 import { findField, listOwnFields } from '../../core/config/rules/own-field.ts'
-import { type ConfigRule, isEnabledAt, parseAt, valueAt } from '../../core/config/rules/rule.ts'
-import { allOperations } from '../../operations.ts'
+import { type ConfigRule, isEnabledAt, parseAt, valueAt, type WarningRule } from '../../core/config/rules/rule.ts'
+import { foldUnderscores } from '../../core/exchange/header-fields.ts'
+import { listSides, sideKey } from '../../core/exchange/sides.ts'
+import { allOperations, groups } from '../../operations.ts'
 import { redisRule } from '../redis/rules.ts'
 import { idempotencySchema } from './config.ts'
 
@@ -46,3 +48,77 @@ const keyTwice: ConfigRule = (tree) => {
 }
 
 export const rules: readonly ConfigRule[] = [encryptedInRedis, keyTwice, redisRule(['idempotency', 'redis'])]
+
+const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } }) =>
+  allOperations.map(({ id, group }) => {
+    const { idempotency } = operations[id]
+    if (idempotency?.onUnknown !== 'forward') return null
+    // A CGI-like upstream reads the twin with underscores as the same field, and so do the edits.
+    const isKey = (name: string): boolean => foldUnderscores(name) === idempotency.header
+    const edits = listSides(upstreams[group]).flatMap(({ side, upstream: { request } }) => {
+      const edit = request.remove.some(isKey) ? 'remove' : request.set.some(({ name }) => isKey(name)) ? 'set' : null
+      return edit === null ? [] : [`${sideKey(group, side)}.request.${edit}`]
+    })
+    return (
+      edits[0] !== undefined && {
+        path: ['operations', id, 'idempotency'],
+        message: 'the key of the client does not reach the upstream, which cannot recognise what is forwarded again',
+        expected: 'the key to be passed on, or onUnknown: refuse',
+        found: `${idempotency.header} in ${edits[0]}`,
+        hint: `take it out of ${edits[0]}, or write onUnknown: refuse`,
+      }
+    )
+  })
+
+/**
+ * Warns of operations that forward a request again, and whose clients may be on a candidate. The repetition goes where
+ * its client is by then, or to the primary where the candidate is down: after a takeback that is another upstream than
+ * the one which may have processed the request.
+ */
+const keysOfTwoSides: WarningRule = ({ config: { operations, upstreams } }) =>
+  allOperations.map(({ id, group }) => {
+    const { candidate } = upstreams[group]
+    const mayHaveClients =
+      candidate !== null && (candidate.share > 0 || candidate.steps !== null || candidate.clients.length > 0)
+    return (
+      mayHaveClients &&
+      operations[id].idempotency?.onUnknown === 'forward' && {
+        path: ['operations', id, 'idempotency'],
+        message:
+          'what one side of the group may have processed is forwarded to the other, when its client has changed sides',
+        expected: 'upstreams that recognise the keys of each other, or onUnknown: refuse',
+        found: `${sideKey(group, 'candidate')} with clients`,
+        hint: 'write onUnknown: refuse unless both sides keep their keys in one place',
+      }
+    )
+  })
+
+const unreplicatedKeys: WarningRule = ({ config: { idempotency } }) =>
+  idempotency.redis !== null &&
+  idempotency.redis.url === null &&
+  idempotency.replicas === 0 && {
+    path: ['idempotency', 'replicas'],
+    message: 'a failover forgets keys: what comes again is then processed again',
+    expected: 'as many replicas as each master has, or 1',
+    found: '0',
+    hint: 'remove replicas: with sentinels or cluster the default is 1',
+  }
+
+const unusedIdempotencyRedis: WarningRule = ({ config: { idempotency, operations, upstreams } }) =>
+  idempotency.redis !== null &&
+  // What is said of candidates is kept there too.
+  groups.every((group) => upstreams[group].candidate === null) &&
+  allOperations.every(({ id }) => operations[id].idempotency === null) && {
+    path: ['idempotency', 'redis'],
+    message: 'this does nothing: no operation has idempotency',
+    expected: 'idempotency: true under one of operations, or no idempotency.redis',
+    found: 'none that has it',
+    hint: 'add financing.pre-approval: { idempotency: true } under operations, or remove redis',
+  }
+
+export const warnings: readonly WarningRule[] = [
+  lostIdempotencyKeys,
+  keysOfTwoSides,
+  unreplicatedKeys,
+  unusedIdempotencyRedis,
+]

@@ -3,5 +3,6 @@ import type { Feature } from '../../core/feature.ts'
 /** Learns from load balancers in front who their clients are, by the PROXY protocol. */
 export const proxyProtocol: Feature = {
   name: 'proxy-protocol',
+  loadConfigPart: () => import('./config.ts'),
   loadListenerPart: () => import('./listener.ts'),
 }

@@ -61,7 +61,8 @@ export function parseAdmin(bytes: Uint8Array, file: string, environment: Environ
 
 const schema = configSchema.shape.admin
 const { shape } = schema.unwrap()
-const defaults: AdminConfig = deepFreeze(schema.parse({}))
+const parse = (section: object) => deepFreeze(schema.parse(section) as object as AdminConfig)
+const defaults = parse({})
 
 /** `unfilled` are the paths of values that could not be filled in. */
 function selectSoundKeys(section: unknown, unfilled: ReadonlySet<string>, file: string): AdminLoadResult {
@@ -77,7 +78,7 @@ function selectSoundKeys(section: unknown, unfilled: ReadonlySet<string>, file: 
     if (isFilledIn(path) && keySchema.safeParse(stated.get(key)).success) sound.set(key, stated.get(key))
     else broken.push(path)
   }
-  const admin: AdminConfig = deepFreeze(schema.parse(Object.fromEntries(sound)))
+  const admin = parse(Object.fromEntries(sound))
   // The reason never quotes a value: a token may be in it.
   const reason = broken.length === 0 ? null : `${broken.join(', ')} in ${file} cannot be used; see: check ${file}`
   const isGuessed = broken.includes('admin.host') || broken.includes('admin.port')

@@ -1,7 +1,6 @@
-import { authSchema } from '../../../features/auth/config.ts'
-import { unusableAlgorithms } from '../../../features/auth/rules.ts'
 import { digestSecret } from '../../lib/secrets.ts'
 import { validateIssuers } from '../certificates.ts'
+import { operatorKeys } from '../config-part.ts'
 import { coreSchema } from '../core-schema.ts'
 import { type ConfigRule, findRepeats, listAt, parseAt, type UniqueEntry, valueAt } from './rule.ts'
 
@@ -14,7 +13,7 @@ const clientCertificatePath = ['admin', 'tls', 'clientCertificate']
 export const hasCredential = (tree: unknown): boolean =>
   valueAt(tree, ['admin', 'token']) !== undefined ||
   listAt(tree, ['admin', 'tokens']).length > 0 ||
-  valueAt(tree, ['admin', 'jwt']) !== undefined ||
+  operatorKeys().some(({ key }) => valueAt(tree, ['admin', key]) !== undefined) ||
   valueAt(tree, clientCertificatePath) !== undefined
 
 const metricsToken: ConfigRule = (tree) => {
@@ -71,25 +70,4 @@ const clientCertificates: ConfigRule = (tree) => {
   ]
 }
 
-/** Requires keys that can be used, and an audience that is that of no client: the same issuer makes their tokens. */
-const operatorJwt: ConfigRule = (tree) => {
-  const jwt = parseAt(tree, shape.jwt, ['admin', 'jwt'])
-  if (!jwt) return null
-  const auth = parseAt(tree, authSchema, ['auth'])
-  const shared = (['jwt', 'introspection'] as const).find((name) => {
-    const { issuer = null, audience } = auth?.[name] ?? {}
-    return (issuer === null || issuer === jwt.issuer) && audience?.some((each) => jwt.audience.includes(each))
-  })
-  return [
-    unusableAlgorithms(['admin', 'jwt'], jwt),
-    shared && {
-      path: ['admin', 'jwt', 'audience'],
-      message: 'a token of a client would be one for the admin listener too',
-      expected: 'an audience of its own',
-      found: `one of auth.${shared}.audience`,
-      hint: 'have the issuer make the tokens of operators for another audience',
-    },
-  ]
-}
-
-export const operatorRules: readonly ConfigRule[] = [metricsToken, duplicateTokens, clientCertificates, operatorJwt]
+export const operatorRules: readonly ConfigRule[] = [metricsToken, duplicateTokens, clientCertificates]

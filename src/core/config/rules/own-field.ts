@@ -1,33 +1,23 @@
-import { authSchema } from '../../../features/auth/config.ts'
 import { foldUnderscores } from '../../exchange/header-fields.ts'
 import { isPlainObject } from '../../lib/plain-object.ts'
+import { configParts, type OwnField } from '../config-part.ts'
 import { coreSchema } from '../core-schema.ts'
 import { formatKeyPath, type KeyPath } from '../problem.ts'
-import { authMethodLists, isTokenMethod, listAt, parseAt, valueAt } from './rule.ts'
-
-/** A field of requests that the gateway reads or writes itself: the key that says so, and its name. */
-interface OwnField {
-  readonly path: KeyPath
-  readonly name: string
-}
+import { listAt, parseAt, valueAt } from './rule.ts'
 
 const requestIdField = coreSchema.shape.requestId.unwrap().shape.header
 
 /** Lists the fields of requests that the gateway reads or writes itself, whatever the operation. */
 export const listOwnFields = (tree: unknown): readonly OwnField[] => {
-  const auth = parseAt(tree, authSchema, ['auth'])
-  const takesTokens = authMethodLists(tree).some(({ names }) => names.some(isTokenMethod))
-  const isClientCert = auth?.mtls.from === 'client-cert'
-  const fields: readonly (readonly [KeyPath, string | null | undefined])[] = [
-    [['auth', 'methods'], auth && takesTokens ? 'Authorization' : null],
-    [['auth', 'dpop'], auth?.dpop ? 'DPoP' : null],
-    [['auth', 'mtls', 'from'], isClientCert ? 'Client-Cert' : null],
-    [['auth', 'mtls', 'from'], isClientCert ? 'Client-Cert-Chain' : null],
-    [['requestId', 'header'], parseAt(tree, requestIdField, ['requestId', 'header'])],
-    [['auth', 'apiKey', 'field'], auth?.apiKey.field],
-    [['auth', 'identityField'], auth?.identityField],
+  const ofFeatures = configParts.flatMap((part) => part.ownFields?.(tree) ?? [])
+  const path = ['requestId', 'header']
+  const name = parseAt(tree, requestIdField, path)
+  const says = 'carries the request id'
+  return [
+    ...ofFeatures.filter(({ isFixed }) => isFixed),
+    ...(name == null ? [] : [{ path, name, says, isInResponses: true as const }]),
+    ...ofFeatures.filter(({ isFixed }) => !isFixed),
   ]
-  return fields.flatMap(([path, name]) => (name == null ? [] : [{ path, name }]))
 }
 
 /** Finds a field by its name, as a CGI-like back end reads names. */

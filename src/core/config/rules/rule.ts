@@ -1,5 +1,4 @@
 import type * as z from 'zod'
-import { allOperations } from '../../../operations.ts'
 import type { Config, ParsedConfig } from '../config.ts'
 import type { ConfigIssue, KeyNeed, KeyPath } from '../problem.ts'
 import { ExternalValue } from '../schema/scalar.ts'
@@ -89,21 +88,7 @@ export const isEnabledAt = (tree: unknown, path: KeyPath): boolean => {
   return value !== undefined && value !== 'none' && value !== false && value !== 'false'
 }
 
-const authMethodPaths: readonly KeyPath[] = [
-  ['auth', 'methods'],
-  ...allOperations.map(({ id }): KeyPath => ['operations', id, 'auth', 'methods']),
-]
-
-/** Lists the lists of authentication methods, with their key paths; one that the file does not state is empty. */
-export const authMethodLists = (
-  tree: unknown,
-): readonly { readonly path: KeyPath; readonly names: readonly unknown[] }[] =>
-  authMethodPaths.map((path) => ({ path, names: listAt(tree, path) }))
-
 /** Tells whether the public listener asks for client certificates. A broken value counts as yes: it has an issue. */
 export const requestsClientCertificates = (tree: unknown): boolean =>
   valueAt(tree, ['listen', 'tls']) !== undefined &&
   parseAt(tree, listenTlsSchema.shape.clientCertificates, ['listen', 'tls', 'clientCertificates']) !== 'none'
-
-export const isTokenMethod = (name: unknown): name is 'jwt' | 'introspection' =>
-  name === 'jwt' || name === 'introspection'

@@ -76,30 +76,18 @@ const sandboxOnOpenAddress: ConfigRule = (tree) => {
 
 export const endpointRules: readonly ConfigRule[] = [loopToGateway, sandboxOnOpenAddress]
 
-interface OwnMeaning {
-  readonly key: string
-  readonly says: string
-  readonly directions: readonly EditDirection[]
-  readonly isRemovable: boolean
-}
-
-const ownMeanings: readonly OwnMeaning[] = [
-  { key: 'requestId.header', says: 'carries the request id', directions: ['request', 'response'], isRemovable: false },
-  // An upstream that may not know the client is told nothing: a warning says so.
-  { key: 'auth.identityField', says: 'tells upstreams the client', directions: ['request'], isRemovable: true },
-]
-
 export const headerMutationRule: ConfigRule = (tree) =>
-  listOwnFields(tree).map(({ path: ownPath, name: own }) => {
-    const meaning = ownMeanings.find(({ key }) => key === formatKeyPath(ownPath))
-    if (meaning === undefined) return null
+  listOwnFields(tree).map(({ path: ownPath, name: own, says, isInResponses, isRemovable }) => {
+    if (says === undefined) return null
+    const key = formatKeyPath(ownPath)
     const details = {
-      message: `this field ${meaning.says} and is set by the gateway`,
+      message: `this field ${says} and is set by the gateway`,
       expected: 'another field',
-      found: `the field of ${meaning.key}`,
-      hint: `remove this line, or rename ${meaning.key}`,
+      found: `the field of ${key}`,
+      hint: `remove this line, or rename ${key}`,
     }
-    return meaning.directions.map((direction) => {
+    const directions: readonly EditDirection[] = isInResponses ? ['request', 'response'] : ['request']
+    return directions.map((direction) => {
       const isOwn = (name: unknown): boolean =>
         typeof name === 'string' && foldEditedName(name, direction) === foldEditedName(own, direction)
       return upstreamPaths(tree).map((upstream) => {
@@ -108,7 +96,7 @@ export const headerMutationRule: ConfigRule = (tree) =>
         return [
           set.map((name) => isOwn(name) && { path: [...path, 'set', name], atKey: true, ...details }),
           listAt(tree, [...path, 'remove']).map(
-            (name, index) => !meaning.isRemovable && isOwn(name) && { path: [...path, 'remove', index], ...details },
+            (name, index) => !isRemovable && isOwn(name) && { path: [...path, 'remove', index], ...details },
           ),
         ]
       })

@@ -1,7 +1,7 @@
 import { formatRate, parseRate, type Rate, ratePattern } from '../../lib/text/units.ts'
 import { suggestNearest } from '../suggest.ts'
 import { annotate } from './annotations.ts'
-import { InvalidScalar, scalar } from './scalar.ts'
+import { InvalidScalar, patternKind, scalar } from './scalar.ts'
 import {
   byteRateKind,
   durationKind,
@@ -127,3 +127,6 @@ const rateHint = (text: string): string | undefined => {
     ? `write ${formatRate({ count: Number(count), perMs: 60_000 })}`
     : undefined
 }
+
+export const clientName = (description: string) =>
+  scalar(patternKind('1 to 64 letters, digits and -_.', '^[0-9A-Za-z_.-]{1,64}$', 'not a name'), description)

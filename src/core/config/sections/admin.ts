@@ -1,11 +1,10 @@
 import * as z from 'zod'
-import { claimNameSchema, jwtSchema } from '../../../features/auth/config-tokens.ts'
-import { certificateName } from '../../../features/clients/config.ts'
 import { isBearerToken } from '../../exchange/header-fields.ts'
 import { operatorScopes } from '../../lib/operator-scopes.ts'
 import { hostOrAddress, portRange } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
-import { keySchema, list, reject } from '../schema/collections.ts'
+import { certificateName } from '../schema/certificate-name.ts'
+import { list } from '../schema/collections.ts'
 import { operatorNameForm, operatorNameMistake } from '../schema/operator-name.ts'
 import { certificate, privateKey } from '../schema/pem.ts'
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
@@ -97,51 +96,6 @@ const tls = annotate(
   { sensitive: true },
 )
 
-// Groups and roles are named by people: `Gateway on call` and `/ops/gateway` are names too.
-const claimValue = keySchema({
-  expected: '1 to 256 visible characters',
-  parse: textParser((value) =>
-    /^[\x20-\x7e]{1,256}$/.test(value) && value.trim() === value && value !== '__proto__'
-      ? value
-      : new InvalidScalar('not the value of a claim'),
-  ),
-}).meta({ minLength: 1, maxLength: 256 })
-
-const maxScopes = 100
-
-const scopes = z
-  .record(
-    claimValue,
-    choice(
-      'What it opens: metrics is /metrics and /whoami, read all that is shown, operate orders too',
-      operatorScopes,
-    ),
-  )
-  .check((context) => {
-    const count = Object.keys(context.value).length
-    const hint = 'write { VALUE: read }'
-    if (count === 0) reject(context, 'nothing opens anything', 'at least one entry', hint)
-    if (count > maxScopes) reject(context, 'too many entries', `at most ${maxScopes}`, hint)
-  })
-  .meta({
-    minProperties: 1,
-    maxProperties: maxScopes,
-    description:
-      'What each value of scopeClaim opens. A token with none of them opens nothing; of several the most counts',
-  })
-
-/** The issuer of operators' tokens. It is checked as `auth.jwt` is. */
-const jwt = z
-  .strictObject({
-    ...jwtSchema.shape,
-    nameClaim: claimNameSchema(
-      'The claim that names its operator. One that operators cannot change themselves',
-    ).prefault('sub'),
-    scopeClaim: claimNameSchema('The claim that says what it opens, as scopes has it').prefault('scope'),
-    scopes,
-  })
-  .meta({ description: 'Tokens of operators that an issuer makes: signed JWTs' })
-
 export const adminSchema = annotate(
   z
     .strictObject({
@@ -153,7 +107,6 @@ export const adminSchema = annotate(
       token: optionalKey(token('What operators send as Authorization: Bearer …; file:PATH to read it from a file')),
       metricsToken: optionalKey(token('What Prometheus may send instead: it opens /metrics and /whoami')),
       tokens: tokens.prefault([]),
-      jwt: optionalKey(jwt),
       tls: annotate(optionalKey(tls), { restart: true }),
       insecure: boolean('Whether an address that other machines reach may do without TLS').prefault(false),
     })

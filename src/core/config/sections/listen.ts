@@ -90,19 +90,6 @@ export const listenTlsSchema = annotate(
   },
 )
 
-const proxyProtocolSchema = z
-  .strictObject({
-    from: list(
-      'Load balancers whose connections begin with a PROXY protocol header, and no others',
-      cidrOrAddress('An IP address or a CIDR'),
-      { min: 1, max: 1000 },
-    ),
-    scheme: choice('What clients speak with a load balancer whose header does not say it', ['http', 'https']).prefault(
-      'http',
-    ),
-  })
-  .meta({ description: 'Who the client is, by the PROXY protocol, version 1 or 2' })
-
 export const listenSchema = z
   .strictObject({
     host: annotate(hostOrAddress('The address to listen on').prefault('127.0.0.1'), { restart: true }),
@@ -120,7 +107,6 @@ export const listenSchema = z
       'Fields that name another method or URL (X-HTTP-Method-Override, X-Original-URL, …), of all but trustedProxies',
       ['drop', 'forward'],
     ).prefault('drop'),
-    proxyProtocol: optionalKey(proxyProtocolSchema),
     hosts: list(
       'Names that clients may ask for as Host; none stated: any',
       hostHeader('A host name, with or without a port'),

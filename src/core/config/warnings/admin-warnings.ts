@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts'
+import { operatorKeys } from '../config-part.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
 import type { WarningRule } from '../rules/rule.ts'
 
@@ -9,9 +10,7 @@ const unusedScrapers: WarningRule = ({ config: { admin, metrics } }) => {
     ...admin.tokens.map(
       ({ scope }, index) => scope === 'metrics' && unusedScraper(['admin', 'tokens', index, 'scope']),
     ),
-    ...Object.entries(admin.jwt?.scopes ?? {}).map(
-      ([value, scope]) => scope === 'metrics' && unusedScraper(['admin', 'jwt', 'scopes', value]),
-    ),
+    scopesOfFeatures(admin).map(({ path, scope }) => scope === 'metrics' && unusedScraper(path)),
   ]
 }
 
@@ -27,7 +26,7 @@ const noOrders: WarningRule = ({ config: { admin } }) =>
   hasTokens(admin) &&
   admin.token === null &&
   [...admin.tokens, ...(admin.tls?.clientCertificate?.operators ?? [])].every(({ scope }) => scope !== 'operate') &&
-  Object.values(admin.jwt?.scopes ?? {}).every((scope) => scope !== 'operate') && {
+  scopesOfFeatures(admin).every(({ scope }) => scope !== 'operate') && {
     path: ['admin', 'tokens'],
     message: 'no operator may give an order: no token has the scope operate',
     expected: 'one of the scope operate, or admin.token',
@@ -35,7 +34,12 @@ const noOrders: WarningRule = ({ config: { admin } }) =>
     hint: 'make one with: lender-gateway hash-key --operator NAME --scope operate',
   }
 
-const hasTokens = ({ tokens, metricsToken, jwt, tls }: Config['admin']): boolean =>
-  tokens.length > 0 || metricsToken !== null || jwt !== null || (tls?.clientCertificate ?? null) !== null
+const hasTokens = (admin: Config['admin']): boolean =>
+  admin.tokens.length > 0 ||
+  admin.metricsToken !== null ||
+  scopesOfFeatures(admin).length > 0 ||
+  (admin.tls?.clientCertificate ?? null) !== null
+
+const scopesOfFeatures = (admin: Config['admin']) => operatorKeys().flatMap(({ scopes }) => scopes(admin))
 
 export const adminWarnings: readonly WarningRule[] = [unusedScrapers, noOrders]

@@ -10,7 +10,6 @@ import type { ConfigIssue } from '../problem.ts'
 import { applyRules, type RuleResult, type WarningRule } from '../rules/rule.ts'
 import { limitBelowWorkers, workerCount } from '../worker-count.ts'
 import { adminWarnings } from './admin-warnings.ts'
-import { listenWarnings } from './listen-warnings.ts'
 import { upstreamWarnings } from './upstream-warnings.ts'
 
 /** Lists settings that work but were probably not meant, or must not be overlooked. `cores`: this machine's. */
@@ -61,6 +60,16 @@ const expiringCertificates: WarningRule = ({ config }) =>
 
 const expiresSoon = (notAfter: number): boolean => notAfter - epochMs() <= expiryWarningMs
 
+const unusedForwarded: WarningRule = ({ config: { listen } }) =>
+  listen.forwarded !== 'x-forwarded' &&
+  listen.trustedProxies.length === 0 && {
+    path: ['listen', 'forwarded'],
+    message: 'nobody is believed what Forwarded says',
+    expected: 'the addresses of the proxies in listen.trustedProxies',
+    found: 'no trustedProxies',
+    hint: 'add trustedProxies under listen, or remove forwarded',
+  }
+
 const redundantPreflight: WarningRule = ({ config: { reload, upstreams } }) =>
   reload.preflight === 'health' &&
   groups.every((group) => listSides(upstreams[group]).every(({ upstream }) => upstream.healthCheck === null)) && {
@@ -110,7 +119,7 @@ const warningRules: readonly WarningRule[] = [
   ...upstreamWarnings,
   expiringCertificates,
   expiringAuthorities,
-  ...listenWarnings,
+  unusedForwarded,
   redundantPreflight,
   ...adminWarnings,
   moreWorkersThanCores,

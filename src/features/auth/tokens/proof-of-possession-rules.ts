@@ -1,11 +1,9 @@
 import { validateIssuers } from '../../../core/config/certificates.ts'
 import type { KeyPath } from '../../../core/config/problem.ts'
 import {
-  authMethodLists,
   type ConfigRule,
   findRepeats,
   isEnabledAt,
-  isTokenMethod,
   listAt,
   parseAt,
   type RuleResult,
@@ -13,8 +11,8 @@ import {
   type UniqueEntry,
   valueAt,
 } from '../../../core/config/rules/rule.ts'
-import { parseCertificateName } from '../../clients/config.ts'
-import { authSchema, mtlsSchema } from '../config.ts'
+import { parseCertificateName } from '../../../core/config/schema/certificate-name.ts'
+import { authMethodLists, authSchema, isTokenMethod, mtlsSchema } from '../config.ts'
 
 const base: KeyPath = ['auth', 'mtls']
 const mtls = mtlsSchema.prefault({})
