@@ -42,7 +42,7 @@ export const installFeatures = (features: readonly Feature[]): void => {
     if (feature.loadListenerPart !== undefined) listenerPartLoaders.add(feature.loadListenerPart)
     if (feature.loadOperatorCommands !== undefined) operatorCommandLoaders.add(feature.loadOperatorCommands)
     if (feature.loadPrimaryPart !== undefined) primaryPartLoaders.set(feature.name, feature.loadPrimaryPart)
-    if (feature.loadRuntimePart !== undefined) runtimePartLoaders.add(feature.loadRuntimePart)
+    if (feature.loadRuntimePart !== undefined) runtimePartLoaders.set(feature.name, feature.loadRuntimePart)
     if (feature.loadStatusPart !== undefined) statusPartLoaders.add(feature.loadStatusPart)
     if (feature.takeSupervisor !== undefined) takeSupervisors.add(feature.takeSupervisor)
   }

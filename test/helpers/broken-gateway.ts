@@ -3,13 +3,10 @@ import type { Handler } from '../../src/core/exchange/exchange.ts'
 import type { GatewayOptions } from '../../src/core/runtime/gateway.ts'
 import { createProcessTelemetry, listObservers } from '../../src/core/runtime/pipeline/observers.ts'
 import { CurrentSnapshot, createSnapshot, type Snapshot } from '../../src/core/runtime/snapshot/snapshot.ts'
-import { nullAuditSink } from '../../src/features/audit/audit-sink.ts'
 import { nullAuthProvider } from '../../src/features/auth/auth-provider.ts'
 import { createEmptyCache } from '../../src/features/cache/cache-registry.ts'
-import { createProcessLoad } from '../../src/features/limits/process-load.ts'
 import { allOperations, byGroup } from '../../src/operations.ts'
 import type { OpenedGateway } from './gateway.ts'
-import { noClientLimits } from './no-client-limits.ts'
 
 /** What the planted bug says: all that must never reach a client. */
 export const bugMessage = 'planted at /srv/gateway/src/planted.ts:7:11, connecting to 192.0.2.7:9443'
@@ -28,13 +25,12 @@ export const openBrokenGateway = async ({
   const telemetry = createProcessTelemetry(log, 'gateway')
   const parts = {
     config: loaded.config,
+    parts: {} as Snapshot['parts'],
     handlers: handles as Snapshot['handlers'],
     upstreams: {} as Snapshot['upstreams'], // nothing is ever sent
     candidates: {} as Snapshot['candidates'],
     shadows: byGroup(() => null),
     retryBudgets: {} as Snapshot['retryBudgets'],
-    processLoad: createProcessLoad(),
-    rateLimiters: { address: null, clients: noClientLimits, counts: { evictions: 0 } },
     authProvider: nullAuthProvider,
     caches: createEmptyCache(loaded.config),
     idempotency: null,
@@ -42,7 +38,7 @@ export const openBrokenGateway = async ({
     comparisons: byGroup(() => null),
     learning: null,
     telemetry,
-    observers: listObservers(loaded.config, telemetry, nullAuditSink, []),
+    observers: listObservers(loaded.config, telemetry, []),
   }
   const snapshot = createSnapshot(parts, nothing)
   const live = new CurrentSnapshot(snapshot)

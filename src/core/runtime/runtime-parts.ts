@@ -1,10 +1,44 @@
 import type { Config } from '../config/config.ts'
-import { type RuntimePart, runtimePartLoaders } from './runtime-part.ts'
+import { openChannel, type ProcessPlace } from './channel.ts'
+import {
+  type ProcessPart,
+  type ProcessParts,
+  type RuntimePart,
+  runtimePartLoaders,
+  type ServingProcess,
+  type SnapshotInput,
+  type SnapshotPart,
+  type SnapshotParts,
+} from './runtime-part.ts'
 
-/** In the order of the list of features. */
-export const runtimeParts: readonly RuntimePart[] = await Promise.all([...runtimePartLoaders].map((load) => load()))
+/** By the name of the feature, in the order of the list of features. */
+export const runtimeParts: ReadonlyMap<string, RuntimePart> = new Map(
+  await Promise.all([...runtimePartLoaders].map(async ([name, load]) => [name, await load()] as const)),
+)
 
 /** Loads what a configuration needs, before a snapshot is built from it. */
 export const prepareParts = async (config: Config): Promise<void> => {
-  await Promise.all(runtimeParts.map((part) => part.prepare?.(config)))
+  await Promise.all([...runtimeParts.values()].map((part) => part.prepare?.(config)))
+}
+
+export const openParts = (
+  process: Omit<ServingProcess, 'channel' | 'parts'> & { readonly place: ProcessPlace },
+): ProcessParts => {
+  const opened: Record<string, ProcessPart> = {}
+  const parts = opened as ProcessParts
+  for (const [name, part] of runtimeParts)
+    opened[name] = part.open({ ...process, channel: openChannel(name, process.place), parts })
+  return parts
+}
+
+export const acquireParts = (
+  opened: ProcessParts,
+  input: SnapshotInput,
+  previous: SnapshotParts | null,
+): SnapshotParts => {
+  const acquired: Record<string, SnapshotPart> = {}
+  const parts = acquired as SnapshotParts
+  for (const [name, part] of Object.entries(opened))
+    acquired[name] = part.acquire(input, previous?.[name] ?? null, { parts })
+  return parts
 }

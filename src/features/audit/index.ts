@@ -6,5 +6,6 @@ export const audit: Feature = {
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: () => import('./config.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
+  loadRuntimePart: () => import('./runtime.ts'),
   loadCommands: () => import('./command.ts'),
 }

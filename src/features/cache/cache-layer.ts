@@ -1,5 +1,5 @@
 import type { Layer } from '../../core/exchange/exchange.ts'
-import type { LayerStackOptions } from '../../core/runtime/pipeline/layer-stack.ts'
+import type { LayerStackOptions } from '../../core/runtime/pipeline/compose-layers.ts'
 import type { Side } from '../../operations.ts'
 import { cacheLayer } from './cache.ts'
 import type { OperationCacheConfig } from './config.ts'

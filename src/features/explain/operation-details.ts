@@ -3,11 +3,10 @@ import { renderEffectiveConfig } from '../../core/config/diff/report.ts'
 import type { Provenance, ProvenanceMap } from '../../core/config/load/provenance.ts'
 import { sideKey } from '../../core/exchange/sides.ts'
 import { RequestMetrics } from '../../core/log/metrics/request-metrics.ts'
-import type { LayerRow } from '../../core/runtime/pipeline/layer-row.ts'
-import { layerTable } from '../../core/runtime/pipeline/layer-stack.ts'
+import { layerTable } from '../../core/runtime/pipeline/compose-layers.ts'
+import type { LayerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import { runtimeParts } from '../../core/runtime/runtime-parts.ts'
 import type { Operation, Side } from '../../operations.ts'
-import { nullAuditSink } from '../audit/audit-sink.ts'
 import { type AuthProvider, nullAuthProvider } from '../auth/auth-provider.ts'
 import { createEmptyCache } from '../cache/cache-registry.ts'
 import { nullShadow } from '../candidate/shadow-layer.ts'
@@ -16,9 +15,6 @@ import { CheckQueue } from '../contract/check-queue.ts'
 import { getLearningMode } from '../contract-learning/continue-learning.ts'
 import { createLearner } from '../contract-learning/learn/learner.ts'
 import { IdempotencyRegistry } from '../idempotency/idempotency-registry.ts'
-import { acquireClientLimits } from '../limits/client-limits.ts'
-import { createProcessLoad } from '../limits/process-load.ts'
-import { RateLimiterRegistry } from '../limits/rate-limiter/rate-limiter-registry.ts'
 import { shiftOfFile } from './client-side.ts'
 import { type ContractPlace, findContractPlace } from './contract-place.ts'
 import { flattenTree, globalSettingRows, type SettingRows, type SettingTree, subtree } from './global-settings.ts'
@@ -45,7 +41,8 @@ export interface EndpointShare {
   readonly provenance: Provenance
 }
 
-export interface ExplainedLayer extends Omit<LayerRow, 'layer' | 'setting'>, ExplainedSetting {
+export interface ExplainedLayer extends ExplainedSetting {
+  readonly name: string
   readonly on: boolean
   /** Null: the layer has nothing to do with the contract. */
   readonly contract: ContractPlace | null
@@ -130,17 +127,9 @@ export const describeLayers = (
     operation,
     config,
     retryBudget: null,
-    addressLimiter: null,
     authProvider,
-    clientLimits: acquireClientLimits(
-      config.clients,
-      config.limits,
-      new RateLimiterRegistry({ kind: 'primary' }, () => {}),
-    ),
-    processLoad: createProcessLoad(),
-    features: runtimeParts.map((part) => part.describe(config)),
+    features: [...runtimeParts.values()].map((part) => part.describe(config)),
     requestMetrics: new RequestMetrics(),
-    auditSink: nullAuditSink,
     caches: createEmptyCache(config),
     idempotency: new IdempotencyRegistry({ kind: 'primary' }, () => {}).acquire(config),
     contract: null,
@@ -206,7 +195,7 @@ const toExplainedLayers = (
   rows: readonly LayerRow[],
   { id }: Operation,
   config: Config,
-  explain: (row: Omit<LayerRow, 'layer'>) => ExplainedSetting,
+  explain: (row: Pick<ExplainedLayer, 'name' | 'key'> & Pick<LayerRow, 'setting'>) => ExplainedSetting,
 ): readonly ExplainedLayer[] => {
   const { state } = config.operations[id]
   const shown = rows.map((row): ExplainedLayer => {

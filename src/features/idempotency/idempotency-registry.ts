@@ -2,7 +2,7 @@ import type { Config, RedisConfig } from '../../core/config/config.ts'
 import { epochMs, unrefTimeout } from '../../core/lib/clock.ts'
 import { FairQuota, usualBodyBytes } from '../../core/lib/fair-quota.ts'
 import type { LogEvent } from '../../core/log/log-event.ts'
-import type { LimiterRole } from '../limits/rate-limiter/rate-limiter-registry.ts'
+import type { BatchCall } from '../limits/rate-limiter/batched-calls.ts'
 import { calmChanges } from '../redis/calm-changes.ts'
 import { RedisRegistry } from '../redis/redis-registry.ts'
 import { describeKeyspace, isSameKeyspace, withReplicas } from '../redis/redis-settings.ts'
@@ -14,6 +14,11 @@ import { MemoryIdempotencyStore } from './store/memory-idempotency-store.ts'
 import { RedisIdempotencyStore } from './store/redis-idempotency-store.ts'
 import { remoteIdempotencyStore } from './store/remote-idempotency-store.ts'
 import { createResponseSealer } from './store/response-sealer.ts'
+
+/** Whether a process remembers: of several, the primary does, and its workers ask it. */
+type IdempotencyRole =
+  | { readonly kind: 'alone' | 'primary' }
+  | { readonly kind: 'worker'; readonly askPrimary: BatchCall<IdempotencyCall, IdempotencyReply> }
 
 export interface IdempotencyState {
   readonly store: 'memory' | 'redis'
@@ -76,13 +81,13 @@ export class IdempotencyRegistry {
   readonly #redisCounts = { refused: 0 }
   readonly #links: RedisRegistry
   readonly #logEvent: LogEvent
-  readonly #role: LimiterRole['kind']
+  readonly #role: IdempotencyRole['kind']
   /** The Redis that the last configuration had keys remembered in; null: in memory. Undefined: there was none. */
   #redis: RedisConfig | null | undefined
   /** What tells whose a key is, of each operation that has had keys. */
   readonly #owners = new Map<string, string>()
 
-  constructor(role: LimiterRole, logEvent: LogEvent) {
+  constructor(role: IdempotencyRole, logEvent: LogEvent) {
     this.#logEvent = logEvent
     this.#role = role.kind
     this.#links = new RedisRegistry(
@@ -90,7 +95,7 @@ export class IdempotencyRegistry {
     )
     if (role.kind === 'worker') {
       this.#memory = null
-      this.#store = remoteIdempotencyStore(role.askPrimaryForKeys)
+      this.#store = remoteIdempotencyStore(role.askPrimary)
     } else {
       this.#memory = new MemoryIdempotencyStore({ maxEntries: 0, maxBytes: 0 })
       this.#store = this.#memory

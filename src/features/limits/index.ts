@@ -3,7 +3,9 @@ import type { Feature } from '../../core/feature.ts'
 /** Bounds rates, concurrency and body sizes, and sheds load. */
 export const limits: Feature = {
   name: 'limits',
+  needs: ['redis'],
   loadAdminPart: () => import('./admin.ts'),
+  loadRuntimePart: () => import('./runtime.ts'),
   loadStatusPart: () => import('./status.ts'),
   loadConfigPart: () => import('./config.ts'),
   loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),

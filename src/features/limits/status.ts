@@ -4,6 +4,7 @@ import * as field from '../../core/runtime/status/field.ts'
 import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 import { allOperations, groups } from '../../operations.ts'
 import { describeRedis } from '../redis/redis-settings.ts'
+import type { RateLimiterState } from './rate-limiter/rate-limiter-registry.ts'
 
 /** The state of what counts requests: the rate limiters, and Redis where it remembers proofs. */
 const rate = field.record({
@@ -50,8 +51,8 @@ export const limitsField = field.record({
 })
 
 const collectLimits = (snapshot: Snapshot): Reported<typeof limitsField> => {
-  const { config, processLoad } = snapshot
-  const { counts, loop } = processLoad
+  const { config, parts } = snapshot
+  const { counts, loop } = parts.limits
   const { delayMs, sheds, since } = loop
   const limitMs = config.limits.eventLoopDelay
   const limits = [
@@ -76,13 +77,8 @@ const collectLimits = (snapshot: Snapshot): Reported<typeof limitsField> => {
   }
 }
 
-const collectRate = ({
-  config: { limits },
-  rateLimiters: { address, clients, counts },
-  authProvider,
-}: Snapshot): RateLimitReport | null => {
-  // There a proof is a bucket with room for one.
-  const state = address?.state() ?? clients.state() ?? authProvider.sharedProofsState()
+const collectRate = ({ config: { limits }, parts }: Snapshot): RateLimitReport | null => {
+  const state = parts.limits.states.reduce<RateLimiterState | null>((found, get) => found ?? get(), null)
   if (state === null) return null
   const { isShared, since, reason } = state
   return {
@@ -92,7 +88,7 @@ const collectRate = ({
     since,
     reason,
     where: null,
-    evictions: counts.evictions,
+    evictions: parts.limits.limiters.counts.evictions,
   }
 }
 

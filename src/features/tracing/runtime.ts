@@ -1,6 +1,6 @@
 import type { Config } from '../../core/config/config.ts'
 import { formatPercent } from '../../core/lib/text/units.ts'
-import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-row.ts'
+import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { ProcessPart, RuntimePart } from '../../core/runtime/runtime-part.ts'
 import { tracingLayer } from './layer.ts'
 import { serverTimingLayer } from './server-timing.ts'
@@ -29,10 +29,11 @@ export const describe: RuntimePart['describe'] = (config) => ({ layers: () => la
 
 export { preloadTracing as prepare } from './tracer-registry.ts'
 
-export const open: RuntimePart['open'] = ({ requestMetrics, logEvent }): ProcessPart => {
+export const open: RuntimePart['open'] = ({ place, requestMetrics, logEvent }): ProcessPart => {
+  if (place.role === 'primary') return { acquire: ({ config }) => describe(config) }
   const tracers = new TracerRegistry(requestMetrics.spans, logEvent)
   return {
-    acquire(config) {
+    acquire({ config }) {
       const { tracing, release } = tracers.acquire(config)
       const isExporting = typeof config.tracing?.otlp === 'string'
       return {

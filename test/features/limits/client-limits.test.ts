@@ -56,7 +56,7 @@ test('of an edited list, each has the rate and the concurrency limit of its entr
 
 test('each of several workers has its share of what a client may have in flight, rounded up', () => {
   const worker = new RateLimiterRegistry(
-    { kind: 'worker', workerCount: 3, timeoutMs: 1, askPrimary: async () => null, askPrimaryForKeys: async () => null },
+    { kind: 'worker', workerCount: 3, timeoutMs: 1, askPrimary: async () => null },
     () => {},
   )
   const { getConcurrencyLimit } = acquireClientLimits(

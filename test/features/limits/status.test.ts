@@ -28,7 +28,10 @@ test('keys that a limiter has forgotten count on when an edit puts another limit
   })
   const plane = new DataPlane(state('1/min'), { logEvent: () => {} })
   const evictions = () => collectReport(plane.currentSnapshot).limits.rate?.evictions
-  const limiter = plane.currentSnapshot.value.rateLimiters.address?.limiter
+  const limiter = plane.currentSnapshot.value.parts.limits.limiters.acquire(
+    { policy: 'address', perMs: 1 / 60_000, burst: 1 },
+    null,
+  ).limiter
   for (let n = 0; n <= 100_000; n++) void limiter?.consume(String(n))
   const before = evictions()
 

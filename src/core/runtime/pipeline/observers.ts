@@ -1,4 +1,3 @@
-import { type AuditSink, auditObserver } from '../../../features/audit/audit-sink.ts'
 import { ShadowCopies } from '../../../features/candidate/layers/shadow-copies.ts'
 import { GuardReporter } from '../../../features/candidate/observe/guard/guard-counts.ts'
 import { CheckQueue } from '../../../features/contract/check-queue.ts'
@@ -58,17 +57,15 @@ const logCheckFailure = (log: Log | null, err: unknown): void => {
 
 /** Lists the observers of every exchange, in the order in which they are called. What is off is not in it. */
 export const listObservers = (
-  { audit, auth, metrics, log: { access } }: Config,
+  { auth, metrics, log: { access } }: Config,
   { log, requestMetrics, recentErrors, recentRequests, clientActivity }: ProcessTelemetry,
-  auditSink: AuditSink,
   features: readonly Pick<SnapshotPart, 'observer'>[],
 ): readonly ExchangeObserver[] =>
   [
-    audit === null ? null : auditObserver(auditSink),
+    ...features.map(({ observer = null }) => observer),
     metrics === null ? null : requestMetrics.observer(metrics.clients),
     recentErrors,
     recentRequests,
     auth === null ? null : clientActivity,
-    ...features.map(({ observer = null }) => observer),
     access && log !== null ? accessLog(log) : null,
   ].filter((each) => each !== null)

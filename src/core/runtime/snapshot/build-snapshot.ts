@@ -1,4 +1,3 @@
-import type { AuditSink } from '../../../features/audit/audit-sink.ts'
 import { createAuthProvider } from '../../../features/auth/auth-provider.ts'
 import type { TokenVerifiers } from '../../../features/auth/tokens/token-verifiers.ts'
 import type { CacheRegistry } from '../../../features/cache/cache-registry.ts'
@@ -15,47 +14,32 @@ import { guardEra } from '../../../features/candidate/shift/shift-state.ts'
 import type { ContractValidatorsCache } from '../../../features/contract/contract-validators.ts'
 import { continueLearning, getLearningMode } from '../../../features/contract-learning/continue-learning.ts'
 import type { IdempotencyRegistry } from '../../../features/idempotency/idempotency-registry.ts'
-import { acquireClientLimits } from '../../../features/limits/client-limits.ts'
-import type { RateLimiterRegistry } from '../../../features/limits/rate-limiter/rate-limiter-registry.ts'
-import { acquireAddressLimiter } from '../../../features/limits/rate-limits.ts'
 import { byGroup, byOperation, type Group, groups } from '../../../operations.ts'
 import type { Config, UpstreamConfig } from '../../config/config.ts'
-import type { LogEvent } from '../../log/log-event.ts'
 import type { OnFailedAttempt } from '../../upstream/attempt/attempt-outcome.ts'
 import type { Endpoint } from '../../upstream/endpoints/endpoint.ts'
 import { type EndpointRegistry, type EndpointUse, isSide } from '../../upstream/endpoints/endpoint-registry.ts'
 import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
 import { openUpstream, type Upstream } from '../../upstream/upstream.ts'
 import { findDrain, type OverridesView, toEndpointKey } from '../overrides.ts'
-import { composeLayers } from '../pipeline/layer-stack.ts'
+import { composeLayers } from '../pipeline/compose-layers.ts'
 import { listObservers, type ProcessTelemetry } from '../pipeline/observers.ts'
-import type { ProcessPart } from '../runtime-part.ts'
+import type { ProcessParts, SnapshotInput } from '../runtime-part.ts'
+import { acquireParts } from '../runtime-parts.ts'
 import { carryOver } from './carry-over.ts'
-import { createSnapshot, type Snapshot, type SnapshotParts } from './snapshot.ts'
-
-export interface SnapshotInput {
-  readonly config: Config
-  /** The operators' overrides, which go before the file. */
-  readonly overrides: OverridesView
-  /** The origin of the embedded upstream. Null: no endpoint uses it. */
-  readonly sandboxOrigin: string | null
-}
+import { createSnapshot, type Snapshot } from './snapshot.ts'
 
 /** What all snapshots of a process share, one after the other. */
 export interface SharedResources {
   readonly endpoints: EndpointRegistry
-  readonly limiters: RateLimiterRegistry
   readonly tokenVerifiers: TokenVerifiers
   readonly caches: CacheRegistry
   readonly idempotency: IdempotencyRegistry
   readonly contractValidators: ContractValidatorsCache
   /** What names that are learnt and values that are compared are hashed with. */
   readonly digestKey: string
-  readonly auditSink: AuditSink
   readonly telemetry: ProcessTelemetry
-  readonly features: readonly ProcessPart[]
-  /** Logs events that belong to no endpoint, from the first snapshot on. */
-  readonly logEvent: LogEvent
+  readonly parts: ProcessParts
 }
 
 /**
@@ -64,35 +48,27 @@ export interface SharedResources {
  * shape it are the same.
  */
 export const buildSnapshot = (
-  { config, overrides, sandboxOrigin }: SnapshotInput,
+  input: SnapshotInput,
   previous: Snapshot | null,
   {
     endpoints,
-    limiters,
     tokenVerifiers,
     caches: cacheRegistry,
     idempotency: idempotencyRegistry,
     contractValidators,
     digestKey,
-    auditSink,
     telemetry,
-    features,
-    logEvent,
+    parts: processParts,
   }: SharedResources,
 ): Snapshot => {
-  const { breakers, retryBudgets, processLoad, driftCounts, comparisons } = carryOver(
-    config,
-    previous,
-    logEvent,
-    digestKey,
-  )
+  const { config, overrides, sandboxOrigin } = input
+  const { breakers, retryBudgets, driftCounts, comparisons } = carryOver(config, previous, digestKey)
   const learningMode = getLearningMode(config, overrides.learning)
   const learning = continueLearning(learningMode, config, previous?.learning ?? null, digestKey)
   const acquired: Endpoint[] = []
-  const parts = features.map((feature) => feature.acquire(config))
-  const authProvider = createAuthProvider(config, tokenVerifiers, limiters)
-  const addressLimit = acquireAddressLimiter(config.limits, limiters)
-  const clientLimits = acquireClientLimits(config.clients, config.limits, limiters)
+  const parts = acquireParts(processParts, input, previous?.parts ?? null)
+  const authProvider = createAuthProvider(config, tokenVerifiers, processParts.limits.limiters)
+  parts.limits.states.push(authProvider.sharedProofsState)
   const candidateUses = byGroup((group) =>
     findCandidateUse(config.upstreams[group].candidate, overrides.shifts?.get(group)),
   )
@@ -102,12 +78,10 @@ export const buildSnapshot = (
   const release = async (): Promise<void> => {
     idempotency?.release()
     caches.release()
-    clientLimits.release()
-    addressLimit?.release()
     authProvider.release()
     await Promise.all([
       ...acquired.map((endpoint) => endpoints.release(endpoint)),
-      ...parts.map((part) => part.release?.()),
+      ...Object.values(parts).map((part) => part.release?.()),
     ])
   }
   try {
@@ -161,13 +135,9 @@ export const buildSnapshot = (
         operation,
         config,
         retryBudget: createRetryAllowance(retryBudgets[group], upstreams[group], candidates[group]),
-        addressLimiter: addressLimit?.limiter ?? null,
         authProvider,
-        clientLimits,
-        processLoad,
-        features: parts,
+        features: Object.values(parts),
         requestMetrics: telemetry.requestMetrics,
-        auditSink,
         caches,
         idempotency,
         learningMode,
@@ -181,18 +151,16 @@ export const buildSnapshot = (
       const send = createSend(upstreams[group], candidates[group], candidate, candidateUse)
       return composeLayers(options, send, overrides.operations.get(id))
     })
-    const observers = listObservers(config, telemetry, auditSink, parts)
-    const rateLimiters = { address: addressLimit, clients: clientLimits, counts: limiters.counts }
+    const observers = listObservers(config, telemetry, Object.values(parts))
     return createSnapshot(
       {
         config,
+        parts,
         handlers,
         upstreams,
         candidates,
         shadows,
         retryBudgets,
-        processLoad,
-        rateLimiters,
         authProvider,
         caches,
         idempotency,
@@ -217,7 +185,7 @@ export const buildSnapshot = (
 const openGuards = (
   config: Config,
   candidateUses: Readonly<Record<Group, CandidateUse | null>>,
-  candidates: SnapshotParts['candidates'],
+  candidates: Snapshot['candidates'],
   { shifts }: Pick<OverridesView, 'shifts'>,
   { guards }: ProcessTelemetry,
 ): ReadonlyMap<Group, GuardOptions> =>

@@ -1,19 +1,17 @@
 import { ComparisonCounts } from '../../../features/candidate/observe/comparison-counts.ts'
 import { DriftCounts } from '../../../features/contract/drift-counts.ts'
-import { createProcessLoad } from '../../../features/limits/process-load.ts'
 import type { RetryConfig } from '../../../features/retry/config.ts'
 import { RetryBudget } from '../../../features/retry/retry-budget.ts'
 import { byGroup, type Group, type Side } from '../../../operations.ts'
 import type { Config, UpstreamConfig } from '../../config/config.ts'
 import { hashValue } from '../../config/config-hash.ts'
-import type { LogEvent } from '../../log/log-event.ts'
 import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import { receivesTraffic, shareEndpoint } from '../reload/new-endpoints.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** What goes on from the previous snapshot. */
-interface CarriedOver extends Pick<Snapshot, 'retryBudgets' | 'processLoad' | 'driftCounts' | 'comparisons'> {
+interface CarriedOver extends Pick<Snapshot, 'retryBudgets' | 'driftCounts' | 'comparisons'> {
   readonly breakers: Readonly<Record<Side, Readonly<Record<Group, CircuitBreaker | null>>>>
 }
 
@@ -22,12 +20,7 @@ interface CarriedOver extends Pick<Snapshot, 'retryBudgets' | 'processLoad' | 'd
  * as the new snapshot: a closure there that sees the previous snapshot would keep it in memory, which keeps the one
  * before, and so every snapshot there ever was.
  */
-export const carryOver = (
-  config: Config,
-  previous: Snapshot | null,
-  logEvent: LogEvent,
-  digestKey: string,
-): CarriedOver => ({
+export const carryOver = (config: Config, previous: Snapshot | null, digestKey: string): CarriedOver => ({
   breakers: {
     primary: byGroup((group) =>
       carryBreaker(config.upstreams[group], previous?.config.upstreams[group], previous?.upstreams[group]),
@@ -41,7 +34,6 @@ export const carryOver = (
     ),
   },
   retryBudgets: byGroup((group) => carryRetryBudget(group, config.upstreams[group].retry, previous)),
-  processLoad: previous?.processLoad ?? createProcessLoad(logEvent),
   driftCounts: carryDriftCounts(config.compiledContract, previous),
   comparisons: byGroup((group) =>
     continueComparison(config.upstreams[group], previous?.comparisons[group] ?? null, digestKey),

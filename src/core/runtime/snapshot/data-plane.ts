@@ -1,4 +1,3 @@
-import { openAuditSink, type ProcessAuditSink } from '../../../features/audit/remote-audit-sink.ts'
 import { type KeysHandover, TokenVerifiers } from '../../../features/auth/tokens/token-verifiers.ts'
 import { CacheRegistry, type PurgeResult } from '../../../features/cache/cache-registry.ts'
 import type { InvalidationTarget } from '../../../features/cache/invalidation.ts'
@@ -8,8 +7,6 @@ import { ContractValidatorsCache } from '../../../features/contract/contract-val
 import { openLearnedArchive } from '../../../features/contract-learning/learned-archive.ts'
 import { IdempotencyRegistry } from '../../../features/idempotency/idempotency-registry.ts'
 import type { IdempotencyCall } from '../../../features/idempotency/store/idempotency-store.ts'
-import { type LimiterRole, RateLimiterRegistry } from '../../../features/limits/rate-limiter/rate-limiter-registry.ts'
-import { calmChanges } from '../../../features/redis/calm-changes.ts'
 import { settlesWithin } from '../../lib/clock.ts'
 import { generateSecret } from '../../lib/secrets.ts'
 import type { Log } from '../../log/log.ts'
@@ -29,8 +26,9 @@ import {
   receiveAt,
 } from '../channel.ts'
 import { createProcessTelemetry } from '../pipeline/observers.ts'
-import { prepareParts, runtimeParts } from '../runtime-parts.ts'
-import { buildSnapshot, type SharedResources, type SnapshotInput } from './build-snapshot.ts'
+import type { SnapshotInput } from '../runtime-part.ts'
+import { openParts, prepareParts } from '../runtime-parts.ts'
+import { buildSnapshot, type SharedResources } from './build-snapshot.ts'
 import type { Snapshot } from './snapshot.ts'
 import { CurrentSnapshot } from './snapshot.ts'
 
@@ -69,7 +67,6 @@ export const settleStores = async ({ idempotency }: Pick<Snapshot, 'idempotency'
 /** The data plane of one process: the current snapshot, and the resources that snapshots share. */
 export class DataPlane {
   readonly #shared: SharedResources
-  readonly #auditSink: ProcessAuditSink
   readonly #learnedArchive: ReturnType<typeof openLearnedArchive>
   /** Of each feature that speaks with itself in other processes. */
   readonly #ends: ChannelEnds
@@ -91,37 +88,34 @@ export class DataPlane {
     const guardReports = openChannel('candidate', place)
     telemetry.guards.onReports = (reports) => guardReports.notify(reports)
     const isPrimary = place.role === 'primary'
-    const limiterRole = toLimiterRole(place)
+    const { role: kind } = place
+    const keys = openChannel('idempotency', place)
     const [issuerKeys, invalidations] = [openChannel('auth', place), openChannel('cache', place)]
-    const auditSink = openAuditSink(place.role, openChannel('audit', place))
-    this.#auditSink = auditSink
     this.#shared = {
       endpoints: new EndpointRegistry(logEvent, onVerdict),
-      limiters: new RateLimiterRegistry(
-        limiterRole,
-        calmChanges(logEvent, 'limits are shared', 'limits are not shared'),
-      ),
       tokenVerifiers: new TokenVerifiers(logEvent, (keys) => issuerKeys.notify(keys)),
       caches: new CacheRegistry(
         logEvent,
         (targets) => invalidations.notify(targets),
         isPrimary ? null : new SharedCacheRegistry(logEvent),
       ),
-      idempotency: new IdempotencyRegistry(limiterRole, logEvent),
+      idempotency: new IdempotencyRegistry(
+        kind === 'worker' ? { kind, askPrimary: (calls) => keys.ask(calls) } : { kind },
+        logEvent,
+      ),
       contractValidators: new ContractValidatorsCache(),
       digestKey,
-      auditSink,
       telemetry,
-      features: isPrimary ? [] : runtimeParts.map((part) => part.open({ ...telemetry, logEvent })),
-      logEvent,
+      parts: openParts({ place, ...telemetry, logEvent }),
     }
     for (const verdict of initialVerdicts) this.#shared.endpoints.applyVerdict(verdict)
-    const { tokenVerifiers, caches, limiters, idempotency } = this.#shared
+    const { tokenVerifiers, caches, idempotency } = this.#shared
     this.#learnedArchive = openLearnedArchive(place, openChannel('contract-learning', place), () => {
       const { config, learning } = this.currentSnapshot.value
       return learning && { learner: learning.learner, mark: `${config.hash} ${learning.orderedAt}` }
     })
     this.#ends = {
+      ...this.#shared.parts,
       auth: {
         receive: (keys, from) => {
           tokenVerifiers.adoptKeys(keys as KeysHandover)
@@ -135,9 +129,7 @@ export class DataPlane {
           else void caches.invalidate(targets as readonly InvalidationTarget[])
         },
       },
-      audit: { receive: (failing) => auditSink.receive?.(failing, '') },
       'contract-learning': this.#learnedArchive,
-      limits: { answer: (asked) => limiters.consumeAll(...(asked as Parameters<RateLimiterRegistry['consumeAll']>)) },
       idempotency: { answer: (calls) => idempotency.replyAll(calls as readonly IdempotencyCall[]) },
     }
     this.currentSnapshot = new CurrentSnapshot(buildSnapshot(first, null, this.#shared))
@@ -158,7 +150,7 @@ export class DataPlane {
 
   /** Resolves when what the primary has to get from this process is on its way. */
   async flushed(): Promise<void> {
-    await this.#auditSink.flushed?.()
+    await Promise.all(Object.values(this.#shared.parts).map((part) => part.flushed?.()))
   }
 
   /** Answers what a worker asks. */
@@ -188,23 +180,12 @@ export class DataPlane {
     for (const copies of Object.values(this.#shared.telemetry.shadows)) copies.stop()
     this.#shared.telemetry.guards.close()
     this.#learnedArchive.close()
+    for (const part of Object.values(this.#shared.parts)) part.close?.()
     const closed = this.currentSnapshot.close()
     if (await settlesWithin(deadlineMs, closed)) return
     this.#shared.idempotency.cutAbandoned() // some may have no endpoint, and wait for their next attempt
     await this.#shared.endpoints.destroy(new Error('shut down'))
     // Nothing runs any more, but spans may be on their way: those of what was cut, and of what ended before it.
     await settlesWithin(maxFlushMs, closed)
-  }
-}
-
-const toLimiterRole = (place: ProcessPlace): LimiterRole => {
-  if (place.role !== 'worker') return { kind: place.role }
-  const [limits, idempotency] = [openChannel('limits', place), openChannel('idempotency', place)]
-  return {
-    kind: 'worker',
-    workerCount: place.workers,
-    timeoutMs: place.answerMs,
-    askPrimary: (limit, keys) => limits.ask([limit, keys]),
-    askPrimaryForKeys: (calls) => idempotency.ask(calls),
   }
 }

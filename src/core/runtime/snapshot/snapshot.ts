@@ -5,8 +5,6 @@ import type { ComparisonCounts } from '../../../features/candidate/observe/compa
 import type { DriftCounts } from '../../../features/contract/drift-counts.ts'
 import type { ContractLearning } from '../../../features/contract-learning/continue-learning.ts'
 import type { IdempotencyLease } from '../../../features/idempotency/idempotency-registry.ts'
-import type { ProcessLoad } from '../../../features/limits/process-load.ts'
-import type { RateLimiters } from '../../../features/limits/rate-limits.ts'
 import type { RetryBudget } from '../../../features/retry/retry-budget.ts'
 import { type Group, groups, type OperationId } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
@@ -15,9 +13,11 @@ import type { ExchangeObserver } from '../../log/exchange-record.ts'
 import type { Endpoint } from '../../upstream/endpoints/endpoint.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import type { ProcessTelemetry } from '../pipeline/observers.ts'
+import type { SnapshotParts } from '../runtime-part.ts'
 
-export interface SnapshotParts {
+interface SnapshotMembers {
   readonly config: Config
+  readonly parts: SnapshotParts
   readonly handlers: Readonly<Record<OperationId, Handler>>
   readonly upstreams: Readonly<Record<Group, Upstream>>
   /** The upstream that is tried beside it. Null: the group has none. */
@@ -26,9 +26,6 @@ export interface SnapshotParts {
   readonly shadows: Readonly<Record<Group, ShadowDestination | null>>
   /** The budget of retries of each upstream. Null: retries are off. */
   readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
-  /** The in-flight counters of the process, which all its snapshots share. */
-  readonly processLoad: ProcessLoad
-  readonly rateLimiters: RateLimiters
   readonly authProvider: AuthProvider
   readonly caches: CacheLease
   /** What requests with a key are remembered with. Null: no operation has idempotency. */
@@ -44,7 +41,7 @@ export interface SnapshotParts {
 }
 
 /** One configuration as running objects: nine handlers and the upstreams they use. Never changed, only replaced. */
-export interface Snapshot extends SnapshotParts {
+export interface Snapshot extends SnapshotMembers {
   /** Counts a request that begins with this snapshot, or outlives its client, and keeps the snapshot open for it. */
   acquire(): void
   release(): void
@@ -56,17 +53,17 @@ export interface Snapshot extends SnapshotParts {
 }
 
 /** Lists the upstreams of a snapshot, candidates included. */
-const listUpstreams = ({ upstreams, candidates }: SnapshotParts): readonly Upstream[] => [
+const listUpstreams = ({ upstreams, candidates }: SnapshotMembers): readonly Upstream[] => [
   ...Object.values(upstreams),
   ...Object.values(candidates).filter((candidate) => candidate !== null),
 ]
 
 /** `releaseResources` releases what it was built on. */
-export const createSnapshot = (parts: SnapshotParts, releaseResources: () => Promise<void>): Snapshot => {
+export const createSnapshot = (members: SnapshotMembers, releaseResources: () => Promise<void>): Snapshot => {
   let inFlight = 0
   let onIdle = (): void => {}
   return {
-    ...parts,
+    ...members,
     acquire() {
       inFlight++
     },
@@ -129,12 +126,13 @@ export class CurrentSnapshot {
  * that share a resource, the later decides.
  */
 const activate = (snapshot: Snapshot): void => {
-  const { config, shadows, caches, idempotency, telemetry } = snapshot
+  const { config, parts, shadows, caches, idempotency, telemetry } = snapshot
   telemetry.runtime.monitorEventLoop(config.metrics !== null)
   caches.activate()
   idempotency?.activate()
   for (const group of groups)
     telemetry.shadows[group].bounds = shadows[group] && (config.upstreams[group].candidate?.shadow ?? null)
+  for (const part of Object.values(parts)) part.activate?.()
   for (const upstream of listUpstreams(snapshot)) upstream.activate()
 }
 

@@ -7,8 +7,8 @@ import {
 import { now } from '../../lib/clock.ts'
 import type { BindTarget } from '../../lib/net/bind-target.ts'
 import type { Log } from '../../log/log.ts'
+import type { SnapshotInput } from '../runtime-part.ts'
 import { prepareParts } from '../runtime-parts.ts'
-import type { SnapshotInput } from '../snapshot/build-snapshot.ts'
 import { type DataPlane, settleStores } from '../snapshot/data-plane.ts'
 import { runInProcess } from '../snapshot/data-plane-commands.ts'
 import { collectReport } from '../status/report.ts'
@@ -36,8 +36,6 @@ const openListener = (dataPlane: DataPlane, log: Log, options: DownstreamServerO
 
 const toProxyServer = (dataPlane: DataPlane, server: DownstreamServer): ProxyServer => {
   const { currentSnapshot } = dataPlane
-  const { loop } = currentSnapshot.value.processLoad // all snapshots share it
-  loop.setLimit(currentSnapshot.value.config.limits.eventLoopDelay)
   return {
     address: server.address,
     async prepare(state: SnapshotInput): Promise<PreparedSnapshot> {
@@ -49,7 +47,6 @@ const toProxyServer = (dataPlane: DataPlane, server: DownstreamServer): ProxySer
         async commit() {
           currentSnapshot.swap(next)
           applyListen()
-          loop.setLimit(state.config.limits.eventLoopDelay)
         },
         discard: () => next.retire(),
       }
@@ -65,7 +62,6 @@ const toProxyServer = (dataPlane: DataPlane, server: DownstreamServer): ProxySer
     async close(deadlineMs) {
       const startedAt = now()
       await server.close(deadlineMs)
-      loop.setLimit(null)
       await dataPlane.close(Math.max(0, deadlineMs - (now() - startedAt)))
     },
   }

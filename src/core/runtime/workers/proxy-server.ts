@@ -1,7 +1,7 @@
 import type { NotServingReason } from '../../admin/admin-context.ts'
 import type { DownstreamServer } from '../../downstream/listener/downstream-server.ts'
 import type { FeatureMessage } from '../channel.ts'
-import type { SnapshotInput } from '../snapshot/build-snapshot.ts'
+import type { SnapshotInput } from '../runtime-part.ts'
 import type { RunInAllProcesses } from '../snapshot/data-plane-commands.ts'
 import type { StatusReport } from '../status/report.ts'
 import type { WorkerStatus } from '../status/worker.ts'

@@ -10,7 +10,6 @@ import {
   remoteReplayCache,
   replayReplyTimeoutMs,
 } from '../../auth/tokens/replay-cache.ts'
-import type { IdempotencyCall, IdempotencyReply } from '../../idempotency/store/idempotency-store.ts'
 import { type OnSharedChange, RedisRegistry } from '../../redis/redis-registry.ts'
 import type { RedisSettings } from '../../redis/redis-settings.ts'
 import type { BatchCall } from './batched-calls.ts'
@@ -18,7 +17,7 @@ import { MemoryRateLimiter, maxRateLimitKeys } from './memory-rate-limiter.ts'
 import { localShareLimiter, redisLimiter, remoteLimiter } from './remote-limiter.ts'
 
 /**
- * The role of a process in counting and remembering: it serves alone, it is the primary of several workers, or one of
+ * The role of a process in counting: it serves alone, it is the primary of several workers, or one of
  * those.
  */
 export type LimiterRole =
@@ -29,7 +28,6 @@ export type LimiterRole =
       /** How long it waits for the primary. */
       readonly timeoutMs: number
       askPrimary(limit: string, keys: readonly string[]): ReturnType<BatchCall<string, ConsumeResult>>
-      readonly askPrimaryForKeys: BatchCall<IdempotencyCall, IdempotencyReply>
     }
 
 /** A rate limiter, as long as a snapshot needs it. */

@@ -1,29 +1,25 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Config, EndpointConfig, UpstreamConfig } from '../../../../src/core/config/config.ts'
+import type { EndpointConfig, UpstreamConfig } from '../../../../src/core/config/config.ts'
 import { now } from '../../../../src/core/lib/clock.ts'
 import { Overrides } from '../../../../src/core/runtime/overrides.ts'
 import { createProcessTelemetry } from '../../../../src/core/runtime/pipeline/observers.ts'
-import type { SnapshotInput } from '../../../../src/core/runtime/snapshot/build-snapshot.ts'
 import { buildSnapshot, type SharedResources } from '../../../../src/core/runtime/snapshot/build-snapshot.ts'
 import { CurrentSnapshot, createSnapshot, type Snapshot } from '../../../../src/core/runtime/snapshot/snapshot.ts'
 import { EndpointRegistry } from '../../../../src/core/upstream/endpoints/endpoint-registry.ts'
 import type { EndpointHealth } from '../../../../src/core/upstream/health/endpoint-health.ts'
-import { nullAuditSink } from '../../../../src/features/audit/audit-sink.ts'
 import { nullAuthProvider } from '../../../../src/features/auth/auth-provider.ts'
 import { TokenVerifiers } from '../../../../src/features/auth/tokens/token-verifiers.ts'
 import { CacheRegistry, createEmptyCache } from '../../../../src/features/cache/cache-registry.ts'
 import { ContractValidatorsCache } from '../../../../src/features/contract/contract-validators.ts'
 import { IdempotencyRegistry } from '../../../../src/features/idempotency/idempotency-registry.ts'
-import { createProcessLoad } from '../../../../src/features/limits/process-load.ts'
-import { RateLimiterRegistry } from '../../../../src/features/limits/rate-limiter/rate-limiter-registry.ts'
 import type { RetryConfig } from '../../../../src/features/retry/config.ts'
 import { RetryBudget } from '../../../../src/features/retry/retry-budget.ts'
 import { allOperations, byGroup, groups } from '../../../../src/operations.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 import { testConfig } from '../../../helpers/gateway.ts'
-import { noClientLimits } from '../../../helpers/no-client-limits.ts'
+import { openTestParts, toInput } from '../../../helpers/parts.ts'
 
 /** Creates a snapshot that records when it releases its resources. */
 const fakeSnapshot = () => {
@@ -31,13 +27,12 @@ const fakeSnapshot = () => {
   const release = async (): Promise<void> => void events.push('released')
   const parts = {
     config: testConfig(),
+    parts: {} as Snapshot['parts'],
     handlers: {} as Snapshot['handlers'],
     upstreams: {} as Snapshot['upstreams'],
     candidates: {} as Snapshot['candidates'],
     shadows: byGroup(() => null),
     retryBudgets: {} as Snapshot['retryBudgets'],
-    processLoad: createProcessLoad(),
-    rateLimiters: { address: null, clients: noClientLimits, counts: { evictions: 0 } },
     authProvider: nullAuthProvider,
     caches: createEmptyCache(testConfig()),
     idempotency: null,
@@ -98,10 +93,10 @@ describe('the current snapshot', () => {
       for (const copy of copies) market.end(copy)
       return taken
     }
-    const first = buildSnapshot(inputOf(configOf(2)), null, shared)
+    const first = buildSnapshot(toInput(configOf(2)), null, shared)
     const current = new CurrentSnapshot(first)
 
-    const second = buildSnapshot(inputOf(configOf(3)), first, shared)
+    const second = buildSnapshot(toInput(configOf(3)), first, shared)
     const before = take(5)
     current.swap(second)
 
@@ -129,27 +124,22 @@ describe('the current snapshot', () => {
 
 const upstream = 'http://upstream.invalid'
 
-const inputOf = (config: Config): SnapshotInput => ({ config, overrides: new Overrides(), sandboxOrigin: null })
-
 const sharedResources = (endpoints: EndpointRegistry): SharedResources => ({
   endpoints,
-  limiters: new RateLimiterRegistry({ kind: 'alone' }, () => {}),
   contractValidators: new ContractValidatorsCache(),
   digestKey: '',
   tokenVerifiers: new TokenVerifiers(() => {}),
   caches: new CacheRegistry(() => {}),
   idempotency: new IdempotencyRegistry({ kind: 'alone' }, () => {}),
   telemetry: createProcessTelemetry(null, 'gateway'),
-  features: [],
-  auditSink: nullAuditSink,
-  logEvent: () => {},
+  parts: openTestParts(),
 })
 
 describe('a configuration', () => {
   test('becomes nine handlers and eight upstreams', async () => {
     const endpoints = new EndpointRegistry()
 
-    const snapshot = buildSnapshot(inputOf(testConfig({ upstream })), null, sharedResources(endpoints))
+    const snapshot = buildSnapshot(toInput(testConfig({ upstream })), null, sharedResources(endpoints))
 
     expect(Object.keys(snapshot.handlers)).toEqual(allOperations.map(({ id }) => id))
     expect(Object.keys(snapshot.upstreams)).toEqual(groups)
@@ -165,7 +155,7 @@ describe('a configuration', () => {
     const limits = { concurrency: 'none' }
     const listen = { getContent: 'forward' }
     const { handlers, upstreams } = buildSnapshot(
-      inputOf({ ...testConfig({ upstream, defaults, limits, listen }), metrics: null }),
+      toInput({ ...testConfig({ upstream, defaults, limits, listen }), metrics: null }),
       null,
       sharedResources(endpoints),
     )
@@ -184,12 +174,12 @@ describe('a configuration', () => {
           market: { endpoints: [{ url: upstream, weight }, 'http://b.invalid'], circuitBreaker: { openFor } },
         },
       })
-    const before = buildSnapshot(inputOf(settings(100)), null, sharedResources(endpoints))
+    const before = buildSnapshot(toInput(settings(100)), null, sharedResources(endpoints))
     const { health } = before.upstreams.market.members[0] ?? {}
     health?.recordOutcome('failure', 503)
 
-    const after = buildSnapshot(inputOf(settings(7)), before, sharedResources(endpoints))
-    const other = buildSnapshot(inputOf(settings(7, '9s')), after, sharedResources(endpoints))
+    const after = buildSnapshot(toInput(settings(7)), before, sharedResources(endpoints))
+    const other = buildSnapshot(toInput(settings(7, '9s')), after, sharedResources(endpoints))
 
     expect(after.upstreams.market.members[0]?.health).toBe(health)
     expect(after.upstreams.market.breaker).toBe(before.upstreams.market.breaker)
@@ -205,7 +195,7 @@ describe('a configuration', () => {
     const endpoints = new EndpointRegistry()
     const around = (market: readonly unknown[], previous: Snapshot | null) => {
       const config = testConfig({ upstream, upstreams: { market: { endpoints: market, circuitBreaker: {} } } })
-      return buildSnapshot(inputOf(config), previous, sharedResources(endpoints))
+      return buildSnapshot(toInput(config), previous, sharedResources(endpoints))
     }
     const before = around(['http://a.invalid'], null)
 
@@ -217,13 +207,13 @@ describe('a configuration', () => {
 
   test('keeps the endpoints that it does not change, and closes the others when the previous snapshot has ended', async () => {
     const endpoints = new EndpointRegistry()
-    const before = buildSnapshot(inputOf(testConfig({ upstream })), null, sharedResources(endpoints))
+    const before = buildSnapshot(toInput(testConfig({ upstream })), null, sharedResources(endpoints))
     const reroute = {
       upstream,
       upstreams: { market: 'http://other.invalid', risk: { endpoints: [{ url: upstream, weight: 7 }] } },
     }
 
-    const after = buildSnapshot(inputOf(testConfig(reroute)), before, sharedResources(endpoints))
+    const after = buildSnapshot(toInput(testConfig(reroute)), before, sharedResources(endpoints))
     const both = endpoints.size
     await before.retire()
 
@@ -242,9 +232,9 @@ describe('a configuration', () => {
     ['number of connections', { maxConnections: 1 }],
   ])('opens an endpoint anew when its %s is another', async (_, defaults) => {
     const endpoints = new EndpointRegistry()
-    const before = buildSnapshot(inputOf(testConfig({ upstream })), null, sharedResources(endpoints))
+    const before = buildSnapshot(toInput(testConfig({ upstream })), null, sharedResources(endpoints))
 
-    const after = buildSnapshot(inputOf(testConfig({ upstream, defaults })), before, sharedResources(endpoints))
+    const after = buildSnapshot(toInput(testConfig({ upstream, defaults })), before, sharedResources(endpoints))
 
     expect(endpoints.size).toBe(16)
     await Promise.all([before.retire(), after.retire()])
@@ -269,7 +259,7 @@ describe('a configuration', () => {
         const config = testConfig({ upstream })
         const risk = { ...config.upstreams.risk, retry: each }
         const changed = { ...config, upstreams: { ...config.upstreams, risk } }
-        previous = buildSnapshot(inputOf(changed), previous, sharedResources(endpoints))
+        previous = buildSnapshot(toInput(changed), previous, sharedResources(endpoints))
         onTestFinished(previous.retire.bind(previous))
         return previous.retryBudgets.risk
       })
@@ -308,7 +298,7 @@ describe('a configuration', () => {
 
     expect(() =>
       buildSnapshot(
-        inputOf(testConfig({ upstream, upstreams: { market: 'sandbox' } })),
+        toInput(testConfig({ upstream, upstreams: { market: 'sandbox' } })),
         null,
         sharedResources(endpoints),
       ),
@@ -323,7 +313,7 @@ describe('a configuration', () => {
     overrides.operations.set('market.insights', 'refuse', 60_000, 'anna')
 
     const snapshot = buildSnapshot(
-      { ...inputOf(testConfig({ upstream })), overrides: overrides },
+      { ...toInput(testConfig({ upstream })), overrides: overrides },
       null,
       sharedResources(endpoints),
     )
@@ -379,7 +369,7 @@ describe('what is known of an endpoint is kept', () => {
     const secured = (market: object) => JSON.parse(JSON.stringify(market).replaceAll('http:', 'https:'))
     const shared = sharedResources(endpoints)
     const build = (market: object, previous: Snapshot | null) =>
-      buildSnapshot(inputOf(testConfig({ upstream, upstreams: { market: secured(market) } })), previous, shared)
+      buildSnapshot(toInput(testConfig({ upstream, upstreams: { market: secured(market) } })), previous, shared)
     const healthIn = ({ upstreams }: Snapshot): EndpointHealth => {
       const { health } = upstreams.market.members[0] ?? {}
       if (health === undefined) throw new Error('it has an endpoint')
@@ -454,7 +444,7 @@ test('a snapshot keeps none of those before it in memory', async () => {
   const config = testConfig({ defaults: { retry: {}, circuitBreaker: {} } })
   const shared = sharedResources(new EndpointRegistry())
   const next = (previous: Snapshot | null) =>
-    buildSnapshot({ ...inputOf(config), sandboxOrigin: 'http://127.0.0.1:1' }, previous, shared)
+    buildSnapshot({ ...toInput(config), sandboxOrigin: 'http://127.0.0.1:1' }, previous, shared)
   const first = new WeakRef(next(null))
 
   const second = next(first.deref() ?? null)

@@ -10,17 +10,16 @@ import { CurrentSnapshot } from '../../../../src/core/runtime/snapshot/snapshot.
 import { collectReport } from '../../../../src/core/runtime/status/report.ts'
 import { type UpstreamStatus, upstreamsField } from '../../../../src/core/runtime/status/upstreams.ts'
 import { EndpointRegistry } from '../../../../src/core/upstream/endpoints/endpoint-registry.ts'
-import { nullAuditSink } from '../../../../src/features/audit/audit-sink.ts'
 import { TokenVerifiers } from '../../../../src/features/auth/tokens/token-verifiers.ts'
 import { CacheRegistry } from '../../../../src/features/cache/cache-registry.ts'
 import { ContractValidatorsCache } from '../../../../src/features/contract/contract-validators.ts'
 import { IdempotencyRegistry } from '../../../../src/features/idempotency/idempotency-registry.ts'
-import { RateLimiterRegistry } from '../../../../src/features/limits/rate-limiter/rate-limiter-registry.ts'
 import type { Group, OperationId } from '../../../../src/operations.ts'
 import { findingInputs, renderFindings } from '../../../core/admin/findings/finding-inputs.ts'
 import { exchangeRecord } from '../../../core/log/exchange-record.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 import { logInMemory, testConfig } from '../../../helpers/gateway.ts'
+import { openTestParts } from '../../../helpers/parts.ts'
 import {
   type Behavior,
   certificateExpired,
@@ -61,16 +60,13 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
   const endpoints = new EndpointRegistry((level, event, fields) => log[level](fields, event))
   const shared = {
     endpoints,
-    limiters: new RateLimiterRegistry({ kind: 'alone' }, () => {}),
     tokenVerifiers: new TokenVerifiers(() => {}),
     caches: new CacheRegistry(() => {}),
     idempotency: new IdempotencyRegistry({ kind: 'alone' }, () => {}),
     contractValidators: new ContractValidatorsCache(),
     digestKey: '',
     telemetry,
-    features: [],
-    auditSink: nullAuditSink,
-    logEvent: () => {},
+    parts: openTestParts(),
   }
   const build = (previous: typeof snapshot | null) =>
     buildSnapshot({ config, overrides: new Overrides(), sandboxOrigin: null }, previous, shared)

@@ -3,7 +3,7 @@ import type { Config } from '../../../config/config.ts'
 import type { HealthVerdict } from '../../../upstream/endpoints/endpoint-registry.ts'
 import type { FeatureMessage, ProcessPlace } from '../../channel.ts'
 import type { OverridesView } from '../../overrides.ts'
-import type { SnapshotInput } from '../../snapshot/build-snapshot.ts'
+import type { SnapshotInput } from '../../runtime-part.ts'
 import type { DataPlaneCommands } from '../../snapshot/data-plane-commands.ts'
 import type { StatusReport } from '../../status/report.ts'
 

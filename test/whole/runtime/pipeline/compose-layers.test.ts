@@ -9,11 +9,15 @@ import type {
 } from '../../../../src/core/config/config.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { RequestMetrics } from '../../../../src/core/log/metrics/request-metrics.ts'
-import { composeLayers, type LayerStackOptions, layerTable } from '../../../../src/core/runtime/pipeline/layer-stack.ts'
-import { runtimeParts } from '../../../../src/core/runtime/runtime-parts.ts'
+import {
+  composeLayers,
+  type LayerStackOptions,
+  layerTable,
+} from '../../../../src/core/runtime/pipeline/compose-layers.ts'
+import type { ProcessParts } from '../../../../src/core/runtime/runtime-part.ts'
+import { acquireParts, prepareParts } from '../../../../src/core/runtime/runtime-parts.ts'
 import type { GroupEndpoint } from '../../../../src/core/upstream/endpoints/group-endpoint.ts'
 import type { Upstream } from '../../../../src/core/upstream/upstream.ts'
-import { nullAuditSink } from '../../../../src/features/audit/audit-sink.ts'
 import type { AuditConfig } from '../../../../src/features/audit/config.ts'
 import { nullAuthProvider } from '../../../../src/features/auth/auth-provider.ts'
 import { type CacheLease, createEmptyCache } from '../../../../src/features/cache/cache-registry.ts'
@@ -22,14 +26,13 @@ import type { CandidateConfig } from '../../../../src/features/candidate/config/
 import { nullShadow } from '../../../../src/features/candidate/shadow-layer.ts'
 import { findCandidateUse } from '../../../../src/features/candidate/shift/candidate-use.ts'
 import { IdempotencyRegistry } from '../../../../src/features/idempotency/idempotency-registry.ts'
-import { createProcessLoad, type ProcessLoad } from '../../../../src/features/limits/process-load.ts'
 import type { RetryConfig } from '../../../../src/features/retry/config.ts'
 import { RetryBudget } from '../../../../src/features/retry/retry-budget.ts'
 import type { TracingConfig } from '../../../../src/features/tracing/config.ts'
 import { allOperations, byGroup, byOperation, type OperationId } from '../../../../src/operations.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse, untilAborted } from '../../../helpers/exchange.ts'
 import { testConfig } from '../../../helpers/gateway.ts'
-import { noClientLimits } from '../../../helpers/no-client-limits.ts'
+import { openTestParts, toInput } from '../../../helpers/parts.ts'
 
 const retry: RetryConfig = {
   attempts: 3,
@@ -56,12 +59,22 @@ const tracingConfig: TracingConfig = {
 
 const address = { rate: { count: 100, perMs: 1000 }, burst: 200, ipv6Prefix: 64 }
 
+const client = { disabled: false, apiKeys: [], claims: {}, certificates: [], operations: null, addresses: [] } as const
+
+const limitedClients: Config['clients'] = [
+  { ...client, id: 'bank-a', rate: { count: 1, perMs: 1000 }, burst: null, concurrency: 4 },
+  { ...client, id: 'bank-b', rate: { count: 1, perMs: 1000 }, burst: null, concurrency: null },
+]
+
+await prepareParts({ ...testConfig(), tracing: tracingConfig })
+
 interface Settings extends Partial<OperationConfig> {
   readonly limits?: Partial<LimitsConfig>
   readonly allAuth?: AuthConfig | null
   readonly upstreamConcurrency?: number
-  readonly processLoad?: ProcessLoad
+  readonly process?: ProcessParts
   readonly id?: OperationId
+  readonly clients?: Config['clients']
   readonly retry?: RetryConfig | null
   readonly request?: HeaderMutationConfig
   readonly budget?: RetryBudget | null
@@ -91,7 +104,8 @@ const stackOptions = ({
   limits,
   allAuth: auth = null,
   upstreamConcurrency,
-  processLoad = createProcessLoad(),
+  process = openTestParts(),
+  clients = [],
   retry = null,
   request,
   budget = null,
@@ -121,32 +135,30 @@ const stackOptions = ({
     operations: byOperation(() => operation),
   })
   idempotency?.activate()
+  const full = {
+    ...config,
+    clients,
+    listen: { ...config.listen, getContent },
+    limits: { address: null, redis: null, concurrency: null, eventLoopDelay: null, ...limits },
+    operations: byOperation(() => operation),
+    upstreams: byGroup((group) => ({
+      ...config.upstreams[group],
+      ...upstream,
+      candidate: candidateUse && { ...toCandidate(config.upstreams[group]), ...candidateUse },
+    })),
+    auth,
+    tracing,
+    metrics,
+    audit,
+  }
   return {
     operation: allOperations.find((each) => each.id === id) ?? allOperations[0],
-    config: {
-      ...config,
-      listen: { ...config.listen, getContent },
-      limits: { address: null, redis: null, concurrency: null, eventLoopDelay: null, ...limits },
-      operations: byOperation(() => operation),
-      upstreams: byGroup((group) => ({
-        ...config.upstreams[group],
-        ...upstream,
-        candidate: candidateUse && { ...toCandidate(config.upstreams[group]), ...candidateUse },
-      })),
-      auth,
-      tracing,
-      metrics,
-      audit,
-    },
+    config: full,
     retryBudget: budget,
     shadow: null,
-    addressLimiter: null,
     authProvider: nullAuthProvider,
-    clientLimits: noClientLimits,
-    processLoad,
-    features: runtimeParts.map((part) => part.describe({ ...config, tracing })),
+    features: Object.values(acquireParts(process, toInput(full), null)),
     requestMetrics: new RequestMetrics(),
-    auditSink: nullAuditSink,
     caches,
     idempotency,
     contract: null,
@@ -248,7 +260,7 @@ test.each<[string, Settings]>([
 
 test('an operation out of service is rejected, whatever else is on, and counts nowhere', async () => {
   const next = fakeNext()
-  const processLoad = createProcessLoad()
+  const process = openTestParts()
   const otherLimits = {
     limits: { concurrency: 1 },
     upstreamConcurrency: 1,
@@ -256,11 +268,11 @@ test('an operation out of service is rejected, whatever else is on, and counts n
     deadline: 1000,
     maxBody: 0,
   }
-  const handle = composeLayers(stackOptions({ state: 'refuse', ...otherLimits, retry, processLoad }), next)
+  const handle = composeLayers(stackOptions({ state: 'refuse', ...otherLimits, retry, process }), next)
 
   await expect(handle(fakeExchange({ body: fakeBody(100) }))).rejects.toMatchObject({ kind: 'refused-by-operator' })
   expect(next.calls).toBe(0)
-  expect(processLoad.counts).toEqual(createProcessLoad().counts)
+  expect(process.limits.counts).toEqual(openTestParts().limits.counts)
 })
 
 test.each([
@@ -289,6 +301,7 @@ describe('the table', () => {
     const auth = { methods: ['apiKey'] as const, scopes: [], claims: {} }
     const options = stackOptions({
       id: 'risk.asset-valuation',
+      clients: limitedClients,
       limits,
       allAuth,
       auth,
@@ -301,10 +314,7 @@ describe('the table', () => {
     })
     const own = 'operations.risk.asset-valuation'
 
-    const rows = layerTable({
-      ...options,
-      clientLimits: { ...noClientLimits, concurrencyLimitedCount: 1, rateLimitedCount: 2 },
-    })
+    const rows = layerTable(options)
 
     expect(rows).toEqual([
       {
@@ -436,10 +446,7 @@ describe('the table', () => {
   })
 
   test('limits no client where there is no authentication', () => {
-    const rows = layerTable({
-      ...stackOptions(),
-      clientLimits: { ...noClientLimits, concurrencyLimitedCount: 1, rateLimitedCount: 2 },
-    })
+    const rows = layerTable(stackOptions({ clients: limitedClients }))
 
     expect(rows.filter(({ layer }) => layer !== null)).toEqual([])
   })
@@ -536,12 +543,12 @@ describe('concurrency limits', () => {
   const overloaded = { kind: 'overloaded', fields: ['Retry-After', '1'] }
 
   test('all apply: none overrides another', async () => {
-    const processLoad = createProcessLoad()
-    const otherLimits = { limits: { concurrency: 3 }, upstreamConcurrency: 2, processLoad }
+    const process = openTestParts()
+    const otherLimits = { limits: { concurrency: 3 }, upstreamConcurrency: 2, process }
     const score = composeLayers(stackOptions({ id: 'valuation.score', ...otherLimits, concurrency: 1 }), fakeNext())
     const forecast = composeLayers(stackOptions({ id: 'valuation.forecast', ...otherLimits }), fakeNext())
     const insights = composeLayers(
-      stackOptions({ id: 'market.insights', limits: { concurrency: 3 }, processLoad }),
+      stackOptions({ id: 'market.insights', limits: { concurrency: 3 }, process }),
       fakeNext(),
     )
 
@@ -558,15 +565,15 @@ describe('concurrency limits', () => {
   })
 
   test('a request that one rejects no longer counts at the others when it has finished', async () => {
-    const processLoad = createProcessLoad()
-    const handle = composeLayers(stackOptions({ limits: { concurrency: 9 }, concurrency: 1, processLoad }), fakeNext())
+    const process = openTestParts()
+    const handle = composeLayers(stackOptions({ limits: { concurrency: 9 }, concurrency: 1, process }), fakeNext())
     const [served, rejected] = [fakeExchange(), fakeExchange()]
 
     await handle(served)
     await expect(handle(rejected)).rejects.toMatchObject(overloaded)
     rejected.finish()
 
-    expect(processLoad.counts.all.inFlight).toBe(1)
+    expect(process.limits.counts.all.inFlight).toBe(1)
   })
 })
 

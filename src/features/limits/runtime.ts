@@ -1,0 +1,134 @@
+import type { AddressLimitConfig, Config } from '../../core/config/config.ts'
+import { formatDuration, formatRate } from '../../core/lib/text/units.ts'
+import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
+import type { ProcessPart, RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
+import type { Operation } from '../../operations.ts'
+import { calmChanges } from '../redis/calm-changes.ts'
+import { acquireClientLimits, type ClientLimits } from './client-limits.ts'
+import { clientConcurrencyLimitLayer, concurrencyLimitLayer, createInFlightCounters } from './limits.ts'
+import { EventLoopLag, loadSheddingLayer } from './load-shedding.ts'
+import { addressRateLimitLayer, clientRateLimitLayer } from './rate-limit.ts'
+import {
+  type RateLimiterLease,
+  RateLimiterRegistry,
+  type RateLimiterState,
+} from './rate-limiter/rate-limiter-registry.ts'
+
+/** What a process counts, whatever its snapshots are. */
+interface LimitsResources {
+  readonly limiters: RateLimiterRegistry
+  readonly counts: ReturnType<typeof createInFlightCounters>
+  readonly loop: EventLoopLag
+}
+
+type LimitsProcess = LimitsResources & ProcessPart
+
+interface LimitsPart extends SnapshotPart, LimitsResources {
+  /** Of each that counts in the same Redis, or in memory; null: it does not count. Other features add theirs. */
+  readonly states: (() => RateLimiterState | null)[]
+}
+
+declare module '../../core/runtime/runtime-part.ts' {
+  interface ProcessParts {
+    readonly limits: LimitsProcess
+  }
+  interface SnapshotParts {
+    readonly limits: LimitsPart
+  }
+}
+
+export const open = ({ place, channel, logEvent }: Parameters<RuntimePart['open']>[0]): LimitsProcess => {
+  const { role, workers: workerCount, answerMs: timeoutMs } = place
+  const resources: LimitsResources = {
+    limiters: new RateLimiterRegistry(
+      role === 'worker'
+        ? { kind: role, workerCount, timeoutMs, askPrimary: (limit, keys) => channel.ask([limit, keys]) }
+        : { kind: role },
+      calmChanges(logEvent, 'limits are shared', 'limits are not shared'),
+    ),
+    counts: createInFlightCounters(),
+    loop: new EventLoopLag(logEvent),
+  }
+  const { limiters, loop } = resources
+  return {
+    ...resources,
+    answer: (asked) => limiters.consumeAll(...(asked as Parameters<typeof limiters.consumeAll>)),
+    acquire: ({ config }) => acquireLimits(config, resources, role !== 'primary'),
+    close: () => loop.setLimit(null),
+  }
+}
+
+export const describe: RuntimePart['describe'] = (config) =>
+  acquireLimits(
+    config,
+    {
+      limiters: new RateLimiterRegistry({ kind: 'primary' }, () => {}),
+      counts: createInFlightCounters(),
+      loop: new EventLoopLag(),
+    },
+    false,
+  )
+
+const acquireLimits = (config: Config, resources: LimitsResources, serves: boolean): LimitsPart => {
+  const { limiters, loop } = resources
+  const { address, redis, eventLoopDelay } = config.limits
+  const ofAddress = address && limiters.acquire({ policy: 'address', ...toBucket(address) }, redis)
+  const ofClients = acquireClientLimits(config.clients, config.limits, limiters)
+  return {
+    ...resources,
+    states: [() => ofAddress?.state() ?? null, ofClients.state],
+    layers: (operation) => layerRows(operation, config, resources, ofAddress, ofClients),
+    activate: () => serves && loop.setLimit(eventLoopDelay),
+    release: () => {
+      ofClients.release()
+      ofAddress?.release()
+    },
+  }
+}
+
+const toBucket = ({ rate, burst }: AddressLimitConfig) => ({ perMs: rate.count / rate.perMs, burst })
+
+const layerRows = (
+  { id, group }: Operation,
+  config: Config,
+  { counts, loop }: LimitsResources,
+  ofAddress: RateLimiterLease | null,
+  ofClients: ClientLimits,
+): readonly LayerRow[] => {
+  const { limits, upstreams, operations } = config
+  /** How many clients a limit is for. Null: for none, or the operation asks no client who it is. */
+  const limited = (clients: number): number | null => (operations[id].auth === null || clients === 0 ? null : clients)
+  return [
+    layerRow('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelay, formatDuration, () =>
+      loadSheddingLayer(loop),
+    ),
+    layerRow('concurrency', 'limits.concurrency', limits.concurrency, String, (max) =>
+      concurrencyLimitLayer(max, counts.all, 'limits-concurrency'),
+    ),
+    layerRow('upstream-concurrency', `upstreams.${group}.concurrency`, upstreams[group].concurrency, String, (max) =>
+      concurrencyLimitLayer(max, counts.upstreams[group], 'upstream-concurrency'),
+    ),
+    layerRow('operation-concurrency', `operations.${id}.concurrency`, operations[id].concurrency, String, (max) =>
+      concurrencyLimitLayer(max, counts.operations[id], 'operation-concurrency'),
+    ),
+    layerRow(
+      'address-limit',
+      'limits.address',
+      limits.address,
+      ({ rate, burst }) => `rate: ${formatRate(rate)}, burst: ${burst}`,
+      ({ ipv6Prefix }) => ofAddress && addressRateLimitLayer(ofAddress.limiter, ipv6Prefix),
+    ),
+    layerRow(
+      'client-concurrency',
+      'clients.concurrency',
+      limited(ofClients.concurrencyLimitedCount),
+      formatClientCount,
+      () => clientConcurrencyLimitLayer(ofClients.getConcurrencyLimit, counts.clients),
+    ),
+    layerRow('client-limit', 'clients.rate', limited(ofClients.rateLimitedCount), formatClientCount, () =>
+      clientRateLimitLayer(ofClients.getRateLimiter),
+    ),
+  ]
+}
+
+const formatClientCount = (clients: number): string => (clients === 1 ? 'of 1 client' : `of ${clients} clients`)
