@@ -3,6 +3,7 @@ import type { Feature } from '../../core/feature.ts'
 /** Finds out which client calls: API keys, certificates, tokens. */
 export const auth: Feature = {
   name: 'auth',
+  needs: ['limits'],
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: async () => ({
     ...(await import('./config.ts')),
@@ -12,5 +13,6 @@ export const auth: Feature = {
   }),
   loadCommands: () => import('./command.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
+  loadRuntimePart: () => import('./runtime.ts'),
   loadStatusPart: () => import('./status.ts'),
 }

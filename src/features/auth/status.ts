@@ -35,8 +35,8 @@ export const tokensField = field.record({
   proofs: field.nullable(field.record({ remembered: field.number, room: field.number })),
 })
 
-const collectTokens = ({ authProvider }: Snapshot): Reported<typeof tokensField> => {
-  const { jwt, introspection, proofs } = authProvider.state()
+const collectTokens = ({ parts }: Snapshot): Reported<typeof tokensField> => {
+  const { jwt, introspection, proofs } = parts.auth.state()
   return {
     jwt: jwt && { ...jwt, where: null },
     introspection: introspection && { ...introspection, where: null },
@@ -57,6 +57,6 @@ export const reported: readonly ReportSection[] = [
   {
     key: 'clients',
     field: field.known(mergeClientActivity),
-    collect: ({ config, telemetry }) => config.auth && telemetry.clientActivity.report,
+    collect: ({ config, parts }) => config.auth && parts.auth.clientActivity.report,
   },
 ]

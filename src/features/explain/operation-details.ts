@@ -7,7 +7,6 @@ import { layerTable } from '../../core/runtime/pipeline/compose-layers.ts'
 import type { LayerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import { runtimeParts } from '../../core/runtime/runtime-parts.ts'
 import type { Operation, Side } from '../../operations.ts'
-import { type AuthProvider, nullAuthProvider } from '../auth/auth-provider.ts'
 import { createEmptyCache } from '../cache/cache-registry.ts'
 import { nullShadow } from '../candidate/shadow-layer.ts'
 import { findCandidateUse } from '../candidate/shift/candidate-use.ts'
@@ -118,16 +117,11 @@ export const collectOperationDetails = (
  * Lists the rows of the layers that a configuration composes for an operation. Nothing is connected or counted: only
  * which layers there are, and what they say of themselves.
  */
-export const describeLayers = (
-  config: Config,
-  operation: Operation,
-  authProvider: AuthProvider = nullAuthProvider,
-): readonly LayerRow[] =>
+export const describeLayers = (config: Config, operation: Operation): readonly LayerRow[] =>
   layerTable({
     operation,
     config,
     retryBudget: null,
-    authProvider,
     features: [...runtimeParts.values()].map((part) => part.describe(config)),
     requestMetrics: new RequestMetrics(),
     caches: createEmptyCache(config),

@@ -1,6 +1,3 @@
-import { authLayer } from '../../../features/auth/auth.ts'
-import type { AuthProvider } from '../../../features/auth/auth-provider.ts'
-import { stripIdentityHeaderLayer } from '../../../features/auth/strip-identity-header.ts'
 import { createCacheLayer } from '../../../features/cache/cache-layer.ts'
 import type { CacheLease } from '../../../features/cache/cache-registry.ts'
 import { cacheInvalidationLayer } from '../../../features/cache/invalidation.ts'
@@ -40,7 +37,7 @@ import type { SnapshotPart } from '../runtime-part.ts'
 import { bodyLimitLayer } from './body-limit.ts'
 import { deadlineLayer } from './deadline.ts'
 import { rejectGetContentLayer } from './get-content.ts'
-import { formatAuth, formatLearning, formatMetrics, formatRetry } from './layer-settings.ts'
+import { formatLearning, formatMetrics, formatRetry } from './layer-settings.ts'
 import { inOrder, type LayerRow, layerRow } from './layer-stack.ts'
 import { outOfServiceHandler } from './out-of-service.ts'
 
@@ -50,7 +47,6 @@ export interface LayerStackOptions extends ResponseStackOptions {
    * traffic.
    */
   readonly retryBudget: RetryAllowance | null
-  readonly authProvider: AuthProvider
   readonly requestMetrics: Pick<RequestMetrics, 'operations'>
   readonly features: readonly Pick<SnapshotPart, 'layers'>[]
   readonly caches: CacheLease
@@ -65,7 +61,7 @@ export interface LayerStackOptions extends ResponseStackOptions {
 
 /** Lists the layers around an upstream, the outermost first. */
 export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
-  const { operation, config, authProvider, caches } = options
+  const { operation, config, caches } = options
   const { metrics } = config
   const { id, group } = operation
   const own = config.operations[id]
@@ -79,14 +75,6 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
     layerRow('metrics', 'metrics', metrics, formatMetrics, () =>
       inFlightGaugeLayer(options.requestMetrics.operations[id]),
     ),
-    layerRow(
-      'identity-field',
-      'auth.identityField',
-      config.auth?.identityField ?? null,
-      String,
-      stripIdentityHeaderLayer,
-    ),
-    layerRow('auth', `${ownKey}.auth`, own.auth, formatAuth, (rules) => authLayer(authProvider.authOptions(rules))),
     ...(operation.method === 'GET'
       ? [layerRow('get-content', 'listen.getContent', getContent, String, () => rejectGetContentLayer, 'forward')]
       : []),

@@ -2,18 +2,12 @@
 
 import type { LearningMode } from '../../../features/contract-learning/continue-learning.ts'
 import type { RetryConfig } from '../../../features/retry/config.ts'
-import type { Config, OperationAuthConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
 
 export const formatLearning = ({ enums, until }: LearningMode): string =>
   `${enums ? 'true, enums: true' : 'true'}${until === null ? '' : ` until ${new Date(until).toISOString()}`}`
 
 export const formatMetrics = ({ clients }: NonNullable<Config['metrics']>): string =>
   clients ? 'clients: true' : 'true'
-
-export const formatAuth = ({ methods, scopes, claims }: OperationAuthConfig): string => {
-  const claimTexts = Object.entries(claims).map(([name, value]) => `${name}: ${value}`)
-  const required = [...scopes.map((scope) => `scope ${scope}`), ...claimTexts]
-  return methods.join(', ') + (required.length === 0 ? '' : ` with ${required.join(', ')}`)
-}
 
 export const formatRetry = ({ attempts }: RetryConfig): string => `attempts: ${attempts}`

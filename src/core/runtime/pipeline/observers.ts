@@ -4,7 +4,6 @@ import { CheckQueue } from '../../../features/contract/check-queue.ts'
 import { byGroup, type Group } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
 import { DeferredWork } from '../../lib/scheduling/deferred-work.ts'
-import { ClientActivity } from '../../log/client-activity.ts'
 import type { ExchangeObserver } from '../../log/exchange-record.ts'
 import { accessLog, type Log } from '../../log/log.ts'
 import { RequestMetrics } from '../../log/metrics/request-metrics.ts'
@@ -20,7 +19,6 @@ export interface ProcessTelemetry {
   readonly requestMetrics: RequestMetrics
   readonly recentErrors: RecentErrors
   readonly recentRequests: RecentRequests
-  readonly clientActivity: ClientActivity
   readonly rejectedConnections: RejectedConnectionCounts
   readonly runtime: ProcessStats
   readonly contract: { readonly checks: CheckQueue }
@@ -41,7 +39,6 @@ export const createProcessTelemetry = (log: Log | null, process: string): Proces
     requestMetrics: new RequestMetrics(),
     recentErrors: new RecentErrors(),
     recentRequests: new RecentRequests(),
-    clientActivity: new ClientActivity(),
     rejectedConnections: createRejectedConnectionCounts(),
     runtime: new ProcessStats(),
     contract: { checks: new CheckQueue((error) => logCheckFailure(log, error)) },
@@ -57,8 +54,8 @@ const logCheckFailure = (log: Log | null, err: unknown): void => {
 
 /** Lists the observers of every exchange, in the order in which they are called. What is off is not in it. */
 export const listObservers = (
-  { auth, metrics, log: { access } }: Config,
-  { log, requestMetrics, recentErrors, recentRequests, clientActivity }: ProcessTelemetry,
+  { metrics, log: { access } }: Config,
+  { log, requestMetrics, recentErrors, recentRequests }: ProcessTelemetry,
   features: readonly Pick<SnapshotPart, 'observer'>[],
 ): readonly ExchangeObserver[] =>
   [
@@ -66,6 +63,5 @@ export const listObservers = (
     metrics === null ? null : requestMetrics.observer(metrics.clients),
     recentErrors,
     recentRequests,
-    auth === null ? null : clientActivity,
     access && log !== null ? accessLog(log) : null,
   ].filter((each) => each !== null)

@@ -1,5 +1,3 @@
-import { createAuthProvider } from '../../../features/auth/auth-provider.ts'
-import type { TokenVerifiers } from '../../../features/auth/tokens/token-verifiers.ts'
 import type { CacheRegistry } from '../../../features/cache/cache-registry.ts'
 import {
   createGuardOptions,
@@ -32,7 +30,6 @@ import { createSnapshot, type Snapshot } from './snapshot.ts'
 /** What all snapshots of a process share, one after the other. */
 export interface SharedResources {
   readonly endpoints: EndpointRegistry
-  readonly tokenVerifiers: TokenVerifiers
   readonly caches: CacheRegistry
   readonly idempotency: IdempotencyRegistry
   readonly contractValidators: ContractValidatorsCache
@@ -52,7 +49,6 @@ export const buildSnapshot = (
   previous: Snapshot | null,
   {
     endpoints,
-    tokenVerifiers,
     caches: cacheRegistry,
     idempotency: idempotencyRegistry,
     contractValidators,
@@ -67,8 +63,6 @@ export const buildSnapshot = (
   const learning = continueLearning(learningMode, config, previous?.learning ?? null, digestKey)
   const acquired: Endpoint[] = []
   const parts = acquireParts(processParts, input, previous?.parts ?? null)
-  const authProvider = createAuthProvider(config, tokenVerifiers, processParts.limits.limiters)
-  parts.limits.states.push(authProvider.sharedProofsState)
   const candidateUses = byGroup((group) =>
     findCandidateUse(config.upstreams[group].candidate, overrides.shifts?.get(group)),
   )
@@ -78,7 +72,6 @@ export const buildSnapshot = (
   const release = async (): Promise<void> => {
     idempotency?.release()
     caches.release()
-    authProvider.release()
     await Promise.all([
       ...acquired.map((endpoint) => endpoints.release(endpoint)),
       ...Object.values(parts).map((part) => part.release?.()),
@@ -135,7 +128,6 @@ export const buildSnapshot = (
         operation,
         config,
         retryBudget: createRetryAllowance(retryBudgets[group], upstreams[group], candidates[group]),
-        authProvider,
         features: Object.values(parts),
         requestMetrics: telemetry.requestMetrics,
         caches,
@@ -161,7 +153,6 @@ export const buildSnapshot = (
         candidates,
         shadows,
         retryBudgets,
-        authProvider,
         caches,
         idempotency,
         driftCounts,

@@ -1,4 +1,3 @@
-import { type KeysHandover, TokenVerifiers } from '../../../features/auth/tokens/token-verifiers.ts'
 import { CacheRegistry, type PurgeResult } from '../../../features/cache/cache-registry.ts'
 import type { InvalidationTarget } from '../../../features/cache/invalidation.ts'
 import { SharedCacheRegistry } from '../../../features/cache/redis/shared-cache-registry.ts'
@@ -90,10 +89,9 @@ export class DataPlane {
     const isPrimary = place.role === 'primary'
     const { role: kind } = place
     const keys = openChannel('idempotency', place)
-    const [issuerKeys, invalidations] = [openChannel('auth', place), openChannel('cache', place)]
+    const invalidations = openChannel('cache', place)
     this.#shared = {
       endpoints: new EndpointRegistry(logEvent, onVerdict),
-      tokenVerifiers: new TokenVerifiers(logEvent, (keys) => issuerKeys.notify(keys)),
       caches: new CacheRegistry(
         logEvent,
         (targets) => invalidations.notify(targets),
@@ -109,20 +107,13 @@ export class DataPlane {
       parts: openParts({ place, ...telemetry, logEvent }),
     }
     for (const verdict of initialVerdicts) this.#shared.endpoints.applyVerdict(verdict)
-    const { tokenVerifiers, caches, idempotency } = this.#shared
+    const { caches, idempotency } = this.#shared
     this.#learnedArchive = openLearnedArchive(place, openChannel('contract-learning', place), () => {
       const { config, learning } = this.currentSnapshot.value
       return learning && { learner: learning.learner, mark: `${config.hash} ${learning.orderedAt}` }
     })
     this.#ends = {
       ...this.#shared.parts,
-      auth: {
-        receive: (keys, from) => {
-          tokenVerifiers.adoptKeys(keys as KeysHandover)
-          if (isPrimary) issuerKeys.notify(keys, { except: from })
-        },
-        handOver: () => tokenVerifiers.keysToHandOver,
-      },
       cache: {
         receive: (targets, from) => {
           if (isPrimary) invalidations.notify(targets, { except: from })

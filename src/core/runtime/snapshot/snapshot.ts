@@ -1,4 +1,3 @@
-import type { AuthProvider } from '../../../features/auth/auth-provider.ts'
 import type { CacheLease } from '../../../features/cache/cache-registry.ts'
 import type { ShadowDestination } from '../../../features/candidate/layers/shadow.ts'
 import type { ComparisonCounts } from '../../../features/candidate/observe/comparison-counts.ts'
@@ -26,7 +25,6 @@ interface SnapshotMembers {
   readonly shadows: Readonly<Record<Group, ShadowDestination | null>>
   /** The budget of retries of each upstream. Null: retries are off. */
   readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
-  readonly authProvider: AuthProvider
   readonly caches: CacheLease
   /** What requests with a key are remembered with. Null: no operation has idempotency. */
   readonly idempotency: IdempotencyLease | null

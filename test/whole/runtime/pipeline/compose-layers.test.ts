@@ -19,7 +19,6 @@ import { acquireParts, prepareParts } from '../../../../src/core/runtime/runtime
 import type { GroupEndpoint } from '../../../../src/core/upstream/endpoints/group-endpoint.ts'
 import type { Upstream } from '../../../../src/core/upstream/upstream.ts'
 import type { AuditConfig } from '../../../../src/features/audit/config.ts'
-import { nullAuthProvider } from '../../../../src/features/auth/auth-provider.ts'
 import { type CacheLease, createEmptyCache } from '../../../../src/features/cache/cache-registry.ts'
 import { createGuardOptions, createSend } from '../../../../src/features/candidate/candidate-layers.ts'
 import type { CandidateConfig } from '../../../../src/features/candidate/config/candidate.ts'
@@ -156,7 +155,6 @@ const stackOptions = ({
     config: full,
     retryBudget: budget,
     shadow: null,
-    authProvider: nullAuthProvider,
     features: Object.values(acquireParts(process, toInput(full), null)),
     requestMetrics: new RequestMetrics(),
     caches,

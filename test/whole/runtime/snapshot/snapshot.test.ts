@@ -9,8 +9,6 @@ import { buildSnapshot, type SharedResources } from '../../../../src/core/runtim
 import { CurrentSnapshot, createSnapshot, type Snapshot } from '../../../../src/core/runtime/snapshot/snapshot.ts'
 import { EndpointRegistry } from '../../../../src/core/upstream/endpoints/endpoint-registry.ts'
 import type { EndpointHealth } from '../../../../src/core/upstream/health/endpoint-health.ts'
-import { nullAuthProvider } from '../../../../src/features/auth/auth-provider.ts'
-import { TokenVerifiers } from '../../../../src/features/auth/tokens/token-verifiers.ts'
 import { CacheRegistry, createEmptyCache } from '../../../../src/features/cache/cache-registry.ts'
 import { ContractValidatorsCache } from '../../../../src/features/contract/contract-validators.ts'
 import { IdempotencyRegistry } from '../../../../src/features/idempotency/idempotency-registry.ts'
@@ -33,7 +31,6 @@ const fakeSnapshot = () => {
     candidates: {} as Snapshot['candidates'],
     shadows: byGroup(() => null),
     retryBudgets: {} as Snapshot['retryBudgets'],
-    authProvider: nullAuthProvider,
     caches: createEmptyCache(testConfig()),
     idempotency: null,
     driftCounts: null,
@@ -128,7 +125,6 @@ const sharedResources = (endpoints: EndpointRegistry): SharedResources => ({
   endpoints,
   contractValidators: new ContractValidatorsCache(),
   digestKey: '',
-  tokenVerifiers: new TokenVerifiers(() => {}),
   caches: new CacheRegistry(() => {}),
   idempotency: new IdempotencyRegistry({ kind: 'alone' }, () => {}),
   telemetry: createProcessTelemetry(null, 'gateway'),

@@ -1,0 +1,62 @@
+import type { Config, OperationAuthConfig } from '../../core/config/config.ts'
+import { ClientActivity } from '../../core/log/client-activity.ts'
+import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
+import type { RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
+import type { Operation } from '../../operations.ts'
+import { authLayer } from './auth.ts'
+import { type AuthProvider, createAuthProvider, nullAuthProvider } from './auth-provider.ts'
+import { stripIdentityHeaderLayer } from './strip-identity-header.ts'
+import { type KeysHandover, TokenVerifiers } from './tokens/token-verifiers.ts'
+
+interface AuthPart extends SnapshotPart, Pick<AuthProvider, 'state'> {
+  /** What authenticated clients did of late; all snapshots of a process share it. */
+  readonly clientActivity: ClientActivity
+}
+
+declare module '../../core/runtime/runtime-part.ts' {
+  interface SnapshotParts {
+    readonly auth: AuthPart
+  }
+}
+
+const layerRows = (
+  { id }: Operation,
+  { auth, operations }: Config,
+  { authOptions }: AuthProvider,
+): readonly LayerRow[] => [
+  layerRow('identity-field', 'auth.identityField', auth?.identityField ?? null, String, stripIdentityHeaderLayer),
+  layerRow('auth', `operations.${id}.auth`, operations[id].auth, formatAuth, (rules) => authLayer(authOptions(rules))),
+]
+
+const formatAuth = ({ methods, scopes, claims }: OperationAuthConfig): string => {
+  const claimTexts = Object.entries(claims).map(([name, value]) => `${name}: ${value}`)
+  const required = [...scopes.map((scope) => `scope ${scope}`), ...claimTexts]
+  return methods.join(', ') + (required.length === 0 ? '' : ` with ${required.join(', ')}`)
+}
+
+export const describe: RuntimePart['describe'] = (config) => ({
+  layers: (operation) => layerRows(operation, config, nullAuthProvider),
+})
+
+export const open: RuntimePart['open'] = ({ place, channel, logEvent, parts: { limits } }) => {
+  const verifiers = new TokenVerifiers(logEvent, (keys) => channel.notify(keys))
+  const clientActivity = new ClientActivity()
+  return {
+    receive(keys, from) {
+      verifiers.adoptKeys(keys as KeysHandover)
+      if (place.role === 'primary') channel.notify(keys, { except: from })
+    },
+    handOver: () => verifiers.keysToHandOver,
+    acquire({ config }, _, { parts }): AuthPart {
+      const provider = createAuthProvider(config, verifiers, limits.limiters)
+      parts.limits.states.push(provider.sharedProofsState)
+      return {
+        clientActivity,
+        state: provider.state,
+        layers: (operation) => layerRows(operation, config, provider),
+        observer: config.auth && clientActivity,
+        release: provider.release,
+      }
+    },
+  }
+}
