@@ -7,6 +7,7 @@ import { candidate } from './candidate/index.ts'
 import { contract } from './contract/index.ts'
 import { contractLearning } from './contract-learning/index.ts'
 import { explain } from './explain/index.ts'
+import { http2 } from './http2/index.ts'
 import { httproute } from './httproute/index.ts'
 import { idempotency } from './idempotency/index.ts'
 import { limits } from './limits/index.ts'
@@ -37,6 +38,7 @@ export const features: readonly Feature[] = [
   bundle,
   explain,
   openapi,
+  http2,
   httproute,
   proxyProtocol,
   redis,

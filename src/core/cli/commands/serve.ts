@@ -111,7 +111,9 @@ const serve = async (
   if (isatty(1)) process.stdout.write(`${renderBanner(config, gateway.address, file, workerCount(config))}\n`)
   const { address, port } = gateway.address
   const scheme = config.listen.tls === null ? 'http' : 'https'
-  log.info({ address, port, scheme, http2: config.listen.http2, config: config.hash, file }, 'listening')
+  const { listenerParts } = await import('../../downstream/listener/listener-parts.ts')
+  const listener = Object.assign({}, ...listenerParts.map((part) => part.describe?.(config.listen)))
+  log.info({ address, port, scheme, ...listener, config: config.hash, file }, 'listening')
   log.info({ address: gateway.adminAddress.address, port: gateway.adminAddress.port }, 'admin listening')
   if (isatty(1)) return
   for (const row of bannerRows(config)) log.info(row, 'serving')

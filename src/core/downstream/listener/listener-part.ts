@@ -1,6 +1,9 @@
 import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import type { ListenConfig } from '../../config/config.ts'
 import type { GatewayError } from '../../exchange/failures/errors.ts'
+import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
+import type { GetListenerConfig } from './listener-config.ts'
 
 /** What a feature brings to the listener of clients. */
 export interface ListenerPart {
@@ -10,6 +13,29 @@ export interface ListenerPart {
   compileIntroducers?(listen: ListenConfig): (address: string) => boolean
   /** Names a protocol by its first bytes, where HTTP is expected; null: it is another one. */
   detectProtocol?(first: Buffer): GatewayError | null
+  /** Opens a protocol that clients may choose by ALPN; null: it is off. */
+  openProtocol?(options: ProtocolOptions): Promise<NegotiatedProtocol> | null
+  /** Describes the listener, in the line of the log that says where it listens. */
+  describe?(listen: ListenConfig): object
+}
+
+export interface ProtocolOptions {
+  readonly getListenerConfig: GetListenerConfig
+  /** Records a failure to which no response was written. */
+  reportUnparsed(client: string, failure: GatewayError): void
+  onRequest(request: DownstreamRequest, response: DownstreamResponse): void
+  /** Whether the gateway takes no new connections soon: a client that has nothing under way is to leave. */
+  isDraining(): boolean
+}
+
+/** What serves the clients that have chosen a protocol. */
+export interface NegotiatedProtocol {
+  /** Its name in ALPN. */
+  readonly name: string
+  accept(socket: TLSSocket): void
+  applyConfig(listen: ListenConfig): void
+  /** Lets every connection end, before `deadlineMs` where it can. */
+  close(deadlineMs: number): void
 }
 
 /** Stands between an accepted connection and the server that speaks TLS or HTTP on it. */

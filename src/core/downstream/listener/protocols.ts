@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { ListenConfig } from '../../config/config.ts'
+import { knownMethods } from '../../exchange/node-http.ts'
 import type { Log } from '../../log/log.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/snapshot.ts'
 import { Http1Connection, type Http1ConnectionOptions } from '../http1/http1-connection.ts'
@@ -9,6 +10,7 @@ import { createRequestHandler } from '../request/request-handler.ts'
 import type { ClientErrorHandler } from './client-error.ts'
 import { inheritConnectionClaims } from './connection-claims.ts'
 import type { GetListenerConfig } from './listener-config.ts'
+import { listenerParts } from './listener-parts.ts'
 import type { OpenConnections } from './open-connections.ts'
 
 interface ProtocolsOptions {
@@ -22,7 +24,7 @@ interface ProtocolsOptions {
   readonly ticketSecret: string
 }
 
-/** What is spoken on the connections of a listener: TLS, HTTP/2 and HTTP/1. */
+/** What is spoken on the connections of a listener: TLS, HTTP/1, and what features bring. */
 interface Protocols {
   /** Takes a connection of which nothing has been read. */
   accept(socket: Socket): void
@@ -47,15 +49,21 @@ export const createProtocols = async (options: ProtocolsOptions): Promise<Protoc
     if (connections.track(socket)) http1.accept(socket)
   }
   // A reload changes neither: a module that is off is never loaded.
-  const http2 = listen.http2
-    ? (await import('../http2/sessions.ts')).createHttp2Sessions({
-        handleRequest,
+  const opened = await Promise.all(
+    listenerParts.map((part) =>
+      part.openProtocol?.({
         getListenerConfig,
-        clientErrors,
-        routeRequest: routes.route,
+        reportUnparsed: clientErrors.reportUnparsed,
+        // Fastify knows no other methods, and renders all of its routes to say so.
+        onRequest: (request, response) =>
+          knownMethods.has(request.method ?? '')
+            ? routes.route(request, response)
+            : void handleRequest(request, response, null),
         isDraining: () => state.isDraining,
-      })
-    : null
+      }),
+    ),
+  )
+  const negotiated = new Map(opened.filter((each) => each != null).map((each) => [each.name, each]))
   const tls =
     listen.tls &&
     (await import('../tls/tls-acceptor.ts')).createTlsAcceptor({
@@ -63,7 +71,7 @@ export const createProtocols = async (options: ProtocolsOptions): Promise<Protoc
       tls: listen.tls,
       log: options.log,
       ticketSecret: options.ticketSecret,
-      protocols: listen.http2 ? ['h2', ...http1Protocols] : http1Protocols,
+      protocols: [...negotiated.keys(), ...http1Protocols],
       onHandshake(socket, getGroup) {
         const { config, telemetry } = currentSnapshot.value
         if (config.metrics !== null)
@@ -72,8 +80,9 @@ export const createProtocols = async (options: ProtocolsOptions): Promise<Protoc
       onSecure(socket, raw) {
         inheritConnectionClaims(socket, raw)
         connections.forget(raw) // it closes with the TLS socket on it
-        if (socket.alpnProtocol !== 'h2') acceptHttp1(socket)
-        else if (connections.track(socket)) http2?.accept(socket)
+        const chosen = negotiated.get(String(socket.alpnProtocol))
+        if (chosen === undefined) acceptHttp1(socket)
+        else if (connections.track(socket)) chosen.accept(socket)
       },
       onPlaintext: (socket, first) => clientErrors.onPlainHttp(socket, first),
     })
@@ -88,11 +97,11 @@ export const createProtocols = async (options: ProtocolsOptions): Promise<Protoc
       const applyTls = tls?.prepareConfig(next)
       return () => {
         applyTls?.()
-        http2?.applyConfig(next)
+        for (const protocol of negotiated.values()) protocol.applyConfig(next)
       }
     },
     closeConnections(deadlineMs) {
-      http2?.close(deadlineMs)
+      for (const protocol of negotiated.values()) protocol.close(deadlineMs)
       http1.closeConnections()
     },
     close: () => routes.close(),

@@ -1,11 +1,11 @@
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import { Duplex } from 'node:stream'
-import { fieldNameEquals, type HeaderFields } from '../../exchange/header-fields.ts'
-import { validateHeaderValue } from '../../exchange/node-http.ts'
-import { CoalescedTimer } from '../../lib/clock.ts'
-import type { DownstreamResponse, LastResponseContext } from '../codec.ts'
-import { getLingerMode, type LingerMode, linger } from '../listener/linger.ts'
-import { getMaxBodyBytes } from '../request/active-request.ts'
+import type { DownstreamResponse, LastResponseContext } from '../../core/downstream/codec.ts'
+import { getLingerMode, type LingerMode, linger } from '../../core/downstream/listener/linger.ts'
+import { getMaxBodyBytes } from '../../core/downstream/request/active-request.ts'
+import { fieldNameEquals, type HeaderFields } from '../../core/exchange/header-fields.ts'
+import { validateHeaderValue } from '../../core/exchange/node-http.ts'
+import { CoalescedTimer } from '../../core/lib/clock.ts'
 import type { StreamRequest } from './stream-request.ts'
 
 // RST_STREAM cannot go out to a client that takes nothing, or has gone: then the stream ends without it.

@@ -1,49 +1,28 @@
 import { constants, performServerHandshake, type ServerHttp2Session, type ServerSessionOptions } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
-import type { ListenConfig } from '../../config/config.ts'
-import { GatewayError } from '../../exchange/failures/errors.ts'
-import type { ReasonFor } from '../../exchange/failures/reasons.ts'
-import { knownMethods } from '../../exchange/node-http.ts'
-import { now } from '../../lib/clock.ts'
-import type { ClientErrorHandler } from '../listener/client-error.ts'
-import type { GetListenerConfig } from '../listener/listener-config.ts'
-import { getClientConnection } from '../request/active-request.ts'
-import type { FastifyRoutes } from '../request/fastify-routes.ts'
-import type { RequestHandler } from '../request/request-handler.ts'
+import type { ListenConfig } from '../../core/config/config.ts'
+import type { NegotiatedProtocol, ProtocolOptions } from '../../core/downstream/listener/listener-part.ts'
+import { getClientConnection } from '../../core/downstream/request/active-request.ts'
+import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import type { ReasonFor } from '../../core/exchange/failures/reasons.ts'
+import { now } from '../../core/lib/clock.ts'
 import { ReceiveWindows, WideConnections } from './receive-windows.ts'
 import { type SessionTimeouts, startSessionTimeouts } from './session-timeouts.ts'
 import { StreamRequest } from './stream-request.ts'
 import { StreamResponse } from './stream-response.ts'
 
-interface Http2Sessions {
-  /** Takes a connection whose client chose HTTP/2 by ALPN. */
-  accept(socket: TLSSocket): void
-  /**
-   * Applies a new configuration. Where it changes the limits that a connection has from its beginning to its end, every
-   * client gets GOAWAY when it has no request under way, and the new limits with its next connection.
-   */
-  applyConfig(listen: ListenConfig): void
-  /**
-   * Sends GOAWAY to every client: when the requests under way have ended, and after half of `deadlineMs`, so that later
-   * ones can end too.
-   */
-  close(deadlineMs: number): void
-}
-
-interface Http2SessionsOptions {
-  readonly handleRequest: RequestHandler
-  readonly getListenerConfig: GetListenerConfig
-  readonly clientErrors: ClientErrorHandler
-  readonly routeRequest: FastifyRoutes['route']
-  /** Whether the gateway takes no new connections soon: a client that has nothing under way gets GOAWAY. */
-  readonly isDraining: () => boolean
-}
-
-export const createHttp2Sessions = (options: Http2SessionsOptions): Http2Sessions => {
+/**
+ * Creates what serves HTTP/2. Where a new configuration changes the limits that a connection has from its beginning to
+ * its end, every client gets GOAWAY when it has no request under way, and the new limits with its next connection. At
+ * the end it gets GOAWAY when the requests under way have ended, and after half of the deadline, so that later ones can
+ * end too.
+ */
+export const createHttp2Sessions = (options: ProtocolOptions): NegotiatedProtocol => {
   const openSessions = new Set<SessionTimeouts>()
   const wideConnections = new WideConnections()
   let appliedLimits = formatSessionLimits(options.getListenerConfig().config.listen)
   return {
+    name: 'h2',
     accept(socket) {
       const session = startSession(socket, options, wideConnections)
       openSessions.add(session)
@@ -70,7 +49,7 @@ const benignResetCodes: ReadonlySet<number | undefined> = new Set([
 
 const startSession = (
   socket: TLSSocket,
-  { handleRequest, getListenerConfig, clientErrors, routeRequest, isDraining }: Http2SessionsOptions,
+  { getListenerConfig, reportUnparsed, onRequest, isDraining }: ProtocolOptions,
   wideConnections: WideConnections,
 ): SessionTimeouts => {
   const { listen } = getListenerConfig().config
@@ -80,7 +59,7 @@ const startSession = (
   // response.
   socket.once('end', () => socket.destroy())
   const { address } = getClientConnection(socket, getListenerConfig()).peer // unknown once the connection has closed
-  const report = (failure: GatewayError): void => clientErrors.reportUnparsed(address, failure)
+  const report = (failure: GatewayError): void => reportUnparsed(address, failure)
   const getTimeouts = (): ListenConfig['timeouts'] => getListenerConfig().config.listen.timeouts
   const sessionTimeouts = startSessionTimeouts(session, socket, getTimeouts, isDraining, () =>
     report(new GatewayError('request-timeout', { reason: 'head-too-slow' })),
@@ -101,10 +80,7 @@ const startSession = (
         endForAbuse('too-many-broken-streams', 'too many requests that break the protocol')
     })
     const request = new StreamRequest(stream, raw as unknown as string[], socket, windows)
-    const response = new StreamResponse(request)
-    // Fastify knows no other methods, and renders all of its routes to say so.
-    if (knownMethods.has(request.method)) routeRequest(request, response)
-    else handleRequest(request, response, null)
+    onRequest(request, new StreamResponse(request))
   })
   // The gateway replies to each such frame: a client that sends nothing else makes it work for nothing.
   const allowsFrame = createFloodGuard()

@@ -1,9 +1,9 @@
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import { GatewayError } from '../../exchange/failures/errors.ts'
-import { knownMethods } from '../../exchange/node-http.ts'
-import type { BodyConsumer, DownstreamRequest, RequestTarget } from '../codec.ts'
-import { rejectTunnel } from '../http1/request-line.ts'
+import type { BodyConsumer, DownstreamRequest, RequestTarget } from '../../core/downstream/codec.ts'
+import { rejectTunnel } from '../../core/downstream/http1/request-line.ts'
+import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import { knownMethods } from '../../core/exchange/node-http.ts'
 import type { ReceiveWindows } from './receive-windows.ts'
 import { StreamBody } from './stream-body.ts'
 

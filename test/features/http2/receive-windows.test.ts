@@ -9,7 +9,7 @@ import {
   ReceiveWindows,
   WideConnections,
   wideWindowBytes,
-} from '../../../../src/core/downstream/http2/receive-windows.ts'
+} from '../../../src/features/http2/receive-windows.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
 afterEach(() => void vi.useRealTimers())

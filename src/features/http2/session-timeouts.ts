@@ -1,8 +1,13 @@
 import type { ServerHttp2Session } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
-import type { ListenConfig } from '../../config/config.ts'
-import { CoalescedTimer, now } from '../../lib/clock.ts'
-import { destroyAfterLinger, type LingerMode, type LingerSlots, maxLingerIdleMs } from '../listener/linger.ts'
+import type { ListenConfig } from '../../core/config/config.ts'
+import {
+  destroyAfterLinger,
+  type LingerMode,
+  type LingerSlots,
+  maxLingerIdleMs,
+} from '../../core/downstream/listener/linger.ts'
+import { CoalescedTimer, now } from '../../core/lib/clock.ts'
 
 /** The timeouts of one session. Only requests count: no other frame keeps it open. */
 export interface SessionTimeouts {

@@ -2,9 +2,9 @@ import { connect, createServer, type ServerHttp2Stream } from 'node:http2'
 import { type AddressInfo, Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { ReceiveWindows, WideConnections } from '../../../../src/core/downstream/http2/receive-windows.ts'
-import { StreamRequest } from '../../../../src/core/downstream/http2/stream-request.ts'
-import { StreamResponse } from '../../../../src/core/downstream/http2/stream-response.ts'
+import { ReceiveWindows, WideConnections } from '../../../src/features/http2/receive-windows.ts'
+import { StreamRequest } from '../../../src/features/http2/stream-request.ts'
+import { StreamResponse } from '../../../src/features/http2/stream-response.ts'
 
 /** Sends a request, responds when its body has been read, and resolves to the stream when it has closed. */
 const serveOne = async (method: 'GET' | 'POST'): Promise<ServerHttp2Stream> => {

@@ -1,5 +1,5 @@
 import type { ServerHttp2Session } from 'node:http2'
-import { now } from '../../lib/clock.ts'
+import { now } from '../../core/lib/clock.ts'
 
 /** The bytes of a body that a client may send before any of it is taken (RFC 9113 §6.9.2). */
 export const narrowWindowBytes = 65_535

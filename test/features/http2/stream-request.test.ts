@@ -2,8 +2,8 @@ import { EventEmitter } from 'node:events'
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { ReceiveWindows, WideConnections } from '../../../../src/core/downstream/http2/receive-windows.ts'
-import { StreamRequest } from '../../../../src/core/downstream/http2/stream-request.ts'
+import { ReceiveWindows, WideConnections } from '../../../src/features/http2/receive-windows.ts'
+import { StreamRequest } from '../../../src/features/http2/stream-request.ts'
 
 const windows = new ReceiveWindows(
   Object.assign(new EventEmitter(), { setLocalWindowSize() {}, settings() {} }) as unknown as ServerHttp2Session,

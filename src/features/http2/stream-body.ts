@@ -1,6 +1,6 @@
 import type { ServerHttp2Stream } from 'node:http2'
-import { sliceBytes } from '../../lib/buffers.ts'
-import { ChunkQueue } from '../body/chunk-queue.ts'
+import { ChunkQueue } from '../../core/downstream/body/chunk-queue.ts'
+import { sliceBytes } from '../../core/lib/buffers.ts'
 import type { BodyWindow } from './receive-windows.ts'
 
 /**
