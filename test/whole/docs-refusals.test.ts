@@ -79,7 +79,7 @@ test('a file that is gone', () => {
 test('a file that takes too long', async () => {
   const file = join(folderWith({ 'gateway.yaml': slowFile }), 'gateway.yaml')
 
-  const loaded = await loadInThread(file, {}, [], 1)
+  const loaded = await loadInThread(file, {}, null, 1)
 
   const [printed] = print(loaded.ok ? [] : loaded.problems)
   expect(printed).toBe(shown[5]?.replace('30s', '0.001s'))

@@ -97,7 +97,7 @@ class GatewayRuntime {
     this.#reloader = new Reloader({
       file,
       initial: loaded,
-      load: () => loadInThread(file, environment, this.#reloader.config.clients),
+      load: () => loadInThread(file, environment, this.#reloader.config),
       preflight: (next, provenance) => preflightReload(this.#reloader.config, next, provenance, file),
       apply: (config, how) => this.#applyConfig(config, how),
       onOutcome: (trigger, outcome, by) => {

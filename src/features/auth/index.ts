@@ -11,6 +11,10 @@ export const auth: Feature = {
     ...(await import('./rules.ts')),
     ...(await import('./warnings.ts')),
   }),
+  // Workers speak with clients, and the primary alone with operators.
+  transfer: {
+    pack: (config, to) => [to === 'worker' ? { ...config, admin: { ...config.admin, jwt: null } } : config, null],
+  },
   loadCommands: () => import('./command.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadRuntimePart: () => import('./runtime.ts'),

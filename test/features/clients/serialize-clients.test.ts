@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { ClientConfig } from '../../../src/core/config/config.ts'
+import type { ClientConfig, Config } from '../../../src/core/config/config.ts'
 import { loadConfig } from '../../../src/core/config/load/load-config.ts'
 import { loadInThread } from '../../../src/core/config/load/load-in-thread.ts'
 import { clientsDigest, deserializeClients, serializeClients } from '../../../src/features/clients/serialize-clients.ts'
@@ -109,18 +109,18 @@ test('an edited file of clients has new clients, and an unchanged one the same o
   const files = { 'gateway.yaml': `${sandbox}\nauth: { methods: [apiKey] }\nclients: file:clients.json\n` }
   const folder = folderWith({ ...files, 'clients.json': list(false) })
   const file = join(folder, 'gateway.yaml')
-  const read = async (running: readonly ClientConfig[]) => {
+  const read = async (running: Config | null) => {
     const loaded = await loadInThread(file, {}, running)
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
     return loaded.config
   }
 
-  const first = await read([])
-  const same = await read(first.clients)
+  const first = await read(null)
+  const same = await read(first)
   writeFileSync(join(folder, 'clients.json'), list(true))
-  const edited = await read(same.clients)
+  const edited = await read(same)
   writeFileSync(join(folder, 'clients.json'), list(false))
-  const back = await read(edited.clients)
+  const back = await read(edited)
 
   expect(same.clients).toBe(first.clients)
   expect(edited.clients.map(({ disabled }) => disabled)).toEqual([true, false])

@@ -31,7 +31,7 @@ Example:
       const signals = { hangups: listenForSighup(), stops: listenForStop() }
       const { loadInThread } = await import('../../config/load/load-in-thread.ts')
       const asked = Promise.withResolvers<void>()
-      const loading = loadInThread(file, process.env, [], initialLoadTimeoutMs, asked.resolve)
+      const loading = loadInThread(file, process.env, null, initialLoadTimeoutMs, asked.resolve)
       // First: while hundreds of modules are loaded, this thread would not come to ask the other.
       await Promise.race([asked.promise, loading])
       const [result, gateway] = await Promise.all([loading, import('../../runtime/gateway.ts')])

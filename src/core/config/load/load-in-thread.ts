@@ -1,13 +1,13 @@
 import { Worker } from 'node:worker_threads'
-import { deserializeClients } from '../../../features/clients/serialize-clients.ts'
 import { errorMessage } from '../../exchange/failures/error-message.ts'
 import { unrefTimeout } from '../../lib/clock.ts'
 import { readingThreads } from '../../lib/exit-process.ts'
 import { SerialQueue } from '../../lib/serial-queue.ts'
-import type { ClientConfig } from '../config.ts'
+import type { Config } from '../config.ts'
 import { deepFreeze } from '../deep-freeze.ts'
 import type { Environment } from '../environment.ts'
 import { fileProblem } from '../problem.ts'
+import { unpackConfig } from '../transfer.ts'
 import type { LoadedConfig, LoadResult } from './load.ts'
 import type { LoadReply, LoadRequest } from './load-thread.ts'
 import { maxConfigBytes, readSourceFile, type SourceFile, toSourceFile } from './source-files.ts'
@@ -37,13 +37,13 @@ const sourceReads = new SerialQueue()
 
 /**
  * Does what `loadConfig` does, in a thread of its own: parsing and checking a large file takes time in which no request
- * would be served. Never throws; a load that takes longer than `limitMs` is a problem of the file. Clients equal to
- * those of `running` are the same objects. `onAsked`: from then on the thread goes on by itself.
+ * would be served. Never throws; a load that takes longer than `limitMs` is a problem of the file. What is equal to that
+ * of `running`, and is dear to send, is the same object. `onAsked`: from then on the thread goes on by itself.
  */
 export const loadInThread = (
   file: string,
   environment: Environment,
-  running: readonly ClientConfig[] = [],
+  running: Config | null = null,
   limitMs = withinMs,
   onAsked: () => void = () => {},
 ): Promise<LoadResult> =>
@@ -68,9 +68,9 @@ export const loadInThread = (
     const timer = setInterval(() => {
       if (--stepsLeft === 0) finish(failedResult(file, source, `it takes longer than ${limitMs / 1000}s to read`))
     }, limitMs / limitSteps)
-    const onReply = ({ result, clients, shouldRetire }: LoadReply): void => {
+    const onReply = ({ result, packed, shouldRetire }: LoadReply): void => {
       readingThreads.delete(thread)
-      finish(result.ok ? restoreClients(result, clients, running) : result, !shouldRetire)
+      finish(result.ok ? restore(result, packed, running) : result, !shouldRetire)
     }
     const onError = (error: NodeJS.ErrnoException): void =>
       finish(
@@ -89,15 +89,15 @@ export const loadInThread = (
     })
   })
 
-/** Puts the clients back into the configuration, in turns that leave the serving thread time for requests. */
-const restoreClients = async (
+/** Completes the configuration, in turns that leave the serving thread time for requests. */
+const restore = async (
   result: LoadedConfig,
-  texts: readonly string[],
-  running: readonly ClientConfig[],
-): Promise<LoadResult> => {
-  const clients = await deserializeClients(texts, running)
-  return { ...result, config: Object.freeze({ ...deepFreeze(result.config), clients }) }
-}
+  packed: LoadReply['packed'],
+  running: Config | null,
+): Promise<LoadResult> => ({
+  ...result,
+  config: await unpackConfig({ config: deepFreeze(result.config), packed }, running),
+})
 
 /**
  * Returns how many MiB the heap of a thread that reads a file may take: half a gigabyte, or what the memory limit of

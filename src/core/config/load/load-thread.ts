@@ -1,9 +1,9 @@
 /** Loads configurations one after another in a thread of its own, for `load-in-thread.ts`. */
 import { dirname } from 'node:path'
 import { parentPort } from 'node:worker_threads'
-import { serializeClients } from '../../../features/clients/serialize-clients.ts'
 import { now } from '../../lib/clock.ts'
 import type { Environment } from '../environment.ts'
+import { type PackedConfig, packConfig } from '../transfer.ts'
 import { type LoadResult, noContract, openConfig } from './load.ts'
 
 export interface LoadRequest {
@@ -12,10 +12,9 @@ export interface LoadRequest {
 }
 
 export interface LoadReply {
-  /** The result, without its clients. */
   readonly result: LoadResult
-  /** The clients, serialized: the other thread would take long to receive thousands of objects at once. */
-  readonly clients: readonly string[]
+  /** What features have taken out of the result: the other thread would take long to receive all at once. */
+  readonly packed: PackedConfig['packed']
   /** Whether the load took unusually long: the thread may still hold the memory of it. */
   readonly shouldRetire: boolean
 }
@@ -27,9 +26,9 @@ parentPort?.on('message', async ({ file, environment }: LoadRequest) => {
   const startedAt = now()
   const { contractName, complete } = openConfig(file, environment)
   const result = complete(contractName === undefined ? noContract : await loadContract(dirname(file), contractName))
-  const clients = result.ok ? serializeClients(result.config.clients) : []
-  const withoutClients = result.ok ? { ...result, config: { ...result.config, clients: [] } } : result
-  const reply: LoadReply = { result: withoutClients, clients, shouldRetire: now() - startedAt > ordinaryLoadMs }
+  const { config, packed } = result.ok ? packConfig(result.config, 'thread') : { config: null, packed: [] }
+  const sent = result.ok && config !== null ? { ...result, config } : result
+  const reply: LoadReply = { result: sent, packed, shouldRetire: now() - startedAt > ordinaryLoadMs }
   parentPort?.postMessage(reply)
 })
 

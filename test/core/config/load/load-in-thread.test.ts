@@ -28,7 +28,7 @@ test('a file that is loaded in a thread gives the same result as otherwise', asy
 })
 
 test('a load after one that took too long succeeds', async () => {
-  const slow = await loadInThread(fileWith(slowFile), {}, [], 1)
+  const slow = await loadInThread(fileWith(slowFile), {}, null, 1)
   const next = await loadInThread(fileWith(sandbox), {})
   const third = await loadInThread(fileWith(sandbox), {})
 
@@ -89,7 +89,7 @@ test('a file that hangs holds one thread of the pool, however often it is loaded
   const hanging = Promise.withResolvers<never>()
   const opened = vi.mocked(open).mockClear().mockReturnValueOnce(hanging.promise)
 
-  const [one, other] = [await loadInThread(file, {}, [], 30), await loadInThread(file, {}, [], 30)]
+  const [one, other] = [await loadInThread(file, {}, null, 30), await loadInThread(file, {}, null, 30)]
   const calls = opened.mock.calls.length
   hanging.reject(new Error('EIO'))
   const next = await loadInThread(file, {})
@@ -106,7 +106,7 @@ test('a standstill of the process is no time that the load takes', async () => {
   await loadInThread(file, {}) // starts the thread
   await new Promise(setImmediate) // timers are next
 
-  const loading = loadInThread(file, {}, [], 300)
+  const loading = loadInThread(file, {}, null, 300)
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400)
 
   expect(await loading).toMatchObject({ ok: true })

@@ -30,7 +30,7 @@ type SendToPrimary = (message: MessageToPrimary, done?: () => void) => void
 /** Starts to serve the connections that the primary hands over. Rejects when it cannot. */
 export const startWorkerRuntime = async (init: WorkerInit, send: SendToPrimary): Promise<WorkerRuntime> => {
   const { worker, verdicts, pseudonym, ticketSecret } = init
-  const state = await deserializeInput(init.state, [])
+  const state = await deserializeInput(init.state, null)
   const openedLog = await openLog(withLogFormatOf(init, state.config))
   const { log } = openedLog
   exitOnUncaughtException(log, openedLog.close, { worker })
@@ -112,7 +112,7 @@ export class WorkerRuntime {
     switch (call.type) {
       case 'prepare': {
         const preparing = this.#changes.run(async () =>
-          this.#server.prepare(await deserializeInput(call.state, currentSnapshot.value.config.clients)),
+          this.#server.prepare(await deserializeInput(call.state, currentSnapshot.value.config)),
         )
         this.#prepared.set(call.prepared, preparing)
         await preparing

@@ -1,5 +1,5 @@
-import { deserializeClients, serializeClients } from '../../../../features/clients/serialize-clients.ts'
 import type { Config } from '../../../config/config.ts'
+import { type PackedConfig, packConfig, unpackConfig } from '../../../config/transfer.ts'
 import type { HealthVerdict } from '../../../upstream/endpoints/endpoint-registry.ts'
 import type { FeatureMessage, ProcessPlace } from '../../channel.ts'
 import type { OverridesView } from '../../overrides.ts'
@@ -8,11 +8,7 @@ import type { DataPlaneCommands } from '../../snapshot/data-plane-commands.ts'
 import type { StatusReport } from '../../status/report.ts'
 
 /** A {@link SnapshotInput} that can be sent to another process: plain data. */
-export interface SerializedSnapshotInput {
-  /** Without its clients. */
-  readonly config: Config
-  /** The clients, as texts: to send thousands of objects takes many times as long. */
-  readonly clients: readonly string[]
+export interface SerializedSnapshotInput extends PackedConfig {
   /** The overrides of each kind. */
   readonly overrides: Readonly<Record<string, readonly (readonly [string, unknown])[]>>
   readonly sandboxOrigin: string | null
@@ -125,13 +121,7 @@ export type MessageToPrimary =
   | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly result: unknown }
 
 export const serializeInput = ({ config, overrides, sandboxOrigin }: SnapshotInput): SerializedSnapshotInput => ({
-  config: {
-    ...config,
-    admin: withoutCredentials(config.admin),
-    clients: [],
-    compiledContract: withoutDocument(config.compiledContract),
-  },
-  clients: serializeClients(config.clients),
+  ...packConfig({ ...config, admin: withoutCredentials(config.admin) }, 'worker'),
   overrides: Object.fromEntries(Object.entries(overrides).map(([kind, { all }]) => [kind, all])),
   sandboxOrigin,
 })
@@ -142,20 +132,14 @@ const withoutCredentials = (admin: Config['admin']): Config['admin'] => ({
   token: null,
   metricsToken: null,
   tokens: [],
-  jwt: null,
   tls: null,
 })
 
-/** Leaves out the document of a contract, which may have megabytes: the primary alone shows it. */
-const withoutDocument = (contract: Config['compiledContract']): Config['compiledContract'] =>
-  contract && { ...contract, document: null }
-
-/** Deserialises it. A client that is the same as in `running` is the very same object. */
 export const deserializeInput = async (
-  { config, clients, overrides, sandboxOrigin }: SerializedSnapshotInput,
-  running: Config['clients'],
+  { config, packed, overrides, sandboxOrigin }: SerializedSnapshotInput,
+  running: Config | null,
 ): Promise<SnapshotInput> => ({
-  config: { ...config, clients: await deserializeClients(clients, running) },
+  config: await unpackConfig({ config, packed }, running),
   overrides: Object.fromEntries(
     Object.entries(overrides).map(([kind, all]) => [kind, toLookup(all)]),
   ) as unknown as OverridesView,

@@ -25,18 +25,18 @@ const sent = (disabled: boolean) =>
   )
 
 test('a worker runs the configuration that it was sent', async () => {
-  const { config } = await deserializeInput(sent(false), [])
+  const { config } = await deserializeInput(sent(false), null)
 
   expect(config).toEqual(configWith(false))
 })
 
 test('it keeps the clients that have not changed, and no others', async () => {
-  const running = (await deserializeInput(sent(false), [])).config.clients
+  const running = (await deserializeInput(sent(false), null)).config
 
   const same = await deserializeInput(sent(false), running)
   const edited = await deserializeInput(sent(true), running)
 
-  expect(same.config.clients).toBe(running)
+  expect(same.config.clients).toBe(running.clients)
   expect(edited.config).toEqual(configWith(true))
 })
 
@@ -80,7 +80,7 @@ test('a worker is sent how much goes to each candidate, as it stands', async () 
   shifts.takeBack('risk', 'it fails')
   const input = { config: configWith(false), overrides: { operations: none, endpoints: none, learning: none, shifts } }
 
-  const { overrides } = await deserializeInput(structuredClone(serializeInput({ ...input, sandboxOrigin: null })), [])
+  const { overrides } = await deserializeInput(structuredClone(serializeInput({ ...input, sandboxOrigin: null })), null)
 
   expect(overrides.shifts?.get('risk')).toEqual(shifts.get('risk'))
   expect(overrides.shifts?.get('risk')).toMatchObject({ share: 0, isStopped: true })
