@@ -168,7 +168,9 @@ describe('libraries stay at the rim', () => {
       'core/cli/commands/serve.ts',
       'core/config/load/load-in-thread.ts',
       'core/runtime/gateway.ts',
-      ...['audit', 'auth', 'candidate', 'contract', 'contract-learning'].map((name) => `features/${name}/primary.ts`),
+      ...['audit', 'auth', 'candidate', 'contract', 'contract-learning', 'limits', 'retry'].map(
+        (name) => `features/${name}/primary.ts`,
+      ),
       'features/sandbox/sandbox.ts',
       'features/tracing/runtime.ts',
       'worker.ts',
@@ -346,6 +348,7 @@ const isPart = (name: string): boolean =>
     'builtInCommands',
     'onlineChecks',
     'protections',
+    'divide',
     'reports',
     'reported',
     'status',

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import type { Config } from './config.ts'
+import type { Config, UpstreamConfig } from './config.ts'
 import type { ConfigIssue, KeyPath } from './problem.ts'
 
 /** `cores` are those of this machine by default. */
@@ -24,3 +24,10 @@ export const limitBelowWorkers = (
     found: String(limit),
     hint: `write ${workers} or more, or have fewer workers`,
   }
+
+/** Divides the places of an upstream among workers. */
+export const divideConnections = (upstream: UpstreamConfig, workers: number): UpstreamConfig => ({
+  ...upstream,
+  maxConnections: workerShare(upstream.maxConnections, workers),
+  maxPending: workerShare(upstream.maxPending, workers),
+})

@@ -13,6 +13,8 @@ export interface PrimaryFeature {
   open?(gateway: PrimaryGateway): PrimaryPart
   /** Tries what an edit brings, before it takes effect. Lists what is not there. */
   preflight?(running: Config, next: Config, provenance: ProvenanceMap, file: string): Promise<readonly ConfigProblem[]>
+  /** Divides its limits of the whole gateway among workers. What cannot be divided evenly is rounded up. */
+  divide?(config: Config, workers: number): Config
   /** What a rollback switches off by force alone. */
   readonly protections?: PlacedProtections
 }

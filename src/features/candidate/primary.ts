@@ -1,6 +1,14 @@
-import type { PlacedProtections, PreparedPart, PrimaryGateway, PrimaryPart } from '../../core/runtime/primary-part.ts'
-import { groups } from '../../operations.ts'
+import { divideConnections, workerShare } from '../../core/config/worker-count.ts'
+import type {
+  PlacedProtections,
+  PreparedPart,
+  PrimaryFeature,
+  PrimaryGateway,
+  PrimaryPart,
+} from '../../core/runtime/primary-part.ts'
+import { byGroup, groups } from '../../operations.ts'
 import { CandidateGuard } from './candidate-guard.ts'
+import type { CandidateConfig } from './config/candidate.ts'
 import type { GuardReport } from './observe/guard/guard-counts.ts'
 import { SharedShifts } from './shift/shared-shifts.ts'
 import { logShift } from './shift/shift-log.ts'
@@ -21,6 +29,24 @@ declare module '../../core/runtime/primary-part.ts' {
 interface CandidatePart extends PrimaryPart {
   readonly shifts: Shifts
 }
+
+export const divide: Required<PrimaryFeature>['divide'] = ({ upstreams, ...config }, workers) => ({
+  ...config,
+  upstreams: byGroup((group) => {
+    const { candidate, ...upstream } = upstreams[group]
+    return { ...upstream, candidate: candidate && divideCandidate(candidate, workers) }
+  }),
+})
+
+const divideCandidate = ({ upstream, shadow, ...candidate }: CandidateConfig, workers: number): CandidateConfig => ({
+  ...candidate,
+  upstream: divideConnections(upstream, workers),
+  shadow: shadow && {
+    ...shadow,
+    concurrency: workerShare(shadow.concurrency, workers),
+    maxBytes: workerShare(shadow.maxBytes, workers),
+  },
+})
 
 export const protections: PlacedProtections = {
   after: 'tls.verify',

@@ -7,6 +7,7 @@ export const limits: Feature = {
   loadAdminPart: () => import('./admin.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
   loadStatusPart: () => import('./status.ts'),
+  loadPrimaryPart: () => import('./primary.ts'),
   loadConfigPart: () => import('./config.ts'),
   loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
 }

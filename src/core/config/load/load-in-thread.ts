@@ -37,8 +37,8 @@ const sourceReads = new SerialQueue()
 
 /**
  * Does what `loadConfig` does, in a thread of its own: parsing and checking a large file takes time in which no request
- * would be served. Never throws; a load that takes longer than `limitMs` is a problem of the file. What is equal to that
- * of `running`, and is dear to send, is the same object. `onAsked`: from then on the thread goes on by itself.
+ * would be served. Never throws; a load that takes longer than `limitMs` is a problem of the file. What is dear to send
+ * and the same as in `running` is the same object. `onAsked`: from then on the thread goes on by itself.
  */
 export const loadInThread = (
   file: string,

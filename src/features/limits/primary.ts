@@ -1,0 +1,18 @@
+import { workerShare } from '../../core/config/worker-count.ts'
+import type { PrimaryFeature } from '../../core/runtime/primary-part.ts'
+import { byGroup, byOperation } from '../../operations.ts'
+
+/** Each worker divides the limits of clients itself, since there may be thousands. */
+export const divide: Required<PrimaryFeature>['divide'] = (config, workers) => {
+  const divided = <Limited extends { readonly concurrency: number | null }>(limited: Limited): Limited => ({
+    ...limited,
+    concurrency: limited.concurrency === null ? null : workerShare(limited.concurrency, workers),
+  })
+  const { limits, upstreams, operations } = config
+  return {
+    ...config,
+    limits: divided(limits),
+    upstreams: byGroup((group) => divided(upstreams[group])),
+    operations: byOperation(({ id }) => divided(operations[id])),
+  }
+}
