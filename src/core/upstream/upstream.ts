@@ -1,13 +1,13 @@
 import type { CircuitBreakerConfig, EndpointConfig, UpstreamConfig } from '../config/config.ts'
-import type { Handler } from '../exchange/exchange.ts'
-import { attemptLogFields } from '../exchange/failures/errors.ts'
+import type { Exchange, Handler, ProxyResponse } from '../exchange/exchange.ts'
+import { attemptLogFields, GatewayError } from '../exchange/failures/errors.ts'
+import { failureTable } from '../exchange/failures/kinds.ts'
 import { epochMs } from '../lib/clock.ts'
 import type { LogEvent } from '../log/log-event.ts'
 import type { OnFailedAttempt } from './attempt/attempt-outcome.ts'
 import type { SendOptions } from './attempt/upstream-attempt.ts'
 import { balancers } from './balancing/balancers.ts'
-import { createEndpointSelector, noEndpointError } from './balancing/endpoint-selector.ts'
-import { failover } from './balancing/failover.ts'
+import { createEndpointSelector, type EndpointSelector, noEndpointError } from './balancing/endpoint-selector.ts'
 import type { Endpoint } from './endpoints/endpoint.ts'
 import { type DrainedBy, GroupEndpoint } from './endpoints/group-endpoint.ts'
 import { CircuitBreaker } from './health/circuit-breaker.ts'
@@ -102,3 +102,26 @@ const createBreaker = (config: CircuitBreakerConfig, logEvent: LogEvent): Circui
     if (state === 'open') logEvent('warn', 'circuit breaker open', { forMs: config.openFor, ...logFields })
     else logEvent('info', 'circuit breaker lets requests through', { state, ...logFields })
   })
+
+/**
+ * Sends an exchange to one of several endpoints. A request that could not be sent at all goes to another endpoint,
+ * whatever the method: nothing of it has arrived anywhere, and its body is still whole. Each endpoint is tried once. An
+ * exchange that is sent again for another reason (`retry`) goes to an untried endpoint while there is one, as in
+ * Envoy's `previous_hosts` and HAProxy's `redispatch`. `noEndpoint` creates the failure of having none.
+ */
+export const failover = (selectEndpoint: EndpointSelector, noEndpoint: () => GatewayError): Handler => {
+  const tryNext = (exchange: Exchange, error: unknown): Promise<ProxyResponse> => {
+    const unsent = error instanceof GatewayError && failureTable[error.kind].retry === 'always'
+    const member = unsent && exchange.aborted === null ? selectEndpoint(exchange.attemptOnSide, true) : null
+    if (member === null) throw error
+    return member.send(exchange).catch((nextError) => tryNext(exchange, nextError))
+  }
+  const tryFirst = (exchange: Exchange): Promise<ProxyResponse> => {
+    const member = selectEndpoint(exchange.attemptOnSide, false)
+    if (member === null) return Promise.reject(noEndpoint())
+    return member.send(exchange).catch((error) => tryNext(exchange, error))
+  }
+  // A body that is read first is read before the selection: by then the selected endpoint might be full, or out.
+  return (exchange) =>
+    exchange.body.replayable ? exchange.body.read().then(() => tryFirst(exchange)) : tryFirst(exchange)
+}

@@ -14,8 +14,7 @@ import { version } from '../../core/lib/version.ts'
 import { allOperations } from '../../operations.ts'
 import { explainRequest } from '../explain/explanation.ts'
 import { renderExplanation } from '../explain/render-explanation.ts'
-import { leadsToAddresses, redactAddresses } from './redact-addresses.ts'
-import { withoutExamples } from './without-examples.ts'
+import { leadsToAddresses, redactAddresses, withoutExamples } from './redact.ts'
 
 /** One file of the archive, or the reason why it is missing. */
 export interface BundlePart {

@@ -1,6 +1,28 @@
 import type { PlacedFindings, PlacedMetrics } from '../../core/admin/admin-part.ts'
-import { tracingFindings } from './findings.ts'
-import { tracingMetrics } from './metrics.ts'
+import { type FindingSource, finding } from '../../core/admin/findings/finding.ts'
+import { type MetricDefinitions, seriesFor } from '../../core/admin/metrics/metric.ts'
+
+/** Finds why traces have gaps. */
+const tracingFindings: FindingSource = ({ config: { tracing }, report: { requestMetrics } }) => {
+  const failure = requestMetrics?.spans.exportFailure ?? null
+  if (typeof tracing?.otlp !== 'string' || failure === null) return []
+  const facts = { ...failure, receiver: new URL(tracing.otlp).origin }
+  return finding('spans-lost', 'notice', 'tracing', facts, ({ receiver, reason }) => [
+    `spans are lost: ${receiver} does not take them (${reason}); requests are served all the same`,
+  ])
+}
+
+const span = seriesFor(['outcome'], ({ requestMetrics: { spans } }) => [
+  ['exported', spans.exported],
+  ['dropped', spans.dropped],
+  ['failed', spans.failed],
+])
+
+const tracingMetrics: MetricDefinitions = {
+  spans_total: span.counter(
+    'Spans of traces, by what became of them: taken by the receiver (exported), never sent, for want of room or because the receiver was no longer used (dropped), or sent and not taken (failed).',
+  ),
+}
 
 export const findings: readonly PlacedFindings[] = [{ after: 'configuration', value: tracingFindings }]
 

@@ -1,11 +1,17 @@
-import type { Config } from '../../core/config/config.ts'
-import { formatPercent } from '../../core/lib/text/units.ts'
+import { randomUUID } from 'node:crypto'
+import type { Config, ListenConfig } from '../../core/config/config.ts'
+import type { Exchange, Layer } from '../../core/exchange/exchange.ts'
+import { now } from '../../core/lib/clock.ts'
+import { RefCountedMap } from '../../core/lib/ref-counted-map.ts'
+import { formatPercent, roundToTenths } from '../../core/lib/text/units.ts'
+import type { LogEvent } from '../../core/log/log-event.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { ProcessPart, RuntimePart } from '../../core/runtime/runtime-part.ts'
-import { tracingLayer } from './layer.ts'
-import { serverTimingLayer } from './server-timing.ts'
-import { TracerRegistry } from './tracer-registry.ts'
-import { noopTracing, spanObserver, type Tracing } from './tracing.ts'
+import { type SpanCounts, SpanExportStats } from './export-stats.ts'
+import { loadSdk } from './sdk.ts'
+import type { ServerAddress } from './span-attributes.ts'
+import { OtlpSpanExporter } from './span-exporter.ts'
+import { createTracing, noopTracing, spanObserver, type Tracing } from './tracing.ts'
 
 const layerRows = ({ tracing: settings }: Config, tracing: Tracing): readonly LayerRow[] => [
   layerRow(
@@ -27,7 +33,9 @@ const layerRows = ({ tracing: settings }: Config, tracing: Tracing): readonly La
 
 export const describe: RuntimePart['describe'] = (config) => ({ layers: () => layerRows(config, noopTracing) })
 
-export { preloadTracing as prepare } from './tracer-registry.ts'
+export const prepare = async ({ tracing }: Config): Promise<void> => {
+  if (typeof tracing?.otlp === 'string') await loadSdk()
+}
 
 export const open: RuntimePart['open'] = ({ place, requestMetrics, logEvent }): ProcessPart => {
   if (place.role === 'primary') return { acquire: ({ config }) => describe(config) }
@@ -44,3 +52,91 @@ export const open: RuntimePart['open'] = ({ place, requestMetrics, logEvent }): 
     },
   }
 }
+
+interface TracerLease {
+  /** Null: no span is exported. */
+  readonly tracing: Tracing | null
+  /** Exports the pending spans when all attempts have ended, unless another snapshot exports to the same receiver. */
+  release(): Promise<void>
+}
+
+/** The span exporters of a process: one for each receiver, as long as a snapshot exports there. */
+class TracerRegistry {
+  readonly #exporters = new RefCountedMap<OtlpSpanExporter>()
+  readonly #counts: SpanCounts
+  readonly #logEvent: LogEvent
+  // Receivers tell processes apart by it: several gateways, and the workers of one.
+  readonly #instanceId = randomUUID()
+
+  constructor(counts: SpanCounts, logEvent: LogEvent) {
+    this.#counts = counts
+    this.#logEvent = logEvent
+  }
+
+  /** Throws where {@link prepare} has not been awaited. */
+  acquire({ tracing, listen }: Config): TracerLease {
+    if (typeof tracing?.otlp !== 'string') return nullTracerLease
+    const { otlp: url, sample, headers, serviceName } = tracing
+    const receiver = { url, headers, serviceName }
+    const name = JSON.stringify(receiver)
+    const open = () =>
+      new OtlpSpanExporter(receiver, this.#instanceId, new SpanExportStats(this.#counts, this.#logEvent))
+    const exporter = this.#exporters.acquire(name, open)
+    return {
+      tracing: createTracing(exporter, sample, toServerAddress(listen)),
+      release: async () => this.#exporters.release(name)?.close(),
+    }
+  }
+}
+
+const nullTracerLease: TracerLease = { tracing: null, release: async () => {} }
+
+/**
+ * Returns the server address of spans: where clients find the gateway, if the file says so, or else where it listens.
+ */
+const toServerAddress = ({ publicUrl, tls, proxyProtocol, host, port }: ListenConfig): ServerAddress => {
+  const scheme = tls === null && proxyProtocol?.scheme !== 'https' ? 'http' : 'https'
+  if (publicUrl === null) return { scheme, address: host === '0.0.0.0' || host === '::' ? null : host, port }
+  const { protocol, hostname, port: explicitPort } = new URL(publicUrl)
+  const isTls = protocol === 'https:'
+  return {
+    scheme: isTls ? 'https' : 'http',
+    address: hostname,
+    port: explicitPort === '' ? (isTls ? 443 : 80) : Number(explicitPort),
+  }
+}
+
+/**
+ * Tells clients how long the response's head took (Server Timing §2): in the gateway, and at the upstream from the
+ * start of the last attempt, as the access log does. It names nothing behind the gateway. It is the outermost layer, so
+ * that it counts everything that made the client wait, and the gateway's own responses have the field too.
+ */
+const serverTimingLayer: Layer = (next) => (exchange) => {
+  const startedAt = now()
+  return next(exchange).finally(() => addServerTiming(exchange, startedAt))
+}
+
+const addServerTiming = (exchange: Exchange, startedAt: number): void => {
+  const { upstreamMs } = exchange.attempts
+  const gateway = `gateway;dur=${tenths(now() - startedAt - (upstreamMs ?? 0))}`
+  exchange.addedResponseFields ??= []
+  exchange.addedResponseFields.push(
+    'Server-Timing',
+    upstreamMs === null ? gateway : `${gateway}, upstream;dur=${tenths(upstreamMs)}`,
+  )
+}
+
+const tenths = (ms: number): string => `${roundToTenths(Math.max(0, ms))}`
+
+/**
+ * Gives each exchange its place in a trace. It is the outermost layer: the trace also covers what other layers reject,
+ * and they see the client's trace fields as the upstream will. The observer of tracing ends the span when the
+ * response's body has ended.
+ */
+const tracingLayer =
+  (traces: Tracing): Layer =>
+  (next) =>
+  (exchange) => {
+    exchange.trace = traces.startTrace(exchange)
+    return next(exchange)
+  }

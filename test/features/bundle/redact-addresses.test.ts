@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { redactAddresses, truncateAddress } from '../../../src/features/bundle/redact-addresses.ts'
+import { redactAddresses, truncateAddress } from '../../../src/features/bundle/redact.ts'
 
 describe('an address is cut to its network', () => {
   test.each([

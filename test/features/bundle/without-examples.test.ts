@@ -1,6 +1,6 @@
 /** Which values of answers a bundle holds: those that a gateway tells without examples, of every kind of difference. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { withoutExamples } from '../../../src/features/bundle/without-examples.ts'
+import { withoutExamples } from '../../../src/features/bundle/redact.ts'
 import { type ComparedAnswer, zeroDifferences } from '../../../src/features/candidate/observe/compare/comparison.ts'
 import { ComparisonCounts } from '../../../src/features/candidate/observe/comparison-counts.ts'
 import { createShadowCounts } from '../../../src/features/candidate/observe/shadow-counts.ts'

@@ -1,6 +1,16 @@
-import { type Alias, type Document, isAlias, isMap, isScalar } from 'yaml'
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isCollection,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  type Scalar,
+  type YAMLError,
+} from 'yaml'
 import type { FilePosition, KeyPath, LocatableIssue } from '../problem.ts'
-import { describeSyntaxError } from './syntax-error-text.ts'
 import { forEachNode } from './yaml-nodes.ts'
 
 /** The largest number of aliases in one file; nested ones count as often as they unfold. */
@@ -139,3 +149,125 @@ function aliasIssue(
   }
   return undefined
 }
+
+type MessageAndHint = readonly [message: string, hint: string]
+
+/**
+ * Describes an error of the parser in the gateway's words, because the parser's own may quote the file, at the place
+ * where an operator would look for it. `isIndentationError`: the lines are indented wrongly to one another; this line
+ * alone is sound.
+ */
+function describeSyntaxError(
+  { code, pos: [start] }: YAMLError,
+  document: Document,
+  at: (offset: number) => FilePosition,
+  isIndentationError: boolean,
+): LocatableIssue & { readonly offset: number } {
+  const scalar = scalarAt(document, start)
+  const isUnclosedQuote = code === 'MISSING_CHAR' && scalar?.type?.startsWith('QUOTE') === true
+  const bracketAt = code === 'BAD_INDENT' ? openBracketAt(document, start) : undefined
+  // The parser reads on, and reports what is missing further down. It was opened here.
+  const offset = bracketAt ?? (isUnclosedQuote ? (scalar.range?.[0] ?? start) : start)
+  const isMultiline = scalar?.range != null && at(scalar.range[0]).line !== at(scalar.range[1]).line
+  const context = { isUnclosedQuote, isUnclosedBracket: bracketAt !== undefined, isMultiline, isIndentationError }
+  const [message, hint] = messageFor(code, context) ?? [
+    'not valid YAML',
+    'check quotes, brackets and indentation near here',
+  ]
+  return {
+    path: pathAt(document.contents, offset),
+    offset,
+    message,
+    expected: 'valid YAML 1.2',
+    found: 'something else: other problems of the file show when it is mended',
+    hint,
+  }
+}
+
+interface ErrorContext {
+  readonly isUnclosedQuote: boolean
+  readonly isUnclosedBracket: boolean
+  readonly isMultiline: boolean
+  readonly isIndentationError: boolean
+}
+
+const messageFor = (
+  code: YAMLError['code'],
+  { isUnclosedQuote, isUnclosedBracket, isMultiline, isIndentationError }: ErrorContext,
+): MessageAndHint | undefined => {
+  if (isUnclosedQuote) return unclosedQuote
+  if (isUnclosedBracket) return unclosedBracket
+  if (code !== 'BLOCK_AS_IMPLICIT_KEY') return messages[code]
+  return isMultiline ? tooDeep : isIndentationError ? messages.BAD_INDENT : messages[code]
+}
+
+const unclosedQuote: MessageAndHint = ['a quote that is not closed', 'close it on the same line']
+const unclosedBracket: MessageAndHint = [
+  'a bracket that is not closed',
+  'close it, and indent the lines up to its end further than its key',
+]
+const tooDeep: MessageAndHint = [
+  'a line that is indented too far',
+  'indent what follows this line like the line itself',
+]
+
+const messages: Readonly<Partial<Record<YAMLError['code'], MessageAndHint>>> = {
+  TAB_AS_INDENT: ['a tab in the indentation', 'indent with spaces'],
+  MULTIPLE_DOCS: ['a second document', 'remove --- and what follows it: a file is one document'],
+  NON_STRING_KEY: ['a key that is not a word', 'write a plain key'],
+  BAD_INDENT: ['wrong indentation', 'indent the lines of one block alike'],
+  BAD_DQ_ESCAPE: ['an unknown escape in double quotes', 'use single quotes, or double the backslash'],
+  BAD_SCALAR_START: ['a value that begins with a reserved character', 'put the value in quotes'],
+  MISSING_CHAR: ['a character is missing', 'check for a missing quote, comma, colon or bracket'],
+  UNEXPECTED_TOKEN: ['something that does not belong here', 'check quotes and brackets'],
+  BLOCK_AS_IMPLICIT_KEY: ['a second colon in one line', 'quote the value, or put it on the next line'],
+  MULTILINE_IMPLICIT_KEY: ['a key over several lines', 'check for a missing colon on the line'],
+  TAG_RESOLVE_FAILED: ['a tag', 'remove the word with !'],
+  RESOURCE_EXHAUSTION: ['nested too deeply', 'write fewer levels'],
+}
+
+/** Finds the innermost bracket whose content the parser gave up at an offset, as it does where one is not closed. */
+function openBracketAt(document: Document, offset: number): number | undefined {
+  let found: number | undefined
+  forEachNode(document, (node) => {
+    if (isCollection(node) && node.flow === true && node.range?.[1] === offset) found = node.range[0]
+  })
+  return found
+}
+
+/** Finds the scalar that an offset lies in or ends. */
+function scalarAt(document: Document, offset: number): Scalar | undefined {
+  let found: Scalar | undefined
+  forEachNode(document, (node) => {
+    const [start = 0, end = 0] = node.range ?? []
+    if (isScalar(node) && start <= offset && offset <= end && end > start) found = node
+  })
+  return found
+}
+
+/**
+ * Finds the key path of an offset, as far as the parser understood the file. A key itself belongs to the map around it.
+ */
+function pathAt(node: unknown, offset: number, path: KeyPath = []): KeyPath {
+  if (path.length >= maxDepth) return path
+  if (isMap(node)) {
+    const pair = node.items.findLast(({ key }) => startOf(key) < offset)
+    if (pair === undefined || !isScalar(pair.key) || node.items.some(({ key }) => startOf(key) === offset)) return path
+    return endOf(pair.value) <= offset ? path : pathAt(pair.value, offset, [...path, String(pair.key.value)])
+  }
+  if (!isSeq(node)) return path
+  const index = node.items.findLastIndex((item) => startOf(item) <= offset)
+  return index === -1 || endOf(node.items[index]) <= offset ? path : pathAt(node.items[index], offset, [...path, index])
+}
+
+/** More levels than any key of the configuration has. */
+const maxDepth = 16
+
+const startOf = (node: unknown): number => rangeOf(node)?.[0] ?? Number.POSITIVE_INFINITY
+
+/** Finds the end of a node. One without a value has no end: the error may be about what is missing. */
+const endOf = (node: unknown): number =>
+  isScalar(node) && node.value === null ? Number.POSITIVE_INFINITY : (rangeOf(node)?.[2] ?? Number.POSITIVE_INFINITY)
+
+const rangeOf = (node: unknown): Node['range'] =>
+  typeof node === 'object' && node !== null && 'range' in node ? (node as Node).range : undefined

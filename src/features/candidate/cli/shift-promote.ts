@@ -9,7 +9,7 @@ import { timesBeside } from '../../../core/cli/render/upstream-rows.ts'
 import { loadConfig } from '../../../core/config/load/load-config.ts'
 import { formatProblems } from '../../../core/config/problem.ts'
 import type { Group } from '../../../operations.ts'
-import { type Promotion, planPromotion } from '../promote/promotion.ts'
+import { type Promotion, planPromotion } from '../promote/promote-candidate.ts'
 import { describeShift, isCandidateUp, isWholeShift } from '../status/shift-status.ts'
 
 /**

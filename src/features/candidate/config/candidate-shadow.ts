@@ -1,10 +1,122 @@
 import * as z from 'zod'
 import { optionalKey } from '../../../core/config/schema/annotations.ts'
-import { fieldName } from '../../../core/config/schema/header-fields.ts'
+import { keySchema, list, reject } from '../../../core/config/schema/collections.ts'
+import { fieldName, lowerFieldName } from '../../../core/config/schema/header-fields.ts'
 import { optionalPolicy } from '../../../core/config/schema/inheritance.ts'
+import { InvalidScalar, type ScalarKind, scalar, textParser } from '../../../core/config/schema/scalar.ts'
 import { mebibyte } from '../../../core/config/schema/scalar-kinds.ts'
-import { boolean, choice, duration, integer, percent, size } from '../../../core/config/schema/scalar-types.ts'
-import { shadowCompareSchema } from './candidate-compare.ts'
+import {
+  boolean,
+  choice,
+  duration,
+  integer,
+  optionalPercent,
+  percent,
+  size,
+} from '../../../core/config/schema/scalar-types.ts'
+import { formatPercent, parsePercent, suggestPercent } from '../../../core/lib/text/units.ts'
+
+// Each is looked for at each place of a document.
+const maxRules = 100
+
+// RFC 6901 §3, without the pointer to the whole document: to ignore that is to compare nothing.
+const pointerPattern = '^(/([^~/]|~0|~1)*)+$'
+
+const maxPointerLength = 500
+
+const pointerKind: ScalarKind<string> = {
+  expected: 'a JSON pointer such as /generatedAt or /items/*/id',
+  parse: textParser((value) => {
+    if (value === '' || value === '/')
+      return new InvalidScalar('this is the whole document', 'compare: none turns the comparison off')
+    if (!value.startsWith('/')) return new InvalidScalar('not a JSON pointer', suggestPointer(value))
+    if (value.length > maxPointerLength) return new InvalidScalar('too long')
+    return new RegExp(pointerPattern).test(value)
+      ? value
+      : new InvalidScalar('not a JSON pointer', 'RFC 6901: ~ in a name is written ~0, and / is ~1')
+  }),
+  json: { type: 'string', pattern: pointerPattern, maxLength: maxPointerLength },
+}
+
+/** Guesses the pointer that was meant by `generatedAt`, `$.items[*].id` or `items.0.id`. */
+const suggestPointer = (text: string): string => {
+  const names = text.replace(/^\$\.?/, '').split(/[.[\]/]+/)
+  return `write /${names.filter((name) => name !== '').join('/')}`
+}
+
+// As a number is written in YAML.
+const writtenNumber = /^\d+(\.\d+)?(e[+-]?\d+)?$/i
+
+const numbers = scalar<{ readonly relative: number } | { readonly absolute: number } | null>(
+  {
+    expected: 'a percentage of the number such as 1%, an amount such as 0.005, or none',
+    parse: (value, fromVariable) => {
+      if (value === 'none' || value === false || (fromVariable && value === 'false')) return null
+      const given = fromVariable && writtenNumber.test(String(value)) ? Number(value) : value
+      if (typeof given === 'number' && given >= 0 && Number.isFinite(given)) return { absolute: given }
+      const relative = typeof value === 'string' ? parsePercent(value) : undefined
+      if (relative !== undefined && relative <= 1) return { relative }
+      const meant = typeof value === 'string' ? suggestPercent(value) : undefined
+      return new InvalidScalar('not a tolerance', meant && `write ${meant}`)
+    },
+    render: (value) => {
+      if (value === null) return 'none'
+      return 'relative' in value ? formatPercent(value.relative) : value.absolute
+    },
+    json: {
+      anyOf: [
+        { type: 'string', pattern: '^[0-9]{1,3}(\\.[0-9]{1,3})?%$' },
+        { type: 'number', minimum: 0 },
+        { enum: ['none', false] },
+      ],
+    },
+  },
+  'How far two numbers may be apart: a share of that of the primary, or an amount',
+)
+
+const member = scalar<string>(
+  {
+    expected: 'the name of a member of each item, such as id',
+    parse: (value) =>
+      typeof value === 'string' && value !== '' && value.length <= 128
+        ? value
+        : new InvalidScalar(typeof value === 'string' ? 'not a name' : 'wrong type'),
+    json: { type: 'string', minLength: 1, maxLength: 128 },
+  },
+  'The member by which an item is found',
+)
+
+const arrays = z
+  .record(keySchema(pointerKind).meta({ pattern: pointerPattern }), member)
+  .check((context) => {
+    if (Object.keys(context.value).length > maxRules) reject(context, 'too many arrays', `at most ${maxRules}`)
+  })
+  .meta({
+    description: 'Arrays whose items may come in any order, each with the member that names an item',
+    maxProperties: maxRules,
+  })
+
+const compareKeys = z
+  .strictObject({
+    ignore: list(
+      'What is not compared, with all below it',
+      scalar(pointerKind, 'A JSON pointer; * stands for every name and index'),
+      { max: maxRules },
+    ).prefault([]),
+    numbers: numbers.prefault('none'),
+    arrays: arrays.prefault({}),
+    fields: list(
+      'Response fields that are compared beside the content type',
+      lowerFieldName('A response field', 'Location'),
+      { max: 20 },
+    ).prefault([]),
+    noise: boolean('Whether some GETs go to the primary twice, and what differs there is not compared').prefault(false),
+    examples: boolean('Whether values that differ are kept and shown: they are data of clients').prefault(false),
+    minEqual: optionalPercent('Fewer equal answers are a finding').prefault('99%'),
+  })
+  .meta({ description: 'How the answers of the candidate are compared with those of the primary' })
+
+const shadowCompareSchema = optionalPolicy(compareKeys, '{ ignore: [/generatedAt] }')
 
 export const shadowKeys = z
   .strictObject({

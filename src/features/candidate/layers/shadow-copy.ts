@@ -1,16 +1,17 @@
 import { createBackgroundExchange } from '../../../core/exchange/background-exchange.ts'
 import { WholeBody } from '../../../core/exchange/bodies/buffered-request-body.ts'
 import { ObservedResponseBody } from '../../../core/exchange/bodies/observed-response-body.ts'
+import type { ResponseBody } from '../../../core/exchange/body.ts'
 import type { Exchange, ProxyResponse } from '../../../core/exchange/exchange.ts'
 import { GatewayError } from '../../../core/exchange/failures/errors.ts'
 import { mayBeUpstreamFault } from '../../../core/exchange/failures/kinds.ts'
 import { getFirstFieldValue } from '../../../core/exchange/header-fields.ts'
+import { freeBuffer } from '../../../core/lib/buffers.ts'
 import { CoalescedTimer, now } from '../../../core/lib/clock.ts'
 import { hasTokenInQuery } from '../../auth/tokens/token-in-query.ts'
 import { type ShadowDropReason, toShadowOutcome } from '../observe/shadow-counts.ts'
 import type { OnShadowPair, ShadowAnswer, ShadowedRequest } from '../observe/shadow-pair.ts'
 import { AnswerRecorder } from './answer-recorder.ts'
-import { CandidateReader } from './candidate-reader.ts'
 import { CopiedRequest } from './copied-request.ts'
 import type { CopyDestination, ShadowOptions } from './shadow.ts'
 import type { StoppableCopy } from './shadow-copies.ts'
@@ -213,5 +214,82 @@ export class ShadowCopy implements StoppableCopy {
   #freeAnswers(): void {
     this.#primary.free()
     this.#candidate.free()
+  }
+}
+
+// So much of an answer is read, however little the primary has answered; beyond it, so many times as much.
+const readAnyway = 64 * 1024
+const readTimes = 4
+
+/**
+ * Reads what the candidate answers, as far as that can be compared. A body that is much longer than that of the primary
+ * waits for it, and is cut when that has ended: to read on would say no more, and would cost clients their time.
+ */
+class CandidateReader {
+  readonly #candidate: AnswerRecorder
+  readonly #primary: AnswerRecorder
+  readonly #onEnd: (error: GatewayError | null) => void
+  /** Null: it does not stream, or not yet. */
+  #body: ResponseBody | null = null
+
+  /** `onEnd` is called once, with why the answer is not complete; null: it is, or it was cut. */
+  constructor(candidate: AnswerRecorder, primary: AnswerRecorder, onEnd: (error: GatewayError | null) => void) {
+    this.#candidate = candidate
+    this.#primary = primary
+    this.#onEnd = onEnd
+  }
+
+  take(response: ProxyResponse): void {
+    const { body } = response
+    if (this.#hasEnded) return body.discard()
+    this.#candidate.head(response)
+    const whole = body.takeBuffered()
+    if (whole !== null) {
+      this.#candidate.whole(whole)
+      return this.end(null)
+    }
+    this.#body = body
+    body.consume({
+      data: (chunk) => {
+        if (this.#hasEnded) return true
+        const isRead = this.#candidate.data(chunk)
+        if (!body.isShared) freeBuffer(chunk)
+        if (isRead) return this.#readsOn()
+        this.#stop(body)
+        return false
+      },
+      end: () => this.end(null),
+      fail: (error) => this.end(error),
+    })
+  }
+
+  /** Goes on, if it waits for more of the primary's answer. */
+  readOn(): void {
+    if (this.#body !== null && !this.#hasEnded && this.#readsOn()) this.#body.resume()
+  }
+
+  /** Ends the answer; null: there is nothing more to read. */
+  end(error: GatewayError | null): void {
+    if (this.#hasEnded) return
+    this.#candidate.end(error?.kind ?? null)
+    this.#onEnd(error)
+  }
+
+  get #hasEnded(): boolean {
+    return this.#candidate.answer !== null
+  }
+
+  #readsOn(): boolean {
+    if (this.#candidate.length <= Math.max(readAnyway, this.#primary.length * readTimes)) return true
+    if (this.#primary.answer !== null && this.#body !== null) {
+      this.#candidate.cut()
+      this.#stop(this.#body)
+    }
+    return false
+  }
+
+  #stop(body: ResponseBody): void {
+    body.discard()
+    this.end(null)
   }
 }

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { epochMs } from '../../../core/lib/clock.ts'
 import { copyText } from '../../../core/lib/text/copy-text.ts'
 import { CountedRows } from '../../../core/log/counted-rows.ts'
@@ -18,12 +19,15 @@ import {
   type ComparisonTotals,
   type DifferenceExample,
   type DifferencePlace,
+  type DifferenceRow,
+  keepFrequentPairs,
   maxDifferenceRows,
+  maxValuePairs,
   placeKey,
+  type ValuePairCount,
 } from './comparison-report.ts'
 import { maxNoisePlaces, Noise } from './noise.ts'
 import type { OnShadowPair, ShadowAnswer } from './shadow-pair.ts'
-import { ValuePairs } from './value-pairs.ts'
 
 export interface ComparisonOptions extends ComparisonRules {
   /** A body that is larger when it is decoded is not compared. */
@@ -182,3 +186,52 @@ class OperationComparison {
     for (const kind of new Set(differences.map((difference) => difference.kind))) this.#byKind[kind]++
   }
 }
+
+interface ValuePairOptions {
+  /** What digests are keyed with: one secret for all workers, made anew at each start. */
+  readonly key: string
+  readonly examples: boolean
+}
+
+const maxTextLength = 100
+
+/** Counts the pairs of values that two answers had at one place. It keeps no value, unless examples are asked for. */
+class ValuePairs {
+  readonly #options: ValuePairOptions
+  readonly #pairs = new Map<string, { -readonly [Name in keyof ValuePairCount]: ValuePairCount[Name] }>()
+  #others = 0
+
+  constructor(options: ValuePairOptions) {
+    this.#options = options
+  }
+
+  count({ primary, candidate, isSafe }: Difference, requestId: string | null): void {
+    const digest = digestPair(this.#options.key, primary, candidate)
+    const known = this.#pairs.get(digest)
+    if (known !== undefined) {
+      known.count++
+      known.requestId = requestId
+    } else if (this.#pairs.size < maxValuePairs) {
+      const isTold = isSafe || this.#options.examples
+      const values = isTold ? { primary: cut(primary), candidate: cut(candidate) } : null
+      this.#pairs.set(digest, { digest, count: 1, requestId, values })
+    } else this.#others++
+  }
+
+  get report(): Pick<DifferenceRow, 'pairs' | 'otherPairs'> {
+    return keepFrequentPairs(
+      [...this.#pairs.values()].map((pair) => ({ ...pair })),
+      this.#others,
+    )
+  }
+}
+
+/** Digests two values. Without the key, the few that a grade may have cannot be tried one after the other. */
+const digestPair = (key: string, primary: string, candidate: string): string =>
+  createHmac('sha256', key)
+    .update(`shadow pair\n${primary.length}\n${primary}${candidate}`)
+    .digest()
+    .toString('hex', 0, 8)
+
+const cut = (text: string): string =>
+  copyText(text.length <= maxTextLength ? text : `${text.slice(0, maxTextLength - 1).toWellFormed()}…`)

@@ -1,10 +1,14 @@
-import { durationText, isDate, isDateTime, isIsoDateTime, isIsoTime, isTime } from './formats/date-time.ts'
-import { isEmail, isIdnEmail } from './formats/email.ts'
-import { isHostname, isIdnHostname, type TakeSteps } from './formats/hostname.ts'
+import { isDomain, isHostname, isIdnHostname, type TakeSteps } from './formats/hostname.ts'
 import { ipv4, isIpv6 } from './formats/ip-address.ts'
-import { isJsonPointer, isPointerFragment, isRelativeJsonPointer } from './formats/json-pointer.ts'
-import { isIri, isIriReference, isUri, isUriReference } from './formats/resource-identifier.ts'
-import { isUriTemplate } from './formats/uri-template.ts'
+import {
+  iprivate,
+  isEncoded,
+  isIri,
+  isIriReference,
+  isUri,
+  isUriReference,
+  ucschar,
+} from './formats/resource-identifier.ts'
 
 /** A format as Ajv takes it; true: nothing is compared. */
 type Format =
@@ -62,6 +66,163 @@ function isByte(text: string): boolean {
   if (/[^a-z\d+/]/i.test(text.slice(0, digits))) return false
   return digits > 0 || text === '' || (digits === -2 ? /[AQgw]==$/ : /[AEIMQUYcgkosw048]=$/).test(text)
 }
+
+/** Tells whether a text is a `Mailbox` of RFC 5321 §4.1.2. */
+const isEmail = (text: string): boolean => {
+  const at = findAt(text)
+  return at > 0 && isAscii(text) && isLocalPart(text.slice(0, at)) && isHost(text.slice(at + 1))
+}
+
+/** Tells whether a text is a `Mailbox` as RFC 6531 §3.3 extends it. */
+const isIdnEmail = (text: string, takeSteps: TakeSteps): boolean => {
+  const at = findAt(text)
+  if (at < 1 || !text.isWellFormed() || !isLocalPart(text.slice(0, at))) return false
+  const host = text.slice(at + 1)
+  return isAscii(host) ? isHost(host) : isIdnHostname(host, takeSteps)
+}
+
+const isAscii = (text: string): boolean => !/[^\0-\x7f]/.test(text)
+
+/** Finds the sign between local part and domain: only a quoted local part may hold another one. */
+const findAt = (text: string): number => (text.startsWith('"') ? text.lastIndexOf('@') : text.indexOf('@'))
+
+const isLocalPart = (text: string): boolean => {
+  if (text.startsWith('"')) return isQuoted(text)
+  // RFC 5321 §4.1.2: Dot-string, of atext (RFC 5322 §3.2.3).
+  return !/[\0- "(),:;<>@[\\\]\x7f]/.test(text) && !/^\.|\.$|\.\./.test(text)
+}
+
+/** Tells whether a text is a `Quoted-string`: a quote or a backslash inside stands behind a backslash. */
+const isQuoted = (text: string): boolean => {
+  if (text.length < 2 || /[^ -~\u{80}-\u{10ffff}]/u.test(text)) return false
+  let at = 1
+  while (at < text.length - 1) {
+    const character = text[at]
+    if (character === '"') return false
+    // RFC 5321 §4.1.2: quoted-pairSMTP is of ASCII.
+    if (character === '\\' && !/[ -~]/.test(text.charAt(++at))) return false
+    at++
+  }
+  return at === text.length - 1 && text[at] === '"'
+}
+
+const isHost = (text: string): boolean => {
+  if (!text.startsWith('[')) return isDomain(text)
+  if (!text.endsWith(']')) return false
+  const address = text.slice(1, -1)
+  // The only tag that is registered (RFC 5321 §4.1.3).
+  if (/^ipv6:/i.test(address)) return isIpv6(address.slice(5), 6)
+  return ipv4.test(address)
+}
+
+/** Tells whether a text is a JSON pointer (RFC 6901 §3). */
+const isJsonPointer = (text: string): boolean => (text === '' || text[0] === '/') && !/~(?![01])/.test(text)
+
+/** Tells whether a text is a JSON pointer in a fragment of a URI (RFC 6901 §6). */
+const isPointerFragment = (text: string): boolean =>
+  text[0] === '#' && isJsonPointer(text.slice(1)) && !/[^\w\-.!$&'()*+,;:=@%~/]|%(?![\da-f]{2})/i.test(text.slice(1))
+
+/** Tells whether a text is a relative JSON pointer (draft-bhutton-relative-json-pointer-00 §3). */
+const isRelativeJsonPointer = (text: string): boolean => {
+  const [start = '', shift] = /^(?:0|[1-9]\d*)([+-](?:0|[1-9]\d*))?/.exec(text) ?? []
+  const rest = text.slice(start.length)
+  return start !== '' && (isJsonPointer(rest) || (rest === '#' && shift === undefined))
+}
+
+// RFC 6570 §2.1, with erratum 6937: an apostrophe is a literal.
+const literals = new RegExp(String.raw`^[!#$%&-;=?-\[\]_a-z~${ucschar}${iprivate}]*$`, 'u')
+
+/** Tells whether a text is a URI template (RFC 6570 §2). */
+const isUriTemplate = (text: string): boolean => {
+  if (!isEncoded(text)) return false
+  let start = 0
+  for (let open = text.indexOf('{'); open !== -1; open = text.indexOf('{', start)) {
+    const close = text.indexOf('}', open)
+    if (close === -1 || !literals.test(text.slice(start, open)) || !isExpression(text.slice(open + 1, close)))
+      return false
+    start = close + 1
+  }
+  return literals.test(text.slice(start))
+}
+
+/** Tells whether a text is an operator and names of variables (RFC 6570 §2.2 to §2.4). */
+const isExpression = (text: string): boolean =>
+  text
+    .replace(/^[+#./;?&=,!@|]/, '')
+    .split(',')
+    .every(isVariable)
+
+const isVariable = (text: string): boolean => {
+  const [, name = ''] = /^([^:*]+)(?:\*|:[1-9]\d{0,3})?$/.exec(text) ?? []
+  return name !== '' && !/[^\w%.]/.test(name) && !/^\.|\.$|\.\./.test(name)
+}
+
+const dateText = /^(\d{4})-(\d\d)-(\d\d)$/
+const timeText = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:z|([+-])(\d\d):(\d\d))?$/i
+
+/** Tells whether a text is a `full-date` of RFC 3339 §5.6. */
+const isDate = (text: string): boolean => {
+  const found = dateText.exec(text)
+  if (found === null) return false
+  const [month, day] = [Number(found[2]), Number(found[3])]
+  return month >= 1 && month <= 12 && day >= 1 && (day <= 28 || day <= daysOf(Number(found[1]), month))
+}
+
+/** Tells whether a text is a `full-time` of RFC 3339 §5.6. */
+const isTime = (text: string): boolean => hasOffset(text) && isIsoTime(text)
+
+/** Tells whether a text is a `date-time` of RFC 3339 §5.6. */
+const isDateTime = (text: string): boolean =>
+  (text[10] === 'T' || text[10] === 't') && hasOffset(text) && isIsoDateTime(text)
+
+/** Tells whether a text is a `full-time` that may lack the offset: `iso-time` of ajv-formats. */
+const isIsoTime = (text: string): boolean => findLeapDay(text) !== null
+
+/** Tells whether a text is a `date-time` that may lack the offset, or have a space for T: `iso-date-time` there. */
+const isIsoDateTime = (text: string): boolean => {
+  const date = text.slice(0, 10)
+  const leapDay = 'Tt '.includes(text.charAt(10)) && isDate(date) ? findLeapDay(text.slice(11)) : null
+  if (leapDay === null || leapDay === 'any') return leapDay !== null
+  // RFC 3339 §5.7: leap seconds come at the end of a month, of UTC.
+  const next = new Date(date)
+  next.setUTCDate(next.getUTCDate() + (leapDay + 1))
+  return next.getUTCDate() === 1
+}
+
+const hasOffset = (text: string): boolean => {
+  const last = text.at(-1)
+  return last === 'Z' || last === 'z' || /^[+-]/.test(text.slice(-6))
+}
+
+/**
+ * Finds on which day a time is that of a leap second: that of its date in UTC, by so many days apart from the local
+ * one. `any`: it is another second; null: it is no time.
+ */
+const findLeapDay = (text: string): number | 'any' | null => {
+  const found = timeText.exec(text)
+  if (found === null) return null
+  const [hour, minute, second] = [Number(found[1]), Number(found[2]), Number(found[3])]
+  const [offsetHour, offsetMinute] = [Number(found[5] ?? 0), Number(found[6] ?? 0)]
+  if (hour > 23 || minute > 59 || second > 60 || offsetHour > 23 || offsetMinute > 59) return null
+  if (second < 60) return 'any'
+  const offset = (offsetHour * 60 + offsetMinute) * (found[4] === '-' ? -1 : 1)
+  const inUtc = hour * 60 + minute - offset
+  const day = Math.floor(inUtc / minutesOfDay)
+  return inUtc - day * minutesOfDay === minutesOfDay - 1 ? day : null
+}
+
+const minutesOfDay = 24 * 60
+
+const daysOf = (year: number, month: number): number => {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
+  return [4, 6, 9, 11].includes(month) ? 30 : 31
+}
+
+const time = String.raw`T(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S)`
+const date = String.raw`(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)`
+
+/** The texts of RFC 3339 appendix A: a unit in the middle may not be left out. */
+const durationText = new RegExp(String.raw`^P(?:\d+W|${date}(?:${time})?|${time})$`)
 
 /** The formats that are checked, where nothing is counted. */
 export const formats: Readonly<Record<string, Format>> = createFormats()

@@ -1,17 +1,16 @@
 import { quote } from '../../../core/config/problem.ts'
 import { suggestNearest } from '../../../core/config/suggest.ts'
 import { errorMessage } from '../../../core/exchange/failures/error-message.ts'
-import { asPlainObject } from '../../../core/lib/plain-object.ts'
+import { asPlainObject, isPlainObject } from '../../../core/lib/plain-object.ts'
 import { formats } from '../check/formats.ts'
 import { unescapeSegment } from '../check/json-pointer.ts'
 import { withoutNeedlessEscapes } from '../check/leading-lookaheads.ts'
 import { linearRegExp } from '../check/linear-regexp.ts'
-import { checksInPlace, findCirclesInPlace, maxChecksInPlace } from './checking-cost.ts'
 import { createAjv } from './compile-contract.ts'
 import type { ContractBundle } from './contract-bundle.ts'
 import { asItems, describeValue, type NodeIssue, type Tree } from './contract-node.ts'
 import { warnOfLostNull } from './misread-keywords.ts'
-import { SchemaTypeAnalysis } from './schema-types.ts'
+import { type FollowReference, SchemaTypeAnalysis } from './schema-types.ts'
 import { forEachSchema, subSchemas } from './schema-walk.ts'
 
 /**
@@ -68,6 +67,8 @@ const endless: NodeIssue = {
   found: 'a circle',
   hint: 'checking it would never end: remove one of the references',
 }
+
+const maxChecksInPlace = 5_000
 
 const tooMany: NodeIssue = {
   message: 'one value would be checked against too many schemas',
@@ -216,3 +217,53 @@ const neverMatches = (reason: string): NodeIssue => ({
   found: reason,
   hint: 'every message would break the contract',
 })
+
+/**
+ * Computes how many schemas hold for a value by themselves, without its members and items. Schemas that lead to
+ * themselves in place are found before.
+ */
+export const checksInPlace = (schema: unknown, follow: FollowReference): number => {
+  // Each schema follows those that lead to it: its count is complete when it is passed on.
+  const order = new Set<Tree>()
+  const visit = (each: unknown): void => {
+    if (!isPlainObject(each) || order.has(each)) return
+    for (const next of schemasInPlace(each, follow)) visit(next)
+    order.add(each)
+  }
+  visit(schema)
+  const counts = new Map<unknown, number>([[schema, 1]])
+  let total = 0
+  for (const each of [...order].reverse()) {
+    const count = counts.get(each) ?? 0
+    total += count
+    for (const next of schemasInPlace(each, follow)) counts.set(next, (counts.get(next) ?? 0) + count)
+  }
+  return total
+}
+
+const inPlaceKeywords = new Set(['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentSchemas'])
+
+const schemasInPlace = (schema: Tree, follow: FollowReference): readonly unknown[] => [
+  ...(typeof schema.$ref === 'string' ? [follow(schema.$ref)] : []),
+  ...subSchemas(schema).flatMap(({ schema: each, keyword }) => (inPlaceKeywords.has(keyword) ? [each] : [])),
+]
+
+/** Finds the schemas that lead to themselves without a member or an item between: checking them would never end. */
+export const findCirclesInPlace = (schemas: readonly unknown[], follow: FollowReference): ReadonlySet<Tree> => {
+  const found = new Set<Tree>()
+  const done = new Set<Tree>()
+  const open = new Set<Tree>()
+  const visit = (schema: unknown): void => {
+    if (!isPlainObject(schema) || done.has(schema)) return
+    if (open.has(schema)) {
+      found.add(schema)
+      return
+    }
+    open.add(schema)
+    for (const next of schemasInPlace(schema, follow)) visit(next)
+    open.delete(schema)
+    done.add(schema)
+  }
+  for (const schema of schemas) visit(schema)
+  return found
+}

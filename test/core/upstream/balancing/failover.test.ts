@@ -3,8 +3,8 @@ import type { Exchange, ProxyResponse } from '../../../../src/core/exchange/exch
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { type FailureKind, failureTable } from '../../../../src/core/exchange/failures/kinds.ts'
 import type { EndpointSelector } from '../../../../src/core/upstream/balancing/endpoint-selector.ts'
-import { failover } from '../../../../src/core/upstream/balancing/failover.ts'
 import type { GroupEndpoint } from '../../../../src/core/upstream/endpoints/group-endpoint.ts'
+import { failover } from '../../../../src/core/upstream/upstream.ts'
 import { attemptRecord, fakeExchange, fakeResponse } from '../../../helpers/exchange.ts'
 
 type Step = FailureKind | 'response'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { FairQuota, usualBodyBytes } from '../../../../src/core/lib/fair-quota.ts'
-import { RecordedBody } from '../../../../src/features/candidate/layers/recorded-body.ts'
+import { RecordedBody } from '../../../../src/features/candidate/layers/answer-recorder.ts'
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 

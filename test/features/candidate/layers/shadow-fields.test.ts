@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createMarkerRemover, createShadowFields } from '../../../../src/features/candidate/layers/shadow-fields.ts'
+import { createMarkerRemover, createShadowFields } from '../../../../src/features/candidate/layers/shadow.ts'
 
 const marked = ['X-Shadow', '1']
 

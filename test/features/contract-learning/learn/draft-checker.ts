@@ -2,7 +2,7 @@
 
 import type { ValidateFunction } from 'ajv'
 import { createAjv } from '../../../../src/features/contract/compile/compile-contract.ts'
-import type { DraftPart } from '../../../../src/features/contract-learning/learn/draft-schema.ts'
+import type { DraftPart } from '../../../../src/features/contract-learning/learn/draft.ts'
 
 /** The parts of a draft's operation that are compared with traffic. */
 export interface DraftOperation {
