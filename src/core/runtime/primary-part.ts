@@ -15,8 +15,19 @@ export interface PrimaryFeature {
   preflight?(running: Config, next: Config, provenance: ProvenanceMap, file: string): Promise<readonly ConfigProblem[]>
   /** Divides its limits of the whole gateway among workers. What cannot be divided evenly is rounded up. */
   divide?(config: Config, workers: number): Config
+  /** Lets in whom the current configuration lets in, when a rollback returns to an earlier one. */
+  keepCredentials?(current: Config, earlier: Config): KeptCredentials
   /** What a rollback switches off by force alone. */
   readonly protections?: PlacedProtections
+}
+
+export interface KeptCredentials {
+  /** What of the earlier configuration is replaced. */
+  readonly settings: Partial<Config>
+  /** The keys of that in the file. */
+  readonly paths: readonly string[]
+  /** Whether the earlier one has the same. */
+  readonly isSame: boolean
 }
 
 /** A setting that is on or off, and keeps out attackers, or shows what they did. */

@@ -1,7 +1,8 @@
-import type { AuthConfig, Config, JwtConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
 import { hashConfig, hashValue } from '../../config/config-hash.ts'
 import type { ReportedConfig } from '../../config/diff/diff-configs.ts'
 import type { ConfigReport } from '../../config/diff/diff-reports.ts'
+import { primaryFeatures } from '../primary-parts.ts'
 import type { AppliedConfig } from './applied-config.ts'
 
 /** The configuration that a rollback would return to: the last one that differs in more than credentials. */
@@ -29,59 +30,21 @@ const differsOnlyInCredentials = (earlier: AppliedConfig, running: AppliedConfig
   withCurrentCredentials(running, earlier).config.hash === running.config.hash
 
 /**
- * Returns an earlier configuration that lets in whom the current one lets in. A token, a key or a certificate that was
- * replaced, and a client that was revoked or has another key, had a reason to go; the new one is what every tool now
- * sends.
+ * Returns an earlier configuration that lets in whom the current one lets in. A token or a certificate that was
+ * replaced had a reason to go; the new one is what every tool now sends.
  */
 export const withCurrentCredentials = (current: ReportedConfig, earlier: ReportedConfig): ReportedConfig => {
-  const config = keepCredentials(current.config, earlier.config)
-  if (config === earlier.config) return earlier
-  const clientPaths = bringsClientsBack(current.config, earlier.config) ? [] : ['clients']
-  const kept = ['admin', ...clientPaths, 'listen.tls', ...trustKeyPaths(current.config, earlier.config)]
-  return { config, report: { ...replaceParts(current.report, earlier.report, kept), hash: config.hash } }
-}
-
-const keepCredentials = (current: Config, earlier: Config): Config => {
-  const { admin } = current
-  const { clients, clientsSource } = bringsClientsBack(current, earlier) ? earlier : current
-  const listen = { ...earlier.listen, tls: current.listen.tls }
-  const auth = earlier.auth && current.auth ? keepTrust(current.auth, earlier.auth) : earlier.auth
-  const same = hashValue([admin, listen, auth]) === hashValue([earlier.admin, earlier.listen, earlier.auth])
-  if (same && clientsSource.digest === earlier.clientsSource.digest) return earlier
-  const { hash: _, ...settings } = { ...earlier, admin, listen, auth, clients, clientsSource }
-  return Object.freeze({ hash: hashConfig(settings), ...settings })
-}
-
-/**
- * Tells whether the clients come back with authentication. A file without it lists none, which revokes none: that list
- * would lock all of them out. It names no file of clients either, so a client that was removed from one since is back.
- */
-const bringsClientsBack = (current: Config, earlier: Config): boolean => current.auth === null && earlier.auth !== null
-
-/**
- * Keeps the trust of today: the keys that stand in a file, with their algorithms, of the same issuer; and all settings
- * of certificates, because the clients that are kept were checked with them. The keys at a URL are those of today in
- * any case, and the URL may be the mistake that is undone.
- */
-const keepTrust = ({ jwt, mtls }: AuthConfig, earlier: AuthConfig): AuthConfig => ({
-  ...earlier,
-  jwt: earlier.jwt && jwt && hasDifferentKeys(jwt, earlier.jwt) ? { ...earlier.jwt, ...pickSigning(jwt) } : earlier.jwt,
-  mtls,
-})
-
-const hasDifferentKeys = (current: JwtConfig, earlier: JwtConfig): boolean =>
-  current.issuer === earlier.issuer &&
-  'text' in current.jwks &&
-  'text' in earlier.jwks &&
-  current.jwks.text !== earlier.jwks.text
-
-const pickSigning = ({ jwks, algorithms }: JwtConfig): Pick<JwtConfig, 'jwks' | 'algorithms'> => ({ jwks, algorithms })
-
-/** Lists the key paths of what {@link keepTrust} keeps. */
-const trustKeyPaths = ({ auth }: Config, { auth: earlier }: Config): readonly string[] => {
-  if (auth === null || earlier === null) return []
-  const keysDiffer = auth.jwt !== null && earlier.jwt !== null && hasDifferentKeys(auth.jwt, earlier.jwt)
-  return ['auth.mtls', ...(keysDiffer ? ['auth.jwt.jwks', 'auth.jwt.algorithms'] : [])]
+  const { admin, listen } = current.config
+  const own = { admin, listen: { ...earlier.config.listen, tls: listen.tls } }
+  const kept = [...primaryFeatures.values()].flatMap(
+    (feature) => feature.keepCredentials?.(current.config, earlier.config) ?? [],
+  )
+  const isSame = hashValue(own) === hashValue({ admin: earlier.config.admin, listen: earlier.config.listen })
+  if (isSame && kept.every((each) => each.isSame)) return earlier
+  const { hash: _, ...settings } = Object.assign({ ...earlier.config }, own, ...kept.map((each) => each.settings))
+  const config: Config = Object.freeze({ hash: hashConfig(settings), ...settings })
+  const paths = ['admin', 'listen.tls', ...kept.flatMap((each) => each.paths)]
+  return { config, report: { ...replaceParts(current.report, earlier.report, paths), hash: config.hash } }
 }
 
 const replaceParts = (current: ConfigReport, earlier: ConfigReport, paths: readonly string[]): ConfigReport => {
