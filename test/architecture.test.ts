@@ -255,7 +255,7 @@ test('the wall clock is compared only with times that others have written, or th
     'core/log/process-stats.ts', // the start of the process, to be shown
     'core/runtime/overrides.ts', // the end of an override, to be shown
     'core/runtime/status/endpoint.ts', // a certificate's end
-    'core/runtime/status/upstreams.ts', // when a breaker lets a request through, to be shown
+    'core/runtime/status/side.ts', // when a breaker lets a request through, to be shown
     'features/auth/tokens/dpop.ts', // `iat`
     'features/auth/tokens/token-cache.ts', // `exp`
     'features/console/session/session-store.ts', // `exp`
@@ -353,6 +353,8 @@ const isPart = (name: string): boolean =>
     'reported',
     'status',
     'texts',
+    'ofGroup',
+    'groupRows',
     'facts',
     'loadStatusTexts',
     'totals',

@@ -1,9 +1,11 @@
-import { type Group, groups, type Side, sides } from '../../operations.ts'
+import { type Group, groups, type Side } from '../../operations.ts'
+import { reportedSides } from '../exchange/sides.ts'
 import { now } from '../lib/clock.ts'
 import { asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../lib/text/decode.ts'
 import { pluck, sum } from '../log/sum-reports.ts'
 import type { EndpointReport } from '../runtime/status/endpoint.ts'
 import type { StatusReport } from '../runtime/status/report.ts'
+import type { SideReport } from '../runtime/status/side.ts'
 
 /** Decodes how often an endpoint is asked; rates are per second, over the last ten. */
 export const endpointRateShape = asObject({
@@ -60,14 +62,13 @@ export class EndpointRates {
 
 const listEndpoints = (upstreams: Upstreams) =>
   groups.flatMap((group) =>
-    sides.flatMap((side) => {
-      const of = side === 'primary' ? upstreams[group] : upstreams[group].candidate
-      return (of?.endpoints ?? []).map(({ url, requests, failures }) => ({
+    reportedSides<SideReport>(upstreams[group]).flatMap(({ side, report }) =>
+      report.endpoints.map(({ url, requests, failures }) => ({
         key: `${group} ${side} ${url}`,
         group,
         side,
         url,
         counts: { requests, failures },
-      }))
-    }),
+      })),
+    ),
   )

@@ -4,7 +4,9 @@ import type { Status } from '../admin/api/status.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigProblem, locateKey } from '../config/problem.ts'
 import type { Beside } from '../lib/beside.ts'
+import type { UpstreamStatus } from '../runtime/status/upstreams.ts'
 import type { ClientCommandOptions } from './client/locate.ts'
+import type { TableRow } from './render/table.ts'
 
 /** A command of a feature that changes nothing in a running gateway, and its place in the help. */
 export type BuiltInCommand = Beside<'status' | 'operators' | 'diff' | 'check'> & {
@@ -73,7 +75,11 @@ export interface StatusTexts {
   readonly texts?: readonly StatusText[]
   /** Its rows of the first table. */
   readonly facts?: readonly StatusFact[]
+  readonly groupRows?: GroupRows
 }
+
+/** Lists what stands below the endpoints of a group: its label, what it is, weight, requests in flight, state. */
+export type GroupRows = (group: string, upstream: UpstreamStatus, at: number) => readonly TableRow[]
 
 /** A section that `status` prints, and its place. */
 export type StatusText = Beside<'upstreams' | 'certificates'> & {

@@ -1,4 +1,4 @@
-import type { Group, Side } from '../../operations.ts'
+import { type Group, type Side, sides } from '../../operations.ts'
 
 /** Lists the upstreams of a group: the one that serves it, and the candidate where there is one. */
 export const listSides = <Upstream extends { readonly candidate: { readonly upstream: Upstream } | null }>(
@@ -7,6 +7,15 @@ export const listSides = <Upstream extends { readonly candidate: { readonly upst
   { side: 'primary', upstream },
   ...(upstream.candidate === null ? [] : [{ side: 'candidate', upstream: upstream.candidate.upstream } as const]),
 ]
+
+/** Lists what is reported of the sides of a group: its own members, and those of a side that has its name. */
+export const reportedSides = <Report extends object>(
+  upstream: Report,
+): readonly { readonly side: Side; readonly report: Report }[] =>
+  sides.flatMap((side) => {
+    const report = side === 'primary' ? upstream : (upstream as Partial<Record<Side, Report | null>>)[side]
+    return report == null ? [] : [{ side, report }]
+  })
 
 /** Names an upstream in a sentence: `risk`, `the candidate of risk`. */
 export const describeSide = (group: Group, side: Side): string =>

@@ -20,11 +20,11 @@ import { type CommandLine, commandLine } from '../../core/lib/program-command.ts
 import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
 import { formatShare } from '../../core/lib/text/units.ts'
 import { earliest } from '../../core/runtime/status/endpoint.ts'
-import { type CandidateReport, sumComparison } from '../../core/runtime/status/upstreams.ts'
 import { allOperations, type Group, groups } from '../../operations.ts'
 import { type CandidateClients, clientConsequences, findCandidateClients, isTakenBack } from './candidate-clients.ts'
 import type { DifferenceRow } from './observe/comparison-report.ts'
 import type { ShiftState } from './shift/shift-state.ts'
+import { type CandidateReport, sumComparison } from './status/candidate-status.ts'
 import { describeMore, describePlace } from './status/describe-comparison.ts'
 
 /**

@@ -10,7 +10,10 @@ export const candidate: Feature = {
     ...(await import('./rules.ts')),
     ...(await import('./warnings.ts')),
   }),
-  loadCommands: async () => ({ loadOperatorExtras: () => import('./cli/shift-extras.ts') }),
+  loadCommands: async () => ({
+    loadOperatorExtras: () => import('./cli/shift-extras.ts'),
+    loadStatusTexts: () => import('./cli/status-text.ts'),
+  }),
   loadOperatorCommands: () => import('./commands/shift.ts'),
-  loadStatusPart: () => import('./observe/comparison-report.ts'),
+  loadStatusPart: () => import('./status/candidate-status.ts'),
 }

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { cliError } from '../../core/cli/client/admin-target.ts'
-import { timesBeside } from '../../core/cli/render/upstream-rows.ts'
+import { timesBeside } from '../../core/cli/render/format-time.ts'
 import type { Config } from '../../core/config/config.ts'
 import { suggestNearest } from '../../core/config/suggest.ts'
 import { findRequestOwner, type RequestOwner } from '../../core/exchange/request-owner.ts'

@@ -4,5 +4,7 @@ import type { Feature } from '../../core/feature.ts'
 export const retry: Feature = {
   name: 'retry',
   loadPrimaryPart: () => import('./primary.ts'),
+  loadStatusPart: () => import('./status.ts'),
+  loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
   loadConfigPart: () => import('./config.ts'),
 }

@@ -1,10 +1,11 @@
 import { findCandidateClients } from '../../../features/candidate/candidate-clients.ts'
 import { allOperations, type Group, type Side } from '../../../operations.ts'
-import { describeSide, listSides } from '../../exchange/sides.ts'
+import { describeSide, listSides, reportedSides } from '../../exchange/sides.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { formatOptionalTime } from '../../lib/text/format-time.ts'
 import { formatDuration } from '../../lib/text/units.ts'
 import { findDrain, toEndpointKey } from '../../runtime/overrides.ts'
+import type { SideReport } from '../../runtime/status/side.ts'
 import type { UpstreamReport } from '../../runtime/status/upstreams.ts'
 import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
@@ -28,14 +29,14 @@ export interface EndpointState {
   readonly outage: string | null
 }
 
-/** Lists the endpoints of a group, those of its candidate included. */
+/** Lists the endpoints of a group, on all its sides. */
 export const listEndpointStates = (
   { reloader, overrides }: AdminContext,
   group: Group,
   report: UpstreamReport,
 ): readonly EndpointState[] =>
   listSides(reloader.config.upstreams[group]).flatMap(({ side, upstream: { endpoints } }) => {
-    const reported = (side === 'primary' ? report : report.candidate)?.endpoints ?? []
+    const reported = reportedSides<SideReport>(report).find((each) => each.side === side)?.report.endpoints ?? []
     // One that the configuration names twice is overridden as one.
     const distinct = [...new Map(reported.map((each) => [each.url, each])).values()]
     return distinct.map(({ url, inFlight, state: { name: state } }) => {

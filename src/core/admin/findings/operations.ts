@@ -5,12 +5,14 @@ import { allOperations, type Group, groups } from '../../../operations.ts'
 import { lastFailurePhrase } from '../../exchange/failures/errors.ts'
 import { failureTable } from '../../exchange/failures/kinds.ts'
 import { failureText } from '../../exchange/failures/reasons.ts'
+import { reportedSides } from '../../exchange/sides.ts'
 import { commandLine } from '../../lib/program-command.ts'
 import { formatTime, formatTimeOfDay } from '../../lib/text/format-time.ts'
 import type { ErrorCount } from '../../log/recent-errors/error-counts.ts'
 import { groupByKey } from '../../log/row-counts.ts'
 import { toEndpointKey } from '../../runtime/overrides.ts'
 import type { EndpointReport } from '../../runtime/status/endpoint.ts'
+import type { SideReport } from '../../runtime/status/side.ts'
 import { orderReasonPhrase } from '../commands/apply-override.ts'
 import { pluralize } from '../commands/phrases.ts'
 import { stepSeconds } from '../rate-history.ts'
@@ -53,9 +55,9 @@ const rejectedFindings: FindingSource = ({ overrides, config, report }) =>
 /** Finds endpoints that an operator drains: a forgotten override ends by itself, but later. */
 const drainedFindings: FindingSource = ({ overrides, report }) =>
   groups.flatMap((group) => {
-    const { endpoints, candidate } = report.upstreams[group]
     // One that an edit has taken out gets nothing anyway.
-    const urls = new Set([...endpoints, ...(candidate?.endpoints ?? [])].map(({ url }) => url))
+    const endpoints = reportedSides<SideReport>(report.upstreams[group]).flatMap((side) => side.report.endpoints)
+    const urls = new Set(endpoints.map(({ url }) => url))
     return [...urls].flatMap((url) => {
       const override = overrides.endpoints.get(toEndpointKey(group, url))
       if (override?.state !== 'drain') return []

@@ -35,3 +35,9 @@ export const formatInstant = (ms: number): string => {
   const time = new Date(ms)
   return Number.isNaN(time.getTime()) ? 'at no valid time' : `${time.toISOString().slice(0, 19)}Z`
 }
+
+/** Formats times beside the present. */
+export const timesBeside = (at: number) => ({
+  since: (time: string) => formatAgo(time, at),
+  until: (time: string) => formatTimeLeft(time, at),
+})

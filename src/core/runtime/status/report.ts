@@ -9,7 +9,8 @@ import {
 import type { CurrentSnapshot } from '../snapshot/snapshot.ts'
 import * as field from './field.ts'
 import { type CounterMapper, type HiddenField, mapCountersOf, type Reported } from './field.ts'
-import { statusPartLoaders, type TotalReport } from './status-part.ts'
+import type { TotalReport } from './status-part.ts'
+import { statusParts } from './status-parts.ts'
 import { collectUpstreams, upstreamsField } from './upstreams.ts'
 
 export interface ProcessReport extends ProcessStatsReport {
@@ -58,12 +59,10 @@ const ownReport = field.record(ownSections)
 /** What a process knows of its traffic and its upstreams, as plain data. Times are milliseconds since the epoch. */
 export interface StatusReport extends Reported<typeof ownReport> {}
 
-const parts = await Promise.all([...statusPartLoaders].map((load) => load()))
-
-const sections = parts.flatMap(({ reported = [] }) => reported)
+const sections = statusParts.flatMap(({ reported = [] }) => reported)
 
 /** The tables that features count. */
-export const totalReports: readonly TotalReport[] = parts.flatMap(({ totals = [] }) => totals)
+export const totalReports: readonly TotalReport[] = statusParts.flatMap(({ totals = [] }) => totals)
 
 /** Of features too. */
 const report = field.record({

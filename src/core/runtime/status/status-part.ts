@@ -1,5 +1,6 @@
+import type { Group } from '../../../operations.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
-import type { HiddenField } from './field.ts'
+import type { Field, HiddenField } from './field.ts'
 import type { StatusReport } from './report.ts'
 
 /** A section that each process reports of a feature. */
@@ -9,9 +10,18 @@ export interface ReportSection {
   collect(snapshot: Snapshot): unknown
 }
 
+/** A member of each group's upstream that a feature reports. */
+export interface GroupSection {
+  readonly key: string
+  readonly field: Field<unknown, unknown>
+  collect(snapshot: Snapshot, group: Group): unknown
+}
+
 /** What a feature reports. It adds its sections to `StatusReport` (`declare module`). */
 export interface StatusPart {
   readonly reported?: readonly ReportSection[]
+  /** It adds them to `UpstreamReport` and `UpstreamStatus`. */
+  readonly ofGroup?: readonly GroupSection[]
   readonly totals?: readonly TotalReport[]
 }
 

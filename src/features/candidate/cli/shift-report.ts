@@ -3,10 +3,9 @@ import { sinceStart } from '../../../core/admin/commands/phrases.ts'
 import { getDecoded } from '../../../core/cli/client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../../../core/cli/client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../../../core/cli/client/locate.ts'
-import { formatAgo } from '../../../core/cli/render/format-time.ts'
+import { formatAgo, timesBeside } from '../../../core/cli/render/format-time.ts'
 import { printJson, warnAboutTarget } from '../../../core/cli/render/output.ts'
 import { formatTable, renderCounts, type TableRow } from '../../../core/cli/render/table.ts'
-import { timesBeside } from '../../../core/cli/render/upstream-rows.ts'
 import type { UpstreamStatus } from '../../../core/runtime/status/upstreams.ts'
 import {
   type ComparisonView,

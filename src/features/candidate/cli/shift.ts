@@ -3,11 +3,12 @@ import { getDecoded } from '../../../core/cli/client/admin-client.ts'
 import { targetUrl } from '../../../core/cli/client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway, type TargetOptions } from '../../../core/cli/client/locate.ts'
 import { defaultConfigFile } from '../../../core/cli/options.ts'
+import { timesBeside } from '../../../core/cli/render/format-time.ts'
 import { printJson, warnAboutTarget } from '../../../core/cli/render/output.ts'
 import { formatTable } from '../../../core/cli/render/table.ts'
-import { candidateRows, timesBeside } from '../../../core/cli/render/upstream-rows.ts'
 import { programCommand, shellQuote } from '../../../core/lib/program-command.ts'
 import { describeShift, isCandidateUp, isWholeShift, type ShiftStatus } from '../status/shift-status.ts'
+import { candidateRows } from './status-text.ts'
 
 /** Gets how much of a group goes to its candidate, and prints it; resolves to the exit code. */
 export const showShift = async (group: string, { format, ...targetOptions }: ClientCommandOptions): Promise<number> => {

@@ -9,10 +9,10 @@ import {
   type Decoded,
 } from '../../../core/lib/text/decode.ts'
 import { sum } from '../../../core/log/sum-reports.ts'
-import { comparedMembers, shadowShape } from '../../../core/runtime/status/upstreams.ts'
 import type { Group, OperationId } from '../../../operations.ts'
 import type { DifferenceKind } from '../observe/compare/comparison.ts'
 import { zeroDifferences, zeroUncompared } from '../observe/compare/comparison.ts'
+import { comparedMembers, shadowShape } from './candidate-status.ts'
 import { isWholeShift, type ShiftStatus } from './shift-status.ts'
 
 const placeMembers = {

@@ -5,7 +5,6 @@ import { formatTime } from '../../../core/lib/text/format-time.ts'
 import { roundToTenths } from '../../../core/lib/text/units.ts'
 import { type HistogramReport, quantile } from '../../../core/log/metrics/histogram.ts'
 import type { StatusReport } from '../../../core/runtime/status/report.ts'
-import { sumComparison } from '../../../core/runtime/status/upstreams.ts'
 import { type Group, groups } from '../../../operations.ts'
 import {
   type ComparisonReport,
@@ -14,6 +13,7 @@ import {
   isNoise,
   placeKey,
 } from '../observe/comparison-report.ts'
+import { sumComparison } from './candidate-status.ts'
 import { type ComparisonView, comparisonShape, type DifferenceView, describeComparison } from './describe-comparison.ts'
 
 /** Decodes the response of /shadow. Times are RFC 3339. */

@@ -1,9 +1,10 @@
 import { allOperations, type Group, groups, type Side } from '../../../../operations.ts'
 import { allFailureKinds, failureTable } from '../../../exchange/failures/kinds.ts'
 import { type FailureReason, reasonsFor } from '../../../exchange/failures/reasons.ts'
+import { reportedSides } from '../../../exchange/sides.ts'
 import type { AttemptFailureReason } from '../../../log/metrics/request-metrics.ts'
 import type { EndpointReport } from '../../../runtime/status/endpoint.ts'
-import type { SideReport } from '../../../runtime/status/upstreams.ts'
+import type { SideReport } from '../../../runtime/status/side.ts'
 import { firstToExpire } from '../../../upstream/endpoints/endpoint-certificates.ts'
 import { addUp, type MetricDefinitions, seriesFor, stateSeries } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
@@ -22,13 +23,11 @@ const expected: readonly AttemptFailureReason[] = [
   'status',
 ]
 
-/** Lists the upstreams of all groups, candidates included. */
+/** Lists all sides of all groups. */
 const listUpstreams = ({ upstreams }: MetricInputs['report']): readonly (readonly [Group, Side, SideReport])[] =>
-  groups.flatMap((group) => {
-    const { candidate } = upstreams[group]
-    const primary = [group, 'primary', upstreams[group]] as const
-    return candidate === null ? [primary] : [primary, [group, 'candidate', candidate] as const]
-  })
+  groups.flatMap((group) =>
+    reportedSides<SideReport>(upstreams[group]).map(({ side, report }) => [group, side, report] as const),
+  )
 
 /** One that the configuration names twice is counted once. */
 const uniqueEndpoints = ({ endpoints }: SideReport): readonly EndpointReport[] =>

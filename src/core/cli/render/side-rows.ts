@@ -1,0 +1,78 @@
+import type { EndpointStatus } from '../../runtime/status/endpoint.ts'
+import type { UpstreamStatus } from '../../runtime/status/upstreams.ts'
+import { formatAgo, formatTimeLeft, humanizeSeconds } from './format-time.ts'
+import type { TableRow } from './table.ts'
+
+/** Puts a label in front of the first row. */
+export const labelRows = (label: string, [first = ['none'], ...others]: readonly TableRow[]): readonly TableRow[] => [
+  [label, ...first],
+  ...others.map((other) => ['', ...other]),
+]
+
+/** Lists endpoints, and below them their circuit breaker. */
+export const sideRows = ({ endpoints, breaker }: SideStatus, at: number): readonly TableRow[] => [
+  ...endpoints.map((endpoint) => endpointRow(endpoint, at)),
+  ...(breaker === null ? [] : [['circuit breaker', '', '', renderBreaker(breaker, at)]]),
+]
+
+type SideStatus = Pick<UpstreamStatus, 'endpoints' | 'breaker'>
+
+const endpointRow = (endpoint: EndpointStatus, at: number): TableRow => {
+  const { url, sandbox, weight, inFlight } = endpoint
+  return [sandbox ? 'sandbox (embedded)' : url, `${weight}`, `${inFlight}`, describeEndpoint(endpoint, at)]
+}
+
+/** Describes whether an endpoint gets requests, and why not; what needs an operator is in capitals. */
+const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
+  const { state, weight, since, reason, ejectedForSeconds, drainUntil, readyUntil, orderedBy, orderReason } = endpoint
+  const orderedWhy = orderReason === null ? '' : ` (${orderReason})`
+  const by = `by ${orderedBy ?? 'an operator'}`
+  const begun = since === null ? '' : ` since ${formatAgo(since, at)}`
+  if (state === 'draining') {
+    if (drainUntil !== null) return `drained ${by} until ${formatTimeLeft(drainUntil, at)}${orderedWhy}`
+    return `${weight === 0 ? 'weight 0' : 'drained by the file'}${begun}: nothing new`
+  }
+  const why = `${begun}${reason === null ? '' : `: ${reason}`}`
+  if (state === 'down') return `DOWN${why}`
+  if (state === 'failing') return `FAILING${why}`
+  if (state === 'ejected')
+    return `EJECTED${why}${ejectedForSeconds === null ? '' : `; ${describeEjection(ejectedForSeconds)}`}`
+  const ready = readyUntil === null ? '' : ` ${by} until ${formatTimeLeft(readyUntil, at)}${orderedWhy}`
+  return `${state}${why}${ready}${isTried(endpoint) ? '' : ', not tried yet'}${describeWarnings(endpoint, at)}`
+}
+
+/** Tells whether something speaks for an endpoint, or against it. Up is also one that nothing was sent to. */
+const isTried = ({ sandbox, requests, lastSuccess, lastProbe }: EndpointStatus): boolean =>
+  sandbox || requests > 0 || lastSuccess !== null || lastProbe !== null
+
+const describeEjection = (seconds: number): string => `tried again in ${humanizeSeconds(Math.ceil(seconds))}`
+
+const describeWarnings = (endpoint: EndpointStatus, at: number): string => {
+  const { lastProbe, requests, failures, countedSince, certificate } = endpoint
+  const since = countedSince === null ? '' : ` since ${formatAgo(countedSince, at)}`
+  const probe =
+    lastProbe === null || lastProbe.ok ? '' : `, last probe failed: ${lastProbe.reason ?? 'no reason given'}`
+  return `${failures === 0 ? '' : `, ${failures} of ${requests} requests failed${since}`}${probe}${renderCertificate(certificate)}`
+}
+
+/** Renders the end of a certificate that needs an operator; empty otherwise. */
+const renderCertificate = (certificate: EndpointStatus['certificate']): string => {
+  if (certificate === null || !certificate.endsSoon) return ''
+  const { notAfter, daysLeft } = certificate
+  return daysLeft < 0 ? `, certificate EXPIRED ${notAfter}` : `, certificate EXPIRES ${notAfter}, ${daysLeft} days left`
+}
+
+const renderBreaker = (
+  { state, since, where, reason, nextTry }: NonNullable<UpstreamStatus['breaker']>,
+  at: number,
+): string => {
+  if (state === 'closed') return 'closed'
+  const consequence =
+    state === 'open'
+      ? `: nothing is sent${where === null ? '' : ' there'}`
+      : state === 'half-open'
+        ? ': a few are sent, to see'
+        : ''
+  const next = nextTry === null ? '' : `, tried again at ${formatTimeLeft(nextTry, at)}`
+  return `${state.toUpperCase()}${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}${consequence}${next}${reason === null ? '' : `; ${reason}`}`
+}

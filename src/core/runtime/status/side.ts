@@ -1,0 +1,79 @@
+import type { UpstreamConfig } from '../../config/config.ts'
+import { type AttemptReport, lastFailurePhrase } from '../../exchange/failures/errors.ts'
+import { epochMs } from '../../lib/clock.ts'
+import { asNullable, asNumber, asText, asWord } from '../../lib/text/decode.ts'
+import { formatOptionalTime, formatTime } from '../../lib/text/format-time.ts'
+import { sum } from '../../log/sum-reports.ts'
+import type { BreakerState, CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
+import type { Upstream } from '../../upstream/upstream.ts'
+import { collectEndpoint, type EndpointReport, earliest, endpointField, latestFailure } from './endpoint.ts'
+import type { Reported } from './field.ts'
+import * as field from './field.ts'
+
+const breaker = field.record({
+  state: field.word<BreakerState>(),
+  since: field.time,
+  where: field.optionalText,
+  /**
+   * When the outage that opened it began; it lasts until the breaker closes. Null: it is closed. Where that of one
+   * worker is closed, requests go through.
+   */
+  outageSince: field.shownAs(asNullable(asText), formatOptionalTime, (_: number | null, workers) =>
+    workers.includes(null) ? null : earliest(workers),
+  ),
+  /** The last failure of the upstream. Null: it is closed. */
+  lastFailure: field.hidden<AttemptReport | null>((_, workers) => latestFailure(workers)),
+  reason: field.derived(asNullable(asText), ({ lastFailure: last }: { readonly lastFailure: AttemptReport | null }) =>
+    last === null ? null : lastFailurePhrase(last, last.endpoint),
+  ),
+  /** For how long it stays open; of several workers, until the first one tries again. Null: it is not open. */
+  openForMs: field.hidden<number | null>((_, workers) => earliest(workers)),
+  /** When requests test the upstream again. */
+  nextTry: field.derived(asNullable(asText), ({ openForMs }: { readonly openForMs: number | null }) =>
+    openForMs === null ? null : formatTime(epochMs() + openForMs),
+  ),
+})
+
+const breakerStatesWorstFirst: readonly BreakerState[] = ['open', 'half-open', 'closed']
+
+/** The endpoints of a side, and what holds for all of them. */
+export const sideMembers = {
+  inFlight: field.derived(asNumber, ({ endpoints }: { readonly endpoints: readonly EndpointReport[] }) =>
+    sum(endpoints.map((each) => each.inFlight)),
+  ),
+  balance: field.same(asNullable(asWord<UpstreamConfig['balance']>())),
+  breaker: field.nullable(
+    field.worst(
+      breaker,
+      ({ state }, workers) =>
+        state === breakerStatesWorstFirst.find((each) => workers.some((worker) => worker.state === each)),
+    ),
+  ),
+  endpoints: field.listOf('url', endpointField),
+}
+
+export const sideField = field.record(sideMembers)
+
+/** One of the upstreams that a group may have, as a process knows it. */
+export type SideReport = Reported<typeof sideField>
+
+export const collectSide = ({ members, balance, breaker }: Upstream): SideReport => ({
+  balance,
+  breaker: breaker && collectBreaker(breaker),
+  endpoints: members.map(collectEndpoint),
+})
+
+const collectBreaker = ({
+  state,
+  since,
+  outageSince,
+  lastFailure,
+  openForMs,
+}: CircuitBreaker): Reported<typeof breaker> => ({
+  state,
+  since,
+  where: null,
+  outageSince,
+  lastFailure: state === 'closed' ? null : (lastFailure?.report ?? null),
+  openForMs,
+})

@@ -1,0 +1,44 @@
+import { sinceStart } from '../../../core/admin/commands/phrases.ts'
+import type { GroupRows } from '../../../core/cli/built-in-command.ts'
+import { formatAgo, timesBeside } from '../../../core/cli/render/format-time.ts'
+import { labelRows, sideRows } from '../../../core/cli/render/side-rows.ts'
+import type { TableRow } from '../../../core/cli/render/table.ts'
+import type { UpstreamStatus } from '../../../core/runtime/status/upstreams.ts'
+import { describeEqual } from '../status/describe-comparison.ts'
+import { describeShadow } from '../status/describe-shadow.ts'
+import { describeShift } from '../status/shift-status.ts'
+
+/** Lists the endpoints of a candidate, and below them its circuit breaker, its copies, and how much goes there. */
+export const candidateRows = (
+  group: string,
+  candidate: NonNullable<UpstreamStatus['candidate']>,
+  at: number,
+): readonly TableRow[] => {
+  const { shadow, comparison, shift } = candidate
+  const copies: TableRow | null = shadow && [
+    'copies',
+    '',
+    `${shadow.underWay}`,
+    `${describeShadow(shadow)} ${sinceStart}`,
+  ]
+  const compared: readonly TableRow[] =
+    comparison === null ? [] : [['compared', '', '', renderCompared(comparison, at)]]
+  const share: readonly TableRow[] = shift === null ? [] : [['share', '', '', describeShift(shift, timesBeside(at))]]
+  return labelRows(`${group} candidate`, [
+    ...sideRows(candidate, at),
+    ...(copies === null ? [] : [copies]),
+    ...compared,
+    ...share,
+  ])
+}
+
+const renderCompared = (
+  { since, ...comparison }: NonNullable<NonNullable<UpstreamStatus['candidate']>['comparison']>,
+  at: number,
+): string => {
+  const begun = since === null ? '' : ` since ${formatAgo(since, at)}`
+  return `${describeEqual(comparison)}${begun}; in the last 5 minutes ${describeEqual(comparison.recent)}`
+}
+
+export const groupRows: GroupRows = (group, { candidate }, at) =>
+  candidate === null ? [] : candidateRows(group, candidate, at)

@@ -1,0 +1,26 @@
+import type { Reported, Shown } from '../../core/runtime/status/field.ts'
+import * as field from '../../core/runtime/status/field.ts'
+import type { GroupSection } from '../../core/runtime/status/status-part.ts'
+
+/** Null: retries are off. */
+const budget = field.nullable(field.record({ left: field.total }))
+
+declare module '../../core/runtime/status/upstreams.ts' {
+  interface UpstreamReport {
+    readonly retryBudget: Reported<typeof budget>
+  }
+  interface UpstreamStatus {
+    readonly retryBudget: Shown<typeof budget>
+  }
+}
+
+export const ofGroup: readonly GroupSection[] = [
+  {
+    key: 'retryBudget',
+    field: budget,
+    collect({ retryBudgets }, group) {
+      const running = retryBudgets[group]
+      return running && { left: running.left }
+    },
+  },
+]
