@@ -52,8 +52,8 @@ const columnOf = (path: string): number => rooms.findIndex((column) => column.so
 
 // What core still imports of features, each of which is to stand on its own.
 const known: readonly string[] = [
-  ...['audit', 'auth', 'cache', 'candidate', 'clients', 'console', 'contract', 'contract-learning', 'idempotency'],
-  ...['limits', 'redis', 'retry', 'tracing'],
+  ...['auth', 'cache', 'candidate', 'clients', 'console', 'contract', 'contract-learning', 'idempotency'],
+  ...['retry', 'tracing'],
 ]
 
 const featureOf = (path: string): string | undefined => /^features\/([^/]+)\//.exec(path)?.[1]

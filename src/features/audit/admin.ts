@@ -45,14 +45,15 @@ export const status: readonly PlacedStatus[] = [
   {
     after: 'retiring',
     key: 'audit',
-    field: derived(
-      asNullable(auditShape),
-      ({ inputs: { audit } }: StatusInputs) =>
+    field: derived(asNullable(auditShape), ({ inputs }: StatusInputs) => {
+      const audit = inputs.parts.audit.state
+      return (
         audit && {
           ...audit,
           state: audit.reason === null ? ('written' as const) : ('failing' as const),
           since: formatTime(audit.since),
-        },
-    ),
+        }
+      )
+    }),
   },
 ]

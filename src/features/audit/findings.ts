@@ -7,7 +7,8 @@ import { formatRoundedSize } from '../../core/lib/text/units.ts'
 import { formatAge } from '../console/page/format.ts'
 
 /** Finds why the audit log has gaps, or will have. */
-export const auditFindings: FindingSource = ({ audit, config, report }) => {
+export const auditFindings: FindingSource = ({ parts, config, report }) => {
+  const audit = parts.audit.state
   const refused = tallyRejected(report, 'audit-unavailable')
   // An edit to `continue` ends an outage: what was refused before it is over, and its lines are not lost either.
   const refuses = config.audit?.onFailure === 'refuse'

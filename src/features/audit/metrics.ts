@@ -1,6 +1,6 @@
 import { type MetricDefinitions, metricsOf } from '../../core/admin/metrics/metric.ts'
 
-const audit = metricsOf((inputs) => inputs.audit)
+const audit = metricsOf(({ parts }) => parts.audit.state)
 
 export const auditMetrics: MetricDefinitions = {
   audit_lines_total: audit.counter(

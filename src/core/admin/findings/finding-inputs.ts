@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
-import type { AuditWriterState } from '../../../features/audit/audit-writer.ts'
 import type { IssuerKeysState } from '../../../features/auth/tokens/jwt/jwks-cache.ts'
 import { byOperation, type OperationId } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
 import { epochMs } from '../../lib/clock.ts'
 import type { OverridesView } from '../../runtime/overrides.ts'
+import type { PrimaryParts } from '../../runtime/primary-part.ts'
 import { listDifferingFiles } from '../../runtime/reload/config-drift.ts'
 import type { ReloadRejection } from '../../runtime/reload/last-rejection.ts'
 import type { StatusReport } from '../../runtime/status/report.ts'
@@ -24,8 +24,7 @@ export interface FindingInputs {
   /** The requests of each operation in the last minute; null: nothing is counted. */
   readonly recent: Readonly<Record<OperationId, RecentTraffic>> | null
   readonly overrides: OverridesView
-  /** Null: there is no audit log, or another process writes it. */
-  readonly audit: AuditWriterState | null
+  readonly parts: PrimaryParts
   readonly operatorKeys: IssuerKeysState | null
   /** None: one process serves. */
   readonly workers: readonly WorkerStatus[]
@@ -67,7 +66,7 @@ export const collectFindingInputs = (
     report,
     recent: requestMetrics && byOperation(({ id }) => context.history.recent(id, requestMetrics)),
     overrides: context.overrides,
-    audit: context.parts.audit.state,
+    parts: context.parts,
     operatorKeys: context.operatorKeys(),
     workers: context.workers(),
     notServing: context.notServing(),

@@ -4,6 +4,7 @@ import { type FindingView, renderFinding } from '../../../../src/core/admin/find
 import type { FindingInputs } from '../../../../src/core/admin/findings/finding-inputs.ts'
 import { collectFindings } from '../../../../src/core/admin/findings/findings.ts'
 import type { ErrorCount } from '../../../../src/core/log/recent-errors/error-counts.ts'
+import type { PrimaryParts } from '../../../../src/core/runtime/primary-part.ts'
 import type { EndpointReport } from '../../../../src/core/runtime/status/endpoint.ts'
 import type { StatusReport } from '../../../../src/core/runtime/status/report.ts'
 import type { UpstreamReport } from '../../../../src/core/runtime/status/upstreams.ts'
@@ -107,7 +108,7 @@ export const findingInputs = ({
   },
   recent: null,
   overrides: { operations: nothing, endpoints: nothing, learning: nothing, shifts: nothing },
-  audit: null,
+  parts: { audit: { state: null } } as PrimaryParts,
   operatorKeys: null,
   workers: [],
   notServing: null,

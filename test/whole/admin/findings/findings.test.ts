@@ -5,8 +5,10 @@ import { zeroCacheOutcomes } from '../../../../src/core/exchange/exchange-outcom
 import type { FailureReason } from '../../../../src/core/exchange/failures/reasons.ts'
 import { RequestMetrics } from '../../../../src/core/log/metrics/request-metrics.ts'
 import type { RecentError } from '../../../../src/core/log/recent-errors/recent-errors.ts'
+import type { PrimaryParts } from '../../../../src/core/runtime/primary-part.ts'
 import { applyFailedProblem } from '../../../../src/core/runtime/reload/reload-problems.ts'
 import type { EndpointReport } from '../../../../src/core/runtime/status/endpoint.ts'
+import type { AuditWriterState } from '../../../../src/features/audit/audit-writer.ts'
 import { allOperations, byOperation, type OperationId } from '../../../../src/operations.ts'
 import {
   at,
@@ -976,6 +978,7 @@ test('a rollback that was refused is not taken for an edit', () => {
 })
 
 describe('the audit log', () => {
+  const withAudit = (state: AuditWriterState) => ({ parts: { audit: { state } } as PrimaryParts })
   const audit = {
     file: '/var/log/audit.log',
     chain: '',
@@ -989,7 +992,7 @@ describe('the audit log', () => {
   }
 
   test('that cannot be written is critical, and says what becomes of requests', () => {
-    expect(found({ audit, settings: {} })).toMatchObject([
+    expect(found({ ...withAudit(audit), settings: {} })).toMatchObject([
       {
         severity: 'critical',
         about: 'audit',
@@ -1003,7 +1006,7 @@ describe('the audit log', () => {
   test('says that lines wait where requests go on, and nothing of those that were refused before', () => {
     const refused = cause({ kind: 'audit-unavailable', reason: null, endpoint: null })
 
-    expect(found({ audit, causes: [refused] })).toMatchObject([
+    expect(found({ ...withAudit(audit), causes: [refused] })).toMatchObject([
       { severity: 'critical', cause: expect.stringMatching(/their lines wait in memory while there is room$/) },
     ])
   })
@@ -1015,7 +1018,7 @@ describe('the audit log', () => {
     const folder = folderWith({ key: 'k'.repeat(32) })
     const settings = (onFailure: string) => ({ audit: { file: audit.file, key: `file:${folder}/key`, onFailure } })
 
-    expect(found({ audit: { ...written, disk }, settings: settings('refuse') })).toMatchObject([
+    expect(found({ ...withAudit({ ...written, disk }), settings: settings('refuse') })).toMatchObject([
       {
         severity: 'warning',
         about: 'audit',
@@ -1025,25 +1028,25 @@ describe('the audit log', () => {
       },
     ])
     expect(
-      found({ audit: { ...written, disk: { ...disk, fullInSeconds: null } }, settings: settings('continue') }),
+      found({ ...withAudit({ ...written, disk: { ...disk, fullInSeconds: null } }), settings: settings('continue') }),
     ).toMatchObject([
       {
         cause:
           'the disk of the audit log /var/log/audit.log has 1.5 GiB free of 20.0 GiB: lines wait in memory when it is full, up to 16 MiB, and are then lost (audit.onFailure: continue)',
       },
     ])
-    expect(found({ audit: { ...written, disk: { ...disk, low: false } } })).toEqual([])
+    expect(found({ ...withAudit({ ...written, disk: { ...disk, low: false } }) })).toEqual([])
   })
 
   test('that cannot be written says nothing of its disk beside that', () => {
-    expect(found({ audit: { ...audit, disk } })).toMatchObject([{ severity: 'critical' }])
+    expect(found({ ...withAudit({ ...audit, disk }) })).toMatchObject([{ severity: 'critical' }])
   })
 
   test('that has lost lines says how many', () => {
-    expect(found({ audit: { ...audit, reason: null, lost: 1 } })).toMatchObject([
+    expect(found({ ...withAudit({ ...audit, reason: null, lost: 1 }) })).toMatchObject([
       { severity: 'notice', cause: 'the audit log lacks 1 line, and says where' },
     ])
-    expect(found({ audit: { ...audit, reason: null } })).toEqual([])
+    expect(found({ ...withAudit({ ...audit, reason: null }) })).toEqual([])
   })
 })
 
