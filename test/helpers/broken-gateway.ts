@@ -3,7 +3,6 @@ import type { Handler } from '../../src/core/exchange/exchange.ts'
 import type { GatewayOptions } from '../../src/core/runtime/gateway.ts'
 import { createProcessTelemetry, listObservers } from '../../src/core/runtime/pipeline/observers.ts'
 import { CurrentSnapshot, createSnapshot, type Snapshot } from '../../src/core/runtime/snapshot/snapshot.ts'
-import { createEmptyCache } from '../../src/features/cache/cache-registry.ts'
 import { allOperations, byGroup } from '../../src/operations.ts'
 import type { OpenedGateway } from './gateway.ts'
 
@@ -30,11 +29,7 @@ export const openBrokenGateway = async ({
     candidates: {} as Snapshot['candidates'],
     shadows: byGroup(() => null),
     retryBudgets: {} as Snapshot['retryBudgets'],
-    caches: createEmptyCache(loaded.config),
-    idempotency: null,
-    driftCounts: null,
     comparisons: byGroup(() => null),
-    learning: null,
     telemetry,
     observers: listObservers(loaded.config, telemetry, []),
   }

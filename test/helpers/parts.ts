@@ -14,6 +14,7 @@ export const openTestParts = (process: TestProcess = {}) =>
   openParts({
     place: aloneProcess,
     requestMetrics: new RequestMetrics(),
+    digestKey: '',
     log: null,
     logEvent: () => {},
     ...process,

@@ -1,6 +1,8 @@
+import type { Group } from '../../operations.ts'
 import type { Config } from '../config/config.ts'
 import { openChannel, type ProcessPlace } from './channel.ts'
 import {
+  type OtherSide,
   type ProcessPart,
   type ProcessParts,
   type RuntimePart,
@@ -38,7 +40,12 @@ export const acquireParts = (
 ): SnapshotParts => {
   const acquired: Record<string, SnapshotPart> = {}
   const parts = acquired as SnapshotParts
+  const otherSide = (group: Group) =>
+    Object.values(opened).reduce<OtherSide | null>(
+      (found, part) => found ?? part.findOtherSide?.(input, group) ?? null,
+      null,
+    )
   for (const [name, part] of Object.entries(opened))
-    acquired[name] = part.acquire(input, previous?.[name] ?? null, { parts })
+    acquired[name] = part.acquire(input, previous?.[name] ?? null, { parts, otherSide })
   return parts
 }

@@ -1,13 +1,15 @@
+import type { Config } from '../../core/config/config.ts'
 import type { Layer } from '../../core/exchange/exchange.ts'
-import type { LayerStackOptions } from '../../core/runtime/pipeline/compose-layers.ts'
-import type { Side } from '../../operations.ts'
+import type { OperationId, Side } from '../../operations.ts'
 import { cacheLayer } from './cache.ts'
-import type { OperationCacheConfig } from './config.ts'
+import type { CacheLease } from './cache-registry.ts'
 
 /** Creates the cache of an operation: one for each side of its group. Null: nothing is stored here. */
 export const createCacheLayer = (
-  { operation: { id }, config, caches }: Pick<LayerStackOptions, 'operation' | 'config' | 'caches'>,
-  rules: OperationCacheConfig,
+  id: OperationId,
+  config: Config,
+  rules: NonNullable<Config['operations'][OperationId]['cache']>,
+  caches: CacheLease,
 ): Layer | null => {
   const { credentials } = config.cache
   const ofSide = (side: Side): Layer | null => {

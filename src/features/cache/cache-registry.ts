@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Config, UpstreamConfig } from '../../core/config/config.ts'
 import { RefCountedMap } from '../../core/lib/ref-counted-map.ts'
 import type { LogEvent } from '../../core/log/log-event.ts'
+import type { OtherSide } from '../../core/runtime/runtime-part.ts'
 import { allOperations, type Group, type Operation, type OperationId, type Side } from '../../operations.ts'
 import type { CacheEvents } from './fetch-context.ts'
 import type { Invalidate, InvalidationTarget } from './invalidation.ts'
@@ -61,14 +62,14 @@ export class CacheRegistry {
 
   /**
    * Acquires what a configuration needs. The stored responses of an operation are still there if nothing that shapes
-   * them has changed. `usesCandidate` tells for which groups the candidate's responses are stored too.
+   * them has changed. `otherSide` finds the side of a group whose responses are stored too.
    */
-  acquire(config: Config, usesCandidate: (group: Group) => boolean = () => false): CacheLease {
+  acquire(config: Config, otherSide: (group: Group) => Pick<OtherSide, 'upstream'> | null = () => null): CacheLease {
     const { maxBytes, credentials, redis } = config.cache
     const cached = allOperations.filter(({ id }) => config.operations[id].cache !== null)
     const fingerprints = new Map(
       cached.flatMap((operation) =>
-        sideFingerprints(config, operation, usesCandidate(operation.group)).map(
+        sideFingerprints(config, operation, otherSide(operation.group)).map(
           ([side, name]) => [`${operation.id} ${side}`, { id: operation.id, name }] as const,
         ),
       ),
@@ -137,12 +138,12 @@ export class CacheRegistry {
 const sideFingerprints = (
   config: Config,
   operation: Operation,
-  usesCandidate: boolean,
+  other: Pick<OtherSide, 'upstream'> | null,
 ): readonly (readonly [Side, string])[] => {
   const upstream = config.upstreams[operation.group]
   const primary = responseFingerprint(config, operation, upstream)
-  if (!usesCandidate || upstream.candidate === null) return [['primary', primary]]
-  const candidate = responseFingerprint(config, operation, upstream.candidate.upstream)
+  if (other === null) return [['primary', primary]]
+  const candidate = responseFingerprint(config, operation, other.upstream)
   return [
     ['primary', primary],
     ['candidate', candidate === primary ? `candidate ${candidate}` : candidate],
@@ -178,9 +179,3 @@ const responseFingerprint = (
     requestId.header,
   ])
 }
-
-/**
- * Creates a cache that stores nothing, where no traffic is served: `explain` lists the layers of a configuration with
- * it.
- */
-export const createEmptyCache = (config: Config): CacheLease => new CacheRegistry(() => {}).acquire(config)

@@ -13,6 +13,7 @@ export const cache: Feature = {
       cache: { ...config.cache, maxBytes: workerShare(config.cache.maxBytes, workers) },
     }),
   }),
+  loadRuntimePart: () => import('./runtime.ts'),
   loadStatusPart: () => import('./status.ts'),
   loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
 }

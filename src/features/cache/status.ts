@@ -56,7 +56,8 @@ export const cacheField = field.nullable(
   }),
 )
 
-const collectCache = ({ caches, config }: Snapshot): Reported<typeof cacheField> => {
+const collectCache = ({ parts: { cache }, config }: Snapshot): Reported<typeof cacheField> => {
+  const caches = cache.lease
   if (!caches.isUsed) return null
   const { bytes, maxBytes, evictions } = caches.state()
   const shared = caches.sharedState()

@@ -4,6 +4,7 @@ import type { Feature } from '../../core/feature.ts'
 export const candidate: Feature = {
   name: 'candidate',
   loadAdminPart: () => import('./admin.ts'),
+  loadRuntimePart: () => import('./runtime.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadConfigPart: async () => ({
     ...(await import('./config/candidate.ts')),

@@ -3,7 +3,9 @@ import type { Feature } from '../../core/feature.ts'
 /** Drafts a contract from what clients send and upstreams respond. */
 export const contractLearning: Feature = {
   name: 'contract-learning',
+  needs: ['contract'],
   loadAdminPart: () => import('./admin.ts'),
+  loadRuntimePart: () => import('./runtime.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadOperatorCommands: () => import('./commands.ts'),
   loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),

@@ -145,7 +145,7 @@ export const reported: readonly ReportSection[] = [
   {
     key: 'drift',
     field: known<DriftReport>((workers, { digest }) => mergeDriftReports(digest, workers)),
-    collect: ({ driftCounts }) => driftCounts?.report ?? null,
+    collect: ({ parts }) => parts.contract.driftCounts?.report ?? null,
   },
 ]
 

@@ -13,6 +13,7 @@ export const contract: Feature = {
     },
   },
   loadCommands: () => import('./contract-commands.ts'),
+  loadRuntimePart: () => import('./runtime.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadStatusPart: () => import('./drift-report.ts'),
 }

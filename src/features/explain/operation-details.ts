@@ -7,13 +7,8 @@ import { layerTable } from '../../core/runtime/pipeline/compose-layers.ts'
 import type { LayerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import { runtimeParts } from '../../core/runtime/runtime-parts.ts'
 import type { Operation, Side } from '../../operations.ts'
-import { createEmptyCache } from '../cache/cache-registry.ts'
 import { nullShadow } from '../candidate/shadow-layer.ts'
 import { findCandidateUse } from '../candidate/shift/candidate-use.ts'
-import { CheckQueue } from '../contract/check-queue.ts'
-import { getLearningMode } from '../contract-learning/continue-learning.ts'
-import { createLearner } from '../contract-learning/learn/learner.ts'
-import { IdempotencyRegistry } from '../idempotency/idempotency-registry.ts'
 import { shiftOfFile } from './client-side.ts'
 import { type ContractPlace, findContractPlace } from './contract-place.ts'
 import { flattenTree, globalSettingRows, type SettingRows, type SettingTree, subtree } from './global-settings.ts'
@@ -124,17 +119,9 @@ export const describeLayers = (config: Config, operation: Operation): readonly L
     retryBudget: null,
     features: [...runtimeParts.values()].map((part) => part.describe(config)),
     requestMetrics: new RequestMetrics(),
-    caches: createEmptyCache(config),
-    idempotency: new IdempotencyRegistry({ kind: 'primary' }, () => {}).acquire(config),
-    contract: null,
     shadow: nullShadow,
-    learningMode: getLearningMode(config, { get: () => null, all: [] }),
     candidateUse: findCandidateUse(config.upstreams[operation.group].candidate, shiftOfFile(config, operation.group)),
     guard: null,
-    learning: {
-      learner: createLearner({ enums: false, key: '', credentialFields: [] }),
-      checks: new CheckQueue(() => {}),
-    },
   })
 
 const builtInProvenance: Provenance = { source: 'built-in', line: 0, column: 0 }

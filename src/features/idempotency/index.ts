@@ -16,6 +16,7 @@ export const idempotency: Feature = {
       value: protectOperations('idempotency', ({ operations }, id) => operations[id].idempotency !== null),
     },
   }),
+  loadRuntimePart: () => import('./runtime.ts'),
   loadStatusPart: () => import('./status.ts'),
   loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
 }

@@ -40,8 +40,8 @@ export const idempotencyField = field.nullable({
 
 export type IdempotencyReport = Reported<typeof remembered>
 
-const collectIdempotency = ({ idempotency }: Snapshot): IdempotencyReport | null => {
-  const state = idempotency?.state() ?? null
+const collectIdempotency = ({ parts: { idempotency } }: Snapshot): IdempotencyReport | null => {
+  const state = idempotency.lease?.state() ?? null
   return state && { ...state, where: null }
 }
 

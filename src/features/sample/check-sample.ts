@@ -9,6 +9,7 @@ import {
   isHopByHop,
 } from '../../core/exchange/header-fields.ts'
 import { weakMemo } from '../../core/lib/weak-memo.ts'
+import { runtimeParts } from '../../core/runtime/runtime-parts.ts'
 import { compileHeaderMutation, type HeaderMutation } from '../../core/upstream/attempt/header-mutation.ts'
 import { byOperation, type OperationId } from '../../operations.ts'
 import { createCredentialFilter } from '../auth/auth.ts'
@@ -131,6 +132,7 @@ const fieldChanges = weakMemo((config: Config): Readonly<Record<OperationId, Fie
   const provider = createAuthProvider({ ...config, auth: unverified }, new TokenVerifiers(() => {}), limiters)
   const forged = auth?.identityField ? [auth.identityField] : []
   const removeForged = compileHeaderMutation({ set: [], remove: forged }, foldUnderscores) ?? keepAll
+  const described = [...runtimeParts.values()].map((part) => part.describe(config))
   return byOperation((operation): FieldChanges => {
     const { id, group } = operation
     const own = operations[id].auth
@@ -140,7 +142,7 @@ const fieldChanges = weakMemo((config: Config): Readonly<Record<OperationId, Fie
     return {
       request: (fields) => identify(removeForged(fields)),
       response: compileHeaderMutation(upstreams[group].response) ?? keepAll,
-      clientFields: createClientFields({ operation, config, candidateUse: null }),
+      clientFields: createClientFields(operation, config, described),
     }
   })
 })

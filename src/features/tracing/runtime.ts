@@ -31,7 +31,15 @@ const layerRows = ({ tracing: settings }: Config, tracing: Tracing): readonly La
   ),
 ]
 
-export const describe: RuntimePart['describe'] = (config) => ({ layers: () => layerRows(config, noopTracing) })
+const responseFields =
+  ({ tracing }: Config) =>
+  (): readonly { readonly name: string }[] =>
+    tracing?.serverTiming === true ? [{ name: 'server-timing' }] : []
+
+export const describe: RuntimePart['describe'] = (config) => ({
+  layers: () => layerRows(config, noopTracing),
+  responseFields: responseFields(config),
+})
 
 export const prepare = async ({ tracing }: Config): Promise<void> => {
   if (typeof tracing?.otlp === 'string') await loadSdk()
@@ -46,6 +54,7 @@ export const open: RuntimePart['open'] = ({ place, requestMetrics, logEvent }): 
       const isExporting = typeof config.tracing?.otlp === 'string'
       return {
         layers: () => layerRows(config, tracing ?? noopTracing),
+        responseFields: responseFields(config),
         observer: isExporting ? spanObserver : null,
         release,
       }

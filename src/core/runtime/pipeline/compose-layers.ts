@@ -1,6 +1,3 @@
-import { createCacheLayer } from '../../../features/cache/cache-layer.ts'
-import type { CacheLease } from '../../../features/cache/cache-registry.ts'
-import { cacheInvalidationLayer } from '../../../features/cache/invalidation.ts'
 import {
   createCandidateRetries,
   createGuardOptions,
@@ -10,25 +7,12 @@ import {
 import { type GuardOptions, guardLayer } from '../../../features/candidate/layers/guard.ts'
 import { markerLayer, type ShadowDestination } from '../../../features/candidate/layers/shadow.ts'
 import { copiesOf, createShadowLayer, formatShadow } from '../../../features/candidate/shadow-layer.ts'
-import { formatCandidateUse } from '../../../features/candidate/shift/candidate-use.ts'
-import {
-  type ActiveMode,
-  createLearningLayer,
-  createRequestContractLayer,
-  createResponseContractLayer,
-  formatMode,
-  heldTo,
-  type ResponseStackOptions,
-} from '../../../features/contract/contract-layers.ts'
-import type { LearningMode } from '../../../features/contract-learning/continue-learning.ts'
-import {
-  createIdempotencyLayer,
-  formatIdempotency,
-  keyFieldOf,
-} from '../../../features/idempotency/idempotency-layer.ts'
-import type { IdempotencyLease } from '../../../features/idempotency/idempotency-registry.ts'
+import { type CandidateUse, formatCandidateUse } from '../../../features/candidate/shift/candidate-use.ts'
+import { keyFieldOf } from '../../../features/idempotency/idempotency-layer.ts'
 import { type RetryAllowance, retryLayer } from '../../../features/retry/layer.ts'
 import { RetryBudget } from '../../../features/retry/retry-budget.ts'
+import type { Operation } from '../../../operations.ts'
+import type { Config } from '../../config/config.ts'
 import { compose, type Handler } from '../../exchange/exchange.ts'
 import { formatDuration, formatSize } from '../../lib/text/units.ts'
 import { inFlightGaugeLayer, type RequestMetrics } from '../../log/metrics/request-metrics.ts'
@@ -37,11 +21,15 @@ import type { SnapshotPart } from '../runtime-part.ts'
 import { bodyLimitLayer } from './body-limit.ts'
 import { deadlineLayer } from './deadline.ts'
 import { rejectGetContentLayer } from './get-content.ts'
-import { formatLearning, formatMetrics, formatRetry } from './layer-settings.ts'
+import { formatMetrics, formatRetry } from './layer-settings.ts'
 import { inOrder, type LayerRow, layerRow } from './layer-stack.ts'
 import { outOfServiceHandler } from './out-of-service.ts'
 
-export interface LayerStackOptions extends ResponseStackOptions {
+export interface LayerStackOptions {
+  readonly operation: Operation
+  readonly config: Config
+  /** Which clients of the operation's group are on its candidate. Null: none are. */
+  readonly candidateUse: CandidateUse | null
   /**
    * The budget that all retries to the operation's group share. Null: retries are off, or the handler serves no
    * traffic.
@@ -49,19 +37,15 @@ export interface LayerStackOptions extends ResponseStackOptions {
   readonly retryBudget: RetryAllowance | null
   readonly requestMetrics: Pick<RequestMetrics, 'operations'>
   readonly features: readonly Pick<SnapshotPart, 'layers'>[]
-  readonly caches: CacheLease
-  /** What requests with a key are remembered with. Null: no operation has idempotency. */
-  readonly idempotency: IdempotencyLease | null
   /** Where copies of requests go. Null: none are made, or the handler serves no traffic. */
   readonly shadow: ShadowDestination | null
-  readonly learningMode: LearningMode | null
   /** What the guard of the candidate counts with. Null: there is none, or nothing is to be counted. */
   readonly guard: GuardOptions | null
 }
 
 /** Lists the layers around an upstream, the outermost first. */
 export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
-  const { operation, config, caches } = options
+  const { operation, config } = options
   const { metrics } = config
   const { id, group } = operation
   const own = config.operations[id]
@@ -69,7 +53,6 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
   const upstream = config.upstreams[group]
   const shadow = upstream.candidate?.shadow ?? null
   const getContent = config.listen.getContent === 'forward' ? null : config.listen.getContent
-  const formatContractMode = (mode: ActiveMode): string => formatMode(mode, own.contract.unchecked)
   return inOrder([
     ...options.features.flatMap((part) => part.layers?.(operation) ?? []),
     layerRow('metrics', 'metrics', metrics, formatMetrics, () =>
@@ -86,62 +69,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
             createSideLayer(config, group, use),
           ),
         ]),
-    layerRow(
-      'request-contract',
-      `${ownKey}.contract.request`,
-      heldTo(own.contract.request),
-      formatContractMode,
-      (mode) => createRequestContractLayer(options, mode),
-      'off',
-    ),
-    ...(operation.method === 'GET'
-      ? [
-          layerRow(
-            'cache',
-            `${ownKey}.cache`,
-            own.cache,
-            () => 'on',
-            (rules) => createCacheLayer(options, rules),
-          ),
-        ]
-      : [
-          layerRow(
-            'idempotency',
-            `${ownKey}.idempotency`,
-            own.idempotency,
-            formatIdempotency,
-            (rules) => createIdempotencyLayer(options, rules, own.deadline),
-            'false',
-          ),
-        ]),
     layerRow('deadline', `${ownKey}.deadline`, own.deadline, formatDuration, deadlineLayer),
-    layerRow(
-      'response-contract',
-      `${ownKey}.contract.response`,
-      heldTo(own.contract.response),
-      formatContractMode,
-      (mode) => createResponseContractLayer(options, mode),
-      'off',
-    ),
-    ...(operation.method === 'GET'
-      ? []
-      : [
-          layerRow(
-            'cache-invalidation',
-            'cache',
-            caches.isUsed || null,
-            () => 'of what its answers name',
-            () => cacheInvalidationLayer(config.listen, caches.invalidate),
-          ),
-        ]),
-    layerRow(
-      'contract-learning',
-      'contract.learn',
-      options.learningMode,
-      formatLearning,
-      () => createLearningLayer(options),
-      'false',
-    ),
     ...(shadow === null
       ? []
       : [

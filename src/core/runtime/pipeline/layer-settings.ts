@@ -1,11 +1,7 @@
 /** The settings of layers as the file would write them, in one line each. */
 
-import type { LearningMode } from '../../../features/contract-learning/continue-learning.ts'
 import type { RetryConfig } from '../../../features/retry/config.ts'
 import type { Config } from '../../config/config.ts'
-
-export const formatLearning = ({ enums, until }: LearningMode): string =>
-  `${enums ? 'true, enums: true' : 'true'}${until === null ? '' : ` until ${new Date(until).toISOString()}`}`
 
 export const formatMetrics = ({ clients }: NonNullable<Config['metrics']>): string =>
   clients ? 'clients: true' : 'true'

@@ -1,6 +1,5 @@
 import { ShadowCopies } from '../../../features/candidate/layers/shadow-copies.ts'
 import { GuardReporter } from '../../../features/candidate/observe/guard/guard-counts.ts'
-import { CheckQueue } from '../../../features/contract/check-queue.ts'
 import { byGroup, type Group } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
 import { DeferredWork } from '../../lib/scheduling/deferred-work.ts'
@@ -21,7 +20,6 @@ export interface ProcessTelemetry {
   readonly recentRequests: RecentRequests
   readonly rejectedConnections: RejectedConnectionCounts
   readonly runtime: ProcessStats
-  readonly contract: { readonly checks: CheckQueue }
   readonly shadows: Readonly<Record<Group, ShadowCopies>>
   readonly guards: GuardReporter
   /** The name of the process: `gateway` when there is only one. */
@@ -41,15 +39,10 @@ export const createProcessTelemetry = (log: Log | null, process: string): Proces
     recentRequests: new RecentRequests(),
     rejectedConnections: createRejectedConnectionCounts(),
     runtime: new ProcessStats(),
-    contract: { checks: new CheckQueue((error) => logCheckFailure(log, error)) },
     shadows: byGroup(() => new ShadowCopies(sending, comparing)),
     guards: new GuardReporter(),
     process,
   }
-}
-
-const logCheckFailure = (log: Log | null, err: unknown): void => {
-  if (log !== null) log.error({ err }, 'contract check failed')
 }
 
 /** Lists the observers of every exchange, in the order in which they are called. What is off is not in it. */

@@ -1,4 +1,3 @@
-import type { CacheRegistry } from '../../../features/cache/cache-registry.ts'
 import {
   createGuardOptions,
   createRetryAllowance,
@@ -9,9 +8,6 @@ import type { GuardOptions } from '../../../features/candidate/layers/guard.ts'
 import { openShadow } from '../../../features/candidate/open-shadow.ts'
 import { type CandidateUse, findCandidateUse } from '../../../features/candidate/shift/candidate-use.ts'
 import { guardEra } from '../../../features/candidate/shift/shift-state.ts'
-import type { ContractValidatorsCache } from '../../../features/contract/contract-validators.ts'
-import { continueLearning, getLearningMode } from '../../../features/contract-learning/continue-learning.ts'
-import type { IdempotencyRegistry } from '../../../features/idempotency/idempotency-registry.ts'
 import { byGroup, byOperation, type Group, groups } from '../../../operations.ts'
 import type { Config, UpstreamConfig } from '../../config/config.ts'
 import type { OnFailedAttempt } from '../../upstream/attempt/attempt-outcome.ts'
@@ -30,9 +26,6 @@ import { createSnapshot, type Snapshot } from './snapshot.ts'
 /** What all snapshots of a process share, one after the other. */
 export interface SharedResources {
   readonly endpoints: EndpointRegistry
-  readonly caches: CacheRegistry
-  readonly idempotency: IdempotencyRegistry
-  readonly contractValidators: ContractValidatorsCache
   /** What names that are learnt and values that are compared are hashed with. */
   readonly digestKey: string
   readonly telemetry: ProcessTelemetry
@@ -47,31 +40,16 @@ export interface SharedResources {
 export const buildSnapshot = (
   input: SnapshotInput,
   previous: Snapshot | null,
-  {
-    endpoints,
-    caches: cacheRegistry,
-    idempotency: idempotencyRegistry,
-    contractValidators,
-    digestKey,
-    telemetry,
-    parts: processParts,
-  }: SharedResources,
+  { endpoints, digestKey, telemetry, parts: processParts }: SharedResources,
 ): Snapshot => {
   const { config, overrides, sandboxOrigin } = input
-  const { breakers, retryBudgets, driftCounts, comparisons } = carryOver(config, previous, digestKey)
-  const learningMode = getLearningMode(config, overrides.learning)
-  const learning = continueLearning(learningMode, config, previous?.learning ?? null, digestKey)
+  const { breakers, retryBudgets, comparisons } = carryOver(config, previous, digestKey)
   const acquired: Endpoint[] = []
   const parts = acquireParts(processParts, input, previous?.parts ?? null)
   const candidateUses = byGroup((group) =>
     findCandidateUse(config.upstreams[group].candidate, overrides.shifts?.get(group)),
   )
-  const caches = cacheRegistry.acquire(config, (group) => candidateUses[group] !== null)
-  const idempotency = idempotencyRegistry.acquire(config)
-  const validators = contractValidators.get(config)
   const release = async (): Promise<void> => {
-    idempotency?.release()
-    caches.release()
     await Promise.all([
       ...acquired.map((endpoint) => endpoints.release(endpoint)),
       ...Object.values(parts).map((part) => part.release?.()),
@@ -130,14 +108,9 @@ export const buildSnapshot = (
         retryBudget: createRetryAllowance(retryBudgets[group], upstreams[group], candidates[group]),
         features: Object.values(parts),
         requestMetrics: telemetry.requestMetrics,
-        caches,
-        idempotency,
-        learningMode,
         candidateUse,
         guard: guards.get(group) ?? null,
-        learning: learning && { learner: learning.learner, ...telemetry.contract },
         shadow: shadows[group],
-        contract: validators && driftCounts && { validators, driftCounts, ...telemetry.contract },
       }
       const { candidate } = config.upstreams[group]
       const send = createSend(upstreams[group], candidates[group], candidate, candidateUse)
@@ -153,11 +126,7 @@ export const buildSnapshot = (
         candidates,
         shadows,
         retryBudgets,
-        caches,
-        idempotency,
-        driftCounts,
         comparisons,
-        learning,
         telemetry,
         observers,
       },

@@ -1,5 +1,4 @@
 import { ComparisonCounts } from '../../../features/candidate/observe/comparison-counts.ts'
-import { DriftCounts } from '../../../features/contract/drift-counts.ts'
 import type { RetryConfig } from '../../../features/retry/config.ts'
 import { RetryBudget } from '../../../features/retry/retry-budget.ts'
 import { byGroup, type Group, type Side } from '../../../operations.ts'
@@ -11,7 +10,7 @@ import { receivesTraffic, shareEndpoint } from '../reload/new-endpoints.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** What goes on from the previous snapshot. */
-interface CarriedOver extends Pick<Snapshot, 'retryBudgets' | 'driftCounts' | 'comparisons'> {
+interface CarriedOver extends Pick<Snapshot, 'retryBudgets' | 'comparisons'> {
   readonly breakers: Readonly<Record<Side, Readonly<Record<Group, CircuitBreaker | null>>>>
 }
 
@@ -34,7 +33,6 @@ export const carryOver = (config: Config, previous: Snapshot | null, digestKey: 
     ),
   },
   retryBudgets: byGroup((group) => carryRetryBudget(group, config.upstreams[group].retry, previous)),
-  driftCounts: carryDriftCounts(config.compiledContract, previous),
   comparisons: byGroup((group) =>
     continueComparison(config.upstreams[group], previous?.comparisons[group] ?? null, digestKey),
   ),
@@ -66,16 +64,6 @@ const carryBreaker = (
   const same = JSON.stringify(before.circuitBreaker) === JSON.stringify(next.circuitBreaker)
   const [used, usedBefore] = [next.endpoints.filter(receivesTraffic), before.endpoints.filter(receivesTraffic)]
   return same && shareEndpoint(used, usedBefore) ? running.breaker : null
-}
-
-/**
- * Returns the counts of what breaks the contract; null: there is none. They stay as long as the contract is the same:
- * what broke another one says nothing.
- */
-const carryDriftCounts = (contract: Config['compiledContract'], previous: Snapshot | null): DriftCounts | null => {
-  if (contract === null) return null
-  const before = previous?.driftCounts
-  return before?.digest === contract.digest ? before : new DriftCounts(contract.digest)
 }
 
 /**

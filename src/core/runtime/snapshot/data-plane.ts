@@ -1,11 +1,3 @@
-import { CacheRegistry, type PurgeResult } from '../../../features/cache/cache-registry.ts'
-import type { InvalidationTarget } from '../../../features/cache/invalidation.ts'
-import { SharedCacheRegistry } from '../../../features/cache/redis/shared-cache-registry.ts'
-import type { PurgeScope } from '../../../features/cache/store/cache-store.ts'
-import { ContractValidatorsCache } from '../../../features/contract/contract-validators.ts'
-import { openLearnedArchive } from '../../../features/contract-learning/learned-archive.ts'
-import { IdempotencyRegistry } from '../../../features/idempotency/idempotency-registry.ts'
-import type { IdempotencyCall } from '../../../features/idempotency/store/idempotency-store.ts'
 import { settlesWithin } from '../../lib/clock.ts'
 import { generateSecret } from '../../lib/secrets.ts'
 import type { Log } from '../../log/log.ts'
@@ -17,7 +9,6 @@ import {
 } from '../../upstream/endpoints/endpoint-registry.ts'
 import {
   aloneProcess,
-  type ChannelEnds,
   type FeatureMessage,
   listHandedOver,
   openChannel,
@@ -48,7 +39,7 @@ interface DataPlaneDeps {
 export const createDataPlane = async (first: SnapshotInput, deps: DataPlaneDeps): Promise<DataPlane> => {
   await prepareParts(first.config)
   const dataPlane = new DataPlane(first, deps)
-  await settleStores(dataPlane.currentSnapshot.value)
+  await settleParts(dataPlane.currentSnapshot.value)
   return dataPlane
 }
 
@@ -58,17 +49,15 @@ const maxSettleMs = 1000
 // An exporter sends what waits within a second, or loses it.
 const maxFlushMs = 1250
 
-/** Waits for the store of keys, before a snapshot serves: its first requests with a key are not to be rejected. */
-export const settleStores = async ({ idempotency }: Pick<Snapshot, 'idempotency'>): Promise<void> => {
-  if (idempotency !== null) await settlesWithin(maxSettleMs, idempotency.settled)
+/** Waits for what a snapshot needs to serve: its first requests are not to be rejected for want of it. */
+export const settleParts = async ({ parts }: Pick<Snapshot, 'parts'>): Promise<void> => {
+  const settled = Object.values(parts).flatMap((part) => part.settled ?? [])
+  if (settled.length > 0) await settlesWithin(maxSettleMs, Promise.all(settled))
 }
 
 /** The data plane of one process: the current snapshot, and the resources that snapshots share. */
 export class DataPlane {
   readonly #shared: SharedResources
-  readonly #learnedArchive: ReturnType<typeof openLearnedArchive>
-  /** Of each feature that speaks with itself in other processes. */
-  readonly #ends: ChannelEnds
   readonly currentSnapshot: CurrentSnapshot
 
   /** Throws as {@link buildSnapshot} does. */
@@ -86,43 +75,13 @@ export class DataPlane {
     const telemetry = createProcessTelemetry(log ?? null, place.name)
     const guardReports = openChannel('candidate', place)
     telemetry.guards.onReports = (reports) => guardReports.notify(reports)
-    const isPrimary = place.role === 'primary'
-    const { role: kind } = place
-    const keys = openChannel('idempotency', place)
-    const invalidations = openChannel('cache', place)
     this.#shared = {
       endpoints: new EndpointRegistry(logEvent, onVerdict),
-      caches: new CacheRegistry(
-        logEvent,
-        (targets) => invalidations.notify(targets),
-        isPrimary ? null : new SharedCacheRegistry(logEvent),
-      ),
-      idempotency: new IdempotencyRegistry(
-        kind === 'worker' ? { kind, askPrimary: (calls) => keys.ask(calls) } : { kind },
-        logEvent,
-      ),
-      contractValidators: new ContractValidatorsCache(),
       digestKey,
       telemetry,
-      parts: openParts({ place, ...telemetry, logEvent }),
+      parts: openParts({ place, ...telemetry, digestKey, logEvent }),
     }
     for (const verdict of initialVerdicts) this.#shared.endpoints.applyVerdict(verdict)
-    const { caches, idempotency } = this.#shared
-    this.#learnedArchive = openLearnedArchive(place, openChannel('contract-learning', place), () => {
-      const { config, learning } = this.currentSnapshot.value
-      return learning && { learner: learning.learner, mark: `${config.hash} ${learning.orderedAt}` }
-    })
-    this.#ends = {
-      ...this.#shared.parts,
-      cache: {
-        receive: (targets, from) => {
-          if (isPrimary) invalidations.notify(targets, { except: from })
-          else void caches.invalidate(targets as readonly InvalidationTarget[])
-        },
-      },
-      'contract-learning': this.#learnedArchive,
-      idempotency: { answer: (calls) => idempotency.replyAll(calls as readonly IdempotencyCall[]) },
-    }
     this.currentSnapshot = new CurrentSnapshot(buildSnapshot(first, null, this.#shared))
   }
 
@@ -136,7 +95,7 @@ export class DataPlane {
   }
 
   receive(message: FeatureMessage, from: string): void {
-    receiveAt(this.#ends, message, from)
+    receiveAt(this.#shared.parts, message, from)
   }
 
   /** Resolves when what the primary has to get from this process is on its way. */
@@ -146,19 +105,15 @@ export class DataPlane {
 
   /** Answers what a worker asks. */
   answer({ feature, payload }: FeatureMessage): unknown {
-    return this.#ends[feature]?.answer?.(payload)
+    return this.#shared.parts[feature]?.answer?.(payload)
   }
 
   onGone(worker: string): void {
-    for (const end of Object.values(this.#ends)) end.onGone?.(worker)
+    for (const end of Object.values(this.#shared.parts)) end.onGone?.(worker)
   }
 
   handOver(): readonly FeatureMessage[] {
-    return listHandedOver(this.#ends)
-  }
-
-  purge(scope: PurgeScope): Promise<PurgeResult> {
-    return this.#shared.caches.purge(scope)
+    return listHandedOver(this.#shared.parts)
   }
 
   /** Builds the snapshot that may follow the current one: to be swapped in, or retired. */
@@ -170,11 +125,11 @@ export class DataPlane {
   async close(deadlineMs: number): Promise<void> {
     for (const copies of Object.values(this.#shared.telemetry.shadows)) copies.stop()
     this.#shared.telemetry.guards.close()
-    this.#learnedArchive.close()
     for (const part of Object.values(this.#shared.parts)) part.close?.()
     const closed = this.currentSnapshot.close()
     if (await settlesWithin(deadlineMs, closed)) return
-    this.#shared.idempotency.cutAbandoned() // some may have no endpoint, and wait for their next attempt
+    // Some may have no endpoint, and wait for their next attempt.
+    for (const part of Object.values(this.#shared.parts)) part.cut?.()
     await this.#shared.endpoints.destroy(new Error('shut down'))
     // Nothing runs any more, but spans may be on their way: those of what was cut, and of what ended before it.
     await settlesWithin(maxFlushMs, closed)

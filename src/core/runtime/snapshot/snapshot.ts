@@ -1,9 +1,5 @@
-import type { CacheLease } from '../../../features/cache/cache-registry.ts'
 import type { ShadowDestination } from '../../../features/candidate/layers/shadow.ts'
 import type { ComparisonCounts } from '../../../features/candidate/observe/comparison-counts.ts'
-import type { DriftCounts } from '../../../features/contract/drift-counts.ts'
-import type { ContractLearning } from '../../../features/contract-learning/continue-learning.ts'
-import type { IdempotencyLease } from '../../../features/idempotency/idempotency-registry.ts'
 import type { RetryBudget } from '../../../features/retry/retry-budget.ts'
 import { type Group, groups, type OperationId } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
@@ -25,14 +21,8 @@ interface SnapshotMembers {
   readonly shadows: Readonly<Record<Group, ShadowDestination | null>>
   /** The budget of retries of each upstream. Null: retries are off. */
   readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
-  readonly caches: CacheLease
-  /** What requests with a key are remembered with. Null: no operation has idempotency. */
-  readonly idempotency: IdempotencyLease | null
-  readonly driftCounts: DriftCounts | null
   /** What the candidate of each group answers otherwise. Null: it is not compared. */
   readonly comparisons: Readonly<Record<Group, ComparisonCounts | null>>
-  /** What is learnt of the contract, or was. Null: nothing. */
-  readonly learning: ContractLearning | null
   readonly telemetry: ProcessTelemetry
   /** The observers of every exchange, in the order in which they are called. */
   readonly observers: readonly ExchangeObserver[]
@@ -124,10 +114,8 @@ export class CurrentSnapshot {
  * that share a resource, the later decides.
  */
 const activate = (snapshot: Snapshot): void => {
-  const { config, parts, shadows, caches, idempotency, telemetry } = snapshot
+  const { config, parts, shadows, telemetry } = snapshot
   telemetry.runtime.monitorEventLoop(config.metrics !== null)
-  caches.activate()
-  idempotency?.activate()
   for (const group of groups)
     telemetry.shadows[group].bounds = shadows[group] && (config.upstreams[group].candidate?.shadow ?? null)
   for (const part of Object.values(parts)) part.activate?.()

@@ -9,8 +9,8 @@ import type { BindTarget } from '../../lib/net/bind-target.ts'
 import type { Log } from '../../log/log.ts'
 import type { SnapshotInput } from '../runtime-part.ts'
 import { prepareParts } from '../runtime-parts.ts'
-import { type DataPlane, settleStores } from '../snapshot/data-plane.ts'
-import { runInProcess } from '../snapshot/data-plane-commands.ts'
+import { type DataPlane, settleParts } from '../snapshot/data-plane.ts'
+import { findCommand } from '../snapshot/data-plane-commands.ts'
 import { collectReport } from '../status/report.ts'
 import type { PreparedSnapshot, ProxyServer } from './proxy-server.ts'
 
@@ -42,7 +42,7 @@ const toProxyServer = (dataPlane: DataPlane, server: DownstreamServer): ProxySer
       await prepareParts(state.config)
       const applyListen = server.prepareConfig(state.config.listen)
       const next = dataPlane.buildNext(state)
-      await settleStores(next)
+      await settleParts(next)
       return {
         async commit() {
           currentSnapshot.swap(next)
@@ -55,7 +55,7 @@ const toProxyServer = (dataPlane: DataPlane, server: DownstreamServer): ProxySer
     report: async () => collectReport(currentSnapshot),
     workers: () => [],
     droppedLines: () => 0,
-    runCommand: async (name, params) => ({ results: [await runInProcess(dataPlane, name, params)], unanswered: 0 }),
+    runCommand: async (name, params) => ({ results: [await findCommand(dataPlane, name).run(params)], unanswered: 0 }),
     notify: (message) => dataPlane.receive(message, 'primary'),
     drain: () => server.drain(),
     stopAccepting: () => server.stopAccepting(),

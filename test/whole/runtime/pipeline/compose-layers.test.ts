@@ -19,12 +19,10 @@ import { acquireParts, prepareParts } from '../../../../src/core/runtime/runtime
 import type { GroupEndpoint } from '../../../../src/core/upstream/endpoints/group-endpoint.ts'
 import type { Upstream } from '../../../../src/core/upstream/upstream.ts'
 import type { AuditConfig } from '../../../../src/features/audit/config.ts'
-import { type CacheLease, createEmptyCache } from '../../../../src/features/cache/cache-registry.ts'
 import { createGuardOptions, createSend } from '../../../../src/features/candidate/candidate-layers.ts'
 import type { CandidateConfig } from '../../../../src/features/candidate/config/candidate.ts'
 import { nullShadow } from '../../../../src/features/candidate/shadow-layer.ts'
 import { findCandidateUse } from '../../../../src/features/candidate/shift/candidate-use.ts'
-import { IdempotencyRegistry } from '../../../../src/features/idempotency/idempotency-registry.ts'
 import type { RetryConfig } from '../../../../src/features/retry/config.ts'
 import { RetryBudget } from '../../../../src/features/retry/retry-budget.ts'
 import type { TracingConfig } from '../../../../src/features/tracing/config.ts'
@@ -80,7 +78,6 @@ interface Settings extends Partial<OperationConfig> {
   readonly audit?: AuditConfig | null
   readonly tracing?: Config['tracing']
   readonly metrics?: Config['metrics']
-  readonly caches?: CacheLease
   readonly candidateUse?: LayerStackOptions['candidateUse']
   readonly getContent?: Config['listen']['getContent']
 }
@@ -111,7 +108,6 @@ const stackOptions = ({
   tracing = null,
   metrics = null,
   audit = null,
-  caches = createEmptyCache(testConfig()),
   candidateUse = null,
   getContent = 'forward',
   ...own
@@ -129,11 +125,6 @@ const stackOptions = ({
     ...own,
   }
   const upstream = { request: request ?? { set: [], remove: [] }, retry, concurrency: upstreamConcurrency ?? null }
-  const idempotency = new IdempotencyRegistry({ kind: 'alone' }, () => {}).acquire({
-    ...config,
-    operations: byOperation(() => operation),
-  })
-  idempotency?.activate()
   const full = {
     ...config,
     clients,
@@ -150,20 +141,17 @@ const stackOptions = ({
     metrics,
     audit,
   }
+  const parts = acquireParts(process, toInput(full), null)
+  parts.idempotency.activate?.()
   return {
     operation: allOperations.find((each) => each.id === id) ?? allOperations[0],
     config: full,
     retryBudget: budget,
     shadow: null,
-    features: Object.values(acquireParts(process, toInput(full), null)),
+    features: Object.values(parts),
     requestMetrics: new RequestMetrics(),
-    caches,
-    idempotency,
-    contract: null,
-    learningMode: null,
     candidateUse,
     guard: null,
-    learning: null,
   }
 }
 
@@ -424,10 +412,8 @@ describe('the table', () => {
 
   test('has the cache of a GET, and has every POST invalidate it', () => {
     const config = testConfig({ operations: { 'market.insights': { cache: { staleIfError: '10m' } } } })
-    const caches = createEmptyCache(config)
     const { cache } = config.operations['market.insights']
-    const rowsOf = (more: Settings) =>
-      layerTable(stackOptions({ ...more, caches })).filter(({ name }) => name.startsWith('cache'))
+    const rowsOf = (more: Settings) => layerTable(stackOptions(more)).filter(({ name }) => name.startsWith('cache'))
 
     expect(rowsOf({ cache })).toEqual([
       {
@@ -438,7 +424,7 @@ describe('the table', () => {
       },
     ])
     expect(rowsOf({ id: 'leads.pipeline' })).toMatchObject([{ name: 'cache', setting: 'none', layer: null }])
-    expect(rowsOf({ id: 'valuation.score' })).toMatchObject([
+    expect(rowsOf({ id: 'valuation.score', cache })).toMatchObject([
       { name: 'cache-invalidation', key: 'cache', setting: 'of what its answers name', layer: expect.any(Function) },
     ])
   })

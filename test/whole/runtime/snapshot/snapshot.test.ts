@@ -9,9 +9,6 @@ import { buildSnapshot, type SharedResources } from '../../../../src/core/runtim
 import { CurrentSnapshot, createSnapshot, type Snapshot } from '../../../../src/core/runtime/snapshot/snapshot.ts'
 import { EndpointRegistry } from '../../../../src/core/upstream/endpoints/endpoint-registry.ts'
 import type { EndpointHealth } from '../../../../src/core/upstream/health/endpoint-health.ts'
-import { CacheRegistry, createEmptyCache } from '../../../../src/features/cache/cache-registry.ts'
-import { ContractValidatorsCache } from '../../../../src/features/contract/contract-validators.ts'
-import { IdempotencyRegistry } from '../../../../src/features/idempotency/idempotency-registry.ts'
 import type { RetryConfig } from '../../../../src/features/retry/config.ts'
 import { RetryBudget } from '../../../../src/features/retry/retry-budget.ts'
 import { allOperations, byGroup, groups } from '../../../../src/operations.ts'
@@ -31,11 +28,7 @@ const fakeSnapshot = () => {
     candidates: {} as Snapshot['candidates'],
     shadows: byGroup(() => null),
     retryBudgets: {} as Snapshot['retryBudgets'],
-    caches: createEmptyCache(testConfig()),
-    idempotency: null,
-    driftCounts: null,
     comparisons: byGroup(() => null),
-    learning: null,
     telemetry: createProcessTelemetry(null, 'gateway'),
     observers: [],
   }
@@ -123,10 +116,7 @@ const upstream = 'http://upstream.invalid'
 
 const sharedResources = (endpoints: EndpointRegistry): SharedResources => ({
   endpoints,
-  contractValidators: new ContractValidatorsCache(),
   digestKey: '',
-  caches: new CacheRegistry(() => {}),
-  idempotency: new IdempotencyRegistry({ kind: 'alone' }, () => {}),
   telemetry: createProcessTelemetry(null, 'gateway'),
   parts: openTestParts(),
 })

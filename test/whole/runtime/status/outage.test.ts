@@ -10,9 +10,6 @@ import { CurrentSnapshot } from '../../../../src/core/runtime/snapshot/snapshot.
 import { collectReport } from '../../../../src/core/runtime/status/report.ts'
 import { type UpstreamStatus, upstreamsField } from '../../../../src/core/runtime/status/upstreams.ts'
 import { EndpointRegistry } from '../../../../src/core/upstream/endpoints/endpoint-registry.ts'
-import { CacheRegistry } from '../../../../src/features/cache/cache-registry.ts'
-import { ContractValidatorsCache } from '../../../../src/features/contract/contract-validators.ts'
-import { IdempotencyRegistry } from '../../../../src/features/idempotency/idempotency-registry.ts'
 import type { Group, OperationId } from '../../../../src/operations.ts'
 import { findingInputs, renderFindings } from '../../../core/admin/findings/finding-inputs.ts'
 import { exchangeRecord } from '../../../core/log/exchange-record.ts'
@@ -59,9 +56,6 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
   const endpoints = new EndpointRegistry((level, event, fields) => log[level](fields, event))
   const shared = {
     endpoints,
-    caches: new CacheRegistry(() => {}),
-    idempotency: new IdempotencyRegistry({ kind: 'alone' }, () => {}),
-    contractValidators: new ContractValidatorsCache(),
     digestKey: '',
     telemetry,
     parts: openTestParts(),

@@ -7,7 +7,7 @@ import { SerialQueue } from '../../../lib/serial-queue.ts'
 import { applyLogConfig, exitOnUncaughtException, openLog } from '../../../log/log.ts'
 import type { LoggingConfig } from '../../../log/log-format.ts'
 import { createDataPlane, type DataPlane } from '../../snapshot/data-plane.ts'
-import { runInProcess } from '../../snapshot/data-plane-commands.ts'
+import { findCommand } from '../../snapshot/data-plane-commands.ts'
 import { serveAsWorker } from '../in-process.ts'
 import {
   deserializeInput,
@@ -131,7 +131,7 @@ export class WorkerRuntime {
       case 'command':
         // It runs in the state that was committed before it, also when both come in one read. It waits for no prepare.
         await this.#lastCommit
-        return runInProcess(this.#dataPlane, call.name, call.params)
+        return findCommand(this.#dataPlane, call.name).run(call.params as never)
       case 'report':
         return {
           report: await this.#server.report(),

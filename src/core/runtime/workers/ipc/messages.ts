@@ -3,8 +3,7 @@ import { type PackedConfig, packConfig, unpackConfig } from '../../../config/tra
 import type { HealthVerdict } from '../../../upstream/endpoints/endpoint-registry.ts'
 import type { FeatureMessage, ProcessPlace } from '../../channel.ts'
 import type { OverridesView } from '../../overrides.ts'
-import type { SnapshotInput } from '../../runtime-part.ts'
-import type { DataPlaneCommands } from '../../snapshot/data-plane-commands.ts'
+import type { DataPlaneCommands, SnapshotInput } from '../../runtime-part.ts'
 import type { StatusReport } from '../../status/report.ts'
 
 /** A {@link SnapshotInput} that can be sent to another process: plain data. */

@@ -11,7 +11,7 @@ import { aloneProcess, type FeatureMessage } from '../../channel.ts'
 import type { OpenPrimaryParts } from '../../primary-parts.ts'
 import type { SnapshotInput } from '../../runtime-part.ts'
 import { DataPlane } from '../../snapshot/data-plane.ts'
-import { type RunInAllProcesses, runInProcess, runsInPrimary, runsOnce } from '../../snapshot/data-plane-commands.ts'
+import { findCommand, type RunInAllProcesses } from '../../snapshot/data-plane-commands.ts'
 import { collectReport, type StatusReport } from '../../status/report.ts'
 import type { WorkerStatus } from '../../status/worker.ts'
 import { Acceptor } from '../accept/acceptor.ts'
@@ -211,7 +211,8 @@ class WorkerPool implements ProxyServer {
   }
 
   readonly runCommand: RunInAllProcesses = async (name, params, urgent) => {
-    const participants = runsOnce(name) ? this.#servingWorkers.slice(0, 1) : this.#servingWorkers
+    const command = findCommand(this.#dataPlane, name)
+    const participants = command.runsOnce === true ? this.#servingWorkers.slice(0, 1) : this.#servingWorkers
     const failLate = async (): Promise<never> => {
       await waitUntilLate(urgent, this.#timeouts)
       throw new ReplyTimeoutError('did not answer, and something urgent waits')
@@ -219,7 +220,7 @@ class WorkerPool implements ProxyServer {
     const replies = await Promise.allSettled(
       participants.map((worker) => Promise.race([worker.command(name, params, this.#timeouts.replyMs), failLate()])),
     )
-    const own = runsInPrimary(name) ? [await runInProcess(this.#dataPlane, name, params)] : []
+    const own = command.runsInPrimary === true ? [await command.run(params)] : []
     return {
       results: [...own, ...replies.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))],
       unanswered: replies.filter((each) => each.status === 'rejected' && !(each.reason instanceof PeerGoneError))

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { errorMessage } from '../../../exchange/failures/error-message.ts'
 import { epochMs, now } from '../../../lib/clock.ts'
-import type { DataPlaneCommands } from '../../snapshot/data-plane-commands.ts'
+import type { DataPlaneCommands } from '../../runtime-part.ts'
 import type {
   MessageToPrimary,
   MessageToWorker,

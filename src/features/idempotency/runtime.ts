@@ -1,0 +1,74 @@
+import type { Config } from '../../core/config/config.ts'
+import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
+import type { RuntimePart } from '../../core/runtime/runtime-part.ts'
+import type { Operation } from '../../operations.ts'
+import { createIdempotencyLayer, formatIdempotency, keyFieldOf } from './idempotency-layer.ts'
+import { findKeyRecord, forgetKeyRecord, type KeyReference, type LookupFailure } from './idempotency-lookup.ts'
+import { type IdempotencyLease, IdempotencyRegistry } from './idempotency-registry.ts'
+import type { IdempotencyCall, IdempotencyReplies, RecordSummary } from './store/idempotency-store.ts'
+
+declare module '../../core/runtime/runtime-part.ts' {
+  interface SnapshotParts {
+    /** Null: no operation has idempotency. */
+    readonly idempotency: SnapshotPart & { readonly lease: IdempotencyLease | null }
+  }
+  interface DataPlaneCommands {
+    /** Finds what is remembered of a key of idempotency. */
+    readonly findKey: { readonly params: KeyReference; readonly result: RecordSummary | false | LookupFailure }
+    /** Forgets a key of idempotency; false: nothing was remembered of it. `in-progress`: it was left alone. */
+    readonly forgetKey: { readonly params: KeyReference; readonly result: IdempotencyReplies['forget'] | LookupFailure }
+  }
+}
+
+const layerRows = (
+  { id, method }: Operation,
+  config: Config,
+  idempotency: IdempotencyLease | null,
+): readonly LayerRow[] => {
+  const { idempotency: rules, deadline } = config.operations[id]
+  return method === 'GET'
+    ? []
+    : [
+        layerRow(
+          'idempotency',
+          `operations.${id}.idempotency`,
+          rules,
+          formatIdempotency,
+          (each) => createIdempotencyLayer({ config, idempotency }, each, deadline),
+          'false',
+        ),
+      ]
+}
+
+export const describe: RuntimePart['describe'] = (config) => {
+  const lease = new IdempotencyRegistry({ kind: 'primary' }, () => {}).acquire(config)
+  return { layers: (operation) => layerRows(operation, config, lease) }
+}
+
+export const open: RuntimePart['open'] = ({ place: { role }, channel, logEvent }) => {
+  const registry = new IdempotencyRegistry(
+    role === 'worker' ? { kind: role, askPrimary: (calls) => channel.ask(calls) } : { kind: role },
+    logEvent,
+  )
+  return {
+    answer: (calls) => registry.replyAll(calls as readonly IdempotencyCall[]),
+    cut: () => registry.cutAbandoned(),
+    acquire({ config }) {
+      const lease = registry.acquire(config)
+      const lookup = { config, idempotency: lease }
+      return {
+        lease,
+        layers: (operation) => layerRows(operation, config, lease),
+        repeatKeyField: ({ id }, { request }) => keyFieldOf(config.operations[id].idempotency, request),
+        // What all processes together remember is asked for once: a second one would forget what came meanwhile.
+        commands: {
+          findKey: { runsOnce: true, run: (reference: KeyReference) => findKeyRecord(lookup, reference) },
+          forgetKey: { runsOnce: true, run: (reference: KeyReference) => forgetKeyRecord(lookup, reference) },
+        },
+        ...(lease && { settled: lease.settled }),
+        activate: () => lease?.activate(),
+        release: () => lease?.release(),
+      }
+    },
+  }
+}
