@@ -53,7 +53,7 @@ const columnOf = (path: string): number => rooms.findIndex((column) => column.so
 // What core still imports of features, each of which is to stand on its own.
 const known: readonly string[] = [
   ...['auth', 'cache', 'candidate', 'clients', 'console', 'contract', 'contract-learning', 'idempotency'],
-  ...['retry', 'tracing'],
+  'retry',
 ]
 
 const featureOf = (path: string): string | undefined => /^features\/([^/]+)\//.exec(path)?.[1]

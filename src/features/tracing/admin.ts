@@ -3,8 +3,8 @@ import { type FindingSource, finding } from '../../core/admin/findings/finding.t
 import { type MetricDefinitions, seriesFor } from '../../core/admin/metrics/metric.ts'
 
 /** Finds why traces have gaps. */
-const tracingFindings: FindingSource = ({ config: { tracing }, report: { requestMetrics } }) => {
-  const failure = requestMetrics?.spans.exportFailure ?? null
+const tracingFindings: FindingSource = ({ config: { tracing }, report: { spans } }) => {
+  const failure = spans?.exportFailure ?? null
   if (typeof tracing?.otlp !== 'string' || failure === null) return []
   const facts = { ...failure, receiver: new URL(tracing.otlp).origin }
   return finding('spans-lost', 'notice', 'tracing', facts, ({ receiver, reason }) => [
@@ -12,11 +12,15 @@ const tracingFindings: FindingSource = ({ config: { tracing }, report: { request
   ])
 }
 
-const span = seriesFor(['outcome'], ({ requestMetrics: { spans } }) => [
-  ['exported', spans.exported],
-  ['dropped', spans.dropped],
-  ['failed', spans.failed],
-])
+const span = seriesFor(['outcome'], ({ report: { spans } }) =>
+  spans === null
+    ? []
+    : [
+        ['exported', spans.exported],
+        ['dropped', spans.dropped],
+        ['failed', spans.failed],
+      ],
+)
 
 const tracingMetrics: MetricDefinitions = {
   spans_total: span.counter(

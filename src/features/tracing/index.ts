@@ -5,5 +5,6 @@ export const tracing: Feature = {
   name: 'tracing',
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: () => import('./config.ts'),
+  loadStatusPart: () => import('./status.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
 }

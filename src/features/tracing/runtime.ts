@@ -6,12 +6,23 @@ import { RefCountedMap } from '../../core/lib/ref-counted-map.ts'
 import { formatPercent, roundToTenths } from '../../core/lib/text/units.ts'
 import type { LogEvent } from '../../core/log/log-event.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
-import type { ProcessPart, RuntimePart } from '../../core/runtime/runtime-part.ts'
-import { type SpanCounts, SpanExportStats } from './export-stats.ts'
+import type { ProcessPart, RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
+import { emptySpanCounts, type SpanCounts, SpanExportStats } from './export-stats.ts'
 import { loadSdk } from './sdk.ts'
 import type { ServerAddress } from './span-attributes.ts'
 import { OtlpSpanExporter } from './span-exporter.ts'
 import { createTracing, noopTracing, spanObserver, type Tracing } from './tracing.ts'
+
+interface TracingPart extends SnapshotPart {
+  /** Of the process, across its snapshots. */
+  readonly spans: SpanCounts
+}
+
+declare module '../../core/runtime/runtime-part.ts' {
+  interface SnapshotParts {
+    readonly tracing: TracingPart
+  }
+}
 
 const layerRows = ({ tracing: settings }: Config, tracing: Tracing): readonly LayerRow[] => [
   layerRow(
@@ -45,14 +56,16 @@ export const prepare = async ({ tracing }: Config): Promise<void> => {
   if (typeof tracing?.otlp === 'string') await loadSdk()
 }
 
-export const open: RuntimePart['open'] = ({ place, requestMetrics, logEvent }): ProcessPart => {
-  if (place.role === 'primary') return { acquire: ({ config }) => describe(config) }
-  const tracers = new TracerRegistry(requestMetrics.spans, logEvent)
+export const open: RuntimePart['open'] = ({ place, logEvent }): ProcessPart => {
+  const spans = emptySpanCounts()
+  if (place.role === 'primary') return { acquire: ({ config }): TracingPart => ({ ...describe(config), spans }) }
+  const tracers = new TracerRegistry(spans, logEvent)
   return {
-    acquire({ config }) {
+    acquire({ config }): TracingPart {
       const { tracing, release } = tracers.acquire(config)
       const isExporting = typeof config.tracing?.otlp === 'string'
       return {
+        spans,
         layers: () => layerRows(config, tracing ?? noopTracing),
         responseFields: responseFields(config),
         observer: isExporting ? spanObserver : null,

@@ -1,4 +1,3 @@
-import { emptySpanCounts, type SpanCounts } from '../../../features/tracing/export-stats.ts'
 import { byOperation, type OperationId, type Side, sides } from '../../../operations.ts'
 import type { Layer } from '../../exchange/exchange.ts'
 import { zeroIdempotencyOutcomes } from '../../exchange/exchange-outcomes.ts'
@@ -22,9 +21,8 @@ export type AttemptFailureReason = FailureReason | FailureKind | 'status'
 export type OperationMetricsReport = OperationMetrics['report']
 
 /** Drops the gauges of a process that has exited: only its counters still count. */
-export const withoutGauges = ({ operations, spans, ...rest }: RequestMetricsReport): RequestMetricsReport => ({
+export const withoutGauges = ({ operations, ...rest }: RequestMetricsReport): RequestMetricsReport => ({
   ...rest,
-  spans: { ...spans, exportFailure: null },
   operations: byLabel((label) => ({ ...operations[label], inFlight: 0 })),
 })
 
@@ -36,15 +34,7 @@ const byLabel = <T>(make: (label: OperationLabel) => T): Readonly<Record<Operati
 /** Sums what several processes have counted; null: no process has counted anything. */
 export const mergeRequestMetrics = (each: readonly RequestMetricsReport[]): RequestMetricsReport | null => {
   const [first] = each
-  if (first === undefined) return null
-  const { spans, ...sums } = sumReports(first, each)
-  return {
-    ...sums,
-    spans: {
-      ...spans,
-      exportFailure: each.find((one) => one.spans.exportFailure !== null)?.spans.exportFailure ?? null,
-    },
-  }
+  return first === undefined ? null : sumReports(first, each)
 }
 
 const failureKinds: readonly (FailureKind | null)[] = [null, ...allFailureKinds]
@@ -191,7 +181,6 @@ export const toStatusClass = (status: number): number => Math.min(statusClassCou
 /** Counts what one process serves, across all its snapshots. */
 export class RequestMetrics {
   readonly operations = byLabel(() => new OperationMetrics())
-  readonly spans: SpanCounts = emptySpanCounts()
   readonly handshakes = new HandshakeCounts()
   /** By client id, then by status class. Ids are those of the configuration. */
   readonly #clients = new Map<string, number[]>()
@@ -211,7 +200,6 @@ export class RequestMetrics {
   get report() {
     return {
       operations: byLabel((label) => this.operations[label].report),
-      spans: { ...this.spans },
       handshakes: this.handshakes.report,
       /** Requests by client id and status class; empty unless counted by client. */
       clients: [...this.#clients].flatMap(([client, counts]) =>

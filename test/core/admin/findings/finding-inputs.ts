@@ -103,6 +103,7 @@ export const findingInputs = ({
     clients: null,
     runtimes: [],
     rejectedConnections: [],
+    spans: null,
     retiring: 0,
     ...report,
   },

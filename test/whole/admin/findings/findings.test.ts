@@ -3,7 +3,6 @@ import { ownerDetails } from '../../../../src/core/admin/findings/failure-phrase
 import type { RecentTraffic } from '../../../../src/core/admin/rate-history.ts'
 import { zeroCacheOutcomes } from '../../../../src/core/exchange/exchange-outcomes.ts'
 import type { FailureReason } from '../../../../src/core/exchange/failures/reasons.ts'
-import { RequestMetrics } from '../../../../src/core/log/metrics/request-metrics.ts'
 import type { RecentError } from '../../../../src/core/log/recent-errors/recent-errors.ts'
 import type { PrimaryParts } from '../../../../src/core/runtime/primary-part.ts'
 import { applyFailedProblem } from '../../../../src/core/runtime/reload/reload-problems.ts'
@@ -47,29 +46,6 @@ test('the worst comes first, whatever it is of', () => {
     ['warning', 'config'],
     ['notice', 'clients'],
   ])
-})
-
-test('spans that are lost are worth knowing, with why and since when, where there is a receiver', () => {
-  const exportFailure = { since: at - 60_000, reason: 'ECONNREFUSED' }
-  const metrics = new RequestMetrics()
-  metrics.spans.exportFailure = exportFailure
-  const report = { requestMetrics: metrics.report }
-  const tracing = { otlp: 'http://collector:4318/v1/traces' }
-
-  expect(found({ settings: { tracing }, report })).toEqual([
-    {
-      severity: 'notice',
-      about: 'tracing',
-      cause:
-        'spans are lost: http://collector:4318 does not take them (ECONNREFUSED); requests are served all the same',
-      alsoAbout: [],
-      details: [],
-      since: '2026-11-21T02:03:00.000Z',
-      command: null,
-    },
-  ])
-  expect(found({ report })).toEqual([])
-  expect(found({ settings: { tracing } })).toEqual([])
 })
 
 test.each([

@@ -67,6 +67,7 @@ const report = (market: UpstreamReport, retiring = 0): StatusReport => ({
   recentErrors: { last: [], causes: [], total: 0 },
   runtimes: [],
   rejectedConnections: [],
+  spans: null,
   retiring,
 })
 
