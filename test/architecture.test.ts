@@ -52,7 +52,7 @@ const columnOf = (path: string): number => rooms.findIndex((column) => column.so
 
 // What core still imports of features, each of which is to stand on its own.
 const known: readonly string[] = [
-  ...['auth', 'cache', 'candidate', 'clients', 'console', 'contract', 'contract-learning', 'idempotency'],
+  ...['auth', 'cache', 'candidate', 'console', 'contract', 'contract-learning', 'idempotency'],
   'retry',
 ]
 
@@ -372,6 +372,12 @@ const isPart = (name: string): boolean =>
     'listenKeys',
     'operatorKeys',
     'ownFields',
+    'withoutFiles',
+    'namedFile',
+    'digests',
+    'findMistaken',
+    'loadInclude',
+    'transfer',
     'rules',
     'warnings',
     'open',

@@ -4,7 +4,6 @@ import { auth } from './auth/index.ts'
 import { bundle } from './bundle/index.ts'
 import { cache } from './cache/index.ts'
 import { candidate } from './candidate/index.ts'
-import { clients } from './clients/index.ts'
 import { contract } from './contract/index.ts'
 import { contractLearning } from './contract-learning/index.ts'
 import { explain } from './explain/index.ts'
@@ -37,7 +36,6 @@ export const features: readonly Feature[] = [
   candidate,
   limits,
   auth,
-  clients,
   bundle,
   explain,
   openapi,

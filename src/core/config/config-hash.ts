@@ -1,19 +1,11 @@
 import { hash } from 'node:crypto'
 import { isPlainObject } from '../lib/plain-object.ts'
 import type { Config } from './config.ts'
+import { configTransfers } from './transfer.ts'
 
-/** Hashes a configuration. Of the clients it takes the digest: which files they stand in makes no difference. */
-export const hashConfig = ({
-  clients,
-  clientsSource: { digest },
-  compiledContract,
-  ...rest
-}: Omit<Config, 'hash'>): string =>
-  hashValue({
-    ...rest,
-    clients: clients.length === 0 ? clients : digest,
-    ...(compiledContract === null ? {} : { compiledContract: compiledContract.digest }),
-  })
+/** Hashes a configuration. What features have read of other files stands in it by its digest. */
+export const hashConfig = (config: Omit<Config, 'hash'>): string =>
+  hashValue(Object.assign({ ...config }, ...[...configTransfers].map((each) => each.identify?.(config))))
 
 /** The order of keys makes no difference. */
 export const hashValue = (settings: unknown): string =>

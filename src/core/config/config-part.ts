@@ -3,6 +3,7 @@ import type { Beside } from '../lib/beside.ts'
 import type { OperatorScope } from '../lib/operator-scopes.ts'
 import type {
   AdminConfig,
+  Config,
   OperationConfig,
   ParsedConfig,
   ParsedDefaults,
@@ -11,12 +12,16 @@ import type {
   UpstreamConfig,
 } from './config.ts'
 import type { coreSchema } from './core-schema.ts'
-import type { KeyPath } from './problem.ts'
+import type { Digests } from './diff/diff-values.ts'
+import type { Environment } from './environment.ts'
+import type { SourceFile } from './load/source-files.ts'
+import type { ConfigIssue, ConfigProblem, KeyPath, LocatableIssue, PositionLookup } from './problem.ts'
 import type { RenderedValue } from './redact.ts'
 import type { ConfigRule, WarningRule } from './rules/rule.ts'
 import type { adminSchema } from './sections/admin.ts'
 import type { listenSchema } from './sections/listen.ts'
 import type { defaultsSchema } from './sections/upstream-defaults.ts'
+import type { UpstreamKey } from './sections/upstreams.ts'
 
 /** A key that a feature brings, and its place among those of core. */
 export type PlacedKey<Own> = Beside<keyof Own & string> & {
@@ -24,7 +29,62 @@ export type PlacedKey<Own> = Beside<keyof Own & string> & {
   readonly schema: z.ZodType
 }
 
-export type ConfigSection = PlacedKey<typeof coreSchema.shape>
+export type ConfigSection = PlacedKey<typeof coreSchema.shape> & {
+  /** Renders it in place of its schema. */
+  render?(config: Config): RenderedValue
+  /** Keys of its entries whose place is that of the section. */
+  readonly entryKeys?: readonly string[]
+}
+
+/** A file that a section includes. */
+export interface IncludedFile extends PositionLookup {
+  /** The path, as problems name it. */
+  readonly file: string
+  /** The issues of its syntax; their paths start in this file. */
+  readonly issues: readonly LocatableIssue[]
+  /** The problems of the file as a whole. */
+  readonly problems: readonly ConfigProblem[]
+}
+
+/** A section with what stands in the files that it includes. */
+export interface IncludedSection {
+  readonly key: string
+  /** All entries, valid or not. */
+  readonly value: readonly unknown[]
+  readonly files: readonly IncludedFile[]
+  /** The files, whether they could be read or not. */
+  readonly sources: readonly SourceFile[]
+  /** The issues of references, and of the syntax of entries in their files; paths start at the section. */
+  readonly issues: readonly LocatableIssue[]
+  /** Maps a path in the whole section to a file and the path in it; null: the configuration file. */
+  toFilePath(path: KeyPath): { readonly file: IncludedFile | null; readonly path: KeyPath }
+  validate(): { readonly issues: readonly ConfigIssue[]; readonly config: Partial<Config> }
+}
+
+/** Reads what a section includes; null: it is no list. Relative names start at `folder`. */
+export type IncludeFiles = (tree: unknown, folder: string, environment: Environment) => IncludedSection | null
+
+/** A file that the configuration names, and that is compiled into it. */
+export interface NamedFile {
+  /** Returns its name; undefined: the configuration names none. */
+  find(tree: unknown): string | undefined
+  /** Loads what reads it: only where a file is named, in the thread beside the one that serves. */
+  load(): Promise<ReadNamedFile>
+}
+
+/** Reads it. A relative name starts at `folder`. */
+export type ReadNamedFile = (
+  folder: string,
+  name: string,
+) => {
+  readonly config: Partial<Config>
+  /** The issues of its name in the configuration. */
+  readonly issues: readonly ConfigIssue[]
+  readonly problems: readonly ConfigProblem[]
+  readonly warnings: readonly ConfigProblem[]
+  /** The files, whether they could be read or not. */
+  readonly sources: readonly SourceFile[]
+}
 
 export type ListenKey = PlacedKey<typeof listenSchema.shape>
 
@@ -62,18 +122,6 @@ export interface OperationKey {
 /** A key of `defaults`, which every group may state as well. Its value stands above the sides of a group. */
 export type PolicyKey = PlacedKey<typeof defaultsSchema.shape>
 
-/** A key of a group alone, behind all others. Its value is null where the group does not state it. */
-export interface UpstreamKey {
-  readonly key: string
-  readonly schema: z.ZodType
-  /** For editors; where it is not given, `schema`. */
-  readonly described?: z.ZodType
-  /** Whether its value is an upstream too, which inherits from its group. */
-  readonly isUpstream?: true
-  /** Renders its value, beside what is rendered of its group. */
-  render?(schema: z.ZodType, value: unknown, group: Readonly<Record<string, RenderedValue>>): RenderedValue | undefined
-}
-
 /** Resolves what a group states of a feature's keys. In `own` those of features are null. */
 export type ResolveUpstream = (
   stated: ParsedUpstream,
@@ -87,6 +135,14 @@ export type ResolveOperation = (stated: ParsedOperation | undefined, parsed: Par
 /** What a feature brings to the configuration file. */
 export interface ConfigPart {
   readonly sections?: readonly ConfigSection[]
+  readonly namedFile?: NamedFile
+  loadInclude?(): Promise<IncludeFiles>
+  /** What a configuration has where it names no other file. */
+  readonly withoutFiles?: Partial<Config>
+  /** The digests of what stands in other files, by key path. */
+  digests?(config: Config): Digests | null
+  /** Finds that the file is no configuration, but something else that the feature knows. */
+  findMistaken?(tree: unknown): ConfigIssue | null
   readonly listenKeys?: readonly ListenKey[]
   readonly operatorKeys?: readonly OperatorKey[]
   readonly ownFields?: ListOwnFields

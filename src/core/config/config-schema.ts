@@ -52,22 +52,20 @@ for (const [key, schema] of Object.entries(defaults.shape))
 
 export const upstreamKeys = configParts.flatMap((part) => part.upstreamKeys ?? [])
 
+export const sections = configParts.flatMap((part) => part.sections ?? [])
+
 /** The schema of the configuration file: the keys of core and of features. */
-export const configSchema = extend(
-  coreSchema,
-  configParts.flatMap((part) => part.sections ?? []),
-  {
-    ...coreSchema.shape,
-    listen: extend(
-      listenSchema,
-      configParts.flatMap((part) => part.listenKeys ?? []),
-    ).prefault({}),
-    admin: extend(adminSchema, operatorKeys()).prefault({}),
-    defaults: defaults.prefault({}),
-    upstreams: upstreamsSchema(defaults, upstreamKeys),
-    operations,
-  },
-) as z.ZodType as z.ZodType<ParsedConfig> & typeof coreSchema
+export const configSchema = extend(coreSchema, sections, {
+  ...coreSchema.shape,
+  listen: extend(
+    listenSchema,
+    configParts.flatMap((part) => part.listenKeys ?? []),
+  ).prefault({}),
+  admin: extend(adminSchema, operatorKeys()).prefault({}),
+  defaults: defaults.prefault({}),
+  upstreams: upstreamsSchema(defaults, upstreamKeys),
+  operations,
+}) as z.ZodType as z.ZodType<ParsedConfig> & typeof coreSchema
 
 /** The same for editors. */
 export const describedSchema = configSchema

@@ -1,5 +1,4 @@
 import type * as z from 'zod'
-import type { CompiledContract } from '../../features/contract/check/compiled-contract.ts'
 import type { Group, OperationId } from '../../operations.ts'
 import type { coreSchema } from './core-schema.ts'
 import type { adminSchema } from './sections/admin.ts'
@@ -46,12 +45,9 @@ type ParsedFile = DeepReadonly<ParsedConfig>
  * A resolved configuration: every default is filled in, every reference read, every object frozen. Its names are those
  * of the file; the schemas in `sections/` describe them. `null` stands for what is turned off or left out.
  */
-export interface Config extends Omit<ParsedFile, 'version' | 'defaults' | 'clients' | 'upstreams' | 'operations'> {
+export interface Config extends Omit<ParsedFile, 'version' | 'defaults' | 'upstreams' | 'operations'> {
   /** The first 12 hex digits of the SHA-256 of all other members, contents of referenced files included. */
   readonly hash: string
-  readonly clients: readonly ClientConfig[]
-  readonly clientsSource: ClientsSource
-  readonly compiledContract: CompiledContract | null
   readonly upstreams: Readonly<Record<Group, UpstreamConfig>>
   readonly operations: Readonly<Record<OperationId, OperationConfig>>
 }
@@ -75,18 +71,6 @@ export interface OperationConfig extends Pick<ParsedOperation, 'state'> {
   readonly deadline: ParsedFile['defaults']['deadline']
   readonly maxBody: ParsedFile['defaults']['maxBody']
 }
-
-export interface ClientsSource {
-  /**
-   * In order: a file, as the configuration refers to it, or the configuration itself (null); and its number of clients.
-   */
-  readonly parts: readonly { readonly file: string | null; readonly count: number }[]
-  /** The SHA-256 of all clients as resolved, in hex; empty without clients. */
-  readonly digest: string
-}
-
-/** Where it has a rate, `burst` is filled in. */
-export type ClientConfig = Exclude<Extract<ParsedFile['clients'], readonly unknown[]>[number], string>
 
 export type ListenConfig = Config['listen']
 /** The texts are PEM. */

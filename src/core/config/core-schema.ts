@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import { clientsSchema } from '../../features/clients/config.ts'
 import { annotate } from './schema/annotations.ts'
 import { optionalFieldName } from './schema/header-fields.ts'
 import { InvalidScalar, scalar } from './schema/scalar.ts'
@@ -133,7 +132,6 @@ export const coreSchema = z
     workers: annotate(workers.prefault(1), { restart: true }),
     requestId: requestIdSchema.prefault({}),
     listen: listenSchema.prefault({}),
-    clients: clientsSchema.prefault([]),
     admin: adminSchema.prefault({}),
     metrics: metricsSchema.prefault(true),
     log: logSchema.prefault({}),

@@ -47,6 +47,11 @@ export interface FilePosition {
   readonly column: number
 }
 
+export interface PositionLookup {
+  readonly at: (offset: number) => FilePosition
+  readonly locate: (path: KeyPath, atKey?: boolean) => FilePosition
+}
+
 /** Locates a key by the positions of what a file states: 1:1 where it does not state that key. */
 export const locateKey = (path: string, positions: ReadonlyMap<string, FilePosition>, file: string) => {
   const { line, column } = positions.get(path) ?? { line: 1, column: 1 }

@@ -1,8 +1,18 @@
 import type { Config } from './config.ts'
+import type { ConfigChange, ConfigReport, ValueChange } from './diff/diff-values.ts'
 
-/** How a feature's part of a configuration crosses to another thread or process, where that is dear or must not be. */
+/**
+ * What becomes of a feature's part of a configuration without the schema of the file, which the process that serves has
+ * not loaded.
+ */
 export interface ConfigTransfer {
-  /** Takes out what is not sent as it is, and returns beside the rest what is sent of it. */
+  /** What stands in the hash of a configuration in place of its members. */
+  identify?(config: Omit<Config, 'hash'>): Readonly<Record<string, unknown>>
+  /** Returns a change as it is listed; null: it is not. */
+  refineChange?(change: ValueChange, from: ConfigReport, to: ConfigReport): ValueChange | null
+  /** Lists what a report leaves out of a change. */
+  detailChange?(change: ConfigChange, from: Config, to: Config): readonly ConfigChange[]
+  /** Takes out what must not cross to another thread or process, or is dear to send, and returns what is sent of it. */
   pack(config: Config, to: 'thread' | 'worker'): readonly [left: Config, packed: unknown]
   /** Puts it back. What is the same as in `running` is the very same object. */
   unpack?(left: Config, packed: unknown, running: Config | null): Promise<Config>

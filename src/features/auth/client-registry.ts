@@ -1,7 +1,7 @@
-import type { ClientConfig } from '../../core/config/config.ts'
 import { cidrMatcher } from '../../core/lib/net/cidr.ts'
 import { frozenMemo } from '../../core/lib/weak-memo.ts'
 import type { OperationId } from '../../operations.ts'
+import type { ClientConfig } from './clients/config.ts'
 import type { Claims } from './tokens/claims.ts'
 
 export interface RegisteredClient {

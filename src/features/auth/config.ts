@@ -10,6 +10,8 @@ import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { optionalCertificate } from '../../core/config/schema/pem.ts'
 import { choice, duration } from '../../core/config/schema/scalar-types.ts'
 import { allOperations } from '../../operations.ts'
+import { clientsKey } from './clients/config.ts'
+import { showsClients } from './clients/serialize-clients.ts'
 import { algorithmSchema, claimsSchema, introspectionSchema, jwtSchema, scopeSchema } from './config-tokens.ts'
 
 const methodNames = ['apiKey', 'jwt', 'introspection', 'mtls'] as const
@@ -123,7 +125,16 @@ type AuthMethods = NonNullable<Config['auth']>['methods']
 
 export const sections: readonly ConfigSection[] = [
   { key: 'auth', after: 'listen', schema: authSchema.prefault('none') },
+  clientsKey,
 ]
+
+export const withoutFiles = { clients: [], clientsSource: { parts: [], digest: '' } }
+
+/** Clients that the report leaves out are one value with a digest, like a secret: a change still shows. */
+export const digests = (config: Config) =>
+  showsClients(config) ? null : { clients: config.clientsSource.digest.slice(0, 12) }
+
+export const loadInclude = async () => (await import('./clients/client-list.ts')).includeFiles
 
 const ofOperations = operationAuthSchema.optional()
 

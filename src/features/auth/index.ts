@@ -1,4 +1,5 @@
 import type { Feature } from '../../core/feature.ts'
+import { transfer } from './clients/serialize-clients.ts'
 
 /** Finds out which client calls: API keys, certificates, tokens. */
 export const auth: Feature = {
@@ -11,10 +12,7 @@ export const auth: Feature = {
     ...(await import('./rules.ts')),
     ...(await import('./warnings.ts')),
   }),
-  // Workers speak with clients, and the primary alone with operators.
-  transfer: {
-    pack: (config, to) => [to === 'worker' ? { ...config, admin: { ...config.admin, jwt: null } } : config, null],
-  },
+  transfer,
   loadCommands: () => import('./command.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadRuntimePart: () => import('./runtime.ts'),

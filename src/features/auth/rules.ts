@@ -12,7 +12,7 @@ import {
   valueAt,
 } from '../../core/config/rules/rule.ts'
 import { allOperations } from '../../operations.ts'
-import { clientNeeds } from '../clients/config.ts'
+import { clientNeeds } from './clients/config.ts'
 import { authMethodLists, authMethodsSchema, authSchema, isTokenMethod, operationAuthSchema } from './config.ts'
 import { parseJwkSet } from './tokens/jwk-set.ts'
 import { operatorJwtSchema } from './tokens/operator-jwt-config.ts'

@@ -1,9 +1,10 @@
-import type { ClientConfig, Config } from '../../core/config/config.ts'
+import type { Config } from '../../core/config/config.ts'
 import type { KeyPath } from '../../core/config/problem.ts'
 import type { RuleResult, WarningRule } from '../../core/config/rules/rule.ts'
 import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
 import { foldUnderscores } from '../../core/exchange/header-fields.ts'
 import { groups } from '../../operations.ts'
+import type { ClientConfig } from './clients/config.ts'
 
 const unusedTokens: WarningRule = ({ config }) => {
   const used = acceptedMethods(config)

@@ -1,6 +1,8 @@
 import * as z from 'zod'
-import type { ConfigSection, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
-import { type ConfigRule, isEnabledAt, valueAt } from '../../core/config/rules/rule.ts'
+import type { Config } from '../../core/config/config.ts'
+import type { ConfigSection, NamedFile, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
+import type { ConfigIssue } from '../../core/config/problem.ts'
+import { type ConfigRule, isEnabledAt, parseAt, valueAt } from '../../core/config/rules/rule.ts'
 import { optionalKey } from '../../core/config/schema/annotations.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
@@ -8,6 +10,7 @@ import { mebibyte } from '../../core/config/schema/scalar-kinds.ts'
 import { boolean, choice, percent, size } from '../../core/config/schema/scalar-types.ts'
 import { formatSize } from '../../core/lib/text/units.ts'
 import {
+  type CompiledContract,
   contractModes,
   defaultMaxCheckedBytes,
   modesWithoutContract,
@@ -15,7 +18,7 @@ import {
   uncheckedModes,
 } from './check/compiled-contract.ts'
 
-export const contractFileSchema = scalar<string>(
+const contractFileSchema = scalar<string>(
   {
     expected: 'the path of an OpenAPI document such as contract.yaml',
     parse: (value) => {
@@ -69,6 +72,9 @@ declare module '../../core/config/config.ts' {
   interface ParsedOperation {
     readonly contract?: z.output<typeof operationContractSchema> | undefined
   }
+  interface Config {
+    readonly compiledContract: CompiledContract | null
+  }
   interface OperationConfig {
     /** How requests and responses are held to the contract; `off` without one. */
     readonly contract: OperationContractModes
@@ -78,6 +84,29 @@ declare module '../../core/config/config.ts' {
 export const sections: readonly ConfigSection[] = [
   { key: 'contract', after: 'admin', schema: contractSchema.prefault('none') },
 ]
+
+export const withoutFiles = { compiledContract: null }
+
+export const namedFile: NamedFile = {
+  find: (tree) => parseAt(tree, contractFileSchema, ['contract', 'file']),
+  load: async () => (await import('./compile/load-contract.ts')).readContract,
+}
+
+export const digests = ({ compiledContract }: Config) =>
+  compiledContract && { 'contract.file': compiledContract.digest.slice(0, 12) }
+
+/** Finds that the file is a contract, given in place of the configuration. */
+export const findMistaken = (tree: unknown): ConfigIssue | null =>
+  valueAt(tree, ['openapi']) === undefined || valueAt(tree, ['upstreams']) !== undefined
+    ? null
+    : {
+        path: ['openapi'],
+        atKey: true,
+        message: 'this is an OpenAPI document, and no configuration',
+        expected: 'a configuration, which may name this file in contract.file',
+        found: 'openapi',
+        hint: 'check the configuration: that checks its contract too',
+      }
 
 const ofOperations = operationContractSchema.optional()
 

@@ -1,17 +1,12 @@
 import type { Feature } from '../../core/feature.ts'
+import { transfer } from './transfer.ts'
 
 /** Holds requests and responses to an OpenAPI document. */
 export const contract: Feature = {
   name: 'contract',
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: () => import('./config.ts'),
-  // A document may have megabytes, and the primary alone shows it.
-  transfer: {
-    pack({ compiledContract, ...config }, to) {
-      const sent = to === 'worker' ? compiledContract && { ...compiledContract, document: null } : compiledContract
-      return [{ ...config, compiledContract: sent }, null]
-    },
-  },
+  transfer,
   loadCommands: () => import('./contract-commands.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
   loadPrimaryPart: () => import('./primary.ts'),

@@ -1,7 +1,8 @@
-import type { ClientConfig, Config, UpstreamConfig } from '../../core/config/config.ts'
+import type { Config, UpstreamConfig } from '../../core/config/config.ts'
 import { allFailureKinds, type FailureKind } from '../../core/exchange/failures/kinds.ts'
 import { listSides } from '../../core/exchange/sides.ts'
 import type { Operation } from '../../operations.ts'
+import type { ClientConfig } from '../auth/clients/config.ts'
 import { enforcesContract } from '../contract/check/enforces-contract.ts'
 
 /** Lists the kinds of failure that a client of an operation may be told of, in the order of the table of kinds. */

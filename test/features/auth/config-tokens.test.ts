@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { diffConfigs } from '../../../src/core/config/diff/diff-configs.ts'
+import { diffConfigs } from '../../../src/core/config/diff/diff-reports.ts'
 import { renderEffectiveConfig } from '../../../src/core/config/diff/report.ts'
 import type { LoadedConfig } from '../../../src/core/config/load/load.ts'
 import { parse, sandbox } from '../../core/config/helper.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { ClientConfig } from '../../../src/core/config/config.ts'
 import { deepFreeze } from '../../../src/core/config/deep-freeze.ts'
+import type { ClientConfig } from '../../../src/features/auth/clients/config.ts'
 import { acquireClientLimits } from '../../../src/features/limits/client-limits.ts'
 import { RateLimiterRegistry } from '../../../src/features/limits/rate-limiter/rate-limiter-registry.ts'
 import { testConfig } from '../../helpers/gateway.ts'

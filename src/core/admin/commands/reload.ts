@@ -1,4 +1,4 @@
-import type { ConfigChange } from '../../config/diff/diff-reports.ts'
+import type { ConfigChange } from '../../config/diff/diff-values.ts'
 import { formatOptionalTime, formatTime } from '../../lib/text/format-time.ts'
 import type { ReloadOutcome } from '../../runtime/reload/reload-history.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'

@@ -1,5 +1,5 @@
 import { truncate } from '../../../features/console/page/format.ts'
-import type { ConfigChange } from '../../config/diff/diff-reports.ts'
+import type { ConfigChange } from '../../config/diff/diff-values.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { formatTime, formatTimeOfDay } from '../../lib/text/format-time.ts'
 import type { UnforcedRollback } from '../../runtime/reload/reload-history.ts'
@@ -37,7 +37,7 @@ const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
   async confirmation({ reloader }) {
     const { running, previous, file, state } = reloader
     if (previous === null) return nothingToRollBack(reloader)
-    const { diffConfigs } = await import('../../config/diff/diff-configs.ts')
+    const { diffConfigs } = await import('../../config/diff/diff-reports.ts')
     const changes = diffConfigs(running, previous)
     const { findLostProtections } = await import('../../runtime/reload/lost-protections.ts')
     const lost = findLostProtections(running.config, previous.config)

@@ -1,47 +1,39 @@
-import { modesWithoutContract } from '../../../features/contract/check/compiled-contract.ts'
 import { allOperations, type Group, groups } from '../../../operations.ts'
 import type { Config } from '../config.ts'
-import { type Digests, diffValues, toComparedValue, type ValueChange } from './diff-values.ts'
+import { configTransfers } from '../transfer.ts'
+import { type ConfigChange, type ConfigReport, diffValues, toComparedValue, type ValueChange } from './diff-values.ts'
 
-type ReportTree = { readonly [key: string]: unknown }
-
-export interface ConfigReport {
-  readonly hash: string
-  /** In the shape of the file, secrets as `***`. */
-  readonly config: ReportTree
-  /** The hash of each secret and of the contract, by its key path: it shows that one has changed. */
-  readonly digests: Digests
+export interface ReportedConfig {
+  readonly config: Config
+  readonly report: ConfigReport
 }
 
-export interface ConfigChange extends ValueChange {
-  /** The part of the file: `upstreams.market`, `operations.market.insights`, `listen`. */
-  readonly part: string
-  /** The group that it belongs to; null: all. */
-  readonly group: Group | null
-  /**
-   * The value before; null: not set. A secret is `***`, before and after. A contract that has changed under the same
-   * name has the start of its digest: `contract.yaml@1f0c9a7be2d4`.
-   */
-  readonly from: unknown
-  readonly to: unknown
-}
-
-/** The largest number of clients in a report. An operator reads no more, and each reload compares and writes them. */
-export const maxShownClients = 100
-
-/** Tells whether a report shows every client: few enough, and all in the configuration file itself. */
-export const showsClients = ({ clients, clientsSource: { parts } }: Config): boolean =>
-  clients.length <= maxShownClients && parts.every((part) => part.file === null)
+/** Lists what differs, in the order of the file, and what the reports leave out of it. */
+export const diffConfigs = (from: ReportedConfig, to: ReportedConfig): readonly ConfigChange[] =>
+  diffReports(from.report, to.report).flatMap((change) => [
+    change,
+    ...[...configTransfers].flatMap((each) => each.detailChange?.(change, from.config, to.config) ?? []),
+  ])
 
 /** Lists what differs, part by part in the order of the file. */
 export const diffReports = (from: ConfigReport, to: ConfigReport): readonly ConfigChange[] => {
   const [before, after] = [comparedParts(from), comparedParts(to)]
   // One of the two may be of another version of the gateway, with a part more or less.
   return [...new Map([...before, ...after]).values()].flatMap(({ part, path, group }): readonly ConfigChange[] =>
-    diffValues(path, before.get(part)?.compared, after.get(part)?.compared)
-      .filter((change) => !isInheritedMode(change, from.config, to.config))
-      .map((change) => ({ part, group, ...change, ...contractDigests(change, from.digests, to.digests) })),
+    diffValues(path, before.get(part)?.compared, after.get(part)?.compared).flatMap((change) => {
+      const refined = refine(change, from, to)
+      return refined === null ? [] : [{ part, group, ...refined }]
+    }),
   )
+}
+
+const refine = (change: ValueChange, from: ConfigReport, to: ConfigReport): ValueChange | null => {
+  let refined: ValueChange | null = change
+  for (const { refineChange } of configTransfers) {
+    if (refined === null || refineChange === undefined) continue
+    refined = refineChange(refined, from, to)
+  }
+  return refined
 }
 
 const comparedParts = ({ config, digests }: ConfigReport) =>
@@ -51,27 +43,6 @@ const comparedParts = ({ config, digests }: ConfigReport) =>
       { ...each, compared: toComparedValue(each.value, each.path, digests) },
     ]),
   )
-
-/** Tells whether the mode of an operation has only followed the contract's own, whose change is listed once. */
-const isInheritedMode = ({ path, from, to }: ValueChange, ...trees: readonly [ReportTree, ReportTree]): boolean => {
-  const key = /^operations\..+\.contract\.(.+)$/.exec(path)?.[1]
-  if (key === undefined) return false
-  const [before, after] = trees.map(({ contract }) => {
-    const own = Object(contract)
-    return Object(own.file === undefined ? modesWithoutContract : own)[key]
-  })
-  return from === before && to === after
-}
-
-/** Appends its digest to the name of a contract that has changed under the same name. */
-const contractDigests = (
-  { path, from, to }: ValueChange,
-  before: ConfigReport['digests'],
-  after: ConfigReport['digests'],
-): Partial<ValueChange> =>
-  path === 'contract.file' && from === to
-    ? { from: `${from}@${before[path] ?? 'unknown'}`, to: `${to}@${after[path] ?? 'unknown'}` }
-    : {}
 
 /** Lists the groups that changes belong to. A change of all groups adds none. */
 export const changedGroups = (changes: readonly ConfigChange[]): readonly Group[] =>

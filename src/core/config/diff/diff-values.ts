@@ -1,3 +1,4 @@
+import type { Group } from '../../../operations.ts'
 import { isPlainObject, ownMember } from '../../lib/plain-object.ts'
 import { formatKeyPath, type KeyPath } from '../problem.ts'
 
@@ -10,6 +11,29 @@ export interface ValueChange {
 
 /** The hash of each secret, by its key path. */
 export type Digests = { readonly [path: string]: string }
+
+export type ReportTree = { readonly [key: string]: unknown }
+
+export interface ConfigReport {
+  readonly hash: string
+  /** In the shape of the file, secrets as `***`. */
+  readonly config: ReportTree
+  /** The hash of each secret and of what stands in other files, by its key path: it shows that one has changed. */
+  readonly digests: Digests
+}
+
+export interface ConfigChange extends ValueChange {
+  /** The part of the file: `upstreams.market`, `operations.market.insights`, `listen`. */
+  readonly part: string
+  /** The group that it belongs to; null: all. */
+  readonly group: Group | null
+  /**
+   * The value before; null: not set. A secret is `***`, before and after. A file that has changed under the same name
+   * may have the start of its digest: `contract.yaml@1f0c9a7be2d4`.
+   */
+  readonly from: unknown
+  readonly to: unknown
+}
 
 interface ComparedValue {
   /** As the report has it. */

@@ -1,35 +1,27 @@
-import { clientSchema } from '../../../features/clients/config.ts'
-import type { ClientsSource, Config } from '../config.ts'
+import type { Config } from '../config.ts'
 import { hashValue } from '../config-hash.ts'
-import { configSchema } from '../config-schema.ts'
+import { configParts } from '../config-part.ts'
+import { configSchema, sections } from '../config-schema.ts'
 import { formatKeyPath, type KeyPath } from '../problem.ts'
 import { type RenderedValue, Secret } from '../redact.ts'
 import { renderMap } from '../schema/render.ts'
 import { schemaKeys } from '../schema/schema-keys.ts'
-import { type ConfigReport, maxShownClients, showsClients } from './diff-reports.ts'
+import type { ConfigReport } from './diff-values.ts'
 
 /**
  * Renders a configuration in the shape and the spelling of the file, with every default filled in. Policies stand at
  * each group, since `defaults` has been merged into them. Keys without a value are left out.
  */
-export const renderEffectiveConfig = (config: Config): { readonly [key: string]: RenderedValue } => ({
-  ...renderMap(configSchema, { version: 1, ...config, clients: [] }),
-  clients: renderClients(config), // keeps the place of the key in the file
-})
-
-const renderClients = ({ clients, clientsSource: { parts } }: Config): RenderedValue =>
-  parts.length === 1 && parts[0]?.file ? parts[0].file : renderClientParts(clients, parts)
-
-const renderClientParts = (clients: Config['clients'], parts: ClientsSource['parts']): RenderedValue => {
-  let start = 0
-  return parts.flatMap(({ file, count }): readonly RenderedValue[] => {
-    const ownClients = clients.slice(start, start + count)
-    start += count
-    if (file !== null) return [file]
-    return clients.length <= maxShownClients
-      ? ownClients.map((client) => renderMap(clientSchema, client))
-      : [`${count} clients`]
-  })
+export const renderEffectiveConfig = (config: Config): { readonly [key: string]: RenderedValue } => {
+  const ownRendered = sections.flatMap(({ key, render }) => (render === undefined ? [] : [{ key, render }]))
+  return {
+    ...renderMap(configSchema, {
+      version: 1,
+      ...config,
+      ...Object.fromEntries(ownRendered.map(({ key }) => [key, []])), // keeps its place in the file
+    }),
+    ...Object.fromEntries(ownRendered.map(({ key, render }) => [key, render(config)])),
+  }
 }
 
 /** Makes the report of a configuration. The loading thread does it, since the serving thread has no schema. */
@@ -38,13 +30,10 @@ export const reportConfig = (config: Config): ConfigReport => {
   const digests = collectSecrets(tree).map(
     ({ path, secret }) => [formatKeyPath(path), hashValue(secret.reveal())] as const,
   )
-  // Clients that the report leaves out are one value with a digest, like a secret: a change still shows.
-  const clients = showsClients(config) ? {} : { clients: config.clientsSource.digest.slice(0, 12) }
-  const contract = config.compiledContract && { 'contract.file': config.compiledContract.digest.slice(0, 12) }
   return {
     hash: config.hash,
     config: redacted(tree),
-    digests: { ...Object.fromEntries(digests), ...clients, ...contract },
+    digests: Object.assign(Object.fromEntries(digests), ...configParts.map((part) => part.digests?.(config))),
   }
 }
 

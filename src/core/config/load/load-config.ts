@@ -1,12 +1,16 @@
 import { dirname } from 'node:path'
-import { loadContract } from '../../../features/contract/compile/load-contract.ts'
+import { configParts, type NamedFile, type ReadNamedFile } from '../config-part.ts'
 import { deepFreeze } from '../deep-freeze.ts'
 import type { Environment } from '../environment.ts'
-import { type LoadResult, noContract, type OpenedConfig, openConfig, parseConfigBytes } from './load.ts'
+import { type LoadResult, type OpenedConfig, openConfig, parseConfigBytes } from './load.ts'
+
+const readers = new Map(
+  await Promise.all(configParts.flatMap(({ namedFile }) => (namedFile === undefined ? [] : [load(namedFile)]))),
+)
 
 /**
  * Loads a configuration file: reads, parses, fills in the environment and secrets, validates, resolves, and compiles
- * the contract. Never throws.
+ * the files that it names. Never throws.
  */
 export const loadConfig = (file: string, environment: Environment = process.env): LoadResult =>
   complete(openConfig(file, environment), file)
@@ -18,7 +22,11 @@ export const parseConfig = (bytes: Uint8Array, file: string, environment: Enviro
   complete(parseConfigBytes(bytes, file, environment), file)
 
 const complete = (opened: OpenedConfig, file: string): LoadResult => {
-  const { contractName } = opened
-  const result = opened.complete(contractName === undefined ? noContract : loadContract(dirname(file), contractName))
+  const read = opened.named.flatMap(({ name, file: named }) => readers.get(named)?.(dirname(file), name) ?? [])
+  const result = opened.complete(read)
   return result.ok ? { ...result, config: deepFreeze(result.config) } : result
+}
+
+async function load(file: NamedFile): Promise<readonly [NamedFile, ReadNamedFile]> {
+  return [file, await file.load()]
 }

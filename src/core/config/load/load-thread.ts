@@ -2,9 +2,10 @@
 import { dirname } from 'node:path'
 import { parentPort } from 'node:worker_threads'
 import { now } from '../../lib/clock.ts'
+import type { ReadNamedFile } from '../config-part.ts'
 import type { Environment } from '../environment.ts'
 import { type PackedConfig, packConfig } from '../transfer.ts'
-import { type LoadResult, noContract, openConfig } from './load.ts'
+import { type LoadResult, openConfig } from './load.ts'
 
 export interface LoadRequest {
   readonly file: string
@@ -24,14 +25,12 @@ const ordinaryLoadMs = 1000
 
 parentPort?.on('message', async ({ file, environment }: LoadRequest) => {
   const startedAt = now()
-  const { contractName, complete } = openConfig(file, environment)
-  const result = complete(contractName === undefined ? noContract : await loadContract(dirname(file), contractName))
+  const { named, complete } = openConfig(file, environment)
+  const read: ReturnType<ReadNamedFile>[] = []
+  for (const each of named) read.push((await each.file.load())(dirname(file), each.name))
+  const result = complete(read)
   const { config, packed } = result.ok ? packConfig(result.config, 'thread') : { config: null, packed: [] }
   const sent = result.ok && config !== null ? { ...result, config } : result
   const reply: LoadReply = { result: sent, packed, shouldRetire: now() - startedAt > ordinaryLoadMs }
   parentPort?.postMessage(reply)
 })
-
-// Ajv and what else compiles contracts is a third of what this thread would load.
-const loadContract = async (folder: string, name: string) =>
-  (await import('../../../features/contract/compile/load-contract.ts')).loadContract(folder, name)

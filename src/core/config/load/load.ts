@@ -1,24 +1,18 @@
 import { isUtf8 } from 'node:buffer'
 import { dirname } from 'node:path'
-import type { ClientFile } from '../../../features/clients/client-file.ts'
-import { assembleClientList, type ClientList, validateClients } from '../../../features/clients/client-list.ts'
-import type { LoadedContract } from '../../../features/contract/compile/load-contract.ts'
-import { contractFileSchema } from '../../../features/contract/config.ts'
-import { programCommand } from '../../lib/program-command.ts'
 import type { Config } from '../config.ts'
+import {
+  configParts,
+  type IncludedFile,
+  type IncludedSection,
+  type NamedFile,
+  type ReadNamedFile,
+} from '../config-part.ts'
 import { configSchema } from '../config-schema.ts'
-import type { ConfigReport } from '../diff/diff-reports.ts'
+import type { ConfigReport } from '../diff/diff-values.ts'
 import { getRestartOnlySettings, type RestartOnlySettings, reportConfig } from '../diff/report.ts'
 import type { Environment } from '../environment.ts'
-import {
-  type ConfigIssue,
-  type ConfigProblem,
-  fileProblem,
-  formatKeyPath,
-  type LocatableIssue,
-  quote,
-} from '../problem.ts'
-import { parseAt, rawAt, valueAt } from '../rules/rule.ts'
+import { type ConfigIssue, type ConfigProblem, fileProblem, formatKeyPath, type LocatableIssue } from '../problem.ts'
 import { validateCrossKeyRules } from '../rules/rules.ts'
 import { collectWarnings } from '../warnings/warnings.ts'
 import { parseYamlSource, toPlainTree, type YamlSource } from '../yaml/yaml-document.ts'
@@ -57,17 +51,19 @@ export type LoadResult =
       readonly isCutShort?: true
     }
 
-/** A configuration that was read, but for its contract. */
+/** A configuration that was read, but for the files that it names. */
 export interface OpenedConfig {
-  /** The file of its contract, relative to that of the configuration; undefined: it names none. */
-  readonly contractName: string | undefined
-  /** Completes the load with the contract that was loaded, or with {@link noContract}. The result is not frozen. */
-  complete(contract: LoadedContract): LoadResult
+  /** Its files, by their name relative to the folder of the configuration. */
+  readonly named: readonly { readonly name: string; readonly file: NamedFile }[]
+  /** Completes the load with what was read of each. The result is not frozen. */
+  complete(read: readonly ReturnType<ReadNamedFile>[]): LoadResult
 }
 
+const includes = await Promise.all(configParts.flatMap((part) => part.loadInclude?.() ?? []))
+
 /**
- * Reads a configuration file but for its contract: what compiles contracts is loaded where one is named. Fills in the
- * environment and secrets. Never throws.
+ * Reads a configuration file but for the files that it names: what compiles them is loaded where one is named. Fills in
+ * the environment and secrets. Never throws.
  */
 export const openConfig = (file: string, environment: Environment): OpenedConfig => {
   const bytes = readFileWithLimit(file, maxConfigBytes)
@@ -75,46 +71,47 @@ export const openConfig = (file: string, environment: Environment): OpenedConfig
   const message = `the file cannot be read: ${bytes.reason}`
   const problem = fileProblem(file, message, 'a YAML file of at most 1MiB', bytes.reason)
   const sources = [toSourceFile(file, null, maxConfigBytes)]
-  return withoutContract({ ok: false, problems: [problem], unreadable: !bytes.readable, sources })
+  return withoutFiles({ ok: false, problems: [problem], unreadable: !bytes.readable, sources })
 }
 
 /** Does what {@link openConfig} does, with the bytes of `file`, which is the base of relative names. */
 export const parseConfigBytes = (bytes: Uint8Array, file: string, environment: Environment): OpenedConfig => {
   const ownSource = toSourceFile(file, bytes, maxConfigBytes)
-  if (!isUtf8(bytes)) return withoutContract(reject([notUtf8Problem(bytes, file)], [ownSource]))
+  if (!isUtf8(bytes)) return withoutFiles(reject([notUtf8Problem(bytes, file)], [ownSource]))
   const text = new TextDecoder().decode(bytes)
   const source = parseYamlSource(text)
   if (source.usable && source.document.contents === null) {
     const problem = fileProblem(file, 'the file is empty', 'a map with the key upstreams', 'nothing')
-    return withoutContract(reject([problem], [ownSource]))
+    return withoutFiles(reject([problem], [ownSource]))
   }
   const { tree, issues: yamlIssues } = toPlainTree(source, environment)
-  if (tree === undefined) return withoutContract(reject(locateIssues(yamlIssues, source, file), [ownSource]))
-  const mistaken = findOpenApi(tree)
-  if (mistaken !== null) return withoutContract(reject(locateIssues([mistaken], source, file), [ownSource]))
+  if (tree === undefined) return withoutFiles(reject(locateIssues(yamlIssues, source, file), [ownSource]))
+  const mistaken = configParts.flatMap((part) => part.findMistaken?.(tree) ?? [])
+  if (mistaken.length > 0) return withoutFiles(reject(locateIssues(mistaken, source, file), [ownSource]))
   const secrets = resolveFileReferences(tree, dirname(file))
-  const included = assembleClientList(rawAt(secrets.tree, ['clients']), dirname(file), environment)
-  const sources = [ownSource, ...secrets.sources, ...(included?.sources ?? [])]
-  // Without the clients: zod, and each walk through the whole tree, would be slow with thousands of them.
-  const result = configSchema.safeParse(included === null ? secrets.tree : withClients(secrets.tree, []))
-  const clients = included === null ? null : validateClients(included.list)
-  const completeTree = included === null ? secrets.tree : withClients(secrets.tree, included.list)
-  const issues = [...yamlIssues, ...secrets.issues, ...(included?.issues ?? [])]
+  const included = includes.flatMap((include) => include(secrets.tree, dirname(file), environment) ?? [])
+  const sources = [ownSource, ...secrets.sources, ...included.flatMap((each) => each.sources)]
+  // Without the entries: zod, and each walk through the whole tree, would be slow with thousands of them.
+  const result = configSchema.safeParse(withSections(secrets.tree, included, () => []))
+  const validated = included.map((each) => each.validate())
+  const issues = [...yamlIssues, ...secrets.issues, ...included.flatMap((each) => each.issues)]
   if (!result.success) issues.push(...withoutRepeats(issuesFromZod(result.error.issues, secrets.tree), issues))
-  issues.push(...withoutRepeats(clients?.issues ?? [], issues))
+  for (const each of validated) issues.push(...withoutRepeats(each.issues, issues))
+  const completeTree = withSections(secrets.tree, included, ({ value }) => value)
   issues.push(...withoutRepeats(validateCrossKeyRules(completeTree), issues))
   // Whatever else is wrong here: an operator mends both at once.
-  const contractName = parseAt(secrets.tree, contractFileSchema, contractFilePath)
-  const complete = (contract: LoadedContract): LoadResult => {
-    const allSources = [...sources, ...contract.sources]
-    const ofContract = contract.unreadable === null ? [] : [unreadableContract(contract.unreadable, contractName ?? '')]
-    const ownIssues = dropCascadingIssues([...issues, ...ofContract], secrets.tree)
-    const problems = [...locateInFiles(ownIssues, source, file, included), ...contract.problems]
+  const named = configParts.flatMap(({ namedFile }) => {
+    const name = namedFile?.find(secrets.tree)
+    return namedFile === undefined || name === undefined ? [] : [{ name, file: namedFile }]
+  })
+  const complete: OpenedConfig['complete'] = (read) => {
+    const allSources = [...sources, ...read.flatMap((each) => each.sources)]
+    const ownIssues = dropCascadingIssues([...issues, ...read.flatMap((each) => each.issues)], secrets.tree)
+    const problems = [...locateInFiles(ownIssues, source, file, included), ...read.flatMap((each) => each.problems)]
     if (!result.success || problems.length > 0) return reject(problems, allSources)
-    const listedClients = { clients: clients?.clients ?? [], parts: included?.parts ?? [] }
-    const config = resolveConfig(result.data, listedClients, contract.contract)
+    const config = resolveConfig(result.data, ...[...validated, ...read].map((each) => each.config))
     const ownWarnings = locateInFiles(collectWarnings(result.data, config), source, file, included)
-    const warnings = [...ownWarnings, ...contract.warnings]
+    const warnings = [...ownWarnings, ...read.flatMap((each) => each.warnings)]
     const adminOfFileAlone = text.includes('${')
       ? parseAdmin(bytes, file, {})
       : { admin: config.admin, isGuessed: false }
@@ -124,59 +121,35 @@ export const parseConfigBytes = (bytes: Uint8Array, file: string, environment: E
     const provenance = collectProvenance(source.locateStated)
     return { ok: true, config, report, restartOnly, provenance, warnings, sources: allSources, statedAdminPort }
   }
-  return { contractName, complete }
+  return { named, complete }
 }
 
-const withoutContract = (result: LoadResult): OpenedConfig => ({ contractName: undefined, complete: () => result })
+const withoutFiles = (result: LoadResult): OpenedConfig => ({ named: [], complete: () => result })
 
-/** Finds that the file is a contract, given in place of the configuration; null: it is not. */
-const findOpenApi = (tree: unknown): ConfigIssue | null =>
-  valueAt(tree, ['openapi']) === undefined || valueAt(tree, ['upstreams']) !== undefined
-    ? null
-    : {
-        path: ['openapi'],
-        atKey: true,
-        message: 'this is an OpenAPI document, and no configuration',
-        expected: 'a configuration, which may name this file in contract.file',
-        found: 'openapi',
-        hint: 'check the configuration: that checks its contract too',
-      }
-
-export const noContract: LoadedContract = { contract: null, unreadable: null, problems: [], warnings: [], sources: [] }
-
-const contractFilePath = ['contract', 'file']
-
-const unreadableContract = (reason: string, name: string): ConfigIssue => ({
-  path: contractFilePath,
-  message: `the contract cannot be read: ${reason}`,
-  expected: 'an OpenAPI document of at most 8MiB',
-  found: quote(name),
-  hint: `a relative path starts at the folder of this file; ${programCommand()} contract draft prints one`,
-})
-
-const withClients = (tree: unknown, clients: readonly unknown[]): unknown =>
-  typeof tree === 'object' && tree !== null ? { ...tree, clients } : tree
+const withSections = (
+  tree: unknown,
+  included: readonly IncludedSection[],
+  entriesOf: (section: IncludedSection) => readonly unknown[],
+): unknown => included.reduce((whole, each) => ({ ...Object(whole), [each.key]: entriesOf(each) }), tree)
 
 const locateInFiles = (
   issues: readonly LocatableIssue[],
   source: YamlSource,
   file: string,
-  included: ClientList | null,
+  included: readonly IncludedSection[],
 ): readonly ConfigProblem[] => {
-  if (included === null) return locateIssues(issues, source, file)
-  const { files, toFilePath } = included
   const inFiles = issues.map((issue) => {
-    const { file: clientFile, path } = toFilePath(issue.path)
-    return { clientFile, issue: { ...issue, path } }
+    const section = included.find(({ key }) => key === issue.path[0])
+    const { file: of, path } = section?.toFilePath(issue.path) ?? { file: null, path: issue.path }
+    return { of, issue: { ...issue, path } }
   })
-  const issuesIn = (wanted: ClientFile | null): readonly LocatableIssue[] =>
-    inFiles.flatMap(({ clientFile, issue }) => (clientFile === wanted ? issue : []))
+  const issuesIn = (wanted: IncludedFile | null): readonly LocatableIssue[] =>
+    inFiles.flatMap(({ of, issue }) => (of === wanted ? issue : []))
   return [
     ...locateIssues(issuesIn(null), source, file),
-    ...files.flatMap((each) => [
-      ...each.problems,
-      ...locateIssues([...each.issues, ...issuesIn(each)], each, each.file),
-    ]),
+    ...included
+      .flatMap((each) => each.files)
+      .flatMap((each) => [...each.problems, ...locateIssues([...each.issues, ...issuesIn(each)], each, each.file)]),
   ]
 }
 

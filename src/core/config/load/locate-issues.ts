@@ -1,21 +1,9 @@
 import { isUtf8 } from 'node:buffer'
-import {
-  type ConfigProblem,
-  type FilePosition,
-  fileProblem,
-  formatKeyPath,
-  type KeyPath,
-  type LocatableIssue,
-} from '../problem.ts'
+import { type ConfigProblem, fileProblem, formatKeyPath, type LocatableIssue, type PositionLookup } from '../problem.ts'
 import { redactKey } from '../schema/schema-keys.ts'
 
 /** Problems beyond this many are only counted: locating one takes a walk through the file. */
 const maxProblems = 1000
-
-export interface PositionLookup {
-  readonly at: (offset: number) => FilePosition
-  readonly locate: (path: KeyPath, atKey?: boolean) => FilePosition
-}
 
 export function locateIssues(
   issues: readonly LocatableIssue[],

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { allOperations, groups } from '../../../operations.ts'
-import { configSchema, operationKeys, upstreamKeys } from '../config-schema.ts'
+import { configSchema, operationKeys, sections, upstreamKeys } from '../config-schema.ts'
 import { type FilePosition, formatKeyPath, type KeyPath } from '../problem.ts'
 import { isForbidden, unwrapSchema } from '../schema/schema-keys.ts'
 import { defaultsSchema, operationDefaults } from '../sections/upstream-defaults.ts'
@@ -31,8 +31,8 @@ export function collectProvenance(locateStated: (path: KeyPath) => FilePosition 
   }
 
   for (const path of globalPaths) record(path, ['file', path])
-  // Not for each of thousands of clients: the position of `clients` stands for all.
-  for (const key of ['rate', 'concurrency']) record(['clients', key], ['file', ['clients']])
+  for (const { key, entryKeys = [] } of sections)
+    for (const entryKey of entryKeys) record([key, entryKey], ['file', [key]])
   for (const group of groups) {
     const base: KeyPath = ['upstreams', group]
     record([...base, 'endpoints'], ['upstream', [...base, 'endpoints']], ['upstream', base])

@@ -1,10 +1,6 @@
 import type * as z from 'zod'
-import { clientsDigest } from '../../../features/clients/serialize-clients.ts'
-import type { CompiledContract } from '../../../features/contract/check/compiled-contract.ts'
 import { byGroup, byOperation } from '../../../operations.ts'
 import type {
-  ClientConfig,
-  ClientsSource,
   Config,
   HealthCheckConfig,
   OperationConfig,
@@ -19,26 +15,21 @@ import { configParts } from '../config-part.ts'
 import { mergeLevels, type PartialLevel, resolvePolicy } from '../schema/inheritance.ts'
 import { circuitBreakerSchema, healthCheckSchema, outlierSchema } from '../sections/upstream-policies.ts'
 
-interface ListedClients {
-  readonly clients: readonly ClientConfig[]
-  readonly parts: ClientsSource['parts']
-}
-
-/** Merges the levels (operation > upstream > defaults > built-in) into a configuration, which is not frozen yet. */
-export function resolveConfig(
-  parsed: ParsedConfig,
-  { clients, parts }: ListedClients = { clients: [], parts: [] },
-  compiledContract: CompiledContract | null = null,
-): Config {
+/**
+ * Merges the levels (operation > upstream > defaults > built-in) into a configuration, which is not frozen yet. `read`
+ * is what stands in other files.
+ */
+export function resolveConfig(parsed: ParsedConfig, ...read: readonly Partial<Config>[]): Config {
   const { version: _, defaults, upstreams, operations, ...sections } = parsed
-  const settings: Omit<Config, 'hash'> = {
-    ...sections,
-    clients,
-    clientsSource: { parts, digest: clientsDigest(clients) },
-    compiledContract,
-    upstreams: byGroup((group) => resolveUpstream(upstreams[group], defaults)),
-    operations: byOperation(({ id, group }) => resolveOperation(operations[id], upstreams[group], parsed)),
-  }
+  const settings: Omit<Config, 'hash'> = Object.assign(
+    {
+      ...sections,
+      upstreams: byGroup((group) => resolveUpstream(upstreams[group], defaults)),
+      operations: byOperation(({ id, group }) => resolveOperation(operations[id], upstreams[group], parsed)),
+    },
+    ...configParts.map(({ withoutFiles }) => withoutFiles),
+    ...read,
+  )
   return { hash: hashConfig(settings), ...settings }
 }
 

@@ -1,11 +1,23 @@
 import * as z from 'zod'
 import type { groups } from '../../../operations.ts'
-import type { UpstreamKey } from '../config-part.ts'
+import type { RenderedValue } from '../redact.ts'
 import { annotate } from '../schema/annotations.ts'
 import { partialShape } from '../schema/inheritance.ts'
 import { renderMap, renderValue } from '../schema/render.ts'
 import { operationDefaults } from './upstream-defaults.ts'
 import { endpointUrlSchema, targetShape } from './upstream-target.ts'
+
+/** A key of a group alone, behind all others. Its value is null where the group does not state it. */
+export interface UpstreamKey {
+  readonly key: string
+  readonly schema: z.ZodType
+  /** For editors; where it is not given, `schema`. */
+  readonly described?: z.ZodType
+  /** Whether its value is an upstream too, which inherits from its group. */
+  readonly isUpstream?: true
+  /** Renders its value, beside what is rendered of its group. */
+  render?(schema: z.ZodType, value: unknown, group: Readonly<Record<string, RenderedValue>>): RenderedValue | undefined
+}
 
 const longForm = z.strictObject(targetShape)
 

@@ -1,4 +1,4 @@
-import type { ReportedConfig } from '../../config/diff/diff-configs.ts'
+import type { ReportedConfig } from '../../config/diff/diff-reports.ts'
 import type { LoadResult } from '../../config/load/load.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'

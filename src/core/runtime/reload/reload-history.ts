@@ -1,4 +1,4 @@
-import type { ConfigChange } from '../../config/diff/diff-reports.ts'
+import type { ConfigChange } from '../../config/diff/diff-values.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 import { epochMs } from '../../lib/clock.ts'
 import type { DeferredEdit } from './deferred-reload.ts'

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { hashConfig, hashValue } from '../../config/config-hash.ts'
-import type { ReportedConfig } from '../../config/diff/diff-configs.ts'
-import type { ConfigReport } from '../../config/diff/diff-reports.ts'
+import type { ReportedConfig } from '../../config/diff/diff-reports.ts'
+import type { ConfigReport } from '../../config/diff/diff-values.ts'
 import { primaryFeatures } from '../primary-parts.ts'
 import type { AppliedConfig } from './applied-config.ts'
 

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import { resolve } from 'node:path'
+import type { ReadNamedFile } from '../../../core/config/config-part.ts'
 import type { SourceFile } from '../../../core/config/load/source-files.ts'
-import { type ConfigProblem, fileProblem } from '../../../core/config/problem.ts'
+import { type ConfigIssue, type ConfigProblem, fileProblem, quote } from '../../../core/config/problem.ts'
 import { errorMessage } from '../../../core/exchange/failures/error-message.ts'
 import { asPlainObject, isPlainObject } from '../../../core/lib/plain-object.ts'
 import { programCommand } from '../../../core/lib/program-command.ts'
@@ -33,6 +34,19 @@ export interface LoadedContract {
 
 // The whole load has thirty seconds.
 const compileLimitMs = 5_000
+
+/** Reads the contract that a configuration names. */
+export const readContract: ReadNamedFile = (folder, name) => {
+  const { contract, unreadable, ...rest } = loadContract(folder, name)
+  const issue: ConfigIssue = {
+    path: ['contract', 'file'],
+    message: `the contract cannot be read: ${unreadable}`,
+    expected: 'an OpenAPI document of at most 8MiB',
+    found: quote(name),
+    hint: `a relative path starts at the folder of this file; ${programCommand()} contract draft prints one`,
+  }
+  return { ...rest, config: { compiledContract: contract }, issues: unreadable === null ? [] : [issue] }
+}
 
 /** Reads, checks and compiles a contract. A relative path starts at `folder`. Never throws. */
 export const loadContract = (folder: string, name: string): LoadedContract => {

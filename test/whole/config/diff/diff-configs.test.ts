@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { diffConfigs } from '../../../../src/core/config/diff/diff-configs.ts'
+import { diffConfigs } from '../../../../src/core/config/diff/diff-reports.ts'
 import { reportConfig } from '../../../../src/core/config/diff/report.ts'
 import { testConfig } from '../../../helpers/gateway.ts'
 

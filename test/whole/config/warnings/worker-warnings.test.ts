@@ -3,7 +3,7 @@ import { configSchema } from '../../../../src/core/config/config-schema.ts'
 import { resolveConfig } from '../../../../src/core/config/load/resolve-levels.ts'
 import { formatKeyPath } from '../../../../src/core/config/problem.ts'
 import { collectWarnings } from '../../../../src/core/config/warnings/warnings.ts'
-import { validateClients } from '../../../../src/features/clients/client-list.ts'
+import { validateClients } from '../../../../src/features/auth/clients/client-list.ts'
 import { groups } from '../../../../src/operations.ts'
 
 const candidate = { endpoints: ['sandbox'] }
@@ -22,7 +22,7 @@ const warned = ({ risk = {}, clients = [], ...settings }: Settings) => {
   }
   const parsed = configSchema.parse({ ...settings, upstreams })
   const listed = validateClients(clients).clients
-  return collectWarnings(parsed, resolveConfig(parsed, { clients: listed, parts: [] }), 4).map(
+  return collectWarnings(parsed, resolveConfig(parsed, { clients: listed }), 4).map(
     ({ path, found }) => `${formatKeyPath(path)}: ${found}`,
   )
 }

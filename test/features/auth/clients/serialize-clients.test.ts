@@ -1,11 +1,16 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { ClientConfig, Config } from '../../../src/core/config/config.ts'
-import { loadConfig } from '../../../src/core/config/load/load-config.ts'
-import { loadInThread } from '../../../src/core/config/load/load-in-thread.ts'
-import { clientsDigest, deserializeClients, serializeClients } from '../../../src/features/clients/serialize-clients.ts'
-import { folderWith, sandbox } from '../../core/config/helper.ts'
+import type { Config } from '../../../../src/core/config/config.ts'
+import { loadConfig } from '../../../../src/core/config/load/load-config.ts'
+import { loadInThread } from '../../../../src/core/config/load/load-in-thread.ts'
+import type { ClientConfig } from '../../../../src/features/auth/clients/config.ts'
+import {
+  clientsDigest,
+  deserializeClients,
+  serializeClients,
+} from '../../../../src/features/auth/clients/serialize-clients.ts'
+import { folderWith, sandbox } from '../../../core/config/helper.ts'
 
 const client = (nth: number): ClientConfig => ({
   id: `client-${nth}`,

@@ -3,12 +3,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { reportConfig } from '../../../src/core/config/diff/report.ts'
-import { loadConfig } from '../../../src/core/config/load/load-config.ts'
-import type { KeyPath } from '../../../src/core/config/problem.ts'
-import { parseYamlSource } from '../../../src/core/config/yaml/yaml-document.ts'
-import { readClientFile } from '../../../src/features/clients/client-file.ts'
-import { folderWith, sandbox } from '../../core/config/helper.ts'
+import { reportConfig } from '../../../../src/core/config/diff/report.ts'
+import { loadConfig } from '../../../../src/core/config/load/load-config.ts'
+import type { KeyPath } from '../../../../src/core/config/problem.ts'
+import { parseYamlSource } from '../../../../src/core/config/yaml/yaml-document.ts'
+import { readClientFile } from '../../../../src/features/auth/clients/client-file.ts'
+import { folderWith, sandbox } from '../../../core/config/helper.ts'
 
 const sha = 'ab'.repeat(32)
 const client = (id: string, key = `${id}-1`) => ({ id, apiKeys: [{ id: key, sha256: sha }], operations: 'all' })

@@ -1,28 +1,23 @@
 import { isUtf8 } from 'node:buffer'
 import { resolve } from 'node:path'
-import type { Environment } from '../../core/config/environment.ts'
-import { notUtf8Problem, type PositionLookup } from '../../core/config/load/locate-issues.ts'
-import { isReadError, readFileWithLimit } from '../../core/config/load/read-file.ts'
-import { type SourceFile, toSourceFile } from '../../core/config/load/source-files.ts'
-import { type ConfigProblem, type FilePosition, fileProblem, type LocatableIssue } from '../../core/config/problem.ts'
-import { createPositionFinder } from '../../core/config/text-positions.ts'
-import { parseYamlSource, toPlainTree } from '../../core/config/yaml/yaml-document.ts'
-import { findOffset } from '../../core/config/yaml/yaml-nodes.ts'
-import { parseJson } from '../../core/lib/plain-object.ts'
+import type { IncludedFile } from '../../../core/config/config-part.ts'
+import type { Environment } from '../../../core/config/environment.ts'
+import { notUtf8Problem } from '../../../core/config/load/locate-issues.ts'
+import { isReadError, readFileWithLimit } from '../../../core/config/load/read-file.ts'
+import { type SourceFile, toSourceFile } from '../../../core/config/load/source-files.ts'
+import { type FilePosition, fileProblem, type PositionLookup } from '../../../core/config/problem.ts'
+import { createPositionFinder } from '../../../core/config/text-positions.ts'
+import { parseYamlSource, toPlainTree } from '../../../core/config/yaml/yaml-document.ts'
+import { findOffset } from '../../../core/config/yaml/yaml-nodes.ts'
+import { parseJson } from '../../../core/lib/plain-object.ts'
 
 // 100,000 clients fit, with room to spare.
 const maxBytes = 32 * 1024 ** 2
 // The YAML parser takes a second for each MiB, and fifty times as much memory as the text.
 const maxYamlBytes = 4 * 1024 ** 2
 
-export interface ClientFile extends PositionLookup {
-  /** The path, as problems name it. */
-  readonly file: string
+export interface ClientFile extends IncludedFile {
   readonly list: readonly unknown[]
-  /** The issues of its syntax; their paths start in this file. */
-  readonly issues: readonly LocatableIssue[]
-  /** The problems of the file as a whole. */
-  readonly problems: readonly ConfigProblem[]
   readonly source: SourceFile
 }
 

@@ -1,29 +1,16 @@
 import type * as z from 'zod'
-import type { ClientConfig, ClientsSource } from '../../core/config/config.ts'
-import type { Environment } from '../../core/config/environment.ts'
-import type { SourceFile } from '../../core/config/load/source-files.ts'
-import { issuesFromZod } from '../../core/config/load/zod-issues.ts'
-import type { ConfigIssue, KeyPath, LocatableIssue } from '../../core/config/problem.ts'
-import { ExternalValue } from '../../core/config/schema/scalar.ts'
+import type { IncludeFiles } from '../../../core/config/config-part.ts'
+import type { SourceFile } from '../../../core/config/load/source-files.ts'
+import { issuesFromZod } from '../../../core/config/load/zod-issues.ts'
+import type { ConfigIssue, KeyPath, LocatableIssue } from '../../../core/config/problem.ts'
+import { rawAt } from '../../../core/config/rules/rule.ts'
+import { ExternalValue } from '../../../core/config/schema/scalar.ts'
 import { type ClientFile, readClientFile } from './client-file.ts'
-import { clientSchema, isClientFileReference, maxClients } from './config.ts'
+import { type ClientConfig, clientSchema, isClientFileReference, maxClients } from './config.ts'
+import { clientsDigest } from './serialize-clients.ts'
 
 // The serving thread compares their contents every `reload.poll`.
 const maxFiles = 16
-
-/** The value of `clients`, with each reference to a file replaced by the clients of that file. */
-export interface ClientList {
-  /** All entries, valid or not. A reference to a file that cannot be read stands there itself. */
-  readonly list: readonly unknown[]
-  readonly parts: ClientsSource['parts']
-  readonly files: readonly ClientFile[]
-  /** The files, whether they could be read or not. */
-  readonly sources: readonly SourceFile[]
-  /** The issues of references, and of the syntax of clients in their files; paths start at `clients`. */
-  readonly issues: readonly LocatableIssue[]
-  /** Maps a path in the whole list to a file and the path in it; null: the configuration file. */
-  toFilePath(path: KeyPath): { readonly file: ClientFile | null; readonly path: KeyPath }
-}
 
 /** A run of clients that stand in one file, one after another. */
 interface ClientRun {
@@ -37,8 +24,9 @@ interface ClientRun {
   count: number
 }
 
-/** Follows the references of `clients`; null: neither a list nor a reference. Relative names start at `folder`. */
-export const assembleClientList = (stated: unknown, folder: string, environment: Environment): ClientList | null => {
+/** Replaces each reference to a file in `clients` by the clients of that file; null: neither a list nor a reference. */
+export const includeFiles: IncludeFiles = (tree, folder, environment) => {
+  const stated = rawAt(tree, ['clients'])
   const soleReference = parseReference(stated)
   if (soleReference === null && !Array.isArray(stated)) return null
   const entries: readonly unknown[] = soleReference === null && Array.isArray(stated) ? stated : [stated]
@@ -79,14 +67,19 @@ export const assembleClientList = (stated: unknown, folder: string, environment:
     for (const each of file.list) list.push(each)
   }
   return {
-    list,
-    parts: parts.map(({ shown, count }) => ({ file: shown, count })),
+    key: 'clients',
+    value: list, // a reference to a file that cannot be read stands there itself
     files,
     sources,
     issues,
+    validate() {
+      const { clients, issues } = validateClients(list)
+      const shownParts = parts.map(({ shown, count }) => ({ file: shown, count }))
+      return { issues, config: { clients, clientsSource: { parts: shownParts, digest: clientsDigest(clients) } } }
+    },
     toFilePath(path) {
-      const [section, index, ...below] = path
-      if (section !== 'clients' || typeof index !== 'number') return { file: null, path }
+      const [, index, ...below] = path
+      if (typeof index !== 'number') return { file: null, path }
       const { file, start, startInFile } = parts.findLast((part) => part.start <= index && part.count > 0) ?? emptyRun
       const inFile = [index - start + startInFile, ...below]
       if (file !== null) return { file, path: inFile }

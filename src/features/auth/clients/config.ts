@@ -1,10 +1,14 @@
 import * as z from 'zod'
-import type { KeyNeed } from '../../core/config/problem.ts'
-import { cidrOrAddress } from '../../core/config/schema/address.ts'
-import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
-import { certificateName } from '../../core/config/schema/certificate-name.ts'
-import { list } from '../../core/config/schema/collections.ts'
-import { InvalidScalar, patternKind, scalar, textParser } from '../../core/config/schema/scalar.ts'
+import type { DeepReadonly } from '../../../core/config/config.ts'
+import type { ConfigSection } from '../../../core/config/config-part.ts'
+import type { KeyNeed } from '../../../core/config/problem.ts'
+import type { RenderedValue } from '../../../core/config/redact.ts'
+import { cidrOrAddress } from '../../../core/config/schema/address.ts'
+import { annotate, optionalKey } from '../../../core/config/schema/annotations.ts'
+import { certificateName } from '../../../core/config/schema/certificate-name.ts'
+import { list } from '../../../core/config/schema/collections.ts'
+import { renderMap } from '../../../core/config/schema/render.ts'
+import { InvalidScalar, patternKind, scalar, textParser } from '../../../core/config/schema/scalar.ts'
 import {
   boolean,
   choice,
@@ -12,10 +16,11 @@ import {
   integer,
   optionalInteger,
   requestRate,
-} from '../../core/config/schema/scalar-types.ts'
-import { secretDigest } from '../../core/config/schema/sha256.ts'
-import { allOperations, type OperationId } from '../../operations.ts'
-import { claimsSchema } from '../auth/config-tokens.ts'
+} from '../../../core/config/schema/scalar-types.ts'
+import { secretDigest } from '../../../core/config/schema/sha256.ts'
+import { allOperations, type OperationId } from '../../../operations.ts'
+import { claimsSchema } from '../config-tokens.ts'
+import { maxShownClients } from './serialize-clients.ts'
 
 /** The largest number of clients, those of included files among them. */
 export const maxClients = 100_000
@@ -114,6 +119,47 @@ export const clientNeeds: readonly KeyNeed[] = [
   },
 ]
 
-export const clientsSchema = z
+const clientsSchema = z
   .union([clientFileReference, z.array(z.union([clientFileReference, clientSchema])).max(maxClients)])
   .meta({ description: "The lenders' systems that are known" })
+
+/** Where it has a rate, `burst` is filled in. */
+export type ClientConfig = DeepReadonly<z.output<typeof clientSchema>>
+
+export interface ClientsSource {
+  /**
+   * In order: a file, as the configuration refers to it, or the configuration itself (null); and its number of clients.
+   */
+  readonly parts: readonly { readonly file: string | null; readonly count: number }[]
+  /** The SHA-256 of all clients as resolved, in hex; empty without clients. */
+  readonly digest: string
+}
+
+declare module '../../../core/config/config.ts' {
+  interface Config {
+    readonly clients: readonly ClientConfig[]
+    readonly clientsSource: ClientsSource
+  }
+}
+
+export const clientsKey: ConfigSection = {
+  key: 'clients',
+  before: 'admin',
+  schema: clientsSchema.prefault([]),
+  // Not for each of thousands of clients: the position of `clients` stands for all.
+  entryKeys: ['rate', 'concurrency'],
+  render: ({ clients, clientsSource: { parts } }) =>
+    parts.length === 1 && parts[0]?.file ? parts[0].file : renderParts(clients, parts),
+}
+
+const renderParts = (clients: readonly ClientConfig[], parts: ClientsSource['parts']): RenderedValue => {
+  let start = 0
+  return parts.flatMap(({ file, count }): readonly RenderedValue[] => {
+    const ownClients = clients.slice(start, start + count)
+    start += count
+    if (file !== null) return [file]
+    return clients.length <= maxShownClients
+      ? ownClients.map((client) => renderMap(clientSchema, client))
+      : [`${count} clients`]
+  })
+}

@@ -1,0 +1,97 @@
+import { hash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Config } from '../../../core/config/config.ts'
+import { deepFreeze } from '../../../core/config/deep-freeze.ts'
+import type { ConfigChange } from '../../../core/config/diff/diff-values.ts'
+import type { ConfigTransfer } from '../../../core/config/transfer.ts'
+import type { ClientConfig } from './config.ts'
+
+type Clients = readonly ClientConfig[]
+
+// So many take the serving thread a few milliseconds.
+const clientsPerTurn = 500
+
+const serializedCache = new WeakMap<Clients, readonly string[]>()
+
+/** Serializes each client: texts go to another thread or process many times as fast as objects do. */
+export const serializeClients = (clients: Clients): readonly string[] => {
+  const texts = serializedCache.get(clients) ?? clients.map((client) => JSON.stringify(client))
+  serializedCache.set(clients, texts)
+  return texts
+}
+
+/**
+ * Makes frozen clients of texts, some in each turn of the event loop. A client that `running` holds as well is the same
+ * object, and so is the whole list when nothing has changed.
+ */
+export const deserializeClients = async (texts: readonly string[], running: Clients): Promise<Clients> => {
+  const before = new Map(serializeClients(running).map((text, nth) => [text, running[nth]]))
+  const clients: ClientConfig[] = []
+  let isSame = texts.length === running.length
+  for (const [nth, text] of texts.entries()) {
+    if (nth % clientsPerTurn === clientsPerTurn - 1) await nextTurn()
+    const client = before.get(text) ?? deepFreeze(JSON.parse(text) as ClientConfig)
+    isSame &&= client === running[nth]
+    clients.push(client)
+  }
+  if (isSame) return Object.freeze(running)
+  serializedCache.set(Object.freeze(clients), texts)
+  return clients
+}
+
+/** Hashes clients (SHA-256 in hex); empty without clients. */
+export const clientsDigest = (clients: Clients): string =>
+  clients.length === 0 ? '' : hash('sha256', serializeClients(clients).join('\n'))
+
+/** The largest number of clients in a report. An operator reads no more, and each reload compares and writes them. */
+export const maxShownClients = 100
+
+/** Tells whether a report shows every client: few enough, and all in the configuration file itself. */
+export const showsClients = ({ clients, clientsSource: { parts } }: Config): boolean =>
+  clients.length <= maxShownClients && parts.every((part) => part.file === null)
+
+// An operator who has edited a few clients wants to see their names. The log is no place for thousands.
+const maxNamed = 10
+
+/** Names the clients that differ. Their values are masked: they may be secrets. */
+const clientChanges = (from: Config, to: Config): readonly ConfigChange[] => {
+  if (showsClients(from) && showsClients(to)) return []
+  const [before, after] = [changedClientTexts(from.clients, to.clients), changedClientTexts(to.clients, from.clients)]
+  const ids = [...new Map([...before, ...after]).keys()].filter((id) => before.get(id) !== after.get(id))
+  const named = ids
+    .slice(0, maxNamed)
+    .map((id) => clientChange(`clients.${id}`, mask(before.get(id)), mask(after.get(id))))
+  const more = ids.length - named.length
+  return more === 0 ? named : [...named, clientChange('clients.*', null, `${more} more differ`)]
+}
+
+/** Serializes the clients that are not in `others`, by id. Unchanged clients are the same objects in both lists. */
+const changedClientTexts = (clients: Config['clients'], others: Config['clients']): ReadonlyMap<string, string> => {
+  const known = new Set(others)
+  return new Map(clients.flatMap((client) => (known.has(client) ? [] : [[client.id, JSON.stringify(client)]])))
+}
+
+const clientChange = (path: string, from: string | null, to: string | null): ConfigChange => ({
+  part: 'clients',
+  group: null,
+  path,
+  from,
+  to,
+})
+
+const mask = (text: string | undefined): string | null => (text === undefined ? null : '***')
+
+export const transfer: ConfigTransfer = {
+  identify: ({ clients, clientsSource }) => ({
+    clients: clients.length === 0 ? clients : clientsSource.digest,
+    clientsSource: undefined, // which files they stand in makes no difference
+  }),
+  detailChange: ({ part }, from, to) => (part === 'clients' ? clientChanges(from, to) : []),
+  // Workers speak with clients, and the primary alone with operators.
+  pack({ admin, clients, ...config }, to) {
+    const sent = { ...config, admin: to === 'worker' ? { ...admin, jwt: null } : admin, clients: [] }
+    return [sent, serializeClients(clients)]
+  },
+  unpack: async (left, texts, running) =>
+    Object.freeze({ ...left, clients: await deserializeClients(texts as readonly string[], running?.clients ?? []) }),
+}
