@@ -22,7 +22,7 @@ export const withoutLines = (source: string, names: readonly string[]): string =
     const [line, variable = ''] =
       new RegExp(`^import \\{ (\\w+) \\} from './${name}/index.ts'\\n`, 'm').exec(text) ?? []
     if (line === undefined) throw new Error(`${list} has no feature '${name}'`)
-    return text.replace(line, '').replace(new RegExp(`\\b${variable}\\b(?:, )?|, ${variable}\\b`), '')
+    return text.replace(line, '').replace(new RegExp(`(?<=[[\\s])${variable}(?:,\\s*|(?=]))`), '')
   }, source)
 
 /** Lists the features by their folders. */

@@ -109,7 +109,7 @@ export const findingInputs = ({
   },
   recent: null,
   overrides: { operations: nothing, endpoints: nothing, learning: nothing, shifts: nothing },
-  parts: { audit: { state: null } } as PrimaryParts,
+  parts: { audit: { state: null } } as object as PrimaryParts,
   operatorKeys: null,
   workers: [],
   notServing: null,
