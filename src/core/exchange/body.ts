@@ -56,6 +56,18 @@ export interface RequestBody {
   stream(onFlow: (waitingForClient: boolean) => void): Upload
 }
 
+/** Has `listener` called with the bytes of a body too, behind those that hear of them already. */
+export const addDataListener = (body: RequestBody, listener: NonNullable<RequestBody['onData']>): void => {
+  const { onData } = body
+  body.onData =
+    onData === null
+      ? listener
+      : (chunk) => {
+          onData(chunk)
+          listener(chunk)
+        }
+}
+
 export interface Upload extends AsyncIterable<Buffer> {
   /** Ends it, with an error to its reader: an upload that is cut short must never look complete. */
   stop(): void

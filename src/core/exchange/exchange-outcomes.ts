@@ -1,3 +1,16 @@
+/** What a layer that stores responses did for an exchange. The log, the audit, the metrics and the spans read it. */
+export interface RecordedOutcome {
+  /** The layer, by the name that its member in the log has. */
+  readonly source: string
+  readonly outcome: string
+  /** The request that was processed in place of this one; null: none, or it is not known. */
+  readonly firstRequestId: string | null
+  /** The side whose response was stored before; null: no upstream's response to another request went out. */
+  readonly stored: 'side-of-client' | 'unknown-side' | null
+  /** Whether it belongs in the audit log and the counts of requests: it says whether a change was made. */
+  readonly isAudited: boolean
+}
+
 /**
  * Counts, all 0, by what an operation's cache did. `collapsed`: the response of a fetch that another exchange had
  * begun.

@@ -2,6 +2,7 @@ import type { X509Certificate } from 'node:crypto'
 import type { Operation, Side } from '../../operations.ts'
 import { now } from '../lib/clock.ts'
 import type { RequestBody, ResponseBody } from './body.ts'
+import type { RecordedOutcome } from './exchange-outcomes.ts'
 import type { FailedAttempt, GatewayError } from './failures/errors.ts'
 import type { AuthMethod } from './failures/reason-rows.ts'
 import type { HeaderFields } from './header-fields.ts'
@@ -64,19 +65,6 @@ export interface AttemptTrace {
   end(status: number | null, failure: GatewayError | null): void
 }
 
-/** What a layer that stores responses did for an exchange. The log, the audit, the metrics and the spans read it. */
-export interface RecordedOutcome {
-  /** The layer, by the name that its member in the log has. */
-  readonly source: string
-  readonly outcome: string
-  /** The request that was processed in place of this one; null: none, or it is not known. */
-  readonly firstRequestId: string | null
-  /** The side whose response was stored before; null: no upstream's response to another request went out. */
-  readonly stored: 'side-of-client' | 'unknown-side' | null
-  /** Whether it belongs in the audit log and the counts of requests: it says whether a change was made. */
-  readonly isAudited: boolean
-}
-
 /** What serves an exchange. It stays open as long as it is acquired. */
 interface ServingResources {
   acquire(): void
@@ -89,7 +77,8 @@ type AbortListener = (reason: GatewayError) => void
 export type ExchangeInit = Pick<
   Exchange,
   'requestId' | 'operation' | 'client' | 'peer' | 'query' | 'fields' | 'authority' | 'body' | 'onInterim'
->
+> &
+  Partial<Pick<Exchange, 'identity' | 'trace' | 'side' | 'interactionId' | 'addedResponseFields'>>
 
 /** One request and its response while they are in the gateway. */
 export class Exchange {
@@ -113,7 +102,7 @@ export class Exchange {
   /** Relays an interim response (102, 103); null when the client cannot take one. */
   readonly onInterim: ((status: number, fields: HeaderFields) => void) | null
   /** The client that was authenticated; null: not yet, or no layer authenticates. */
-  identity: ClientIdentity | null = null
+  identity: ClientIdentity | null
   /**
    * The method of authentication that is being tried, or was tried last; null: there was no credential, or no layer
    * authenticates.
@@ -124,8 +113,8 @@ export class Exchange {
   /** What a layer that stores responses did; null: there is none, or it was not asked. */
   outcome: RecordedOutcome | null = null
   /** The side that its client is on; null: its group has no candidate in use. */
-  side: Side | null = null
-  trace: ExchangeTrace | null = null
+  side: Side | null
+  trace: ExchangeTrace | null
   readonly attempts: Attempts
   /** When the deadline ends, on the monotonic clock; null: there is none, or it has not begun. */
   deadlineAt: number | null = null
@@ -141,9 +130,9 @@ export class Exchange {
   /** Whether the request's body has been sent completely: none of it waits to be written. */
   bodySent = false
   /** The client's own id of the interaction, which the response repeats; null: none, or the request id is it. */
-  interactionId: string | null = null
+  interactionId: string | null
   /** Fields that layers add to every response, the gateway's own errors included; flat. Null: none. */
-  addedResponseFields: string[] | null = null
+  addedResponseFields: string[] | null
   /** Whether the client has been sent something, if only an interim response: a failure after that is not retried. */
   responseStarted = false
   /** Called each time the request is handed to a connection, to be written in the same turn of the event loop. */
@@ -163,7 +152,7 @@ export class Exchange {
   #slots: (() => void)[] | null = null
   #isFinished = false
 
-  constructor(init: ExchangeInit, attempts = new Attempts()) {
+  constructor(init: ExchangeInit, attempts = new Attempts(), onInterim = init.onInterim) {
     this.requestId = init.requestId
     this.operation = init.operation
     this.client = init.client
@@ -172,8 +161,13 @@ export class Exchange {
     this.fields = init.fields
     this.authority = init.authority
     this.body = init.body
-    this.onInterim = init.onInterim
+    this.onInterim = onInterim
     this.attempts = attempts
+    this.identity = init.identity ?? null
+    this.trace = init.trace ?? null
+    this.side = init.side ?? null
+    this.interactionId = init.interactionId ?? null
+    this.addedResponseFields = init.addedResponseFields ?? null
   }
 
   /**
@@ -244,6 +238,20 @@ export class Exchange {
     this.#abortListener = listener
     if (listener !== null && this.#aborted !== null) listener(this.#aborted)
   }
+}
+
+/**
+ * Creates an exchange of the gateway's own from the one that causes it: it asks for the same, and the client's leaving
+ * does not end it. Its attempts are those of its cause, and interim responses go to the client as long as it waits (RFC
+ * 9110 §15.2), unless the exchange is `isDetached` from the beginning.
+ */
+export const createBackgroundExchange = (cause: Exchange, isDetached = false): Exchange => {
+  if (isDetached) return new Exchange(cause, new Attempts(), null)
+  const { onInterim } = cause
+  const relay = (status: number, fields: HeaderFields): void => {
+    if (cause.aborted === null) onInterim?.(status, fields)
+  }
+  return new Exchange(cause, cause.attempts, onInterim && relay)
 }
 
 /** The attempts at endpoints for one request. A background exchange shares those of the exchange that causes it. */

@@ -1,4 +1,5 @@
-import { type RecordedOutcome, sideJson } from '../../core/exchange/exchange.ts'
+import { sideJson } from '../../core/exchange/exchange.ts'
+import type { RecordedOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { escapeQuotedControls } from '../../core/lib/text/escape-controls.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../../core/log/exchange-record.ts'
 import type { RecordAdminEvent } from '../../core/runtime/primary-part.ts'

@@ -1,6 +1,6 @@
 import { createHash, type Hash, hash } from 'node:crypto'
 import { ObservedResponseBody } from '../../core/exchange/bodies/observed-response-body.ts'
-import type { RequestBody, ResponseBody } from '../../core/exchange/body.ts'
+import { addDataListener, type RequestBody, type ResponseBody } from '../../core/exchange/body.ts'
 import type { Handler, Layer } from '../../core/exchange/exchange.ts'
 import { auditUnavailableError } from '../../core/exchange/failures/errors.ts'
 import { type BodyDigests, digestsOf } from './audit-line.ts'
@@ -38,11 +38,11 @@ const auditFailure = (): Promise<never> => Promise.reject(auditUnavailableError(
 const digestRequest = (body: RequestBody, digests: BodyDigests): void => {
   if (body.length === 0) return
   let digest: Hash | null = null
-  body.onData = (chunk) => {
+  addDataListener(body, (chunk) => {
     digest ??= createHash('sha256')
     if (chunk === null) digests.request = digest.digest('hex')
     else digest.update(chunk)
-  }
+  })
 }
 
 const digestingBody = (body: ResponseBody, digests: BodyDigests): ResponseBody => {

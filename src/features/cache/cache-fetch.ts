@@ -1,5 +1,4 @@
-import { createBackgroundExchange } from '../../core/exchange/background-exchange.ts'
-import type { Exchange, ProxyResponse } from '../../core/exchange/exchange.ts'
+import { createBackgroundExchange, type Exchange, type ProxyResponse } from '../../core/exchange/exchange.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { CoalescedTimer, epochMs, now } from '../../core/lib/clock.ts'
 import { toCacheKey } from './cache-response.ts'

@@ -1,7 +1,11 @@
-import { createBackgroundExchange } from '../../core/exchange/background-exchange.ts'
 import { type BufferedResponseBody, bufferResponseBody } from '../../core/exchange/bodies/buffered-response-body.ts'
-import type { Exchange, Handler, ProxyResponse, RecordedOutcome } from '../../core/exchange/exchange.ts'
-import type { IdempotencyOutcome } from '../../core/exchange/exchange-outcomes.ts'
+import {
+  createBackgroundExchange,
+  type Exchange,
+  type Handler,
+  type ProxyResponse,
+} from '../../core/exchange/exchange.ts'
+import type { IdempotencyOutcome, RecordedOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { failureTable } from '../../core/exchange/failures/kinds.ts'
 import { findRequestOwner, formatOwner } from '../../core/exchange/request-owner.ts'

@@ -1,6 +1,6 @@
 import { createHash, hash, randomUUID } from 'node:crypto'
 import { bufferRequestBody, WholeBody } from '../../core/exchange/bodies/buffered-request-body.ts'
-import type { RequestBody } from '../../core/exchange/body.ts'
+import { addDataListener, type RequestBody } from '../../core/exchange/body.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import type { IdempotencyOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { GatewayError, StacklessError } from '../../core/exchange/failures/errors.ts'
@@ -242,12 +242,10 @@ const digestJoined = (prefix: string, whole: Buffer): string => {
 const digestWhileRead = (prefix: string, body: RequestBody): (() => string | null) => {
   const hashing = createHash('sha256').update(prefix)
   let digest: string | null = null
-  const { onData } = body
-  body.onData = (chunk) => {
-    onData?.(chunk)
+  addDataListener(body, (chunk) => {
     if (chunk === null) digest = hashing.digest('base64url')
     else hashing.update(chunk)
-  }
+  })
   return () => digest
 }
 

@@ -1,6 +1,6 @@
 import { freeBuffer, minFreeBytes } from '../../lib/buffers.ts'
 import type { QuotaShare } from '../../lib/fair-quota.ts'
-import type { RequestBody, ResponseBody } from '../body.ts'
+import { addDataListener, type RequestBody, type ResponseBody } from '../body.ts'
 import { ObservedResponseBody } from './observed-response-body.ts'
 
 const firstBytes = 4 * 1024
@@ -103,14 +103,11 @@ export class BodyCopy {
 const noBytes = Buffer.alloc(0)
 
 /** Copies the body of a request while it is read. `onEnd` is called when all of it has come. */
-export const copyRequestBody = (body: RequestBody, copy: BodyCopy, onEnd: () => void): void => {
-  const { onData } = body
-  body.onData = (chunk) => {
-    onData?.(chunk)
+export const copyRequestBody = (body: RequestBody, copy: BodyCopy, onEnd: () => void): void =>
+  addDataListener(body, (chunk) => {
     if (chunk === null) onEnd()
     else if (!copy.push(chunk)) copy.free()
-  }
-}
+  })
 
 /** Creates the body of a response that is copied while it is sent. `onEnd` is called when all of it was handed on. */
 export const copyResponseBody = (body: ResponseBody, copy: BodyCopy, onEnd: () => void): ResponseBody =>
