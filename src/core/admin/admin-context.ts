@@ -7,6 +7,7 @@ import type { Reloader } from '../runtime/reload/reloader.ts'
 import type { RunInAllProcesses } from '../runtime/snapshot/data-plane-commands.ts'
 import type { StatusReport } from '../runtime/status/report.ts'
 import type { WorkerStatus } from '../runtime/status/worker.ts'
+import type { FindClients } from './admin-part.ts'
 import type { OrderHistory } from './commands/order-history.ts'
 import type { EndpointRates } from './endpoint-rates.ts'
 import type { RateHistory } from './rate-history.ts'
@@ -24,6 +25,7 @@ export interface AdminContext {
   /** The workers as the last report found them; none: this process serves. */
   workers(): readonly WorkerStatus[]
   operatorKeys(): IssuerKeysState | null
+  readonly findClients: FindClients
   /** Formats a command so that it runs on this machine. */
   formatCommand(command: CommandLine): string
   readonly orders: OrderHistory

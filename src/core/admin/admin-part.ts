@@ -1,4 +1,7 @@
+import type { Group } from '../../operations.ts'
+import type { Config } from '../config/config.ts'
 import type { Beside } from '../lib/beside.ts'
+import type { OverridesView } from '../runtime/overrides.ts'
 import type { DerivedField } from '../runtime/status/field.ts'
 import type { AdminContext } from './admin-context.ts'
 import type { AdminError } from './admin-error.ts'
@@ -11,12 +14,24 @@ export interface AdminReport {
   respond(context: AdminContext): Promise<object | AdminError>
 }
 
+/** Which clients of a group are on its primary, and what becomes of the others when their side fails. */
+export interface GroupClients {
+  readonly primary: 'all' | 'some' | 'none'
+  readonly others: 'none' | 'covered' | 'exposed'
+}
+
+export type FindClients = (group: Group, config: Config, overrides: OverridesView) => GroupClients
+
 /** What a feature brings to the operator's listener. */
 export interface AdminPart {
   readonly reports?: readonly AdminReport[]
   readonly findings?: readonly PlacedFindings[]
   readonly metrics?: readonly PlacedMetrics[]
   readonly status?: readonly PlacedStatus[]
+  readonly overview?: readonly PlacedOverview[]
+  /** Gets what its findings are made from. It adds that to `FindingInputs` (`declare module`). */
+  findingInputs?(context: AdminContext): object
+  readonly findClients?: FindClients
 }
 
 /** What finds what is wrong; of findings that are as severe, the place is the order. */
@@ -26,6 +41,12 @@ export type PlacedFindings = Beside<'process' | 'upstreams' | 'operations' | 'cr
 
 /** A section of /status, which follows from `StatusInputs`. Its feature adds it to `Status` (`declare module`). */
 export type PlacedStatus = Beside<'upstreams' | 'operations' | 'retiring'> & {
+  readonly key: string
+  readonly field: DerivedField<unknown>
+}
+
+/** A member of /overview, which follows from `OverviewInputs`. Its feature adds it to `Overview` (`declare module`). */
+export type PlacedOverview = Beside<'unmatchedPerSecond' | 'clients'> & {
   readonly key: string
   readonly field: DerivedField<unknown>
 }

@@ -1,6 +1,10 @@
-import { type AdminPart, adminPartLoaders } from './admin-part.ts'
+import { type AdminPart, adminPartLoaders, type FindClients } from './admin-part.ts'
 
 /** In the order of the list of features. */
 export const adminParts: readonly AdminPart[] = await Promise.all([...adminPartLoaders].map((load) => load()))
 
 export const featureReports = adminParts.flatMap(({ reports = [] }) => reports)
+
+const allOnPrimary: FindClients = () => ({ primary: 'all', others: 'none' })
+
+export const findClients: FindClients = adminParts.flatMap((part) => part.findClients ?? [])[0] ?? allOnPrimary

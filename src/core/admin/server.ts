@@ -16,7 +16,7 @@ import { OperatorJwts } from './access/operator-jwts.ts'
 import { TokenRefusals } from './access/token-refusals.ts'
 import { type AdminContext, getNotReadyReason } from './admin-context.ts'
 import { type AdminError, isAdminError, renderAdminJson, sendProblem } from './admin-error.ts'
-import { featureReports } from './admin-parts.ts'
+import { featureReports, findClients } from './admin-parts.ts'
 import { getPageView } from './api/overview.ts'
 import { getRecentErrors } from './api/recent-errors.ts'
 import { watchRecentRequests } from './api/recent-requests.ts'
@@ -42,7 +42,7 @@ export interface AdminServer {
 
 export type AdminContextInit = Omit<
   AdminContext,
-  'history' | 'endpointRates' | 'orders' | 'formatCommand' | 'operatorKeys'
+  'history' | 'endpointRates' | 'orders' | 'formatCommand' | 'operatorKeys' | 'findClients'
 >
 
 /**
@@ -62,7 +62,7 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   const refusals = new TokenRefusals(log)
   const jwts = new OperatorJwts(log, refusals)
   const operatorKeys = () => jwts.state()
-  const context: AdminContext = { ...init, history, endpointRates, orders, formatCommand, operatorKeys }
+  const context: AdminContext = { ...init, history, endpointRates, orders, formatCommand, operatorKeys, findClients }
   const { admin } = context.reloader.config
   jwts.applyConfig(admin)
   const sessions = new SessionStore(jwts)

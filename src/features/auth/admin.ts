@@ -1,10 +1,16 @@
-import type { PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
+import type { AdminContext } from '../../core/admin/admin-context.ts'
+import type { PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
 import type { StatusInputs } from '../../core/admin/api/status.ts'
 import type { Config } from '../../core/config/config.ts'
 import { asList, asNullable, asNumber, asObject, asText, type Decoded } from '../../core/lib/text/decode.ts'
 import { derived, fromReport, type Shown } from '../../core/runtime/status/field.ts'
+import { tokenFindings } from './findings.ts'
 import { authMetrics } from './metrics.ts'
 import { tokensField } from './status.ts'
+
+export const findings: readonly PlacedFindings[] = [{ after: 'credentials', value: tokenFindings }]
+
+export const findingInputs = ({ operatorKeys }: AdminContext) => ({ operatorKeys: operatorKeys() })
 
 export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: authMetrics }]
 

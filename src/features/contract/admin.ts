@@ -1,10 +1,25 @@
-import type { AdminReport, PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
+import type {
+  AdminReport,
+  PlacedFindings,
+  PlacedMetrics,
+  PlacedOverview,
+  PlacedStatus,
+} from '../../core/admin/admin-part.ts'
+import type { OverviewInputs } from '../../core/admin/api/overview.ts'
 import type { StatusInputs } from '../../core/admin/api/status.ts'
-import { asNullable } from '../../core/lib/text/decode.ts'
+import { asList, asNullable } from '../../core/lib/text/decode.ts'
 import { derived } from '../../core/runtime/status/field.ts'
 import { contractFindings } from './findings.ts'
 import { contractMetrics } from './metrics.ts'
-import { type ContractStatus, contractShape, contractStatus, getContractReport } from './status.ts'
+import {
+  type ContractStatus,
+  contractShape,
+  contractStatus,
+  type DriftRowView,
+  driftRowShape,
+  driftRowViews,
+  getContractReport,
+} from './status.ts'
 
 export const reports: readonly AdminReport[] = [{ path: '/contract', respond: getContractReport }]
 
@@ -28,3 +43,23 @@ export const status: readonly PlacedStatus[] = [
     ),
   },
 ]
+
+declare module '../../core/admin/api/overview.ts' {
+  interface Overview {
+    /** The ten worst ways in which messages broke the contract. */
+    readonly drift: readonly DriftRowView[]
+  }
+}
+
+export const overview: readonly PlacedOverview[] = [
+  {
+    before: 'clients',
+    key: 'drift',
+    field: derived(asList(driftRowShape), ({ report }: OverviewInputs) =>
+      driftRowViews(report.drift).slice(0, maxRowViews),
+    ),
+  },
+]
+
+// The page shows the worst; /contract has all.
+const maxRowViews = 10

@@ -1,10 +1,8 @@
 import { areMostFailing } from '../../core/admin/findings/failure-phrases.ts'
 import { type FindingSource, finding, type Severity, unknownPlaces } from '../../core/admin/findings/finding.ts'
-import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
 import { commandLine } from '../../core/lib/program-command.ts'
 import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
 import { formatShare } from '../../core/lib/text/units.ts'
-import type { ErrorCount } from '../../core/log/recent-errors/error-counts.ts'
 import { upstreamError } from './check/check-message.ts'
 import type { DriftReport, DriftRow, RecentDrift } from './drift-report.ts'
 
@@ -15,16 +13,6 @@ const maxPlaces = 3
 
 // Where none was broken for that long, the finding says so. It goes after five minutes.
 const quietMs = 60_000
-
-const contractKinds: ReadonlySet<FailureKind> = new Set([
-  'invalid-request',
-  'unsupported-media-type',
-  'invalid-response',
-])
-
-/** Tells the failures that {@link contractFindings} tells of, with their places: no other finding does. */
-export const isContractFailure = ({ kind, reason }: Pick<ErrorCount, 'kind' | 'reason'>): boolean =>
-  contractKinds.has(kind) || reason === 'contract-body-too-large'
 
 /**
  * Finds what has broken the contract in the last five minutes: requests of an operation, and responses of each

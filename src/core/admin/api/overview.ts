@@ -1,27 +1,25 @@
-import { findPrimaryClients } from '../../../features/candidate/candidate-clients.ts'
-import { comparisonShape } from '../../../features/candidate/status/describe-comparison.ts'
-import { comparisonViews } from '../../../features/candidate/status/shadow-report.ts'
-import { driftRowShape, driftRowViews } from '../../../features/contract/status.ts'
 import { allOperations, type Group, type Operation, type OperationId } from '../../../operations.ts'
 import { changedGroups } from '../../config/diff/diff-reports.ts'
+import { insertBeside } from '../../lib/beside.ts'
 import { epochMs } from '../../lib/clock.ts'
-import { commandLine } from '../../lib/program-command.ts'
 import {
   asBoolean,
   asList,
-  asMap,
   asNullable,
   asNumber,
   asObject,
   asText,
   asWord,
   type Decoded,
+  type Decoder,
 } from '../../lib/text/decode.ts'
 import { formatTime } from '../../lib/text/format-time.ts'
 import type { ReloadEntry } from '../../runtime/reload/reload-history.ts'
+import { type DerivedField, mapMembers } from '../../runtime/status/field.ts'
 import { orderMembers, orderStatus } from '../../runtime/status/order-status.ts'
 import type { StatusReport } from '../../runtime/status/report.ts'
 import type { AdminContext } from '../admin-context.ts'
+import { adminParts, findClients } from '../admin-parts.ts'
 import { endpointRateShape } from '../endpoint-rates.ts'
 import type { FindingSubject } from '../findings/finding.ts'
 import { groupOutage } from '../findings/outage.ts'
@@ -83,16 +81,13 @@ const orderShape = asObject({
   text: asText,
 })
 
-/** Decodes what an operator on call wants to see at once: what the page and `top` show. Times are RFC 3339. */
-export const overviewShape = asObject({
+const ownShapes = {
   /** The same as /status. */
   status: statusShape,
   /** In the order of the catalog. */
   operations: asList(operationShape),
   /** Requests a second that were rejected before they matched an operation. Null: not known, or an earlier version. */
   unmatchedPerSecond: asNullable(asNumber),
-  /** By group: the command that prints the file with the candidate as the upstream. Null: an earlier version. */
-  promoteCommands: asNullable(asMap(asText)),
   /** Null: the gateway is of a version that does not say. */
   endpointRates: asNullable(asList(endpointRateShape)),
   at: asText,
@@ -102,15 +97,37 @@ export const overviewShape = asObject({
   orders: asList(orderShape),
   /** Newest first: at most 100 that matched an operation, and 100 that matched none. */
   refusals: asList(recentErrorShape),
-  /** The ten worst ways in which messages broke the contract. */
-  drift: asList(driftRowShape),
   /** What clients did over the last fifteen minutes. Null: clients do not authenticate. */
   clients: asNullable(clientActivityShape),
-  /** How the answers of candidates compare, each with the ten worst ways in which they differ. */
-  comparisons: asList(comparisonShape),
-})
+}
 
-export type Overview = Decoded<typeof overviewShape>
+/** What an operator on call wants to see at once: what the page and `top` show. Times are RFC 3339. */
+export interface Overview extends Decoded<ReturnType<typeof asObject<typeof ownShapes>>> {}
+
+/** What members of the overview are made from. */
+export interface OverviewInputs {
+  readonly context: AdminContext
+  readonly report: StatusReport
+  readonly status: Status
+}
+
+const ofFeatures = adminParts.flatMap(({ overview = [] }) => overview)
+
+/** Puts the members of features in their places. */
+const withFeatures = <T>(
+  own: Readonly<Record<'unmatchedPerSecond' | 'clients', T>> & Readonly<Record<string, T>>,
+  value: (field: DerivedField<unknown>) => T,
+): Readonly<Record<string, T>> =>
+  Object.fromEntries(
+    insertBeside(
+      mapMembers(own, (each, key) => [key, each] as const),
+      ofFeatures.map((each) => ({ ...each, value: [each.key, value(each.field)] as const })),
+    ),
+  )
+
+export const overviewShape = asObject(
+  withFeatures<Decoder<unknown>>(ownShapes, ({ decode }) => decode),
+) as Decoder<unknown> as Decoder<Overview>
 
 export type OperationView = Decoded<typeof operationShape>
 
@@ -127,33 +144,21 @@ export const getPageView = async (context: AdminContext): Promise<PageView> => {
   const report = await context.report()
   const { status, found } = await statusFromReport(context, report)
   const { config, history } = context.reloader
-  return {
+  const own = {
     at: formatTime(epochMs()),
     status,
     found,
     operations: allOperations.map((each) => toOperationView(each, status, report, context)),
     unmatchedPerSecond:
       report.requestMetrics && (context.history.rates('none', report.requestMetrics)?.perSecond ?? null),
-    promoteCommands: promoteCommands(status, context),
     endpointRates: context.endpointRates.rates(report.upstreams),
     reloads: history.last.map(toReloadView),
     orders: context.orders.last.map((order) => ({ ...order, at: formatTime(order.at) })),
     refusals: toRecentErrorViews(report, config),
-    drift: driftRowViews(report.drift).slice(0, maxRowViews),
     clients: clientActivityView(report),
-    comparisons: comparisonViews(report, maxRowViews),
   }
+  return withFeatures<unknown>(own, ({ derive }) => derive({ context, report, status }, context)) as unknown as PageView
 }
-
-const promoteCommands = ({ upstreams }: Status, { formatCommand }: AdminContext): Overview['promoteCommands'] =>
-  Object.fromEntries(
-    Object.entries(upstreams).flatMap(([group, { candidate }]) =>
-      candidate === null ? [] : [[group, formatCommand(commandLine('shift', group, '--promote'))]],
-    ),
-  )
-
-// The page shows the worst; /contract and /shadow have all.
-const maxRowViews = 10
 
 const notOrdered = { state: 'serve' as const, until: null, ...orderStatus(null) }
 
@@ -176,7 +181,7 @@ const toOperationView = (
       pace !== null && pace.perSecond > 0
         ? everyRequestFails(pace)
         : groupOutage(group, { report, config, loadedAt }) !== null &&
-          findPrimaryClients(config.upstreams[group].candidate, overrides.shifts?.get(group)) !== 'none',
+          findClients(group, config, overrides).primary !== 'none',
     pace: pace && requestMetrics && { inFlight: requestMetrics.operations[id].inFlight, ...pace },
     history: requestMetrics && toHistoryView(history, id),
   }

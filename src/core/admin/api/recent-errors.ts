@@ -1,4 +1,3 @@
-import { isContractFailure } from '../../../features/contract/findings.ts'
 import { allOperations, type OperationId, type Side } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
 import { explainPathMismatch } from '../../config/path-mismatch.ts'
@@ -19,7 +18,7 @@ import { formatTime } from '../../lib/text/format-time.ts'
 import type { RecentError } from '../../log/recent-errors/recent-errors.ts'
 import type { StatusReport } from '../../runtime/status/report.ts'
 import type { AdminContext } from '../admin-context.ts'
-import { maxBodyPhrase } from '../findings/failure-phrases.ts'
+import { isContractFailure, maxBodyPhrase } from '../findings/failure-phrases.ts'
 
 /** Decode a recent request. Nothing in it is what the client wrote, but for the id of the request and of its trace. */
 export const recentRequestMembers = {

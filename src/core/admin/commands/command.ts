@@ -1,4 +1,3 @@
-import type { ShiftStatus } from '../../../features/candidate/status/shift-status.ts'
 import type { Group, OperationId } from '../../../operations.ts'
 import type { Decoder } from '../../lib/text/decode.ts'
 import type { EndpointStatus } from '../../runtime/status/endpoint.ts'
@@ -125,7 +124,7 @@ export interface CommandLink {
   readonly about?: string
 }
 
-/** The places of the overview that have links, and what each is about. */
+/** The places of the overview that have links, and what each is about. A feature adds its own (`declare module`). */
 export interface OverviewPlaces {
   readonly summary: Status['config']
   readonly operation: { readonly id: OperationId; readonly state: 'serve' | 'refuse' }
@@ -134,7 +133,6 @@ export interface OverviewPlaces {
   readonly contract: Status['learning']
   /** The id of a cached operation. */
   readonly cached: string
-  readonly candidate: { readonly group: Group; readonly shift: ShiftStatus }
 }
 
 type CommandLinks = {

@@ -1,4 +1,3 @@
-import { findCandidateClients } from '../../../features/candidate/candidate-clients.ts'
 import { allOperations, type Group, type Side } from '../../../operations.ts'
 import { describeSide, listSides, reportedSides } from '../../exchange/sides.ts'
 import { epochMs } from '../../lib/clock.ts'
@@ -140,9 +139,11 @@ export const rejectEarlyEnd = (
 const lastEndpoint = (detail: string): AdminError => ({ status: 409, code: 'last-endpoint', detail })
 
 /** Tells whether requests of clients fail where no endpoint of its side takes work. */
-const servesClients = ({ reloader, overrides }: AdminContext, group: Group, { side }: EndpointState): boolean =>
-  side === 'primary' ||
-  findCandidateClients(reloader.config.upstreams[group].candidate, overrides.shifts?.get(group)) === 'exposed'
+const servesClients = (
+  { reloader, overrides, findClients }: AdminContext,
+  group: Group,
+  { side }: EndpointState,
+): boolean => side === 'primary' || findClients(group, reloader.config, overrides).others === 'exposed'
 
 /** Tells whether an endpoint that is drained until then leaves none; `others` are those that take work as long. */
 const isLastTaker = (

@@ -39,3 +39,6 @@ export const actionHref = (page: string, args: Readonly<Record<string, string>> 
   const query = new URLSearchParams(args).toString()
   return `/actions/${page}${query === '' ? '' : `?${query}`}`
 }
+
+export const truncate = (text: string, maxLength: number): string =>
+  text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text

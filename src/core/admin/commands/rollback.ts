@@ -1,4 +1,3 @@
-import { truncate } from '../../../features/console/page/format.ts'
 import type { ConfigChange } from '../../config/diff/diff-values.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { formatTime, formatTimeOfDay } from '../../lib/text/format-time.ts'
@@ -8,7 +7,7 @@ import { type AdminError, isAdminError } from '../admin-error.ts'
 import { html } from '../html.ts'
 import { optionalArgument, textArgument, type ValuesOf } from './argument.ts'
 import type { CommandGroup } from './command.ts'
-import { paragraphs } from './phrases.ts'
+import { paragraphs, truncate } from './phrases.ts'
 import {
   changesText,
   forceArgument,

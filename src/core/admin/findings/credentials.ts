@@ -1,4 +1,3 @@
-import type { IssuerKeysState } from '../../../features/auth/tokens/jwt/jwks-cache.ts'
 import { type Group, groups } from '../../../operations.ts'
 import { clientAuthorities, listenerCertificates } from '../../config/certificates.ts'
 import type { Config } from '../../config/config.ts'
@@ -7,13 +6,8 @@ import { expiryWarningMs } from '../../lib/net/expiry-warning.ts'
 import { formatTime } from '../../lib/text/format-time.ts'
 import type { EndpointReport } from '../../runtime/status/endpoint.ts'
 import { firstToExpire } from '../../upstream/endpoints/endpoint-certificates.ts'
-import { checkCommandLine, type Finding, type FindingSource, finding, mergeByGroup, wherePhrase } from './finding.ts'
+import { checkCommandLine, type Finding, type FindingSource, finding, mergeByGroup } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
-
-const fullShare = 0.9
-
-export const credentialFindings: FindingSource = (inputs) =>
-  [certificateFindings, tokenFindings].flatMap((find) => find(inputs))
 
 /**
  * Lists the listeners' certificates and, of the authorities that clients are checked against, the first to expire. By
@@ -25,7 +19,7 @@ export const listCertificates = (config: Config) =>
     ...facts,
   }))
 
-const certificateFindings: FindingSource = ({ at, config }) =>
+export const certificateFindings: FindingSource = ({ at, config }) =>
   listCertificates(config).flatMap(({ key, notAfter }) => {
     if (notAfter - at > expiryWarningMs) return []
     if (notAfter >= at)
@@ -36,42 +30,6 @@ const certificateFindings: FindingSource = ({ at, config }) =>
       `the certificate of ${key} has expired, at ${formatTime(since)}`,
     ])
   })
-
-const tokenFindings: FindingSource = ({ report: { tokens }, operatorKeys, file }) => {
-  const { jwt, introspection, proofs } = tokens
-  const found: Finding[] = []
-  const command = checkCommandLine(file.name, '--online') // fetches the keys of both
-  if (jwt?.error != null) {
-    const severity = jwt.keys === 0 ? 'critical' : 'warning'
-    found.push(
-      finding('issuer-keys-missing', severity, 'auth.jwt', { ...jwt, command }, (jwt) => [
-        `the keys of the issuer (auth.jwt.jwks) cannot be had${wherePhrase(jwt)}: ${describeKeys(jwt)}`,
-      ]),
-    )
-  }
-  if (operatorKeys?.error != null)
-    found.push(
-      finding('operator-keys-missing', 'warning', 'admin.jwt', { ...operatorKeys, command }, (keys) => [
-        `the keys of the issuer of operators (admin.jwt.jwks) cannot be had: ${describeKeys(keys)}`,
-      ]),
-    )
-  if (introspection?.error != null)
-    found.push(
-      finding('introspection-fails', 'critical', 'auth.introspection', introspection, ({ where, error }) => [
-        `the authorization server cannot be asked about tokens${wherePhrase({ where })}: ${error}`,
-      ]),
-    )
-  if (proofs !== null && proofs.remembered >= fullShare * proofs.room)
-    found.push(
-      finding('proofs-full', 'warning', 'auth.dpop', proofs, ({ remembered, room }) => [
-        `the memory of proofs is nearly full: ${remembered} of ${room}`,
-      ]),
-    )
-  return found
-}
-
-const describeKeys = ({ keys, error }: Pick<IssuerKeysState, 'keys' | 'error'>): string =>
-  `${error}: ${keys === 0 ? 'no token can be checked' : `the keys that are known (${keys}) are used on`}`
 
 /**
  * Finds certificates of endpoints of some groups that have expired, or soon will, as their last handshakes have shown.

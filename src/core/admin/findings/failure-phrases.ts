@@ -155,3 +155,13 @@ const findHow = ({ lastFailure, failingSince, succeededAt }: EndpointReport, loa
     return null
   return 'nothing has changed here since the last good answer'
 }
+
+const contractKinds: ReadonlySet<FailureKind> = new Set([
+  'invalid-request',
+  'unsupported-media-type',
+  'invalid-response',
+])
+
+/** Tells the failures of messages that break a contract: what compares them tells where, and no other finding does. */
+export const isContractFailure = ({ kind, reason }: Pick<ErrorCount, 'kind' | 'reason'>): boolean =>
+  contractKinds.has(kind) || reason === 'contract-body-too-large'

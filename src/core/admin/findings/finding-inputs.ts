@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import type { IssuerKeysState } from '../../../features/auth/tokens/jwt/jwks-cache.ts'
 import { byOperation, type OperationId } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
 import { epochMs } from '../../lib/clock.ts'
@@ -10,6 +9,8 @@ import type { ReloadRejection } from '../../runtime/reload/last-rejection.ts'
 import type { StatusReport } from '../../runtime/status/report.ts'
 import type { WorkerStatus } from '../../runtime/status/worker.ts'
 import type { AdminContext, NotServingReason } from '../admin-context.ts'
+import type { FindClients } from '../admin-part.ts'
+import { adminParts, findClients } from '../admin-parts.ts'
 import type { RecentTraffic } from '../rate-history.ts'
 
 /** The state of the gateway at one moment, which findings are computed from. Times are milliseconds since the epoch. */
@@ -25,7 +26,7 @@ export interface FindingInputs {
   readonly recent: Readonly<Record<OperationId, RecentTraffic>> | null
   readonly overrides: OverridesView
   readonly parts: PrimaryParts
-  readonly operatorKeys: IssuerKeysState | null
+  readonly findClients: FindClients
   /** None: one process serves. */
   readonly workers: readonly WorkerStatus[]
   readonly notServing: NotServingReason | null
@@ -51,7 +52,7 @@ export const collectFindingInputs = (
   const { config, file, state, previous } = context.reloader
   const { requestMetrics } = report
   const isEdit = state.loadedBy !== 'start' && state.loadedBy !== 'rollback' && previous !== null
-  return {
+  const own = {
     at: epochMs(),
     config,
     loadedAt: state.loadedAt,
@@ -67,10 +68,11 @@ export const collectFindingInputs = (
     recent: requestMetrics && byOperation(({ id }) => context.history.recent(id, requestMetrics)),
     overrides: context.overrides,
     parts: context.parts,
-    operatorKeys: context.operatorKeys(),
+    findClients,
     workers: context.workers(),
     notServing: context.notServing(),
     draining: context.draining(),
     droppedLines: context.droppedLines(),
   }
+  return Object.assign(own, ...adminParts.map((part) => part.findingInputs?.(context)))
 }

@@ -1,6 +1,6 @@
 import { insertBeside } from '../../lib/beside.ts'
 import { adminParts } from '../admin-parts.ts'
-import { credentialFindings, upstreamCertificateFindings } from './credentials.ts'
+import { certificateFindings, upstreamCertificateFindings } from './credentials.ts'
 import { type Finding, type FindingSource, worstFirst } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { configFindings, processFindings } from './gateway-findings.ts'
@@ -13,7 +13,7 @@ const findingSources: readonly FindingSource[] = insertBeside(
     process: processFindings,
     upstreams: upstreamFindings,
     operations: operationFindings,
-    credentials: credentialFindings,
+    credentials: certificateFindings,
     certificates: upstreamCertificateFindings,
     configuration: configFindings,
     clients: clientFindings,

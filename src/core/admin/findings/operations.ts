@@ -1,6 +1,4 @@
 import { isIP } from 'node:net'
-import { findCandidateClients } from '../../../features/candidate/candidate-clients.ts'
-import { isContractFailure } from '../../../features/contract/findings.ts'
 import { allOperations, type Group, groups } from '../../../operations.ts'
 import { lastFailurePhrase } from '../../exchange/failures/errors.ts'
 import { failureTable } from '../../exchange/failures/kinds.ts'
@@ -19,6 +17,7 @@ import { stepSeconds } from '../rate-history.ts'
 import {
   areMostFailing,
   countPhrase,
+  isContractFailure,
   isQuiet,
   maxBodyPhrase,
   rejectedPhrase,
@@ -102,10 +101,16 @@ const relayedErrorFindings: FindingSource = (inputs) =>
     })
   })
 
-const endpointsWithClients = (group: Group, { config, report, overrides }: FindingInputs): readonly EndpointReport[] =>
-  findCandidateClients(config.upstreams[group].candidate, overrides.shifts?.get(group)) === 'none'
+/** Lists the endpoints of other sides that have clients. */
+const endpointsWithClients = (
+  group: Group,
+  { config, report, overrides, findClients }: FindingInputs,
+): readonly EndpointReport[] =>
+  findClients(group, config, overrides).others === 'none'
     ? []
-    : (report.upstreams[group].candidate?.endpoints ?? [])
+    : reportedSides<SideReport>(report.upstreams[group]).flatMap(({ side, report }) =>
+        side === 'primary' ? [] : report.endpoints,
+      )
 
 const isGatewayError = ({ kind, endpoint }: ErrorCount): boolean =>
   kind === 'internal' ||

@@ -1,4 +1,3 @@
-import { findPrimaryClients, type PrimaryClients } from '../../../features/candidate/candidate-clients.ts'
 import { allOperations, type Group, groups } from '../../../operations.ts'
 import { type AttemptReport, lastFailurePhrase } from '../../exchange/failures/errors.ts'
 import { mayBeUpstreamFault } from '../../exchange/failures/kinds.ts'
@@ -8,6 +7,7 @@ import { formatTimeOfDay } from '../../lib/text/format-time.ts'
 import { groupByKey, type NonEmpty } from '../../log/row-counts.ts'
 import { sum } from '../../log/sum-reports.ts'
 import { type EndpointReport, earliest, mergeOutageWindows } from '../../runtime/status/endpoint.ts'
+import type { GroupClients } from '../admin-part.ts'
 import { joinFirst, pluralize } from '../commands/phrases.ts'
 import { limitPhrase, ownerDetails, recentMs, rejectedPhrase, tallyRejected } from './failure-phrases.ts'
 import { type Finding, faultCommandLine, finding, joinWithAnd, wherePhrase } from './finding.ts'
@@ -31,15 +31,15 @@ interface Outage {
 
 interface PrimaryOutage extends Outage {
   /** The clients that are on it: no request of another one fails. */
-  readonly clients: PrimaryClients
+  readonly clients: GroupClients['primary']
 }
 
 /** Endpoints that several groups share are reported once. */
 export const outageFindings = (inputs: FindingInputs): readonly Finding[] => {
-  const { config, overrides } = inputs
+  const { config, overrides, findClients } = inputs
   const found = groups.flatMap((group): readonly PrimaryOutage[] => {
     const outage = groupOutage(group, inputs)
-    const clients = findPrimaryClients(config.upstreams[group].candidate, overrides.shifts?.get(group))
+    const clients = findClients(group, config, overrides).primary
     return outage === null ? [] : [{ ...outage, clients }]
   })
   return groupByKey(found, ({ fact, clients }) => `${clients} ${fact}`).map((same) => outageFinding(same, inputs))
@@ -152,7 +152,7 @@ const quietPhrase = (names: readonly Group[], { report, recent, at }: FindingInp
 
 type Consequence = (names: readonly Group[], inputs: FindingInputs) => string
 
-const consequences: Readonly<Record<PrimaryClients, Consequence>> = {
+const consequences: Readonly<Record<GroupClients['primary'], Consequence>> = {
   all: (names, inputs) => failingOperations(names, inputs, (what) => `every request to ${what} fails`),
   some: (names, inputs) =>
     failingOperations(names, inputs, (what) => `requests to ${what} fail, but for clients that are on the candidate`),

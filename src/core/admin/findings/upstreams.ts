@@ -1,13 +1,19 @@
-import { findPrimaryClients, type PrimaryClients } from '../../../features/candidate/candidate-clients.ts'
-import { isContractFailure } from '../../../features/contract/findings.ts'
 import { type Group, groups } from '../../../operations.ts'
 import { lastFailurePhrase } from '../../exchange/failures/errors.ts'
 import { mayBeUpstreamFault } from '../../exchange/failures/kinds.ts'
 import { sideKey } from '../../exchange/sides.ts'
 import type { ErrorCount } from '../../log/recent-errors/error-counts.ts'
 import type { EndpointReport } from '../../runtime/status/endpoint.ts'
+import type { GroupClients } from '../admin-part.ts'
 import { clientErrorFindings, endpointFindings } from './endpoint-findings.ts'
-import { causePhrase, groupOfOperation, limitPhrase, rejectedPhrase, tallyRejected } from './failure-phrases.ts'
+import {
+  causePhrase,
+  groupOfOperation,
+  isContractFailure,
+  limitPhrase,
+  rejectedPhrase,
+  tallyRejected,
+} from './failure-phrases.ts'
 import {
   type FindingSource,
   type Found,
@@ -93,11 +99,11 @@ const breakerFinding = (group: Group, causes: readonly ErrorCount[], inputs: Fin
 const noEndpointFinding = (
   group: Group,
   endpoints: readonly EndpointReport[],
-  { config, overrides, report }: FindingInputs,
+  { config, overrides, report, findClients }: FindingInputs,
 ): Found => {
   if (endpoints.some(({ state }) => state.name !== 'draining')) return []
   const refused = tallyRejected(report, 'no-healthy-endpoint', group)
-  const clients = findPrimaryClients(config.upstreams[group].candidate, overrides.shifts?.get(group))
+  const clients = findClients(group, config, overrides).primary
   const severity = clients === 'none' ? 'warning' : 'critical'
   const facts = { group, clients, refused, since: refused.firstAt, command: liveCommandLine(group, config) }
   return finding('no-endpoint', severity, sideKey(group, 'primary'), facts, ({ group, clients, refused }) => [
@@ -105,7 +111,7 @@ const noEndpointFinding = (
   ])
 }
 
-const consequences: Readonly<Record<PrimaryClients, string>> = {
+const consequences: Readonly<Record<GroupClients['primary'], string>> = {
   all: 'so nobody answers',
   some: 'so nobody answers clients that are not on the candidate',
   none: 'and every client is on the candidate',

@@ -15,10 +15,16 @@ import {
 import type { Command, CommandGroup, CommandLink } from '../../../core/admin/commands/command.ts'
 import { asNullable, asObject, asText, type Decoded } from '../../../core/lib/text/decode.ts'
 import { formatDuration, formatPercent, parsePercent } from '../../../core/lib/text/units.ts'
-import { groups } from '../../../operations.ts'
-import { describeShift, isResumable, shiftShape, shiftStatus } from '../status/shift-status.ts'
+import { type Group, groups } from '../../../operations.ts'
+import { describeShift, isResumable, type ShiftStatus, shiftShape, shiftStatus } from '../status/shift-status.ts'
 import { confirmShift, listShareChoices } from './confirm-shift.ts'
 import { defaultShiftMs, type PlannedShift, planShift } from './plan-shift.ts'
+
+declare module '../../../core/admin/commands/command.ts' {
+  interface OverviewPlaces {
+    readonly candidate: { readonly group: Group; readonly shift: ShiftStatus }
+  }
+}
 
 const { default: _, ...anyDuration } = durationArgument('--for <DURATION>', formatDuration(defaultShiftMs))
 

@@ -30,6 +30,3 @@ export const formatAge = (ms: number): string => {
 /** Formats `1 request`, `2 requests`. */
 export const formatCounted = (value: number, one: string, many = `${one}s`): string =>
   `${formatCount(value)} ${value === 1 ? one : many}`
-
-export const truncate = (text: string, maxLength: number): string =>
-  text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text

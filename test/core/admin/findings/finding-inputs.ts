@@ -1,5 +1,6 @@
 /** Inputs of findings of a gateway that is well, but for what a test overrides. */
 
+import { findClients } from '../../../../src/core/admin/admin-parts.ts'
 import { type FindingView, renderFinding } from '../../../../src/core/admin/findings/finding.ts'
 import type { FindingInputs } from '../../../../src/core/admin/findings/finding-inputs.ts'
 import { collectFindings } from '../../../../src/core/admin/findings/findings.ts'
@@ -110,6 +111,7 @@ export const findingInputs = ({
   recent: null,
   overrides: { operations: nothing, endpoints: nothing, learning: nothing, shifts: nothing },
   parts: { audit: { state: null } } as object as PrimaryParts,
+  findClients,
   operatorKeys: null,
   workers: [],
   notServing: null,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { truncate } from '../../../../src/core/admin/commands/phrases.ts'
 import { timeHtml } from '../../../../src/features/console/page/components.ts'
 import {
   formatAge,
@@ -6,7 +7,6 @@ import {
   formatCounted,
   formatMilliseconds,
   formatPerSecond,
-  truncate,
 } from '../../../../src/features/console/page/format.ts'
 
 test.each([

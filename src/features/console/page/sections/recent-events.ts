@@ -1,10 +1,11 @@
 import type { OrderView, Overview, ReloadView } from '../../../../core/admin/api/overview.ts'
 import { describeUnmatched, type RecentErrorView } from '../../../../core/admin/api/recent-errors.ts'
+import { truncate } from '../../../../core/admin/commands/phrases.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
 import type { ConfigChange } from '../../../../core/config/diff/diff-values.ts'
 import type { ConfigProblem } from '../../../../core/config/problem.ts'
 import { badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
-import { formatCounted, truncate } from '../format.ts'
+import { formatCounted } from '../format.ts'
 import type { BadgeTone } from '../row-state.ts'
 
 export const recentErrorsSection = ({ at, refusals }: Overview): Html =>

@@ -4,6 +4,7 @@ import { fastify } from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { AdminContext } from '../../../../../src/core/admin/admin-context.ts'
 import type { AdminError } from '../../../../../src/core/admin/admin-error.ts'
+import { findClients } from '../../../../../src/core/admin/admin-parts.ts'
 import { OrderHistory } from '../../../../../src/core/admin/commands/order-history.ts'
 import { registerCommands } from '../../../../../src/core/admin/commands/routes.ts'
 import type { Config } from '../../../../../src/core/config/config.ts'
@@ -94,6 +95,7 @@ const open = (before: Settings, edited: Settings = before) => {
     recordAdminEvent: () => {},
     orders: new OrderHistory(),
     draining: () => false,
+    findClients,
     report: async (urgent?: Promise<void>) => {
       asked.push(urgent)
       return { upstreams: { market: { endpoints: listUp(), candidate } } }
