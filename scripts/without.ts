@@ -7,6 +7,8 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -46,13 +48,14 @@ export const copyWithout = (names: readonly string[]): string => {
   return folder
 }
 
-/** Starts the gateway of a folder on the sandbox, and returns the statuses of the nine. */
+/** Starts the gateway of a folder, with an upstream that takes everything, and returns the statuses of the nine. */
 export const askTheNine = async (folder: string): Promise<readonly number[]> => {
+  const upstream = createServer((_, response) => response.end()).listen(0, '127.0.0.1')
+  await once(upstream, 'listening')
+  const { port } = upstream.address() as AddressInfo
+  const upstreams = Object.fromEntries(allOperations.map(({ group }) => [group, `http://127.0.0.1:${port}`]))
   const file = join(folder, 'nine.yaml')
-  writeFileSync(
-    file,
-    JSON.stringify({ listen: { port: 0 }, admin: { port: 0 }, upstreams: sandboxes, shutdown: { wait: '0s' } }),
-  )
+  writeFileSync(file, JSON.stringify({ listen: { port: 0 }, admin: { port: 0 }, upstreams, shutdown: { wait: '0s' } }))
   const gateway = spawn(process.execPath, ['src/main.ts', 'serve', '--config', file], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -71,10 +74,9 @@ export const askTheNine = async (folder: string): Promise<readonly number[]> => 
   } finally {
     gateway.kill()
     await exited
+    upstream.close()
   }
 }
-
-const sandboxes = Object.fromEntries(allOperations.map(({ group }) => [group, 'sandbox']))
 
 const run = (folder: string, ...words: readonly string[]): void => {
   const { status } = spawnSync('npx', words, { cwd: folder, stdio: 'inherit', env: { ...process.env, CI: 'true' } })
