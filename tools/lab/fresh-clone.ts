@@ -11,8 +11,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { findOlderNode, pinned } from '../../test/whole/commands/nodes.ts'
-import { printed, root } from '../../test/whole/commands/printed.ts'
+import { findOlderNode, pinned } from '../../test/helpers/nodes.ts'
+import { printed, root } from '../../test/helpers/printed.ts'
 
 const [start = '', suite = ''] = printed
   .filter(({ page, text }) => page === 'README.md' && text.startsWith('npm ci && '))

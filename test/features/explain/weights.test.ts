@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { folderWith } from '../../core/config/helper.ts'
+import { runInProcess } from '../../golden/golden.ts'
 import { configText } from '../../helpers/gateway.ts'
-import { runInProcess } from '../../whole/cli/golden/golden.ts'
 
 const up = 'one that is less loaded gets up to twice it, one that fails no more than it'
 

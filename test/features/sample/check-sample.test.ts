@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { runCommand } from '../../core/cli/scripted-admin.ts'
 import { folderWith, sandbox } from '../../core/config/helper.ts'
+import { runInProcess } from '../../golden/golden.ts'
 import { sampleContract, sampleOfPage } from '../../helpers/contract.ts'
 import { bootGateway } from '../../helpers/gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
-import { runInProcess } from '../../whole/cli/golden/golden.ts'
 
 type Tree = Readonly<Record<string, unknown>>
 

@@ -4,7 +4,7 @@ import { cropLines, renderFrame, renderSparkline, type TopView } from '../../../
 import { detectTerminalCaps, drawLine, type TerminalCaps } from '../../../src/features/top/screen.ts'
 import { allOperations } from '../../../src/operations.ts'
 import { endpointStatusWith, healthyStatus, upstreamStatusWith } from '../../core/cli/status-fixtures.ts'
-import { expectGolden } from '../../whole/cli/golden/golden.ts'
+import { expectGolden } from '../../golden/golden.ts'
 
 const at = Date.parse('2026-11-21T02:05:00Z')
 

@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { expect } from 'vitest'
-import { root } from './printed.ts'
+import { root } from '../../helpers/printed.ts'
 
 export interface Checkout {
   readonly folder: string

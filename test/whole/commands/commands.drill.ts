@@ -8,11 +8,11 @@ import { allOperations } from '../../../src/operations.ts'
 import { sampleContract, sampleOfPage } from '../../helpers/contract.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { configText, logInMemory, type Settings } from '../../helpers/gateway.ts'
+import { findOlderNode, pinned } from '../../helpers/nodes.ts'
+import { type Printed, printed } from '../../helpers/printed.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { openHttpUpstream, type TestUpstream } from '../../helpers/upstream.ts'
 import { type Checkout, makeCheckout } from './checkout.ts'
-import { findOlderNode, pinned } from './nodes.ts'
-import { type Printed, printed } from './printed.ts'
 import { type Way, wayOf } from './ways.ts'
 
 const [npm, curl] = [await needProgram('npm'), await needProgram('curl')]

@@ -5,8 +5,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { mentioned, printed, root } from '../../helpers/printed.ts'
 import { namesIn } from './names.ts'
-import { mentioned, printed, root } from './printed.ts'
 import { isFor, rules, wayOf } from './ways.ts'
 
 describe('the list of ways', () => {

@@ -1,5 +1,5 @@
 /** How each command that the pages print is shown to work: the list that a new one has to be put into. */
-import type { Printed } from './printed.ts'
+import type { Printed } from '../../helpers/printed.ts'
 
 export type Way =
   /** Run as printed in a checkout, beside a gateway: it ends by itself. */

@@ -1,7 +1,7 @@
 /** The steps of a page, taken from it as they are printed and run. */
 import { expect } from 'vitest'
+import { pinned } from '../../helpers/nodes.ts'
 import type { Checkout } from '../commands/checkout.ts'
-import { pinned } from '../commands/nodes.ts'
 import { read } from './files.ts'
 
 /** A block of code: its language and its text. */

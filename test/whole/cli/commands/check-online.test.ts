@@ -4,13 +4,13 @@ import { beforeAll, expect, test } from 'vitest'
 import { groups } from '../../../../src/operations.ts'
 import { runCommand } from '../../../core/cli/scripted-admin.ts'
 import { folderWith } from '../../../core/config/helper.ts'
+import { runInProcess } from '../../../golden/golden.ts'
 import { freePort } from '../../../helpers/free-port.ts'
 import { stopClock } from '../../../helpers/odd-clocks.ts'
 import { adminJwt, operatorKey } from '../../../helpers/operator-jwts.ts'
 import { type RedisReply, scriptedRedis } from '../../../helpers/scripted-redis.ts'
 import { audience, issuer, jwks } from '../../../helpers/tokens.ts'
 import { httpUpstream, rawUpstream } from '../../../helpers/upstream.ts'
-import { runInProcess } from '../golden/golden.ts'
 
 type Tree = { readonly [key: string]: unknown }
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { expectGolden, runInProcess } from './golden.ts'
+import { expectGolden, runInProcess } from '../../golden/golden.ts'
 
 // The file that the gateway comes with, seen from the folder where the commands run.
-const shipped = ['--config', '../../../../../config/gateway.yaml']
+const shipped = ['--config', '../../../config/gateway.yaml']
 
 test('openapi of the file that the gateway comes with prints its golden file', async () => {
   const ran = await runInProcess('openapi', ...shipped)

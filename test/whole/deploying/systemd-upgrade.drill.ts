@@ -9,12 +9,12 @@ import { createServer } from 'node:net'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { type StandIn, standIn } from '../../features/systemd/systemd-stand-in.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { openServer, steadyLoad } from '../../helpers/steady-load.ts'
-import { root, scratch } from '../../whole/deploying/files.ts'
-import { commandsBelow, git, makeRepository } from '../../whole/deploying/repository.ts'
-import { type StandIn, standIn } from './systemd-stand-in.ts'
+import { root, scratch } from './files.ts'
+import { commandsBelow, git, makeRepository } from './repository.ts'
 
 const run = promisify(execFile)
 const openssl = await needProgram('openssl')

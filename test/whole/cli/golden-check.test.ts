@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { expectGolden, runInProcess, transcript } from './golden.ts'
+import { expectGolden, runInProcess, transcript } from '../../golden/golden.ts'
 
 const files: readonly (readonly [file: string, code: number])[] = [
   ['gateway.yaml', 0],

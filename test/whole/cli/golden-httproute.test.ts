@@ -1,11 +1,11 @@
 import { HTTPRoute } from '@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1/HTTPRoute'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { allOperations } from '../../../../src/operations.ts'
-import { expectGolden, runInProcess } from './golden.ts'
+import { allOperations } from '../../../src/operations.ts'
+import { expectGolden, runInProcess } from '../../golden/golden.ts'
 
 // The file that the gateway comes with, seen from the folder where the commands run.
-const shipped = ['--config', '../../../../../config/gateway.yaml']
+const shipped = ['--config', '../../../config/gateway.yaml']
 
 test('httproute prints its golden file, which the schema of the Gateway API takes', async () => {
   const ran = await runInProcess('httproute', ...shipped, '--parent', 'edge/public', '--host', 'lender.example.com')

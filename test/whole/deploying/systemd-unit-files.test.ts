@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parseListenFds } from '../../../src/features/systemd/listen-fds.ts'
+import { settingOf, settingsOf } from '../../features/systemd/unit.ts'
 import { needProgram } from '../../helpers/program.ts'
-import { load, tokenBeside } from '../../whole/deploying/configurations.ts'
-import { at, examples, manifestOf, read, root, scratch } from '../../whole/deploying/files.ts'
-import { settingOf, settingsOf } from './unit.ts'
+import { load, tokenBeside } from './configurations.ts'
+import { at, examples, manifestOf, read, root, scratch } from './files.ts'
 
 const run = promisify(execFile)
 const unit = read(`${examples}/systemd/lender-gateway.service`)

@@ -14,7 +14,7 @@ import { installProgram } from '../../../helpers/installed-program.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
-import { causeOf, type Fault, faults, faultToken } from '../../../whole/admin/faults/plant.ts'
+import { causeOf, type Fault, faults, faultToken } from './plant.ts'
 
 const { FAULTS, SCREENSHOTS } = process.env
 const program = await needProgram('chromium-headless-shell')

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, vi } from 'vitest'
-import { fullCommandLine } from '../../../helpers/command-line.ts'
+import { fullCommandLine } from '../helpers/command-line.ts'
 
 const folder = fileURLToPath(new URL('.', import.meta.url))
 

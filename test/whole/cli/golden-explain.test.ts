@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { expectGolden, runInProcess, transcript } from './golden.ts'
+import { expectGolden, runInProcess, transcript } from '../../golden/golden.ts'
 
 type Case = readonly [name: string, method: string, target: string, file?: string]
 
@@ -113,7 +113,7 @@ test.each<[file: string, code: number]>([
 })
 
 test('no golden file shows a secret or a path of a machine', () => {
-  const folder = fileURLToPath(new URL('.', import.meta.url))
+  const folder = fileURLToPath(new URL('../../golden/', import.meta.url))
   const golden = readdirSync(folder).filter((name) => /\.(txt|json)$/.test(name))
 
   const leaking = golden.filter((name) =>
