@@ -1,12 +1,14 @@
 import { type Group, type Side, sides } from '../../operations.ts'
 
-/** Lists the upstreams of a group: the one that serves it, and the candidate where there is one. */
-export const listSides = <Upstream extends { readonly candidate: { readonly upstream: Upstream } | null }>(
-  upstream: Upstream,
-): readonly { readonly side: Side; readonly upstream: Upstream }[] => [
-  { side: 'primary', upstream },
-  ...(upstream.candidate === null ? [] : [{ side: 'candidate', upstream: upstream.candidate.upstream } as const]),
-]
+/** Lists the upstreams of a group: the one that serves it, and that of each side which has one. */
+export const listSides = <Upstream extends object>(
+  primary: Upstream,
+): readonly { readonly side: Side; readonly upstream: Upstream }[] =>
+  sides.flatMap((side) => {
+    const others = primary as Partial<Record<Side, { readonly upstream: Upstream } | null>>
+    const upstream = side === 'primary' ? primary : others[side]?.upstream
+    return upstream === undefined ? [] : [{ side, upstream }]
+  })
 
 /** Lists what is reported of the sides of a group: its own members, and those of a side that has its name. */
 export const reportedSides = <Report extends object>(

@@ -1,8 +1,10 @@
 import { groups } from '../../operations.ts'
 import type { Config } from '../config/config.ts'
 import { workerCount, workerShare } from '../config/worker-count.ts'
+import { listSides } from '../exchange/sides.ts'
 import { maxClientFiles, maxOpenFiles, otherFiles } from '../lib/file-descriptor.ts'
 import type { Log } from '../log/log.ts'
+import { primaryFeatures } from './primary-parts.ts'
 
 /**
  * Returns how many descriptors a process that serves clients may need by its configuration. Without
@@ -14,11 +16,10 @@ export const neededFiles = (config: Pick<Config, 'listen' | 'upstreams' | 'worke
   const share = (limit: number): number => workerShare(limit, workers)
   let needed = otherFiles + share(listen.maxConnections ?? 0)
   for (const group of groups) {
-    const { candidate, ...primary } = upstreams[group]
-    for (const { endpoints, maxConnections } of [primary, ...(candidate === null ? [] : [candidate.upstream])])
-      needed += endpoints.length * share(maxConnections)
-    needed += share(candidate?.shadow?.concurrency ?? 0)
+    for (const { upstream } of listSides(upstreams[group]))
+      needed += upstream.endpoints.length * share(upstream.maxConnections)
   }
+  for (const feature of primaryFeatures.values()) needed += feature.countFiles?.(config, share) ?? 0
   return needed
 }
 

@@ -15,6 +15,8 @@ export interface PrimaryFeature {
   preflight?(running: Config, next: Config, provenance: ProvenanceMap, file: string): Promise<readonly ConfigProblem[]>
   /** Divides its limits of the whole gateway among workers. What cannot be divided evenly is rounded up. */
   divide?(config: Config, workers: number): Config
+  /** Counts the descriptors that it may need in a process beside those of connections; `share`: of what is divided. */
+  countFiles?(config: Pick<Config, 'upstreams'>, share: (limit: number) => number): number
   /** Lets in whom the current configuration lets in, when a rollback returns to an earlier one. */
   keepCredentials?(current: Config, earlier: Config): KeptCredentials
   /** What a rollback switches off by force alone. */

@@ -1,4 +1,5 @@
 import { divideConnections, workerShare } from '../../core/config/worker-count.ts'
+import { sum } from '../../core/log/sum-reports.ts'
 import type {
   PlacedProtections,
   PreparedPart,
@@ -37,6 +38,9 @@ export const divide: Required<PrimaryFeature>['divide'] = ({ upstreams, ...confi
     return { ...upstream, candidate: candidate && divideCandidate(candidate, workers) }
   }),
 })
+
+export const countFiles: Required<PrimaryFeature>['countFiles'] = ({ upstreams }, share) =>
+  sum(groups.map((group) => share(upstreams[group].candidate?.shadow?.concurrency ?? 0)))
 
 const divideCandidate = ({ upstream, shadow, ...candidate }: CandidateConfig, workers: number): CandidateConfig => ({
   ...candidate,

@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { allOperations } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
 import type { LoadedConfig } from '../../config/load/load.ts'
+import { listSides } from '../../exchange/sides.ts'
 import { now } from '../../lib/clock.ts'
 import { exitProcess } from '../../lib/exit-process.ts'
 import type { ListenError } from '../../lib/net/bind-target.ts'
@@ -211,8 +212,12 @@ export const renderBanner = (
   return [`lender-gateway listens on ${url}${by}`, '', formatTable(cells), '', rerouteHint(file), ''].join('\n')
 }
 
-const upstreamText = ({ endpoints, candidate }: Config['upstreams']['market']): string =>
-  endpointNames(endpoints) + (candidate === null ? '' : ` (candidate: ${endpointNames(candidate.upstream.endpoints)})`)
+const upstreamText = (group: Config['upstreams']['market']): string =>
+  listSides(group)
+    .map(({ side, upstream: { endpoints } }) =>
+      side === 'primary' ? endpointNames(endpoints) : ` (${side}: ${endpointNames(endpoints)})`,
+    )
+    .join('')
 
 const endpointNames = (endpoints: Config['upstreams']['market']['endpoints']): string =>
   endpoints
