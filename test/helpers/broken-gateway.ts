@@ -3,7 +3,7 @@ import type { Handler } from '../../src/core/exchange/exchange.ts'
 import type { GatewayOptions } from '../../src/core/runtime/gateway.ts'
 import { createProcessTelemetry, listObservers } from '../../src/core/runtime/pipeline/observers.ts'
 import { CurrentSnapshot, createSnapshot, type Snapshot } from '../../src/core/runtime/snapshot/snapshot.ts'
-import { allOperations, byGroup } from '../../src/operations.ts'
+import { allOperations } from '../../src/operations.ts'
 import type { OpenedGateway } from './gateway.ts'
 
 /** What the planted bug says: all that must never reach a client. */
@@ -27,9 +27,6 @@ export const openBrokenGateway = async ({
     handlers: handles as Snapshot['handlers'],
     upstreams: {} as Snapshot['upstreams'], // nothing is ever sent
     candidates: {} as Snapshot['candidates'],
-    shadows: byGroup(() => null),
-    retryBudgets: {} as Snapshot['retryBudgets'],
-    comparisons: byGroup(() => null),
     telemetry,
     observers: listObservers(loaded.config, telemetry, []),
   }

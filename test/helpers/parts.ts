@@ -2,8 +2,10 @@ import type { Config } from '../../src/core/config/config.ts'
 import { RequestMetrics } from '../../src/core/log/metrics/request-metrics.ts'
 import { aloneProcess, type ProcessPlace } from '../../src/core/runtime/channel.ts'
 import { Overrides } from '../../src/core/runtime/overrides.ts'
-import type { ServingProcess, SnapshotInput, SnapshotParts } from '../../src/core/runtime/runtime-part.ts'
+import type { ProcessParts, ServingProcess, SnapshotInput, SnapshotParts } from '../../src/core/runtime/runtime-part.ts'
 import { acquireParts, openParts } from '../../src/core/runtime/runtime-parts.ts'
+import type { Upstream } from '../../src/core/upstream/upstream.ts'
+import { byGroup } from '../../src/operations.ts'
 
 export const toInput = (config: Config): SnapshotInput => ({ config, overrides: new Overrides(), sandboxOrigin: null })
 
@@ -20,6 +22,17 @@ export const openTestParts = (process: TestProcess = {}) =>
     ...process,
   })
 
-/** Makes the features of a snapshot. */
-export const acquireTestParts = (config: Config, process: TestProcess = {}): SnapshotParts =>
-  acquireParts(openTestParts(process), toInput(config), null)
+const nullUpstream: Upstream = {
+  send: () => Promise.reject(new TypeError('nothing is sent')),
+  members: [],
+  balance: 'p2c',
+  breaker: null,
+  activate: () => {},
+}
+
+/** Makes the features of a snapshot whose upstreams send nothing. */
+export const acquireTestParts = (config: Config, opened: ProcessParts = openTestParts()): SnapshotParts =>
+  acquireParts(opened, toInput(config), null, {
+    upstreams: byGroup(() => nullUpstream),
+    openUpstream: () => nullUpstream,
+  })

@@ -1,10 +1,14 @@
-import type { Group, Operation } from '../../operations.ts'
+import type { Group, Operation, Side } from '../../operations.ts'
 import type { Config, UpstreamConfig } from '../config/config.ts'
+import type { Handler } from '../exchange/exchange.ts'
 import type { ExchangeObserver } from '../log/exchange-record.ts'
 import type { Log } from '../log/log.ts'
 import type { LogEvent } from '../log/log-event.ts'
 import type { RequestMetrics } from '../log/metrics/request-metrics.ts'
 import type { RecentRequestsReport } from '../log/recent-errors/recent-errors.ts'
+import type { EndpointUse } from '../upstream/endpoints/endpoint-registry.ts'
+import type { CircuitBreaker } from '../upstream/health/circuit-breaker.ts'
+import type { Upstream } from '../upstream/upstream.ts'
 import type { Channel, ChannelEnd, ProcessPlace } from './channel.ts'
 import type { OverridesView } from './overrides.ts'
 import type { LayerRow } from './pipeline/layer-stack.ts'
@@ -47,6 +51,8 @@ export interface ProcessPart extends ChannelEnd {
   acquire(input: SnapshotInput, previous: SnapshotPart | null, context: SnapshotContext): SnapshotPart
   /** Finds the side of a group beside its primary that some clients are on. Null: none. */
   findOtherSide?(input: SnapshotInput, group: Group): OtherSide | null
+  /** Returns a response field of a group that the gateway alone sets: that of upstreams is removed. Null: none. */
+  ownResponseField?(config: Config, group: Group): string | null
   /** Resolves when what the primary has to get from it is on its way. */
   flushed?(): Promise<void>
   /** The process shuts down: its requests still run. */
@@ -61,6 +67,14 @@ export interface SnapshotContext {
   readonly parts: SnapshotParts
   /** Null: all clients of the group are on its primary. */
   otherSide(group: Group): OtherSide | null
+  /** See {@link SnapshotPart.repeatKeyField}: of all features. When layers are made. */
+  repeatKeyField(operation: Operation, upstream: UpstreamConfig): string | null
+  /** The primary of each group. */
+  readonly upstreams: Readonly<Record<Group, Upstream>>
+  /** Null: the group has no such side. When layers are made. */
+  findUpstream(group: Group, side: Side): Upstream | null
+  /** Opens a further upstream of a group, as long as the snapshot lives. `breaker`: the one that goes on. */
+  openUpstream(group: Group, use: EndpointUse, config: UpstreamConfig, breaker: CircuitBreaker | null): Upstream
 }
 
 /** A side of a group beside its primary. */
@@ -103,6 +117,10 @@ export interface SnapshotPart {
    * processed. Null: it recognises none.
    */
   repeatKeyField?(operation: Operation, upstream: UpstreamConfig): string | null
+  /** The upstream of the other side of each group, also while no client is on it. Null: the group has none. */
+  readonly others?: Readonly<Record<Group, Upstream | null>>
+  /** Returns the innermost handler of a group, in place of the send of its primary. */
+  send?(group: Group): Handler
   readonly commands?: Readonly<Partial<Record<keyof DataPlaneCommands, DataPlaneCommand>>>
   /** Resolves when it can serve: its snapshot waits for it, a second at most. */
   readonly settled?: Promise<void>

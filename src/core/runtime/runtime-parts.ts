@@ -1,13 +1,12 @@
-import type { Group } from '../../operations.ts'
 import type { Config } from '../config/config.ts'
 import { openChannel, type ProcessPlace } from './channel.ts'
 import {
-  type OtherSide,
   type ProcessPart,
   type ProcessParts,
   type RuntimePart,
   runtimePartLoaders,
   type ServingProcess,
+  type SnapshotContext,
   type SnapshotInput,
   type SnapshotPart,
   type SnapshotParts,
@@ -33,19 +32,47 @@ export const openParts = (
   return parts
 }
 
+/** Opens the upstreams that a snapshot needs. */
+type OpenUpstreams = Pick<SnapshotContext, 'upstreams' | 'openUpstream'>
+
+/** `acquired` gets each part when it is there: where the next one throws, the caller releases it. */
 export const acquireParts = (
   opened: ProcessParts,
   input: SnapshotInput,
   previous: SnapshotParts | null,
+  { upstreams, openUpstream }: OpenUpstreams,
+  acquired: Record<string, SnapshotPart> = {},
 ): SnapshotParts => {
-  const acquired: Record<string, SnapshotPart> = {}
   const parts = acquired as SnapshotParts
-  const otherSide = (group: Group) =>
-    Object.values(opened).reduce<OtherSide | null>(
-      (found, part) => found ?? part.findOtherSide?.(input, group) ?? null,
-      null,
-    )
+  const context = createContext(opened, input, parts, { upstreams, openUpstream })
   for (const [name, part] of Object.entries(opened))
-    acquired[name] = part.acquire(input, previous?.[name] ?? null, { parts, otherSide })
+    acquired[name] = part.acquire(input, previous?.[name] ?? null, context)
   return parts
+}
+
+const createContext = (
+  opened: ProcessParts,
+  input: SnapshotInput,
+  parts: SnapshotParts,
+  { upstreams, openUpstream }: OpenUpstreams,
+): SnapshotContext => ({
+  parts,
+  upstreams,
+  openUpstream,
+  otherSide: (group) => firstOf(opened, (part) => part.findOtherSide?.(input, group)),
+  repeatKeyField: (operation, upstream) => firstOf(parts, (part) => part.repeatKeyField?.(operation, upstream)),
+  findUpstream: (group, side) =>
+    side === 'primary' ? upstreams[group] : firstOf(parts, ({ others }) => others?.[group]),
+})
+
+/** Returns what the first feature has that has it. Null: none has. */
+export const firstOf = <Part, T>(
+  parts: Readonly<Record<string, Part>>,
+  find: (part: Part) => T | null | undefined,
+): T | null => {
+  for (const part of Object.values(parts)) {
+    const found = find(part)
+    if (found != null) return found
+  }
+  return null
 }

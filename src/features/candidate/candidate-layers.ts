@@ -1,12 +1,10 @@
-import type { Config, OperationConfig, UpstreamConfig } from '../../core/config/config.ts'
+import type { Config } from '../../core/config/config.ts'
 import type { Handler, Layer } from '../../core/exchange/exchange.ts'
 import { defaultIpv6Prefix } from '../../core/exchange/request-owner.ts'
 import { now } from '../../core/lib/clock.ts'
 import { formatDuration, formatMultiple } from '../../core/lib/text/units.ts'
 import type { Upstream } from '../../core/upstream/upstream.ts'
 import type { Group } from '../../operations.ts'
-import { keyFieldOf } from '../idempotency/idempotency-layer.ts'
-import type { CandidateRetries, RetryAllowance } from '../retry/layer.ts'
 import type { CandidateConfig, CandidateGuardConfig } from './config/candidate.ts'
 import type { GuardOptions } from './layers/guard.ts'
 import { sideLayer } from './layers/side.ts'
@@ -62,38 +60,3 @@ export const createSend = (
           )
         },
       })
-
-/**
- * Returns an upstream of a group whose responses, interim ones included, lack the field that names the side: the
- * gateway alone sets it.
- */
-export const withoutExposedField = (upstream: UpstreamConfig, candidate: CandidateConfig | null): UpstreamConfig => {
-  const { response } = upstream
-  const expose = candidate?.expose ?? null
-  return expose === null ? upstream : { ...upstream, response: { ...response, remove: [...response.remove, expose] } }
-}
-
-export const createCandidateRetries = (
-  candidate: CandidateConfig | null,
-  idempotency: OperationConfig['idempotency'],
-): CandidateRetries | null =>
-  candidate && { keyField: keyFieldOf(idempotency, candidate.upstream.request), fallback: candidate.fallback }
-
-/**
- * Limits the retries of a group: none is granted, and none taken from the budget, while the circuit breaker of the side
- * that it would go to rejects it. `candidate` null: the group has no sides.
- */
-export const createRetryAllowance = (
-  budget: RetryAllowance | null,
-  primary: Pick<Upstream, 'breaker'>,
-  candidate: Pick<Upstream, 'breaker'> | null,
-): RetryAllowance | null => {
-  if (budget === null || (primary.breaker === null && (candidate === null || candidate.breaker === null))) return budget
-  return {
-    requested: () => budget.requested(),
-    take: (side) => {
-      const { breaker } = side === 'candidate' && candidate !== null ? candidate : primary
-      return breaker?.state !== 'open' && budget.take(side)
-    },
-  }
-}

@@ -1,18 +1,221 @@
-import type { RuntimePart } from '../../core/runtime/runtime-part.ts'
-import { findCandidateUse } from './shift/candidate-use.ts'
+import type { Config, UpstreamConfig } from '../../core/config/config.ts'
+import { hashValue } from '../../core/config/config-hash.ts'
+import { epochMs } from '../../core/lib/clock.ts'
+import { DeferredWork } from '../../core/lib/scheduling/deferred-work.ts'
+import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
+import type { RuntimePart, SnapshotContext, SnapshotInput, SnapshotPart } from '../../core/runtime/runtime-part.ts'
+import { carryBreaker } from '../../core/runtime/snapshot/carry-over.ts'
+import type { Upstream } from '../../core/upstream/upstream.ts'
+import { byGroup, type Group, groups, type Operation } from '../../operations.ts'
+import { createGuardOptions, createSend, createSideLayer, formatGuard } from './candidate-layers.ts'
+import { type GuardOptions, guardLayer } from './layers/guard.ts'
+import { markerLayer, type ShadowDestination } from './layers/shadow.ts'
+import { ShadowCopies } from './layers/shadow-copies.ts'
+import { ComparisonCounts } from './observe/comparison-counts.ts'
+import { GuardReporter } from './observe/guard/guard-counts.ts'
+import { openShadow } from './open-shadow.ts'
+import { copiesOf, createShadowLayer, formatShadow, nullShadow } from './shadow-layer.ts'
+import { type CandidateUse, findCandidateUse, formatCandidateUse } from './shift/candidate-use.ts'
+import { listShiftPlans } from './shift/shift-plan.ts'
+import { beginRecord } from './shift/shift-record.ts'
+import { guardEra, type ShiftState, toShiftState } from './shift/shift-state.ts'
 
-export const describe: RuntimePart['describe'] = () => ({})
+interface CandidatePart extends SnapshotPart {
+  readonly upstreams: Readonly<Record<Group, UpstreamConfig | null>>
+  readonly others: Readonly<Record<Group, Upstream | null>>
+  /** What became of copies; all snapshots of a process share it. */
+  readonly copies: Readonly<Record<Group, ShadowCopies>>
+  /** What the candidate of each group answers otherwise. Null: it is not compared. */
+  readonly comparisons: Readonly<Record<Group, ComparisonCounts | null>>
+}
 
-export const open: RuntimePart['open'] = () => ({
-  findOtherSide({ config, overrides }, group) {
-    const { candidate } = config.upstreams[group]
-    return candidate && findCandidateUse(candidate, overrides.shifts?.get(group) ?? null) && candidate
+declare module '../../core/runtime/runtime-part.ts' {
+  interface SnapshotParts {
+    readonly candidate: CandidatePart
+  }
+}
+
+/** What layers of a group need. */
+interface GroupParts {
+  /** Which clients are on the candidate. Null: none are. */
+  readonly use: CandidateUse | null
+  /** Where copies of requests go. Null: none are made. */
+  readonly shadow: ShadowDestination | null
+  /** Null: nothing is to be counted. */
+  readonly guard: GuardOptions | null
+}
+
+const layerRows = (
+  operation: Operation,
+  config: Config,
+  { use, shadow: destination, guard }: GroupParts,
+): readonly LayerRow[] => {
+  const { group } = operation
+  const { candidate } = config.upstreams[group]
+  if (candidate === null) return []
+  const { shadow } = candidate
+  const key = `upstreams.${group}.candidate`
+  return [
+    layerRow('side', `${key}.share`, use, formatCandidateUse, (each) => createSideLayer(config, group, each)),
+    ...(shadow === null
+      ? []
+      : [
+          layerRow('shadow-marker', `${key}.shadow.marker`, shadow.marker, String, markerLayer),
+          layerRow('shadow', `${key}.shadow`, copiesOf(operation, shadow), formatShadow, (rules) =>
+            createShadowLayer(config, rules, destination),
+          ),
+        ]),
+    layerRow(
+      'guard',
+      `${key}.guard`,
+      candidate.guard,
+      formatGuard,
+      () => use && guardLayer(guard ?? createGuardOptions(config, group, [])),
+    ),
+  ]
+}
+
+/** Returns how much of a group goes to its candidate, as a gateway that reads the file now has it. */
+export const shiftOfFile = (config: Config, group: Group): ShiftState | null => {
+  const plan = listShiftPlans(config)[group]
+  const epoch = epochMs()
+  return plan === undefined ? null : toShiftState(beginRecord(plan, epoch), plan, epoch)
+}
+
+export const describe: RuntimePart['describe'] = (config) => ({
+  layers(operation) {
+    const { group } = operation
+    const use = findCandidateUse(config.upstreams[group].candidate, shiftOfFile(config, group))
+    return layerRows(operation, config, { use, shadow: nullShadow, guard: null })
   },
-  acquire: ({ config, overrides }) => ({
+})
+
+const findUse = ({ config, overrides }: SnapshotInput, group: Group): CandidateUse | null =>
+  findCandidateUse(config.upstreams[group].candidate, overrides.shifts?.get(group) ?? null)
+
+export const open: RuntimePart['open'] = ({ channel, log, digestKey }) => {
+  const deferred = (): DeferredWork =>
+    new DeferredWork((err) => {
+      if (log !== null) log.error({ err }, 'copy for a candidate failed')
+    })
+  const [sending, comparing] = [deferred(), deferred()]
+  const copies = byGroup(() => new ShadowCopies(sending, comparing))
+  const guards = new GuardReporter()
+  guards.onReports = (reports) => channel.notify(reports)
+  return {
+    findOtherSide: (input, group) => findUse(input, group) && input.config.upstreams[group].candidate,
+    ownResponseField: ({ upstreams }, group) => upstreams[group].candidate?.expose ?? null,
+    acquire: (input, previous, context) =>
+      acquireCandidates(input, previous as CandidatePart | null, context, { copies, guards, digestKey }),
+    close() {
+      for (const each of Object.values(copies)) each.stop()
+      guards.close()
+    },
+  }
+}
+
+interface CandidateResources {
+  readonly copies: Readonly<Record<Group, ShadowCopies>>
+  readonly guards: GuardReporter
+  readonly digestKey: string
+}
+
+const acquireCandidates = (
+  input: SnapshotInput,
+  previous: CandidatePart | null,
+  { upstreams: primaries, openUpstream }: SnapshotContext,
+  { copies, guards, digestKey }: CandidateResources,
+): CandidatePart => {
+  const { config } = input
+  const shifts = input.overrides.shifts
+  const upstreams = byGroup((group) => config.upstreams[group].candidate?.upstream ?? null)
+  const { breakers, comparisons } = carryOver(config, previous, digestKey)
+  const others = byGroup((group) => {
+    const upstream = upstreams[group]
+    return upstream && openUpstream(group, 'candidate', upstream, breakers[group])
+  })
+  const shadows = byGroup((group) => {
+    const { candidate } = config.upstreams[group]
+    const running = others[group]
+    if (candidate === null || running === null || shifts?.get(group)?.isStopped === true) return null
+    return openShadow(candidate, {
+      sides: { primary: primaries[group], candidate: running },
+      primary: config.upstreams[group],
+      open: (use, upstream) => openUpstream(group, use, upstream, null),
+      copies: copies[group],
+      comparison: comparisons[group],
+    })
+  })
+  const ofGroups = byGroup((group): GroupParts => {
+    const use = findUse(input, group)
+    const members = others[group]?.members ?? []
+    // Where operators drain all of a candidate, its clients fall back, and that is no fault of it.
+    const isGuarded =
+      use !== null &&
+      config.upstreams[group].candidate?.guard != null &&
+      members.some(({ receivesTraffic }) => receivesTraffic)
+    const guard = isGuarded
+      ? createGuardOptions(config, group, members, guards.open(group, guardEra(shifts?.get(group) ?? null)))
+      : null
+    return { use, shadow: shadows[group], guard }
+  })
+  return {
+    upstreams,
+    others,
+    copies,
+    comparisons,
+    layers: (operation) => layerRows(operation, config, ofGroups[operation.group]),
     responseFields({ group }) {
       const { candidate } = config.upstreams[group]
-      if (!candidate?.expose || findCandidateUse(candidate, overrides.shifts?.get(group)) === null) return []
-      return [{ name: candidate.expose.toLowerCase(), isReplaced: true }]
+      return candidate?.expose && ofGroups[group].use
+        ? [{ name: candidate.expose.toLowerCase(), isReplaced: true }]
+        : []
     },
-  }),
+    send: (group) =>
+      createSend(primaries[group], others[group], config.upstreams[group].candidate, ofGroups[group].use),
+    activate() {
+      for (const group of groups)
+        copies[group].bounds = shadows[group] && (config.upstreams[group].candidate?.shadow ?? null)
+    },
+  }
+}
+
+/** Returns what goes on from the previous snapshot. A function of its own, so that no closure sees that one. */
+const carryOver = (config: Config, previous: CandidatePart | null, digestKey: string) => ({
+  breakers: byGroup((group) =>
+    carryBreaker(
+      config.upstreams[group].candidate?.upstream,
+      previous?.upstreams[group] ?? undefined,
+      previous?.others[group],
+    ),
+  ),
+  comparisons: byGroup((group) =>
+    continueComparison(config.upstreams[group], previous?.comparisons[group] ?? null, digestKey),
+  ),
+})
+
+/**
+ * Returns the comparison of a group's candidate with its primary: that of the previous snapshot, as long as the same is
+ * compared in the same way. A share, a sample or a takeback makes no difference. Null: answers are not compared.
+ */
+const continueComparison = (
+  upstream: UpstreamConfig,
+  before: ComparisonCounts | null,
+  key: string,
+): ComparisonCounts | null => {
+  const { candidate } = upstream
+  const compare = candidate?.shadow?.compare
+  if (!candidate?.shadow || !compare) return null
+  const { arrays: unordered, minEqual: _, ...rules } = compare
+  const options = { ...rules, unordered, maxBody: candidate.shadow.maxBody }
+  const digest = hashValue([options, answeringSide(upstream), answeringSide(candidate.upstream)])
+  return before?.digest === digest ? before : new ComparisonCounts(digest, options, key)
+}
+
+/** Lists what decides how a side answers. */
+const answeringSide = ({ endpoints, host, request, response }: UpstreamConfig): unknown => ({
+  endpoints: endpoints.map(({ origin, pathPrefix }) => origin + pathPrefix),
+  host,
+  request,
+  response,
 })

@@ -5,16 +5,14 @@ import type { Config } from '../../core/config/config.ts'
 import { suggestNearest } from '../../core/config/suggest.ts'
 import { findRequestOwner, type RequestOwner } from '../../core/exchange/request-owner.ts'
 import { bucketCount, bucketsOfShare } from '../../core/exchange/sides.ts'
-import { epochMs } from '../../core/lib/clock.ts'
 import { formatPercent } from '../../core/lib/text/units.ts'
-import type { Group, Operation, Side } from '../../operations.ts'
+import type { Operation, Side } from '../../operations.ts'
 import { clientIpv6Prefix } from '../candidate/candidate-layers.ts'
 import { clientBucket } from '../candidate/layers/client-bucket.ts'
 import { createSideChooser } from '../candidate/layers/side.ts'
+import { shiftOfFile } from '../candidate/runtime.ts'
 import { findCandidateUse } from '../candidate/shift/candidate-use.ts'
-import { listShiftPlans } from '../candidate/shift/shift-plan.ts'
-import { beginRecord } from '../candidate/shift/shift-record.ts'
-import { type ShiftState, toShiftState } from '../candidate/shift/shift-state.ts'
+import type { ShiftState } from '../candidate/shift/shift-state.ts'
 import { describeShift, type ShiftStatus } from '../candidate/status/shift-status.ts'
 
 export interface ClientSide {
@@ -25,13 +23,6 @@ export interface ClientSide {
   readonly why: string
   /** From 0 to 9,999; null: no bucket was looked at. */
   readonly bucket: number | null
-}
-
-/** Returns how much of a group goes to its candidate, as a gateway that reads the file now has it. */
-export const shiftOfFile = (config: Config, group: Group): ShiftState | null => {
-  const plan = listShiftPlans(config)[group]
-  const epoch = epochMs()
-  return plan === undefined ? null : toShiftState(beginRecord(plan, epoch), plan, epoch)
 }
 
 interface SideShare {

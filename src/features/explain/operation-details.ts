@@ -7,9 +7,6 @@ import { layerTable } from '../../core/runtime/pipeline/compose-layers.ts'
 import type { LayerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import { runtimeParts } from '../../core/runtime/runtime-parts.ts'
 import type { Operation, Side } from '../../operations.ts'
-import { nullShadow } from '../candidate/shadow-layer.ts'
-import { findCandidateUse } from '../candidate/shift/candidate-use.ts'
-import { shiftOfFile } from './client-side.ts'
 import { type ContractPlace, findContractPlace } from './contract-place.ts'
 import { flattenTree, globalSettingRows, type SettingRows, type SettingTree, subtree } from './global-settings.ts'
 
@@ -116,12 +113,8 @@ export const describeLayers = (config: Config, operation: Operation): readonly L
   layerTable({
     operation,
     config,
-    retryBudget: null,
     features: [...runtimeParts.values()].map((part) => part.describe(config)),
     requestMetrics: new RequestMetrics(),
-    shadow: nullShadow,
-    candidateUse: findCandidateUse(config.upstreams[operation.group].candidate, shiftOfFile(config, operation.group)),
-    guard: null,
   })
 
 const builtInProvenance: Provenance = { source: 'built-in', line: 0, column: 0 }

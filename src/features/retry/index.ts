@@ -3,6 +3,7 @@ import type { Feature } from '../../core/feature.ts'
 /** Sends a request again, where the first attempt failed and another may not. */
 export const retry: Feature = {
   name: 'retry',
+  loadRuntimePart: () => import('./runtime.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadStatusPart: () => import('./status.ts'),
   loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),

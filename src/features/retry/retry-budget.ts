@@ -30,7 +30,11 @@ export class RetryBudget {
   /** Requests whose share has not been added yet. */
   #requests = 0
 
-  constructor({ share, floor }: RetryConfig['budget']) {
+  readonly settings: RetryConfig['budget']
+
+  constructor(settings: RetryConfig['budget']) {
+    const { share, floor } = settings
+    this.settings = settings
     this.#share = share
     this.#floorPerMs = floor / 1000
     // With a floor of less than one token a second, the first token would never be whole.

@@ -18,8 +18,8 @@ export const ofGroup: readonly GroupSection[] = [
   {
     key: 'retryBudget',
     field: budget,
-    collect({ retryBudgets }, group) {
-      const running = retryBudgets[group]
+    collect({ parts }, group) {
+      const running = parts.retry.budgets[group]
       return running && { left: running.left }
     },
   },

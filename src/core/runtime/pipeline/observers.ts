@@ -1,8 +1,4 @@
-import { ShadowCopies } from '../../../features/candidate/layers/shadow-copies.ts'
-import { GuardReporter } from '../../../features/candidate/observe/guard/guard-counts.ts'
-import { byGroup, type Group } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
-import { DeferredWork } from '../../lib/scheduling/deferred-work.ts'
 import type { ExchangeObserver } from '../../log/exchange-record.ts'
 import { accessLog, type Log } from '../../log/log.ts'
 import { RequestMetrics } from '../../log/metrics/request-metrics.ts'
@@ -20,30 +16,19 @@ export interface ProcessTelemetry {
   readonly recentRequests: RecentRequests
   readonly rejectedConnections: RejectedConnectionCounts
   readonly runtime: ProcessStats
-  readonly shadows: Readonly<Record<Group, ShadowCopies>>
-  readonly guards: GuardReporter
   /** The name of the process: `gateway` when there is only one. */
   readonly process: string
 }
 
-export const createProcessTelemetry = (log: Log | null, process: string): ProcessTelemetry => {
-  const deferred = (): DeferredWork =>
-    new DeferredWork((err) => {
-      if (log !== null) log.error({ err }, 'copy for a candidate failed')
-    })
-  const [sending, comparing] = [deferred(), deferred()]
-  return {
-    log,
-    requestMetrics: new RequestMetrics(),
-    recentErrors: new RecentErrors(),
-    recentRequests: new RecentRequests(),
-    rejectedConnections: createRejectedConnectionCounts(),
-    runtime: new ProcessStats(),
-    shadows: byGroup(() => new ShadowCopies(sending, comparing)),
-    guards: new GuardReporter(),
-    process,
-  }
-}
+export const createProcessTelemetry = (log: Log | null, process: string): ProcessTelemetry => ({
+  log,
+  requestMetrics: new RequestMetrics(),
+  recentErrors: new RecentErrors(),
+  recentRequests: new RecentRequests(),
+  rejectedConnections: createRejectedConnectionCounts(),
+  runtime: new ProcessStats(),
+  process,
+})
 
 /** Lists the observers of every exchange, in the order in which they are called. What is off is not in it. */
 export const listObservers = (

@@ -7,14 +7,7 @@ import {
   type HealthVerdict,
   type OnHealthVerdict,
 } from '../../upstream/endpoints/endpoint-registry.ts'
-import {
-  aloneProcess,
-  type FeatureMessage,
-  listHandedOver,
-  openChannel,
-  type ProcessPlace,
-  receiveAt,
-} from '../channel.ts'
+import { aloneProcess, type FeatureMessage, listHandedOver, type ProcessPlace, receiveAt } from '../channel.ts'
 import { createProcessTelemetry } from '../pipeline/observers.ts'
 import type { SnapshotInput } from '../runtime-part.ts'
 import { openParts, prepareParts } from '../runtime-parts.ts'
@@ -73,11 +66,8 @@ export class DataPlane {
     }: DataPlaneDeps,
   ) {
     const telemetry = createProcessTelemetry(log ?? null, place.name)
-    const guardReports = openChannel('candidate', place)
-    telemetry.guards.onReports = (reports) => guardReports.notify(reports)
     this.#shared = {
       endpoints: new EndpointRegistry(logEvent, onVerdict),
-      digestKey,
       telemetry,
       parts: openParts({ place, ...telemetry, digestKey, logEvent }),
     }
@@ -123,8 +113,6 @@ export class DataPlane {
 
   /** Retires all snapshots, and cuts off what still runs after the deadline. */
   async close(deadlineMs: number): Promise<void> {
-    for (const copies of Object.values(this.#shared.telemetry.shadows)) copies.stop()
-    this.#shared.telemetry.guards.close()
     for (const part of Object.values(this.#shared.parts)) part.close?.()
     const closed = this.currentSnapshot.close()
     if (await settlesWithin(deadlineMs, closed)) return

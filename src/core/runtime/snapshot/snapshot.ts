@@ -1,7 +1,4 @@
-import type { ShadowDestination } from '../../../features/candidate/layers/shadow.ts'
-import type { ComparisonCounts } from '../../../features/candidate/observe/comparison-counts.ts'
-import type { RetryBudget } from '../../../features/retry/retry-budget.ts'
-import { type Group, groups, type OperationId } from '../../../operations.ts'
+import type { Group, OperationId } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
 import type { Handler } from '../../exchange/exchange.ts'
 import type { ExchangeObserver } from '../../log/exchange-record.ts'
@@ -15,14 +12,8 @@ interface SnapshotMembers {
   readonly parts: SnapshotParts
   readonly handlers: Readonly<Record<OperationId, Handler>>
   readonly upstreams: Readonly<Record<Group, Upstream>>
-  /** The upstream that is tried beside it. Null: the group has none. */
+  /** The upstream of the other side. Null: the group has none. */
   readonly candidates: Readonly<Record<Group, Upstream | null>>
-  /** Where copies for the candidate go. Null: nothing is copied. */
-  readonly shadows: Readonly<Record<Group, ShadowDestination | null>>
-  /** The budget of retries of each upstream. Null: retries are off. */
-  readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
-  /** What the candidate of each group answers otherwise. Null: it is not compared. */
-  readonly comparisons: Readonly<Record<Group, ComparisonCounts | null>>
   readonly telemetry: ProcessTelemetry
   /** The observers of every exchange, in the order in which they are called. */
   readonly observers: readonly ExchangeObserver[]
@@ -114,10 +105,8 @@ export class CurrentSnapshot {
  * that share a resource, the later decides.
  */
 const activate = (snapshot: Snapshot): void => {
-  const { config, parts, shadows, telemetry } = snapshot
+  const { config, parts, telemetry } = snapshot
   telemetry.runtime.monitorEventLoop(config.metrics !== null)
-  for (const group of groups)
-    telemetry.shadows[group].bounds = shadows[group] && (config.upstreams[group].candidate?.shadow ?? null)
   for (const part of Object.values(parts)) part.activate?.()
   for (const upstream of listUpstreams(snapshot)) upstream.activate()
 }

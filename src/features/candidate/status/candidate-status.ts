@@ -89,13 +89,13 @@ export const ofGroup: readonly GroupSection[] = [
   {
     key: 'candidate',
     field: candidate,
-    collect({ candidates, config, telemetry, comparisons }, group): CandidateReport | null {
-      const running = candidates[group]
+    collect({ config, parts: { candidate } }, group): CandidateReport | null {
+      const running = candidate.others[group]
       return (
         running && {
           ...collectSide(running),
-          shadow: config.upstreams[group].candidate?.shadow ? telemetry.shadows[group].report : null,
-          comparison: comparisons[group]?.report ?? null,
+          shadow: config.upstreams[group].candidate?.shadow ? candidate.copies[group].report : null,
+          comparison: candidate.comparisons[group]?.report ?? null,
         }
       )
     },

@@ -15,21 +15,19 @@ import {
   layerTable,
 } from '../../../../src/core/runtime/pipeline/compose-layers.ts'
 import type { ProcessParts } from '../../../../src/core/runtime/runtime-part.ts'
-import { acquireParts, prepareParts } from '../../../../src/core/runtime/runtime-parts.ts'
+import { prepareParts } from '../../../../src/core/runtime/runtime-parts.ts'
 import type { GroupEndpoint } from '../../../../src/core/upstream/endpoints/group-endpoint.ts'
 import type { Upstream } from '../../../../src/core/upstream/upstream.ts'
 import type { AuditConfig } from '../../../../src/features/audit/config.ts'
 import { createGuardOptions, createSend } from '../../../../src/features/candidate/candidate-layers.ts'
 import type { CandidateConfig } from '../../../../src/features/candidate/config/candidate.ts'
-import { nullShadow } from '../../../../src/features/candidate/shadow-layer.ts'
-import { findCandidateUse } from '../../../../src/features/candidate/shift/candidate-use.ts'
+import { type CandidateUse, findCandidateUse } from '../../../../src/features/candidate/shift/candidate-use.ts'
 import type { RetryConfig } from '../../../../src/features/retry/config.ts'
-import { RetryBudget } from '../../../../src/features/retry/retry-budget.ts'
 import type { TracingConfig } from '../../../../src/features/tracing/config.ts'
 import { allOperations, byGroup, byOperation, type OperationId } from '../../../../src/operations.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse, untilAborted } from '../../../helpers/exchange.ts'
 import { testConfig } from '../../../helpers/gateway.ts'
-import { openTestParts, toInput } from '../../../helpers/parts.ts'
+import { acquireTestParts, openTestParts } from '../../../helpers/parts.ts'
 
 const retry: RetryConfig = {
   attempts: 3,
@@ -74,11 +72,10 @@ interface Settings extends Partial<OperationConfig> {
   readonly clients?: Config['clients']
   readonly retry?: RetryConfig | null
   readonly request?: HeaderMutationConfig
-  readonly budget?: RetryBudget | null
   readonly audit?: AuditConfig | null
   readonly tracing?: Config['tracing']
   readonly metrics?: Config['metrics']
-  readonly candidateUse?: LayerStackOptions['candidateUse']
+  readonly candidateUse?: CandidateUse | null
   readonly getContent?: Config['listen']['getContent']
 }
 
@@ -104,7 +101,6 @@ const stackOptions = ({
   clients = [],
   retry = null,
   request,
-  budget = null,
   tracing = null,
   metrics = null,
   audit = null,
@@ -141,19 +137,21 @@ const stackOptions = ({
     metrics,
     audit,
   }
-  const parts = acquireParts(process, toInput(full), null)
+  const parts = acquireTestParts(full, process)
   parts.idempotency.activate?.()
   return {
     operation: allOperations.find((each) => each.id === id) ?? allOperations[0],
     config: full,
-    retryBudget: budget,
-    shadow: null,
     features: Object.values(parts),
     requestMetrics: new RequestMetrics(),
-    candidateUse,
-    guard: null,
   }
 }
+
+const withConfig = (options: LayerStackOptions, config: Config): LayerStackOptions => ({
+  ...options,
+  config,
+  features: Object.values(acquireTestParts(config)),
+})
 
 const fakeUpstream = (): Upstream => ({
   send: fakeNext(),
@@ -188,10 +186,10 @@ test('with a candidate that gets no client and no copy it is that too, and nothi
   const options = stackOptions()
   const { config } = options
   const candidate = toCandidate(config.upstreams.market)
-  const withCandidate = {
-    ...options,
-    config: { ...config, upstreams: { ...config.upstreams, market: { ...config.upstreams.market, candidate } } },
-  }
+  const withCandidate = withConfig(options, {
+    ...config,
+    upstreams: { ...config.upstreams, market: { ...config.upstreams.market, candidate } },
+  })
   const [primary, other] = [fakeUpstream(), fakeUpstream()]
   const send = createSend(primary, other, candidate, findCandidateUse(candidate, null))
 
@@ -373,7 +371,7 @@ describe('the table', () => {
         },
       }
       const config = { ...options.config, upstreams: { ...options.config.upstreams, risk } }
-      return layerTable({ ...options, config, shadow: nullShadow }).slice(-4, -1)
+      return layerTable(withConfig(options, config)).slice(-4, -1)
     }
     const key = 'upstreams.risk.candidate.shadow'
     const marker = { name: 'shadow-marker', key: `${key}.marker`, setting: 'X-Shadow', layer: expect.any(Function) }
@@ -394,20 +392,23 @@ describe('the table', () => {
   })
 
   test('has the guard below the retries, while the candidate has clients', () => {
-    const options = stackOptions({ id: 'risk.asset-valuation', candidateUse: { share: 0.05, clients: [] } })
+    const options = stackOptions({ id: 'risk.asset-valuation' })
     const { candidate } = testConfig({
       upstreams: { risk: { endpoints: ['http://a'], candidate: 'http://b' } },
     }).upstreams.risk
-    const risk = { ...options.config.upstreams.risk, candidate }
-    const config = { ...options.config, upstreams: { ...options.config.upstreams, risk } }
+    const rowWith = (share: number) => {
+      const risk = { ...options.config.upstreams.risk, candidate: candidate && { ...candidate, share } }
+      const config = { ...options.config, upstreams: { ...options.config.upstreams, risk } }
+      return layerTable(withConfig(options, config)).at(-1)
+    }
     const row = {
       name: 'guard',
       key: 'upstreams.risk.candidate.guard',
       setting: 'errors: 2x, latency: 1.5x, minRequests: 50, window: 1m',
     }
 
-    expect(layerTable({ ...options, config }).at(-1)).toEqual({ ...row, layer: expect.any(Function) })
-    expect(layerTable({ ...options, config, candidateUse: null }).at(-1)).toEqual({ ...row, layer: null })
+    expect(rowWith(0.05)).toEqual({ ...row, layer: expect.any(Function) })
+    expect(rowWith(0)).toEqual({ ...row, layer: null })
   })
 
   test('has the cache of a GET, and has every POST invalidate it', () => {
@@ -603,12 +604,12 @@ describe('retries', () => {
   })
 
   test('share the budget of their upstream', async () => {
-    const budget = new RetryBudget({ share: 0, floor: 1 })
+    const options = stackOptions({ retry: { ...retry, budget: { share: 0, floor: 1 } } })
     const [first, second] = [failing(1), failing(1)]
 
     const outcomes = [
-      await outcomeOf(composeLayers(stackOptions({ retry, budget }), first)),
-      await composeLayers(stackOptions({ retry, budget }), second)(fakeExchange()).then(({ status }) => status),
+      await outcomeOf(composeLayers(options, first)),
+      await composeLayers(options, second)(fakeExchange()).then(({ status }) => status),
     ]
 
     expect(outcomes).toEqual([200, 503])

@@ -11,7 +11,7 @@ import { EndpointRegistry } from '../../../../src/core/upstream/endpoints/endpoi
 import type { EndpointHealth } from '../../../../src/core/upstream/health/endpoint-health.ts'
 import type { RetryConfig } from '../../../../src/features/retry/config.ts'
 import { RetryBudget } from '../../../../src/features/retry/retry-budget.ts'
-import { allOperations, byGroup, groups } from '../../../../src/operations.ts'
+import { allOperations, groups } from '../../../../src/operations.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 import { testConfig } from '../../../helpers/gateway.ts'
 import { openTestParts, toInput } from '../../../helpers/parts.ts'
@@ -26,9 +26,6 @@ const fakeSnapshot = () => {
     handlers: {} as Snapshot['handlers'],
     upstreams: {} as Snapshot['upstreams'],
     candidates: {} as Snapshot['candidates'],
-    shadows: byGroup(() => null),
-    retryBudgets: {} as Snapshot['retryBudgets'],
-    comparisons: byGroup(() => null),
     telemetry: createProcessTelemetry(null, 'gateway'),
     observers: [],
   }
@@ -74,10 +71,9 @@ describe('the current snapshot', () => {
           },
         },
       })
-    const telemetry = createProcessTelemetry(null, 'gateway')
-    const shared = { ...sharedResources(new EndpointRegistry()), telemetry }
+    const shared = sharedResources(new EndpointRegistry())
     const take = (count: number) => {
-      const { market } = telemetry.shadows
+      const { market } = first.parts.candidate.copies
       const copies = Array.from({ length: count }, () => ({ slot: -1, isRepeat: false, stop: () => {} }))
       const taken = copies.filter((copy) => market.begin(copy) === null).length
       for (const copy of copies) market.end(copy)
@@ -116,7 +112,6 @@ const upstream = 'http://upstream.invalid'
 
 const sharedResources = (endpoints: EndpointRegistry): SharedResources => ({
   endpoints,
-  digestKey: '',
   telemetry: createProcessTelemetry(null, 'gateway'),
   parts: openTestParts(),
 })
@@ -247,7 +242,7 @@ describe('a configuration', () => {
         const changed = { ...config, upstreams: { ...config.upstreams, risk } }
         previous = buildSnapshot(toInput(changed), previous, sharedResources(endpoints))
         onTestFinished(previous.retire.bind(previous))
-        return previous.retryBudgets.risk
+        return previous.parts.retry.budgets.risk
       })
     }
 

@@ -56,7 +56,6 @@ const start = (behaviorOf: (name: string) => Behavior, more: object = {}) => {
   const endpoints = new EndpointRegistry((level, event, fields) => log[level](fields, event))
   const shared = {
     endpoints,
-    digestKey: '',
     telemetry,
     parts: openTestParts(),
   }
