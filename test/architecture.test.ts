@@ -350,6 +350,7 @@ const isPart = (name: string): boolean =>
     'reported',
     'status',
     'texts',
+    'openProofs',
     'overview',
     'findingInputs',
     'findClients',

@@ -1,4 +1,3 @@
-import type { IssuerKeysState } from '../../features/auth/tokens/jwt/jwks-cache.ts'
 import type { FailureKind } from '../exchange/failures/kinds.ts'
 import type { CommandLine } from '../lib/program-command.ts'
 import type { Overrides, OverridesView } from '../runtime/overrides.ts'
@@ -24,7 +23,7 @@ export interface AdminContext {
   report(urgent?: Promise<void>): Promise<StatusReport>
   /** The workers as the last report found them; none: this process serves. */
   workers(): readonly WorkerStatus[]
-  operatorKeys(): IssuerKeysState | null
+  operatorKeys(): object | null
   readonly findClients: FindClients
   /** Formats a command so that it runs on this machine. */
   formatCommand(command: CommandLine): string

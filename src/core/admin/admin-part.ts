@@ -1,8 +1,11 @@
 import type { Group } from '../../operations.ts'
 import type { Config } from '../config/config.ts'
 import type { Beside } from '../lib/beside.ts'
+import type { Log } from '../log/log.ts'
 import type { OverridesView } from '../runtime/overrides.ts'
 import type { DerivedField } from '../runtime/status/field.ts'
+import type { OperatorProofs } from './access/operator-proofs.ts'
+import type { TokenRefusals } from './access/token-refusals.ts'
 import type { AdminContext } from './admin-context.ts'
 import type { AdminError } from './admin-error.ts'
 import type { FindingSource } from './findings/finding.ts'
@@ -22,6 +25,8 @@ export interface GroupClients {
 
 export type FindClients = (group: Group, config: Config, overrides: OverridesView) => GroupClients
 
+export type OpenProofs = (log: Log, refusals: TokenRefusals) => Promise<OperatorProofs>
+
 /** What a feature brings to the operator's listener. */
 export interface AdminPart {
   readonly reports?: readonly AdminReport[]
@@ -32,6 +37,7 @@ export interface AdminPart {
   /** Gets what its findings are made from. It adds that to `FindingInputs` (`declare module`). */
   findingInputs?(context: AdminContext): object
   readonly findClients?: FindClients
+  readonly openProofs?: OpenProofs
 }
 
 /** What finds what is wrong; of findings that are as severe, the place is the order. */

@@ -12,11 +12,10 @@ import { noSchemaCompilers } from '../lib/no-schema-compilers.ts'
 import { formatCommandLine } from '../lib/program-command.ts'
 import type { Log } from '../log/log.ts'
 import { type AdminAccess, authenticateAdmin, recheckAdmin } from './access/authenticate.ts'
-import { OperatorJwts } from './access/operator-jwts.ts'
 import { TokenRefusals } from './access/token-refusals.ts'
 import { type AdminContext, getNotReadyReason } from './admin-context.ts'
 import { type AdminError, isAdminError, renderAdminJson, sendProblem } from './admin-error.ts'
-import { featureReports, findClients } from './admin-parts.ts'
+import { featureReports, findClients, openProofs } from './admin-parts.ts'
 import { getPageView } from './api/overview.ts'
 import { getRecentErrors } from './api/recent-errors.ts'
 import { watchRecentRequests } from './api/recent-requests.ts'
@@ -60,13 +59,13 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   const orders = new OrderHistory()
   const formatCommand: FormatCommand = (command) => formatter(command)
   const refusals = new TokenRefusals(log)
-  const jwts = new OperatorJwts(log, refusals)
-  const operatorKeys = () => jwts.state()
+  const proofs = await openProofs(log, refusals)
+  const operatorKeys = () => proofs.state()
   const context: AdminContext = { ...init, history, endpointRates, orders, formatCommand, operatorKeys, findClients }
   const { admin } = context.reloader.config
-  jwts.applyConfig(admin)
-  const sessions = new SessionStore(jwts)
-  const access: AdminAccess = { sessions, jwts, refusals }
+  proofs.applyConfig(admin)
+  const sessions = new SessionStore(proofs)
+  const access: AdminAccess = { sessions, proofs, refusals }
   const app = createAdminApp(context, log, access)
   const recheck = (request: FastifyRequest) => recheckAdmin(request, access, context.reloader.config.admin)
   registerAdminRoutes(app, context, log, access, recheck)
@@ -79,14 +78,14 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   return {
     address: app.server.address() as AddressInfo,
     applyConfig(next) {
-      jwts.applyConfig(next)
+      proofs.applyConfig(next)
       sessions.sync(next)
       streams.recheck()
       reloadAdminTls(app.server, next)
     },
     async close() {
       history.close()
-      jwts.close()
+      proofs.close()
       streams.end()
       const closed = new Promise((resolve) => app.server.close(resolve))
       app.server.closeAllConnections()

@@ -1,5 +1,5 @@
 import type { AdminContext } from '../../core/admin/admin-context.ts'
-import type { PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
+import type { OpenProofs, PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
 import type { StatusInputs } from '../../core/admin/api/status.ts'
 import type { Config } from '../../core/config/config.ts'
 import { asList, asNullable, asNumber, asObject, asText, type Decoded } from '../../core/lib/text/decode.ts'
@@ -7,10 +7,16 @@ import { derived, fromReport, type Shown } from '../../core/runtime/status/field
 import { tokenFindings } from './findings.ts'
 import { authMetrics } from './metrics.ts'
 import { tokensField } from './status.ts'
+import type { IssuerKeysState } from './tokens/jwt/jwks-cache.ts'
 
 export const findings: readonly PlacedFindings[] = [{ after: 'credentials', value: tokenFindings }]
 
-export const findingInputs = ({ operatorKeys }: AdminContext) => ({ operatorKeys: operatorKeys() })
+export const findingInputs = ({ operatorKeys }: AdminContext) => ({
+  operatorKeys: operatorKeys() as IssuerKeysState | null,
+})
+
+export const openProofs: OpenProofs = async (log, refusals) =>
+  new (await import('./operators/operator-jwts.ts')).OperatorJwts(log, refusals)
 
 export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: authMetrics }]
 

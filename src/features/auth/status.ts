@@ -4,6 +4,7 @@ import type { Snapshot } from '../../core/runtime/snapshot/snapshot.ts'
 import type { Reported } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
 import type { ReportSection } from '../../core/runtime/status/status-part.ts'
+import type { IssuerKeysState } from './tokens/jwt/jwks-cache.ts'
 
 /** The health of a server that tokens are checked with. */
 const health = {
@@ -28,7 +29,7 @@ export const tokensField = field.record({
   introspection: field.nullable(field.worst(field.record(health), isFailing)),
   /** The issuer of operators' tokens. */
   operators: field.derived(asNullable(issuerKeys.decode), (_, context) => {
-    const keys = context.operatorKeys()
+    const keys = context.operatorKeys() as IssuerKeysState | null
     return keys && issuerKeys.show({ ...keys, where: null }, context)
   }),
   /** How full the replay window of DPoP proofs is. The primary keeps it for all workers. */

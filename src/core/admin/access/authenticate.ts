@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
-import { isJwt } from '../../../features/auth/tokens/jwt/jwt-verifier.ts'
 import { type Principal, setPrincipal } from '../../../features/console/session/principal.ts'
 import type { SessionStore } from '../../../features/console/session/session-store.ts'
 import type { AdminConfig } from '../../config/config.ts'
@@ -10,14 +9,13 @@ import { type AdminError, isAdminError } from '../admin-error.ts'
 import { guardRequest } from '../guard.ts'
 import { targetPath } from '../url.ts'
 import { type Operator, unnamedOperator } from './operator.ts'
-import { findOperatorByCertificate } from './operator-certificates.ts'
-import type { OperatorJwts } from './operator-jwts.ts'
+import type { OperatorProofs } from './operator-proofs.ts'
 import { findOperatorToken, takesTokens } from './operator-tokens.ts'
 import type { TokenRefusals } from './token-refusals.ts'
 
 export interface AdminAccess {
   readonly sessions: SessionStore
-  readonly jwts: Pick<OperatorJwts, 'verify' | 'recall'>
+  readonly proofs: Omit<OperatorProofs, 'applyConfig' | 'close'>
   readonly refusals: TokenRefusals
 }
 
@@ -35,11 +33,11 @@ export const authenticateAdmin = async (
   const rejection = recheckAdmin(request, access, admin)
   const token = parseBearerToken(request.headers.authorization)
   if (rejection?.status !== 401 || token === null) return rejection
-  if (admin.jwt === null || !isJwt(token)) {
+  if (!access.proofs.isTaken(token, admin)) {
     access.refusals.logIfAllowed(request.ip, 'unknown-token', 'the file has no such token')
     return rejection
   }
-  const shown = await access.jwts.verify(token, request.ip)
+  const shown = await access.proofs.verify(token, request.ip)
   if (shown === null) return rejection
   if (isAdminError(shown)) return shown
   return guard(request, access.sessions.withoutSession(shown.operator), admin)
@@ -63,23 +61,23 @@ const guard = ({ method, url, headers, raw }: CheckedRequest, principal: Princip
  */
 export const findPrincipal = (
   headers: IncomingHttpHeaders,
-  { sessions, jwts }: Pick<AdminAccess, 'sessions' | 'jwts'>,
+  { sessions, proofs }: Pick<AdminAccess, 'sessions' | 'proofs'>,
   admin: AdminConfig,
   socket: Socket | null = null,
 ): Principal => {
   if (!asksForProof(admin)) return sessions.withoutSession(unnamedOperator)
   const token = parseBearerToken(headers.authorization)
   if (token === null)
-    return sessions.find(headers, admin) ?? sessions.withoutSession(socket && findOperatorByCertificate(socket, admin))
+    return sessions.find(headers, admin) ?? sessions.withoutSession(socket && proofs.ofConnection(socket, admin))
   const listed = findOperatorToken(token, admin)
-  return sessions.withoutSession(listed === null ? recallJwt(token, jwts, admin) : listed.operator)
+  return sessions.withoutSession(listed === null ? recall(token, proofs, admin) : listed.operator)
 }
 
 const asksForProof = (admin: AdminConfig): boolean =>
   takesTokens(admin) || (admin.tls?.clientCertificate ?? null) !== null
 
-const recallJwt = (token: string, jwts: AdminAccess['jwts'], { jwt }: AdminConfig): Operator | null =>
-  jwt === null ? null : jwts.recall(digestSecret(token))
+const recall = (token: string, proofs: AdminAccess['proofs'], admin: AdminConfig): Operator | null =>
+  proofs.isTaken(token, admin) ? proofs.recall(digestSecret(token)) : null
 
 const parseBearerToken = (authorization = ''): string | null =>
   /^Bearer(?: |$)/i.test(authorization) ? authorization.slice('Bearer'.length).trim() : null

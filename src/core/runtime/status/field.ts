@@ -2,7 +2,6 @@
  * What one value of the status is, said once: how the reports of several processes merge, which counts never fall, how
  * the value stands in the JSON of /status, and how a command reads that.
  */
-import type { IssuerKeysState } from '../../../features/auth/tokens/jwt/jwks-cache.ts'
 import type { Group } from '../../../operations.ts'
 import {
   asBoolean,
@@ -25,8 +24,8 @@ import type { OverridesView } from '../overrides.ts'
 /** What the gateway knows besides reports. */
 export interface StatusContext {
   readonly overrides: Pick<OverridesView, 'endpoints' | 'shifts'>
-  /** Returns the state of the keys of `admin.jwt`; null: there is no such issuer. */
-  operatorKeys(): IssuerKeysState | null
+  /** Describes what proofs of operators are verified with, for the feature that does; null: there are none. */
+  operatorKeys(): object | null
   /** The group whose upstream is shown. */
   readonly group?: Group
 }

@@ -19,7 +19,7 @@ export const registerLogin = (
   app: FastifyInstance,
   { reloader, recordAdminEvent }: AdminContext,
   log: Log,
-  { sessions, jwts }: AdminAccess,
+  { sessions, proofs }: AdminAccess,
 ): void => {
   const throttle = new AttemptThrottle(loginLimit)
 
@@ -40,7 +40,7 @@ export const registerLogin = (
     const retryAfter = throttle.tryAcquire()
     if (retryAfter !== null) return showLoginAgain(request, reply, tooManyAttempts(retryAfter))
     const given = (form.get('token') ?? '').trim()
-    const token = findOperatorToken(given, admin) ?? (await jwts.verify(given, request.ip))
+    const token = findOperatorToken(given, admin) ?? (await proofs.verify(given, request.ip))
     if (token !== null && isAdminError(token)) return showLoginAgain(request, reply, token)
     if (token === null || !includesScope(token.operator.scope, 'read')) {
       const operator = token === null ? {} : { operator: token.operator.name }

@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import { isSameOperator, type Operator } from '../../../core/admin/access/operator.ts'
-import type { OperatorJwts } from '../../../core/admin/access/operator-jwts.ts'
+import type { OperatorProofs } from '../../../core/admin/access/operator-proofs.ts'
 import { listOperatorTokens, type OperatorToken } from '../../../core/admin/access/operator-tokens.ts'
 import type { AdminConfig } from '../../../core/config/config.ts'
 import { epochMs } from '../../../core/lib/clock.ts'
@@ -28,13 +28,13 @@ export class SessionStore {
   readonly #sessions = new Map<string, Session>()
   /** The principals of requests without a session, by operator. */
   readonly #withoutSession = new LRUCache<string, Principal>({ max: maxSessions })
-  readonly #jwts: Pick<OperatorJwts, 'recall'>
+  readonly #proofs: Pick<OperatorProofs, 'recall'>
   /** The configuration that the sessions were last compared with. */
   #admin: AdminConfig | null = null
 
-  /** `jwts` knows which tokens of the issuer are good still; without it, none is. */
-  constructor(jwts: Pick<OperatorJwts, 'recall'> = { recall: () => null }) {
-    this.#jwts = jwts
+  /** `proofs` knows which tokens of the issuer are good still; without it, none is. */
+  constructor(proofs: Pick<OperatorProofs, 'recall'> = { recall: () => null }) {
+    this.#proofs = proofs
   }
 
   find(headers: IncomingHttpHeaders, admin: AdminConfig): Principal | null {
@@ -104,7 +104,7 @@ export class SessionStore {
   /** Tells whether a token is good, and of the same operator, as when its session was opened. */
   #isGood({ operator, digest }: OperatorToken, admin: AdminConfig): boolean {
     const listed = listOperatorTokens(admin).find((each) => each.digest.equals(digest))
-    const current = listed?.operator ?? this.#jwts.recall(digest)
+    const current = listed?.operator ?? this.#proofs.recall(digest)
     return current !== null && isSameOperator(current, operator)
   }
 }

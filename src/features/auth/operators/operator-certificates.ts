@@ -1,17 +1,12 @@
 import { X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import {
-  certificateThumbprint,
-  hasIssued,
-  isForClients,
-  isValidNow,
-} from '../../../features/auth/client-certificate.ts'
-import { subjectAltNames } from '../../../features/auth/mtls.ts'
-import { pemBlocks } from '../../config/certificates.ts'
-import type { AdminConfig } from '../../config/config.ts'
-import { weakMemo } from '../../lib/weak-memo.ts'
-import type { Operator } from './operator.ts'
+import type { Operator } from '../../../core/admin/access/operator.ts'
+import { pemBlocks } from '../../../core/config/certificates.ts'
+import type { AdminConfig } from '../../../core/config/config.ts'
+import { weakMemo } from '../../../core/lib/weak-memo.ts'
+import { certificateThumbprint, hasIssued, isForClients, isValidNow } from '../client-certificate.ts'
+import { subjectAltNames } from '../mtls.ts'
 
 type CertificateConfig = NonNullable<NonNullable<AdminConfig['tls']>['clientCertificate']>
 

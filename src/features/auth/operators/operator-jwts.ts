@@ -1,17 +1,20 @@
-import { CredentialRejected, VerifierUnavailable } from '../../../features/auth/errors.ts'
-import type { Claims } from '../../../features/auth/tokens/claims.ts'
-import type { IssuerKeysState } from '../../../features/auth/tokens/jwt/jwks-cache.ts'
-import { isJwt } from '../../../features/auth/tokens/jwt/jwt-verifier.ts'
-import { type JwtVerifierLease, TokenVerifiers } from '../../../features/auth/tokens/token-verifiers.ts'
-import type { AdminConfig, OperatorJwtConfig } from '../../config/config.ts'
-import { digestSecret } from '../../lib/secrets.ts'
-import type { Log } from '../../log/log.ts'
-import type { AdminError } from '../admin-error.ts'
-import { tooManyAttempts } from './attempt-throttle.ts'
-import type { Operator } from './operator.ts'
+import type { Socket } from 'node:net'
+import { tooManyAttempts } from '../../../core/admin/access/attempt-throttle.ts'
+import type { Operator } from '../../../core/admin/access/operator.ts'
+import type { OperatorProofs } from '../../../core/admin/access/operator-proofs.ts'
+import type { OperatorToken } from '../../../core/admin/access/operator-tokens.ts'
+import type { TokenRefusals } from '../../../core/admin/access/token-refusals.ts'
+import type { AdminError } from '../../../core/admin/admin-error.ts'
+import type { AdminConfig, OperatorJwtConfig } from '../../../core/config/config.ts'
+import { digestSecret } from '../../../core/lib/secrets.ts'
+import type { Log } from '../../../core/log/log.ts'
+import { CredentialRejected, VerifierUnavailable } from '../errors.ts'
+import type { Claims } from '../tokens/claims.ts'
+import type { IssuerKeysState } from '../tokens/jwt/jwks-cache.ts'
+import { isJwt } from '../tokens/jwt/jwt-verifier.ts'
+import { type JwtVerifierLease, TokenVerifiers } from '../tokens/token-verifiers.ts'
+import { findOperatorByCertificate } from './operator-certificates.ts'
 import { describeRefusal, type OperatorRefusal, readOperator } from './operator-claims.ts'
-import type { OperatorToken } from './operator-tokens.ts'
-import type { TokenRefusals } from './token-refusals.ts'
 
 type VerifiedToken = OperatorToken | AdminError | null
 
@@ -19,7 +22,7 @@ type VerifiedToken = OperatorToken | AdminError | null
  * The tokens that an issuer makes for operators (`admin.jwt`). They are verified where the listener of operators is,
  * with keys that are fetched for it alone: a client that names unknown keys holds up no operator.
  */
-export class OperatorJwts {
+export class OperatorJwts implements OperatorProofs {
   readonly #verifiers: TokenVerifiers
   readonly #refusals: TokenRefusals
   /** By the digest of their token. */
@@ -36,6 +39,10 @@ export class OperatorJwts {
     const before = this.#current
     this.#current = jwt && { config: jwt, lease: this.#acquire(jwt) }
     before?.lease.release()
+  }
+
+  isTaken(token: string, { jwt }: Pick<AdminConfig, 'jwt'>): boolean {
+    return jwt !== null && isJwt(token)
   }
 
   /**
@@ -61,6 +68,10 @@ export class OperatorJwts {
     if (claims === null || this.#current === null) return null
     const operator = readOperator(claims, this.#current.config)
     return typeof operator === 'string' ? null : operator
+  }
+
+  ofConnection(socket: Socket, admin: AdminConfig): Operator | null {
+    return findOperatorByCertificate(socket, admin)
   }
 
   state(): IssuerKeysState | null {
