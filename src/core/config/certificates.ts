@@ -2,8 +2,9 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { withoutRootDot } from '../lib/net/host-names.ts'
 import { tryOrNull } from '../lib/try-or-null.ts'
-import type { Config, MtlsConfig } from './config.ts'
+import type { Config } from './config.ts'
 import type { ConfigIssue, KeyPath } from './problem.ts'
+import { configTransfers } from './transfer.ts'
 
 export const pemBlocks = (text: string): readonly string[] =>
   text.split(/(?=-----BEGIN )/).filter((block) => block.startsWith('-----BEGIN '))
@@ -39,10 +40,13 @@ export const listenerCertificates = ({ listen, admin }: Config): readonly Config
 ]
 
 /** Lists, for each key with authorities of clients, the one that expires first, named by its subject in one line. */
-export const clientAuthorities = ({ listen, auth, admin }: Config): readonly ConfiguredCertificate[] => [
-  ...earliestExpiring(['listen', 'tls', 'clientCa'], listen.tls?.clientCa ?? ''),
-  ...earliestExpiring(['auth', 'mtls', 'ca'], auth?.mtls.ca ?? ''),
-  ...earliestExpiring(['admin', 'tls', 'clientCertificate', 'ca'], admin.tls?.clientCertificate?.ca ?? ''),
+export const clientAuthorities = (config: Config): readonly ConfiguredCertificate[] => [
+  ...earliestExpiring(['listen', 'tls', 'clientCa'], config.listen.tls?.clientCa ?? ''),
+  ...[...configTransfers].flatMap((each) => {
+    const authorities = each.authorities?.(config)
+    return authorities === undefined ? [] : earliestExpiring(authorities.path, authorities.text)
+  }),
+  ...earliestExpiring(['admin', 'tls', 'clientCertificate', 'ca'], config.admin.tls?.clientCertificate?.ca ?? ''),
 ]
 
 const earliestExpiring = (path: ConfiguredCertificate['path'], text: string): readonly ConfiguredCertificate[] =>
@@ -155,5 +159,5 @@ const unreadableIssue = (path: KeyPath, what: string): ConfigIssue => ({
 })
 
 /** Names the fields in which a proxy tells of the client's certificate (RFC 9440), where they are read; else none. */
-export const certificateFields = ({ from }: Pick<MtlsConfig, 'from'>): readonly string[] =>
+export const certificateFields = ({ from }: { readonly from: 'connection' | 'client-cert' }): readonly string[] =>
   from === 'client-cert' ? ['client-cert', 'client-cert-chain'] : []

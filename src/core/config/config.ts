@@ -75,16 +75,6 @@ export interface OperationConfig extends Pick<ParsedOperation, 'state'> {
 export type ListenConfig = Config['listen']
 /** The texts are PEM. */
 export type ListenTlsConfig = NonNullable<ListenConfig['tls']>
-export type LimitsConfig = Config['limits']
-export type AddressLimitConfig = NonNullable<LimitsConfig['address']>
-/** The URL may hold a password. */
-export type RedisConfig = NonNullable<LimitsConfig['redis']>
-export type OperationAuthConfig = NonNullable<OperationConfig['auth']>
-export type AuthConfig = NonNullable<Config['auth']>
-export type JwtConfig = NonNullable<AuthConfig['jwt']>
-/** `cache` 0: the gateway asks it for each request. */
-export type IntrospectionConfig = NonNullable<AuthConfig['introspection']>
-export type MtlsConfig = AuthConfig['mtls']
 export type InstanceConfig = Config['instance']
 export type AdminConfig = Config['admin']
 export type OperatorJwtConfig = NonNullable<AdminConfig['jwt']>

@@ -1,5 +1,6 @@
 import type { Config } from './config.ts'
 import type { ConfigChange, ConfigReport, ValueChange } from './diff/diff-values.ts'
+import type { KeyPath } from './problem.ts'
 
 /**
  * What becomes of a feature's part of a configuration without the schema of the file, which the process that serves has
@@ -12,6 +13,8 @@ export interface ConfigTransfer {
   refineChange?(change: ValueChange, from: ConfigReport, to: ConfigReport): ValueChange | null
   /** Lists what a report leaves out of a change. */
   detailChange?(change: ConfigChange, from: Config, to: Config): readonly ConfigChange[]
+  /** Certificates, in PEM, of those who sign certificates of clients, and where the file has them. */
+  authorities?(config: Config): { readonly path: KeyPath; readonly text: string }
   /** Takes out what must not cross to another thread or process, or is dear to send, and returns what is sent of it. */
   pack(config: Config, to: 'thread' | 'worker'): readonly [left: Config, packed: unknown]
   /** Puts it back. What is the same as in `running` is the very same object. */

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { certificateFields, pemBlocks } from '../../core/config/certificates.ts'
-import type { AuthConfig, Config, MtlsConfig, OperationAuthConfig } from '../../core/config/config.ts'
+import type { Config } from '../../core/config/config.ts'
 import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
 import type {
   RateLimiterRegistry,
@@ -17,6 +17,7 @@ import {
   withValidityCheck,
 } from './client-certificate.ts'
 import { type ClientRegistry, getClientRegistry } from './client-registry.ts'
+import type { AuthConfig, OperationAuthConfig } from './config.ts'
 import { mtlsAuthenticator } from './mtls.ts'
 import type { GetClaims } from './tokens/claims.ts'
 import type { DependencyHealthState } from './tokens/dependency-health.ts'
@@ -171,7 +172,7 @@ const createTokenBindingChecker = (
   }
 }
 
-const certificateSource = ({ from, ca }: MtlsConfig): GetClientCertificate => {
+const certificateSource = ({ from, ca }: AuthConfig['mtls']): GetClientCertificate => {
   if (from === 'connection') return certificateFromConnection
   return certificateFromHeader(ca === null ? null : pemBlocks(ca).map((block) => new X509Certificate(block)))
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Config, DeepReadonly } from '../../core/config/config.ts'
+import type { Config, DeepReadonly, OperationConfig } from '../../core/config/config.ts'
 import type { ConfigSection, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
 import type { KeyPath } from '../../core/config/problem.ts'
 import { listAt } from '../../core/config/rules/rule.ts'
@@ -117,11 +117,15 @@ declare module '../../core/config/config.ts' {
     readonly auth?: ParsedAuth | undefined
   }
   interface OperationConfig {
-    readonly auth: (NonNullable<DeepReadonly<ParsedAuth>> & { readonly methods: AuthMethods }) | null
+    readonly auth: (NonNullable<DeepReadonly<ParsedAuth>> & { readonly methods: AuthConfig['methods'] }) | null
   }
 }
 
-type AuthMethods = NonNullable<Config['auth']>['methods']
+export type AuthConfig = NonNullable<Config['auth']>
+export type OperationAuthConfig = NonNullable<OperationConfig['auth']>
+export type JwtConfig = NonNullable<AuthConfig['jwt']>
+/** `cache` 0: the gateway asks it for each request. */
+export type IntrospectionConfig = NonNullable<AuthConfig['introspection']>
 
 export const sections: readonly ConfigSection[] = [
   { key: 'auth', after: 'listen', schema: authSchema.prefault('none') },

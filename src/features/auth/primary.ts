@@ -1,6 +1,7 @@
-import type { AuthConfig, Config, JwtConfig } from '../../core/config/config.ts'
+import type { Config } from '../../core/config/config.ts'
 import { hashValue } from '../../core/config/config-hash.ts'
 import { type PlacedProtections, type PrimaryFeature, protectOperations } from '../../core/runtime/primary-part.ts'
+import type { AuthConfig, JwtConfig } from './config.ts'
 
 export { preflight } from './tokens/preflight.ts'
 

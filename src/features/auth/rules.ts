@@ -1,4 +1,3 @@
-import type { JwtConfig } from '../../core/config/config.ts'
 import type { ListOwnFields } from '../../core/config/config-part.ts'
 import { type ConfigIssue, formatKeyPath, type KeyPath } from '../../core/config/problem.ts'
 import { findField, listOwnFields } from '../../core/config/rules/own-field.ts'
@@ -13,6 +12,7 @@ import {
 } from '../../core/config/rules/rule.ts'
 import { allOperations } from '../../operations.ts'
 import { clientNeeds } from './clients/config.ts'
+import type { JwtConfig } from './config.ts'
 import { authMethodLists, authMethodsSchema, authSchema, isTokenMethod, operationAuthSchema } from './config.ts'
 import { parseJwkSet } from './tokens/jwk-set.ts'
 import { operatorJwtSchema } from './tokens/operator-jwt-config.ts'

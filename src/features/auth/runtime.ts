@@ -1,10 +1,11 @@
-import type { Config, OperationAuthConfig } from '../../core/config/config.ts'
+import type { Config } from '../../core/config/config.ts'
 import { ClientActivity } from '../../core/log/client-activity.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
 import type { Operation } from '../../operations.ts'
 import { authLayer } from './auth.ts'
 import { type AuthProvider, createAuthProvider, nullAuthProvider } from './auth-provider.ts'
+import type { OperationAuthConfig } from './config.ts'
 import { stripIdentityHeaderLayer } from './strip-identity-header.ts'
 import { type KeysHandover, TokenVerifiers } from './tokens/token-verifiers.ts'
 

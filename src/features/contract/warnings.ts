@@ -1,5 +1,5 @@
 import { certificateFields } from '../../core/config/certificates.ts'
-import type { AuthConfig, Config } from '../../core/config/config.ts'
+import type { Config } from '../../core/config/config.ts'
 import type { WarningRule } from '../../core/config/rules/rule.ts'
 import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
 import { foldUnderscores, isHopByHop, targetOverrides } from '../../core/exchange/header-fields.ts'
@@ -117,7 +117,7 @@ const createTakenFields = ({ auth, listen, operations }: Config, id: OperationId
   return (name) => taken.has(foldUnderscores(name)) || isHopByHop(name)
 }
 
-const credentialFields = (method: AuthMethod, auth: AuthConfig): readonly string[] => {
+const credentialFields = (method: AuthMethod, auth: NonNullable<Config['auth']>): readonly string[] => {
   if (method === 'apiKey') return [auth.apiKey.field]
   return method === 'mtls' ? certificateFields(auth.mtls) : ['authorization', 'dpop', ...certificateFields(auth.mtls)]
 }

@@ -1,7 +1,7 @@
-import type { LimitsConfig } from '../../core/config/config.ts'
 import type { RateLimit, RateLimiter } from '../../core/lib/token-bucket.ts'
 import { frozenMemo } from '../../core/lib/weak-memo.ts'
 import type { ClientConfig } from '../auth/clients/config.ts'
+import type { LimitsConfig } from './config.ts'
 import type { RateLimiterRegistry, RateLimiterState } from './rate-limiter/rate-limiter-registry.ts'
 
 export interface ClientLimits {

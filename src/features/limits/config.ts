@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { Config } from '../../core/config/config.ts'
 import type {
   ConfigSection,
   OperationKey,
@@ -68,6 +69,9 @@ declare module '../../core/config/config.ts' {
     readonly concurrency: number | null
   }
 }
+
+export type LimitsConfig = Config['limits']
+export type AddressLimitConfig = NonNullable<LimitsConfig['address']>
 
 export const sections: readonly ConfigSection[] = [
   { key: 'limits', after: 'listen', schema: limitsSchema.prefault({}) },

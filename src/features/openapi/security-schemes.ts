@@ -1,10 +1,12 @@
-import type { AuthConfig, ListenConfig, OperationAuthConfig } from '../../core/config/config.ts'
+import type { Config, ListenConfig, OperationConfig } from '../../core/config/config.ts'
 import type { PlainObject } from '../../core/lib/plain-object.ts'
 
 /** The ways to authenticate that a client can choose from. A token of one method may come bound or not. */
 type SchemeName = 'apiKey' | 'bearerJwt' | 'bearer' | 'dpop' | 'mtls'
 
-export const securitySchemes = ({ apiKey, mtls }: AuthConfig): Readonly<Record<SchemeName, PlainObject>> => ({
+type Auth = NonNullable<Config['auth']>
+
+export const securitySchemes = ({ apiKey, mtls }: Auth): Readonly<Record<SchemeName, PlainObject>> => ({
   apiKey: { type: 'apiKey', in: 'header', name: apiKey.field, description: 'A key: its id, a dot and its secret.' },
   bearerJwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'An access token (RFC 6750).' },
   bearer: { type: 'http', scheme: 'bearer', description: 'An access token of any form (RFC 6750).' },
@@ -27,8 +29,8 @@ export const securitySchemes = ({ apiKey, mtls }: AuthConfig): Readonly<Record<S
  * and for tokens each way in which they may be bound. Scopes stand beside the scheme of the token.
  */
 export const securityAlternatives = (
-  { methods, scopes }: OperationAuthConfig,
-  { bound, dpop, mtls }: AuthConfig,
+  { methods, scopes }: NonNullable<OperationConfig['auth']>,
+  { bound, dpop, mtls }: Auth,
   { tls }: ListenConfig,
 ): readonly Readonly<Partial<Record<SchemeName, readonly string[]>>>[] => {
   const takesCertificates = mtls.from === 'client-cert' || (tls !== null && tls.clientCertificates !== 'none')

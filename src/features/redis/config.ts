@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { DeepReadonly } from '../../core/config/config.ts'
 import type { KeyNeed } from '../../core/config/problem.ts'
 import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
 import { list } from '../../core/config/schema/collections.ts'
@@ -186,3 +187,6 @@ export const redisSchema = (description: string, otherwise: string, timeout: '20
     ),
     { sensitive: true },
   )
+
+/** The URL may hold a password. */
+export type RedisConfig = DeepReadonly<NonNullable<z.output<ReturnType<typeof redisSchema>>>>

@@ -1,5 +1,4 @@
 import { type Group, groups } from '../../../operations.ts'
-import { listSides } from '../../exchange/sides.ts'
 import type { ParsedConfig, ParsedUpstream, UpstreamConfig } from '../config.ts'
 import { nestedUpstreamKeys } from '../config-part.ts'
 import { isLoopbackHost } from '../loopback.ts'
@@ -102,8 +101,13 @@ const unusedInsecure: WarningRule = ({ parsed, config: { upstreams } }) => {
 }
 
 /** Tells whether `insecure` says nothing: a candidate inherits it. */
-const verifiesBothSides = (both: UpstreamConfig): boolean =>
-  listSides(both).every(({ upstream }) => upstream.tls.verify)
+const verifiesBothSides = (upstream: UpstreamConfig): boolean => resolvedSides(upstream).every(({ tls }) => tls.verify)
+
+/** Lists the upstream of a group, and those that it has beside it. */
+export const resolvedSides = (upstream: UpstreamConfig): readonly UpstreamConfig[] => {
+  const nested = upstream as object as Record<string, { readonly upstream: UpstreamConfig } | null>
+  return [upstream, ...nestedUpstreamKeys().flatMap((key) => nested[key]?.upstream ?? [])]
+}
 
 const unusedTls: WarningRule = ({ parsed }) =>
   groups.map(

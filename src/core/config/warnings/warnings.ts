@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os'
 import { groups } from '../../../operations.ts'
-import { listSides } from '../../exchange/sides.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { expiryWarningDays, expiryWarningMs } from '../../lib/net/expiry-warning.ts'
 import { clientAuthorities, listenerCertificates } from '../certificates.ts'
@@ -10,7 +9,7 @@ import type { ConfigIssue } from '../problem.ts'
 import { applyRules, type RuleResult, type WarningRule } from '../rules/rule.ts'
 import { limitBelowWorkers, workerCount } from '../worker-count.ts'
 import { adminWarnings } from './admin-warnings.ts'
-import { upstreamWarnings } from './upstream-warnings.ts'
+import { resolvedSides, upstreamWarnings } from './upstream-warnings.ts'
 
 /** Lists settings that work but were probably not meant, or must not be overlooked. `cores`: this machine's. */
 export const collectWarnings = (
@@ -72,7 +71,7 @@ const unusedForwarded: WarningRule = ({ config: { listen } }) =>
 
 const redundantPreflight: WarningRule = ({ config: { reload, upstreams } }) =>
   reload.preflight === 'health' &&
-  groups.every((group) => listSides(upstreams[group]).every(({ upstream }) => upstream.healthCheck === null)) && {
+  groups.every((group) => resolvedSides(upstreams[group]).every(({ healthCheck }) => healthCheck === null)) && {
     path: ['reload', 'preflight'],
     message: 'this is the same as connect: no group has a health check',
     expected: 'healthCheck under defaults or a group, or connect',

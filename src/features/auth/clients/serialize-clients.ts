@@ -86,6 +86,7 @@ export const transfer: ConfigTransfer = {
     clients: clients.length === 0 ? clients : clientsSource.digest,
     clientsSource: undefined, // which files they stand in makes no difference
   }),
+  authorities: ({ auth }) => ({ path: ['auth', 'mtls', 'ca'], text: auth?.mtls.ca ?? '' }),
   detailChange: ({ part }, from, to) => (part === 'clients' ? clientChanges(from, to) : []),
   // Workers speak with clients, and the primary alone with operators.
   pack({ admin, clients, ...config }, to) {

@@ -1,10 +1,10 @@
-import type { JwtConfig } from '../../../core/config/config.ts'
 import type { ProvenanceMap } from '../../../core/config/load/provenance.ts'
 import { type ConfigProblem, locateKey } from '../../../core/config/problem.ts'
 import { errorMessage } from '../../../core/exchange/failures/error-message.ts'
 import { type TryOptions, tryOutside } from '../../../core/lib/try-outside.ts'
 import type { PrimaryFeature } from '../../../core/runtime/primary-part.ts'
 import { heldBackTip } from '../../../core/runtime/reload/reload-problems.ts'
+import type { JwtConfig } from '../config.ts'
 import { parseJwkSet } from './jwk-set.ts'
 import { createJwksFetcher, jwksTimeoutMs } from './token-verifiers.ts'
 

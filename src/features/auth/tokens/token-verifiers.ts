@@ -1,7 +1,7 @@
-import type { IntrospectionConfig, JwtConfig } from '../../../core/config/config.ts'
 import { createHttpClient } from '../../../core/lib/net/http-client.ts'
 import { RefCountedMap } from '../../../core/lib/ref-counted-map.ts'
 import type { LogEvent } from '../../../core/log/log-event.ts'
+import type { IntrospectionConfig, JwtConfig } from '../config.ts'
 import type { GetClaims } from './claims.ts'
 import type { DependencyHealthState } from './dependency-health.ts'
 import { Introspector, introspect } from './introspection.ts'

@@ -1,7 +1,7 @@
-import type { RedisConfig } from '../../../core/config/config.ts'
 import { RefCountedMap } from '../../../core/lib/ref-counted-map.ts'
 import type { LogEvent } from '../../../core/log/log-event.ts'
 import { calmChanges } from '../../redis/calm-changes.ts'
+import type { RedisConfig } from '../../redis/config.ts'
 import { RedisRegistry } from '../../redis/redis-registry.ts'
 import type { InvalidationTarget } from '../invalidation.ts'
 import type { SharedTier } from '../shared-tier.ts'

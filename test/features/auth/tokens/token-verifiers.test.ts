@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { JwtConfig } from '../../../../src/core/config/config.ts'
 import { systemMs } from '../../../../src/core/lib/clock.ts'
 import type { Reported } from '../../../../src/core/runtime/status/field.ts'
+import type { JwtConfig } from '../../../../src/features/auth/config.ts'
 import { tokensField } from '../../../../src/features/auth/status.ts'
 import { type KeysHandover, TokenVerifiers } from '../../../../src/features/auth/tokens/token-verifiers.ts'
 import { audience, issuer, jwks, signingKey, signToken } from '../../../helpers/tokens.ts'

@@ -1,9 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type {
-  AuthConfig,
   Config,
   HeaderMutationConfig,
-  LimitsConfig,
   OperationConfig,
   UpstreamConfig,
 } from '../../../../src/core/config/config.ts'
@@ -19,9 +17,11 @@ import { prepareParts } from '../../../../src/core/runtime/runtime-parts.ts'
 import type { GroupEndpoint } from '../../../../src/core/upstream/endpoints/group-endpoint.ts'
 import type { Upstream } from '../../../../src/core/upstream/upstream.ts'
 import type { AuditConfig } from '../../../../src/features/audit/config.ts'
+import type { AuthConfig } from '../../../../src/features/auth/config.ts'
 import { createGuardOptions, createSend } from '../../../../src/features/candidate/candidate-layers.ts'
 import type { CandidateConfig } from '../../../../src/features/candidate/config/candidate.ts'
 import { type CandidateUse, findCandidateUse } from '../../../../src/features/candidate/shift/candidate-use.ts'
+import type { LimitsConfig } from '../../../../src/features/limits/config.ts'
 import type { RetryConfig } from '../../../../src/features/retry/config.ts'
 import type { TracingConfig } from '../../../../src/features/tracing/config.ts'
 import { allOperations, byGroup, byOperation, type OperationId } from '../../../../src/operations.ts'
