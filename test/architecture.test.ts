@@ -51,7 +51,7 @@ const roomOf = (path: string): string | undefined =>
 const columnOf = (path: string): number => rooms.findIndex((column) => column.some((room) => room === roomOf(path)))
 
 // What core still imports of features, each of which is to stand on its own.
-const known: readonly string[] = [...['auth', 'candidate', 'console', 'idempotency'], 'retry']
+const known: readonly string[] = ['auth', 'console']
 
 const featureOf = (path: string): string | undefined => /^features\/([^/]+)\//.exec(path)?.[1]
 

@@ -26,7 +26,7 @@ export const openBrokenGateway = async ({
     parts: {} as Snapshot['parts'],
     handlers: handles as Snapshot['handlers'],
     upstreams: {} as Snapshot['upstreams'], // nothing is ever sent
-    candidates: {} as Snapshot['candidates'],
+    others: {} as Snapshot['others'],
     telemetry,
     observers: listObservers(loaded.config, telemetry, []),
   }

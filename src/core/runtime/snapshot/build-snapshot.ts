@@ -43,9 +43,9 @@ export const buildSnapshot = (input: SnapshotInput, previous: Snapshot | null, s
       const options = { operation, config, features, requestMetrics: telemetry.requestMetrics }
       return composeLayers(options, send, overrides.operations.get(id))
     })
-    const candidates = byGroup((group) => firstOf(parts, ({ others }) => others?.[group]))
+    const others = byGroup((group) => firstOf(parts, (part) => part.others?.[group]))
     const observers = listObservers(config, telemetry, features)
-    return createSnapshot({ config, parts, handlers, upstreams, candidates, telemetry, observers }, release)
+    return createSnapshot({ config, parts, handlers, upstreams, others, telemetry, observers }, release)
   } catch (error) {
     void release()
     throw error

@@ -6,10 +6,10 @@ type Command<Name extends keyof DataPlaneCommands> = DataPlaneCommand & {
   run(params: DataPlaneCommands[Name]['params']): Promise<DataPlaneCommands[Name]['result']>
 }
 
-const ownCommands = ({ upstreams, candidates, telemetry }: Snapshot): Partial<Record<string, DataPlaneCommand>> => ({
+const ownCommands = ({ upstreams, others, telemetry }: Snapshot): Partial<Record<string, DataPlaneCommand>> => ({
   uneject: {
     async run({ group, url }: DataPlaneCommands['uneject']['params']) {
-      for (const member of [...upstreams[group].members, ...(candidates[group]?.members ?? [])])
+      for (const member of [...upstreams[group].members, ...(others[group]?.members ?? [])])
         if (member.name === url) member.health.uneject()
     },
   },

@@ -13,7 +13,7 @@ interface SnapshotMembers {
   readonly handlers: Readonly<Record<OperationId, Handler>>
   readonly upstreams: Readonly<Record<Group, Upstream>>
   /** The upstream of the other side. Null: the group has none. */
-  readonly candidates: Readonly<Record<Group, Upstream | null>>
+  readonly others: Readonly<Record<Group, Upstream | null>>
   readonly telemetry: ProcessTelemetry
   /** The observers of every exchange, in the order in which they are called. */
   readonly observers: readonly ExchangeObserver[]
@@ -31,10 +31,10 @@ export interface Snapshot extends SnapshotMembers {
   retire(): Promise<void>
 }
 
-/** Lists the upstreams of a snapshot, candidates included. */
-const listUpstreams = ({ upstreams, candidates }: SnapshotMembers): readonly Upstream[] => [
+/** Lists the upstreams that clients of a snapshot are on, of both sides. */
+const listUpstreams = ({ upstreams, others }: SnapshotMembers): readonly Upstream[] => [
   ...Object.values(upstreams),
-  ...Object.values(candidates).filter((candidate) => candidate !== null),
+  ...Object.values(others).filter((other) => other !== null),
 ]
 
 /** `releaseResources` releases what it was built on. */
@@ -101,8 +101,8 @@ export class CurrentSnapshot {
 }
 
 /**
- * Applies the cache size, the bounds of keys and copies, and the health checks of a configuration. Of two snapshots
- * that share a resource, the later decides.
+ * Applies the bounds of what snapshots share, and the health checks of a configuration. Of two snapshots that share a
+ * resource, the later decides.
  */
 const activate = (snapshot: Snapshot): void => {
   const { config, parts, telemetry } = snapshot

@@ -25,7 +25,7 @@ const fakeSnapshot = () => {
     parts: {} as Snapshot['parts'],
     handlers: {} as Snapshot['handlers'],
     upstreams: {} as Snapshot['upstreams'],
-    candidates: {} as Snapshot['candidates'],
+    others: {} as Snapshot['others'],
     telemetry: createProcessTelemetry(null, 'gateway'),
     observers: [],
   }
