@@ -280,13 +280,16 @@ test('each undocumented part of Node is used in one file, and listed', () => {
   for (const each of used) for (const part of each.split(': ')) expect(page).toContain(part)
 })
 
-test('no file imports one that imports it, by however many others', () => {
-  // A type alone is gone when the sources run.
-  const types = /^import type .*$|^import \{\s*(?:type \w+,?\s*)+\} .*$/gm
+test('no file imports one that imports it, by however many others, types included', () => {
+  // What is still to be untied: what core imports of features, and what two interfaces of parts name.
+  const parts = ['core/admin/admin-part.ts', 'core/runtime/status/status-part.ts']
+  const isKnown = (from: string, to: string): boolean =>
+    parts.includes(from) || (from.startsWith('core/') && featureOf(to) !== undefined)
   const loads = new Map(
     sources.map(({ path, text }) => {
-      const names = [...text.replaceAll(types, '').matchAll(/(?:\bfrom\s|^import\s)'(\.[^']+)'/gm)]
-      return [path, names.map(([, name = '']) => normalize(join(dirname(path), name)))]
+      const names = [...text.matchAll(/^(?:import|export)\s(?:[^'"]*?\sfrom\s)?'(\.[^']+)'/gm)]
+      const paths = names.map(([, name = '']) => normalize(join(dirname(path), name)))
+      return [path, paths.filter((to) => !isKnown(path, to))]
     }),
   )
   const loadedBy = (path: string): ReadonlySet<string> => {

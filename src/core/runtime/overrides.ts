@@ -3,7 +3,6 @@ import type { OperationConfig } from '../config/config.ts'
 import { CoalescedTimer, epochMs, systemMs, systemToEpochMs } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
 import type { DrainedBy } from '../upstream/endpoints/group-endpoint.ts'
-import type { RecordAdminEvent } from './primary-part.ts'
 
 /** A state that an operator has set for a while, whatever the configuration says. */
 export interface Override<State = OperationConfig['state']> {
@@ -182,6 +181,12 @@ export const createReapply = (
     })
   return run
 }
+
+/** Records what operators did, or had done: the event by its name in the log, and its fields. */
+export type RecordAdminEvent = (
+  event: string,
+  fields: Readonly<Record<string, string | number | boolean | null>>,
+) => void
 
 export const createOverrides = (log: Log, recordAdminEvent: RecordAdminEvent, reapply: ReapplyOverrides): Overrides =>
   new Overrides(

@@ -6,7 +6,7 @@ import type { FailureKind } from '../exchange/failures/kinds.ts'
 import type { Beside } from '../lib/beside.ts'
 import type { Log } from '../log/log.ts'
 import type { Channel, ChannelEnd } from './channel.ts'
-import type { OverridesView, ReapplyOverrides } from './overrides.ts'
+import type { OverridesView, ReapplyOverrides, RecordAdminEvent } from './overrides.ts'
 
 /** What a feature brings to the process that operators speak with: the one that serves, or the primary of several. */
 export interface PrimaryFeature {
@@ -82,12 +82,6 @@ export interface PrimaryPart extends Omit<ChannelEnd, 'answer'> {
   /** Closes it: no client is served any more. */
   close?(): Promise<void>
 }
-
-/** Records what operators did, or had done: the event by its name in the log, and its fields. */
-export type RecordAdminEvent = (
-  event: string,
-  fields: Readonly<Record<string, string | number | boolean | null>>,
-) => void
 
 /** The change of a part, prepared: exactly one of the two is called. */
 export interface PreparedPart {

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { type FeatureMessage, listHandedOver, receiveAt } from './channel.ts'
-import type { OverridesView } from './overrides.ts'
+import type { OverridesView, RecordAdminEvent } from './overrides.ts'
 import {
   type PreparedPart,
   type PrimaryFeature,
@@ -8,7 +8,6 @@ import {
   type PrimaryPart,
   type PrimaryParts,
   primaryPartLoaders,
-  type RecordAdminEvent,
 } from './primary-part.ts'
 
 /** In the order of the list of features. */

@@ -2,7 +2,7 @@ import { sideJson } from '../../core/exchange/exchange.ts'
 import type { RecordedOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { escapeQuotedControls } from '../../core/lib/text/escape-controls.ts'
 import type { ExchangeFacts, ExchangeRecord } from '../../core/log/exchange-record.ts'
-import type { RecordAdminEvent } from '../../core/runtime/primary-part.ts'
+import type { RecordAdminEvent } from '../../core/runtime/overrides.ts'
 import type { AuditKey, ChainPosition, TornLine } from './chain/chain.ts'
 
 export interface AuditedExchange

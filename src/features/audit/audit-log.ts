@@ -1,7 +1,7 @@
 import { errorMessage } from '../../core/exchange/failures/error-message.ts'
 import { epochMs, now, settlesWithin } from '../../core/lib/clock.ts'
 import type { Log } from '../../core/log/log.ts'
-import type { RecordAdminEvent } from '../../core/runtime/primary-part.ts'
+import type { RecordAdminEvent } from '../../core/runtime/overrides.ts'
 import { openAuditFile } from './audit-file.ts'
 import { type AuditEndReason, adminLine } from './audit-line.ts'
 import { createStdoutOutput, type OpenedAuditOutput, type StdoutQueue } from './audit-output.ts'

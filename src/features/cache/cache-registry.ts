@@ -6,7 +6,7 @@ import type { OtherSide } from '../../core/runtime/runtime-part.ts'
 import { allOperations, type Group, type Operation, type OperationId, type Side } from '../../operations.ts'
 import type { CacheEvents } from './fetch-context.ts'
 import type { Invalidate, InvalidationTarget } from './invalidation.ts'
-import type { CachePartition } from './partition.ts'
+import { type CachePartition, openPartition } from './partition.ts'
 import type { SharedCacheRegistry, SharedCacheState } from './redis/shared-cache-registry.ts'
 import type { SharedTier } from './shared-tier.ts'
 import { CacheStore, type PurgeScope } from './store/cache-store.ts'
@@ -77,7 +77,7 @@ export class CacheRegistry {
     const partitions = new Map(
       [...fingerprints].map(([key, { id, name }]) => [
         key,
-        this.#partitions.acquire(name, () => this.#store.openPartition(id)),
+        this.#partitions.acquire(name, () => openPartition(this.#store, id)),
       ]),
     )
     const sharedLease = redis !== null && cached.length > 0 ? (this.#sharedCaches?.acquire(redis) ?? null) : null

@@ -7,7 +7,7 @@ import type { CachePartition } from './partition.ts'
 import type { CacheRequest } from './policy/cache-request.ts'
 import { planResponse } from './policy/respond.ts'
 import type { StoredHead } from './policy/stored-head.ts'
-import type { CacheKey } from './store/cache-store.ts'
+import type { CacheKey } from './store/reservation.ts'
 import { emptyStoredBody, StoredBody } from './store/stored-response.ts'
 
 export const toCacheKey = ({ identity, query }: Exchange, { site }: CacheRequest): CacheKey => ({

@@ -1,28 +1,12 @@
 import { LRUCache } from 'lru-cache'
 import type { Exchange } from '../../core/exchange/exchange.ts'
-import type { CacheOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { now } from '../../core/lib/clock.ts'
 import { copyText } from '../../core/lib/text/copy-text.ts'
 import type { OperationId } from '../../operations.ts'
 import { isReasonOfRequest, type NotStoredReason } from './policy/storability.ts'
-import type { CacheKey, CacheStore, Resource } from './store/cache-store.ts'
-import type { Reservation } from './store/reservation.ts'
+import type { CacheStore, CacheTally, Resource } from './store/cache-store.ts'
+import type { CacheKey, Reservation } from './store/reservation.ts'
 import type { StoredBody, StoredResponse } from './store/stored-response.ts'
-
-/** What the cache did for one operation, of all partitions that it has, or had. */
-export interface CacheTally {
-  /** They never decrease. */
-  readonly counts: Record<CacheOutcome, number>
-  lastError: StoredError | null
-}
-
-/** The last stored response of 500 or above that a client got. Times are milliseconds since the epoch. */
-export interface StoredError {
-  readonly status: number
-  readonly sentAt: number
-  readonly freshUntil: number
-  readonly servedAt: number
-}
 
 /**
  * The stored responses of one operation and one side of its group, as long as its configuration and that upstream stay
@@ -116,6 +100,10 @@ export class CachePartition {
     if (keys?.delete(key) === true && keys.size === 0) this.#keysByQuery.delete(query)
   }
 }
+
+/** It is empty, whatever was stored for that operation before or is elsewhere. */
+export const openPartition = (store: CacheStore, operation: OperationId): CachePartition =>
+  store.add(operation, (id, tally) => new CachePartition(store, operation, id, tally))
 
 // Short, because the next response may be one that can be stored; and little memory, because a client may invent keys.
 const hitForMissMs = 5_000

@@ -1,5 +1,5 @@
 import type { CacheRequest } from './policy/cache-request.ts'
-import type { CacheKey } from './store/cache-store.ts'
+import type { CacheKey } from './store/reservation.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 
 export interface SharedTier {

@@ -7,9 +7,9 @@ import * as field from '../../core/runtime/status/field.ts'
 import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 import { allOperations, type OperationId, sides } from '../../operations.ts'
 import { describeRedis } from '../redis/redis-settings.ts'
-import type { StoredError } from './partition.ts'
 import { zeroRedisCacheCounts } from './redis/redis-cache-store.ts'
 import type { SharedCacheState } from './redis/shared-cache-registry.ts'
+import type { StoredError } from './store/cache-store.ts'
 
 /** The shared tier in Redis, as a process sees it. */
 const redis = field.record({

@@ -1,7 +1,7 @@
 import { changedGroups } from '../../config/diff/diff-reports.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 import type { Log } from '../../log/log.ts'
-import type { RecordAdminEvent } from '../primary-part.ts'
+import type { RecordAdminEvent } from '../overrides.ts'
 import type { DeferredEdit } from './deferred-reload.ts'
 import type { ReloadOutcome, ReloadTrigger } from './reload-history.ts'
 

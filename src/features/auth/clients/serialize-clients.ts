@@ -4,9 +4,9 @@ import type { Config } from '../../../core/config/config.ts'
 import { deepFreeze } from '../../../core/config/deep-freeze.ts'
 import type { ConfigChange } from '../../../core/config/diff/diff-values.ts'
 import type { ConfigTransfer } from '../../../core/config/transfer.ts'
-import type { ClientConfig } from './config.ts'
 
-type Clients = readonly ClientConfig[]
+type Clients = Config['clients']
+type ClientConfig = Clients[number]
 
 // So many take the serving thread a few milliseconds.
 const clientsPerTurn = 500

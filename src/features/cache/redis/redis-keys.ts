@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { allOperations, type OperationId } from '../../../operations.ts'
-import type { CacheKey, PurgeScope } from '../store/cache-store.ts'
+import type { PurgeScope } from '../store/cache-store.ts'
+import type { CacheKey } from '../store/reservation.ts'
 
 /** Hashes texts: what a client says may be long, and hold anything. */
 const digestTexts = (...texts: readonly string[]): string => hash('sha256', JSON.stringify(texts), 'base64url')

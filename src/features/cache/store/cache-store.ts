@@ -1,22 +1,35 @@
 import { LRUCache } from 'lru-cache'
-import { zeroCacheOutcomes } from '../../../core/exchange/exchange-outcomes.ts'
+import { type CacheOutcome, zeroCacheOutcomes } from '../../../core/exchange/exchange-outcomes.ts'
 import { sliceBytes } from '../../../core/lib/buffers.ts'
 import type { OperationId } from '../../../operations.ts'
-import { CachePartition, type CacheTally } from '../partition.ts'
-import { maxOutsideShare, Reservation } from './reservation.ts'
+import { type CacheKey, maxOutsideShare, Reservation } from './reservation.ts'
 import type { StoredBody, StoredResponse } from './stored-response.ts'
 
-export interface CacheKey {
-  /** The id of the client it belongs to; empty: any client. */
-  readonly client: string
-  /** Scheme and authority of the request, with what upstreams are told of them: a response may repeat them. */
-  readonly site: string
-  /** The raw query with its `?`, or empty. */
-  readonly query: string
+/** What the cache did for one operation, of all partitions that it has, or had. */
+export interface CacheTally {
+  /** They never decrease. */
+  readonly counts: Record<CacheOutcome, number>
+  lastError: StoredError | null
+}
+
+/** The last stored response of 500 or above that a client got. Times are milliseconds since the epoch. */
+export interface StoredError {
+  readonly status: number
+  readonly sentAt: number
+  readonly freshUntil: number
+  readonly servedAt: number
+}
+
+/** The partition that something is stored in. */
+interface StoredIn {
+  readonly operation: OperationId
+  invalidate(query: string): void
+  onStored(key: string, query: string, bytes: number, variants: number): void
+  onRemoved(key: string, query: string, bytes: number, variants: number): void
 }
 
 export interface Resource extends CacheKey {
-  readonly partition: CachePartition
+  readonly partition: StoredIn
   /** Responses that `Vary` tells apart, the latest first. */
   readonly variants: readonly StoredResponse[]
 }
@@ -46,7 +59,7 @@ export class CacheStore {
   readonly #reservations = new Set<Reservation>()
   #reservedBytes = 0
   readonly pinned = new PinnedBytes()
-  readonly #partitions = new Set<CachePartition>()
+  readonly #partitions = new Set<StoredIn>()
   readonly #tallies = new Map<OperationId, CacheTally>()
   #opened = 0
   evictions = 0
@@ -65,11 +78,14 @@ export class CacheStore {
     })
   }
 
-  /** It is empty, whatever was stored for that operation before or is elsewhere. */
-  openPartition(operation: OperationId): CachePartition {
+  /** Adds a partition. `create` makes it, of an id that is unique among them and of the tally of its operation. */
+  add<Partition extends StoredIn>(
+    operation: OperationId,
+    create: (id: string, tally: CacheTally) => Partition,
+  ): Partition {
     const tally = this.#tallies.get(operation) ?? { counts: { ...zeroCacheOutcomes }, lastError: null }
     this.#tallies.set(operation, tally)
-    const partition = new CachePartition(this, operation, String(this.#opened++), tally)
+    const partition = create(String(this.#opened++), tally)
     this.#partitions.add(partition)
     return partition
   }
@@ -107,7 +123,7 @@ export class CacheStore {
 
   /** Returns the number of removed responses. */
   purge({ operation, client }: PurgeScope): number {
-    const isInScope = (partition: CachePartition, cacheKey: CacheKey): boolean =>
+    const isInScope = (partition: Reservation['partition'], cacheKey: CacheKey): boolean =>
       (operation === null || operation === partition.operation) && (client === null || client === cacheKey.client)
     this.cancelReservations(({ partition, cacheKey }) => isInScope(partition, cacheKey))
     let removed = 0
@@ -120,7 +136,7 @@ export class CacheStore {
     return removed
   }
 
-  dropPartition(partition: CachePartition): void {
+  dropPartition(partition: StoredIn): void {
     this.#partitions.delete(partition)
     for (const [key, resource] of [...this.#resources.entries()])
       if (resource.partition === partition) this.#resources.delete(key)
@@ -162,7 +178,7 @@ export class CacheStore {
   }
 
   /** It takes no bytes until it {@link Reservation.grow}s. */
-  reserve(partition: CachePartition, cacheKey: CacheKey): Reservation {
+  reserve(partition: StoredIn, cacheKey: CacheKey): Reservation {
     const reservation = new Reservation(this, partition, cacheKey)
     this.#reservations.add(reservation)
     return reservation

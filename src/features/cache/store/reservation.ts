@@ -1,5 +1,4 @@
-import type { CachePartition } from '../partition.ts'
-import type { CacheKey, CacheStore } from './cache-store.ts'
+import type { OperationId } from '../../../operations.ts'
 
 /**
  * The share of a cache's memory that responses on their way and pinned bodies may take. The rest stays for what is
@@ -7,16 +6,33 @@ import type { CacheKey, CacheStore } from './cache-store.ts'
  */
 export const maxOutsideShare = 0.5
 
+export interface CacheKey {
+  /** The id of the client it belongs to; empty: any client. */
+  readonly client: string
+  /** Scheme and authority of the request, with what upstreams are told of them: a response may repeat them. */
+  readonly site: string
+  /** The raw query with its `?`, or empty. */
+  readonly query: string
+}
+
+/** What a reservation takes its room from. */
+interface RoomForBytes {
+  /** Reserves bytes; false: there is no room. */
+  reserveBytes(bytes: number): boolean
+  releaseBytes(bytes: number): void
+  removeReservation(reservation: Reservation): void
+}
+
 /** Room for a response on its way, until it is stored or not. */
 export class Reservation {
-  readonly partition: CachePartition
+  readonly partition: { readonly operation: OperationId }
   readonly cacheKey: CacheKey
   /** Whether its key has become invalid since: the response is not stored, and no later request may have it. */
   isCancelled = false
-  readonly #store: CacheStore
+  readonly #store: RoomForBytes
   #bytes = 0
 
-  constructor(store: CacheStore, partition: CachePartition, cacheKey: CacheKey) {
+  constructor(store: RoomForBytes, partition: Reservation['partition'], cacheKey: CacheKey) {
     this.#store = store
     this.partition = partition
     this.cacheKey = cacheKey

@@ -1,8 +1,38 @@
+import type { Handler } from '../../../core/exchange/exchange.ts'
+import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
 import { now } from '../../../core/lib/clock.ts'
 import { FairQuota } from '../../../core/lib/fair-quota.ts'
 import type { DeferredWork } from '../../../core/lib/scheduling/deferred-work.ts'
 import { type SlotEntry, SlotList } from '../../../core/lib/slot-list.ts'
-import { createShadowCounts, type ShadowReport } from '../observe/shadow-counts.ts'
+import type { OperationId } from '../../../operations.ts'
+import { createShadowCounts, type ShadowCounts, type ShadowReport } from '../observe/shadow-counts.ts'
+import type { OnShadowPair } from '../observe/shadow-pair.ts'
+
+export interface CopyDestination {
+  readonly send: Handler
+  /** Returns whether an endpoint is up that takes work. */
+  isUp(): boolean
+  readonly toFields: (fields: HeaderFields) => HeaderFields
+  readonly forwardsCredentials: boolean
+  readonly counts: ShadowCounts
+  /** Called when a copy goes out; null: nothing is. */
+  readonly onSend: ((operation: OperationId) => void) | null
+  /** Null: answers are counted, and not compared. */
+  readonly onPair: OnShadowPair | null
+  /** How long a repeated request waits. Null: it goes to the candidate, at once. */
+  readonly afterMs: number | null
+}
+
+/** How each copy is made. */
+export interface CopyOptions {
+  readonly copies: ShadowCopies
+  /** The longest that a copy may take, to the end of its answer. */
+  readonly timeoutMs: number
+  /** A request with a longer body is not copied. Of a longer answer there is the hash alone. */
+  readonly maxBody: number
+  /** The field that carries the request id, in lower case; null: there is none. */
+  readonly requestIdField: string | null
+}
 
 export interface StoppableCopy extends SlotEntry {
   /** Whether it goes to the primary once more. */

@@ -12,8 +12,7 @@ import { type ShadowDropReason, toShadowOutcome } from '../observe/shadow-counts
 import type { OnShadowPair, ShadowAnswer, ShadowedRequest } from '../observe/shadow-pair.ts'
 import { AnswerRecorder } from './answer-recorder.ts'
 import { CopiedRequest } from './copied-request.ts'
-import type { CopyDestination, ShadowOptions } from './shadow.ts'
-import type { StoppableCopy } from './shadow-copies.ts'
+import type { CopyDestination, CopyOptions, StoppableCopy } from './shadow-copies.ts'
 
 /**
  * The copy of one request, for the candidate or once more for the primary. It waits until the primary's request is on
@@ -23,7 +22,7 @@ export class ShadowCopy implements StoppableCopy {
   slot = -1
   readonly #exchange: Exchange
   readonly #destination: CopyDestination
-  readonly #options: ShadowOptions
+  readonly #options: CopyOptions
   readonly #timer = new CoalescedTimer(() => (this.#own === null ? this.#begin() : this.#onTimeout()))
   readonly #request: CopiedRequest
   readonly #primary: AnswerRecorder
@@ -35,7 +34,7 @@ export class ShadowCopy implements StoppableCopy {
   #isPairable = true
   #isOver = false
 
-  constructor(exchange: Exchange, destination: CopyDestination, options: ShadowOptions) {
+  constructor(exchange: Exchange, destination: CopyDestination, options: CopyOptions) {
     const { maxBody, copies } = options
     this.#exchange = exchange
     this.#destination = destination

@@ -1,9 +1,8 @@
 import type { Handler, Layer } from '../../../core/exchange/exchange.ts'
 import { foldUnderscores, type HeaderFields, namesCredential } from '../../../core/exchange/header-fields.ts'
 import type { OperationId } from '../../../operations.ts'
-import type { ShadowCounts } from '../observe/shadow-counts.ts'
 import type { OnShadowPair } from '../observe/shadow-pair.ts'
-import type { ShadowCopies } from './shadow-copies.ts'
+import type { CopyDestination, CopyOptions, ShadowCopies } from './shadow-copies.ts'
 import { ShadowCopy } from './shadow-copy.ts'
 
 /** The requests that go to the primary twice, in place of a copy, so that its noise is learnt. */
@@ -20,21 +19,6 @@ interface ShadowRepeats {
   readonly onPair: OnShadowPair
 }
 
-export interface CopyDestination {
-  readonly send: Handler
-  /** Returns whether an endpoint is up that takes work. */
-  isUp(): boolean
-  readonly toFields: (fields: HeaderFields) => HeaderFields
-  readonly forwardsCredentials: boolean
-  readonly counts: ShadowCounts
-  /** Called when a copy goes out; null: nothing is. */
-  readonly onSend: ((operation: OperationId) => void) | null
-  /** Null: answers are counted, and not compared. */
-  readonly onPair: OnShadowPair | null
-  /** How long a repeated request waits. Null: it goes to the candidate, at once. */
-  readonly afterMs: number | null
-}
-
 export interface ShadowDestination {
   /** Sends to the candidate, on connections that carry nothing but copies. */
   readonly send: Handler
@@ -47,15 +31,9 @@ export interface ShadowDestination {
   readonly repeats: ShadowRepeats | null
 }
 
-export interface ShadowOptions extends ShadowFieldsOptions, ShadowDestination {
+export interface ShadowOptions extends ShadowFieldsOptions, ShadowDestination, CopyOptions {
   /** The share of requests that is copied, from 0 to 1. */
   readonly sample: number
-  /** The longest that a copy may take, to the end of its answer. */
-  readonly timeoutMs: number
-  /** A request with a longer body is not copied. Of a longer answer there is the hash alone. */
-  readonly maxBody: number
-  /** The field that carries the request id, in lower case; null: there is none. */
-  readonly requestIdField: string | null
 }
 
 /** Removes the marker from requests: a candidate may take it as a dry run, so a client must not send it. */

@@ -1,6 +1,6 @@
 import { formatPercent } from '../../../core/lib/text/units.ts'
 import type { Log } from '../../../core/log/log.ts'
-import type { RecordAdminEvent } from '../../../core/runtime/primary-part.ts'
+import type { RecordAdminEvent } from '../../../core/runtime/overrides.ts'
 import type { Group } from '../../../operations.ts'
 import type { ShiftState } from './shift-state.ts'
 import type { ShiftNews } from './shifts.ts'
