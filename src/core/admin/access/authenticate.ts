@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
-import { type Principal, setPrincipal } from '../../../features/console/session/principal.ts'
 import type { SessionStore } from '../../../features/console/session/session-store.ts'
 import type { AdminConfig } from '../../config/config.ts'
 import { digestSecret } from '../../lib/secrets.ts'
@@ -11,6 +10,7 @@ import { targetPath } from '../url.ts'
 import { type Operator, unnamedOperator } from './operator.ts'
 import type { OperatorProofs } from './operator-proofs.ts'
 import { findOperatorToken, takesTokens } from './operator-tokens.ts'
+import { type Principal, setPrincipal } from './principal.ts'
 import type { TokenRefusals } from './token-refusals.ts'
 
 export interface AdminAccess {

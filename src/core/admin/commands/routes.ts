@@ -6,11 +6,11 @@ import {
   sendPage,
 } from '../../../features/console/page/page-response.ts'
 import { csrfTokenField, logoutForm, parseForm } from '../../../features/console/session/csrf.ts'
-import { getPrincipal, type Principal } from '../../../features/console/session/principal.ts'
 import type { InstanceConfig } from '../../config/config.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { formatDuration } from '../../lib/text/units.ts'
 import type { Log } from '../../log/log.ts'
+import { getPrincipal, type Principal } from '../access/principal.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { type AdminError, isAdminError, sendProblem } from '../admin-error.ts'
 import { type Html, html } from '../html.ts'

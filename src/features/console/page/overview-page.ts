@@ -1,7 +1,7 @@
+import type { Principal } from '../../../core/admin/access/principal.ts'
 import type { Overview, PageView } from '../../../core/admin/api/overview.ts'
 import { type Html, html } from '../../../core/admin/html.ts'
 import { logoutForm } from '../session/csrf.ts'
-import type { Principal } from '../session/principal.ts'
 import { assetPath } from './assets.ts'
 import { formatTitle, renderLayout } from './page-response.ts'
 import { candidateSection } from './sections/candidate.ts'

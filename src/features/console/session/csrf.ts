@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
+import { getPrincipal, type Principal } from '../../../core/admin/access/principal.ts'
 import type { AdminError } from '../../../core/admin/admin-error.ts'
 import { type Html, html } from '../../../core/admin/html.ts'
 import { constantTimeEqual } from '../../../core/lib/secrets.ts'
-import { getPrincipal, type Principal } from './principal.ts'
 
 const csrfFieldName = 'formToken'
 

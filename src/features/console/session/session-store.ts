@@ -4,9 +4,9 @@ import { LRUCache } from 'lru-cache'
 import { isSameOperator, type Operator } from '../../../core/admin/access/operator.ts'
 import type { OperatorProofs } from '../../../core/admin/access/operator-proofs.ts'
 import { listOperatorTokens, type OperatorToken } from '../../../core/admin/access/operator-tokens.ts'
+import { Principal } from '../../../core/admin/access/principal.ts'
 import type { AdminConfig } from '../../../core/config/config.ts'
 import { epochMs } from '../../../core/lib/clock.ts'
-import { Principal } from './principal.ts'
 
 /**
  * The lifetime of a session, whatever is done in it: a page that is left open keeps itself up to date, and would never

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { unnamedOperator } from '../../../../src/core/admin/access/operator.ts'
+import { Principal } from '../../../../src/core/admin/access/principal.ts'
 import type { Overview, PageView } from '../../../../src/core/admin/api/overview.ts'
 import type { FindingSubject, FindingView, Severity } from '../../../../src/core/admin/findings/finding.ts'
 import { createShadowCounts } from '../../../../src/features/candidate/observe/shadow-counts.ts'
 import { pageSections, pageTitle, renderOverviewPage } from '../../../../src/features/console/page/overview-page.ts'
-import { Principal } from '../../../../src/features/console/session/principal.ts'
 import { allOperations, groups } from '../../../../src/operations.ts'
 import { fixture } from './fixture.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { Operator } from '../../../core/admin/access/operator.ts'
-import { now } from '../../../core/lib/clock.ts'
+import { now } from '../../lib/clock.ts'
+import type { Operator } from './operator.ts'
 
 /** Who sends a request: an operator, by a session or without one, or an unknown client. */
 export class Principal {
