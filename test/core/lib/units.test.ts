@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  formatAge,
   formatByteRate,
   formatDuration,
   formatMultiple,
@@ -243,4 +244,16 @@ test.each([
   [2 ** 60, '1048576 TiB'],
 ])('%d bytes are %s', (value, written) => {
   expect(formatRoundedSize(value)).toBe(written)
+})
+
+test.each([
+  [0, 'under 1 min'],
+  [59_999, 'under 1 min'],
+  [60_000, '1 min'],
+  [3_600_000, '1 h'],
+  [8_040_000, '2 h 14 min'],
+  [86_400_000 * 2 + 3_600_000 * 4, '2 d 4 h'],
+  [86_400_000 * 40 + 3_600_000, '40 d'],
+])('%d ms are an age of %s', (value, written) => {
+  expect(formatAge(value)).toBe(written)
 })

@@ -172,3 +172,14 @@ export function parseRate(text: string): Rate | undefined {
 
 /** Writes a rate: `100/s`, `30/min`. */
 export const formatRate = ({ count, perMs }: Rate): string => `${count}/${perMs === timeUnits.s ? 's' : 'min'}`
+
+/** Formats an age or a duration: to the minute. */
+export const formatAge = (ms: number): string => {
+  const minutes = Math.floor(Math.abs(ms) / 60_000)
+  if (minutes < 1) return 'under 1 min'
+  if (minutes < 60) return `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 24) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`
+  const days = Math.floor(hours / 24)
+  return hours % 24 === 0 || days > 9 ? `${days} d` : `${days} d ${hours % 24} h`
+}

@@ -1,7 +1,7 @@
 import { type HeaderFields, isBearerToken } from '../../../core/exchange/header-fields.ts'
+import { hasTokenInQuery } from '../../../core/exchange/token-in-query.ts'
 import type { AuthScheme } from '../auth-challenge.ts'
 import { malformedCredential, singleFieldValue } from '../authenticator.ts'
-import { hasTokenInQuery } from './token-in-query.ts'
 
 /** A credential of a request's `Authorization` (RFC 9110 §11.4). */
 export interface TokenCredential {

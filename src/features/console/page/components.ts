@@ -2,7 +2,7 @@ import type { CommandLink, OverviewPlaces } from '../../../core/admin/commands/c
 import { commandGroups } from '../../../core/admin/commands/command-groups.ts'
 import { actionHref } from '../../../core/admin/commands/phrases.ts'
 import { type Html, type HtmlValue, html } from '../../../core/admin/html.ts'
-import { formatAge } from './format.ts'
+import { formatAge } from '../../../core/lib/text/units.ts'
 import type { BadgeTone, RowState } from './row-state.ts'
 
 /**

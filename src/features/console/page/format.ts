@@ -16,17 +16,6 @@ export const formatMilliseconds = (ms: number | null): string => {
   return ms < 9.95 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`
 }
 
-/** Formats an age or a duration: to the minute, since the page changes every second. */
-export const formatAge = (ms: number): string => {
-  const minutes = Math.floor(Math.abs(ms) / 60_000)
-  if (minutes < 1) return 'under 1 min'
-  if (minutes < 60) return `${minutes} min`
-  const hours = Math.floor(minutes / 60)
-  if (hours < 24) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`
-  const days = Math.floor(hours / 24)
-  return hours % 24 === 0 || days > 9 ? `${days} d` : `${days} d ${hours % 24} h`
-}
-
 /** Formats `1 request`, `2 requests`. */
 export const formatCounted = (value: number, one: string, many = `${one}s`): string =>
   `${formatCount(value)} ${value === 1 ? one : many}`

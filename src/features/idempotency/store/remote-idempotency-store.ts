@@ -1,4 +1,4 @@
-import { type BatchCall, batchCalls } from '../../limits/rate-limiter/batched-calls.ts'
+import { type BatchCall, batchCalls } from '../../../core/lib/scheduling/batched-calls.ts'
 import type {
   CallOf,
   IdempotencyCall,

@@ -1,5 +1,6 @@
 import { epochMs } from '../../../core/lib/clock.ts'
 import { RefCountedMap } from '../../../core/lib/ref-counted-map.ts'
+import type { BatchCall } from '../../../core/lib/scheduling/batched-calls.ts'
 import type { ConsumeResult, RateLimit, RateLimiter } from '../../../core/lib/token-bucket.ts'
 import {
   decodeUse,
@@ -12,7 +13,6 @@ import {
 } from '../../auth/tokens/replay-cache.ts'
 import { type OnSharedChange, RedisRegistry } from '../../redis/redis-registry.ts'
 import type { RedisSettings } from '../../redis/redis-settings.ts'
-import type { BatchCall } from './batched-calls.ts'
 import { MemoryRateLimiter, maxRateLimitKeys } from './memory-rate-limiter.ts'
 import { localShareLimiter, redisLimiter, remoteLimiter } from './remote-limiter.ts'
 

@@ -1,3 +1,4 @@
+import { type BatchCall, batchCalls } from '../../../core/lib/scheduling/batched-calls.ts'
 import {
   type ConsumeResult,
   isAllowed,
@@ -6,7 +7,6 @@ import {
   type RateLimiter,
 } from '../../../core/lib/token-bucket.ts'
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
-import { type BatchCall, batchCalls } from './batched-calls.ts'
 import { MemoryRateLimiter } from './memory-rate-limiter.ts'
 
 /** Counts in Redis for several gateways. While Redis is down or slow, it counts for this gateway alone. */

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import { truncate } from '../../../../src/core/admin/commands/phrases.ts'
 import { timeHtml } from '../../../../src/features/console/page/components.ts'
 import {
-  formatAge,
   formatCount,
   formatCounted,
   formatMilliseconds,
@@ -27,18 +26,6 @@ test.each([
   [61_000, '61.0 s'],
 ])('%d ms are %s', (value, written) => {
   expect(formatMilliseconds(value)).toBe(written)
-})
-
-test.each([
-  [0, 'under 1 min'],
-  [59_999, 'under 1 min'],
-  [60_000, '1 min'],
-  [3_600_000, '1 h'],
-  [8_040_000, '2 h 14 min'],
-  [86_400_000 * 2 + 3_600_000 * 4, '2 d 4 h'],
-  [86_400_000 * 40 + 3_600_000, '40 d'],
-])('%d ms are an age of %s', (value, written) => {
-  expect(formatAge(value)).toBe(written)
 })
 
 test('a time of another day has its day', () => {

@@ -1,7 +1,7 @@
 import type { Overview } from '../../../../core/admin/api/overview.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
+import { formatAge } from '../../../../core/lib/text/units.ts'
 import { badge, commandLinks, sinceHtml, stateBadge, timeHtml } from '../components.ts'
-import { formatAge } from '../format.ts'
 import { toRowState } from '../row-state.ts'
 
 export const summarySection = ({ at, status }: Overview): Html => {

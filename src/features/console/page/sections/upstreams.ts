@@ -4,6 +4,7 @@ import type { EndpointRate } from '../../../../core/admin/endpoint-rates.ts'
 import type { Severity } from '../../../../core/admin/findings/finding.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
 import { sideKey } from '../../../../core/exchange/sides.ts'
+import { formatAge } from '../../../../core/lib/text/units.ts'
 import { type Group, groups, type Side } from '../../../../operations.ts'
 import { describeShadow } from '../../../candidate/status/describe-shadow.ts'
 import {
@@ -17,7 +18,7 @@ import {
   type TableColumn,
   timeHtml,
 } from '../components.ts'
-import { formatAge, formatCount, formatCounted, formatMilliseconds, formatPerSecond } from '../format.ts'
+import { formatCount, formatCounted, formatMilliseconds, formatPerSecond } from '../format.ts'
 import { isProblem, type RowState, toRowState, worstFinding } from '../row-state.ts'
 import { errorRateHtml } from './operations.ts'
 
