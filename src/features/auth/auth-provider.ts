@@ -2,11 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { certificateFields, pemBlocks } from '../../core/config/certificates.ts'
 import type { Config } from '../../core/config/config.ts'
 import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
-import type {
-  RateLimiterRegistry,
-  RateLimiterState,
-  ReplayCacheLease,
-} from '../limits/rate-limiter/rate-limiter-registry.ts'
+import type { ManagedRedis } from '../redis/managed-redis.ts'
 import { apiKeyAuthenticator } from './api-key.ts'
 import type { AuthOptions } from './auth.ts'
 import type { Authenticator } from './authenticator.ts'
@@ -25,6 +21,7 @@ import { dpopProofChecker, replayWindowMs } from './tokens/dpop.ts'
 import type { IssuerKeysState } from './tokens/jwt/jwks-cache.ts'
 import { isJwt } from './tokens/jwt/jwt-verifier.ts'
 import type { ReplayWindowState } from './tokens/replay-cache.ts'
+import type { ReplayCacheLease, ReplayCacheRegistry } from './tokens/replay-cache-registry.ts'
 import { type CheckSenderConstraint, senderConstraint } from './tokens/sender-constraint.ts'
 import { tokenAuthenticator } from './tokens/token-authenticator.ts'
 import type { TokenVerifiers } from './tokens/token-verifiers.ts'
@@ -32,10 +29,12 @@ import type { TokenVerifiers } from './tokens/token-verifiers.ts'
 export interface AuthProvider {
   authOptions(config: OperationAuthConfig): AuthOptions
   state(): AuthProviderState
-  /** Returns whether Redis remembers proofs for all gateways. Null: it is not meant to, or other processes ask it. */
-  sharedProofsState(): RateLimiterState | null
+  /** Whether Redis remembers proofs for all gateways. Null: it is not meant to, or other processes ask it. */
+  readonly sharedProofs: SharedProofs | null
   release(): void
 }
+
+type SharedProofs = Pick<ManagedRedis, 'isShared' | 'since' | 'reason'>
 
 interface AuthProviderState {
   readonly jwt: IssuerKeysState | null
@@ -48,14 +47,14 @@ interface AuthProviderState {
 export const createAuthProvider = (
   { auth: config, clients: clientConfigs, listen, limits }: Pick<Config, 'auth' | 'clients' | 'listen' | 'limits'>,
   tokenVerifiers: TokenVerifiers,
-  limiters: RateLimiterRegistry,
+  replayCaches: ReplayCacheRegistry,
 ): AuthProvider => {
   if (config === null) return nullAuthProvider
   const clients = getClientRegistry(clientConfigs)
   const jwt = config.jwt && tokenVerifiers.acquireJwt(config.jwt)
   const introspection = config.introspection && tokenVerifiers.acquireIntrospection(config.introspection)
   const verifiers = { jwt: jwt?.getClaims ?? rejectToken, introspection: introspection?.getClaims ?? rejectToken }
-  const tokenBinding = createTokenBindingChecker(config, { listen, limits }, limiters)
+  const tokenBinding = createTokenBindingChecker(config, { listen, limits }, replayCaches)
   return {
     authOptions: ({ methods, ...required }) => ({
       authenticators: methods.map((name) =>
@@ -71,7 +70,7 @@ export const createAuthProvider = (
       introspection: introspection?.state() ?? null,
       proofs: tokenBinding.state(),
     }),
-    sharedProofsState: tokenBinding.sharedState,
+    sharedProofs: tokenBinding.sharedProofs,
     release: () => {
       jwt?.release()
       introspection?.release()
@@ -121,7 +120,7 @@ export const nullAuthProvider: AuthProvider = {
     algorithms: null,
   }),
   state: () => ({ jwt: null, introspection: null, proofs: null }),
-  sharedProofsState: () => null,
+  sharedProofs: null,
   release: () => {},
 }
 
@@ -134,24 +133,20 @@ interface TokenBindingChecker {
   readonly algorithms: readonly string[] | null
   /** Returns how full the replay window of proofs is. Null: proofs are off, or another process keeps the window. */
   state(): ReplayWindowState | null
-  /** Returns whether Redis remembers proofs for all gateways. Null: it is not meant to, or other processes ask it. */
-  sharedState(): RateLimiterState | null
+  readonly sharedProofs: SharedProofs | null
   release(): void
 }
 
 const createTokenBindingChecker = (
   { bound, mtls, dpop: config }: AuthConfig,
   { listen, limits }: Pick<Config, 'listen' | 'limits'>,
-  limiters: RateLimiterRegistry,
+  replayCaches: ReplayCacheRegistry,
 ): TokenBindingChecker => {
   const getCertificate = withValidityCheck(certificateSource(mtls))
   const { publicUrl } = listen
   const replayLease: ReplayCacheLease | null =
     config &&
-    limiters.acquireReplayCache(
-      { name: 'dpop', windowMs: replayWindowMs(config), whenUnavailable: config.withoutRedis },
-      limits.redis,
-    )
+    replayCaches.acquire({ windowMs: replayWindowMs(config), whenUnavailable: config.withoutRedis }, limits.redis)
   const algorithms = config?.algorithms ?? null
   return {
     getCertificate,
@@ -167,7 +162,7 @@ const createTokenBindingChecker = (
     }),
     algorithms,
     state: () => replayLease?.state() ?? null,
-    sharedState: () => replayLease?.sharedState() ?? null,
+    sharedProofs: replayLease?.shared ?? null,
     release: () => replayLease?.release(),
   }
 }

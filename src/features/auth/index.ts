@@ -4,7 +4,7 @@ import { transfer } from './clients/serialize-clients.ts'
 /** Finds out which client calls: API keys, certificates, tokens. */
 export const auth: Feature = {
   name: 'auth',
-  needs: ['limits'],
+  needs: ['redis'],
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: async () => ({
     ...(await import('./config.ts')),

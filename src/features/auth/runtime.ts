@@ -7,9 +7,10 @@ import { authLayer } from './auth.ts'
 import { type AuthProvider, createAuthProvider, nullAuthProvider } from './auth-provider.ts'
 import type { OperationAuthConfig } from './config.ts'
 import { stripIdentityHeaderLayer } from './strip-identity-header.ts'
+import { ReplayCacheRegistry } from './tokens/replay-cache-registry.ts'
 import { type KeysHandover, TokenVerifiers } from './tokens/token-verifiers.ts'
 
-interface AuthPart extends SnapshotPart, Pick<AuthProvider, 'state'> {
+interface AuthPart extends SnapshotPart, Pick<AuthProvider, 'state' | 'sharedProofs'> {
   /** What authenticated clients did of late; all snapshots of a process share it. */
   readonly clientActivity: ClientActivity
 }
@@ -39,21 +40,27 @@ export const describe: RuntimePart['describe'] = (config) => ({
   layers: (operation) => layerRows(operation, config, nullAuthProvider),
 })
 
-export const open: RuntimePart['open'] = ({ place, channel, logEvent, parts: { limits } }) => {
+export const open: RuntimePart['open'] = ({ place, channel, logEvent, parts: { redis } }) => {
   const verifiers = new TokenVerifiers(logEvent, (keys) => channel.notify(keys))
   const clientActivity = new ClientActivity()
+  const { role } = place
+  const replayCaches = new ReplayCacheRegistry(
+    role === 'worker' ? { kind: role, askPrimary: (uses) => channel.ask(uses) } : { kind: role },
+    redis.limits,
+  )
   return {
     receive(keys, from) {
       verifiers.adoptKeys(keys as KeysHandover)
-      if (place.role === 'primary') channel.notify(keys, { except: from })
+      if (role === 'primary') channel.notify(keys, { except: from })
     },
     handOver: () => verifiers.keysToHandOver,
-    acquire({ config }, _, { parts }): AuthPart {
-      const provider = createAuthProvider(config, verifiers, limits.limiters)
-      parts.limits.states.push(provider.sharedProofsState)
+    answer: (uses) => replayCaches.recordAll(uses as readonly string[]),
+    acquire({ config }): AuthPart {
+      const provider = createAuthProvider(config, verifiers, replayCaches)
       return {
         clientActivity,
         state: provider.state,
+        sharedProofs: provider.sharedProofs,
         layers: (operation) => layerRows(operation, config, provider),
         observer: config.auth && clientActivity,
         release: provider.release,

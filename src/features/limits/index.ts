@@ -3,7 +3,7 @@ import type { Feature } from '../../core/feature.ts'
 /** Bounds rates, concurrency and body sizes, and sheds load. */
 export const limits: Feature = {
   name: 'limits',
-  needs: ['redis'],
+  needs: ['auth', 'redis'],
   loadAdminPart: () => import('./admin.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
   loadStatusPart: () => import('./status.ts'),

@@ -3,7 +3,7 @@ import { formatDuration, formatRate } from '../../core/lib/text/units.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { ProcessPart, RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
 import type { Operation } from '../../operations.ts'
-import { calmChanges } from '../redis/calm-changes.ts'
+import { RedisRegistry } from '../redis/redis-registry.ts'
 import { acquireClientLimits, type ClientLimits } from './client-limits.ts'
 import type { AddressLimitConfig } from './config.ts'
 import { clientConcurrencyLimitLayer, concurrencyLimitLayer, createInFlightCounters } from './limits.ts'
@@ -25,8 +25,8 @@ interface LimitsResources {
 type LimitsProcess = LimitsResources & ProcessPart
 
 interface LimitsPart extends SnapshotPart, LimitsResources {
-  /** Of each that counts in the same Redis, or in memory; null: it does not count. Other features add theirs. */
-  readonly states: (() => RateLimiterState | null)[]
+  /** Of what counts in the same Redis, or in memory. Null: nothing does. */
+  state(): RateLimiterState | null
 }
 
 declare module '../../core/runtime/runtime-part.ts' {
@@ -38,14 +38,19 @@ declare module '../../core/runtime/runtime-part.ts' {
   }
 }
 
-export const open = ({ place, channel, logEvent }: Parameters<RuntimePart['open']>[0]): LimitsProcess => {
+export const open = ({
+  place,
+  channel,
+  logEvent,
+  parts: { redis },
+}: Parameters<RuntimePart['open']>[0]): LimitsProcess => {
   const { role, workers: workerCount, answerMs: timeoutMs } = place
   const resources: LimitsResources = {
     limiters: new RateLimiterRegistry(
       role === 'worker'
         ? { kind: role, workerCount, timeoutMs, askPrimary: (limit, keys) => channel.ask([limit, keys]) }
         : { kind: role },
-      calmChanges(logEvent, 'limits are shared', 'limits are not shared'),
+      redis.limits,
     ),
     counts: createInFlightCounters(),
     loop: new EventLoopLag(logEvent),
@@ -63,7 +68,7 @@ export const describe: RuntimePart['describe'] = (config) =>
   acquireLimits(
     config,
     {
-      limiters: new RateLimiterRegistry({ kind: 'primary' }, () => {}),
+      limiters: new RateLimiterRegistry({ kind: 'primary' }, new RedisRegistry(() => {})),
       counts: createInFlightCounters(),
       loop: new EventLoopLag(),
     },
@@ -77,7 +82,7 @@ const acquireLimits = (config: Config, resources: LimitsResources, serves: boole
   const ofClients = acquireClientLimits(config.clients, config.limits, limiters)
   return {
     ...resources,
-    states: [() => ofAddress?.state() ?? null, ofClients.state],
+    state: () => ofAddress?.state() ?? ofClients.state(),
     layers: (operation) => layerRows(operation, config, resources, ofAddress, ofClients),
     activate: () => serves && loop.setLimit(eventLoopDelay),
     release: () => {

@@ -4,7 +4,6 @@ import * as field from '../../core/runtime/status/field.ts'
 import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 import { allOperations, groups } from '../../operations.ts'
 import { describeRedis } from '../redis/redis-settings.ts'
-import type { RateLimiterState } from './rate-limiter/rate-limiter-registry.ts'
 
 /** The state of what counts requests: the rate limiters, and Redis where it remembers proofs. */
 const rate = field.record({
@@ -78,7 +77,7 @@ const collectLimits = (snapshot: Snapshot): Reported<typeof limitsField> => {
 }
 
 const collectRate = ({ config: { limits }, parts }: Snapshot): RateLimitReport | null => {
-  const state = parts.limits.states.reduce<RateLimiterState | null>((found, get) => found ?? get(), null)
+  const state = parts.limits.state() ?? parts.auth.sharedProofs
   if (state === null) return null
   const { isShared, since, reason } = state
   return {

@@ -14,6 +14,7 @@ import { compileHeaderMutation, type HeaderMutation } from '../../core/upstream/
 import { byOperation, type OperationId } from '../../operations.ts'
 import { createCredentialFilter } from '../auth/auth.ts'
 import { createAuthProvider } from '../auth/auth-provider.ts'
+import { ReplayCacheRegistry } from '../auth/tokens/replay-cache-registry.ts'
 import { TokenVerifiers } from '../auth/tokens/token-verifiers.ts'
 import {
   checkBody,
@@ -29,7 +30,7 @@ import { createClientFields } from '../contract/contract-layers.ts'
 import { refuseUnchecked, whyUnchecked } from '../contract/contract-options.ts'
 import { rejectionKindOf } from '../contract/request-contract.ts'
 import { type ClientFields, toClientHead } from '../contract/response-contract.ts'
-import { RateLimiterRegistry } from '../limits/rate-limiter/rate-limiter-registry.ts'
+import { RedisRegistry } from '../redis/redis-registry.ts'
 import type { Sample, SampleMessage, SampleRequest, SampleResponse } from './sample.ts'
 
 export interface CheckedMessage {
@@ -128,8 +129,8 @@ const toResponseFields = (fields: HeaderFields): HeaderFields =>
 const fieldChanges = weakMemo((config: Config): Readonly<Record<OperationId, FieldChanges>> => {
   const { auth, clients, operations, upstreams } = config
   const unverified = auth && { ...auth, jwt: null, introspection: null, dpop: null }
-  const limiters = new RateLimiterRegistry({ kind: 'primary' }, () => {})
-  const provider = createAuthProvider({ ...config, auth: unverified }, new TokenVerifiers(() => {}), limiters)
+  const replayCaches = new ReplayCacheRegistry({ kind: 'primary' }, new RedisRegistry(() => {}))
+  const provider = createAuthProvider({ ...config, auth: unverified }, new TokenVerifiers(() => {}), replayCaches)
   const forged = auth?.identityField ? [auth.identityField] : []
   const removeForged = compileHeaderMutation({ set: [], remove: forged }, foldUnderscores) ?? keepAll
   const described = [...runtimeParts.values()].map((part) => part.describe(config))

@@ -3,6 +3,7 @@ import { deepFreeze } from '../../../src/core/config/deep-freeze.ts'
 import type { ClientConfig } from '../../../src/features/auth/clients/config.ts'
 import { acquireClientLimits } from '../../../src/features/limits/client-limits.ts'
 import { RateLimiterRegistry } from '../../../src/features/limits/rate-limiter/rate-limiter-registry.ts'
+import { RedisRegistry } from '../../../src/features/redis/redis-registry.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
 const { limits } = testConfig()
@@ -20,7 +21,7 @@ const client = (id: string, count: number | null, concurrency: number | null = n
   concurrency,
 })
 
-const createRegistry = () => new RateLimiterRegistry({ kind: 'alone' }, () => {})
+const createRegistry = () => new RateLimiterRegistry({ kind: 'alone' }, new RedisRegistry(() => {}))
 
 test('a reload goes on with the counts of clients that are the very same, also when the previous snapshot has ended', () => {
   const limiters = createRegistry()
@@ -57,7 +58,7 @@ test('of an edited list, each has the rate and the concurrency limit of its entr
 test('each of several workers has its share of what a client may have in flight, rounded up', () => {
   const worker = new RateLimiterRegistry(
     { kind: 'worker', workerCount: 3, timeoutMs: 1, askPrimary: async () => null },
-    () => {},
+    new RedisRegistry(() => {}),
   )
   const { getConcurrencyLimit } = acquireClientLimits(
     deepFreeze([client('a', null, 4), client('b', null, 1)]),

@@ -6,7 +6,7 @@ import type { ManagedRedis } from '../../redis/managed-redis.ts'
  * The result of a first-use check: positive when a key comes for the first time, negative when it came before, 0 when
  * that cannot be told. A number, because other processes and Redis reply with it.
  */
-type FirstUseResult = number
+export type FirstUseResult = number
 
 /** A cache that tells of each key whether it comes for the first time within a window (RFC 9449 §11.1). */
 export interface ReplayCache {

@@ -1,0 +1,21 @@
+import type { ProcessPart, RuntimePart } from '../../core/runtime/runtime-part.ts'
+import { calmChanges } from './calm-changes.ts'
+import { RedisRegistry } from './redis-registry.ts'
+
+interface RedisProcess extends ProcessPart {
+  /** The connections to `limits.redis`, one for all that counts there. */
+  readonly limits: RedisRegistry
+}
+
+declare module '../../core/runtime/runtime-part.ts' {
+  interface ProcessParts {
+    readonly redis: RedisProcess
+  }
+}
+
+export const open: RuntimePart['open'] = ({ logEvent }): RedisProcess => ({
+  limits: new RedisRegistry(calmChanges(logEvent, 'limits are shared', 'limits are not shared')),
+  acquire: () => ({}),
+})
+
+export const describe: RuntimePart['describe'] = () => ({})
