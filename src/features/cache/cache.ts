@@ -1,4 +1,4 @@
-import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
+import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { now } from '../../core/lib/clock.ts'
 import { CacheFiller, isUnshareable } from './cache-filler.ts'
@@ -22,114 +22,147 @@ import type { StoredResponse } from './store/stored-response.ts'
 export const cacheLayer =
   (rules: CacheRules, partition: CachePartition, events: CacheEvents, sharedTier: SharedTier | null = null): Layer =>
   (next) => {
-    const filler = new CacheFiller(
+    const server = new CacheServer(next, rules, partition, events, sharedTier)
+    return (exchange) => server.handle(exchange)
+  }
+
+class CacheServer {
+  readonly #next: Handler
+  readonly #rules: CacheRules
+  readonly #partition: CachePartition
+  readonly #events: CacheEvents
+  readonly #sharedTier: SharedTier | null
+  readonly #filler: CacheFiller
+
+  constructor(
+    next: Handler,
+    rules: CacheRules,
+    partition: CachePartition,
+    events: CacheEvents,
+    sharedTier: SharedTier | null,
+  ) {
+    this.#next = next
+    this.#rules = rules
+    this.#partition = partition
+    this.#events = events
+    this.#sharedTier = sharedTier
+    this.#filler = new CacheFiller(
       { next, rules, partition, events },
-      ({ exchange, request, key, joinsLeft, tierLookup }) => serve(exchange, request, key, joinsLeft - 1, tierLookup),
+      ({ exchange, request, key, joinsLeft, tierLookup }) =>
+        this.#serve(exchange, request, key, joinsLeft - 1, tierLookup),
     )
-    const initialLookup = sharedTier === null ? null : 'not-yet'
+  }
 
-    /** `joinsLeft` is how often the request may still wait for another's fetch. */
-    const serve = (
-      exchange: Exchange,
-      request: CacheRequest,
-      key: string,
-      joinsLeft: number,
-      tierLookup: TierLookup | null | 'not-yet',
-    ): Promise<ProxyResponse> => {
-      const at = now()
-      const variants = partition.find(key)?.variants
-      const stored = variants === undefined ? null : selectVariant(variants, request)
-      const verdict = stored === null ? null : decideReuse(stored.head, request, at)
-      const isMissed = verdict === null || verdict.kind === 'fetch' || verdict.kind === 'not-cached'
-      if (tierLookup === 'not-yet' && isMissed) return serveAfterTierLookup(exchange, request, key, joinsLeft, stored)
-      const lookup = tierLookup === 'not-yet' ? null : tierLookup
-      if (stored === null || verdict === null || verdict.kind === 'fetch') {
-        if (request.onlyIfCached) return notCached()
-        const why = verdict?.kind === 'fetch' ? verdict.why : variants === undefined ? 'uri-miss' : 'vary-miss'
-        const varies = (stored ?? variants?.[0])?.head.varies ?? null
-        return filler.fetchOrJoin({ exchange, request, key, at, stored, varies, why, joinsLeft, tierLookup: lookup })
+  handle(exchange: Exchange): Promise<ProxyResponse> {
+    try {
+      const { fields, authority, body, peer, identity } = exchange
+      // No upstream sees the certificate. Where the client authenticated with it, the client's id is in the key.
+      const hasCertificate = identity === null && peer.certificate() !== null
+      const facts = { authority, hasBody: body.length !== 0, hasCertificate }
+      const request = parseCacheRequest(fields, facts, this.#rules)
+      const detail = bypassReason(request, this.#rules)
+      if (detail === null) {
+        const key = this.#partition.toStoreKey(toCacheKey(exchange, request))
+        return this.#serve(exchange, request, key, 2, this.#sharedTier === null ? null : 'not-yet')
       }
-      if (verdict.kind === 'not-cached') return notCached()
-      const { head, body } = stored
-      const response = respondFromStored(head, body, request, storedFields(head, at))
-      partition.pin(exchange, body)
-      if (verdict.kind === 'stale' && verdict.revalidate) revalidate({ exchange, request, key, stored, at })
-      recordCacheOutcome(
-        exchange,
-        partition,
-        verdict.kind === 'fresh' ? 'hit' : 'stale',
-        hitStatus(head.freshUntil - at),
-      )
-      recordIfError(partition, head)
-      return Promise.resolve(response)
+      if (request.onlyIfCached) return notCached()
+      recordCacheOutcome(exchange, this.#partition, 'bypass', forwardedStatus({ why: 'bypass', detail }))
+    } catch (error) {
+      this.#events.onError(error)
     }
+    return this.#next(exchange)
+  }
 
-    /** A request waits for it only once. */
-    const serveAfterTierLookup = (
-      exchange: Exchange,
-      request: CacheRequest,
-      key: string,
-      joinsLeft: number,
-      stored: StoredResponse | null,
-    ): Promise<ProxyResponse> => {
-      const tierLookup = lookUpTier(exchange, request, key)
-      // What must be validated with the upstream anyway is not waited for.
-      const isUseless = request.noCache || (stored !== null && isUnshareable(stored))
-      const loaded = isUseless ? null : (tierLookup?.loaded ?? null)
-      if (loaded === null) return serve(exchange, request, key, joinsLeft, tierLookup)
-      return loaded.then(() => {
-        if (exchange.aborted !== null) throw exchange.aborted
-        try {
-          return serve(exchange, request, key, joinsLeft, tierLookup)
-        } catch (error) {
-          events.onError(error)
-          return next(exchange)
-        }
+  /** `joinsLeft` is how often the request may still wait for another's fetch. */
+  #serve(
+    exchange: Exchange,
+    request: CacheRequest,
+    key: string,
+    joinsLeft: number,
+    tierLookup: TierLookup | null | 'not-yet',
+  ): Promise<ProxyResponse> {
+    const at = now()
+    const variants = this.#partition.find(key)?.variants
+    const stored = variants === undefined ? null : selectVariant(variants, request)
+    const verdict = stored === null ? null : decideReuse(stored.head, request, at)
+    const isMissed = verdict === null || verdict.kind === 'fetch' || verdict.kind === 'not-cached'
+    if (tierLookup === 'not-yet' && isMissed) return this.#lookUpAndServe(exchange, request, key, joinsLeft, stored)
+    const lookup = tierLookup === 'not-yet' ? null : tierLookup
+    if (stored === null || verdict === null || verdict.kind === 'fetch') {
+      if (request.onlyIfCached) return notCached()
+      const why = verdict?.kind === 'fetch' ? verdict.why : variants === undefined ? 'uri-miss' : 'vary-miss'
+      const varies = (stored ?? variants?.[0])?.head.varies ?? null
+      return this.#filler.fetchOrJoin({
+        exchange,
+        request,
+        key,
+        at,
+        stored,
+        varies,
+        why,
+        joinsLeft,
+        tierLookup: lookup,
       })
     }
-
-    const revalidate = (revalidation: BackgroundRevalidation): void => {
-      if (sharedTier === null) return filler.revalidate(revalidation, null)
-      if (!filler.mayRevalidate(revalidation)) return
-      const { exchange, request, key } = revalidation
-      const tierLookup = lookUpTier(exchange, request, key)
-      const loaded = tierLookup?.loaded ?? null
-      if (loaded === null) return filler.revalidate(revalidation, tierLookup)
-      const revalidateIfStale = (): void => {
-        const at = now()
-        const stored = selectVariant(partition.find(key)?.variants ?? [], request)
-        // What was removed meanwhile is validated by no 304, or it would be stored again.
-        if (stored !== null && decideReuse(stored.head, request, at).kind !== 'fresh')
-          filler.revalidate({ ...revalidation, stored, at }, tierLookup)
-      }
-      loaded.then(revalidateIfStale).catch((error) => events.onError(error))
-    }
-
-    const lookUpTier = (exchange: Exchange, request: CacheRequest, key: string): TierLookup | null => {
-      if (sharedTier === null) return null
-      const cacheKey = toCacheKey(exchange, request)
-      if (partition.hitForMiss.has(key)) return sharedTier.skipLookup(cacheKey, request)
-      return sharedTier.lookUp(cacheKey, key, request)
-    }
-
-    return (exchange) => {
-      try {
-        const { fields, authority, body, peer, identity } = exchange
-        // No upstream sees the certificate. Where the client authenticated with it, the client's id is in the key.
-        const hasCertificate = identity === null && peer.certificate() !== null
-        const facts = { authority, hasBody: body.length !== 0, hasCertificate }
-        const request = parseCacheRequest(fields, facts, rules)
-        const detail = bypassReason(request, rules)
-        if (detail === null)
-          return serve(exchange, request, partition.toStoreKey(toCacheKey(exchange, request)), 2, initialLookup)
-        if (request.onlyIfCached) return notCached()
-        recordCacheOutcome(exchange, partition, 'bypass', forwardedStatus({ why: 'bypass', detail }))
-      } catch (error) {
-        events.onError(error)
-      }
-      return next(exchange)
-    }
+    if (verdict.kind === 'not-cached') return notCached()
+    const { head, body } = stored
+    const response = respondFromStored(head, body, request, storedFields(head, at))
+    this.#partition.pin(exchange, body)
+    if (verdict.kind === 'stale' && verdict.revalidate) this.#revalidate({ exchange, request, key, stored, at })
+    const outcome = verdict.kind === 'fresh' ? 'hit' : 'stale'
+    recordCacheOutcome(exchange, this.#partition, outcome, hitStatus(head.freshUntil - at))
+    recordIfError(this.#partition, head)
+    return Promise.resolve(response)
   }
+
+  /** A request waits for the shared tier only once. */
+  #lookUpAndServe(
+    exchange: Exchange,
+    request: CacheRequest,
+    key: string,
+    joinsLeft: number,
+    stored: StoredResponse | null,
+  ): Promise<ProxyResponse> {
+    const tierLookup = this.#lookUpTier(exchange, request, key)
+    // What must be validated with the upstream anyway is not waited for.
+    const isUseless = request.noCache || (stored !== null && isUnshareable(stored))
+    const loaded = isUseless ? null : (tierLookup?.loaded ?? null)
+    if (loaded === null) return this.#serve(exchange, request, key, joinsLeft, tierLookup)
+    return loaded.then(() => {
+      if (exchange.aborted !== null) throw exchange.aborted
+      try {
+        return this.#serve(exchange, request, key, joinsLeft, tierLookup)
+      } catch (error) {
+        this.#events.onError(error)
+        return this.#next(exchange)
+      }
+    })
+  }
+
+  #revalidate(revalidation: BackgroundRevalidation): void {
+    if (this.#sharedTier === null) return this.#filler.revalidate(revalidation, null)
+    if (!this.#filler.mayRevalidate(revalidation)) return
+    const { exchange, request, key } = revalidation
+    const tierLookup = this.#lookUpTier(exchange, request, key)
+    const loaded = tierLookup?.loaded ?? null
+    if (loaded === null) return this.#filler.revalidate(revalidation, tierLookup)
+    const revalidateIfStale = (): void => {
+      const at = now()
+      const stored = selectVariant(this.#partition.find(key)?.variants ?? [], request)
+      // What was removed meanwhile is validated by no 304, or it would be stored again.
+      if (stored !== null && decideReuse(stored.head, request, at).kind !== 'fresh')
+        this.#filler.revalidate({ ...revalidation, stored, at }, tierLookup)
+    }
+    loaded.then(revalidateIfStale).catch((error) => this.#events.onError(error))
+  }
+
+  #lookUpTier(exchange: Exchange, request: CacheRequest, key: string): TierLookup | null {
+    if (this.#sharedTier === null) return null
+    const cacheKey = toCacheKey(exchange, request)
+    if (this.#partition.hitForMiss.has(key)) return this.#sharedTier.skipLookup(cacheKey, request)
+    return this.#sharedTier.lookUp(cacheKey, key, request)
+  }
+}
 
 /** RFC 9111 §5.2.1.7 */
 const notCached = (): Promise<never> =>
