@@ -1,15 +1,38 @@
 import * as z from 'zod'
-import { annotate } from './schema/annotations.ts'
+import { annotate, optionalKey } from './schema/annotations.ts'
 import { optionalFieldName } from './schema/header-fields.ts'
-import { InvalidScalar, scalar } from './schema/scalar.ts'
+import { InvalidScalar, patternKind, scalar } from './schema/scalar.ts'
 import { integerKind } from './schema/scalar-kinds.ts'
 import { boolean, choice, duration, optionalDuration, size } from './schema/scalar-types.ts'
 import { adminSchema } from './sections/admin.ts'
-import { instanceSchema } from './sections/instance.ts'
 import { listenSchema } from './sections/listen.ts'
 import { operationsSchema } from './sections/operations.ts'
 import { defaultsSchema } from './sections/upstream-defaults.ts'
 import { upstreamsSchema } from './sections/upstreams.ts'
+
+const maxLength = 40
+
+/** A name as it stands in a title and in a question: a word or two, without anything invisible. */
+const labelKind = patternKind(
+  `1 to ${maxLength} letters, digits, spaces and ._-, such as gateway-eu-1`,
+  `^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,${maxLength - 2}}[A-Za-z0-9])?$`,
+  'not a name',
+  'letters, digits, spaces and ._-, with a letter or a digit at either end',
+)
+
+/**
+ * The colours that the head of the page may have. They are names, because the policy of the page lets in no style but
+ * its own sheet: a value of the file could not become one. There is no green, which says that something goes well.
+ */
+export const instanceColours = ['grey', 'red', 'orange', 'brown', 'teal', 'blue', 'purple', 'pink'] as const
+
+const instanceSchema = z
+  .strictObject({
+    name: optionalKey(scalar(labelKind, 'What this gateway is called on the page of the admin listener')),
+    environment: optionalKey(scalar(labelKind, 'What it belongs to: production, staging')),
+    colour: choice('The colour of the head of that page', instanceColours).prefault('grey'),
+  })
+  .meta({ description: 'Which gateway this is, for operators of several' })
 
 // Each level writes more lines than the one before; `silent` writes none.
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const

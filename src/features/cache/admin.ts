@@ -1,7 +1,50 @@
 import type { PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
+import { type MetricDefinitions, metricsOf, seriesFor } from '../../core/admin/metrics/metric.ts'
+import { cacheOutcomes } from '../../core/exchange/exchange-outcomes.ts'
 import { fromReport, type Shown } from '../../core/runtime/status/field.ts'
-import { cacheMetrics } from './metrics.ts'
 import { cacheField } from './status.ts'
+
+const cached = seriesFor(['operation'], ({ report }) =>
+  (report.cache?.operations ?? []).map((each) => [each.operation, each] as const),
+)
+
+const storedErrors = seriesFor(['operation'], ({ report, requestMetrics }) =>
+  (report.cache?.operations ?? []).map(
+    ({ operation }) => [operation, requestMetrics.operations[operation].storedErrors] as const,
+  ),
+)
+
+const outcomes = seriesFor(['operation', 'outcome'], ({ report }) =>
+  (report.cache?.operations ?? []).flatMap((each) =>
+    cacheOutcomes.map((outcome) => [each.operation, outcome, each[outcome]] as const),
+  ),
+)
+
+const cache = metricsOf(({ report }) => report.cache)
+const redis = metricsOf(({ report }) => report.cache?.redis)
+
+/** No series while no operation is cached. */
+const cacheMetrics: MetricDefinitions = {
+  cache_requests_total: outcomes.counter('Requests for an operation that is cached, by what the cache did.'),
+  cache_stored_errors_total: storedErrors.counter(
+    'Requests that got a stored response of 500 or above, and none of an upstream.',
+    'cache',
+  ),
+  cache_bytes: cached.gauge('Bytes of answers that are stored.', 'bytes'),
+  cache_entries: cached.gauge('How many answers are stored.', 'entries'),
+  cache_limit_bytes: cache.gauge('How much may be stored of all operations.', 'maxBytes'),
+  cache_evictions_total: cache.counter('How often something stored had to make room.', 'evictions'),
+  cache_redis_up: redis.gauge(
+    'Whether what is stored is shared through Redis (1), or each process has its own until Redis is back (0).',
+    ({ state }) => state === 'shared',
+  ),
+  cache_redis_found_total: redis.counter('Answers that were found in Redis, and used.', 'found'),
+  cache_redis_refused_total: redis.counter('What was found in Redis and could not be used.', 'refused'),
+  cache_redis_dropped_total: redis.counter(
+    'Answers that were not written to Redis, because nobody took them in time.',
+    'dropped',
+  ),
+}
 
 export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: cacheMetrics }]
 

@@ -1,8 +1,9 @@
 import type { Config } from '../../core/config/config.ts'
+import type { Layer } from '../../core/exchange/exchange.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
-import type { Operation } from '../../operations.ts'
-import { createCacheLayer } from './cache-layer.ts'
+import type { Operation, OperationId, Side } from '../../operations.ts'
+import { cacheLayer } from './cache.ts'
 import { type CacheLease, CacheRegistry, type PurgeResult } from './cache-registry.ts'
 import { cacheInvalidationLayer, type InvalidationTarget } from './invalidation.ts'
 import { SharedCacheRegistry } from './redis/shared-cache-registry.ts'
@@ -73,3 +74,26 @@ export const open: RuntimePart['open'] = ({ place, channel, logEvent }) => {
     },
   }
 }
+
+/** Creates the cache of an operation: one for each side of its group. Null: nothing is stored here. */
+const createCacheLayer = (
+  id: OperationId,
+  config: Config,
+  rules: NonNullable<Config['operations'][OperationId]['cache']>,
+  caches: CacheLease,
+): Layer | null => {
+  const { credentials } = config.cache
+  const ofSide = (side: Side): Layer | null => {
+    const partition = caches.get(id, side)
+    return partition && cacheLayer({ ...rules, credentials }, partition, caches.events, caches.getSharedTier(id, side))
+  }
+  const [primary, candidate] = [ofSide('primary'), ofSide('candidate')]
+  return primary === null || candidate === null ? primary : bySide(primary, candidate)
+}
+
+const bySide =
+  (primary: Layer, candidate: Layer): Layer =>
+  (next) => {
+    const [ofPrimary, ofCandidate] = [primary(next), candidate(next)]
+    return (exchange) => (exchange.side === 'candidate' ? ofCandidate(exchange) : ofPrimary(exchange))
+  }

@@ -1,9 +1,83 @@
 import type { PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
+import { pluralize } from '../../core/admin/commands/phrases.ts'
+import { countPhrase, rejectedPhrase, tallyRejected } from '../../core/admin/findings/failure-phrases.ts'
+import {
+  checkCommandLine,
+  explainCommandLine,
+  type FindingSource,
+  finding,
+  wherePhrase,
+} from '../../core/admin/findings/finding.ts'
+import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
 import { type MetricDefinitions, metricsOf, seriesOfCounts } from '../../core/admin/metrics/metric.ts'
+import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
 import { fromReport, type Shown } from '../../core/runtime/status/field.ts'
-import { allOperations } from '../../operations.ts'
-import { idempotencyFindings } from './findings.ts'
+import { allOperations, type OperationId } from '../../operations.ts'
 import { idempotencyField } from './status.ts'
+
+// Fewer may be left to the clients that ask about them; so many have one cause.
+const manyUnknown = 10
+
+// A client that repeats its request is refused until a person has looked.
+const oldUnknownMs = 15 * 60_000
+
+const idempotencyFindings: FindingSource = (inputs) => [storeFindings, unknownFindings].flatMap((find) => find(inputs))
+
+const storeFindings: FindingSource = ({ config, file, report }) => {
+  const [first, ...others] = allOperations.filter(({ id }) => config.operations[id].idempotency !== null)
+  if (report.idempotency === null || first === undefined) return []
+  const { store, state, since, reason, where, entries, maxEntries } = report.idempotency
+  const rejected = tallyRejected(report, 'idempotency-unavailable')
+  const command = explainCommandLine(first.id, config)
+  const rejects = [first, ...others].some(({ id }) => policyOf(config, id)?.onStoreFailure === 'refuse')
+  const severity = rejects ? 'critical' : 'warning'
+  const then = rejects
+    ? `requests with a new key are refused (onStoreFailure: refuse)${rejectedPhrase(rejected)}`
+    : 'requests with a new key go on without a promise (onStoreFailure: pass)'
+  if (state === 'unavailable') {
+    // This names the Redis, as long as the file is what runs.
+    const tries = store === 'redis' && file.differing.length === 0
+    const facts = { where, reason, rejects, rejected, since }
+    const shows = tries ? checkCommandLine(file.name, '--online') : command
+    return finding('keys-unavailable', severity, 'idempotency', { ...facts, command: shows }, ({ reason, where }) => [
+      `what keys led to cannot be looked up${wherePhrase({ where })}${reason === null ? '' : ` (${reason})`}: ${then}`,
+    ])
+  }
+  if (entries !== null && maxEntries !== null && entries >= maxEntries)
+    return finding('keys-full', severity, 'idempotency', { entries, rejects, rejected, command }, ({ entries }) => [
+      `${entries} keys are remembered, as many as idempotency.maxEntries allows: ${then}`,
+    ])
+  if (rejected.last15Min === 0) return []
+  const facts = { rejected, since: rejected.firstAt, command }
+  return finding(
+    'keys-were-unavailable',
+    rejected.lastMinute === 0 ? 'notice' : 'warning',
+    'idempotency',
+    facts,
+    ({ rejected }) => [`what keys led to could not be remembered for a while: ${countPhrase(rejected, 'refused')}`],
+  )
+}
+
+/**
+ * Finds outcomes that a person has to clear up. Where the upstream knows keys, a repetition clears them up. The store
+ * does not know whose operation a key is, so where some operations forward, their outcomes count as well.
+ */
+const unknownFindings: FindingSource = ({ at, config, report }) => {
+  const { unknown, oldestUnknown: since } = report.idempotency ?? { unknown: null, oldestUnknown: null }
+  if (unknown === null || since === null) return []
+  const refusing = allOperations.map(({ id }) => id).filter((id) => policyOf(config, id)?.onUnknown === 'refuse')
+  const count = (id: OperationId): number => report.requestMetrics?.operations[id].idempotency.unknown ?? 0
+  const [worst] = refusing.toSorted((a, b) => count(b) - count(a))
+  if (worst === undefined) return []
+  const isMany = unknown >= manyUnknown
+  if (!isMany && at - since < oldUnknownMs) return []
+  const facts = { unknown, since, command: explainCommandLine(worst, config) }
+  return finding('outcomes-unknown', isMany ? 'warning' : 'notice', 'idempotency', facts, ({ unknown, since }, at) => [
+    `the outcome of ${pluralize(unknown, 'request')} with a key is unknown, the oldest since ${formatTimeOfDay(since, at)}: a repetition is refused with 409 (onUnknown: refuse) until the upstream was asked and the key is forgotten`,
+  ])
+}
+
+const policyOf = ({ operations }: FindingInputs['config'], id: OperationId) => operations[id].idempotency
 
 export const findings: readonly PlacedFindings[] = [{ before: 'credentials', value: idempotencyFindings }]
 

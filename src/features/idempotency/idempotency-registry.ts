@@ -1,7 +1,7 @@
 import type { Config } from '../../core/config/config.ts'
 import { epochMs, unrefTimeout } from '../../core/lib/clock.ts'
 import { FairQuota, usualBodyBytes } from '../../core/lib/fair-quota.ts'
-import type { BatchCall } from '../../core/lib/scheduling/batched-calls.ts'
+import { type BatchCall, batchCalls } from '../../core/lib/scheduling/batched-calls.ts'
 import type { LogEvent } from '../../core/log/log-event.ts'
 import { calmChanges } from '../redis/calm-changes.ts'
 import type { RedisConfig } from '../redis/config.ts'
@@ -10,10 +10,15 @@ import { describeKeyspace, isSameKeyspace, withReplicas } from '../redis/redis-s
 import type { IdempotencyConfig } from './config.ts'
 import { AbandonedAttempts } from './forward-once.ts'
 import type { IdempotencyDeps } from './idempotency.ts'
-import type { IdempotencyCall, IdempotencyReply, IdempotencyStore } from './store/idempotency-store.ts'
+import type {
+  CallOf,
+  IdempotencyCall,
+  IdempotencyReplies,
+  IdempotencyReply,
+  IdempotencyStore,
+} from './store/idempotency-store.ts'
 import { MemoryIdempotencyStore } from './store/memory-idempotency-store.ts'
 import { RedisIdempotencyStore } from './store/redis-idempotency-store.ts'
-import { remoteIdempotencyStore } from './store/remote-idempotency-store.ts'
 import { createResponseSealer } from './store/response-sealer.ts'
 
 /** Whether a process remembers: of several, the primary does, and its workers ask it. */
@@ -193,3 +198,15 @@ export class IdempotencyRegistry {
 }
 
 const describeStore = (redis: RedisConfig | null): string => (redis === null ? 'memory' : describeKeyspace(redis))
+
+// How long a worker waits for the primary. Nothing can stand in for its reply.
+const replyTimeoutMs = 1000
+
+/** Creates a store that asks the primary, which remembers for all workers. */
+export const remoteIdempotencyStore = (callAll: BatchCall<IdempotencyCall, IdempotencyReply>): IdempotencyStore => {
+  const call = batchCalls(callAll, replyTimeoutMs)
+  return {
+    call: <Type extends IdempotencyCall['type']>(query: CallOf<Type>) =>
+      call(query) as Promise<IdempotencyReplies[Type] | null>,
+  }
+}

@@ -1,8 +1,11 @@
-import type { Config } from '../../core/config/config.ts'
+import type { Config, UpstreamConfig } from '../../core/config/config.ts'
+import type { Layer } from '../../core/exchange/exchange.ts'
+import { foldUnderscores } from '../../core/exchange/header-fields.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart } from '../../core/runtime/runtime-part.ts'
 import type { Operation } from '../../operations.ts'
-import { createIdempotencyLayer, formatIdempotency, keyFieldOf } from './idempotency-layer.ts'
+import type { OperationIdempotencyConfig } from './config.ts'
+import { idempotencyLayer } from './idempotency.ts'
 import { findKeyRecord, forgetKeyRecord, type KeyReference, type LookupFailure } from './idempotency-lookup.ts'
 import { type IdempotencyLease, IdempotencyRegistry } from './idempotency-registry.ts'
 import type { IdempotencyCall, IdempotencyReplies, RecordSummary } from './store/idempotency-store.ts'
@@ -71,4 +74,37 @@ export const open: RuntimePart['open'] = ({ place: { role }, channel, logEvent }
       }
     },
   }
+}
+
+/** Creates the layer that sees to it that a POST with a key happens once. Null: the process does not remember. */
+const createIdempotencyLayer = (
+  { config, idempotency }: { readonly config: Config; readonly idempotency: IdempotencyLease | null },
+  rules: OperationIdempotencyConfig,
+  deadline: number | null,
+): Layer | null =>
+  idempotency &&
+  idempotencyLayer(rules, {
+    ...idempotency,
+    credentialFields: ['authorization', 'cookie', ...config.cache.credentials],
+    maxKeysPerClient: config.idempotency.maxKeysPerClient,
+    maxClaimMs: shorterThan(config.idempotency.redis?.timeout ?? 0, deadline),
+  })
+
+const shorterThan = (ms: number, other: number | null): number | null => (other !== null && other < ms ? other : null)
+
+const formatIdempotency = ({ header, required, onUnknown }: OperationIdempotencyConfig): string =>
+  `${header}, required: ${required}, onUnknown: ${onUnknown}`
+
+/**
+ * Returns the field of the key by which the upstream recognises a request; null: it recognises none. A key that is
+ * removed or replaced on the way does not keep a request from being done twice.
+ */
+const keyFieldOf = (
+  idempotency: OperationIdempotencyConfig | null,
+  { set, remove }: UpstreamConfig['request'],
+): string | null => {
+  if (idempotency?.onUnknown !== 'forward') return null
+  const { header } = idempotency
+  const edited = [...remove, ...set.map(({ name }) => name)]
+  return edited.some((name) => foldUnderscores(name) === header) ? null : header
 }

@@ -1,11 +1,79 @@
+import { validateCaBundle, validateChainsToRoots, validateKeyPair, validateRevocationLists } from '../certificates.ts'
 import { configParts } from '../config-part.ts'
 import { coreSchema } from '../core-schema.ts'
-import type { ConfigIssue } from '../problem.ts'
+import type { ConfigIssue, KeyPath } from '../problem.ts'
+import { listenTlsSchema } from '../sections/listen.ts'
 import { adminRules } from './admin-rules.ts'
-import { listenRules } from './listen-rules.ts'
-import { applyRules, type ConfigRule, parseAt } from './rule.ts'
+import { applyRules, type ConfigRule, listAt, parseAt, type RuleResult, valueAt } from './rule.ts'
 import { upstreamPolicyRule } from './upstream-policy-rules.ts'
 import { endpointRules, headerMutationRule } from './upstream-rules.ts'
+
+const base: KeyPath = ['listen', 'tls']
+const { certificates, clientCertificates, clientCa, clientCrl } = listenTlsSchema.shape
+const { http2 } = coreSchema.shape.listen.unwrap().shape
+
+const keyPairs: ConfigRule = (tree) =>
+  listAt(tree, [...base, 'certificates']).map((_, index) => {
+    const path = [...base, 'certificates', index]
+    const pair = parseAt(tree, certificates.element, path)
+    return pair && validateKeyPair(path, pair)
+  })
+
+const clientCaPresence: ConfigRule = (tree) => {
+  const mode = parseAt(tree, clientCertificates, [...base, 'clientCertificates'])
+  const hasAuthority = valueAt(tree, [...base, 'clientCa']) !== undefined
+  if (mode === 'none') {
+    const hasLists = listAt(tree, [...base, 'clientCrl']).length > 0
+    return [hasAuthority && unusedKey('clientCa'), hasLists && unusedKey('clientCrl')]
+  }
+  return (
+    mode !== undefined &&
+    !hasAuthority && {
+      path: [...base, 'clientCertificates'],
+      message: 'nobody is trusted to sign certificates of clients',
+      expected: 'clientCa beside it',
+      found: `${mode}, and no clientCa`,
+      hint: 'add clientCa: file:PATH, the certificates of the authorities that sign those of clients',
+    }
+  )
+}
+
+const unusedKey = (key: string): RuleResult => ({
+  path: [...base, key],
+  message: 'no client is asked for a certificate',
+  expected: 'clientCertificates: optional or required beside it',
+  found: 'none',
+  hint: `add clientCertificates: required, or remove ${key}`,
+})
+
+const clientCaBundle: ConfigRule = (tree) => {
+  const ca = parseAt(tree, clientCa, [...base, 'clientCa'])
+  if (typeof ca !== 'string') return null
+  const path = [...base, 'clientCa']
+  const unreadable = validateCaBundle(path, ca)
+  const isRevocable = listAt(tree, [...base, 'clientCrl']).length > 0
+  return unreadable.length === 0 && isRevocable ? validateChainsToRoots(path, ca) : unreadable
+}
+
+const revocationLists: ConfigRule = (tree) =>
+  listAt(tree, [...base, 'clientCrl']).map((_, index) => {
+    const path = [...base, 'clientCrl', index]
+    const text = parseAt(tree, clientCrl.unwrap().element, path)
+    return text !== undefined && validateRevocationLists(path, text)
+  })
+
+/** Requires TLS for HTTP/2. Without ALPN a client would have to know beforehand (RFC 9113 §3.3), and none does. */
+const alpn: ConfigRule = (tree) =>
+  parseAt(tree, http2, ['listen', 'http2']) === true &&
+  valueAt(tree, base) === undefined && {
+    path: ['listen', 'http2'],
+    message: 'HTTP/2 is chosen by ALPN, which is a part of TLS',
+    expected: 'listen.tls beside it',
+    found: 'true, and no listen.tls',
+    hint: 'add listen.tls, or remove http2',
+  }
+
+const listenRules: readonly ConfigRule[] = [keyPairs, clientCaPresence, clientCaBundle, revocationLists, alpn]
 
 /** Checks the rules across several keys, on a tree that may be broken. */
 export const validateCrossKeyRules = (tree: unknown): readonly ConfigIssue[] =>

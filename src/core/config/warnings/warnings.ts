@@ -4,12 +4,52 @@ import { epochMs } from '../../lib/clock.ts'
 import { expiryWarningDays, expiryWarningMs } from '../../lib/net/expiry-warning.ts'
 import { clientAuthorities, listenerCertificates } from '../certificates.ts'
 import type { Config, ParsedConfig } from '../config.ts'
-import { configParts } from '../config-part.ts'
-import type { ConfigIssue } from '../problem.ts'
+import { configParts, operatorKeys } from '../config-part.ts'
+import type { ConfigIssue, KeyPath } from '../problem.ts'
 import { applyRules, type RuleResult, type WarningRule } from '../rules/rule.ts'
 import { limitBelowWorkers, workerCount } from '../worker-count.ts'
-import { adminWarnings } from './admin-warnings.ts'
 import { resolvedSides, upstreamWarnings } from './upstream-warnings.ts'
+
+const unusedScrapers: WarningRule = ({ config: { admin, metrics } }) => {
+  if (metrics !== null) return null
+  return [
+    admin.metricsToken !== null && unusedScraper(['admin', 'metricsToken']),
+    ...admin.tokens.map(
+      ({ scope }, index) => scope === 'metrics' && unusedScraper(['admin', 'tokens', index, 'scope']),
+    ),
+    scopesOfFeatures(admin).map(({ path, scope }) => scope === 'metrics' && unusedScraper(path)),
+  ]
+}
+
+const unusedScraper = (path: KeyPath): ConfigIssue => ({
+  path,
+  message: 'this token opens nothing: nothing is counted',
+  expected: 'metrics that are on, or no token for them',
+  found: 'metrics: none',
+  hint: 'remove metrics: none, or the token',
+})
+
+const noOrders: WarningRule = ({ config: { admin } }) =>
+  hasTokens(admin) &&
+  admin.token === null &&
+  [...admin.tokens, ...(admin.tls?.clientCertificate?.operators ?? [])].every(({ scope }) => scope !== 'operate') &&
+  scopesOfFeatures(admin).every(({ scope }) => scope !== 'operate') && {
+    path: ['admin', 'tokens'],
+    message: 'no operator may give an order: no token has the scope operate',
+    expected: 'one of the scope operate, or admin.token',
+    found: 'metrics and read alone',
+    hint: 'make one with: lender-gateway hash-key --operator NAME --scope operate',
+  }
+
+const hasTokens = (admin: Config['admin']): boolean =>
+  admin.tokens.length > 0 ||
+  admin.metricsToken !== null ||
+  scopesOfFeatures(admin).length > 0 ||
+  (admin.tls?.clientCertificate ?? null) !== null
+
+const scopesOfFeatures = (admin: Config['admin']) => operatorKeys().flatMap(({ scopes }) => scopes(admin))
+
+const adminWarnings: readonly WarningRule[] = [unusedScrapers, noOrders]
 
 /** Lists settings that work but were probably not meant, or must not be overlooked. `cores`: this machine's. */
 export const collectWarnings = (

@@ -1,15 +1,14 @@
 import type { Operation } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
-import { compose, type Handler } from '../../exchange/exchange.ts'
+import { WholeBody } from '../../exchange/bodies/buffered-request-body.ts'
+import { compose, type Exchange, type Handler, type Layer } from '../../exchange/exchange.ts'
+import { GatewayError } from '../../exchange/failures/errors.ts'
+import { CoalescedTimer, now, systemMs } from '../../lib/clock.ts'
 import { formatDuration, formatSize } from '../../lib/text/units.ts'
 import { inFlightGaugeLayer, type RequestMetrics } from '../../log/metrics/request-metrics.ts'
 import type { Override } from '../overrides.ts'
 import type { SnapshotPart } from '../runtime-part.ts'
-import { bodyLimitLayer } from './body-limit.ts'
-import { deadlineLayer } from './deadline.ts'
-import { rejectGetContentLayer } from './get-content.ts'
 import { inOrder, type LayerRow, layerRow } from './layer-stack.ts'
-import { outOfServiceHandler } from './out-of-service.ts'
 
 export interface LayerStackOptions {
   readonly operation: Operation
@@ -48,3 +47,101 @@ export const composeLayers = (options: LayerStackOptions, send: Handler, overrid
         layerTable(options).map(({ layer }) => layer),
         send,
       )
+
+const retryAfterSeconds = 60
+
+/**
+ * Creates the handler of an operation that the operator has taken out of service: by `state: refuse`, or by an override
+ * that ends at a moment of the system's monotonic clock. It replaces every layer that would follow.
+ */
+export const outOfServiceHandler = (endsAt: number | null): Handler => {
+  const retryAfter = (): number =>
+    endsAt === null ? retryAfterSeconds : Math.max(1, Math.ceil((endsAt - systemMs()) / 1000))
+  const reason = endsAt === null ? 'state-refuse' : 'kill-switch'
+  return () =>
+    Promise.reject(new GatewayError('refused-by-operator', { reason, fields: ['Retry-After', String(retryAfter())] }))
+}
+
+/**
+ * Rejects a GET that has content. It means nothing (RFC 9110 §9.3.1), and back ends are known that do not read it: on
+ * a connection that is used again, they take it for the next request. What comes in chunks has content if there is one
+ * before the last; where there is none, the request goes on as one without a body.
+ */
+export const rejectGetContentLayer: Layer = (next) => (exchange) => {
+  const { length } = exchange.body
+  if (length === 0) return next(exchange)
+  return length === null ? awaitEmptyBody(exchange).then(() => next(exchange)) : Promise.reject(contentError())
+}
+
+/** Waits until the body has ended without a byte. Rejects at its first one. */
+const awaitEmptyBody = async (exchange: Exchange): Promise<void> => {
+  const upload = exchange.body.stream((waitsForClient) => {
+    exchange.waitsForClient = waitsForClient
+  })
+  const { done } = await upload[Symbol.asyncIterator]().next()
+  upload.stop()
+  if (done !== true) throw contentError()
+  exchange.body = new WholeBody(Buffer.alloc(0))
+}
+
+const contentError = (): GatewayError => new GatewayError('bad-request', { reason: 'get-content' })
+
+/**
+ * Limits the size of the request body. A request with a declared length over the limit is rejected, and nothing is
+ * forwarded; a chunked body is counted while it streams (RFC 9110 §15.5.14). The layer stands before the cache and the
+ * attempts, so that none of them sees an excess.
+ */
+export const bodyLimitLayer =
+  (maxBytes: number): Layer =>
+  (next) =>
+  (exchange) => {
+    const { body } = exchange
+    if (body.length !== null && body.length > maxBytes)
+      return Promise.reject(new GatewayError('content-too-large', { reason: 'body-too-large-declared' }))
+    body.maxBytes = maxBytes
+    return next(exchange)
+  }
+
+/**
+ * Limits the time until the response's head, including all attempts and the waits between them. The time starts when
+ * the request is complete: a long upload is limited by the gaps between its chunks, never by a total. It also runs
+ * until the upload begins: the exchange then waits for a connection to the upstream, and nothing else would end that
+ * wait. The layer stands outside the retries, so that they share one budget of time. Where a layer outside this one
+ * reads the body before the head goes on, the time lasts until then: an upstream that drips does not hold the client.
+ */
+export const deadlineLayer =
+  (ms: number): Layer =>
+  (next) =>
+  (exchange) => {
+    const { body } = exchange
+    const alarm = new CoalescedTimer(() => exchange.abort(new GatewayError('deadline-exceeded')))
+    const start = (): void => {
+      exchange.deadlineAt = now() + ms
+      alarm.set(ms)
+    }
+    const clear = (): void => {
+      exchange.deadlineAt = null
+      alarm.clear()
+    }
+    if (body.received || !body.replayable) start() // a small body is read at once
+    if (!body.received) {
+      body.onReceived = start
+      if (!body.replayable) body.onStarted = clear
+    }
+    const stop = (): void => {
+      body.onStarted = null
+      body.onReceived = null
+      clear()
+    }
+    return next(exchange).then(
+      (response) => {
+        if (exchange.holdDeadline === null) stop()
+        else exchange.holdDeadline(stop)
+        return response
+      },
+      (error) => {
+        stop()
+        throw error
+      },
+    )
+  }

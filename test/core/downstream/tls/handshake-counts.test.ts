@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from 'node:tls'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { readNegotiatedGroup } from '../../../../src/core/downstream/tls/negotiated-group.ts'
+import { readNegotiatedGroup } from '../../../../src/core/downstream/tls/tls-acceptor.ts'
 import { type Certificates, makeCertificates } from '../../../helpers/certificates.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { requestOverTls, tlsHandshake } from '../../../helpers/tls-client.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bodyLimitLayer } from '../../../../src/core/runtime/pipeline/body-limit.ts'
+import { bodyLimitLayer } from '../../../../src/core/runtime/pipeline/compose-layers.ts'
 import { fakeBody, fakeExchange, fakeNext } from '../../../helpers/exchange.ts'
 
 test.each([0, 1, 99, 100])('a body of %i bytes passes a limit of 100', async (length) => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Exchange } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { now } from '../../../../src/core/lib/clock.ts'
-import { deadlineLayer } from '../../../../src/core/runtime/pipeline/deadline.ts'
+import { deadlineLayer } from '../../../../src/core/runtime/pipeline/compose-layers.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse, untilAborted } from '../../../helpers/exchange.ts'
 
 beforeEach(() => vi.useFakeTimers())

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { rejectGetContentLayer } from '../../../../src/core/runtime/pipeline/get-content.ts'
+import { rejectGetContentLayer } from '../../../../src/core/runtime/pipeline/compose-layers.ts'
 import { chunkedBody, fakeBody, fakeExchange, fakeNext } from '../../../helpers/exchange.ts'
 
 // RFC 9110 §9.3.1: content received in a GET request has no generally defined semantics.

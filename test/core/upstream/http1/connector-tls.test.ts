@@ -3,7 +3,7 @@ import type { AddressInfo, LookupFunction, Socket } from 'node:net'
 import { createServer, type TLSSocket, type TlsOptions } from 'node:tls'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { UpstreamTlsConfig } from '../../../../src/core/config/config.ts'
-import { getNegotiatedGroup } from '../../../../src/core/downstream/tls/negotiated-group.ts'
+import { getNegotiatedGroup } from '../../../../src/core/downstream/tls/tls-acceptor.ts'
 import type { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { preferredLookup } from '../../../../src/core/upstream/endpoints/dns-refresh.ts'
 import {

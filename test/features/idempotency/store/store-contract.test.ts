@@ -1,6 +1,7 @@
 /** What every store of idempotency keys keeps to: in memory, over the primary, in Redis. */
 import { deserialize, serialize } from 'node:v8'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { remoteIdempotencyStore } from '../../../../src/features/idempotency/idempotency-registry.ts'
 import type {
   Claim,
   IdempotencyStore,
@@ -8,7 +9,6 @@ import type {
 } from '../../../../src/features/idempotency/store/idempotency-store.ts'
 import { MemoryIdempotencyStore } from '../../../../src/features/idempotency/store/memory-idempotency-store.ts'
 import { RedisIdempotencyStore } from '../../../../src/features/idempotency/store/redis-idempotency-store.ts'
-import { remoteIdempotencyStore } from '../../../../src/features/idempotency/store/remote-idempotency-store.ts'
 import { createResponseSealer } from '../../../../src/features/idempotency/store/response-sealer.ts'
 import { createClaim, repeatClaim } from '../../../helpers/idempotency-claim.ts'
 import { needProgram } from '../../../helpers/program.ts'
