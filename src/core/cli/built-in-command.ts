@@ -15,6 +15,12 @@ export type BuiltInCommand = Beside<'status' | 'operators' | 'diff' | 'check'> &
   readonly isParent?: true
 }
 
+/** A command that changes nothing in a running gateway, below one of another feature. */
+export interface Subcommand {
+  readonly parent: string
+  readonly create: () => Command
+}
+
 /** Finds what a gateway with this configuration could not use from here. It takes at most 2 s, and never throws. */
 export type OnlineCheck = (config: Config, locate: KeyLocator) => Promise<readonly ConfigProblem[]>
 
@@ -24,6 +30,7 @@ export type KeyLocator = (key: string) => ReturnType<typeof locateKey>
 /** What a feature brings to the command line. */
 export interface CommandPart {
   readonly builtInCommands?: readonly BuiltInCommand[]
+  readonly subcommands?: readonly Subcommand[]
   /** What `check --online` tries as well. */
   readonly onlineChecks?: readonly OnlineCheck[]
   /** What `check` checks as well, when it is asked to. */

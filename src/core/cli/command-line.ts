@@ -60,8 +60,11 @@ export function createCommandLine(
       builtInCommands.map((each) => ({ ...each, value: [each.create()] })),
     ),
   )
+  const subcommands = features.flatMap((part) => part.subcommands ?? [])
   for (const command of inOrder.flat()) {
-    for (const subcommand of subcommandsOf(command.name())) command.addCommand(subcommand)
+    const name = command.name()
+    for (const { parent, create } of subcommands) if (parent === name) command.addCommand(create())
+    for (const subcommand of subcommandsOf(name)) command.addCommand(subcommand)
     root.addCommand(command.copyInheritedSettings(root))
     // Without the inherited settings, a subcommand would end the process itself, with 1 for wrong usage.
     for (const subcommand of command.commands) subcommand.copyInheritedSettings(command)

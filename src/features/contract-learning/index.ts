@@ -8,5 +8,5 @@ export const contractLearning: Feature = {
   loadRuntimePart: () => import('./runtime.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadOperatorCommands: () => import('./commands.ts'),
-  loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
+  loadCommands: () => import('./command.ts'),
 }

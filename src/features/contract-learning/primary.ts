@@ -38,5 +38,12 @@ export const open: Required<PrimaryFeature>['open'] = ({ log, recordAdminEvent, 
       (err) => log.error({ err }, 'contract learning could not be ended'),
     ),
   )
-  return { learning, overrides: { learning }, stop: () => learning.clear() }
+  return {
+    learning,
+    overrides: { learning },
+    contractReport: async (config) => ({
+      learning: (await import('./status.ts')).learningStatus(config, { learning }),
+    }),
+    stop: () => learning.clear(),
+  }
 }

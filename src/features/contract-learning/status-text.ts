@@ -1,8 +1,10 @@
 import type { StatusText } from '../../core/cli/built-in-command.ts'
 import { formatTimeLeft } from '../../core/cli/render/format-time.ts'
-import type { LearningStatus } from './status.ts'
+import { asNullable } from '../../core/lib/text/decode.ts'
+import type { ReportText } from '../contract/contract-report.ts'
+import { type LearningStatus, learningShape } from './status.ts'
 
-export const renderLearning = ({ by, orderedBy, enums, until }: LearningStatus, at: number): string => {
+const renderLearning = ({ by, orderedBy, enums, until }: LearningStatus, at: number): string => {
   const what = `the contract is learnt${enums ? ', with enumerations' : ''}`
   const end = until === null ? '' : ` until ${formatTimeLeft(until, at)}`
   return `${what}, ${by === 'file' ? 'as the file says' : `by ${orderedBy ?? 'an operator'}${end}`}: contract draft prints it`
@@ -16,3 +18,9 @@ export const texts: readonly StatusText[] = [
     ofOperation: ({ learning }) => learning,
   },
 ]
+
+export const reportText: ReportText<LearningStatus | null> = {
+  key: 'learning',
+  decode: asNullable(learningShape),
+  render: (learning, at) => learning && renderLearning(learning, at),
+}

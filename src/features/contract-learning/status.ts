@@ -20,7 +20,10 @@ export const learningShape = asObject({
 
 export type LearningStatus = Decoded<typeof learningShape>
 
-export const learningStatus = (config: Config, { learning }: OverridesView): LearningStatus | null => {
+export const learningStatus = (
+  config: Config,
+  { learning }: Pick<OverridesView, 'learning'>,
+): LearningStatus | null => {
   const mode = getLearningMode(config, learning)
   if (mode === null) return null
   const { orderedAt, enums, until } = mode

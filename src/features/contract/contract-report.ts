@@ -1,10 +1,11 @@
+import { loadCommandParts } from '../../core/cli/built-in-command.ts'
 import { getDecoded } from '../../core/cli/client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../../core/cli/client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../../core/cli/client/locate.ts'
 import { formatAgo } from '../../core/cli/render/format-time.ts'
 import { printJson, warnAboutTarget } from '../../core/cli/render/output.ts'
+import { asObject, type Decoder } from '../../core/lib/text/decode.ts'
 import { formatShare } from '../../core/lib/text/units.ts'
-import { renderLearning } from '../contract-learning/status-text.ts'
 import { formatViolationPlace } from './check/violations.ts'
 import {
   type ContractReport,
@@ -15,28 +16,54 @@ import {
 } from './status.ts'
 import { renderContractCounts } from './status-text.ts'
 
+/** What another feature adds to the report. */
+export interface ReportText<T = unknown> {
+  /** The member of the response. */
+  readonly key: string
+  readonly decode: Decoder<T>
+  /** Renders it; null: there is nothing to say. */
+  render(value: T, at: number): string | null
+}
+
+declare module '../../core/cli/built-in-command.ts' {
+  interface CommandPart {
+    /** Loads what it adds to `contract report`. */
+    readonly loadReportText?: () => Promise<{ readonly reportText: ReportText }>
+  }
+}
+
 /** Gets how the contract of a gateway is kept and prints it; resolves to the exit code. */
 export const showContractReport = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
   const target = await locateGateway(targetOptions)
-  const { body, decoded: report, at } = await getDecoded(target, '/contract', contractReportShape)
+  const parts = await Promise.all((await loadCommandParts()).map(({ loadReportText }) => loadReportText?.()))
+  const texts = parts.flatMap((part) => part?.reportText ?? [])
+  const moreShape = asObject(Object.fromEntries(texts.map(({ key, decode }) => [key, decode])))
+  const shape: Decoder<readonly [ContractReport, Readonly<Record<string, unknown>>]> = (value, path) => [
+    contractReportShape(value, path),
+    moreShape(value, path),
+  ]
+  const { body, decoded, at } = await getDecoded(target, '/contract', shape)
+  const [report, more] = decoded
+  const moreLines = texts.flatMap(({ key, render }) => render(more[key], at) ?? [])
   warnAboutTarget(target)
   if (format === 'json') printJson(body)
-  else process.stdout.write(renderContractReport(target, report, at))
+  else process.stdout.write(renderContractReport(target, report, moreLines, at))
   return 0
 }
 
 /** Renders the report for a screen: the contract, how many messages break it, and then each way of breaking it. */
-const renderContractReport = (target: AdminTarget, report: ContractReport, at: number): string => {
-  const { contract, differingFiles, learning, rows, others } = report
+const renderContractReport = (
+  target: AdminTarget,
+  report: ContractReport,
+  moreLines: readonly string[],
+  at: number,
+): string => {
+  const { contract, differingFiles, rows, others } = report
   const asked = `asked ${targetUrl(target)}`
   const edited = differingFiles ?? []
   const differs = edited.length === 0 ? '' : `\nan edit of ${edited.join(', ')} DOES NOT RUN: status says why`
-  const learningLines = learning === null ? [] : [renderLearning(learning, at)]
-  if (contract === null) return `${[asked + differs, ...learningLines, 'no contract is configured'].join('\n\n')}\n`
-  const sections = [
-    `${asked}, which holds messages to ${contract.file} (${contract.digest})${differs}`,
-    ...learningLines,
-  ]
+  if (contract === null) return `${[asked + differs, ...moreLines, 'no contract is configured'].join('\n\n')}\n`
+  const sections = [`${asked}, which holds messages to ${contract.file} (${contract.digest})${differs}`, ...moreLines]
   sections.push(renderContractCounts(contract, at) ?? 'every operation says off, or is not in the contract')
   const missing = Object.entries(contract.operations).filter(
     ([, { line, request, response }]) => line === null && (request.mode !== 'off' || response.mode !== 'off'),

@@ -17,7 +17,6 @@ import {
 import { formatOptionalTime, formatTime } from '../../core/lib/text/format-time.ts'
 import { findDriftedFiles, listDifferingFiles } from '../../core/runtime/reload/config-drift.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
-import { learningShape, learningStatus } from '../contract-learning/status.ts'
 import type { ContractMode } from './check/compiled-contract.ts'
 import { type DriftReport, type DriftRow, type MessageDirection, zeroUnchecked } from './drift-report.ts'
 
@@ -83,7 +82,6 @@ export const contractReportShape = asObject({
   contract: asNullable(contractShape),
   /** The files that say something else than what runs: the contract may be one. */
   differingFiles: asNullable(asList(asText)),
-  learning: asNullable(learningShape),
   /** The last five minutes; of responses, by endpoint. */
   recent: asList(
     asObject({
@@ -104,13 +102,21 @@ export const contractReportShape = asObject({
 
 export type ContractReport = Decoded<typeof contractReportShape>
 
-export const getContractReport = async ({ report, reloader, overrides }: AdminContext): Promise<ContractReport> => {
-  const [drifted, { drift }] = await Promise.all([findDriftedFiles(reloader), report()])
+declare module '../../core/runtime/primary-part.ts' {
+  interface PrimaryPart {
+    /** Returns the members that it adds to the report of the contract. */
+    contractReport?(config: Config): Promise<object>
+  }
+}
+
+export const getContractReport = async ({ report, reloader, parts }: AdminContext): Promise<ContractReport> => {
+  const ofParts = Promise.all(Object.values(parts).map((part) => part.contractReport?.(reloader.config)))
+  const [drifted, { drift }, more] = await Promise.all([findDriftedFiles(reloader), report(), ofParts])
   return {
     at: formatTime(epochMs()),
     contract: contractStatus(reloader.config, reloader.file, drift),
     differingFiles: listDifferingFiles(reloader, drifted),
-    learning: learningStatus(reloader.config, overrides),
+    ...Object.assign({}, ...more),
     recent: (drift?.recent ?? []).map(({ lastBrokenAt: _, brokenSince, ...counts }) => ({
       ...counts,
       brokenSince: formatOptionalTime(brokenSince),

@@ -24,7 +24,6 @@ const row: DriftRowView = {
 const report: ContractReport = {
   at: '2026-11-21T02:05:00.000Z',
   differingFiles: [],
-  learning: null,
   contract: {
     file: '/etc/lender-gateway/contract.yaml',
     digest: 'a41f0c77b2d9',

@@ -1,0 +1,30 @@
+import type { Command } from 'commander'
+import type { Subcommand } from '../../core/cli/built-in-command.ts'
+import { clientCommandHelp, createClientCommand, runClientCommand } from '../../core/cli/commands/client-commands.ts'
+import { createFormatOption } from '../../core/cli/options.ts'
+import type { DraftOptions } from './contract-draft.ts'
+
+const draftHelp = `
+It is an OpenAPI document of what passed while the gateway learnt, ready to be edited, and to be used as contract.file. x-seen says how
+often each thing was seen, x-gap what is still open. With --output, a file is written whole, or nothing is.
+${clientCommandHelp(
+  '0 printed or written, 1 nothing was learnt or a worker does not answer, 2 the gateway could not be asked, or FILE not written',
+  'contract draft --output config/contract.yaml',
+  'contract draft --admin https://gateway-1.internal:9901 --format json',
+)}`
+
+/** Makes the command `contract draft`: exit 0 with a draft, 1 when there is none, 2 when no gateway responded. */
+const createDraftCommand = (): Command =>
+  createClientCommand('draft', 'Print the contract as it was learnt from what passed.', createFormatOption('yaml'))
+    .option('--output <FILE>', 'write it to a new file; - is stdout (default)')
+    .option('--force', 'overwrite it')
+    .addHelpText('after', draftHelp)
+    .action((options: DraftOptions) =>
+      runClientCommand(async () => (await import('./contract-draft.ts')).showContractDraft(options)),
+    )
+
+export const subcommands: readonly Subcommand[] = [{ parent: 'contract', create: createDraftCommand }]
+
+export const loadStatusTexts = () => import('./status-text.ts')
+
+export const loadReportText = loadStatusTexts
