@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import type { Feature } from '../src/core/feature.ts'
+import { features } from '../src/features/index.ts'
 
 /** A file of src and its imports: files of src by their path in it, anything else by name. */
 interface Source {
@@ -90,6 +92,34 @@ test('core imports from its right alone, and no feature', () => {
   )
 
   expect(inside).toEqual([])
+})
+
+describe('features', () => {
+  // Core loads the console itself still: it is in no list.
+  const console: Feature = { name: 'console', needs: ['candidate', 'contract', 'contract-learning'] }
+  const needsOf = new Map([console, ...features].map(({ name, needs = [] }) => [name, needs]))
+
+  test('each imports from those that it needs, and needs those alone that it imports from', () => {
+    const imported = sources.flatMap(({ path, imports }) => {
+      const from = featureOf(path)
+      const others = imports.map(featureOf).filter((name) => name !== undefined && name !== from)
+      return from === undefined ? [] : others.map((name) => `${from} → ${name}`)
+    })
+    const needed = [...needsOf].flatMap(([from, needs]) => needs.map((name) => `${from} → ${name}`))
+
+    expect([...new Set(imported)].sort()).toEqual(needed.sort())
+  })
+
+  test('none needs itself, by however many others', () => {
+    const allNeeds = (name: string): ReadonlySet<string> => {
+      const found = new Set(needsOf.get(name))
+      for (const each of found) for (const next of needsOf.get(each) ?? []) found.add(next)
+      return found
+    }
+
+    expect([...needsOf.keys()].filter((name) => allNeeds(name).has(name))).toEqual([])
+    expect(allNeeds('openapi')).toContain('redis')
+  })
 })
 
 test('the rule can fail', () => {

@@ -13,7 +13,7 @@ import { type TakeSupervisor, takeSupervisors } from './runtime/supervisor.ts'
 export interface Feature {
   /** Its folder in `features/`. */
   readonly name: string
-  /** The features that it imports from. */
+  /** The features that it imports from. Without a circle. */
   readonly needs?: readonly string[]
   /** Loads its commands that change nothing in a running gateway. */
   readonly loadCommands?: LoadCommands

@@ -4,6 +4,7 @@ import type { Feature } from '../../core/feature.ts'
 /** Stores responses, and serves them again (RFC 9111). */
 export const cache: Feature = {
   name: 'cache',
+  needs: ['redis'],
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: () => import('./config.ts'),
   loadOperatorCommands: () => import('./commands.ts'),

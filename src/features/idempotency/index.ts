@@ -4,6 +4,7 @@ import { protectOperations } from '../../core/runtime/primary-part.ts'
 /** Has a POST with a key processed once. */
 export const idempotency: Feature = {
   name: 'idempotency',
+  needs: ['redis'],
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: async () => ({
     ...(await import('./config.ts')),
