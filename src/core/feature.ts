@@ -2,7 +2,7 @@ import { adminPartLoaders, type LoadAdminPart } from './admin/admin-part.ts'
 import { type LoadOperatorCommands, operatorCommandLoaders } from './admin/commands/command-part.ts'
 import { commandLoaders, type LoadCommands } from './cli/built-in-command.ts'
 import { configPartLoaders, type LoadConfigPart } from './config/config-part.ts'
-import { type ConfigTransfer, configTransfers } from './config/transfer.ts'
+import { type LoadTransfer, transferLoaders } from './config/transfer-part.ts'
 import { type LoadListenerPart, listenerPartLoaders } from './downstream/listener/listener-part.ts'
 import { type LoadPrimaryPart, primaryPartLoaders } from './runtime/primary-part.ts'
 import { type LoadRuntimePart, runtimePartLoaders } from './runtime/runtime-part.ts'
@@ -31,8 +31,9 @@ export interface Feature {
   readonly loadStatusPart?: LoadStatusPart
   /** Loads its commands that change what runs. */
   readonly loadOperatorCommands?: LoadOperatorCommands
+  /** Loads how its part of a configuration crosses to other threads and processes. */
+  readonly loadTransfer?: LoadTransfer
   readonly takeSupervisor?: TakeSupervisor
-  readonly transfer?: ConfigTransfer
 }
 
 /** Hands what features bring to the rooms of core that use it. Called in each process before anything else runs. */
@@ -46,7 +47,7 @@ export const installFeatures = (features: readonly Feature[]): void => {
     if (feature.loadPrimaryPart !== undefined) primaryPartLoaders.set(feature.name, feature.loadPrimaryPart)
     if (feature.loadRuntimePart !== undefined) runtimePartLoaders.set(feature.name, feature.loadRuntimePart)
     if (feature.loadStatusPart !== undefined) statusPartLoaders.add(feature.loadStatusPart)
-    if (feature.transfer !== undefined) configTransfers.add(feature.transfer)
+    if (feature.loadTransfer !== undefined) transferLoaders.add(feature.loadTransfer)
     if (feature.takeSupervisor !== undefined) takeSupervisors.add(feature.takeSupervisor)
   }
 }

@@ -4,7 +4,7 @@ import { withoutRootDot } from '../lib/net/host-names.ts'
 import { tryOrNull } from '../lib/try-or-null.ts'
 import type { Config } from './config.ts'
 import type { ConfigIssue, KeyPath } from './problem.ts'
-import { configTransfers } from './transfer.ts'
+import { configTransfers } from './transfer-parts.ts'
 
 export const pemBlocks = (text: string): readonly string[] =>
   text.split(/(?=-----BEGIN )/).filter((block) => block.startsWith('-----BEGIN '))
@@ -42,7 +42,7 @@ export const listenerCertificates = ({ listen, admin }: Config): readonly Config
 /** Lists, for each key with authorities of clients, the one that expires first, named by its subject in one line. */
 export const clientAuthorities = (config: Config): readonly ConfiguredCertificate[] => [
   ...earliestExpiring(['listen', 'tls', 'clientCa'], config.listen.tls?.clientCa ?? ''),
-  ...[...configTransfers].flatMap((each) => {
+  ...configTransfers.flatMap((each) => {
     const authorities = each.authorities?.(config)
     return authorities === undefined ? [] : earliestExpiring(authorities.path, authorities.text)
   }),

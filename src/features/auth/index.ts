@@ -1,5 +1,4 @@
 import type { Feature } from '../../core/feature.ts'
-import { transfer } from './clients/serialize-clients.ts'
 
 /** Finds out which client calls: API keys, certificates, tokens. */
 export const auth: Feature = {
@@ -12,7 +11,7 @@ export const auth: Feature = {
     ...(await import('./rules.ts')),
     ...(await import('./warnings.ts')),
   }),
-  transfer,
+  loadTransfer: () => import('./clients/serialize-clients.ts'),
   loadCommands: () => import('./command.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadRuntimePart: () => import('./runtime.ts'),

@@ -1,4 +1,3 @@
-import { workerShare } from '../../core/config/worker-count.ts'
 import type { Feature } from '../../core/feature.ts'
 
 /** Stores responses, and serves them again (RFC 9111). */
@@ -8,12 +7,7 @@ export const cache: Feature = {
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: () => import('./config.ts'),
   loadOperatorCommands: () => import('./commands.ts'),
-  loadPrimaryPart: async () => ({
-    divide: (config, workers) => ({
-      ...config,
-      cache: { ...config.cache, maxBytes: workerShare(config.cache.maxBytes, workers) },
-    }),
-  }),
+  loadPrimaryPart: () => import('./primary.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
   loadStatusPart: () => import('./status.ts'),
   loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),

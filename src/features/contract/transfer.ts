@@ -1,5 +1,5 @@
 import type { ConfigReport, ReportTree, ValueChange } from '../../core/config/diff/diff-values.ts'
-import type { ConfigTransfer } from '../../core/config/transfer.ts'
+import type { ConfigTransfer } from '../../core/config/transfer-part.ts'
 import { modesWithoutContract } from './check/compiled-contract.ts'
 
 /** Tells whether the mode of an operation has only followed the contract's own, whose change is listed once. */

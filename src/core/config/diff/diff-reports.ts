@@ -1,6 +1,6 @@
 import { allOperations, type Group, groups } from '../../../operations.ts'
 import type { Config } from '../config.ts'
-import { configTransfers } from '../transfer.ts'
+import { configTransfers } from '../transfer-parts.ts'
 import { type ConfigChange, type ConfigReport, diffValues, toComparedValue, type ValueChange } from './diff-values.ts'
 
 export interface ReportedConfig {
@@ -12,7 +12,7 @@ export interface ReportedConfig {
 export const diffConfigs = (from: ReportedConfig, to: ReportedConfig): readonly ConfigChange[] =>
   diffReports(from.report, to.report).flatMap((change) => [
     change,
-    ...[...configTransfers].flatMap((each) => each.detailChange?.(change, from.config, to.config) ?? []),
+    ...configTransfers.flatMap((each) => each.detailChange?.(change, from.config, to.config) ?? []),
   ])
 
 /** Lists what differs, part by part in the order of the file. */

@@ -4,7 +4,7 @@ import { parentPort } from 'node:worker_threads'
 import { now } from '../../lib/clock.ts'
 import type { ReadNamedFile } from '../config-part.ts'
 import type { Environment } from '../environment.ts'
-import { type PackedConfig, packConfig } from '../transfer.ts'
+import { type PackedConfig, packConfig } from '../transfer-parts.ts'
 import { type LoadResult, openConfig } from './load.ts'
 
 export interface LoadRequest {

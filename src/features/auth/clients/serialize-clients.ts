@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Config } from '../../../core/config/config.ts'
 import { deepFreeze } from '../../../core/config/deep-freeze.ts'
 import type { ConfigChange } from '../../../core/config/diff/diff-values.ts'
-import type { ConfigTransfer } from '../../../core/config/transfer.ts'
+import type { ConfigTransfer } from '../../../core/config/transfer-part.ts'
 
 type Clients = Config['clients']
 type ClientConfig = Clients[number]

@@ -1,5 +1,5 @@
 import type { Config } from '../../../config/config.ts'
-import { type PackedConfig, packConfig, unpackConfig } from '../../../config/transfer.ts'
+import { type PackedConfig, packConfig, unpackConfig } from '../../../config/transfer-parts.ts'
 import type { HealthVerdict } from '../../../upstream/endpoints/endpoint-registry.ts'
 import type { FeatureMessage, ProcessPlace } from '../../channel.ts'
 import type { OverridesView } from '../../overrides.ts'

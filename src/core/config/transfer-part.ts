@@ -21,29 +21,7 @@ export interface ConfigTransfer {
   unpack?(left: Config, packed: unknown, running: Config | null): Promise<Config>
 }
 
-/** Of each feature that needs one, in every thread and process. */
-export const configTransfers = new Set<ConfigTransfer>()
+export type LoadTransfer = () => Promise<{ readonly transfer: ConfigTransfer }>
 
-/** A configuration that can be sent. */
-export interface PackedConfig {
-  readonly config: Config
-  readonly packed: readonly unknown[]
-}
-
-export const packConfig = (config: Config, to: 'thread' | 'worker'): PackedConfig => {
-  let left = config
-  const packed: unknown[] = []
-  for (const transfer of configTransfers) {
-    const [next, value] = transfer.pack(left, to)
-    left = next
-    packed.push(value)
-  }
-  return { config: left, packed }
-}
-
-export const unpackConfig = async ({ config, packed }: PackedConfig, running: Config | null): Promise<Config> => {
-  let whole = config
-  for (const [nth, transfer] of [...configTransfers].entries())
-    whole = (await transfer.unpack?.(whole, packed[nth], running)) ?? whole
-  return whole
-}
+/** Of each feature that needs one: added before `transfer-parts.ts` is imported. */
+export const transferLoaders = new Set<LoadTransfer>()
