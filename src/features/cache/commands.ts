@@ -1,4 +1,5 @@
 import type { AdminError } from '../../core/admin/admin-error.ts'
+import type { Status } from '../../core/admin/api/status.ts'
 import {
   choiceArgument,
   optionalArgument,
@@ -14,6 +15,14 @@ import { html } from '../../core/admin/html.ts'
 import { asNumber, asObject } from '../../core/lib/text/decode.ts'
 import { allOperations } from '../../operations.ts'
 import type { PurgeScope } from './store/cache-store.ts'
+
+declare module '../../core/admin/commands/command.ts' {
+  interface OverviewPlaces {
+    readonly cache: NonNullable<Status['cache']>
+    /** The id of a cached operation. */
+    readonly cached: string
+  }
+}
 
 const args = {
   operation: optionalArgument(

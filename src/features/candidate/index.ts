@@ -3,7 +3,7 @@ import type { Feature } from '../../core/feature.ts'
 /** Tries a second upstream beside the one that serves, before it may replace it. */
 export const candidate: Feature = {
   name: 'candidate',
-  needs: ['contract', 'contract-learning', 'redis'],
+  needs: ['contract', 'redis'],
   loadAdminPart: () => import('./admin.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
   loadPrimaryPart: () => import('./primary.ts'),

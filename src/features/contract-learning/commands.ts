@@ -13,6 +13,13 @@ import { epochMs } from '../../core/lib/clock.ts'
 import { asBoolean, asNullable, asObject, asText, type Decoded } from '../../core/lib/text/decode.ts'
 import { getLearningMode } from './continue-learning.ts'
 import type { OrderedLearning } from './primary.ts'
+import type { LearningStatus } from './status.ts'
+
+declare module '../../core/admin/commands/command.ts' {
+  interface OverviewPlaces {
+    readonly contract: LearningStatus | null
+  }
+}
 
 const args = {
   for: durationArgument('--for <DURATION>', '1h'),

@@ -129,10 +129,6 @@ export interface OverviewPlaces {
   readonly summary: Status['config']
   readonly operation: { readonly id: OperationId; readonly state: 'serve' | 'refuse' }
   readonly endpoint: { readonly group: Group } & Pick<EndpointStatus, 'url' | 'state' | 'weight' | 'orderedBy'>
-  readonly cache: NonNullable<Status['cache']>
-  readonly contract: Status['learning']
-  /** The id of a cached operation. */
-  readonly cached: string
 }
 
 type CommandLinks = {

@@ -1,6 +1,6 @@
+import { looksLikeData } from '../../../core/lib/text/looks-like-data.ts'
 import { learnValue } from './learn-value.ts'
 import type { LearnedContent, LearnedMediaType } from './learned-contract.ts'
-import { looksLikeData } from './looks-like-data.ts'
 import { createNameTable, findOrAddKnownName, findOrAddName, learnedInTable } from './name-table.ts'
 import { createShape, type LearningContext, type Shape } from './shape.ts'
 

@@ -1,6 +1,6 @@
 import { foldUnderscores, type HeaderFields, namesCredential } from '../../../core/exchange/header-fields.ts'
+import { looksLikeData } from '../../../core/lib/text/looks-like-data.ts'
 import type { LearnedName, LearnedRequest } from './learned-contract.ts'
-import { looksLikeData } from './looks-like-data.ts'
 import { findOrAddName, type Sighting } from './name-table.ts'
 
 /** Fields of the protocol that an interface may ask for. Of all others, only those that begin with `x-` are learnt. */

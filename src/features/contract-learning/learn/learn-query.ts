@@ -1,7 +1,7 @@
+import { looksLikeData } from '../../../core/lib/text/looks-like-data.ts'
 import { tryOrNull } from '../../../core/lib/try-or-null.ts'
 import { learnValue } from './learn-value.ts'
 import type { LearnedParameter, LearnedRequest } from './learned-contract.ts'
-import { looksLikeData } from './looks-like-data.ts'
 import { findOrAddName, learnedInTable } from './name-table.ts'
 import { createShape, type LearningContext, type Shape } from './shape.ts'
 

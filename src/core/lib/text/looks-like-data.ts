@@ -1,6 +1,6 @@
 /**
  * Tells whether a name was probably made from data: an id, a date, an address, a token, a person. Such a name is never
- * kept. Words cannot be told from names of members; for those see {@link NameTable}.
+ * kept. Words cannot be told from names of members.
  */
 export const looksLikeData = (name: string): boolean =>
   !allowedName.test(name) ||
