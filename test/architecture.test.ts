@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import type { Feature } from '../src/core/feature.ts'
 import { features } from '../src/features/index.ts'
 
 /** A file of src and its imports: files of src by their path in it, anything else by name. */
@@ -52,17 +51,11 @@ const roomOf = (path: string): string | undefined =>
 
 const columnOf = (path: string): number => rooms.findIndex((column) => column.some((room) => room === roomOf(path)))
 
-// What core still imports of features, each of which is to stand on its own.
-const known: readonly string[] = ['auth', 'console']
-
 const featureOf = (path: string): string | undefined => /^features\/([^/]+)\//.exec(path)?.[1]
 
 /** Returns whether a file of src may import another. */
-const mayImport = (from: string, to: string): boolean => {
-  const feature = featureOf(to)
-  if (feature !== undefined) return columnOf(from) <= 1 || known.includes(feature)
-  return roomOf(from) === roomOf(to) || isConfig(to) || columnOf(to) > columnOf(from)
-}
+const mayImport = (from: string, to: string): boolean =>
+  roomOf(from) === roomOf(to) || isConfig(to) || columnOf(to) > columnOf(from)
 
 /**
  * Lists the modules that Node loads with a file: all its imports and theirs, except those that are loaded on demand.
@@ -95,9 +88,7 @@ test('core imports from its right alone, and no feature', () => {
 })
 
 describe('features', () => {
-  // Core loads the console itself still: it is in no list.
-  const console: Feature = { name: 'console', needs: ['candidate', 'contract', 'contract-learning'] }
-  const needsOf = new Map([console, ...features].map(({ name, needs = [] }) => [name, needs]))
+  const needsOf = new Map(features.map(({ name, needs = [] }) => [name, needs]))
 
   test('each imports from those that it needs, and needs those alone that it imports from', () => {
     const imported = sources.flatMap(({ path, imports }) => {
@@ -140,7 +131,7 @@ describe('libraries stay at the rim', () => {
     '@fastify/http-proxy': /^core\/downstream\/request\/fastify-routes\.ts$/,
     undici: /^core\/lib\/net\/http-client\.ts$/,
     jose: /^features\/auth\//,
-    'lru-cache': /^(core\/admin\/access\/attempt-throttle|features\/(console|auth|cache|candidate)\/)/,
+    'lru-cache': /^(core\/admin\/access\/|features\/(auth|cache|candidate)\/)/,
     pino: /^core\/log\//,
     'pino-pretty': /^core\/log\//,
     yaml: /^(core\/config|features\/candidate\/promote)\//,
@@ -311,15 +302,13 @@ test('each undocumented part of Node is used in one file, and listed', () => {
 })
 
 test('no file imports one that imports it, by however many others, types included', () => {
-  // What is still to be untied: what core imports of features, and what two interfaces of parts name.
+  // What is still to be untied: what two interfaces of parts name.
   const parts = ['core/admin/admin-part.ts', 'core/runtime/status/status-part.ts']
-  const isKnown = (from: string, to: string): boolean =>
-    parts.includes(from) || (from.startsWith('core/') && featureOf(to) !== undefined)
   const loads = new Map(
     sources.map(({ path, text }) => {
       const names = [...text.matchAll(/^(?:import|export)\s(?:[^'"]*?\sfrom\s)?'(\.[^']+)'/gm)]
       const paths = names.map(([, name = '']) => normalize(join(dirname(path), name)))
-      return [path, paths.filter((to) => !isKnown(path, to))]
+      return [path, parts.includes(path) ? [] : paths]
     }),
   )
   const loadedBy = (path: string): ReadonlySet<string> => {
@@ -384,6 +373,7 @@ const isPart = (name: string): boolean =>
     'status',
     'texts',
     'openProofs',
+    'openPages',
     'overview',
     'findingInputs',
     'findClients',

@@ -4,6 +4,7 @@ import { auth } from './auth/index.ts'
 import { bundle } from './bundle/index.ts'
 import { cache } from './cache/index.ts'
 import { candidate } from './candidate/index.ts'
+import { operatorConsole } from './console/index.ts'
 import { contract } from './contract/index.ts'
 import { contractLearning } from './contract-learning/index.ts'
 import { explain } from './explain/index.ts'
@@ -38,6 +39,7 @@ export const features: readonly Feature[] = [
   limits,
   auth,
   bundle,
+  operatorConsole,
   explain,
   openapi,
   http2,

@@ -1,5 +1,5 @@
 import { noProofs } from './access/operator-proofs.ts'
-import { type AdminPart, adminPartLoaders, type FindClients, type OpenProofs } from './admin-part.ts'
+import { type AdminPart, adminPartLoaders, type FindClients, type OpenPages, type OpenProofs } from './admin-part.ts'
 
 /** In the order of the list of features. */
 export const adminParts: readonly AdminPart[] = await Promise.all([...adminPartLoaders].map((load) => load()))
@@ -12,3 +12,6 @@ export const findClients: FindClients = adminParts.flatMap((part) => part.findCl
 
 export const openProofs: OpenProofs = async (log, refusals) =>
   adminParts.flatMap((part) => part.openProofs ?? [])[0]?.(log, refusals) ?? noProofs
+
+/** Undefined: no feature brings pages, so no client has a session. */
+export const openPages: OpenPages | undefined = adminParts.flatMap((part) => part.openPages ?? [])[0]

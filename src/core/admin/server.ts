@@ -1,27 +1,24 @@
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import { acceptsHtml, sendAdminError } from '../../features/console/page/page-response.ts'
-import { registerPageRoutes } from '../../features/console/page/page-routes.ts'
-import { hasLogin, registerLogin } from '../../features/console/session/login.ts'
-import { SessionStore } from '../../features/console/session/session-store.ts'
 import type { AdminConfig } from '../config/config.ts'
 import { type BindTarget, listenAt } from '../lib/net/bind-target.ts'
 import { noSchemaCompilers } from '../lib/no-schema-compilers.ts'
 import { formatCommandLine } from '../lib/program-command.ts'
 import type { Log } from '../log/log.ts'
 import { type AdminAccess, authenticateAdmin, recheckAdmin } from './access/authenticate.ts'
-import { getPrincipal, type Principal } from './access/principal.ts'
+import { getPrincipal, type Principal, principalsWithoutSession } from './access/principal.ts'
 import { TokenRefusals } from './access/token-refusals.ts'
 import { type AdminContext, getNotReadyReason } from './admin-context.ts'
 import { type AdminError, isAdminError, renderAdminJson, sendProblem } from './admin-error.ts'
-import { featureReports, findClients, openProofs } from './admin-parts.ts'
+import type { OperatorPages, Recheck } from './admin-part.ts'
+import { featureReports, findClients, openPages, openProofs } from './admin-parts.ts'
 import { getPageView } from './api/overview.ts'
 import { getRecentErrors } from './api/recent-errors.ts'
 import { watchRecentRequests } from './api/recent-requests.ts'
 import { getStatus } from './api/status.ts'
 import { OrderHistory } from './commands/order-history.ts'
-import { type Recheck, registerCommands } from './commands/routes.ts'
+import { registerCommands } from './commands/routes.ts'
 import { EndpointRates } from './endpoint-rates.ts'
 import { createCommandFormatter, type FormatCommand } from './findings/finding.ts'
 import { createAdminListener, reloadAdminTls } from './listener.ts'
@@ -64,12 +61,12 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   const context: AdminContext = { ...init, history, endpointRates, orders, formatCommand, operatorKeys, findClients }
   const { admin } = context.reloader.config
   proofs.applyConfig(admin)
-  const sessions = new SessionStore(proofs)
-  const access: AdminAccess = { sessions, proofs, refusals }
-  const app = createAdminApp(context, log, access)
-  const recheck = (request: FastifyRequest) => recheckAdmin(request, access, context.reloader.config.admin)
-  registerAdminRoutes(app, context, log, access, recheck)
-  const streams = registerPageRoutes(app, context, (request) => recheck(request) === null)
+  const recheck: Recheck = (request) => recheckAdmin(request, access, context.reloader.config.admin)
+  const pages = await openPages?.(context, log, proofs, recheck)
+  const findInSession: AdminAccess['findInSession'] = (...request) => pages?.findInSession(...request) ?? null
+  const access: AdminAccess = { findInSession, withoutSession: principalsWithoutSession(), proofs, refusals }
+  const app = createAdminApp(context, log, access, pages)
+  registerAdminRoutes(app, context, log, recheck, pages)
   await app.ready()
   await listenAt(app.server, target ?? admin)
   formatter = createCommandFormatter(context.reloader, admin, app.server.address() as AddressInfo)
@@ -79,14 +76,13 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
     address: app.server.address() as AddressInfo,
     applyConfig(next) {
       proofs.applyConfig(next)
-      sessions.sync(next)
-      streams.recheck()
+      pages?.applyConfig(next)
       reloadAdminTls(app.server, next)
     },
     async close() {
       history.close()
       proofs.close()
-      streams.end()
+      pages?.end()
       const closed = new Promise((resolve) => app.server.close(resolve))
       app.server.closeAllConnections()
       await closed
@@ -99,6 +95,7 @@ const createAdminApp = (
   { reloader, recordAdminEvent }: AdminContext,
   log: Log,
   access: AdminAccess,
+  pages: OperatorPages | undefined,
 ): FastifyInstance => {
   /** Notes the principal of a request, logs commands, and returns why it is rejected (null: it is not). */
   const authenticateAndLog = async (request: FastifyRequest, { raw }: FastifyReply): Promise<AdminError | null> => {
@@ -116,6 +113,8 @@ const createAdminApp = (
     log.info({ method, url: path, client: ip, status, ...by }, 'admin request')
     recordAdminEvent('admin request', { order: `${method} ${path}`, address: ip, ...by, status, config })
   }
+  const reject = (request: FastifyRequest, reply: FastifyReply, rejection: AdminError): FastifyReply =>
+    pages?.reject(request, reply, rejection) ?? sendProblem(reply, rejection)
   const app = fastify({
     logger: false,
     schemaController: noSchemaCompilers,
@@ -133,14 +132,13 @@ const createAdminApp = (
   app.addHook('onRequest', async (request, reply) => {
     reply.header('Cache-Control', 'no-store')
     const rejection = await authenticateAndLog(request, reply)
-    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasLogin(reloader.config.admin))
+    if (rejection !== null) return reject(request, reply, rejection)
   })
   // The body may come long after the head, and a reload between the two: a token is gone then, or opens less.
   app.addHook('preHandler', async (request, reply) => {
     if (isRead(request)) return
-    const { admin } = reloader.config
-    const rejection = await authenticateAdmin(request, access, admin)
-    if (rejection !== null) return sendUnauthorized(request, reply, rejection, hasLogin(admin))
+    const rejection = await authenticateAdmin(request, access, reloader.config.admin)
+    if (rejection !== null) return reject(request, reply, rejection)
   })
   app.setErrorHandler((error, { url }, reply) => {
     const code = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500
@@ -163,8 +161,8 @@ const registerAdminRoutes = (
   app: FastifyInstance,
   context: AdminContext,
   log: Log,
-  access: AdminAccess,
   recheck: Recheck,
+  pages: OperatorPages | undefined,
 ): void => {
   const methods = new Map<string, string[]>()
   // HEAD as well, which Fastify adds to each GET.
@@ -190,8 +188,9 @@ const registerAdminRoutes = (
     })
   app.get('/config', async () => context.reloader.running.report)
   registerCommands(app, context, log, recheck)
+  pages?.registerOrderPages(app)
   registerMetricsRoute(app, context)
-  registerLogin(app, context, log, access)
+  pages?.registerPages(app)
 
   app.setNotFoundHandler(({ url }, reply) => {
     const path = targetPath(url)
@@ -218,21 +217,3 @@ const notDecoded = {
 }
 const notFound = { status: 404, code: 'not-found' }
 const notAllowed = { status: 405, code: 'method-not-allowed' }
-
-// Beside them, the pages of actions take a form with its token.
-const pagePaths: ReadonlySet<string> = new Set(['/', '/configuration', '/login', '/logout'])
-
-/** Sends the response of a rejected request: a browser is sent to the login, or reads why. */
-const sendUnauthorized = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  rejection: AdminError,
-  isLoginOffered: boolean,
-): FastifyReply => {
-  const path = targetPath(request.url)
-  if (!pagePaths.has(path) && !path.startsWith('/actions/')) return sendProblem(reply, rejection)
-  const mayLogIn = isLoginOffered && rejection.status === 401 && acceptsHtml(request.headers)
-  return mayLogIn && request.method === 'GET'
-    ? reply.redirect('/login', 303)
-    : sendAdminError(request, reply, rejection)
-}

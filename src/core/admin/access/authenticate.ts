@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
-import type { SessionStore } from '../../../features/console/session/session-store.ts'
 import type { AdminConfig } from '../../config/config.ts'
 import { digestSecret } from '../../lib/secrets.ts'
 import { type AdminError, isAdminError } from '../admin-error.ts'
@@ -14,7 +13,8 @@ import { type Principal, setPrincipal } from './principal.ts'
 import type { TokenRefusals } from './token-refusals.ts'
 
 export interface AdminAccess {
-  readonly sessions: SessionStore
+  findInSession(headers: IncomingHttpHeaders, admin: AdminConfig): Principal | null
+  withoutSession(operator: Operator | null): Principal
   readonly proofs: Omit<OperatorProofs, 'applyConfig' | 'close'>
   readonly refusals: TokenRefusals
 }
@@ -40,7 +40,7 @@ export const authenticateAdmin = async (
   const shown = await access.proofs.verify(token, request.ip)
   if (shown === null) return rejection
   if (isAdminError(shown)) return shown
-  return guard(request, access.sessions.withoutSession(shown.operator), admin)
+  return guard(request, access.withoutSession(shown.operator), admin)
 }
 
 /**
@@ -61,16 +61,16 @@ const guard = ({ method, url, headers, raw }: CheckedRequest, principal: Princip
  */
 export const findPrincipal = (
   headers: IncomingHttpHeaders,
-  { sessions, proofs }: Pick<AdminAccess, 'sessions' | 'proofs'>,
+  { findInSession, withoutSession, proofs }: Omit<AdminAccess, 'refusals'>,
   admin: AdminConfig,
   socket: Socket | null = null,
 ): Principal => {
-  if (!asksForProof(admin)) return sessions.withoutSession(unnamedOperator)
+  if (!asksForProof(admin)) return withoutSession(unnamedOperator)
   const token = parseBearerToken(headers.authorization)
   if (token === null)
-    return sessions.find(headers, admin) ?? sessions.withoutSession(socket && proofs.ofConnection(socket, admin))
+    return findInSession(headers, admin) ?? withoutSession(socket && proofs.ofConnection(socket, admin))
   const listed = findOperatorToken(token, admin)
-  return sessions.withoutSession(listed === null ? recall(token, proofs, admin) : listed.operator)
+  return withoutSession(listed === null ? recall(token, proofs, admin) : listed.operator)
 }
 
 const asksForProof = (admin: AdminConfig): boolean =>

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { LRUCache } from 'lru-cache'
 import { now } from '../../lib/clock.ts'
 import type { Operator } from './operator.ts'
 
@@ -38,6 +39,20 @@ export class Principal {
     const message = this.#message
     this.#message = null
     return message
+  }
+}
+
+// Operators are few, and a client that knows a token must not fill the memory either.
+const maxOperators = 64
+
+/** Creates what finds who sends requests without a session: one principal of each operator, and of unknown clients. */
+export const principalsWithoutSession = (): ((operator: Operator | null) => Principal) => {
+  const known = new LRUCache<string, Principal>({ max: maxOperators })
+  return (operator) => {
+    const key = operator === null ? '' : `${operator.proof} ${operator.scope} ${operator.name}`
+    const principal = known.get(key) ?? new Principal(operator, null, Number.POSITIVE_INFINITY)
+    known.set(key, principal)
+    return principal
   }
 }
 

@@ -1,31 +1,54 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { getPrincipal } from '../../../core/admin/access/principal.ts'
-import type { AdminContext } from '../../../core/admin/admin-context.ts'
 import { type AdminError, sendProblem } from '../../../core/admin/admin-error.ts'
+import type { OpenPages } from '../../../core/admin/admin-part.ts'
 import { getPageView } from '../../../core/admin/api/overview.ts'
+import { targetPath } from '../../../core/admin/url.ts'
+import { hasLogin, registerLogin } from '../session/login.ts'
+import { SessionStore } from '../session/session-store.ts'
 import { registerAssets } from './assets.ts'
 import { renderConfigurationPage } from './configuration-page.ts'
+import { registerOrderPages } from './order-pages.ts'
 import { renderOverviewPage } from './overview-page.ts'
-import { contentSecurityPolicy, sendPage } from './page-response.ts'
+import { acceptsHtml, contentSecurityPolicy, sendAdminError, sendPage } from './page-response.ts'
 import { maxStreams, SseHub, type SseStream } from './sse-hub.ts'
 
-/** Returns the streams. */
-export const registerPageRoutes = (
-  app: FastifyInstance,
-  context: AdminContext,
-  isAuthorized: (request: FastifyRequest) => boolean,
-): Pick<SseHub, 'end' | 'recheck'> => {
+export const openOperatorPages: OpenPages = async (context, log, proofs, recheck) => {
+  const { reloader } = context
+  const sessions = new SessionStore(proofs)
   const streams = new SseHub(() => getPageView(context))
-  registerAssets(app)
-  registerEventStream(app, streams, isAuthorized)
-  app.get('/', async (request, reply) =>
-    sendPage(reply, 200, renderOverviewPage(await getPageView(context), getPrincipal(request)), {
-      'Content-Security-Policy': scriptPolicy,
-    }),
-  )
-  app.get('/configuration', async (_, reply) => sendPage(reply, 200, renderConfigurationPage(context.reloader)))
-  return streams
+  return {
+    findInSession: (headers, admin) => sessions.find(headers, admin),
+    registerOrderPages: (app) => registerOrderPages(app, context, log, recheck),
+    registerPages(app) {
+      registerLogin(app, context, log, sessions, proofs)
+      registerAssets(app)
+      registerEventStream(app, streams, (request) => recheck(request) === null)
+      app.get('/', async (request, reply) =>
+        sendPage(reply, 200, renderOverviewPage(await getPageView(context), getPrincipal(request)), {
+          'Content-Security-Policy': scriptPolicy,
+        }),
+      )
+      app.get('/configuration', async (_, reply) => sendPage(reply, 200, renderConfigurationPage(reloader)))
+    },
+    // A browser is sent to the login, or reads why.
+    reject(request, reply, rejection) {
+      const { method, url, headers } = request
+      const path = targetPath(url)
+      if (!pagePaths.has(path) && !path.startsWith('/actions/')) return null
+      const mayLogIn = hasLogin(reloader.config.admin) && rejection.status === 401 && acceptsHtml(headers)
+      return mayLogIn && method === 'GET' ? reply.redirect('/login', 303) : sendAdminError(request, reply, rejection)
+    },
+    applyConfig(admin) {
+      sessions.sync(admin)
+      streams.recheck()
+    },
+    end: () => streams.end(),
+  }
 }
+
+// Beside them, the pages of actions take a form with its token.
+const pagePaths: ReadonlySet<string> = new Set(['/', '/configuration', '/login', '/logout'])
 
 // Text becomes HTML by the one policy of sections.js, and by nothing else.
 const scriptPolicy = contentSecurityPolicy(

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AttemptThrottle, tooManyAttempts } from '../../../core/admin/access/attempt-throttle.ts'
-import type { AdminAccess } from '../../../core/admin/access/authenticate.ts'
+import type { OperatorProofs } from '../../../core/admin/access/operator-proofs.ts'
 import { findOperatorToken, listOperatorTokens } from '../../../core/admin/access/operator-tokens.ts'
 import { getPrincipal, type Principal } from '../../../core/admin/access/principal.ts'
 import type { AdminContext } from '../../../core/admin/admin-context.ts'
@@ -13,13 +13,14 @@ import { includesScope } from '../../../core/lib/operator-scopes.ts'
 import type { Log } from '../../../core/log/log.ts'
 import { acceptsHtml, renderLayout, sendAdminError, sendPage, toSentence } from '../page/page-response.ts'
 import { csrfTokenField, parseForm } from './csrf.ts'
-import { clearSessionCookie, formatSessionCookie } from './session-store.ts'
+import { clearSessionCookie, formatSessionCookie, type SessionStore } from './session-store.ts'
 
 export const registerLogin = (
   app: FastifyInstance,
   { reloader, recordAdminEvent }: AdminContext,
   log: Log,
-  { sessions, proofs }: AdminAccess,
+  sessions: SessionStore,
+  proofs: Pick<OperatorProofs, 'verify'>,
 ): void => {
   const throttle = new AttemptThrottle(loginLimit)
 

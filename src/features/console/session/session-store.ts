@@ -1,7 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { LRUCache } from 'lru-cache'
-import { isSameOperator, type Operator } from '../../../core/admin/access/operator.ts'
+import { isSameOperator } from '../../../core/admin/access/operator.ts'
 import type { OperatorProofs } from '../../../core/admin/access/operator-proofs.ts'
 import { listOperatorTokens, type OperatorToken } from '../../../core/admin/access/operator-tokens.ts'
 import { Principal } from '../../../core/admin/access/principal.ts'
@@ -14,7 +13,7 @@ import { epochMs } from '../../../core/lib/clock.ts'
  */
 const sessionTtlMs = 30 * 60_000
 
-// Operators are few, and a client that knows a token must not fill the memory either.
+// As in `principal.ts`: a client that knows a token must not fill the memory.
 const maxSessions = 64
 
 interface Session {
@@ -26,8 +25,6 @@ interface Session {
 export class SessionStore {
   /** By the digest of the id; the oldest first. */
   readonly #sessions = new Map<string, Session>()
-  /** The principals of requests without a session, by operator. */
-  readonly #withoutSession = new LRUCache<string, Principal>({ max: maxSessions })
   readonly #proofs: Pick<OperatorProofs, 'recall'>
   /** The configuration that the sessions were last compared with. */
   #admin: AdminConfig | null = null
@@ -41,14 +38,6 @@ export class SessionStore {
     this.sync(admin)
     const id = parseSessionCookie(headers)
     return id === null ? null : this.#findValid(digest(id), admin)
-  }
-
-  /** Returns the principal of all requests of an operator without a session; null: of unknown clients. */
-  withoutSession(operator: Operator | null): Principal {
-    const key = operator === null ? '' : `${operator.proof} ${operator.scope} ${operator.name}`
-    const principal = this.#withoutSession.get(key) ?? new Principal(operator, null, Number.POSITIVE_INFINITY)
-    this.#withoutSession.set(key, principal)
-    return principal
   }
 
   /**

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { findPrincipal } from '../../../../src/core/admin/access/authenticate.ts'
+import { principalsWithoutSession } from '../../../../src/core/admin/access/principal.ts'
 import { TokenRefusals } from '../../../../src/core/admin/access/token-refusals.ts'
 import { guardRequest } from '../../../../src/core/admin/guard.ts'
 import type { AdminConfig } from '../../../../src/core/config/config.ts'
 import { OperatorJwts } from '../../../../src/features/auth/operators/operator-jwts.ts'
-import { SessionStore } from '../../../../src/features/console/session/session-store.ts'
 import { logInMemory } from '../../../helpers/gateway.ts'
 
 const open: AdminConfig = {
@@ -24,7 +24,11 @@ const local = { host: 'localhost:9901' }
 
 const access = () => {
   const { log } = logInMemory()
-  return { sessions: new SessionStore(), proofs: new OperatorJwts(log, new TokenRefusals(log)) }
+  return {
+    findInSession: () => null,
+    withoutSession: principalsWithoutSession(),
+    proofs: new OperatorJwts(log, new TokenRefusals(log)),
+  }
 }
 
 /** Guards a request; returns the error, or null when it is let in. */

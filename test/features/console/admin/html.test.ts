@@ -60,7 +60,7 @@ test('a page has its title, its style, a way past the head and what it is about'
 })
 
 test('every attribute of a template is quoted, and none is a style or a handler', () => {
-  const folder = new URL('../../../../src/core/admin/', import.meta.url)
+  const folder = new URL('../../../../src/', import.meta.url)
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
   const templates = files.flatMap((name) => readFileSync(new URL(name, folder), 'utf8').match(/html`[^`]*`/g) ?? [])
 

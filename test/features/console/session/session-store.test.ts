@@ -125,17 +125,6 @@ describe('a session', () => {
   })
 })
 
-test('an operator without a session keeps the token of forms while others come', () => {
-  const sessions = new SessionStore()
-  const operatorNamed = (name: string) => ({ name, scope: 'operate', proof: 'certificate' }) as const
-  const before = sessions.withoutSession(operatorNamed('anna'))
-
-  for (let i = 0; i < 200; i++) {
-    sessions.withoutSession(operatorNamed(`n${i}`))
-    expect(sessions.withoutSession(operatorNamed('anna'))).toBe(before)
-  }
-})
-
 describe('the cookie', () => {
   test.each([
     ['that is the only one of its name', '__Host-lender-gateway-9901=a', 'a'],

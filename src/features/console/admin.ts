@@ -1,0 +1,28 @@
+import type { OpenPages, RouteScope } from '../../core/admin/admin-part.ts'
+import type { CommandGroup } from '../../core/admin/commands/command.ts'
+
+export const openPages: OpenPages = async (...given) =>
+  (await import('./page/page-routes.ts')).openOperatorPages(...given)
+
+export const pageRoutes = (groups: readonly CommandGroup[]): readonly RouteScope[] => [
+  route('GET', '/login', 'none'),
+  route('POST', '/login', 'none'),
+  route('GET', '/assets/*', 'none'),
+  route('GET', '/', 'read'),
+  route('GET', '/events', 'read'),
+  route('GET', '/configuration', 'read'),
+  route('POST', '/logout', 'read'),
+  // The page that asks before an order is for those alone who may give it.
+  ...groups.flatMap(({ commands }) =>
+    commands.flatMap(({ page }) =>
+      page === null ? [] : [route('GET', `/actions/${page}`, 'operate'), route('POST', `/actions/${page}`, 'operate')],
+    ),
+  ),
+]
+
+const route = (method: RouteScope['method'], path: string, scope: RouteScope['scope']): RouteScope => ({
+  method,
+  path,
+  scope,
+  bySession: true,
+})
