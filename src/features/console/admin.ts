@@ -13,11 +13,9 @@ export const pageRoutes = (groups: readonly CommandGroup[]): readonly RouteScope
   route('GET', '/configuration', 'read'),
   route('POST', '/logout', 'read'),
   // The page that asks before an order is for those alone who may give it.
-  ...groups.flatMap(({ commands }) =>
-    commands.flatMap(({ page }) =>
-      page === null ? [] : [route('GET', `/actions/${page}`, 'operate'), route('POST', `/actions/${page}`, 'operate')],
-    ),
-  ),
+  ...groups
+    .flatMap(({ commands }) => commands.flatMap(({ page }) => page ?? []))
+    .flatMap((page) => [route('GET', `/actions/${page}`, 'operate'), route('POST', `/actions/${page}`, 'operate')]),
 ]
 
 const route = (method: RouteScope['method'], path: string, scope: RouteScope['scope']): RouteScope => ({
