@@ -11,7 +11,7 @@ import { ReplayCacheRegistry } from './tokens/replay-cache-registry.ts'
 import { type KeysHandover, TokenVerifiers } from './tokens/token-verifiers.ts'
 
 interface AuthPart extends SnapshotPart, Pick<AuthProvider, 'state' | 'sharedProofs'> {
-  /** What authenticated clients did of late; all snapshots of a process share it. */
+  /** What authenticated clients did recently; all snapshots of a process share it. */
   readonly clientActivity: ClientActivity
 }
 

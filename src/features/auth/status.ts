@@ -48,7 +48,7 @@ const collectTokens = ({ parts }: Snapshot): Reported<typeof tokensField> => {
 declare module '../../core/runtime/status/report.ts' {
   interface StatusReport {
     readonly tokens: Reported<typeof tokensField>
-    /** What authenticated clients did of late. Null: clients do not authenticate. */
+    /** What authenticated clients did recently. Null: clients do not authenticate. */
     readonly clients: ClientActivityReport | null
   }
 }

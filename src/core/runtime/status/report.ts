@@ -46,7 +46,7 @@ const ownSections = {
   recentErrors,
   /** The processes that serve, and the primary. */
   runtimes: processes,
-  /** Connections that were closed at once of late; empty: none. */
+  /** Connections that were recently closed at once; empty: none. */
   rejectedConnections: field.hidden<readonly RejectedConnectionsReport[]>((from, workers) =>
     mergeRejectedConnections([from, ...workers].flat()),
   ),

@@ -25,7 +25,7 @@ export interface StatusPart {
   readonly totals?: readonly TotalReport[]
 }
 
-/** What a feature counts in tables, each of something that has a digest: counts begin anew with another one. */
+/** Tables that a feature counts. Each has the digest of what it counts, and starts at 0 when the digest changes. */
 export interface TotalReport<Table extends TableWithDigest = TableWithDigest> {
   readonly name: string
   /** Lists the tables of a report, each by what it is of. */
