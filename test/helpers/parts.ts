@@ -1,5 +1,4 @@
 import type { Config } from '../../src/core/config/config.ts'
-import { RequestMetrics } from '../../src/core/log/metrics/request-metrics.ts'
 import { aloneProcess, type ProcessPlace } from '../../src/core/runtime/channel.ts'
 import { Overrides } from '../../src/core/runtime/overrides.ts'
 import type { ProcessParts, ServingProcess, SnapshotInput, SnapshotParts } from '../../src/core/runtime/runtime-part.ts'
@@ -15,7 +14,6 @@ type TestProcess = Partial<Omit<ServingProcess, 'place'>> & { readonly place?: P
 export const openTestParts = (process: TestProcess = {}) =>
   openParts({
     place: aloneProcess,
-    requestMetrics: new RequestMetrics(),
     digestKey: '',
     log: null,
     logEvent: () => {},

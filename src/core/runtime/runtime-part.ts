@@ -4,7 +4,6 @@ import type { Handler } from '../exchange/exchange.ts'
 import type { ExchangeObserver } from '../log/exchange-record.ts'
 import type { Log } from '../log/log.ts'
 import type { LogEvent } from '../log/log-event.ts'
-import type { RequestMetrics } from '../log/metrics/request-metrics.ts'
 import type { RecentRequestsReport } from '../log/recent-errors/recent-errors.ts'
 import type { EndpointUse } from '../upstream/endpoints/endpoint-registry.ts'
 import type { CircuitBreaker } from '../upstream/health/circuit-breaker.ts'
@@ -27,7 +26,6 @@ export interface RuntimePart {
 export interface ServingProcess {
   readonly place: Pick<ProcessPlace, 'role' | 'workers' | 'answerMs' | 'saveEveryMs'>
   readonly channel: Channel
-  readonly requestMetrics: RequestMetrics
   /** What is hashed to be compared alone is hashed with: one key for all processes. */
   readonly digestKey: string
   /** Null: nothing is logged but events. */
