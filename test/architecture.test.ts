@@ -129,7 +129,7 @@ describe('libraries stay at the rim', () => {
   const rims: Readonly<Record<string, RegExp>> = {
     fastify: /^(core\/(downstream|admin)|features\/console)\//,
     '@fastify/http-proxy': /^core\/downstream\/request\/fastify-routes\.ts$/,
-    undici: /^core\/lib\/net\/http-client\.ts$/,
+    undici: /^features\/auth\/tokens\/http-client\.ts$/,
     jose: /^features\/auth\//,
     'lru-cache': /^(core\/admin\/access\/|features\/(auth|cache|candidate)\/)/,
     pino: /^core\/log\//,

@@ -77,7 +77,6 @@ export type ListenConfig = Config['listen']
 export type ListenTlsConfig = NonNullable<ListenConfig['tls']>
 export type InstanceConfig = Config['instance']
 export type AdminConfig = Config['admin']
-export type OperatorJwtConfig = NonNullable<AdminConfig['jwt']>
 export type LogConfig = Config['log']
 export type ReloadConfig = Config['reload']
 /** The edits of the fields of one direction: `remove` first, then `set`. Names compare case-insensitively. */

@@ -3,8 +3,7 @@ import { BoundedMap } from './bounded-map.ts'
 import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { bucketBoundsMs, bucketIndex, type HistogramReport } from './metrics/histogram.ts'
 import { isErrorOutcome, toStatusClass } from './metrics/request-metrics.ts'
-import { mergeBy, type NonEmpty } from './row-counts.ts'
-import { pluck, sumReports } from './sum-reports.ts'
+import { mergeBy, type NonEmpty, pluck, sumReports } from './sum-reports.ts'
 
 /** What became of the requests of a client that was authenticated, over the last fifteen minutes. */
 export interface ClientActivityRow {

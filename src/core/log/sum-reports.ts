@@ -50,3 +50,15 @@ export const sum = (values: readonly number[]): number => values.reduce((total, 
 const isNumber = (value: unknown): value is number => typeof value === 'number'
 
 const isCountEntry = (value: unknown): value is CountEntry => isPlainObject(value) && isNumber(value.count)
+
+export type NonEmpty<T> = readonly [T, ...T[]]
+
+/** Groups values by a key, in the order in which keys come. */
+export const groupByKey = <T>(all: readonly T[], keyOf: (one: T) => string): readonly NonEmpty<T>[] =>
+  [...Map.groupBy(all, keyOf).values()] as unknown as readonly NonEmpty<T>[]
+
+export const mergeBy = <T>(
+  all: readonly T[],
+  keyOf: (one: T) => string,
+  merge: (same: NonEmpty<T>) => T,
+): readonly T[] => groupByKey(all, keyOf).map(merge)

@@ -1,5 +1,5 @@
 import { FairQuota, usualBodyBytes } from '../../core/lib/fair-quota.ts'
-import { DeferredWork } from '../../core/lib/scheduling/deferred-work.ts'
+import { DeferredWork } from './deferred-work.ts'
 
 /** The checks of report mode, which run when the bytes of their messages have been handed on, and their room. */
 export class CheckQueue {

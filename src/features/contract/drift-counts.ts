@@ -2,12 +2,11 @@ import type { Violation } from '../../core/exchange/failures/errors.ts'
 import { epochMs, now, toEpochMs } from '../../core/lib/clock.ts'
 import { copyText } from '../../core/lib/text/copy-text.ts'
 import { BoundedMap } from '../../core/log/bounded-map.ts'
-import { CountedRows } from '../../core/log/counted-rows.ts'
 import { RollingCounter } from '../../core/log/rolling-counter.ts'
-import { recentRowMs, worstRowFirst } from '../../core/log/row-counts.ts'
 import { sum } from '../../core/log/sum-reports.ts'
 import { byOperation, type OperationId } from '../../operations.ts'
 import type { UncheckedReason } from './check/check-message.ts'
+import { CountedRows, recentRowMs, worstRowFirst } from './counted-rows.ts'
 import {
   type BrokenRule,
   type DriftExample,

@@ -1,10 +1,10 @@
 import type { Violation } from '../../core/exchange/failures/errors.ts'
-import { keepWorstRows, mergeBy, mergeRowCounts, type NonEmpty, type RowCounts } from '../../core/log/row-counts.ts'
-import { pluck, sum, sumReports } from '../../core/log/sum-reports.ts'
+import { mergeBy, type NonEmpty, pluck, sum, sumReports } from '../../core/log/sum-reports.ts'
 import { known } from '../../core/runtime/status/field.ts'
 import type { ReportSection, TotalReport } from '../../core/runtime/status/status-part.ts'
 import type { OperationId } from '../../operations.ts'
 import type { UncheckedReason } from './check/check-message.ts'
+import { keepWorstRows, mergeRowCounts, type RowCounts } from './counted-rows.ts'
 
 export const messageDirections = ['request', 'response'] as const
 

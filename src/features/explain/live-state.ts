@@ -9,7 +9,7 @@ import { operationRows, renderFindings } from '../../core/cli/render/status-sect
 import { statusTexts } from '../../core/cli/render/status-texts.ts'
 import { formatTable, type TableRow } from '../../core/cli/render/table.ts'
 import { upstreamRows } from '../../core/cli/render/upstream-rows.ts'
-import { groupByKey } from '../../core/log/row-counts.ts'
+import { groupByKey } from '../../core/log/sum-reports.ts'
 import type { UpstreamStatus } from '../../core/runtime/status/upstreams.ts'
 import { allOperations, type Operation } from '../../operations.ts'
 

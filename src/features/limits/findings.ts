@@ -20,8 +20,7 @@ import {
 import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
 import type { FailureReason } from '../../core/exchange/failures/reasons.ts'
 import type { ErrorCount } from '../../core/log/recent-errors/error-counts.ts'
-import { groupByKey } from '../../core/log/row-counts.ts'
-import { sum } from '../../core/log/sum-reports.ts'
+import { groupByKey, sum } from '../../core/log/sum-reports.ts'
 import type { RateLimitReport } from './status.ts'
 
 export const limitFindings: FindingSource = (inputs) =>

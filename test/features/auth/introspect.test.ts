@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { HttpClient, HttpRequest } from '../../../src/core/lib/net/http-client.ts'
 import { VerifierUnavailable } from '../../../src/features/auth/errors.ts'
+import type { HttpClient, HttpRequest } from '../../../src/features/auth/tokens/http-client.ts'
 import { introspect } from '../../../src/features/auth/tokens/introspection.ts'
 
 /** Creates a server that responds so, and records its requests. */

@@ -5,8 +5,7 @@ import { commandLine } from '../../lib/program-command.ts'
 import { formatTime, formatTimeOfDay } from '../../lib/text/format-time.ts'
 import { formatDuration } from '../../lib/text/units.ts'
 import type { ErrorCount } from '../../log/recent-errors/error-counts.ts'
-import { groupByKey } from '../../log/row-counts.ts'
-import { pluck, sum } from '../../log/sum-reports.ts'
+import { groupByKey, pluck, sum } from '../../log/sum-reports.ts'
 import type { EndpointReport } from '../../runtime/status/endpoint.ts'
 import {
   causePhrase,

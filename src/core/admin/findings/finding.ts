@@ -12,7 +12,7 @@ import {
 } from '../../lib/program-command.ts'
 import { asList, asNullable, asObject, asText, asWord, type Decoded } from '../../lib/text/decode.ts'
 import { formatOptionalTime } from '../../lib/text/format-time.ts'
-import { groupByKey } from '../../log/row-counts.ts'
+import { groupByKey } from '../../log/sum-reports.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 

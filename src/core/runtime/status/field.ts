@@ -17,8 +17,7 @@ import {
 } from '../../lib/text/decode.ts'
 import { formatOptionalTime, formatTime } from '../../lib/text/format-time.ts'
 import { roundToTenths } from '../../lib/text/units.ts'
-import { groupByKey } from '../../log/row-counts.ts'
-import { sum } from '../../log/sum-reports.ts'
+import { groupByKey, sum } from '../../log/sum-reports.ts'
 import type { OverridesView } from '../overrides.ts'
 
 /** What the gateway knows besides reports. */

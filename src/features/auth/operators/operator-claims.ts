@@ -1,9 +1,9 @@
 import type { Operator } from '../../../core/admin/access/operator.ts'
-import type { OperatorJwtConfig } from '../../../core/config/config.ts'
 import { takenNameMistake } from '../../../core/config/schema/operator-name.ts'
 import { type OperatorScope, operatorScopes } from '../../../core/lib/operator-scopes.ts'
 import { ownMember } from '../../../core/lib/plain-object.ts'
 import type { Claims } from '../tokens/claims.ts'
+import type { OperatorJwtConfig } from '../tokens/operator-jwt-config.ts'
 
 /** Why a token that is good in itself is that of no operator. */
 export type OperatorRefusal = 'bound-token' | 'no-name' | 'no-scope'

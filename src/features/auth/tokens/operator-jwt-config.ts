@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { AdminConfig } from '../../../core/config/config.ts'
 import type { OperatorKey } from '../../../core/config/config-part.ts'
 import { optionalKey } from '../../../core/config/schema/annotations.ts'
 import { keySchema, reject } from '../../../core/config/schema/collections.ts'
@@ -57,6 +58,8 @@ declare module '../../../core/config/config.ts' {
     readonly jwt: z.output<typeof operatorJwtSchema> | null
   }
 }
+
+export type OperatorJwtConfig = NonNullable<AdminConfig['jwt']>
 
 export const operatorKeys: readonly OperatorKey[] = [
   {

@@ -1,5 +1,5 @@
 import { RefCountedMap } from '../../../core/lib/ref-counted-map.ts'
-import type { BatchCall } from '../../../core/lib/scheduling/batched-calls.ts'
+import type { BatchCall } from '../../redis/batched-calls.ts'
 import type { RedisRegistry } from '../../redis/redis-registry.ts'
 import type { RedisSettings } from '../../redis/redis-settings.ts'
 import {

@@ -1,5 +1,5 @@
 import { now } from '../../../core/lib/clock.ts'
-import { type BatchCall, batchCalls } from '../../../core/lib/scheduling/batched-calls.ts'
+import { type BatchCall, batchCalls } from '../../redis/batched-calls.ts'
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
 
 /**

@@ -1,9 +1,9 @@
-import { createHttpClient } from '../../../core/lib/net/http-client.ts'
 import { RefCountedMap } from '../../../core/lib/ref-counted-map.ts'
 import type { LogEvent } from '../../../core/log/log-event.ts'
 import type { IntrospectionConfig, JwtConfig } from '../config.ts'
 import type { GetClaims } from './claims.ts'
 import type { DependencyHealthState } from './dependency-health.ts'
+import { createHttpClient } from './http-client.ts'
 import { Introspector, introspect } from './introspection.ts'
 import {
   type FetchedJwks,

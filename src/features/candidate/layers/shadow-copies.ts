@@ -2,11 +2,11 @@ import type { Handler } from '../../../core/exchange/exchange.ts'
 import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
 import { now } from '../../../core/lib/clock.ts'
 import { FairQuota } from '../../../core/lib/fair-quota.ts'
-import type { DeferredWork } from '../../../core/lib/scheduling/deferred-work.ts'
-import { type SlotEntry, SlotList } from '../../../core/lib/slot-list.ts'
 import type { OperationId } from '../../../operations.ts'
+import type { DeferredWork } from '../../contract/deferred-work.ts'
 import { createShadowCounts, type ShadowCounts, type ShadowReport } from '../observe/shadow-counts.ts'
 import type { OnShadowPair } from '../observe/shadow-pair.ts'
+import { type SlotEntry, SlotList } from './slot-list.ts'
 
 export interface CopyDestination {
   readonly send: Handler

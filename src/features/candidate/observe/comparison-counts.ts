@@ -1,11 +1,10 @@
 import { createHmac } from 'node:crypto'
 import { epochMs } from '../../../core/lib/clock.ts'
 import { copyText } from '../../../core/lib/text/copy-text.ts'
-import { CountedRows } from '../../../core/log/counted-rows.ts'
 import { Histogram } from '../../../core/log/metrics/histogram.ts'
 import { RollingCounter } from '../../../core/log/rolling-counter.ts'
-import { recentRowMs, worstRowFirst } from '../../../core/log/row-counts.ts'
 import { allOperations, byOperation, type OperationId } from '../../../operations.ts'
+import { CountedRows, recentRowMs, worstRowFirst } from '../../contract/counted-rows.ts'
 import { type CompareAnswers, createComparison } from './compare/compare-answers.ts'
 import {
   type ComparisonRules,

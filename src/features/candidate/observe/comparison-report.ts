@@ -1,8 +1,8 @@
 import type { HistogramReport } from '../../../core/log/metrics/histogram.ts'
-import { keepWorstRows, mergeBy, mergeRowCounts, type NonEmpty, type RowCounts } from '../../../core/log/row-counts.ts'
-import { sum, sumReports } from '../../../core/log/sum-reports.ts'
+import { mergeBy, type NonEmpty, sum, sumReports } from '../../../core/log/sum-reports.ts'
 import type { TotalReport } from '../../../core/runtime/status/status-part.ts'
 import { byGroup, groups, type OperationId } from '../../../operations.ts'
+import { keepWorstRows, mergeRowCounts, type RowCounts } from '../../contract/counted-rows.ts'
 import type { DifferenceKind, UncomparedReason } from './compare/comparison.ts'
 import { differenceKey } from './compare/differences.ts'
 

@@ -1,4 +1,4 @@
-import { looksLikeData } from '../../../core/lib/text/looks-like-data.ts'
+import { looksLikeData } from '../../contract/looks-like-data.ts'
 import { learnValue } from './learn-value.ts'
 import type { LearnedContent, LearnedMediaType } from './learned-contract.ts'
 import { createNameTable, findOrAddKnownName, findOrAddName, learnedInTable } from './name-table.ts'

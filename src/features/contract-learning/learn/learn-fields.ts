@@ -1,5 +1,5 @@
 import { foldUnderscores, type HeaderFields, namesCredential } from '../../../core/exchange/header-fields.ts'
-import { looksLikeData } from '../../../core/lib/text/looks-like-data.ts'
+import { looksLikeData } from '../../contract/looks-like-data.ts'
 import type { LearnedName, LearnedRequest } from './learned-contract.ts'
 import { findOrAddName, type Sighting } from './name-table.ts'
 

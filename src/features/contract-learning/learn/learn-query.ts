@@ -1,5 +1,5 @@
-import { looksLikeData } from '../../../core/lib/text/looks-like-data.ts'
 import { tryOrNull } from '../../../core/lib/try-or-null.ts'
+import { looksLikeData } from '../../contract/looks-like-data.ts'
 import { learnValue } from './learn-value.ts'
 import type { LearnedParameter, LearnedRequest } from './learned-contract.ts'
 import { findOrAddName, learnedInTable } from './name-table.ts'

@@ -1,4 +1,4 @@
-import { looksLikeCode, looksLikeData } from '../../../core/lib/text/looks-like-data.ts'
+import { looksLikeCode, looksLikeData } from '../../contract/looks-like-data.ts'
 import { magnitudeOf } from './magnitudes.ts'
 import { becomeMap } from './merge-shape.ts'
 import { addName, findByName, tableSize } from './name-table.ts'

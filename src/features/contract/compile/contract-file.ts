@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer'
-import { findRepeatedName, type JsonSyntaxFault, jsonProblem, parseJsonNodes } from '../../../core/config/json-nodes.ts'
 import { locateIssues, notUtf8Problem } from '../../../core/config/load/locate-issues.ts'
 import { isReadError, readFileWithLimit } from '../../../core/config/load/read-file.ts'
 import { type SourceFile, toSourceFile } from '../../../core/config/load/source-files.ts'
@@ -14,6 +13,7 @@ import { createPositionFinder } from '../../../core/config/text-positions.ts'
 import { maxAliases, prototypeKey, tooManyAliases } from '../../../core/config/yaml/syntax-issues.ts'
 import { parseYamlSource, type YamlSource } from '../../../core/config/yaml/yaml-document.ts'
 import { maxJsonDepth, parseStrictJson } from '../check/strict-json.ts'
+import { findRepeatedName, type JsonSyntaxFault, jsonProblem, parseJsonNodes } from './json-nodes.ts'
 
 /** The largest size of a contract, with the files that it refers to, in bytes. */
 export const maxContractBytes = 8 * 1024 ** 2

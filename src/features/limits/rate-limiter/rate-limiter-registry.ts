@@ -1,7 +1,7 @@
 import { epochMs } from '../../../core/lib/clock.ts'
 import { RefCountedMap } from '../../../core/lib/ref-counted-map.ts'
-import type { BatchCall } from '../../../core/lib/scheduling/batched-calls.ts'
 import type { ConsumeResult, RateLimit, RateLimiter } from '../../../core/lib/token-bucket.ts'
+import type { BatchCall } from '../../redis/batched-calls.ts'
 import type { RedisRegistry } from '../../redis/redis-registry.ts'
 import type { RedisSettings } from '../../redis/redis-settings.ts'
 import { MemoryRateLimiter, maxRateLimitKeys } from './memory-rate-limiter.ts'

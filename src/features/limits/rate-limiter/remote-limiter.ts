@@ -1,4 +1,3 @@
-import { type BatchCall, batchCalls } from '../../../core/lib/scheduling/batched-calls.ts'
 import {
   type ConsumeResult,
   isAllowed,
@@ -6,6 +5,7 @@ import {
   type RateLimit,
   type RateLimiter,
 } from '../../../core/lib/token-bucket.ts'
+import { type BatchCall, batchCalls } from '../../redis/batched-calls.ts'
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
 import { MemoryRateLimiter } from './memory-rate-limiter.ts'
 

@@ -4,9 +4,9 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { ResponseBodyQueue } from '../../../../src/core/exchange/bodies/response-body-queue.ts'
 import type { Exchange, Handler, ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
-import { DeferredWork } from '../../../../src/core/lib/scheduling/deferred-work.ts'
 import { shadowLayer } from '../../../../src/features/candidate/layers/shadow.ts'
 import { ShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
+import { DeferredWork } from '../../../../src/features/contract/deferred-work.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 
 /** A response of which the whole body has come. */

@@ -6,7 +6,6 @@ import { ResponseBodyQueue } from '../../../../src/core/exchange/bodies/response
 import type { RequestBody } from '../../../../src/core/exchange/body.ts'
 import type { Exchange, Handler, ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
-import { DeferredWork } from '../../../../src/core/lib/scheduling/deferred-work.ts'
 import { markerLayer, type ShadowOptions, shadowLayer } from '../../../../src/features/candidate/layers/shadow.ts'
 import { ShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
 import type {
@@ -14,6 +13,7 @@ import type {
   ShadowAnswer,
   ShadowedRequest,
 } from '../../../../src/features/candidate/observe/shadow-pair.ts'
+import { DeferredWork } from '../../../../src/features/contract/deferred-work.ts'
 import { retryLayer } from '../../../../src/features/retry/layer.ts'
 import { RetryBudget } from '../../../../src/features/retry/retry-budget.ts'
 import { fakeBody, fakeExchange } from '../../../helpers/exchange.ts'

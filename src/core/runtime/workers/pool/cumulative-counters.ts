@@ -1,7 +1,6 @@
 import { mergeRequestMetrics, type RequestMetricsReport, withoutGauges } from '../../../log/metrics/request-metrics.ts'
 import { mergeLastErrors, type RecentErrorsReport } from '../../../log/recent-errors/recent-errors.ts'
-import { mergeBy } from '../../../log/row-counts.ts'
-import { pluck } from '../../../log/sum-reports.ts'
+import { mergeBy, pluck } from '../../../log/sum-reports.ts'
 import {
   collectCounters,
   type ReportCounters,

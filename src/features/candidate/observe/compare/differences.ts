@@ -1,6 +1,6 @@
-import { looksLikeData } from '../../../../core/lib/text/looks-like-data.ts'
 import { escapeSegment } from '../../../contract/check/json-pointer.ts'
 import { shorten } from '../../../contract/check/violations.ts'
+import { looksLikeData } from '../../../contract/looks-like-data.ts'
 import type { Difference, DifferenceKind } from './comparison.ts'
 
 export class TooManyDifferencesError extends Error {}

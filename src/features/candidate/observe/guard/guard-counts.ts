@@ -1,6 +1,6 @@
 import { now, unrefTimeout } from '../../../../core/lib/clock.ts'
-import { type SlotEntry, SlotList } from '../../../../core/lib/slot-list.ts'
 import type { Group, OperationId, Side } from '../../../../operations.ts'
+import { type SlotEntry, SlotList } from '../../layers/slot-list.ts'
 import { answeredCode, failureCode, type GuardFailure, guardKeyBase, waitedCode } from './guard-key.ts'
 
 /** What one process has counted of a group since its last report, as plain data. */

@@ -1,6 +1,6 @@
-import { BoundedMap } from './bounded-map.ts'
-import { RollingCounter } from './rolling-counter.ts'
-import { type RowCounts, recentRowMs } from './row-counts.ts'
+import { BoundedMap } from '../../core/log/bounded-map.ts'
+import { RollingCounter } from '../../core/log/rolling-counter.ts'
+import { type NonEmpty, sum } from '../../core/log/sum-reports.ts'
 
 // A full table drops a row that was not seen for that long: a client could otherwise fill it once and for all.
 const staleMs = 3_600_000
@@ -74,3 +74,38 @@ export class CountedRows<Row extends object, Example> {
     }))
   }
 }
+
+/** How often messages did what a row names. Times are milliseconds since the epoch. */
+export interface RowCounts<Example> {
+  readonly count: number
+  /** Those of the last five minutes. */
+  readonly recent: number
+  readonly firstAt: number
+  readonly lastAt: number
+  readonly example: Example
+}
+
+/** How long something is recent. A finding is gone when nothing was wrong for that long. */
+export const recentRowMs = 300_000
+
+/** Merges the counts that several processes have of one row; the rest is from the last of them. */
+export const mergeRowCounts = <Row extends RowCounts<unknown>>(same: NonEmpty<Row>): Row => ({
+  ...same.reduce((last, row) => (row.lastAt > last.lastAt ? row : last)),
+  count: sum(same.map(({ count }) => count)),
+  recent: sum(same.map(({ recent }) => recent)),
+  firstAt: Math.min(...same.map(({ firstAt }) => firstAt)),
+})
+
+/** Keeps the worst rows of several processes, as many as one keeps, and adds the rest to those that have no row. */
+export const keepWorstRows = <Row extends RowCounts<unknown>>(
+  rows: readonly Row[],
+  max: number,
+  others: readonly number[],
+): { readonly rows: readonly Row[]; readonly others: number } => {
+  const sorted = rows.toSorted(worstRowFirst)
+  return { rows: sorted.slice(0, max), others: sum([...others, ...sorted.slice(max).map(({ count }) => count)]) }
+}
+
+/** Orders rows by what happens now, and then by what has happened. */
+export const worstRowFirst = (a: RowCounts<unknown>, b: RowCounts<unknown>): number =>
+  b.recent - a.recent || b.count - a.count || b.lastAt - a.lastAt

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type SlotEntry, SlotList } from '../../../src/core/lib/slot-list.ts'
+import { type SlotEntry, SlotList } from '../../../../src/features/candidate/layers/slot-list.ts'
 
 interface Numbered extends SlotEntry {
   readonly id: number

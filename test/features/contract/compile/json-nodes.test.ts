@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type JsonNode, parseJsonNodes } from '../../../src/core/config/json-nodes.ts'
+import { type JsonNode, parseJsonNodes } from '../../../../src/features/contract/compile/json-nodes.ts'
 
 /** Puts the value of nodes together again; of two members with one name the last counts, as for JSON.parse. */
 const valueFrom = (node: JsonNode): unknown => {

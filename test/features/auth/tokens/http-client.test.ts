@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { createHttpClient, type HttpClient } from '../../../../src/core/lib/net/http-client.ts'
+import { createHttpClient, type HttpClient } from '../../../../src/features/auth/tokens/http-client.ts'
 import { makeCertificates } from '../../../helpers/certificates.ts'
 import { runWithFailingLoad } from '../../../helpers/failing-load.ts'
 import { httpsUpstream } from '../../../helpers/https-upstream.ts'
@@ -123,7 +123,7 @@ test('a server that does not listen is an error', async () => {
 
 test('a library that could not be read is read again for the next request', async () => {
   const { port } = await startServer((_, response) => response.end('keys'))
-  const file = new URL('../../../../src/core/lib/net/http-client.ts', import.meta.url).href
+  const file = new URL('../../../../src/features/auth/tokens/http-client.ts', import.meta.url).href
 
   const outcomes = await runWithFailingLoad(
     'undici',

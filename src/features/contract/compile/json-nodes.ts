@@ -1,6 +1,6 @@
-import { parseJson } from '../lib/plain-object.ts'
-import { type ConfigProblem, fileProblem, quote } from './problem.ts'
-import { createPositionFinder } from './text-positions.ts'
+import { type ConfigProblem, fileProblem, quote } from '../../../core/config/problem.ts'
+import { createPositionFinder } from '../../../core/config/text-positions.ts'
+import { parseJson } from '../../../core/lib/plain-object.ts'
 
 export type JsonNode = { readonly start: number; readonly end: number } & (
   | { readonly kind: 'object'; readonly members: readonly JsonMember[] }

@@ -1,4 +1,4 @@
-import { withTimeout } from '../clock.ts'
+import { withTimeout } from '../../core/lib/clock.ts'
 
 /** Sends many queries at once. Null, or a rejection: none has a result. */
 export type BatchCall<Query, Result> = (queries: readonly Query[]) => Promise<readonly Result[] | null>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { looksLikeCode, looksLikeData } from '../../../../src/core/lib/text/looks-like-data.ts'
+import { looksLikeCode, looksLikeData } from '../../../src/features/contract/looks-like-data.ts'
 
 test.each(
   `id amount loanToValueRatio due_date term-months address1 30DaysLate @type $ref #text dc:title filter[status] ids[]

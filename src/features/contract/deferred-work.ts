@@ -1,4 +1,4 @@
-import { now } from '../clock.ts'
+import { now } from '../../core/lib/clock.ts'
 
 // Work that waits holds what it is about.
 const maxWaiting = 10_000
