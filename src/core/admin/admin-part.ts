@@ -4,6 +4,7 @@ import type { Group } from '../../operations.ts'
 import type { AdminConfig, Config } from '../config/config.ts'
 import type { Beside } from '../lib/beside.ts'
 import type { OperatorScope } from '../lib/operator-scopes.ts'
+import { PartLoaders } from '../lib/part-loaders.ts'
 import type { Log } from '../log/log.ts'
 import type { OverridesView } from '../runtime/overrides.ts'
 import type { DerivedField } from '../runtime/status/field.ts'
@@ -106,7 +107,5 @@ export type PlacedOverview = Beside<'unmatchedPerSecond' | 'clients'> & {
 
 export type PlacedMetrics = Beside<'upstreams' | 'configuration' | 'recording'> & { readonly value: MetricDefinitions }
 
-export type LoadAdminPart = () => Promise<AdminPart>
-
-/** Of each feature that operators see: added before `admin-parts.ts` is imported. */
-export const adminPartLoaders = new Set<LoadAdminPart>()
+/** Of each feature that operators see. */
+export const adminPartLoaders = new PartLoaders<AdminPart>()

@@ -1,17 +1,18 @@
+import { onlyOne } from '../lib/part-loaders.ts'
 import { noProofs } from './access/operator-proofs.ts'
-import { type AdminPart, adminPartLoaders, type FindClients, type OpenPages, type OpenProofs } from './admin-part.ts'
+import { adminPartLoaders, type FindClients, type OpenPages, type OpenProofs } from './admin-part.ts'
 
 /** In the order of the list of features. */
-export const adminParts: readonly AdminPart[] = await Promise.all([...adminPartLoaders].map((load) => load()))
+export const adminParts = await adminPartLoaders.load()
 
 export const featureReports = adminParts.flatMap(({ reports = [] }) => reports)
 
 const allOnPrimary: FindClients = () => ({ primary: 'all', others: 'none' })
 
-export const findClients: FindClients = adminParts.flatMap((part) => part.findClients ?? [])[0] ?? allOnPrimary
+export const findClients: FindClients = onlyOne(adminParts, (part) => part.findClients) ?? allOnPrimary
 
 export const openProofs: OpenProofs = async (log, refusals) =>
-  adminParts.flatMap((part) => part.openProofs ?? [])[0]?.(log, refusals) ?? noProofs
+  onlyOne(adminParts, (part) => part.openProofs)?.(log, refusals) ?? noProofs
 
 /** Undefined: no feature brings pages, so no client has a session. */
-export const openPages: OpenPages | undefined = adminParts.flatMap((part) => part.openPages ?? [])[0]
+export const openPages: OpenPages | undefined = onlyOne(adminParts, (part) => part.openPages)

@@ -4,6 +4,7 @@ import type { Status } from '../admin/api/status.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigProblem, locateKey } from '../config/problem.ts'
 import type { Beside } from '../lib/beside.ts'
+import { PartLoaders } from '../lib/part-loaders.ts'
 import type { UpstreamStatus } from '../runtime/status/upstreams.ts'
 import type { ClientCommandOptions } from './client/locate.ts'
 import type { TableRow } from './render/table.ts'
@@ -105,11 +106,5 @@ export interface StatusFact {
   render(status: Status, at: number): string | null
 }
 
-export type LoadCommands = () => Promise<CommandPart>
-
 /** Of each feature that has commands. */
-export const commandLoaders = new Set<LoadCommands>()
-
-/** Loads what all features bring to the command line. */
-export const loadCommandParts = (): Promise<readonly CommandPart[]> =>
-  Promise.all([...commandLoaders].map((load) => load()))
+export const commandPartLoaders = new PartLoaders<CommandPart>()

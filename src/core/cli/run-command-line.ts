@@ -1,6 +1,6 @@
 import { type Command, CommanderError } from 'commander'
 import { errorMessage } from '../exchange/failures/error-message.ts'
-import { loadCommandParts } from './built-in-command.ts'
+import { commandPartLoaders } from './built-in-command.ts'
 import { createCommandLine, isOwnCommand } from './command-line.ts'
 
 /**
@@ -32,7 +32,7 @@ export const runCommandLine = async (words: readonly string[]): Promise<void> =>
  */
 const createCommandLineFor = async (word: string | undefined): Promise<Command> => {
   if (isOwnCommand(word)) return createCommandLine([], [])
-  const features = await loadCommandParts()
+  const features = await commandPartLoaders.load()
   if (word === 'check') return createCommandLine(features, [])
   const commands = features.flatMap(({ builtInCommands = [] }) => builtInCommands)
   const named = commands.find(({ create }) => create().name() === word)

@@ -1,6 +1,7 @@
 import type * as z from 'zod'
 import type { Beside } from '../lib/beside.ts'
 import type { OperatorScope } from '../lib/operator-scopes.ts'
+import { PartLoaders } from '../lib/part-loaders.ts'
 import type {
   AdminConfig,
   Config,
@@ -155,10 +156,8 @@ export interface ConfigPart {
   readonly warnings?: readonly WarningRule[]
 }
 
-export type LoadConfigPart = () => Promise<ConfigPart>
-
-/** Of each feature that has keys in the file: added before `config-schema.ts` is imported. */
-export const configPartLoaders = new Set<LoadConfigPart>()
+/** Of each feature that has keys in the file. */
+export const configPartLoaders = new PartLoaders<ConfigPart>()
 
 /** What all features bring, in the order of their list: there once `config-schema.ts` is loaded. */
 export const configParts: ConfigPart[] = []

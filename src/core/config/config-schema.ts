@@ -10,7 +10,7 @@ import { operationsSchema } from './sections/operations.ts'
 import { defaultsSchema } from './sections/upstream-defaults.ts'
 import { upstreamsSchema } from './sections/upstreams.ts'
 
-configParts.push(...(await Promise.all([...configPartLoaders].map((load) => load()))))
+configParts.push(...(await configPartLoaders.load()))
 
 export const operationKeys: readonly OperationKey[] = configParts
   .flatMap((part) => part.operationKeys ?? [])

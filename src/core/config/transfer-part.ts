@@ -1,3 +1,4 @@
+import { PartLoaders } from '../lib/part-loaders.ts'
 import type { Config } from './config.ts'
 import type { ConfigChange, ConfigReport, ValueChange } from './diff/diff-values.ts'
 import type { KeyPath } from './problem.ts'
@@ -21,7 +22,5 @@ export interface ConfigTransfer {
   unpack?(left: Config, packed: unknown, running: Config | null): Promise<Config>
 }
 
-export type LoadTransfer = () => Promise<{ readonly transfer: ConfigTransfer }>
-
-/** Of each feature that needs one: added before `transfer-parts.ts` is imported. */
-export const transferLoaders = new Set<LoadTransfer>()
+/** Of each feature that needs one. */
+export const transferLoaders = new PartLoaders<{ readonly transfer: ConfigTransfer }>()

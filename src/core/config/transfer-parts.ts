@@ -1,10 +1,8 @@
 import type { Config } from './config.ts'
-import { type ConfigTransfer, transferLoaders } from './transfer-part.ts'
+import { transferLoaders } from './transfer-part.ts'
 
 /** In the order of the list of features, in every thread and process. */
-export const configTransfers: readonly ConfigTransfer[] = await Promise.all(
-  [...transferLoaders].map(async (load) => (await load()).transfer),
-)
+export const configTransfers = (await transferLoaders.load()).map(({ transfer }) => transfer)
 
 /** A configuration that can be sent. */
 export interface PackedConfig {

@@ -4,6 +4,7 @@ import type { ProvenanceMap } from '../config/load/provenance.ts'
 import type { ConfigProblem } from '../config/problem.ts'
 import type { FailureKind } from '../exchange/failures/kinds.ts'
 import type { Beside } from '../lib/beside.ts'
+import { PartLoaders } from '../lib/part-loaders.ts'
 import type { Log } from '../log/log.ts'
 import type { Channel, ChannelEnd } from './channel.ts'
 import type { OverridesView, ReapplyOverrides, RecordAdminEvent } from './overrides.ts'
@@ -99,7 +100,4 @@ export interface PrimaryParts {
   readonly [feature: string]: PrimaryPart
 }
 
-export type LoadPrimaryPart = () => Promise<PrimaryFeature>
-
-/** Of each feature, by its name: added before `primary-parts.ts` is imported. */
-export const primaryPartLoaders = new Map<string, LoadPrimaryPart>()
+export const primaryPartLoaders = new PartLoaders<PrimaryFeature>()

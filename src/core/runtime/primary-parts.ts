@@ -3,7 +3,6 @@ import { type FeatureMessage, listHandedOver, receiveAt } from './channel.ts'
 import type { OverridesView, RecordAdminEvent } from './overrides.ts'
 import {
   type PreparedPart,
-  type PrimaryFeature,
   type PrimaryGateway,
   type PrimaryPart,
   type PrimaryParts,
@@ -11,9 +10,7 @@ import {
 } from './primary-part.ts'
 
 /** In the order of the list of features. */
-export const primaryFeatures: ReadonlyMap<string, PrimaryFeature> = new Map(
-  await Promise.all([...primaryPartLoaders].map(async ([name, load]) => [name, await load()] as const)),
-)
+export const primaryFeatures = await primaryPartLoaders.byFeature()
 
 /** The features in the process that operators speak with. */
 export class OpenPrimaryParts {

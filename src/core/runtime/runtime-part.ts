@@ -1,6 +1,7 @@
 import type { Group, Operation, Side } from '../../operations.ts'
 import type { Config, UpstreamConfig } from '../config/config.ts'
 import type { Handler } from '../exchange/exchange.ts'
+import { PartLoaders } from '../lib/part-loaders.ts'
 import type { ExchangeObserver } from '../log/exchange-record.ts'
 import type { Log } from '../log/log.ts'
 import type { LogEvent } from '../log/log-event.ts'
@@ -148,7 +149,5 @@ export interface DataPlaneCommand {
   run(params: never): Promise<unknown>
 }
 
-export type LoadRuntimePart = () => Promise<RuntimePart>
-
-/** Of each feature that takes part in exchanges, by its name: added before `runtime-parts.ts` is imported. */
-export const runtimePartLoaders = new Map<string, LoadRuntimePart>()
+/** Of each feature that takes part in exchanges. */
+export const runtimePartLoaders = new PartLoaders<RuntimePart>()

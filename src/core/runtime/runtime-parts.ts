@@ -3,7 +3,6 @@ import { openChannel, type ProcessPlace } from './channel.ts'
 import {
   type ProcessPart,
   type ProcessParts,
-  type RuntimePart,
   runtimePartLoaders,
   type ServingProcess,
   type SnapshotContext,
@@ -13,9 +12,7 @@ import {
 } from './runtime-part.ts'
 
 /** By the name of the feature, in the order of the list of features. */
-export const runtimeParts: ReadonlyMap<string, RuntimePart> = new Map(
-  await Promise.all([...runtimePartLoaders].map(async ([name, load]) => [name, await load()] as const)),
-)
+export const runtimeParts = await runtimePartLoaders.byFeature()
 
 /** Loads what a configuration needs, before a snapshot is built from it. */
 export const prepareParts = async (config: Config): Promise<void> => {

@@ -1,3 +1,4 @@
+import { PartLoaders } from '../lib/part-loaders.ts'
 import type { Log } from '../log/log.ts'
 import type { Gateway } from './gateway.ts'
 import type { InheritedSockets } from './workers/accept/inherited-sockets.ts'
@@ -21,20 +22,11 @@ export interface ServiceNotifier {
   stopping(): void
 }
 
-/**
- * Takes over from the program that supervises this process, before anything is opened. Null: the process does not run
- * under that program. Rejects when what the program hands over is not as agreed.
- */
-export type TakeSupervisor = () => Promise<Supervisor | null>
-
 /** Of each program that may supervise this process. */
-export const takeSupervisors = new Set<TakeSupervisor>()
+export const supervisorLoaders = new PartLoaders<Supervisor | null>()
 
 /** Takes over from the supervisor of this process; null: there is none. */
 export const takeSupervisor = async (): Promise<Supervisor | null> => {
-  for (const take of takeSupervisors) {
-    const supervisor = await take()
-    if (supervisor !== null) return supervisor
-  }
-  return null
+  const supervisors = await supervisorLoaders.load()
+  return supervisors.find((supervisor) => supervisor !== null) ?? null
 }

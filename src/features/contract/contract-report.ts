@@ -1,4 +1,4 @@
-import { loadCommandParts } from '../../core/cli/built-in-command.ts'
+import { commandPartLoaders } from '../../core/cli/built-in-command.ts'
 import { getDecoded } from '../../core/cli/client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../../core/cli/client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../../core/cli/client/locate.ts'
@@ -35,7 +35,7 @@ declare module '../../core/cli/built-in-command.ts' {
 /** Gets how the contract of a gateway is kept and prints it; resolves to the exit code. */
 export const showContractReport = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
   const target = await locateGateway(targetOptions)
-  const parts = await Promise.all((await loadCommandParts()).map(({ loadReportText }) => loadReportText?.()))
+  const parts = await Promise.all((await commandPartLoaders.load()).map(({ loadReportText }) => loadReportText?.()))
   const texts = parts.flatMap((part) => part?.reportText ?? [])
   const moreShape = asObject(Object.fromEntries(texts.map(({ key, decode }) => [key, decode])))
   const shape: Decoder<readonly [ContractReport, Readonly<Record<string, unknown>>]> = (value, path) => [

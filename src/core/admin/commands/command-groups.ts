@@ -6,7 +6,7 @@ import { reloadCommands } from './reload.ts'
 import { rollbackCommands } from './rollback.ts'
 import { operationCommands } from './set-operation-state.ts'
 
-const ofFeatures = await Promise.all([...operatorCommandLoaders].map((load) => load()))
+const ofFeatures = await operatorCommandLoaders.load()
 
 /** All commands of operators, in the order in which the admin listener lists its paths. */
 export const commandGroups: readonly CommandGroup[] = [

@@ -1,7 +1,5 @@
+import { PartLoaders } from '../../lib/part-loaders.ts'
 import type { CommandGroup } from './command.ts'
 
-/** Loads the commands of a feature that change what runs. */
-export type LoadOperatorCommands = () => Promise<{ readonly operatorCommands: readonly CommandGroup[] }>
-
-/** Of each feature that has some: added before `command-groups.ts` is imported. */
-export const operatorCommandLoaders = new Set<LoadOperatorCommands>()
+/** Of each feature that has commands which change what runs. */
+export const operatorCommandLoaders = new PartLoaders<{ readonly operatorCommands: readonly CommandGroup[] }>()

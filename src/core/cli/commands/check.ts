@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { LoadResult } from '../../config/load/load.ts'
 import { escapeControls } from '../../lib/text/escape-controls.ts'
-import { type FileCheck, type FileCheckResult, loadCommandParts } from '../built-in-command.ts'
+import { commandPartLoaders, type FileCheck, type FileCheckResult } from '../built-in-command.ts'
 import { createFormatOption, defaultConfigFile, type OutputFormat } from '../options.ts'
 import { formatJson } from '../render/output.ts'
 import type { CheckedEndpoint, OnlineIssues } from './check-online.ts'
@@ -85,7 +85,7 @@ async function checkOnline(file: string, result: LoadResult): Promise<OnlineChec
   const { locateKey } = await import('../../config/problem.ts')
   const { config, provenance } = result
   const locate = (key: string) => locateKey(key, provenance, file)
-  const onlineChecks = (await loadCommandParts()).flatMap((part) => part.onlineChecks ?? [])
+  const onlineChecks = (await commandPartLoaders.load()).flatMap((part) => part.onlineChecks ?? [])
   const [endpoints, ...ofFeatures] = await Promise.all([
     checkEndpoints(config),
     ...onlineChecks.map((check) => check(config, locate)),

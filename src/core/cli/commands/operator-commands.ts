@@ -3,11 +3,11 @@ import { isAdminError } from '../../admin/admin-error.ts'
 import { type Argument as GatewayArgument, parseArguments, usageName } from '../../admin/commands/argument.ts'
 import type { CommandGroup } from '../../admin/commands/command.ts'
 import { commandGroupsInHelp } from '../../admin/commands/command-groups.ts'
-import { loadCommandParts, type OperatorOptions } from '../built-in-command.ts'
+import { commandPartLoaders, type OperatorOptions } from '../built-in-command.ts'
 import { createCommandLine } from '../command-line.ts'
 import { clientCommandHelp, createClientCommand, runClientCommand } from './client-commands.ts'
 
-const parts = await loadCommandParts()
+const parts = await commandPartLoaders.load()
 const loaded = await Promise.all(parts.map(({ loadOperatorExtras }) => loadOperatorExtras?.()))
 const extras = loaded.flatMap((each) => each?.operatorExtras ?? [])
 

@@ -1,6 +1,6 @@
-import { loadCommandParts } from '../built-in-command.ts'
+import { commandPartLoaders } from '../built-in-command.ts'
 
-const loaded = await Promise.all((await loadCommandParts()).map(({ loadStatusTexts }) => loadStatusTexts?.()))
+const loaded = await Promise.all((await commandPartLoaders.load()).map(({ loadStatusTexts }) => loadStatusTexts?.()))
 
 /** What `status` prints of features, in the order of their list. */
 export const statusTexts = loaded.flatMap((each) => each?.texts ?? [])

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { ListenConfig } from '../../config/config.ts'
 import type { GatewayError } from '../../exchange/failures/errors.ts'
+import { PartLoaders } from '../../lib/part-loaders.ts'
 import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
 import type { GetListenerConfig } from './listener-config.ts'
 
@@ -63,7 +64,5 @@ export interface AcceptorOptions {
   onFailure(sender: string, failure: GatewayError): void
 }
 
-export type LoadListenerPart = () => Promise<ListenerPart>
-
-/** Of each feature that the listener of clients takes: added before `listener-parts.ts` is imported. */
-export const listenerPartLoaders = new Set<LoadListenerPart>()
+/** Of each feature that the listener of clients takes. */
+export const listenerPartLoaders = new PartLoaders<ListenerPart>()

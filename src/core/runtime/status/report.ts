@@ -9,8 +9,7 @@ import {
 import type { CurrentSnapshot } from '../snapshot/snapshot.ts'
 import * as field from './field.ts'
 import { type CounterMapper, type HiddenField, mapCountersOf, type Reported } from './field.ts'
-import type { TotalReport } from './status-part.ts'
-import { statusParts } from './status-parts.ts'
+import { statusPartLoaders, type TotalReport } from './status-part.ts'
 import { collectUpstreams, upstreamsField } from './upstreams.ts'
 
 export interface ProcessReport extends ProcessStatsReport {
@@ -59,6 +58,7 @@ const ownReport = field.record(ownSections)
 /** What a process knows of its traffic and its upstreams, as plain data. Times are milliseconds since the epoch. */
 export interface StatusReport extends Reported<typeof ownReport> {}
 
+const statusParts = await statusPartLoaders.load()
 const sections = statusParts.flatMap(({ reported = [] }) => reported)
 
 /** The tables that features count. */

@@ -1,4 +1,5 @@
 import type { Group } from '../../../operations.ts'
+import { PartLoaders } from '../../lib/part-loaders.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Field, HiddenField } from './field.ts'
 import type { StatusReport } from './report.ts'
@@ -42,7 +43,5 @@ export interface TableWithDigest {
   readonly digest: string
 }
 
-export type LoadStatusPart = () => Promise<StatusPart>
-
-/** Of each feature that reports something: added before `report.ts` is imported. */
-export const statusPartLoaders = new Set<LoadStatusPart>()
+/** Of each feature that reports something. */
+export const statusPartLoaders = new PartLoaders<StatusPart>()

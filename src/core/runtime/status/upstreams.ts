@@ -6,7 +6,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts'
 import * as field from './field.ts'
 import { type Field, mapCountersOf, type Reported, type Shown } from './field.ts'
 import { collectSide, type SideReport, type sideField, sideMembers } from './side.ts'
-import { statusParts } from './status-parts.ts'
+import { statusPartLoaders } from './status-part.ts'
 
 /** The upstream of a group, as a process knows it. A feature adds its members (`declare module`). */
 export interface UpstreamReport extends Reported<typeof sideField> {}
@@ -14,7 +14,7 @@ export interface UpstreamReport extends Reported<typeof sideField> {}
 /** The upstream of a group, as /status shows it. */
 export interface UpstreamStatus extends Shown<typeof sideField> {}
 
-const ofFeatures = statusParts.flatMap(({ ofGroup = [] }) => ofGroup)
+const ofFeatures = (await statusPartLoaders.load()).flatMap(({ ofGroup = [] }) => ofGroup)
 
 const upstream = field.record({
   ...sideMembers,
