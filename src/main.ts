@@ -3,7 +3,7 @@ import './features/installed.ts'
 import { withDefaultCommand } from './core/cli/command-line.ts'
 import { flushStderr, ignoreBrokenPipe } from './core/cli/exit.ts'
 import { runCommandLine } from './core/cli/run-command-line.ts'
-import { exitProcess } from './core/lib/exit-process.ts'
+import { exitProcess } from './core/lib/program.ts'
 import { tuneHeap } from './core/runtime/workers/heap.ts'
 
 // The edge of the process: arguments in, exit code out.

@@ -1,6 +1,6 @@
 /** Tokens of operators with a name, one of each scope. */
 import { hash } from 'node:crypto'
-import type { OperatorScope } from '../../src/core/lib/operator-scopes.ts'
+import type { OperatorScope } from '../../src/core/lib/operators.ts'
 
 /** The tokens themselves, by scope. */
 export const tokenOf: Readonly<Record<OperatorScope, string>> = {

@@ -1,5 +1,5 @@
 /** Tokens that an issuer makes for operators, and the part of the file that takes them. */
-import type { OperatorScope } from '../../src/core/lib/operator-scopes.ts'
+import type { OperatorScope } from '../../src/core/lib/operators.ts'
 import { claims, issuer, jwks, signingKey, signToken } from './tokens.ts'
 
 /** The audience of the admin listener: that of no client. */

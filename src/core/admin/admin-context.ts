@@ -1,5 +1,5 @@
 import type { FailureKind } from '../exchange/failures/kinds.ts'
-import type { CommandLine } from '../lib/program-command.ts'
+import type { CommandLine } from '../lib/program.ts'
 import type { Overrides, OverridesView, RecordAdminEvent } from '../runtime/overrides.ts'
 import type { PrimaryParts } from '../runtime/primary-part.ts'
 import type { Reloader } from '../runtime/reload/reloader.ts'

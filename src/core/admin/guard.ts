@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import type { AdminConfig } from '../config/config.ts'
-import { includesScope, type OperatorScope } from '../lib/operator-scopes.ts'
+import { includesScope, type OperatorScope } from '../lib/operators.ts'
 import type { Operator } from './access/operator.ts'
 import { takesTokens } from './access/operator-tokens.ts'
 import { findRouteScope } from './access/route-scopes.ts'

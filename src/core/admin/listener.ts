@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
 import type { AdminConfig } from '../config/config.ts'
 import { createServer } from '../exchange/node-http.ts'
-import { setTrustAnchors } from '../lib/net/trust-anchors.ts'
+import { setTrustAnchors } from '../lib/net/tls.ts'
 
 // Operators and probes are few. A flood of this listener would otherwise take the descriptors that clients of the
 // public one need.

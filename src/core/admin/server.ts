@@ -4,7 +4,7 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import type { AdminConfig } from '../config/config.ts'
 import { type BindTarget, listenAt } from '../lib/net/bind-target.ts'
 import { noSchemaCompilers } from '../lib/no-schema-compilers.ts'
-import { formatCommandLine } from '../lib/program-command.ts'
+import { formatCommandLine } from '../lib/program.ts'
 import type { Log } from '../log/log.ts'
 import { type AdminAccess, authenticateAdmin, recheckAdmin } from './access/authenticate.ts'
 import { getPrincipal, type Principal, principalsWithoutSession } from './access/principal.ts'

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { insertBeside } from '../lib/beside.ts'
-import { type OperatorScope, operatorScopes } from '../lib/operator-scopes.ts'
-import { version } from '../lib/version.ts'
+import { type OperatorScope, operatorScopes } from '../lib/operators.ts'
+import { version } from '../lib/program.ts'
 import type { CommandPart } from './built-in-command.ts'
 import { createCheckCommand } from './commands/check.ts'
 import { createDiffCommand, createStatusCommand } from './commands/client-commands.ts'
@@ -118,7 +118,7 @@ const createHashKeyCommand = (): Command =>
       const secret = generateSecret()
       const digest = digestSecret(secret).toString('hex')
       if (operator !== undefined) {
-        const { operatorNameForm, operatorNameMistake } = await import('../config/schema/operator-name.ts')
+        const { operatorNameForm, operatorNameMistake } = await import('../lib/operators.ts')
         const mistake = operatorNameMistake(operator)
         if (mistake !== null)
           command.error(`error: option '--operator <NAME>': it is ${mistake}; ${operatorNameForm} are expected`)

@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import type { Beside } from '../lib/beside.ts'
-import type { OperatorScope } from '../lib/operator-scopes.ts'
+import type { OperatorScope } from '../lib/operators.ts'
 import { PartLoaders } from '../lib/part-loaders.ts'
 import type {
   AdminConfig,

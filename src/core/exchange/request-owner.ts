@@ -1,5 +1,5 @@
 import type { FairQuota, QuotaShare } from '../lib/fair-quota.ts'
-import { toNetworkKey } from '../lib/net/network-key.ts'
+import { toNetworkKey } from '../lib/net/addresses.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Whose a request is: a client of the file, or the network of an address where no client is known. */

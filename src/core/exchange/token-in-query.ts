@@ -1,4 +1,4 @@
-import { tryOrNull } from '../lib/try-or-null.ts'
+import { tryOrNull } from '../lib/try.ts'
 
 /**
  * Tells whether there is a token in a query: RFC 6750 §2.3. The gateway does not read the interface's query, but this

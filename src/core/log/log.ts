@@ -5,7 +5,7 @@ import { type ClientIdentity, type ExchangeTrace, sideJson } from '../exchange/e
 import type { RecordedOutcome } from '../exchange/exchange-outcomes.ts'
 import { attemptLogFields, describeCause, type FailedAttempt } from '../exchange/failures/errors.ts'
 import { epochMs, settlesWithin } from '../lib/clock.ts'
-import { exitProcess } from '../lib/exit-process.ts'
+import { exitProcess } from '../lib/program.ts'
 import { doubleEscapes, escapeQuotedControls } from '../lib/text/escape-controls.ts'
 import { roundToTenths } from '../lib/text/units.ts'
 import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'

@@ -1,7 +1,7 @@
 import { type ELDHistogram, monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { epochMs, now } from '../lib/clock.ts'
-import { tryOrNull } from '../lib/try-or-null.ts'
+import { tryOrNull } from '../lib/try.ts'
 
 export type ProcessStatsReport = ProcessStats['report']
 

@@ -2,7 +2,7 @@ import { dirname, isAbsolute } from 'node:path'
 import { pluralize } from '../../core/admin/commands/phrases.ts'
 import { rejectedPhrase, tallyRejected } from '../../core/admin/findings/failure-phrases.ts'
 import { type Finding, type FindingSource, finding } from '../../core/admin/findings/finding.ts'
-import { shellQuote } from '../../core/lib/program-command.ts'
+import { shellQuote } from '../../core/lib/program.ts'
 import { formatAge, formatRoundedSize } from '../../core/lib/text/units.ts'
 
 /** Finds why the audit log has gaps, or will have. */

@@ -1,5 +1,5 @@
-import { cidrMatcher } from '../../core/lib/net/cidr.ts'
-import { frozenMemo } from '../../core/lib/weak-memo.ts'
+import { frozenMemo } from '../../core/lib/memo.ts'
+import { cidrMatcher } from '../../core/lib/net/addresses.ts'
 import type { OperationId } from '../../operations.ts'
 import type { ClientConfig } from './clients/config.ts'
 import type { Claims } from './tokens/claims.ts'

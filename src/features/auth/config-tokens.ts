@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import { isLoopbackHost } from '../../core/config/loopback.ts'
 import { escapePlaceholders, Secret } from '../../core/config/redact.ts'
 import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
 import { keySchema, list } from '../../core/config/schema/collections.ts'
@@ -12,6 +11,7 @@ import {
   textParser,
 } from '../../core/config/schema/scalar.ts'
 import { choice, duration, durationOrZero } from '../../core/config/schema/scalar-types.ts'
+import { isLoopbackHost } from '../../core/lib/net/addresses.ts'
 import { type JwsAlgorithm, jwsAlgorithms, parseJwkSet } from './tokens/jwk-set.ts'
 
 /** The source of an issuer's keys: the URL of a server, or the text of a file. */

@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
-import { tryOrNull } from '../../core/lib/try-or-null.ts'
-import { weakMemo } from '../../core/lib/weak-memo.ts'
+import { weakMemo } from '../../core/lib/memo.ts'
+import { tryOrNull } from '../../core/lib/try.ts'
 import { type Authenticator, type AuthResult, unauthenticated } from './authenticator.ts'
 import { certificateThumbprint, type GetClientCertificate } from './client-certificate.ts'
 import type { ClientRegistry } from './client-registry.ts'

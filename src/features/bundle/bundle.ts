@@ -7,7 +7,7 @@ import { writeOutputFile } from '../../core/cli/output-file.ts'
 import { formatJson, warnAboutTarget, writeToStdout } from '../../core/cli/render/output.ts'
 import { formatTable } from '../../core/cli/render/table.ts'
 import { epochMs } from '../../core/lib/clock.ts'
-import { version } from '../../core/lib/version.ts'
+import { version } from '../../core/lib/program.ts'
 import { type BundlePart, collectParts } from './bundle-parts.ts'
 
 export interface BundleOptions extends ClientCommandOptions {

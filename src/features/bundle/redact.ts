@@ -1,5 +1,5 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
-import { toNetworkKey } from '../../core/lib/net/network-key.ts'
+import { toNetworkKey } from '../../core/lib/net/addresses.ts'
 import { asList, getMember } from '../../core/lib/text/decode.ts'
 import type { DifferenceKind } from '../candidate/observe/compare/comparison.ts'
 import { type ComparisonView, comparisonShape, describeComparison } from '../candidate/status/describe-comparison.ts'

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Exchange } from '../../core/exchange/exchange.ts'
+import { copyText } from '../../core/lib/buffers.ts'
 import { now } from '../../core/lib/clock.ts'
-import { copyText } from '../../core/lib/text/copy-text.ts'
 import type { OperationId } from '../../operations.ts'
 import { isReasonOfRequest, type NotStoredReason } from './policy/storability.ts'
 import type { CacheStore, CacheTally, Resource } from './store/cache-store.ts'

@@ -6,7 +6,7 @@ import type {
   PlacedOverview,
 } from '../../core/admin/admin-part.ts'
 import type { OverviewInputs } from '../../core/admin/api/overview.ts'
-import { commandLine } from '../../core/lib/program-command.ts'
+import { commandLine } from '../../core/lib/program.ts'
 import { asList, asMap, asNullable, asText } from '../../core/lib/text/decode.ts'
 import { derived } from '../../core/runtime/status/field.ts'
 import { findCandidateClients, findPrimaryClients } from './candidate-clients.ts'

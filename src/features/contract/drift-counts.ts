@@ -1,6 +1,6 @@
 import type { Violation } from '../../core/exchange/failures/errors.ts'
+import { copyText } from '../../core/lib/buffers.ts'
 import { epochMs, now, toEpochMs } from '../../core/lib/clock.ts'
-import { copyText } from '../../core/lib/text/copy-text.ts'
 import { BoundedMap } from '../../core/log/bounded-map.ts'
 import { RollingCounter } from '../../core/log/rolling-counter.ts'
 import { sum } from '../../core/log/sum-reports.ts'

@@ -1,6 +1,6 @@
 import { areMostFailing } from '../../core/admin/findings/failure-phrases.ts'
 import { type FindingSource, finding, type Severity, unknownPlaces } from '../../core/admin/findings/finding.ts'
-import { commandLine } from '../../core/lib/program-command.ts'
+import { commandLine } from '../../core/lib/program.ts'
 import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
 import { formatShare } from '../../core/lib/text/units.ts'
 import { upstreamError } from './check/check-message.ts'

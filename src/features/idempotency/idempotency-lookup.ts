@@ -1,6 +1,6 @@
 import type { Config } from '../../core/config/config.ts'
 import type { RequestOwner } from '../../core/exchange/request-owner.ts'
-import { tryOrNull } from '../../core/lib/try-or-null.ts'
+import { tryOrNull } from '../../core/lib/try.ts'
 import type { OperationId } from '../../operations.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
 import type { IdempotencyLease } from './idempotency-registry.ts'

@@ -1,5 +1,5 @@
+import { frozenMemo } from '../../core/lib/memo.ts'
 import type { RateLimit, RateLimiter } from '../../core/lib/token-bucket.ts'
-import { frozenMemo } from '../../core/lib/weak-memo.ts'
 import type { ClientConfig } from '../auth/clients/config.ts'
 import type { LimitsConfig } from './config.ts'
 import type { RateLimiterRegistry, RateLimiterState } from './rate-limiter/rate-limiter-registry.ts'

@@ -2,7 +2,8 @@ import { serializeList } from 'structured-headers'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import type { ReasonFor } from '../../core/exchange/failures/reasons.ts'
-import { toNetworkKey } from '../../core/lib/net/network-key.ts'
+import { weakMemo } from '../../core/lib/memo.ts'
+import { toNetworkKey } from '../../core/lib/net/addresses.ts'
 import {
   type ConsumeResult,
   isAllowed,
@@ -11,7 +12,6 @@ import {
   type RateLimiter,
   remainingTokens,
 } from '../../core/lib/token-bucket.ts'
-import { weakMemo } from '../../core/lib/weak-memo.ts'
 
 /** Counts the requests of one key, adds the remaining quota to each response, and rejects a request over the limit. */
 const rateLimitEnforcer = (

@@ -1,5 +1,5 @@
 import { asPlainObject, isPlainObject, type PlainObject } from '../../core/lib/plain-object.ts'
-import { tryOrNull } from '../../core/lib/try-or-null.ts'
+import { tryOrNull } from '../../core/lib/try.ts'
 import type { Operation } from '../../operations.ts'
 import { escapeSegment, unescapeSegment } from '../contract/check/json-pointer.ts'
 import { memberOf, withoutMembers } from './openapi-node.ts'

@@ -1,6 +1,6 @@
 import type { Config, ListenConfig } from '../../core/config/config.ts'
 import type { PlainObject } from '../../core/lib/plain-object.ts'
-import { version } from '../../core/lib/version.ts'
+import { version } from '../../core/lib/program.ts'
 import { allOperations, groups } from '../../operations.ts'
 import { createComponentRegistry } from './component-registry.ts'
 import { openContract } from './contract-source.ts'

@@ -5,7 +5,7 @@ import { cidrOrAddress } from '../../core/config/schema/address.ts'
 import { optionalKey } from '../../core/config/schema/annotations.ts'
 import { list } from '../../core/config/schema/collections.ts'
 import { choice } from '../../core/config/schema/scalar-types.ts'
-import { cidrMatcher } from '../../core/lib/net/cidr.ts'
+import { cidrMatcher } from '../../core/lib/net/addresses.ts'
 
 const proxyProtocolSchema = z
   .strictObject({

@@ -5,7 +5,7 @@ import { setConnectionClaims } from '../../core/downstream/listener/connection-c
 import type { ListenerPart } from '../../core/downstream/listener/listener-part.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { CoalescedTimer } from '../../core/lib/clock.ts'
-import { cidrMatcher } from '../../core/lib/net/cidr.ts'
+import { cidrMatcher } from '../../core/lib/net/addresses.ts'
 import { createHeaderFlaw, parseProxyHeader } from './proxy-header.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { OnlineCheck } from '../../core/cli/built-in-command.ts'
 import type { ConfigProblem } from '../../core/config/problem.ts'
 import { withTimeout } from '../../core/lib/clock.ts'
-import { tryOutside } from '../../core/lib/try-outside.ts'
+import { tryOutside } from '../../core/lib/try.ts'
 import { maxCheckMs } from '../../core/upstream/health/check-reachable.ts'
 import type { RedisConfig } from './config.ts'
 import { findClusterNodes } from './redis-cluster.ts'

@@ -7,7 +7,7 @@ import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { certificate, privateKey } from '../../core/config/schema/pem.ts'
 import { freeTextParser, InvalidScalar, patternKind, scalar, textParser } from '../../core/config/schema/scalar.ts'
 import { duration } from '../../core/config/schema/scalar-types.ts'
-import { tryOrNull } from '../../core/lib/try-or-null.ts'
+import { tryOrNull } from '../../core/lib/try.ts'
 
 /** Parses what the URLs of a server and of a node have in common. */
 const parseRedisUrl = (value: string): URL | InvalidScalar => {

@@ -1,4 +1,4 @@
-import { RefCountedMap } from '../../core/lib/ref-counted-map.ts'
+import { RefCountedMap } from '../../core/lib/memo.ts'
 import { ManagedRedis } from './managed-redis.ts'
 import { connectRedis } from './redis-connection.ts'
 import { type RedisSettings, redactSecrets } from './redis-settings.ts'

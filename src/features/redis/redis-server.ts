@@ -1,8 +1,7 @@
 import { createSecureContext } from 'node:tls'
 import { CoalescedTimer } from '../../core/lib/clock.ts'
-import { trustAnchors } from '../../core/lib/net/trust-anchors.ts'
-import { verifiedTls } from '../../core/lib/net/verified-tls.ts'
-import { weakMemo } from '../../core/lib/weak-memo.ts'
+import { weakMemo } from '../../core/lib/memo.ts'
+import { trustAnchors, verifiedTls } from '../../core/lib/net/tls.ts'
 import { consumeScript, type RedisScript, type ScriptArgs, type ScriptOptions } from './redis-script.ts'
 import type { RedisServerOptions, RedisTls } from './redis-settings.ts'
 

@@ -8,7 +8,7 @@ import {
   type HeaderFields,
   isHopByHop,
 } from '../../core/exchange/header-fields.ts'
-import { weakMemo } from '../../core/lib/weak-memo.ts'
+import { weakMemo } from '../../core/lib/memo.ts'
 import { runtimeParts } from '../../core/runtime/runtime-parts.ts'
 import { compileHeaderMutation, type HeaderMutation } from '../../core/upstream/attempt/header-mutation.ts'
 import { byOperation, type OperationId } from '../../operations.ts'

@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs'
 import type { Environment } from '../../core/config/environment.ts'
 import { type InheritedSocket, notListeningText } from '../../core/lib/net/bind-target.ts'
-import { tryOrNull } from '../../core/lib/try-or-null.ts'
+import { tryOrNull } from '../../core/lib/try.ts'
 import {
   type InheritedSockets,
   type ListenerName,

@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import type { Config } from '../../core/config/config.ts'
 import type { ConfigSection } from '../../core/config/config-part.ts'
-import { isLoopbackHost } from '../../core/config/loopback.ts'
 import type { WarningRule } from '../../core/config/rules/rule.ts'
 import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
 import { fieldValues } from '../../core/config/schema/header-fields.ts'
@@ -9,6 +8,7 @@ import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { renderValue } from '../../core/config/schema/render.ts'
 import { InvalidScalar, patternKind, type ScalarKind, scalar, textParser } from '../../core/config/schema/scalar.ts'
 import { boolean, percent } from '../../core/config/schema/scalar-types.ts'
+import { isLoopbackHost } from '../../core/lib/net/addresses.ts'
 
 const example = 'http://localhost:4318/v1/traces'
 

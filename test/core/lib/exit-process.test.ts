@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 
-const source = new URL('../../../src/core/lib/exit-process.ts', import.meta.url).href
+const source = new URL('../../../src/core/lib/program.ts', import.meta.url).href
 
 /** Runs a script that exits with 3 at its end; `pipe` is one that has no other end. */
 const run = async (script: string, prefix: readonly string[] = []) => {

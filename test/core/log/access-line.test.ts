@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { getClientAddress } from '../../../src/core/downstream/listener/listener-config.ts'
 import { isValidRequestId } from '../../../src/core/downstream/request/request-head.ts'
 import { FailedAttempt, GatewayError } from '../../../src/core/exchange/failures/errors.ts'
-import { cidrMatcher } from '../../../src/core/lib/net/cidr.ts'
+import { cidrMatcher } from '../../../src/core/lib/net/addresses.ts'
 import { logAccess } from '../../../src/core/log/log.ts'
 import { exchangeRecord } from './exchange-record.ts'
 

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { operatorScopes } from '../../../src/core/lib/operator-scopes.ts'
+import { operatorScopes } from '../../../src/core/lib/operators.ts'
 import { runCommand } from '../../core/cli/scripted-admin.ts'
 import { adminTokens, bearerOf, tokenOf } from '../../helpers/admin-tokens.ts'
 import { createAuditLog } from '../../helpers/audit-log.ts'

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { now } from '../../lib/clock.ts'
-import { toNetworkKey } from '../../lib/net/network-key.ts'
+import { toNetworkKey } from '../../lib/net/addresses.ts'
 import { consumeToken, isAllowed, msUntilNextToken, type RateLimit, type TokenBucket } from '../../lib/token-bucket.ts'
 import type { AdminError } from '../admin-error.ts'
 

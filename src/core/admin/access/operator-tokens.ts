@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { AdminConfig } from '../../config/config.ts'
-import { tokenKeyNames } from '../../config/schema/operator-name.ts'
 import { isBearerToken } from '../../exchange/header-fields.ts'
+import { weakMemo } from '../../lib/memo.ts'
+import { tokenKeyNames } from '../../lib/operators.ts'
 import { digestSecret } from '../../lib/secrets.ts'
-import { weakMemo } from '../../lib/weak-memo.ts'
 import type { Operator } from './operator.ts'
 
 export interface OperatorToken {

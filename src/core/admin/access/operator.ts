@@ -1,4 +1,4 @@
-import type { OperatorScope } from '../../lib/operator-scopes.ts'
+import type { OperatorScope } from '../../lib/operators.ts'
 
 /**
  * How an operator has proved to be one. `none`: the listener asks for no proof. `token`: one of the file. `jwt`: one

@@ -1,6 +1,7 @@
 import { allOperations } from '../../../operations.ts'
 import type { Config, InstanceConfig } from '../../config/config.ts'
 import { insertBeside } from '../../lib/beside.ts'
+import { version } from '../../lib/program.ts'
 import {
   asBoolean,
   asList,
@@ -15,7 +16,6 @@ import {
 } from '../../lib/text/decode.ts'
 import { formatOptionalTime, formatTime, toExpiry } from '../../lib/text/format-time.ts'
 import { roundToTenths } from '../../lib/text/units.ts'
-import { version } from '../../lib/version.ts'
 import { findDriftedFiles } from '../../runtime/reload/config-drift.ts'
 import type { ReloadTrigger } from '../../runtime/reload/reload-history.ts'
 import type { Field, Shown } from '../../runtime/status/field.ts'

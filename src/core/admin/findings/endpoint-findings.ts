@@ -1,7 +1,7 @@
 import { allOperations, type Group } from '../../../operations.ts'
 import { lastFailurePhrase } from '../../exchange/failures/errors.ts'
 import { sideKey } from '../../exchange/sides.ts'
-import { commandLine } from '../../lib/program-command.ts'
+import { commandLine } from '../../lib/program.ts'
 import { formatTime, formatTimeOfDay } from '../../lib/text/format-time.ts'
 import { formatDuration } from '../../lib/text/units.ts'
 import type { ErrorCount } from '../../log/recent-errors/error-counts.ts'

@@ -3,13 +3,7 @@ import { resolve } from 'node:path'
 import { allOperations, type Group, type OperationId, operationsById } from '../../../operations.ts'
 import type { AdminConfig, Config } from '../../config/config.ts'
 import type { FailureKind } from '../../exchange/failures/kinds.ts'
-import {
-  type CommandLine,
-  commandLine,
-  formatCommandLine,
-  programCommand,
-  shellQuote,
-} from '../../lib/program-command.ts'
+import { type CommandLine, commandLine, formatCommandLine, programCommand, shellQuote } from '../../lib/program.ts'
 import { asList, asNullable, asObject, asText, asWord, type Decoded } from '../../lib/text/decode.ts'
 import { formatOptionalTime } from '../../lib/text/format-time.ts'
 import { groupByKey } from '../../log/sum-reports.ts'

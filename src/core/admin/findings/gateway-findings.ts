@@ -1,5 +1,5 @@
 import { formatPlace } from '../../config/problem.ts'
-import { type CommandLine, commandLine } from '../../lib/program-command.ts'
+import { type CommandLine, commandLine } from '../../lib/program.ts'
 import { formatDuration } from '../../lib/text/units.ts'
 import { applyFailedMessage } from '../../runtime/reload/reload-problems.ts'
 import type { NotServingReason } from '../admin-context.ts'

@@ -1,5 +1,5 @@
 import { allOperations } from '../../../operations.ts'
-import { commandLine } from '../../lib/program-command.ts'
+import { commandLine } from '../../lib/program.ts'
 import { formatTimeOfDay } from '../../lib/text/format-time.ts'
 import { pluralize } from '../commands/phrases.ts'
 import { areMostFailing, isQuiet } from './failure-phrases.ts'

@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { RequestOptions } from 'node:https'
 import { epochMs } from '../../lib/clock.ts'
-import { verifiedTls } from '../../lib/net/verified-tls.ts'
+import { verifiedTls } from '../../lib/net/tls.ts'
 import { parseJson } from '../../lib/plain-object.ts'
 import { type Decoder, getMember } from '../../lib/text/decode.ts'
 import { formatDuration, formatSize } from '../../lib/text/units.ts'

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import type { RequestOptions } from 'node:https'
-import { verifiedTls } from '../../lib/net/verified-tls.ts'
+import { verifiedTls } from '../../lib/net/tls.ts'
 import { getMember } from '../../lib/text/decode.ts'
-import { tryOrNull } from '../../lib/try-or-null.ts'
+import { tryOrNull } from '../../lib/try.ts'
 import { type AdminTarget, type CliError, cliError, targetUrl, tokenEnvironmentVariable } from './admin-target.ts'
 
 /** Makes the error of a file that has the system choose the port: what it chose, only the gateway's log says. */

@@ -1,5 +1,5 @@
+import { version } from '../../lib/program.ts'
 import { DecodeError, type Decoder, getMember } from '../../lib/text/decode.ts'
-import { version } from '../../lib/version.ts'
 import { versionMismatch } from '../render/output.ts'
 import { type AdminTarget, cliError, targetUrl } from './admin-target.ts'
 

@@ -1,5 +1,5 @@
+import { version } from '../../lib/program.ts'
 import { escapeQuotedControls } from '../../lib/text/escape-controls.ts'
-import { version } from '../../lib/version.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 
 export const printJson = (value: unknown): void => void process.stdout.write(formatJson(value))

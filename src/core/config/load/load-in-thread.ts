@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { errorMessage } from '../../exchange/failures/error-message.ts'
 import { unrefTimeout } from '../../lib/clock.ts'
-import { readingThreads } from '../../lib/exit-process.ts'
+import { readingThreads } from '../../lib/program.ts'
 import { SerialQueue } from '../../lib/serial-queue.ts'
 import type { Config } from '../config.ts'
 import { deepFreeze } from '../deep-freeze.ts'

@@ -1,6 +1,6 @@
+import { isLoopbackHost, reachesListener } from '../../lib/net/addresses.ts'
 import { validateKeyPair } from '../certificates.ts'
 import { coreSchema } from '../core-schema.ts'
-import { isLoopbackHost, reachesListener } from '../loopback.ts'
 import { hasCredential, operatorRules } from './operator-rules.ts'
 import { type ConfigRule, parseAt, valueAt } from './rule.ts'
 

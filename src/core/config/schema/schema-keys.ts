@@ -1,6 +1,6 @@
 /** Walks over the schema of the file: its keys, and the annotations of each. */
 import * as z from 'zod'
-import { weakMemo } from '../../lib/weak-memo.ts'
+import { weakMemo } from '../../lib/memo.ts'
 import { configSchema } from '../config-schema.ts'
 import { formatKey, type KeyPath } from '../problem.ts'
 import { getAnnotations, type SchemaAnnotations } from './annotations.ts'

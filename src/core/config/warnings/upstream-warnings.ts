@@ -1,7 +1,7 @@
 import { type Group, groups } from '../../../operations.ts'
+import { isLoopbackHost } from '../../lib/net/addresses.ts'
 import type { ParsedConfig, ParsedUpstream, UpstreamConfig } from '../config.ts'
 import { nestedUpstreamKeys } from '../config-part.ts'
-import { isLoopbackHost } from '../loopback.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
 import type { RuleResult, WarningRule } from '../rules/rule.ts'
 

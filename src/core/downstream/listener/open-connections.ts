@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
 import type { ListenConfig } from '../../config/config.ts'
-import { cidrMatcher } from '../../lib/net/cidr.ts'
-import { toNetworkKey } from '../../lib/net/network-key.ts'
+import { cidrMatcher, toNetworkKey } from '../../lib/net/addresses.ts'
 import type { Log } from '../../log/log.ts'
 import {
   createRejectedConnectionLog,

@@ -12,8 +12,7 @@ import {
 import { pemBlocks, readCertificateFacts } from '../../config/certificates.ts'
 import type { ListenTlsConfig } from '../../config/config.ts'
 import { epochMs } from '../../lib/clock.ts'
-import { withoutRootDot } from '../../lib/net/host-names.ts'
-import { setTrustAnchors, trustAnchors } from '../../lib/net/trust-anchors.ts'
+import { setTrustAnchors, trustAnchors, withoutRootDot } from '../../lib/net/tls.ts'
 import { deriveTicketKeys, getTicketEpoch, sessionTimeoutSeconds } from './session-tickets.ts'
 
 /** Called when a handshake has ended. With a failure, its connection is closed, or about to be. */

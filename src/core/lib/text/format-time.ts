@@ -18,3 +18,12 @@ export const toExpiry = (notAfter: number) => ({
   notAfter: formatTime(notAfter),
   daysLeft: Math.floor((notAfter - epochMs()) / dayMs),
 })
+
+/**
+ * How many days before its end a certificate is reported. Automatic renewal happens earlier; renewal by hand has two
+ * weeks.
+ */
+export const expiryWarningDays = 14
+
+/** The same in milliseconds. */
+export const expiryWarningMs = expiryWarningDays * dayMs

@@ -1,7 +1,7 @@
 import { describeCause, FailedAttempt, type GatewayError } from '../../exchange/failures/errors.ts'
 import { knownMethods } from '../../exchange/node-http.ts'
+import { copyText } from '../../lib/buffers.ts'
 import { CoalescedTimer, epochMs } from '../../lib/clock.ts'
-import { copyText } from '../../lib/text/copy-text.ts'
 import type { ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
 import { sum } from '../sum-reports.ts'
 import { ErrorCounts, mergeErrorCounts } from './error-counts.ts'

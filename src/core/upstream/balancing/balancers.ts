@@ -1,6 +1,6 @@
 import type { UpstreamConfig } from '../../config/config.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
-import { weakMemo } from '../../lib/weak-memo.ts'
+import { weakMemo } from '../../lib/memo.ts'
 
 export interface BalancerCandidate {
   readonly inFlight: number

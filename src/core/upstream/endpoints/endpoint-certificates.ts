@@ -1,7 +1,7 @@
 import type { TLSSocket } from 'node:tls'
 import type { UpstreamTlsConfig } from '../../config/config.ts'
-import { expiryWarningMs } from '../../lib/net/expiry-warning.ts'
-import { weakMemo } from '../../lib/weak-memo.ts'
+import { weakMemo } from '../../lib/memo.ts'
+import { expiryWarningMs } from '../../lib/text/format-time.ts'
 
 /** The last certificate that an endpoint showed at one of its addresses. Times are milliseconds since the epoch. */
 export interface EndpointCertificate {

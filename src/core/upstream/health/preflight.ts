@@ -2,7 +2,7 @@ import type { Group, Side } from '../../../operations.ts'
 import type { EndpointConfig, UpstreamConfig } from '../../config/config.ts'
 import { errorMessage } from '../../exchange/failures/error-message.ts'
 import { settlesWithin } from '../../lib/clock.ts'
-import { tryOutside } from '../../lib/try-outside.ts'
+import { tryOutside } from '../../lib/try.ts'
 import { checkReachable, maxCheckMs } from './check-reachable.ts'
 
 export interface PreflightTarget {

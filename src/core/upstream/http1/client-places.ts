@@ -1,6 +1,6 @@
 import type { Exchange } from '../../exchange/exchange.ts'
 import { defaultIpv6Prefix } from '../../exchange/request-owner.ts'
-import { toNetworkKey } from '../../lib/net/network-key.ts'
+import { toNetworkKey } from '../../lib/net/addresses.ts'
 import type { ConnectionWaiter } from './connection.ts'
 
 /** Waits for a connection, for one of a client's requests. */

@@ -1,6 +1,5 @@
 import type { Operator } from '../../../core/admin/access/operator.ts'
-import { takenNameMistake } from '../../../core/config/schema/operator-name.ts'
-import { type OperatorScope, operatorScopes } from '../../../core/lib/operator-scopes.ts'
+import { type OperatorScope, operatorScopes, takenNameMistake } from '../../../core/lib/operators.ts'
 import { ownMember } from '../../../core/lib/plain-object.ts'
 import type { Claims } from '../tokens/claims.ts'
 import type { OperatorJwtConfig } from '../tokens/operator-jwt-config.ts'

@@ -1,8 +1,8 @@
 import type { Pool } from 'undici'
 import { CoalescedTimer } from '../../../core/lib/clock.ts'
-import { verifiedTls } from '../../../core/lib/net/verified-tls.ts'
+import { verifiedTls } from '../../../core/lib/net/tls.ts'
 import { formatSize } from '../../../core/lib/text/units.ts'
-import { NoAnswerError } from '../../../core/lib/try-outside.ts'
+import { NoAnswerError } from '../../../core/lib/try.ts'
 
 /**
  * The client of a server that the gateway itself calls: for an issuer's keys, or to introspect a token. Not an

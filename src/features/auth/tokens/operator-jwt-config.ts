@@ -5,7 +5,7 @@ import { optionalKey } from '../../../core/config/schema/annotations.ts'
 import { keySchema, reject } from '../../../core/config/schema/collections.ts'
 import { InvalidScalar, textParser } from '../../../core/config/schema/scalar.ts'
 import { choice } from '../../../core/config/schema/scalar-types.ts'
-import { operatorScopes } from '../../../core/lib/operator-scopes.ts'
+import { operatorScopes } from '../../../core/lib/operators.ts'
 import { claimNameSchema, jwtSchema } from '../config-tokens.ts'
 
 // Groups and roles are named by people: `Gateway on call` and `/ops/gateway` are names too.

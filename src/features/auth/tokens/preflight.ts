@@ -1,7 +1,7 @@
 import type { ProvenanceMap } from '../../../core/config/load/provenance.ts'
 import { type ConfigProblem, locateKey } from '../../../core/config/problem.ts'
 import { errorMessage } from '../../../core/exchange/failures/error-message.ts'
-import { type TryOptions, tryOutside } from '../../../core/lib/try-outside.ts'
+import { type TryOptions, tryOutside } from '../../../core/lib/try.ts'
 import type { PrimaryFeature } from '../../../core/runtime/primary-part.ts'
 import { heldBackTip } from '../../../core/runtime/reload/reload-problems.ts'
 import type { JwtConfig } from '../config.ts'

@@ -1,4 +1,4 @@
-import { RefCountedMap } from '../../../core/lib/ref-counted-map.ts'
+import { RefCountedMap } from '../../../core/lib/memo.ts'
 import type { BatchCall } from '../../redis/batched-calls.ts'
 import type { RedisRegistry } from '../../redis/redis-registry.ts'
 import type { RedisSettings } from '../../redis/redis-settings.ts'

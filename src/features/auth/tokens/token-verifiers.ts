@@ -1,4 +1,4 @@
-import { RefCountedMap } from '../../../core/lib/ref-counted-map.ts'
+import { RefCountedMap } from '../../../core/lib/memo.ts'
 import type { LogEvent } from '../../../core/log/log-event.ts'
 import type { IntrospectionConfig, JwtConfig } from '../config.ts'
 import type { GetClaims } from './claims.ts'

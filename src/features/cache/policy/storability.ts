@@ -1,6 +1,6 @@
 import { type HeaderFields, omitFields } from '../../../core/exchange/header-fields.ts'
 import { formatHttpDate } from '../../../core/exchange/http1/http-date.ts'
-import { copyText } from '../../../core/lib/text/copy-text.ts'
+import { copyText } from '../../../core/lib/buffers.ts'
 import { allows, type CacheDirective, parseCacheControl, parseDeltaMs, restricts } from './cache-control.ts'
 import type { CacheRequest, CacheRules } from './cache-request.ts'
 import { initialAge, type ReceivedHead, type ResponseMetadata, type ResponseTimes, readMetadata } from './freshness.ts'

@@ -1,5 +1,5 @@
 import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
-import { copyText } from '../../../core/lib/text/copy-text.ts'
+import { copyText } from '../../../core/lib/buffers.ts'
 import type { CacheRequest } from './cache-request.ts'
 import { joinFieldLines, parseListMembers } from './header-list.ts'
 import type { StoredHead } from './stored-head.ts'

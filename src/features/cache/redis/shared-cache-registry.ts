@@ -1,4 +1,4 @@
-import { RefCountedMap } from '../../../core/lib/ref-counted-map.ts'
+import { RefCountedMap } from '../../../core/lib/memo.ts'
 import type { LogEvent } from '../../../core/log/log-event.ts'
 import { calmChanges } from '../../redis/calm-changes.ts'
 import type { RedisConfig } from '../../redis/config.ts'

@@ -6,7 +6,7 @@ import { defaultConfigFile } from '../../../core/cli/options.ts'
 import { timesBeside } from '../../../core/cli/render/format-time.ts'
 import { printJson, warnAboutTarget } from '../../../core/cli/render/output.ts'
 import { formatTable } from '../../../core/cli/render/table.ts'
-import { programCommand, shellQuote } from '../../../core/lib/program-command.ts'
+import { programCommand, shellQuote } from '../../../core/lib/program.ts'
 import { describeShift, isCandidateUp, isWholeShift, type ShiftStatus } from '../status/shift-status.ts'
 import { candidateRows } from './status-text.ts'
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
+import { copyText } from '../../../core/lib/buffers.ts'
 import { epochMs } from '../../../core/lib/clock.ts'
-import { copyText } from '../../../core/lib/text/copy-text.ts'
 import { Histogram } from '../../../core/log/metrics/histogram.ts'
 import { RollingCounter } from '../../../core/log/rolling-counter.ts'
 import { allOperations, byOperation, type OperationId } from '../../../operations.ts'

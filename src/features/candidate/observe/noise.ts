@@ -1,4 +1,4 @@
-import { copyText } from '../../../core/lib/text/copy-text.ts'
+import { copyText } from '../../../core/lib/buffers.ts'
 import type { OperationId } from '../../../operations.ts'
 import type { Difference, DifferenceKind } from './compare/comparison.ts'
 import { differenceKey } from './compare/differences.ts'

@@ -1,4 +1,4 @@
-import { tryOrNull } from '../../../core/lib/try-or-null.ts'
+import { tryOrNull } from '../../../core/lib/try.ts'
 import { looksLikeData } from '../../contract/looks-like-data.ts'
 import { learnValue } from './learn-value.ts'
 import type { LearnedParameter, LearnedRequest } from './learned-contract.ts'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { copyText } from '../../../core/lib/text/copy-text.ts'
+import { copyText } from '../../../core/lib/buffers.ts'
 
 /**
  * What was learnt by name. A name that fewer than three requests had may be a secret in the wrong place: until then its

@@ -1,6 +1,6 @@
 import { foldUnderscores, type HeaderFields, listFields, trimBlanks } from '../../../core/exchange/header-fields.ts'
 import { ownMember } from '../../../core/lib/plain-object.ts'
-import { tryOrNull } from '../../../core/lib/try-or-null.ts'
+import { tryOrNull } from '../../../core/lib/try.ts'
 import type { JsonType, ParameterContract } from './compiled-contract.ts'
 import { parseStrictJson } from './strict-json.ts'
 

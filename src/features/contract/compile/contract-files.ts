@@ -4,7 +4,7 @@ import { type SourceFile, toSourceFile } from '../../../core/config/load/source-
 import { quote } from '../../../core/config/problem.ts'
 import { suggestNearest } from '../../../core/config/suggest.ts'
 import { asPlainObject } from '../../../core/lib/plain-object.ts'
-import { tryOrNull } from '../../../core/lib/try-or-null.ts'
+import { tryOrNull } from '../../../core/lib/try.ts'
 import { unescapeSegment } from '../check/json-pointer.ts'
 import { type ContractFile, maxContractBytes, readContractFile } from './contract-file.ts'
 import { type ContractFindings, type ContractNode, childOf } from './contract-node.ts'

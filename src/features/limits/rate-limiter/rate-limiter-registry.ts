@@ -1,5 +1,5 @@
 import { epochMs } from '../../../core/lib/clock.ts'
-import { RefCountedMap } from '../../../core/lib/ref-counted-map.ts'
+import { RefCountedMap } from '../../../core/lib/memo.ts'
 import type { ConsumeResult, RateLimit, RateLimiter } from '../../../core/lib/token-bucket.ts'
 import type { BatchCall } from '../../redis/batched-calls.ts'
 import type { RedisRegistry } from '../../redis/redis-registry.ts'

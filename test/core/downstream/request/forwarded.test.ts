@@ -5,7 +5,7 @@ import { canonicalAddress } from '../../../../src/core/downstream/listener/addre
 import type { Peer } from '../../../../src/core/downstream/listener/listener-config.ts'
 import { compileForwarded } from '../../../../src/core/downstream/listener/listener-config.ts'
 import { emptyForwarded, type ForwardedFields } from '../../../../src/core/downstream/request/request-head.ts'
-import { cidrMatcher } from '../../../../src/core/lib/net/cidr.ts'
+import { cidrMatcher } from '../../../../src/core/lib/net/addresses.ts'
 
 const isTrusted = cidrMatcher(['10.0.0.0/8', 'fd00::/8'])
 const proxy: Peer = { address: '10.0.0.1', trusted: true, secure: false, inFlight: 1, certificate: () => null }

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import { toNetworkKey } from '../../../../src/core/lib/net/network-key.ts'
+import { toNetworkKey } from '../../../../src/core/lib/net/addresses.ts'
 
 describe('an IPv6 address is counted with its network', () => {
   test.each([

@@ -3,7 +3,7 @@
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { NoAnswerError } from '../../../../src/core/lib/try-outside.ts'
+import { NoAnswerError } from '../../../../src/core/lib/try.ts'
 import { checkAll, toPreflightTarget } from '../../../../src/core/upstream/health/preflight.ts'
 import { upstreamConfig } from '../../../helpers/upstream-config.ts'
 

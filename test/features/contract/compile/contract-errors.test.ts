@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { formatProblems } from '../../../../src/core/config/problem.ts'
-import { programCommand } from '../../../../src/core/lib/program-command.ts'
+import { programCommand } from '../../../../src/core/lib/program.ts'
 import { loadContract } from '../../../../src/features/contract/compile/load-contract.ts'
 import { folderWith } from '../../../core/config/helper.ts'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { routeScopes } from '../../../../src/core/admin/access/route-scopes.ts'
-import { operatorScopes } from '../../../../src/core/lib/operator-scopes.ts'
+import { operatorScopes } from '../../../../src/core/lib/operators.ts'
 
 const page = readFileSync(new URL('../../../../docs/admin.md', import.meta.url), 'utf8')
 const [, section = ''] = page.split(/^## Operators$/m)

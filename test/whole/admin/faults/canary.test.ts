@@ -1,7 +1,7 @@
 /** A canary that is wrong, and what an operator reads of it. */
 import { expect, test } from 'vitest'
 import type { FindingView } from '../../../../src/core/admin/findings/finding.ts'
-import { programCommand } from '../../../../src/core/lib/program-command.ts'
+import { programCommand } from '../../../../src/core/lib/program.ts'
 import { runCommand } from '../../../core/cli/scripted-admin.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'

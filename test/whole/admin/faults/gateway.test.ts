@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { programCommand } from '../../../../src/core/lib/program-command.ts'
+import { programCommand } from '../../../../src/core/lib/program.ts'
 import { runCommand } from '../../../core/cli/scripted-admin.ts'
 import { withoutLateness } from '../../../helpers/findings.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'

@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isMutatingCommand } from '../../../../src/core/admin/commands/command-groups.ts'
 import type { FindingView } from '../../../../src/core/admin/findings/finding.ts'
-import { programCommand, shellQuote } from '../../../../src/core/lib/program-command.ts'
+import { programCommand, shellQuote } from '../../../../src/core/lib/program.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 
 const run = promisify(execFile)

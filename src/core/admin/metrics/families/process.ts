@@ -1,4 +1,4 @@
-import { version } from '../../../lib/version.ts'
+import { version } from '../../../lib/program.ts'
 import type { ReloadCount } from '../../../runtime/reload/reload-history.ts'
 import { counter, gauge, type MetricDefinitions, seriesFor } from '../metric.ts'
 

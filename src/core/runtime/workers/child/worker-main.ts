@@ -1,7 +1,7 @@
 /** Serves clients in a process of its own. The primary forks it and sends it everything (messages.ts). */
 import type { Socket } from 'node:net'
 import { errorMessage } from '../../../exchange/failures/error-message.ts'
-import { exitProcess } from '../../../lib/exit-process.ts'
+import { exitProcess } from '../../../lib/program.ts'
 import { collectStartupGarbage, tuneHeap } from '../heap.ts'
 import type { MessageToPrimary, MessageToWorker, WorkerInit } from '../ipc/messages.ts'
 import { startWorkerRuntime, type WorkerRuntime } from './worker-runtime.ts'

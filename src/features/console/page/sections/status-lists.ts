@@ -1,7 +1,7 @@
 import type { Overview } from '../../../../core/admin/api/overview.ts'
 import { pluralize, sinceStart } from '../../../../core/admin/commands/phrases.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
-import { expiryWarningDays } from '../../../../core/lib/net/expiry-warning.ts'
+import { expiryWarningDays } from '../../../../core/lib/text/format-time.ts'
 import { formatRoundedSize } from '../../../../core/lib/text/units.ts'
 import { badge, commandLinks, htmlList, htmlSection, sinceHtml, stateBadge, timeHtml } from '../components.ts'
 import { formatCount, formatCounted } from '../format.ts'

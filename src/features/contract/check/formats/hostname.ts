@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { tryOrNull } from '../../../../core/lib/try-or-null.ts'
+import { tryOrNull } from '../../../../core/lib/try.ts'
 
 /** Takes the steps of a text whose check takes long. */
 export type TakeSteps = (steps: number) => void

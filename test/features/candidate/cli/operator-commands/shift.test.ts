@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { programCommand } from '../../../../../src/core/lib/program-command.ts'
+import { programCommand } from '../../../../../src/core/lib/program.ts'
 import { jsonResponse, runCommand, scriptedAdmin } from '../../../../core/cli/scripted-admin.ts'
 import { bootLiveGateway } from '../../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../../helpers/upstream.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { programCommand } from '../../../../../src/core/lib/program-command.ts'
+import { programCommand } from '../../../../../src/core/lib/program.ts'
 import { findProblems, folderWith, sandbox } from '../../../../core/config/helper.ts'
 
 /** The problems of a configuration beside these files, each with the name of its file and its place. */

@@ -1,6 +1,15 @@
 import { now, settlesWithinWait } from './clock.ts'
 import { formatDuration } from './text/units.ts'
 
+/** Returns what a function makes; null: it throws, for a reason that says no more, or must not be told. */
+export const tryOrNull = <T>(make: () => T): T | null => {
+  try {
+    return make()
+  } catch {
+    return null
+  }
+}
+
 /** The error of a server that has said nothing in time. */
 export class NoAnswerError extends Error {
   constructor(ms: number) {
