@@ -396,6 +396,7 @@ const isPart = (name: string): boolean =>
     'listenKeys',
     'operatorKeys',
     'ownFields',
+    'usesLimitsRedis',
     'withoutFiles',
     'namedFile',
     'digests',

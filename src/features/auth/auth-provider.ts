@@ -3,6 +3,7 @@ import { certificateFields, pemBlocks } from '../../core/config/certificates.ts'
 import type { Config } from '../../core/config/config.ts'
 import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
 import type { ManagedRedis } from '../redis/managed-redis.ts'
+import { type RedisSettings, sectionWithRedis } from '../redis/redis-settings.ts'
 import { apiKeyAuthenticator } from './api-key.ts'
 import type { AuthOptions } from './auth.ts'
 import type { Authenticator } from './authenticator.ts'
@@ -45,7 +46,7 @@ interface AuthProviderState {
 
 /** Creates the provider of a configuration, once: methods and clients are the same for all operations. */
 export const createAuthProvider = (
-  { auth: config, clients: clientConfigs, listen, limits }: Pick<Config, 'auth' | 'clients' | 'listen' | 'limits'>,
+  { auth: config, clients: clientConfigs, listen, ...others }: Pick<Config, 'auth' | 'clients' | 'listen'>,
   tokenVerifiers: TokenVerifiers,
   replayCaches: ReplayCacheRegistry,
 ): AuthProvider => {
@@ -54,7 +55,12 @@ export const createAuthProvider = (
   const jwt = config.jwt && tokenVerifiers.acquireJwt(config.jwt)
   const introspection = config.introspection && tokenVerifiers.acquireIntrospection(config.introspection)
   const verifiers = { jwt: jwt?.getClaims ?? rejectToken, introspection: introspection?.getClaims ?? rejectToken }
-  const tokenBinding = createTokenBindingChecker(config, { listen, limits }, replayCaches)
+  const tokenBinding = createTokenBindingChecker(
+    config,
+    listen.publicUrl,
+    sectionWithRedis(others, 'limits').redis,
+    replayCaches,
+  )
   return {
     authOptions: ({ methods, ...required }) => ({
       authenticators: methods.map((name) =>
@@ -139,14 +145,13 @@ interface TokenBindingChecker {
 
 const createTokenBindingChecker = (
   { bound, mtls, dpop: config }: AuthConfig,
-  { listen, limits }: Pick<Config, 'listen' | 'limits'>,
+  publicUrl: string | null,
+  redis: RedisSettings | null,
   replayCaches: ReplayCacheRegistry,
 ): TokenBindingChecker => {
   const getCertificate = withValidityCheck(certificateSource(mtls))
-  const { publicUrl } = listen
   const replayLease: ReplayCacheLease | null =
-    config &&
-    replayCaches.acquire({ windowMs: replayWindowMs(config), whenUnavailable: config.withoutRedis }, limits.redis)
+    config && replayCaches.acquire({ windowMs: replayWindowMs(config), whenUnavailable: config.withoutRedis }, redis)
   const algorithms = config?.algorithms ?? null
   return {
     getCertificate,

@@ -96,6 +96,8 @@ const acceptedMethods = ({ auth, operations }: Config): ReadonlySet<AuthMethod> 
     [auth, ...Object.values(operations).map((operation) => operation.auth)].flatMap((each) => each?.methods ?? []),
   )
 
+export const usesLimitsRedis = ({ auth }: Config): boolean => Boolean(auth?.dpop)
+
 export const warnings: readonly WarningRule[] = [
   lockedOut,
   unusedTokens,

@@ -1,4 +1,4 @@
-import type { UpstreamConfig } from '../../core/config/config.ts'
+import type { Config, UpstreamConfig } from '../../core/config/config.ts'
 import type { KeyPath } from '../../core/config/problem.ts'
 import type { RuleResult, WarningRule } from '../../core/config/rules/rule.ts'
 import { suggestNearest } from '../../core/config/suggest.ts'
@@ -6,6 +6,7 @@ import { findDuplicates, findUnusedTls, warnOfUnverifiedTls } from '../../core/c
 import { limitBelowWorkers, workerCount } from '../../core/config/worker-count.ts'
 import { formatDuration, formatPercent } from '../../core/lib/text/units.ts'
 import { allOperations, groups } from '../../operations.ts'
+import { sectionWithRedis } from '../redis/redis-settings.ts'
 import type { CandidateConfig } from './config/candidate.ts'
 import { leastShare } from './config/candidate-steps.ts'
 import { shadowWarnings } from './shadow-warnings.ts'
@@ -175,6 +176,11 @@ const indivisibleLimits: WarningRule = ({ parsed: { upstreams }, config, cores }
     ]
   })
 }
+
+// What is said of candidates is kept in one of the two.
+export const usesLimitsRedis = (config: Config): boolean =>
+  sectionWithRedis(config, 'idempotency').redis === null &&
+  groups.some((group) => config.upstreams[group].candidate !== null)
 
 export const warnings: readonly WarningRule[] = [
   ...shadowWarnings,

@@ -8,7 +8,7 @@ export type SettingTree = { readonly [key: string]: RenderedValue }
 
 /** Lists the settings of all nine operations, in the order in which a connection, then a request meets them. */
 export const globalSettingRows = (
-  { listen, limits, auth, clients, clientsSource, operations }: Config,
+  { listen, auth, clients, clientsSource, operations }: Config,
   tree: SettingTree,
 ): SettingRows => {
   const { upstreams: _, operations: __, ...sections } = tree
@@ -36,6 +36,7 @@ export const globalSettingRows = (
     ...rowsUnder('listen.publicUrl'),
     ...withPlaceholder('(empty)', 'listen.basePath'),
   ]
+  const addressRows = rowsUnder('limits.address.ipv6Prefix')
   const shownKeys = new Set(listenRows.map(([path]) => path))
   return [
     ...listenRows,
@@ -44,7 +45,7 @@ export const globalSettingRows = (
       ([path]) => !shownKeys.has(path),
     ),
     // limits.address.rate is among the layers.
-    ...(limits.address === null ? [] : rowsUnder('limits.address.ipv6Prefix', 'limits.redis')),
+    ...(addressRows.length === 0 ? [] : [...addressRows, ...rowsUnder('limits.redis')]),
     ...(auth === null ? [] : rowsUnder('auth')),
     ...(clients.length === 0 ? [] : [['clients', describeClients(clients, clientsSource)] as const]),
     ...rowsUnder('requestId'),

@@ -1,11 +1,12 @@
 import * as z from 'zod'
 import type { Config } from '../../core/config/config.ts'
-import type {
-  ConfigSection,
-  OperationKey,
-  PolicyKey,
-  ResolveOperation,
-  ResolveUpstream,
+import {
+  type ConfigSection,
+  configParts,
+  type OperationKey,
+  type PolicyKey,
+  type ResolveOperation,
+  type ResolveUpstream,
 } from '../../core/config/config-part.ts'
 import type { ConfigRule, WarningRule } from '../../core/config/rules/rule.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
@@ -97,13 +98,11 @@ export const resolveOperation: ResolveOperation = (stated) => ({ concurrency: st
 
 export const rules: readonly ConfigRule[] = [redisRule(['limits', 'redis'])]
 
-const unusedRedis: WarningRule = ({ config: { limits, clients, auth, idempotency, upstreams } }) =>
-  limits.redis !== null &&
-  // What is said of candidates is kept in one of the two.
-  (idempotency.redis !== null || groups.every((group) => upstreams[group].candidate === null)) &&
-  limits.address === null &&
-  clients.every(({ rate }) => rate === null) &&
-  !auth?.dpop && {
+const unusedRedis: WarningRule = ({ config }) =>
+  config.limits.redis !== null &&
+  config.limits.address === null &&
+  config.clients.every(({ rate }) => rate === null) &&
+  !configParts.some((part) => part.usesLimitsRedis?.(config)) && {
     path: ['limits', 'redis'],
     message: 'this does nothing: nothing is counted',
     expected: 'limits.address, the rate of a client or auth.dpop, or no limits.redis',

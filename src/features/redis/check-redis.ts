@@ -8,27 +8,34 @@ import { findClusterNodes } from './redis-cluster.ts'
 import { connectRedis } from './redis-connection.ts'
 import { errorText } from './redis-error.ts'
 import { connectDirectory } from './redis-server.ts'
-import { describeRedis, type RedisServerOptions, redactSecrets, redisTopology, withReplicas } from './redis-settings.ts'
+import {
+  describeRedis,
+  type RedisServerOptions,
+  redactSecrets,
+  redisSections,
+  redisTopology,
+  sectionWithRedis,
+  withReplicas,
+} from './redis-settings.ts'
 import { watchMaster } from './sentinel.ts'
 
 /**
  * Tries each Redis as the gateway does before it uses one: it connects, to all masters, and writes to each. A warning
  * names one that cannot be used within 2 s, or that may evict what has to be remembered.
  */
-export const checkRedis: OnlineCheck = async ({ limits, cache, idempotency }, locate) => {
-  const used = { 'limits.redis': limits.redis, 'cache.redis': cache.redis, 'idempotency.redis': idempotency.redis }
-  const checked = Object.entries(used).map(async ([key, redis]): Promise<readonly ConfigProblem[]> => {
+export const checkRedis: OnlineCheck = async (config, locate) => {
+  const checked = redisSections.map(async (section): Promise<readonly ConfigProblem[]> => {
+    const { redis, replicas } = sectionWithRedis(config, section)
     if (redis === null) return []
-    const at = locate(`${key}.${placeOf(redis)}`)
+    const at = locate(`${section}.redis.${placeOf(redis)}`)
     const name = describeRedis(redis)
-    const isIdempotency = redis === idempotency.redis
-    const reason = await findReason(isIdempotency ? withReplicas(redis, idempotency.replicas) : redis)
+    const reason = await findReason(replicas === undefined ? redis : withReplicas(redis, replicas))
     if (reason !== null) {
       const message = `Redis (${name}) cannot be used from here: ${reason}`
       const expected = 'a Redis that takes what the gateway writes'
       return [{ ...at, message, expected, found: reason }]
     }
-    const policies = isIdempotency ? await withTimeout(readEvictionPolicies(redis), maxCheckMs) : null
+    const policies = section === 'idempotency' ? await withTimeout(readEvictionPolicies(redis), maxCheckMs) : null
     const policy = policies?.find((each) => each !== null && each !== keepingPolicy)
     if (policy == null) return []
     const message = `Redis (${name}) may forget keys for want of room (maxmemory-policy ${policy}): what comes again is then processed again`

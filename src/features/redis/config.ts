@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { DeepReadonly } from '../../core/config/config.ts'
+import type { Config, DeepReadonly } from '../../core/config/config.ts'
 import type { KeyNeed } from '../../core/config/problem.ts'
 import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
 import { list } from '../../core/config/schema/collections.ts'
@@ -187,6 +187,13 @@ export const redisSchema = (description: string, otherwise: string, timeout: '20
     ),
     { sensitive: true },
   )
+
+declare module '../../core/config/config-part.ts' {
+  interface ConfigPart {
+    /** Tells whether a feature has use for `limits.redis`, beside what is counted there. */
+    usesLimitsRedis?(config: Config): boolean
+  }
+}
 
 /** The URL may hold a password. */
 export type RedisConfig = DeepReadonly<NonNullable<z.output<ReturnType<typeof redisSchema>>>>

@@ -1,12 +1,10 @@
 import { RefCountedMap } from '../../core/lib/memo.ts'
 import { ManagedRedis } from './managed-redis.ts'
 import { connectRedis } from './redis-connection.ts'
-import { type RedisSettings, redactSecrets } from './redis-settings.ts'
+import { type RedisSection, type RedisSettings, redactSecrets } from './redis-settings.ts'
 
 /** Called on each change, with the reason, which holds no secrets. */
 export type OnSharedChange = (isShared: boolean, reason: string | null) => void
-
-type RedisSection = 'limits' | 'cache' | 'idempotency'
 
 interface RedisLinks {
   readonly link: ManagedRedis

@@ -1,36 +1,26 @@
 import { isIPv6 } from 'node:net'
 import type { Milliseconds } from '../../core/lib/text/units.ts'
+import type { RedisConfig } from './config.ts'
 
-/** TLS towards Redis: what differs from the system's own. The texts are PEM. */
-export interface RedisTls {
-  /** Whom to trust instead of the public authorities. */
-  readonly ca: string | null
-  /** What the gateway shows for itself, with its chain. */
-  readonly certificate: string | null
-  readonly key: string | null
+/** The Redis of a section, with how many replicas must have what is written with `isReplicated`; by default none. */
+export type RedisSettings = RedisConfig & { readonly replicas?: number }
+
+export type RedisTls = NonNullable<RedisSettings['tls']>
+
+/** The sections of the file that may have a Redis. */
+export const redisSections = ['limits', 'cache', 'idempotency'] as const
+
+export type RedisSection = (typeof redisSections)[number]
+
+interface SectionWithRedis {
+  readonly redis: RedisConfig | null
+  /** Left out: the section says nothing of replicas. */
+  readonly replicas?: number | null
 }
 
-/** A Redis that several gateways share. One of `url`, `sentinels` and `cluster` is not null: it says where Redis is. */
-export interface RedisSettings {
-  /** One server: `rediss://user:password@host:6379/0`. */
-  readonly url: string | null
-  /** The Sentinels that know the master, as `host:port`; {@link name} goes with them. */
-  readonly sentinels: readonly string[] | null
-  /** The name of the master, as the Sentinels have it. */
-  readonly name: string | null
-  /** Some nodes of a cluster, as URLs without credentials. They know the others. */
-  readonly cluster: readonly string[] | null
-  readonly username: string | null
-  readonly password: string | null
-  readonly sentinelUsername: string | null
-  readonly sentinelPassword: string | null
-  /** Null: as the URL says, and none with Sentinels. */
-  readonly tls: RedisTls | null
-  readonly timeout: Milliseconds
-  readonly prefix: string
-  /** How many replicas must have what is written with `isReplicated`; by default none. */
-  readonly replicas?: number
-}
+/** Returns what a section of a configuration says of its Redis; that of a feature which is left out has none. */
+export const sectionWithRedis = (config: object, name: RedisSection): SectionWithRedis =>
+  (config as { readonly [Name in RedisSection]?: SectionWithRedis })[name] ?? { redis: null }
 
 /** A host, without brackets, and a port. */
 export interface RedisAddress {

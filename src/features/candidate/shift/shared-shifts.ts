@@ -6,7 +6,7 @@ import type { Group } from '../../../operations.ts'
 import { calmChanges } from '../../redis/calm-changes.ts'
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
 import { RedisRegistry } from '../../redis/redis-registry.ts'
-import type { RedisSettings } from '../../redis/redis-settings.ts'
+import { type RedisSettings, sectionWithRedis } from '../../redis/redis-settings.ts'
 import type { KeptShift, ShiftToKeep } from './kept-shift.ts'
 import { listShiftPlans, type ShiftPlan, shiftKey } from './shift-plan.ts'
 import { callShiftStore, isOlder, type OtherShift } from './shift-store.ts'
@@ -80,7 +80,10 @@ export class SharedShifts {
     const settings = entries.length === 0 ? null : keptIn(config)
     const place = settings && {
       settings,
-      ...this.#links.acquire(settings, config.idempotency.redis === null ? 'limits' : 'idempotency'),
+      ...this.#links.acquire(
+        settings,
+        sectionWithRedis(config, 'idempotency').redis === null ? 'limits' : 'idempotency',
+      ),
     }
     const fresh = entries.filter(([group, { digest }]) => this.#shifts.get(group)?.digest !== digest)
     const read = place === null || fresh.length === 0 ? new Map() : await this.#readAll(place, fresh)
@@ -216,4 +219,5 @@ const nothingSeen: SeenShift = { version: '', latest: '', revision: null, writte
  * Returns the Redis in which shifts are kept: one that has to keep what it is given, so not that of the cache. Null:
  * none.
  */
-const keptIn = ({ idempotency, limits }: Config): RedisSettings | null => idempotency.redis ?? limits.redis
+const keptIn = (config: Config): RedisSettings | null =>
+  sectionWithRedis(config, 'idempotency').redis ?? sectionWithRedis(config, 'limits').redis
