@@ -173,7 +173,7 @@ describe('libraries stay at the rim', () => {
       ),
     )
 
-    expect(at).toEqual(["features/auth/tokens/jose.ts: import('jose')"])
+    expect(at).toEqual(["features/auth/tokens/jwk-set.ts: import('jose')"])
   })
 
   test('a gateway that starts loads these packages, and none that it does not use yet', () => {

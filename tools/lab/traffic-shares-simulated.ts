@@ -9,7 +9,7 @@ import type { ConnectionWaiter, ResponseHandler, UpstreamConnection } from '../.
 import type * as UpstreamModule from '../../src/core/upstream/upstream.ts'
 import type { RetryConfig } from '../../src/features/retry/config.ts'
 import type * as RetryModule from '../../src/features/retry/layer.ts'
-import type * as RetryBudgetModule from '../../src/features/retry/retry-budget.ts'
+import type * as RetryBudgetModule from '../../src/features/retry/runtime.ts'
 import { seeded } from '../../test/core/upstream/balancing/fake-candidates.ts'
 import type * as ExchangeHelper from '../../test/helpers/exchange.ts'
 import { upstreamConfig } from '../../test/helpers/upstream-config.ts'
@@ -34,7 +34,7 @@ export const openSimulatedCases = async (tree: string, seconds: number, seed = 1
   const { openUpstream } = await load<typeof UpstreamModule>('src/core/upstream/upstream.ts')
   const { EndpointHealth } = await load<typeof StandingModule>('src/core/upstream/health/endpoint-health.ts')
   const { retryLayer: retry } = await load<typeof RetryModule>('src/features/retry/layer.ts')
-  const { RetryBudget } = await load<typeof RetryBudgetModule>('src/features/retry/retry-budget.ts')
+  const { RetryBudget } = await load<typeof RetryBudgetModule>('src/features/retry/runtime.ts')
   const { fakeExchange } = await load<typeof ExchangeHelper>('test/helpers/exchange.ts')
 
   /** Makes an endpoint that answers, and counts; with no sockets. */

@@ -1,13 +1,133 @@
 import type { AdminContext } from '../../core/admin/admin-context.ts'
 import type { OpenProofs, PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
 import type { StatusInputs } from '../../core/admin/api/status.ts'
+import {
+  checkCommandLine,
+  type Finding,
+  type FindingSource,
+  finding,
+  wherePhrase,
+} from '../../core/admin/findings/finding.ts'
+import { addUp, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../../core/admin/metrics/metric.ts'
+import type { MetricInputs } from '../../core/admin/metrics/metric-inputs.ts'
 import type { Config } from '../../core/config/config.ts'
+import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
+import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
+import { reasonsFor, reasonTable } from '../../core/exchange/failures/reasons.ts'
 import { asList, asNullable, asNumber, asObject, asText, type Decoded } from '../../core/lib/text/decode.ts'
+import type { OperationMetricsReport } from '../../core/log/metrics/request-metrics.ts'
 import { derived, fromReport, type Shown } from '../../core/runtime/status/field.ts'
-import { tokenFindings } from './findings.ts'
-import { authMetrics } from './metrics.ts'
 import { tokensField } from './status.ts'
 import type { IssuerKeysState } from './tokens/jwt/jwks-cache.ts'
+
+declare module '../../core/admin/findings/finding-inputs.ts' {
+  interface FindingInputs {
+    readonly operatorKeys: IssuerKeysState | null
+  }
+}
+
+const fullShare = 0.9
+
+const tokenFindings: FindingSource = ({ report: { tokens }, operatorKeys, file }) => {
+  const { jwt, introspection, proofs } = tokens
+  const found: Finding[] = []
+  const command = checkCommandLine(file.name, '--online') // fetches the keys of both
+  if (jwt?.error != null) {
+    const severity = jwt.keys === 0 ? 'critical' : 'warning'
+    found.push(
+      finding('issuer-keys-missing', severity, 'auth.jwt', { ...jwt, command }, (jwt) => [
+        `the keys of the issuer (auth.jwt.jwks) cannot be had${wherePhrase(jwt)}: ${describeKeys(jwt)}`,
+      ]),
+    )
+  }
+  if (operatorKeys?.error != null)
+    found.push(
+      finding('operator-keys-missing', 'warning', 'admin.jwt', { ...operatorKeys, command }, (keys) => [
+        `the keys of the issuer of operators (admin.jwt.jwks) cannot be had: ${describeKeys(keys)}`,
+      ]),
+    )
+  if (introspection?.error != null)
+    found.push(
+      finding('introspection-fails', 'critical', 'auth.introspection', introspection, ({ where, error }) => [
+        `the authorization server cannot be asked about tokens${wherePhrase({ where })}: ${error}`,
+      ]),
+    )
+  if (proofs !== null && proofs.remembered >= fullShare * proofs.room)
+    found.push(
+      finding('proofs-full', 'warning', 'auth.dpop', proofs, ({ remembered, room }) => [
+        `the memory of proofs is nearly full: ${remembered} of ${room}`,
+      ]),
+    )
+  return found
+}
+
+const describeKeys = ({ keys, error }: Pick<IssuerKeysState, 'keys' | 'error'>): string =>
+  `${error}: ${keys === 0 ? 'no token can be checked' : `the keys that are known (${keys}) are used on`}`
+
+type Result = 'accepted' | 'refused' | 'unavailable'
+
+const results: ReadonlyMap<FailureKind, Result> = new Map([
+  ['unauthenticated', 'refused'],
+  ['forbidden', 'refused'],
+  ['identity-unavailable', 'unavailable'],
+])
+
+type Authentications = readonly (readonly [method: string, result: Result, reason: string, count: number])[]
+
+const authentications = ({ config, requestMetrics }: MetricInputs): Authentications => {
+  if (config.auth === null) return []
+  const operations = Object.values(config.operations)
+  const methods = new Set([...config.auth.methods, ...operations.flatMap((each) => each.auth?.methods ?? [])])
+  return addUp([
+    ['none', 'refused', 'no-credential', 0],
+    ...[...methods].flatMap(expectedOf),
+    ...Object.values(requestMetrics.operations).flatMap(countedOf),
+  ])
+}
+
+const expectedOf = (method: AuthMethod): Authentications => [
+  [method, 'accepted', 'none', 0],
+  ...[...results].flatMap(([kind, result]) =>
+    reasonsFor(kind)
+      .filter((reason) => reasonTable[reason].methods.includes(method))
+      .map((reason) => [method, result, reason, 0] as const),
+  ),
+]
+
+const countedOf = ({ accepted, reasons }: OperationMetricsReport): Authentications => [
+  ...accepted.map(({ method, count }) => [method, 'accepted', 'none', count] as const),
+  ...reasons.flatMap(({ failure, method, reason, count }) => {
+    const result = results.get(failure)
+    return result === undefined ? [] : [[method ?? 'none', result, reason, count] as const]
+  }),
+]
+
+const sources = seriesFor(['source'], ({ report: { tokens } }) =>
+  (['jwt', 'introspection'] as const).flatMap((name) => {
+    const source = tokens[name]
+    return source === null ? [] : [[name, source] as const]
+  }),
+)
+
+const proofs = metricsOf(({ report }) => report.tokens.proofs)
+
+/** No series while clients need no credential. */
+const authMetrics: MetricDefinitions = {
+  authentications_total: seriesFor(['method', 'result', 'reason'], authentications).counter(
+    'Credentials that were checked, by the way to prove who calls (none: nothing was shown), by what came of it and why.',
+  ),
+  token_source_up: sources.gauge(
+    'Whether the keys of the issuer can be had (jwt), and the authorization server be asked (introspection).',
+    ({ error }) => error === null,
+  ),
+  token_source_last_success_timestamp_seconds: sources.gauge(
+    'When the issuer, or the authorization server, answered last as it should; 0: never.',
+    ({ lastSuccess }) => (lastSuccess ?? 0) / 1000,
+  ),
+  token_keys: gauge('How many keys of the issuer are known.', ({ report }) => report.tokens.jwt?.keys),
+  proofs_remembered: proofs.gauge('How many proofs of possession have come in this window.', 'remembered'),
+  proofs_room: proofs.gauge('How many proofs of possession may come in a window.', 'room'),
+}
 
 export const findings: readonly PlacedFindings[] = [{ after: 'credentials', value: tokenFindings }]
 

@@ -1,22 +1,22 @@
-import { X509Certificate } from 'node:crypto'
+import { timingSafeEqual, X509Certificate } from 'node:crypto'
 import { certificateFields, pemBlocks } from '../../core/config/certificates.ts'
 import type { Config } from '../../core/config/config.ts'
 import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
+import { getFirstFieldValue } from '../../core/exchange/header-fields.ts'
+import { digestSecret } from '../../core/lib/secrets.ts'
 import type { ManagedRedis } from '../redis/managed-redis.ts'
 import { type RedisSettings, sectionWithRedis } from '../redis/redis-settings.ts'
-import { apiKeyAuthenticator } from './api-key.ts'
-import type { AuthOptions } from './auth.ts'
-import type { Authenticator } from './authenticator.ts'
+import type { Authenticator, AuthOptions } from './auth.ts'
 import {
   certificateFromConnection,
   certificateFromHeader,
   type GetClientCertificate,
+  mtlsAuthenticator,
   withValidityCheck,
 } from './client-certificate.ts'
 import { type ClientRegistry, getClientRegistry } from './client-registry.ts'
 import type { AuthConfig, OperationAuthConfig } from './config.ts'
-import { mtlsAuthenticator } from './mtls.ts'
-import type { GetClaims } from './tokens/claims.ts'
+import { singleFieldValue, unauthenticated } from './errors.ts'
 import type { DependencyHealthState } from './tokens/dependency-health.ts'
 import { dpopProofChecker, replayWindowMs } from './tokens/dpop.ts'
 import type { IssuerKeysState } from './tokens/jwt/jwks-cache.ts'
@@ -24,6 +24,7 @@ import { isJwt } from './tokens/jwt/jwt-verifier.ts'
 import type { ReplayWindowState } from './tokens/replay-cache.ts'
 import type { ReplayCacheLease, ReplayCacheRegistry } from './tokens/replay-cache-registry.ts'
 import { type CheckSenderConstraint, senderConstraint } from './tokens/sender-constraint.ts'
+import type { GetClaims } from './tokens/token.ts'
 import { tokenAuthenticator } from './tokens/token-authenticator.ts'
 import type { TokenVerifiers } from './tokens/token-verifiers.ts'
 
@@ -175,4 +176,36 @@ const createTokenBindingChecker = (
 const certificateSource = ({ from, ca }: AuthConfig['mtls']): GetClientCertificate => {
   if (from === 'connection') return certificateFromConnection
   return certificateFromHeader(ca === null ? null : pemBlocks(ca).map((block) => new X509Certificate(block)))
+}
+
+// The public half, and the secret one.
+const keyPattern = /^([\w-]{1,64})\.(.*)$/s
+// 256 bits in base64url.
+const secretPattern = /^[\w-]{43}$/
+
+// The digest to compare with where there is no such key: the work is the same, and no known text hashes to it.
+const dummyDigest = Buffer.alloc(32)
+
+export const apiKeyAuthenticator = (field: string, clients: ClientRegistry): Authenticator => {
+  const lower = field.toLowerCase()
+  // There is no registered scheme for a key in a field of its own; RFC 9110 §11.6.1 asks for some challenge.
+  const challenge = `ApiKey realm="lender-gateway", field="${field}"`
+  return {
+    name: 'apiKey',
+    fields: [lower],
+    challenge,
+    applies: ({ fields }) => getFirstFieldValue(fields, lower) !== undefined,
+    authenticate({ fields }) {
+      const [, id = '', secret = ''] = keyPattern.exec(singleFieldValue(fields, lower) ?? '') ?? []
+      const known = clients.byKey(id)
+      const isWhole = secretPattern.test(secret)
+      const isRight = timingSafeEqual(digestSecret(isWhole ? secret : ''), known?.digest ?? dummyDigest)
+      if (known === undefined) throw unauthenticated(challenge, 'unknown-key', 'no such key')
+      // A key that was cut off where it was copied is known all the same.
+      if (!isWhole)
+        throw unauthenticated(challenge, 'wrong-secret', 'the secret of the key is not 43 characters of base64url')
+      if (!isRight) throw unauthenticated(challenge, 'wrong-secret', 'the secret of the key is wrong')
+      return { client: known.client, token: null, keyId: id }
+    },
+  }
 }

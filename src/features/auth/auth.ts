@@ -1,11 +1,42 @@
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
 import type { ReasonFor } from '../../core/exchange/failures/reasons.ts'
 import { foldUnderscores, type HeaderFields } from '../../core/exchange/header-fields.ts'
-import { type AuthScheme, createAuthChallenge } from './auth-challenge.ts'
-import type { Authenticator, AuthResult, VerifiedToken } from './authenticator.ts'
-import { parseScopes } from './tokens/claims.ts'
-import { parseTokenCredential, rejectTokenInQuery } from './tokens/token-credential.ts'
+import type { RegisteredClient } from './client-registry.ts'
+import { type AuthScheme, createAuthChallenge } from './errors.ts'
+import { type Claims, parseScopes, parseTokenCredential, rejectTokenInQuery } from './tokens/token.ts'
+
+export interface Authenticator {
+  readonly name: AuthMethod
+  /** The names, in lower case, of the fields that hold its credentials. */
+  readonly fields: readonly string[]
+  /** The `WWW-Authenticate` challenge for a request without a credential (RFC 9110 §11.6.1). */
+  readonly challenge: string
+  /** Tells whether the request carries its credential. If so, this authenticator decides, for better or worse. */
+  applies(exchange: Exchange): boolean
+  /**
+   * Finds the client of the credential. Throws, or rejects with, a GatewayError: `unauthenticated` for a credential
+   * that proves nothing, `bad-request` for one that cannot be meant, `identity-unavailable` where the verifier cannot
+   * tell just now.
+   */
+  authenticate(exchange: Exchange): AuthResult | Promise<AuthResult>
+}
+
+export interface AuthResult {
+  /** Null: the credential is good, but belongs to no configured client. */
+  readonly client: RegisteredClient | null
+  /** Null: the credential is no token, and has no scopes either. */
+  readonly token: VerifiedToken | null
+  /** The id of the key that proved it. Left out: the method has none. */
+  readonly keyId?: string
+}
+
+export interface VerifiedToken {
+  /** The scheme that it came with: a challenge about what it lacks names the same scheme. */
+  readonly scheme: AuthScheme
+  readonly claims: Claims
+}
 
 export interface AuthOptions {
   /** In order: the first one whose credential a request carries decides. */
@@ -126,5 +157,22 @@ export const createTokenAuthorizer = (
       })
     if (!claimEntries.every(([name, value]) => Object.hasOwn(claims, name) && claims[name] === value))
       throw new GatewayError('forbidden', { reason: 'missing-claim', cause: 'the token does not say what it must' })
+  }
+}
+
+/**
+ * Removes the field that names the client to upstreams from a client's request: with it, a client could take any
+ * identity. This holds for every operation, also for those without authentication.
+ */
+export const stripIdentityHeaderLayer = (name: string): Layer => {
+  const folded = foldUnderscores(name)
+  return (next) => (exchange) => {
+    const { fields } = exchange
+    for (let i = 0; i < fields.length; i += 2)
+      if (foldUnderscores(fields[i] as string) === folded) {
+        exchange.fields = fields.filter((_, at) => foldUnderscores(fields[at - (at % 2)] as string) !== folded)
+        break
+      }
+    return next(exchange)
   }
 }

@@ -1,7 +1,9 @@
 import * as z from 'zod'
+import type { AdminConfig } from '../../core/config/config.ts'
+import type { OperatorKey } from '../../core/config/config-part.ts'
 import { escapePlaceholders, Secret } from '../../core/config/redact.ts'
 import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
-import { keySchema, list } from '../../core/config/schema/collections.ts'
+import { keySchema, list, reject } from '../../core/config/schema/collections.ts'
 import {
   freeTextParser,
   InvalidScalar,
@@ -12,6 +14,7 @@ import {
 } from '../../core/config/schema/scalar.ts'
 import { choice, duration, durationOrZero } from '../../core/config/schema/scalar-types.ts'
 import { isLoopbackHost } from '../../core/lib/net/addresses.ts'
+import { operatorScopes } from '../../core/lib/operators.ts'
 import { type JwsAlgorithm, jwsAlgorithms, parseJwkSet } from './tokens/jwk-set.ts'
 
 /** The source of an issuer's keys: the URL of a server, or the text of a file. */
@@ -160,7 +163,7 @@ const claimNameKind: ScalarKind<string> = {
   json: { type: 'string', pattern: claimNamePattern },
 }
 
-export const claimNameSchema = (description: string) => scalar(claimNameKind, description)
+const claimNameSchema = (description: string) => scalar(claimNameKind, description)
 
 // The characters of a scope: RFC 6749 §3.3.
 export const scopeSchema = scalar(
@@ -179,3 +182,66 @@ export const claimsSchema = z
     scalar(lineKind('the value of a claim'), 'What it says'),
   )
   .meta({ description: 'What a token must say to be of this client: all of it. More than another says wins' })
+
+// Groups and roles are named by people: `Gateway on call` and `/ops/gateway` are names too.
+const claimValue = keySchema({
+  expected: '1 to 256 visible characters',
+  parse: textParser((value) =>
+    /^[\x20-\x7e]{1,256}$/.test(value) && value.trim() === value && value !== '__proto__'
+      ? value
+      : new InvalidScalar('not the value of a claim'),
+  ),
+}).meta({ minLength: 1, maxLength: 256 })
+
+const maxScopes = 100
+
+const scopes = z
+  .record(
+    claimValue,
+    choice(
+      'What it opens: metrics is /metrics and /whoami, read all that is shown, operate orders too',
+      operatorScopes,
+    ),
+  )
+  .check((context) => {
+    const count = Object.keys(context.value).length
+    const hint = 'write { VALUE: read }'
+    if (count === 0) reject(context, 'nothing opens anything', 'at least one entry', hint)
+    if (count > maxScopes) reject(context, 'too many entries', `at most ${maxScopes}`, hint)
+  })
+  .meta({
+    minProperties: 1,
+    maxProperties: maxScopes,
+    description:
+      'What each value of scopeClaim opens. A token with none of them opens nothing; of several the most counts',
+  })
+
+/** The issuer of operators' tokens. It is checked as `auth.jwt` is. */
+export const operatorJwtSchema = z
+  .strictObject({
+    ...jwtSchema.shape,
+    nameClaim: claimNameSchema(
+      'The claim that names its operator. One that operators cannot change themselves',
+    ).prefault('sub'),
+    scopeClaim: claimNameSchema('The claim that says what it opens, as scopes has it').prefault('scope'),
+    scopes,
+  })
+  .meta({ description: 'Tokens of operators that an issuer makes: signed JWTs' })
+
+declare module '../../core/config/config.ts' {
+  interface ParsedAdmin {
+    readonly jwt: z.output<typeof operatorJwtSchema> | null
+  }
+}
+
+export type OperatorJwtConfig = NonNullable<AdminConfig['jwt']>
+
+export const operatorKeys: readonly OperatorKey[] = [
+  {
+    key: 'jwt',
+    after: 'tokens',
+    schema: optionalKey(operatorJwtSchema),
+    scopes: ({ jwt }) =>
+      Object.entries(jwt?.scopes ?? {}).map(([value, scope]) => ({ path: ['admin', 'jwt', 'scopes', value], scope })),
+  },
+]

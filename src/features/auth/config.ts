@@ -155,6 +155,8 @@ export const resolveOperation: ResolveOperation = (stated, { auth }) => {
   }
 }
 
+export { operatorKeys } from './config-tokens.ts'
+
 const authMethodPaths: readonly KeyPath[] = [
   ['auth', 'methods'],
   ...allOperations.map(({ id }): KeyPath => ['operations', id, 'auth', 'methods']),

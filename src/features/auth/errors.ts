@@ -1,5 +1,6 @@
-import { StacklessError } from '../../core/exchange/failures/errors.ts'
+import { GatewayError, StacklessError } from '../../core/exchange/failures/errors.ts'
 import type { FailureReason, ReasonFor } from '../../core/exchange/failures/reasons.ts'
+import { fieldNameEquals, type HeaderFields } from '../../core/exchange/header-fields.ts'
 
 class ErrorWithReason<Why extends FailureReason> extends StacklessError {
   readonly reason: Why
@@ -21,4 +22,56 @@ export class CredentialRejected extends ErrorWithReason<ReasonFor<'unauthenticat
 /** The reason why a credential cannot be verified: the server that knows is unavailable. */
 export class VerifierUnavailable extends ErrorWithReason<ReasonFor<'identity-unavailable'>> {
   override readonly name = 'VerifierUnavailable'
+}
+
+/** The schemes that a token may come with, in lower case (RFC 6750 §2.1, RFC 9449 §7.1). */
+export type AuthScheme = 'bearer' | 'dpop'
+
+interface ChallengeError {
+  readonly error: 'invalid_token' | 'invalid_dpop_proof' | 'insufficient_scope'
+  readonly scopes?: readonly string[]
+}
+
+/**
+ * Writes the challenge of `WWW-Authenticate`: RFC 6750 §3, RFC 9449 §7.1. `algorithms` are those that proofs may be
+ * signed with; null: the gateway takes no proofs, and asks for Bearer whatever the token came with. A client that
+ * presented nothing gets no error parameter.
+ */
+export const createAuthChallenge = (
+  scheme: AuthScheme,
+  algorithms: readonly string[] | null,
+  failure?: ChallengeError,
+): string => {
+  const algs = scheme === 'dpop' && algorithms !== null ? `algs="${algorithms.join(' ')}"` : null
+  const params = [
+    'realm="lender-gateway"',
+    failure && `error="${failure.error}"`,
+    failure?.scopes && `scope="${failure.scopes.join(' ')}"`,
+    algs,
+  ]
+  return `${algs === null ? 'Bearer' : 'DPoP'} ${params.filter((each) => typeof each === 'string').join(', ')}`
+}
+
+/** `reason` and `why` are for operators; the client only sees `challenge`. */
+export const unauthenticated = (challenge: string, reason: ReasonFor<'unauthenticated'>, why: string): GatewayError =>
+  new GatewayError('unauthenticated', { reason, cause: why, fields: ['WWW-Authenticate', challenge] })
+
+export const identityUnavailable = (reason: ReasonFor<'identity-unavailable'>, why: string): GatewayError =>
+  new GatewayError('identity-unavailable', { reason, cause: why, fields: ['Retry-After', '1'] })
+
+export const malformedCredential = (reason: ReasonFor<'bad-request'>, why: string): GatewayError =>
+  new GatewayError('bad-request', { reason, cause: why })
+
+/**
+ * Returns the value of a field; null: there is none. Throws where there are several, because it is unknown which one is
+ * meant. `lower` is the name in lower case.
+ */
+export const singleFieldValue = (fields: HeaderFields, lower: string): string | null => {
+  let found: string | null = null
+  for (let i = 0; i < fields.length; i += 2) {
+    if (!fieldNameEquals(fields[i] as string, lower)) continue
+    if (found !== null) throw malformedCredential('several-credentials', `several ${lower} fields`)
+    found = fields[i + 1] as string
+  }
+  return found
 }

@@ -7,12 +7,14 @@ export const auth: Feature = {
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: async () => ({
     ...(await import('./config.ts')),
-    ...(await import('./tokens/operator-jwt-config.ts')),
     ...(await import('./rules.ts')),
     ...(await import('./warnings.ts')),
   }),
   loadTransfer: () => import('./clients/serialize-clients.ts'),
-  loadCommands: () => import('./command.ts'),
+  loadCommands: async () => ({
+    onlineChecks: [async (config, locate) => (await import('./tokens/preflight.ts')).checkIssuers(config, locate)],
+    loadStatusTexts: () => import('./tokens/status-text.ts'),
+  }),
   loadPrimaryPart: () => import('./primary.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
   loadStatusPart: () => import('./status.ts'),

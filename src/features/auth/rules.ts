@@ -14,8 +14,8 @@ import { allOperations } from '../../operations.ts'
 import { clientNeeds } from './clients/config.ts'
 import type { JwtConfig } from './config.ts'
 import { authMethodLists, authMethodsSchema, authSchema, isTokenMethod, operationAuthSchema } from './config.ts'
+import { operatorJwtSchema } from './config-tokens.ts'
 import { parseJwkSet } from './tokens/jwk-set.ts'
-import { operatorJwtSchema } from './tokens/operator-jwt-config.ts'
 import { mtlsRule, senderConstraintRule } from './tokens/proof-of-possession-rules.ts'
 
 const authSettings: ConfigRule = (tree) => {

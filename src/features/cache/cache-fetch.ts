@@ -4,13 +4,14 @@ import { CoalescedTimer, epochMs, now } from '../../core/lib/clock.ts'
 import { toCacheKey } from './cache-response.ts'
 import type { FetchContext, FetchResult, FetchWaiter, SharedResult } from './fetch-context.ts'
 import { type CacheRequest, withoutConditions } from './policy/cache-request.ts'
+import { hasValidator } from './policy/fields.ts'
 import type { ResponseTimes } from './policy/freshness.ts'
-import { conditionFields } from './policy/revalidation.ts'
-import { hasValidator } from './policy/validators.ts'
+import { decideReuse } from './policy/reuse.ts'
+import { conditionFields } from './policy/storability.ts'
+import { selectingKey, selectVariant } from './policy/stored-head.ts'
 import { BodyTee } from './store/body-tee.ts'
-import type { Reservation } from './store/reservation.ts'
 import { storeNotModified, storeResponse } from './store/store-response.ts'
-import type { StoredResponse } from './store/stored-response.ts'
+import type { Reservation, StoredResponse } from './store/stored-response.ts'
 
 // How long a detached body may still come without a reader, to be stored in the end.
 const unreadMs = 30_000
@@ -169,5 +170,53 @@ export class CacheFetch {
     if (this.#isFinished) return
     this.#isFinished = true
     this.context.onClosed()
+  }
+}
+
+// Fetches for one key at the same time: as many as it can have variants. Further requests are forwarded.
+const maxPerKey = 32
+
+// The longest wait for another's fetch: what that client sent besides the key may be why no response comes.
+const maxJoinWaitMs = 5_000
+
+export class SingleFlight {
+  readonly #byKey = new Map<string, CacheFetch[]>()
+
+  add(key: string, fetch: CacheFetch): void {
+    const fetches = this.#byKey.get(key)
+    if (fetches === undefined) this.#byKey.set(key, [fetch])
+    else fetches.push(fetch)
+  }
+
+  remove(key: string, fetch: CacheFetch): void {
+    const fetches = this.#byKey.get(key)?.filter((each) => each !== fetch)
+    if (fetches === undefined || fetches.length === 0) this.#byKey.delete(key)
+    else this.#byKey.set(key, fetches)
+  }
+
+  isFull(key: string): boolean {
+    return (this.#byKey.get(key)?.length ?? 0) >= maxPerKey
+  }
+
+  /**
+   * Finds a fetch whose response a request may have, and that has not been under way for too long. While the response
+   * is still to come, it is unknown what it varies by: `varies` is what the last response said, and null means that
+   * there was none. Null: there is no fetch to join.
+   */
+  find(key: string, request: CacheRequest, varies: readonly string[] | null, now: number): CacheFetch | null {
+    const fetches = this.#byKey.get(key)
+    if (fetches === undefined) return null
+    const known = varies ?? fetches.find(({ result }) => result !== null)?.result?.head.varies ?? []
+    const wanted = selectingKey(known, request)
+    for (const fetch of fetches) {
+      if (fetch.reservation.isCancelled || (fetch.context.isExclusive && fetch.result === null)) continue
+      const { result, startedAt } = fetch
+      const isFor =
+        result === null
+          ? now - startedAt < maxJoinWaitMs && selectingKey(known, fetch.request) === wanted
+          : selectVariant([result], request) !== null && decideReuse(result.head, request, now).kind === 'fresh'
+      if (isFor) return fetch
+    }
+    return null
   }
 }

@@ -3,8 +3,15 @@ import type { CacheOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import type { HeaderFields } from '../../core/exchange/header-fields.ts'
 import { now } from '../../core/lib/clock.ts'
-import { CacheFetch } from './cache-fetch.ts'
-import { recordCacheOutcome, recordIfError, respondFromResult, respondFromStored } from './cache-response.ts'
+import { CacheFetch, SingleFlight } from './cache-fetch.ts'
+import {
+  recordCacheOutcome,
+  recordIfError,
+  respondFromResult,
+  respondFromStored,
+  storedFields,
+} from './cache-response.ts'
+import type { TierLookup } from './fetch-context.ts'
 import {
   type BackgroundRevalidation,
   type CacheMiss,
@@ -18,12 +25,14 @@ import {
   troubleOfStatus,
 } from './fetch-context.ts'
 import type { CacheRequest } from './policy/cache-request.ts'
-import { type ForwardOutcome, forwardedStatus } from './policy/cache-status.ts'
-import { storedFields } from './policy/respond.ts'
-import { decideReuse, mayServeStale, type UpstreamTrouble } from './policy/reuse.ts'
-import { selectVariant } from './policy/vary.ts'
-import type { TierLookup } from './shared-tier.ts'
-import { SingleFlight } from './single-flight.ts'
+import {
+  decideReuse,
+  type ForwardOutcome,
+  forwardedStatus,
+  mayServeStale,
+  type UpstreamTrouble,
+} from './policy/reuse.ts'
+import { selectVariant } from './policy/stored-head.ts'
 import { BodyTee } from './store/body-tee.ts'
 import { emptyStoredBody, StoredBody, type StoredResponse } from './store/stored-response.ts'
 

@@ -4,11 +4,10 @@ import { RefCountedMap } from '../../core/lib/memo.ts'
 import type { LogEvent } from '../../core/log/log-event.ts'
 import type { OtherSide } from '../../core/runtime/runtime-part.ts'
 import { allOperations, type Group, type Operation, type OperationId, type Side } from '../../operations.ts'
-import type { CacheEvents } from './fetch-context.ts'
+import type { CacheEvents, SharedTier } from './fetch-context.ts'
 import type { Invalidate, InvalidationTarget } from './invalidation.ts'
 import { type CachePartition, openPartition } from './partition.ts'
 import type { SharedCacheRegistry, SharedCacheState } from './redis/shared-cache-registry.ts'
-import type { SharedTier } from './shared-tier.ts'
 import { CacheStore, type PurgeScope } from './store/cache-store.ts'
 
 export interface CacheLease {

@@ -146,5 +146,3 @@ const entryFitsCache: ConfigRule = (tree) => {
 }
 
 export const rules: readonly ConfigRule[] = [entryFitsCache, redisRule(['cache', 'redis'])]
-
-export { warnings } from './warnings.ts'

@@ -7,9 +7,8 @@ import type { CacheRequest, CacheRules } from './policy/cache-request.ts'
 import type { FwdReason, UpstreamTrouble } from './policy/reuse.ts'
 import type { NotStoredReason } from './policy/storability.ts'
 import type { StoredHead } from './policy/stored-head.ts'
-import type { TierLookup } from './shared-tier.ts'
 import type { BodyTee } from './store/body-tee.ts'
-import type { StoredBody, StoredResponse } from './store/stored-response.ts'
+import type { CacheKey, StoredBody, StoredResponse } from './store/stored-response.ts'
 
 export interface FetchWaiter {
   readonly request: CacheRequest
@@ -113,3 +112,22 @@ export const troubleOfStatus = (status: number): UpstreamTrouble | null => (erro
 /** Returns the trouble that a failure shows; null: it is the client's, and no stored response makes it better. */
 export const troubleOfError = ({ kind, status }: GatewayError): UpstreamTrouble | null =>
   disconnectedKinds.has(kind) ? 'disconnected' : troubleOfStatus(status)
+
+export interface SharedTier {
+  /** Looks a key up there, unless the tier is unavailable. `key` is the one in memory. */
+  lookUp(cacheKey: CacheKey, key: string, request: CacheRequest): TierLookup
+  /** Stands in for a lookup that is not made: nothing is loaded or written, and what is taken back is removed. */
+  skipLookup(cacheKey: CacheKey, request: CacheRequest): TierLookup
+}
+
+export interface TierLookup {
+  /**
+   * Resolves when a later response than memory had is loaded, or the lookup has taken long enough. Never rejects. Null:
+   * the tier is not asked.
+   */
+  readonly loaded: Promise<void> | null
+  /** Writes the response that was fetched instead, in the background. */
+  store(entry: StoredResponse): void
+  /** Removes what is there: the upstream no longer says it. */
+  remove(): void
+}

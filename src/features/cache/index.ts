@@ -5,7 +5,7 @@ export const cache: Feature = {
   name: 'cache',
   needs: ['redis'],
   loadAdminPart: () => import('./admin.ts'),
-  loadConfigPart: () => import('./config.ts'),
+  loadConfigPart: async () => ({ ...(await import('./config.ts')), ...(await import('./warnings.ts')) }),
   loadOperatorCommands: () => import('./commands.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadRuntimePart: () => import('./runtime.ts'),

@@ -1,7 +1,7 @@
 import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { getFirstFieldValue, type HeaderFields } from '../../core/exchange/header-fields.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
-import { fieldLines } from './policy/header-list.ts'
+import { fieldLines } from './policy/fields.ts'
 
 interface InvalidationOptions {
   /** `{base_url}` as clients write it, where it is configured; null: as each request has it. */

@@ -5,8 +5,7 @@ import { now } from '../../core/lib/clock.ts'
 import type { OperationId } from '../../operations.ts'
 import { isReasonOfRequest, type NotStoredReason } from './policy/storability.ts'
 import type { CacheStore, CacheTally, Resource } from './store/cache-store.ts'
-import type { CacheKey, Reservation } from './store/reservation.ts'
-import type { StoredBody, StoredResponse } from './store/stored-response.ts'
+import type { CacheKey, Reservation, StoredBody, StoredResponse } from './store/stored-response.ts'
 
 /**
  * The stored responses of one operation and one side of its group, as long as its configuration and that upstream stay

@@ -2,7 +2,7 @@ import type { WarningRule } from '../../core/config/rules/rule.ts'
 import { workerCount, workerShare } from '../../core/config/worker-count.ts'
 import { formatSize } from '../../core/lib/text/units.ts'
 import { allOperations, groups } from '../../operations.ts'
-import { maxOutsideShare } from './store/reservation.ts'
+import { maxOutsideShare } from './store/stored-response.ts'
 
 const unusedCacheRedis: WarningRule = ({ config: { cache, operations } }) =>
   cache.redis !== null &&

@@ -1,11 +1,32 @@
 import type { PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
+import {
+  areMostFailing,
+  countPhrase,
+  groupOfOperation,
+  isQuiet,
+  minFailures,
+  tallyFailures,
+} from '../../core/admin/findings/failure-phrases.ts'
+import {
+  checkCommandLine,
+  explainCommandLine,
+  type Finding,
+  type FindingSource,
+  finding,
+  joinWithAnd,
+  type Severity,
+  tailCommand,
+  wherePhrase,
+} from '../../core/admin/findings/finding.ts'
+import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
 import { addUp, counter, gauge, type MetricDefinitions, seriesFor } from '../../core/admin/metrics/metric.ts'
 import type { MetricInputs } from '../../core/admin/metrics/metric-inputs.ts'
 import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
-import { reasonsFor } from '../../core/exchange/failures/reasons.ts'
+import { type FailureReason, reasonsFor } from '../../core/exchange/failures/reasons.ts'
+import type { ErrorCount } from '../../core/log/recent-errors/error-counts.ts'
+import { groupByKey, sum } from '../../core/log/sum-reports.ts'
 import { fromReport, type Shown } from '../../core/runtime/status/field.ts'
-import { limitFindings } from './findings.ts'
-import { limitsField } from './status.ts'
+import { limitsField, type RateLimitReport } from './status.ts'
 
 const rejectedKinds: readonly FailureKind[] = [
   'bad-request',
@@ -55,6 +76,148 @@ const limitMetrics: MetricDefinitions = {
     ({ report: { limits } }) => limits.eventLoop && limits.eventLoop.limitMs / 1000,
   ),
 }
+
+const limitFindings: FindingSource = (inputs) =>
+  [
+    rejectingLimitFindings,
+    fullLimitFindings,
+    fullEndpointFindings,
+    fullBodyRoomFindings,
+    connectionFindings,
+    redisFindings,
+  ].flatMap((find) => find(inputs))
+
+type LimitError = ErrorCount & { readonly operation: NonNullable<ErrorCount['operation']> }
+
+const hasReason =
+  (...reasons: readonly FailureReason[]) =>
+  (cause: ErrorCount): cause is LimitError =>
+    cause.operation !== null && reasons.some((reason) => reason === cause.reason)
+
+const limitKey = ({ reason, operation }: LimitError): string => {
+  if (reason === 'limits-concurrency') return 'limits.concurrency'
+  return reason === 'upstream-concurrency'
+    ? `upstreams.${groupOfOperation(operation)}.concurrency`
+    : `operations.${operation}.concurrency`
+}
+
+const isConcurrencyError = hasReason('limits-concurrency', 'upstream-concurrency', 'operation-concurrency')
+
+const rejectingLimitFindings: FindingSource = (inputs) =>
+  groupByKey(inputs.report.recentErrors.causes.filter(isConcurrencyError), limitKey).map((same) => {
+    const [first] = same
+    const key = limitKey(first)
+    const state = inputs.report.limits.concurrency.find((each) => each.key === key)
+    const tally = tallyFailures(same)
+    const command = explainCommandLine(first.operation, inputs.config)
+    const facts = { key, state, tally, since: tally.firstAt, command }
+    return finding('limit-rejects', rejectionSeverity(same, inputs), key, facts, ({ key, state, tally }) => {
+      const now = state === undefined ? '' : `, ${state.inFlight} of ${state.limit} in flight now`
+      // A limit that the running configuration does not have refuses nothing any more.
+      const is = state !== undefined && state.inFlight >= state.limit ? 'is' : 'was'
+      return [`${key} ${is} full: ${countPhrase(tally, 'refused')}${now}`]
+    })
+  })
+
+/** Says how bad it is that requests find no room: critical while at least half of those for their operations do not. */
+const rejectionSeverity = (same: readonly LimitError[], { at, recent }: FindingInputs): Severity => {
+  const { lastMinute, lastAt } = tallyFailures(same)
+  if (lastMinute === 0 || lastAt === null) return 'notice'
+  if (recent === null || lastMinute < minFailures || isQuiet(lastAt, at)) return 'warning'
+  const operations = [...new Set(same.map(({ operation }) => operation))]
+  const requests = sum(operations.map((id) => recent[id].requests))
+  return areMostFailing(lastMinute, requests) ? 'critical' : 'warning'
+}
+
+/** Finds limits that are full, but have rejected no request yet. */
+const fullLimitFindings: FindingSource = ({ report }) => {
+  const refused = new Set(report.recentErrors.causes.filter(isConcurrencyError).map(limitKey))
+  return report.limits.concurrency
+    .filter(({ key, inFlight, limit }) => inFlight >= limit && !refused.has(key))
+    .map((state) =>
+      finding('limit-full', 'notice', state.key, state, ({ key, inFlight, limit }) => [
+        `${key} is full: ${inFlight} of ${limit} in flight; the next request is refused`,
+      ]),
+    )
+}
+
+/** Finds groups whose endpoints have no room for more, or none for one of the clients. */
+const fullEndpointFindings: FindingSource = (inputs) =>
+  groupByKey(
+    inputs.report.recentErrors.causes.filter(hasReason('endpoint-connections', 'endpoint-share')),
+    ({ operation, reason }) => `${groupOfOperation(operation)} ${reason}`,
+  ).map((same) => {
+    const [{ operation, reason }] = same
+    const group = groupOfOperation(operation)
+    const tally = tallyFailures(same)
+    const command = explainCommandLine(operation, inputs.config)
+    const facts = { group, isShare: reason === 'endpoint-share', tally, since: tally.firstAt, command }
+    return finding('endpoints-full', rejectionSeverity(same, inputs), `upstreams.${group}`, facts, (facts) => {
+      const full = facts.isShare
+        ? `a client holds its share of the places at the endpoints of ${facts.group}`
+        : `all places at the endpoints of ${facts.group} are taken`
+      return [`${full} (maxConnections, maxPending): ${countPhrase(facts.tally, 'refused')}`]
+    })
+  })
+
+/** Finds that bodies which the contract or idempotency reads whole have no room. The room is that of a process. */
+const fullBodyRoomFindings: FindingSource = (inputs) => {
+  const same = inputs.report.recentErrors.causes.filter(hasReason('buffered-bodies'))
+  if (same.length === 0) return []
+  const operations = [...new Set(same.map(({ operation }) => operation))]
+  const tally = tallyFailures(same)
+  const facts = { operations, tally, since: tally.firstAt, command: tailCommand }
+  return finding('bodies-full', rejectionSeverity(same, inputs), 'limits', facts, ({ operations, tally }) => [
+    `too many bodies wait in memory, of ${joinWithAnd(operations)}: ${countPhrase(tally, 'refused')}`,
+  ])
+}
+
+/** Finds limits that close connections at once: the client gets no response, and the access log has no line. */
+const connectionFindings: FindingSource = ({ report, config }) =>
+  report.rejectedConnections.map(({ setting, firstAt: since, ...counts }) => {
+    const key = `listen.${setting}`
+    const severity = counts.lastMinute > 0 && setting === 'maxConnections' ? 'warning' : 'notice'
+    const facts = { key, limit: config.listen[setting], counts, since }
+    // Not that it is reached: an edit may have raised it, or clients may have left.
+    return finding('connections-full', severity, key, facts, ({ key, limit, counts }) => [
+      `${key} was reached: ${countPhrase(counts, 'closed at once', 'connection')}; it is ${limit ?? 'none'} now`,
+    ])
+  })
+
+const redisFindings: FindingSource = ({ config, file, report: { limits, cache } }) => {
+  const found: Finding[] = []
+  const { rate } = limits
+  const command = checkCommandLine(file.name, '--online') // tries each Redis
+  if (rate?.store === 'redis' && rate.state === 'local') {
+    const severity = config.auth?.dpop?.withoutRedis === 'refuse' ? 'critical' : 'warning'
+    found.push(
+      finding('limits-not-shared', severity, 'redis', { ...rate, command }, (rate) => [
+        `${redisGone(rate)}: ${unsharedPhrases(config).join(', and ')}`,
+      ]),
+    )
+  }
+  if (cache?.redis?.state === 'local')
+    found.push(
+      finding('cache-not-shared', 'warning', 'redis', { ...cache.redis, command }, (redis) => [
+        `${redisGone(redis)}: this gateway has in its cache what it has stored itself`,
+      ]),
+    )
+  return found
+}
+
+const unsharedPhrases = ({ auth, limits, clients }: FindingInputs['config']): readonly string[] => {
+  const proofs = auth?.dpop?.withoutRedis
+  return [
+    ...(proofs === 'refuse' ? ['requests with a DPoP proof are refused (auth.dpop.withoutRedis: refuse)'] : []),
+    ...(proofs === 'serve' ? ['a DPoP proof is good once at each gateway (auth.dpop.withoutRedis: serve)'] : []),
+    ...(limits.address !== null || clients.some(({ rate }) => rate !== null)
+      ? ['this gateway counts the rates of clients by itself, so several gateways let more through']
+      : []),
+  ]
+}
+
+const redisGone = ({ server, reason, where }: Pick<RateLimitReport, 'server' | 'reason' | 'where'>): string =>
+  `Redis (${server}) cannot be asked${wherePhrase({ where })}${reason === null ? '' : ` (${reason})`}`
 
 export const findings: readonly PlacedFindings[] = [{ after: 'operations', value: limitFindings }]
 

@@ -6,10 +6,10 @@ import { maxCheckMs } from '../../core/upstream/health/check-reachable.ts'
 import type { RedisConfig } from './config.ts'
 import { findClusterNodes } from './redis-cluster.ts'
 import { connectRedis } from './redis-connection.ts'
-import { errorText } from './redis-error.ts'
 import { connectDirectory } from './redis-server.ts'
 import {
   describeRedis,
+  errorText,
   type RedisServerOptions,
   redactSecrets,
   redisSections,

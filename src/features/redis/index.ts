@@ -4,5 +4,7 @@ import type { Feature } from '../../core/feature.ts'
 export const redis: Feature = {
   name: 'redis',
   loadRuntimePart: () => import('./runtime.ts'),
-  loadCommands: () => import('./command.ts'),
+  loadCommands: async () => ({
+    onlineChecks: [async (config, locate) => (await import('./check-redis.ts')).checkRedis(config, locate)],
+  }),
 }

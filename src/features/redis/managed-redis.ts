@@ -1,7 +1,7 @@
 import { CoalescedTimer, epochMs, now, withTimeout } from '../../core/lib/clock.ts'
 import type { ConnectRedis, RedisConnection } from './redis-connection.ts'
-import { errorText } from './redis-error.ts'
-import type { RedisScript, ScriptArgs, ScriptOptions } from './redis-script.ts'
+import type { RedisScript, ScriptArgs, ScriptOptions } from './redis-server.ts'
+import { errorText } from './redis-settings.ts'
 
 // So many late or failed commands in a row: fewer is a hiccup, and this gateway has counted each by itself meanwhile.
 const maxConsecutiveFailures = 5

@@ -1,8 +1,9 @@
-import { keySlot, slotCount } from './key-slot.ts'
-import { errorText, nameServer } from './redis-error.ts'
-import type { RedisScript, ScriptArgs, ScriptOptions } from './redis-script.ts'
+import type { RedisScript, ScriptArgs, ScriptOptions } from './redis-server.ts'
 import { connectDirectory, connectServer, type RedisServer } from './redis-server.ts'
-import { formatAddress, type RedisAddress, type RedisServerOptions } from './redis-settings.ts'
+import { errorText, formatAddress, nameServer, type RedisAddress, type RedisServerOptions } from './redis-settings.ts'
+
+/** How many slots the keys of a cluster are spread over. */
+const slotCount = 16_384
 
 /** The nodes of a cluster that serve slots, each with a connection. */
 interface RedisCluster {
@@ -159,3 +160,23 @@ const parseRedirect = (error: unknown, from: RedisAddress | undefined): Redirect
   const address = formatAddress({ host: host === '' ? (from?.host ?? '') : host, port: Number(port) })
   return { kind: kind === 'MOVED' ? 'MOVED' : 'ASK', address }
 }
+
+/**
+ * Returns the slot of a key in a cluster: of the text within its first braces, unless it is empty, otherwise of the
+ * whole key (Redis Cluster specification, "Key distribution model").
+ */
+export const keySlot = (key: string): number => {
+  const open = key.indexOf('{')
+  const close = open === -1 ? -1 : key.indexOf('}', open + 1)
+  const hashed = close > open + 1 ? key.slice(open + 1, close) : key
+  let crc = 0
+  for (const byte of Buffer.from(hashed)) crc = ((crc << 8) & 0xffff) ^ (crcTable[(crc >> 8) ^ byte] ?? 0)
+  return crc % slotCount
+}
+
+// CRC-16/XMODEM: polynomial 0x1021, no reflection.
+const crcTable = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8
+  for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1
+  return crc
+})

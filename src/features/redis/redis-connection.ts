@@ -1,9 +1,7 @@
 import type { Milliseconds } from '../../core/lib/text/units.ts'
 import { connectCluster } from './redis-cluster.ts'
-import { nameServer } from './redis-error.ts'
-import { consumeScript, type RedisScript, type ScriptArgs, type ScriptOptions } from './redis-script.ts'
-import { connectServer } from './redis-server.ts'
-import { type RedisSettings, redisTopology } from './redis-settings.ts'
+import { connectServer, consumeScript, type RedisScript, type ScriptArgs, type ScriptOptions } from './redis-server.ts'
+import { nameServer, type RedisSettings, redisTopology } from './redis-settings.ts'
 import { watchMaster } from './sentinel.ts'
 
 /** One connection to Redis: to its only server, to the master that Sentinels name, or to all nodes of a cluster. */

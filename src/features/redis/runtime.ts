@@ -1,6 +1,5 @@
 import type { ProcessPart, RuntimePart } from '../../core/runtime/runtime-part.ts'
-import { calmChanges } from './calm-changes.ts'
-import { RedisRegistry } from './redis-registry.ts'
+import { calmChanges, RedisRegistry } from './redis-registry.ts'
 
 interface RedisProcess extends ProcessPart {
   /** The connections to `limits.redis`, one for all that counts there. */

@@ -1,7 +1,6 @@
 import { repeatWithJitter, withTimeout } from '../../core/lib/clock.ts'
-import { nameServer } from './redis-error.ts'
 import { connectDirectory, type DirectoryServer } from './redis-server.ts'
-import { formatAddress, type RedisAddress, type RedisServerOptions } from './redis-settings.ts'
+import { formatAddress, nameServer, type RedisAddress, type RedisServerOptions } from './redis-settings.ts'
 
 /** The master that Sentinels name, while it is watched. */
 interface WatchedMaster {

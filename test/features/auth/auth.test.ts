@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
+import type { Authenticator } from '../../../src/features/auth/auth.ts'
 import { authLayer } from '../../../src/features/auth/auth.ts'
-import type { Authenticator } from '../../../src/features/auth/authenticator.ts'
 import { fakeExchange, fakeNext } from '../../helpers/exchange.ts'
 
 const authenticator = (authenticate: Authenticator['authenticate'], applies = true): Authenticator => ({

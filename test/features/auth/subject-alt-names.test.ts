@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { canonicalAltName, subjectAltNames } from '../../../src/features/auth/mtls.ts'
+import { canonicalAltName, subjectAltNames } from '../../../src/features/auth/client-certificate.ts'
 
 /** Writes names as Node does: unusual ones in quotes, with every comma in them escaped. */
 const written = (names: readonly (readonly [string, string])[]): string =>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
+import type { VerifiedToken } from '../../../src/features/auth/auth.ts'
 import { createTokenAuthorizer } from '../../../src/features/auth/auth.ts'
-import type { VerifiedToken } from '../../../src/features/auth/authenticator.ts'
 
 /** Returns the outcome of a token: `good`, or the challenge that its client gets; null: none. */
 const outcome = (

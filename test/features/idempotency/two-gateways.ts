@@ -12,7 +12,7 @@ import { idempotencyLayer } from '../../../src/features/idempotency/idempotency.
 import type { IdempotencyStore } from '../../../src/features/idempotency/store/idempotency-store.ts'
 import { MemoryIdempotencyStore } from '../../../src/features/idempotency/store/memory-idempotency-store.ts'
 import { retryLayer } from '../../../src/features/retry/layer.ts'
-import { RetryBudget } from '../../../src/features/retry/retry-budget.ts'
+import { RetryBudget } from '../../../src/features/retry/runtime.ts'
 import type { OperationId } from '../../../src/operations.ts'
 import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
 import { retryConfig } from '../retry/helper.ts'

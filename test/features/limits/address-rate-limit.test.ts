@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import type { RateLimiter } from '../../../src/core/lib/token-bucket.ts'
-import { addressRateLimitLayer } from '../../../src/features/limits/rate-limit.ts'
-import { MemoryRateLimiter } from '../../../src/features/limits/rate-limiter/memory-rate-limiter.ts'
+import { addressRateLimitLayer } from '../../../src/features/limits/limits.ts'
+import { MemoryRateLimiter } from '../../../src/features/limits/rate-limiters.ts'
 import { fakeExchange, fakeNext } from '../../helpers/exchange.ts'
 
 const limit = { policy: 'address', perMs: 1 / 60_000, burst: 2 }

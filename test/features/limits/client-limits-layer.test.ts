@@ -2,9 +2,8 @@ import { expect, test } from 'vitest'
 import type { Exchange } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import type { RateLimiter } from '../../../src/core/lib/token-bucket.ts'
-import { clientConcurrencyLimitLayer } from '../../../src/features/limits/limits.ts'
-import { clientRateLimitLayer } from '../../../src/features/limits/rate-limit.ts'
-import { MemoryRateLimiter } from '../../../src/features/limits/rate-limiter/memory-rate-limiter.ts'
+import { clientConcurrencyLimitLayer, clientRateLimitLayer } from '../../../src/features/limits/limits.ts'
+import { MemoryRateLimiter } from '../../../src/features/limits/rate-limiters.ts'
 import { fakeExchange, fakeNext } from '../../helpers/exchange.ts'
 
 const limit = { policy: 'client', perMs: 1 / 60_000, burst: 2 }

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { deepFreeze } from '../../../src/core/config/deep-freeze.ts'
 import type { ClientConfig } from '../../../src/features/auth/clients/config.ts'
-import { acquireClientLimits } from '../../../src/features/limits/client-limits.ts'
-import { RateLimiterRegistry } from '../../../src/features/limits/rate-limiter/rate-limiter-registry.ts'
+import { RateLimiterRegistry } from '../../../src/features/limits/rate-limiters.ts'
+import { acquireClientLimits } from '../../../src/features/limits/runtime.ts'
 import { RedisRegistry } from '../../../src/features/redis/redis-registry.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 

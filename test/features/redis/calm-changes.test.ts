@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { calmChanges } from '../../../src/features/redis/calm-changes.ts'
+import { calmChanges } from '../../../src/features/redis/redis-registry.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { consumeToken } from '../../../src/core/lib/token-bucket.ts'
-import { consumeScript } from '../../../src/features/redis/redis-script.ts'
+import { consumeScript } from '../../../src/features/redis/redis-server.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { type Redis, startRedis } from '../../helpers/redis.ts'
 

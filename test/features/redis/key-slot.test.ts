@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { keySlot } from '../../../src/features/redis/key-slot.ts'
+import { keySlot } from '../../../src/features/redis/redis-cluster.ts'
 
 // Redis Cluster specification, "Key distribution model" and "Hash tags"; the numbers are from CLUSTER KEYSLOT.
 test.each([

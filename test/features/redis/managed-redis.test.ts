@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { ManagedRedis } from '../../../src/features/redis/managed-redis.ts'
 import type { ConnectRedis, RedisConnection } from '../../../src/features/redis/redis-connection.ts'
-import { consumeScript } from '../../../src/features/redis/redis-script.ts'
+import { consumeScript } from '../../../src/features/redis/redis-server.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] })

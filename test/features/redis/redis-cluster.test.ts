@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { keySlot } from '../../../src/features/redis/key-slot.ts'
+import { keySlot } from '../../../src/features/redis/redis-cluster.ts'
 import { connectRedis } from '../../../src/features/redis/redis-connection.ts'
-import { consumeScript } from '../../../src/features/redis/redis-script.ts'
+import { consumeScript } from '../../../src/features/redis/redis-server.ts'
 import { redisSettings } from '../../helpers/redis-settings.ts'
 import { type RedisReply, type ScriptedRedis, scriptedRedis } from '../../helpers/scripted-redis.ts'
 

@@ -6,7 +6,7 @@ import { type FailureKind, failureTable } from '../../../src/core/exchange/failu
 import { now } from '../../../src/core/lib/clock.ts'
 import type { RetryConfig } from '../../../src/features/retry/config.ts'
 import { retryLayer } from '../../../src/features/retry/layer.ts'
-import { RetryBudget } from '../../../src/features/retry/retry-budget.ts'
+import { RetryBudget } from '../../../src/features/retry/runtime.ts'
 import { type FakeBody, fakeExchange } from '../../helpers/exchange.ts'
 import { bodies, type Step, scripted } from './helper.ts'
 

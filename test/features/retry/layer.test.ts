@@ -3,7 +3,7 @@ import type { Exchange } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { now } from '../../../src/core/lib/clock.ts'
 import { retryLayer } from '../../../src/features/retry/layer.ts'
-import { RetryBudget } from '../../../src/features/retry/retry-budget.ts'
+import { RetryBudget } from '../../../src/features/retry/runtime.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 import { plenty, retryConfig, scripted } from './helper.ts'
 

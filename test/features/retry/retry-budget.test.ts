@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { RetryBudget } from '../../../src/features/retry/retry-budget.ts'
+import { RetryBudget } from '../../../src/features/retry/runtime.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())

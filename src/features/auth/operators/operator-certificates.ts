@@ -5,8 +5,7 @@ import type { Operator } from '../../../core/admin/access/operator.ts'
 import { pemBlocks } from '../../../core/config/certificates.ts'
 import type { AdminConfig } from '../../../core/config/config.ts'
 import { weakMemo } from '../../../core/lib/memo.ts'
-import { certificateThumbprint, hasIssued, isForClients, isValidNow } from '../client-certificate.ts'
-import { subjectAltNames } from '../mtls.ts'
+import { certificateThumbprint, hasIssued, isForClients, isValidNow, subjectAltNames } from '../client-certificate.ts'
 
 type CertificateConfig = NonNullable<NonNullable<AdminConfig['tls']>['clientCertificate']>
 

@@ -3,9 +3,9 @@ import { errorMessage } from '../../../core/exchange/failures/error-message.ts'
 import { now } from '../../../core/lib/clock.ts'
 import { parseJsonObject } from '../../../core/lib/plain-object.ts'
 import { CredentialRejected, VerifierUnavailable } from '../errors.ts'
-import { type ClaimExpectations, type Claims, checkClaims } from './claims.ts'
 import { DependencyHealth, type DependencyHealthState } from './dependency-health.ts'
 import type { HttpClient, HttpRequest } from './http-client.ts'
+import { type ClaimExpectations, type Claims, checkClaims } from './token.ts'
 import { type CachedToken, maxTokenLength, TokenCache, tokenDigest } from './token-cache.ts'
 
 /** The gateway's own credentials at the authorization server, which answers no other caller (RFC 7662 §2.1). */

@@ -1,9 +1,11 @@
+import type { OnlineCheck } from '../../../core/cli/built-in-command.ts'
 import type { ProvenanceMap } from '../../../core/config/load/provenance.ts'
 import { type ConfigProblem, locateKey } from '../../../core/config/problem.ts'
 import { errorMessage } from '../../../core/exchange/failures/error-message.ts'
 import { type TryOptions, tryOutside } from '../../../core/lib/try.ts'
 import type { PrimaryFeature } from '../../../core/runtime/primary-part.ts'
 import { heldBackTip } from '../../../core/runtime/reload/reload-problems.ts'
+import { maxCheckMs } from '../../../core/upstream/health/check-reachable.ts'
 import type { JwtConfig } from '../config.ts'
 import { parseJwkSet } from './jwk-set.ts'
 import { createJwksFetcher, jwksTimeoutMs } from './token-verifiers.ts'
@@ -75,3 +77,20 @@ export const tryJwks = async (
 const getJwksUrl = (jwt: KeySource | null): string | null => (jwt !== null && 'url' in jwt.jwks ? jwt.jwks.url : null)
 
 const withoutQuery = ({ origin, pathname }: URL): string => origin + pathname
+
+// As long as an endpoint has.
+const onlineTry = { waitMs: maxCheckMs, repeatsSilent: true }
+
+/** Fetches the keys of each issuer as the gateway does. A warning names one whose keys cannot be had within 2 s. */
+export const checkIssuers: OnlineCheck = async ({ auth, admin }, locate) => {
+  const issuers = [['auth.jwt', auth?.jwt ?? null] as const, ['admin.jwt', admin.jwt] as const]
+  const checked = issuers.map(async ([key, jwt]): Promise<readonly ConfigProblem[]> => {
+    if (jwt === null) return []
+    const { reason } = (await tryJwks(key, jwt, onlineTry)) ?? { reason: null }
+    if (reason === null) return []
+    const message = `the keys of ${key} cannot be had from here: ${reason}`
+    const expected = 'a JWK Set with a key that tokens may be signed with'
+    return [{ ...locate(`${key}.jwks`), message, expected, found: reason }]
+  })
+  return (await Promise.all(checked)).flat()
+}

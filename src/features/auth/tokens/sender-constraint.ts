@@ -2,12 +2,9 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Exchange } from '../../../core/exchange/exchange.ts'
 import type { GatewayError } from '../../../core/exchange/failures/errors.ts'
 import type { ReasonFor } from '../../../core/exchange/failures/reasons.ts'
-import { type AuthScheme, createAuthChallenge } from '../auth-challenge.ts'
-import { unauthenticated } from '../authenticator.ts'
 import { certificateThumbprint, type GetClientCertificate } from '../client-certificate.ts'
-import { CredentialRejected } from '../errors.ts'
-import type { Claims } from './claims.ts'
-import type { TokenCredential } from './token-credential.ts'
+import { type AuthScheme, CredentialRejected, createAuthChallenge, unauthenticated } from '../errors.ts'
+import type { Claims, TokenCredential } from './token.ts'
 
 /** What a token is bound to (RFC 7800 §3.1). With both members, both are required. */
 interface TokenConfirmation {

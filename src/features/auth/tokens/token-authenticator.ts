@@ -1,10 +1,16 @@
-import { type AuthScheme, createAuthChallenge } from '../auth-challenge.ts'
-import { type Authenticator, type AuthResult, identityUnavailable, unauthenticated } from '../authenticator.ts'
+import type { Authenticator, AuthResult } from '../auth.ts'
 import type { ClientRegistry } from '../client-registry.ts'
-import { CredentialRejected, VerifierUnavailable } from '../errors.ts'
-import type { Claims, GetClaims } from './claims.ts'
+import {
+  type AuthScheme,
+  CredentialRejected,
+  createAuthChallenge,
+  identityUnavailable,
+  unauthenticated,
+  VerifierUnavailable,
+} from '../errors.ts'
 import type { CheckSenderConstraint } from './sender-constraint.ts'
-import { parseTokenCredential } from './token-credential.ts'
+import type { Claims, GetClaims } from './token.ts'
+import { parseTokenCredential } from './token.ts'
 
 export interface TokenAuthenticatorOptions {
   readonly name: 'jwt' | 'introspection'

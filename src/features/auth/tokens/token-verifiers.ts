@@ -1,7 +1,6 @@
 import { RefCountedMap } from '../../../core/lib/memo.ts'
 import type { LogEvent } from '../../../core/log/log-event.ts'
 import type { IntrospectionConfig, JwtConfig } from '../config.ts'
-import type { GetClaims } from './claims.ts'
 import type { DependencyHealthState } from './dependency-health.ts'
 import { createHttpClient } from './http-client.ts'
 import { Introspector, introspect } from './introspection.ts'
@@ -13,6 +12,7 @@ import {
   staticIssuerKeys,
 } from './jwt/jwks-cache.ts'
 import { type JwtVerifier, jwtVerifier } from './jwt/jwt-verifier.ts'
+import type { GetClaims } from './token.ts'
 
 // One response is about one token. More connections than that would be a flood.
 const introspectionLimits = { maxBytes: 64 * 1024, connections: 32 } as const

@@ -7,7 +7,7 @@ import {
   targetOverrides,
 } from '../../../core/exchange/header-fields.ts'
 import type { OperationCacheConfig } from '../config.ts'
-import { type CacheDirective, parseDeltaMs, parseDirectives, restricts } from './cache-control.ts'
+import { type CacheDirective, parseDeltaMs, parseDirectives, restricts } from './fields.ts'
 
 export interface CacheRules extends OperationCacheConfig {
   /** The names, in lower case, of the credential fields besides Authorization and Cookie. */

@@ -1,11 +1,19 @@
 import type { ProxyResponse } from '../../../core/exchange/exchange.ts'
 import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
 import { parseHttpDate } from '../../../core/exchange/http1/http-date.ts'
-import { allows, type CacheDirective, directiveFields, parseDeltaMs, parseDeltaSeconds } from './cache-control.ts'
 import type { CacheRules } from './cache-request.ts'
-import { fieldLines, joinFieldLines, parseListMembers } from './header-list.ts'
+import {
+  allows,
+  type CacheDirective,
+  directiveFields,
+  fieldLines,
+  joinFieldLines,
+  parseDeltaMs,
+  parseDeltaSeconds,
+  parseListMembers,
+  parseValidators,
+} from './fields.ts'
 import { isHeuristicallyCacheable } from './status-codes.ts'
-import { parseValidators } from './validators.ts'
 
 /** The head of a response as it came: end-to-end fields only. */
 export type ReceivedHead = Omit<ProxyResponse, 'body'>

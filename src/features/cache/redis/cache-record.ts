@@ -4,7 +4,7 @@ import { parseJson } from '../../../core/lib/plain-object.ts'
 import type { CacheRequest, CacheRules } from '../policy/cache-request.ts'
 import { assessStorability } from '../policy/storability.ts'
 import { type StoredHead, withContentLength } from '../policy/stored-head.ts'
-import type { CacheKey } from '../store/reservation.ts'
+import type { CacheKey } from '../store/stored-response.ts'
 
 export interface RecordKey extends CacheKey {
   readonly operation: string

@@ -1,23 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { keySlot } from '../../redis/key-slot.ts'
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
-import { removeScript, type ScriptArgs } from '../../redis/redis-script.ts'
-import { PendingPurges } from './pending-purges.ts'
-import { type CacheKeySpace, generationCount, purgedGenerationKeys } from './redis-keys.ts'
-import { findScript, renewScript, storeScript } from './scripts.ts'
-
-interface RedisEntry {
-  /** When, by Redis's own clock: in milliseconds since the epoch. */
-  readonly foundAt: number
-  /** The generations as they were; an empty text means that there was none. */
-  readonly generations: readonly string[]
-  readonly content: RedisEntryContent | null
-}
-
-/** The content of a key: the names that responses vary by, or one response. */
-type RedisEntryContent =
-  | { readonly kind: 'varies'; readonly names: string }
-  | { readonly kind: 'response'; readonly head: Buffer; readonly body: Buffer; readonly ageMs: number }
+import { keySlot } from '../../redis/redis-cluster.ts'
+import { removeScript, type ScriptArgs } from '../../redis/redis-server.ts'
+import {
+  type CacheKeySpace,
+  findScript,
+  parseEntry,
+  purgedGenerationKeys,
+  type RedisEntry,
+  renewScript,
+  storeScript,
+} from './redis-entry.ts'
 
 interface PendingWrite {
   readonly base: string
@@ -49,9 +42,6 @@ export const maxSharedBytes = 1024 * 1024
 
 // The head grows a little when it is written.
 const maxFoundBytes = String(maxSharedBytes + 128 * 1024)
-
-// Of the names of fields that responses vary by.
-const maxNamesLength = 4096
 
 // Of the writes that wait. A response beyond that is not shared.
 const maxQueuedBytes = 16 * 1024 * 1024
@@ -207,31 +197,76 @@ const toScriptArgs = ({
 
 const newGeneration = (): string => randomBytes(16).toString('hex')
 
-const parseEntry = (reply: unknown): RedisEntry | null => {
-  if (!Array.isArray(reply)) return null
-  const [time, ...rest] = reply as readonly unknown[]
-  const now = parseNumber(time)
-  const knownGenerations = rest.slice(0, generationCount).map((each) => (each === null ? '' : parseText(each)))
-  if (
-    Number.isNaN(now) ||
-    knownGenerations.length < generationCount ||
-    !knownGenerations.every((each) => /^([0-9a-f]{32})?$/.test(each))
-  )
-    return null
-  return { foundAt: now, generations: knownGenerations, content: parseContent(rest.slice(generationCount), now) }
-}
+// Beyond so many, one purge covers all of the operation that has the most.
+const maxPending = 10_000
+const batchSize = 500
 
-const parseContent = ([names, time, head, body]: readonly unknown[], now: number): RedisEntryContent | null => {
-  if (names instanceof Buffer) return names.length > maxNamesLength ? null : { kind: 'varies', names: parseText(names) }
-  const writtenAt = parseNumber(time)
-  if (Number.isNaN(writtenAt) || !(head instanceof Buffer) || !(body instanceof Buffer)) return null
-  return { kind: 'response', head, body, ageMs: Math.max(0, now - writtenAt) }
-}
+/** Sends purges; resolves with whether Redis acknowledged them within `waitMs`, or a time of its own. Never rejects. */
+type SendPurges = (keys: readonly string[], waitMs?: number) => Promise<boolean>
 
-/** Reads a short text; for anything else, one that matches no pattern. */
-const parseText = (bytes: unknown): string => (bytes instanceof Buffer ? bytes.toString('latin1') : ' ')
+/**
+ * The purges that Redis has not acknowledged. While Redis is down its entries stay, and when it is back they must not
+ * be believed before it has the purges.
+ */
+export class PendingPurges {
+  readonly #send: SendPurges
+  readonly #operations: readonly string[]
+  /** By key, the number of its last purge: a purge that is repeated while it is sent stays pending. */
+  readonly #keys = new Map<string, number>()
+  #last = 0
+  #sending = 0
 
-const parseNumber = (bytes: unknown): number => {
-  const text = parseText(bytes)
-  return /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+  /**
+   * `operations`: the keys of operations; each other key begins with one of them and a colon, and is of a part of it.
+   * `pending`: those of purges that are pending already.
+   */
+  constructor(operations: readonly string[], send: SendPurges, pending: readonly string[] = []) {
+    this.#operations = operations
+    this.#send = send
+    for (const key of pending) this.#keys.set(key, ++this.#last)
+  }
+
+  get keys(): readonly string[] {
+    return [...this.#keys.keys()]
+  }
+
+  /** Tells whether one of these keys is pending; if any is, the pending purges are sent again. */
+  has(keys: readonly string[]): boolean {
+    if (this.#keys.size === 0) return false
+    if (this.#sending === 0) void this.resend()
+    return keys.some((key) => this.#keys.has(key))
+  }
+
+  /** Sends the pending purges again, until Redis does not acknowledge some. */
+  async resend(): Promise<void> {
+    const { keys } = this
+    for (let at = 0; at < keys.length; at += batchSize)
+      if (!(await this.#sendAll(keys.slice(at, at + batchSize)))) return
+  }
+
+  add(keys: readonly string[], waitMs?: number): Promise<boolean> {
+    for (const key of keys) this.#keys.set(key, ++this.#last)
+    if (this.#keys.size > maxPending) this.#widenLargest()
+    return this.#sendAll(keys, waitMs)
+  }
+
+  /** Has one purge cover all of the operation that has the most: a client that causes many takes no other with it. */
+  #widenLargest(): void {
+    const { keys } = this
+    const [largest] = this.#operations
+      .map((operation) => ({ operation, parts: keys.filter((key) => key.startsWith(`${operation}:`)) }))
+      .sort((one, other) => other.parts.length - one.parts.length)
+    if (largest === undefined) return
+    for (const key of largest.parts) this.#keys.delete(key)
+    this.#keys.set(largest.operation, ++this.#last)
+  }
+
+  async #sendAll(keys: readonly string[], waitMs?: number): Promise<boolean> {
+    const when = new Map(keys.map((key) => [key, this.#keys.get(key)]))
+    this.#sending++
+    const isAcknowledged = await this.#send(keys, waitMs)
+    this.#sending--
+    if (isAcknowledged) for (const [key, last] of when) if (this.#keys.get(key) === last) this.#keys.delete(key)
+    return isAcknowledged
+  }
 }

@@ -1,18 +1,16 @@
 import { now, withTimeout } from '../../../core/lib/clock.ts'
-import type { CacheEvents } from '../fetch-context.ts'
+import type { CacheEvents, SharedTier, TierLookup } from '../fetch-context.ts'
 import type { CachePartition } from '../partition.ts'
 import type { CacheRequest, CacheRules } from '../policy/cache-request.ts'
+import { hasValidator } from '../policy/fields.ts'
 import { keepsPlace } from '../policy/reuse.ts'
 import { isServerError } from '../policy/status-codes.ts'
-import { type StoredHead, servableUntil } from '../policy/stored-head.ts'
-import { hasValidator } from '../policy/validators.ts'
-import { selectingKey, selectVariant } from '../policy/vary.ts'
-import type { SharedTier, TierLookup } from '../shared-tier.ts'
-import type { CacheKey, Reservation } from '../store/reservation.ts'
+import { type StoredHead, selectingKey, selectVariant, servableUntil } from '../policy/stored-head.ts'
+import type { CacheKey, Reservation } from '../store/stored-response.ts'
 import { ownCopy, StoredBody, type StoredResponse } from '../store/stored-response.ts'
 import { type CacheRecord, decodeRecord, encodeRecord, type RecordKey, toStoredHead } from './cache-record.ts'
 import { maxLifetimeMs, maxSharedBytes, type RedisCacheStore } from './redis-cache-store.ts'
-import { baseKey, generationKeys, queryGenerationKey, variantKey } from './redis-keys.ts'
+import { baseKey, generationKeys, queryGenerationKey, variantKey } from './redis-entry.ts'
 
 export interface RedisTierOptions {
   readonly store: RedisCacheStore

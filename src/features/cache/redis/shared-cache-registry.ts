@@ -1,13 +1,12 @@
 import { RefCountedMap } from '../../../core/lib/memo.ts'
 import type { LogEvent } from '../../../core/log/log-event.ts'
-import { calmChanges } from '../../redis/calm-changes.ts'
 import type { RedisConfig } from '../../redis/config.ts'
-import { RedisRegistry } from '../../redis/redis-registry.ts'
+import { calmChanges, RedisRegistry } from '../../redis/redis-registry.ts'
+import type { SharedTier } from '../fetch-context.ts'
 import type { InvalidationTarget } from '../invalidation.ts'
-import type { SharedTier } from '../shared-tier.ts'
 import type { PurgeScope } from '../store/cache-store.ts'
 import { type RedisCacheCounts, RedisCacheStore } from './redis-cache-store.ts'
-import { type CacheKeySpace, purgedGenerationKeys, queryGenerationKey } from './redis-keys.ts'
+import { type CacheKeySpace, purgedGenerationKeys, queryGenerationKey } from './redis-entry.ts'
 import { RedisTier, type RedisTierOptions } from './redis-tier.ts'
 
 export interface SharedCacheState {

@@ -1,10 +1,8 @@
 import type { BodySink, ResponseBody } from '../../../core/exchange/body.ts'
-import type { Exchange, ProxyResponse } from '../../../core/exchange/exchange.ts'
+import type { Exchange } from '../../../core/exchange/exchange.ts'
 import type { GatewayError } from '../../../core/exchange/failures/errors.ts'
-import { getFirstFieldValue } from '../../../core/exchange/header-fields.ts'
 import { freeBuffer, sliceBytes } from '../../../core/lib/buffers.ts'
-import type { Reservation } from './reservation.ts'
-import { TeeReader } from './tee-reader.ts'
+import type { Reservation } from './stored-response.ts'
 
 interface BodyTeeCallbacks {
   /** Called when the whole body has come, in memory of its own. `readBy` are the exchanges that still read it. */
@@ -213,9 +211,68 @@ export class BodyTee implements BodySink {
   }
 }
 
-/** Reads the declared length of a response; null: there is none; undefined: it is not valid. */
-export const declaredLength = ({ fields }: Pick<ProxyResponse, 'fields'>): number | null | undefined => {
-  const value = getFirstFieldValue(fields, 'content-length')
-  if (value === undefined) return null
-  return /^\d{1,15}$/.test(value) ? Number(value) : undefined
+class TeeReader implements ResponseBody {
+  readonly isShared = true
+  offset = 0
+  readonly exchange: Exchange
+  readonly #source: BodyTee
+  #sink: BodySink | null = null
+  #flowing = false
+  #isClosed = false
+
+  constructor(source: BodyTee, exchange: Exchange) {
+    this.exchange = exchange
+    this.#source = source
+  }
+
+  takeBuffered(): Buffer | null {
+    const { whole } = this.#source
+    if (whole !== null) this.#close()
+    return whole
+  }
+
+  consume(sink: BodySink): void {
+    this.#sink = sink
+    const { failure } = this.#source
+    if (failure !== null) return this.onFailed(failure)
+    this.resume()
+  }
+
+  resume(): void {
+    this.#flowing = true
+    this.onData()
+  }
+
+  discard(): void {
+    this.#close()
+  }
+
+  /** Called when there is more to read, or the body has ended. */
+  onData(): void {
+    const [source, sink] = [this.#source, this.#sink]
+    if (sink === null || this.#isClosed) return
+    const before = this.offset
+    while (this.#flowing) {
+      const chunk = source.from(this.offset)
+      if (chunk === null) break
+      this.offset += chunk.length
+      this.#flowing = sink.data(chunk)
+    }
+    if (source.ended && this.offset === source.length) {
+      this.#close()
+      return sink.end()
+    }
+    if (this.offset > before) source.onReaderAdvanced()
+  }
+
+  onFailed(error: GatewayError): void {
+    if (this.#isClosed || this.#sink === null) return
+    this.#isClosed = true
+    this.#sink.fail(error)
+  }
+
+  #close(): void {
+    this.#isClosed = true
+    this.#source.onReaderClosed(this)
+  }
 }

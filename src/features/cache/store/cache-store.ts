@@ -1,9 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { type CacheOutcome, zeroCacheOutcomes } from '../../../core/exchange/exchange-outcomes.ts'
-import { sliceBytes } from '../../../core/lib/buffers.ts'
 import type { OperationId } from '../../../operations.ts'
-import { type CacheKey, maxOutsideShare, Reservation } from './reservation.ts'
-import type { StoredBody, StoredResponse } from './stored-response.ts'
+import { type CacheKey, maxOutsideShare, PinnedBytes, Reservation, type StoredResponse } from './stored-response.ts'
 
 /** What the cache did for one operation, of all partitions that it has, or had. */
 export interface CacheTally {
@@ -223,32 +221,3 @@ const sizeOf = ({ variants }: Pick<Resource, 'variants'>, key: string): number =
     // The query in the key is a copy of the one beside it, once it has been compared.
     resourceBytes + 2 * key.length,
   )
-
-/**
- * Counts the memory of bodies that are still being sent but are no longer stored: a slow reader holds its body,
- * whatever has made room meanwhile. Bodies of up to 64 KiB are not counted.
- */
-class PinnedBytes {
-  /** Bytes of bodies that are being sent and not stored. */
-  bytes = 0
-
-  onStored(body: StoredBody): void {
-    if (body.storedCount++ === 0 && body.pins > 0) this.bytes -= body.bytes.length
-  }
-
-  onRemoved(body: StoredBody): void {
-    if (--body.storedCount === 0 && body.pins > 0) this.bytes += body.bytes.length
-  }
-
-  /** Pins a body for one more reader; false: it is too short to be counted. */
-  pin(body: StoredBody): boolean {
-    // A client that does not read holds about that much of any response.
-    if (body.bytes.length <= sliceBytes) return false
-    if (body.pins++ === 0 && body.storedCount === 0) this.bytes += body.bytes.length
-    return true
-  }
-
-  unpin(body: StoredBody): void {
-    if (--body.pins === 0 && body.storedCount === 0) this.bytes -= body.bytes.length
-  }
-}

@@ -1,16 +1,19 @@
 import type { Exchange, ProxyResponse } from '../../../core/exchange/exchange.ts'
-import { type HeaderFields, omitFields, perExchangeFields } from '../../../core/exchange/header-fields.ts'
+import {
+  getFirstFieldValue,
+  type HeaderFields,
+  omitFields,
+  perExchangeFields,
+} from '../../../core/exchange/header-fields.ts'
 import type { FetchContext, FetchResult, SharedResult } from '../fetch-context.ts'
 import type { CacheRequest } from '../policy/cache-request.ts'
 import type { ResponseTimes } from '../policy/freshness.ts'
 import { keepsPlace } from '../policy/reuse.ts'
-import { freshenStored } from '../policy/revalidation.ts'
 import { isClientFaultStatus, isClientRefusalStatus, isServerError } from '../policy/status-codes.ts'
-import { assessStorability, isReasonOfRequest, type NotStoredReason } from '../policy/storability.ts'
-import { type StoredHead, withContentLength } from '../policy/stored-head.ts'
-import { selectVariant } from '../policy/vary.ts'
-import { BodyTee, declaredLength } from './body-tee.ts'
-import type { Reservation } from './reservation.ts'
+import { assessStorability, freshenStored, isReasonOfRequest, type NotStoredReason } from '../policy/storability.ts'
+import { type StoredHead, selectVariant, withContentLength } from '../policy/stored-head.ts'
+import { BodyTee } from './body-tee.ts'
+import type { Reservation } from './stored-response.ts'
 import { ownCopy, StoredBody, type StoredResponse } from './stored-response.ts'
 
 interface StoringFetch {
@@ -56,6 +59,13 @@ export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): Fet
   if (!reservation.grow((declared ?? 0) + head.bytes)) return unsharedResult(response, 'no-room')
   const tee = teeIntoStore(fetch, response, head, declared, maxBodyBytes)
   return sharedResult(head, fields, tee, !reservation.isCancelled)
+}
+
+/** Reads the declared length of a response; null: there is none; undefined: it is not valid. */
+const declaredLength = ({ fields }: Pick<ProxyResponse, 'fields'>): number | null | undefined => {
+  const value = getFirstFieldValue(fields, 'content-length')
+  if (value === undefined) return null
+  return /^\d{1,15}$/.test(value) ? Number(value) : undefined
 }
 
 const sharedResult = (

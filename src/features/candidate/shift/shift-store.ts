@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { asNullable, asNumber, asObject, asText, type Decoded } from '../../../core/lib/text/decode.ts'
 import type { Group } from '../../../operations.ts'
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
-import { createScript } from '../../redis/redis-script.ts'
+import { createScript } from '../../redis/redis-server.ts'
 import type { KeptShift } from './kept-shift.ts'
 import type { ShiftRecord } from './shift-record.ts'
 

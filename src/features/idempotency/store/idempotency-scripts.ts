@@ -1,4 +1,4 @@
-import { createScript } from '../../redis/redis-script.ts'
+import { createScript } from '../../redis/redis-server.ts'
 
 // A record is a hash: `s` its state (`p` in progress, `d` done, `u` unknown), `t` the token of the attempt, `f` the
 // fingerprint (empty: not known), `i` the id of the first request, `c` when that was claimed, `l` until when an attempt

@@ -7,7 +7,7 @@ import { reportConfig } from '../../../../src/core/config/diff/report.ts'
 import { loadConfig } from '../../../../src/core/config/load/load-config.ts'
 import type { KeyPath } from '../../../../src/core/config/problem.ts'
 import { parseYamlSource } from '../../../../src/core/config/yaml/yaml-document.ts'
-import { readClientFile } from '../../../../src/features/auth/clients/client-file.ts'
+import { readClientFile } from '../../../../src/features/auth/clients/client-list.ts'
 import { folderWith, sandbox } from '../../../core/config/helper.ts'
 
 const sha = 'ab'.repeat(32)

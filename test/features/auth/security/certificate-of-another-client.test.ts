@@ -1,8 +1,7 @@
 import type { X509Certificate } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { certificateThumbprint } from '../../../../src/features/auth/client-certificate.ts'
+import { certificateThumbprint, mtlsAuthenticator } from '../../../../src/features/auth/client-certificate.ts'
 import { getClientRegistry } from '../../../../src/features/auth/client-registry.ts'
-import { mtlsAuthenticator } from '../../../../src/features/auth/mtls.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 
 const client = (id: string, ...certificates: readonly string[]) => ({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { runWithFailingLoad } from '../../../helpers/failing-load.ts'
 
-const file = new URL('../../../../src/features/auth/tokens/jose.ts', import.meta.url).href
+const file = new URL('../../../../src/features/auth/tokens/jwk-set.ts', import.meta.url).href
 
 test.each([1, 5])('a library that could not be read is read again for the next token: file %i of it', async (nth) => {
   const outcomes = await runWithFailingLoad(

@@ -7,7 +7,7 @@ import {
   parseDeltaMs,
   parseDirectives,
   restricts,
-} from '../../../../src/features/cache/policy/cache-control.ts'
+} from '../../../../src/features/cache/policy/fields.ts'
 
 describe('directives', () => {
   test.each([

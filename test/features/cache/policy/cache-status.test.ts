@@ -1,6 +1,6 @@
 import { parseList } from 'structured-headers'
 import { expect, test } from 'vitest'
-import { forwardedStatus, hitStatus, notCachedStatus } from '../../../../src/features/cache/policy/cache-status.ts'
+import { forwardedStatus, hitStatus, notCachedStatus } from '../../../../src/features/cache/policy/reuse.ts'
 
 test.each([
   [30_999, 'lender-gateway;hit;ttl=30'],

@@ -4,7 +4,7 @@ import {
   listMatchesWeakly,
   matchesStrongly,
   matchesWeakly,
-} from '../../../../src/features/cache/policy/validators.ts'
+} from '../../../../src/features/cache/policy/fields.ts'
 
 test.each([
   ['"a"', true],

@@ -1,12 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { planResponse, storedFields } from '../../../../src/features/cache/cache-response.ts'
 import { invalidationTargets } from '../../../../src/features/cache/invalidation.ts'
 import { bypassReason } from '../../../../src/features/cache/policy/cache-request.ts'
-import { planResponse, storedFields } from '../../../../src/features/cache/policy/respond.ts'
 import { decideReuse, mayServeStale } from '../../../../src/features/cache/policy/reuse.ts'
-import { freshenStored } from '../../../../src/features/cache/policy/revalidation.ts'
-import { withContentLength } from '../../../../src/features/cache/policy/stored-head.ts'
-import { selectingKey } from '../../../../src/features/cache/policy/vary.ts'
+import { freshenStored } from '../../../../src/features/cache/policy/storability.ts'
+import { selectingKey, withContentLength } from '../../../../src/features/cache/policy/stored-head.ts'
 import { assess, at, createRequest, noon, rules } from './helper.ts'
 
 // Fragments of what these fields hold, put together in any way.

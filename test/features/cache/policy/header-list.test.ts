@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fieldLines, joinFieldLines, parseListMembers } from '../../../../src/features/cache/policy/header-list.ts'
+import { fieldLines, joinFieldLines, parseListMembers } from '../../../../src/features/cache/policy/fields.ts'
 
 test('lines of one name are joined in order', () => {
   expect(joinFieldLines(['A', '1', 'B', '2', 'a', '3'], 'a')).toBe('1, 3')

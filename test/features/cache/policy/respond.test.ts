@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseByteRange, planResponse, storedFields } from '../../../../src/features/cache/policy/respond.ts'
+import { parseByteRange, planResponse, storedFields } from '../../../../src/features/cache/cache-response.ts'
 import { at, createRequest, createStoredHead, noon } from './helper.ts'
 
 const base = ['Cache-Control', 'max-age=10', 'Date', at(0)]

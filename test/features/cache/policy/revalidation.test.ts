@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { conditionFields, freshenStored } from '../../../../src/features/cache/policy/revalidation.ts'
+import { conditionFields, freshenStored } from '../../../../src/features/cache/policy/storability.ts'
 import { at, createRequest, createStoredHead, noon, rules } from './helper.ts'
 
 const cc = (value: string): string[] => ['Cache-Control', value]

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { selectingKey, selectVariant, varyNames } from '../../../../src/features/cache/policy/vary.ts'
+import { selectingKey, selectVariant, varyNames } from '../../../../src/features/cache/policy/stored-head.ts'
 import { at, createRequest, createStoredHead } from './helper.ts'
 
 test.each([

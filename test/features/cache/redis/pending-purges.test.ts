@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PendingPurges } from '../../../../src/features/cache/redis/pending-purges.ts'
+import { PendingPurges } from '../../../../src/features/cache/redis/redis-cache-store.ts'
 
 /** Creates a Redis that is available or not; a test acknowledges the purges sent to it. */
 const scripted = (isAvailable: boolean) => {

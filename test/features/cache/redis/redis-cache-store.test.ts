@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { RedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
-import { storeScript } from '../../../../src/features/cache/redis/scripts.ts'
+import { storeScript } from '../../../../src/features/cache/redis/redis-entry.ts'
 import { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
 import type { RedisConnection } from '../../../../src/features/redis/redis-connection.ts'
 

@@ -7,9 +7,9 @@ import {
   purgedGenerationKeys,
   queryGenerationKey,
   variantKey,
-} from '../../../../src/features/cache/redis/redis-keys.ts'
-import { keySlot } from '../../../../src/features/redis/key-slot.ts'
-import type { ScriptArgs } from '../../../../src/features/redis/redis-script.ts'
+} from '../../../../src/features/cache/redis/redis-entry.ts'
+import { keySlot } from '../../../../src/features/redis/redis-cluster.ts'
+import type { ScriptArgs } from '../../../../src/features/redis/redis-server.ts'
 
 const cluster: CacheKeySpace = { prefix: 'test', isCluster: true }
 const server: CacheKeySpace = { prefix: 'test', isCluster: false }

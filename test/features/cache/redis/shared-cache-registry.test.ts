@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openPartition } from '../../../../src/features/cache/partition.ts'
-import { renewScript } from '../../../../src/features/cache/redis/scripts.ts'
+import { renewScript } from '../../../../src/features/cache/redis/redis-entry.ts'
 import { SharedCacheRegistry } from '../../../../src/features/cache/redis/shared-cache-registry.ts'
 import { CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
 import type { RedisConfig } from '../../../../src/features/redis/config.ts'

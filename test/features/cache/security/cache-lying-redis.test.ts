@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { findScript, renewScript, storeScript } from '../../../../src/features/cache/redis/scripts.ts'
+import { findScript, renewScript, storeScript } from '../../../../src/features/cache/redis/redis-entry.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream, rawUpstream } from '../../../helpers/upstream.ts'
 

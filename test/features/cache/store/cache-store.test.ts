@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type CachePartition, openPartition } from '../../../../src/features/cache/partition.ts'
 import { CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
-import type { CacheKey } from '../../../../src/features/cache/store/reservation.ts'
+import type { CacheKey } from '../../../../src/features/cache/store/stored-response.ts'
 import {
   emptyStoredBody,
   StoredBody,

@@ -15,7 +15,7 @@ import type {
 } from '../../../../src/features/candidate/observe/shadow-pair.ts'
 import { DeferredWork } from '../../../../src/features/contract/deferred-work.ts'
 import { retryLayer } from '../../../../src/features/retry/layer.ts'
-import { RetryBudget } from '../../../../src/features/retry/retry-budget.ts'
+import { RetryBudget } from '../../../../src/features/retry/runtime.ts'
 import { fakeBody, fakeExchange } from '../../../helpers/exchange.ts'
 
 afterEach(() => {

@@ -6,7 +6,7 @@ import { SharedShifts } from '../../../../src/features/candidate/shift/shared-sh
 import { Shifts } from '../../../../src/features/candidate/shift/shifts.ts'
 import type { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
 import { RedisRegistry } from '../../../../src/features/redis/redis-registry.ts'
-import type { ScriptArgs } from '../../../../src/features/redis/redis-script.ts'
+import type { ScriptArgs } from '../../../../src/features/redis/redis-server.ts'
 import { sandbox, validConfig } from '../../../core/config/helper.ts'
 import { runs, testAndDrill } from '../../../helpers/speed.ts'
 

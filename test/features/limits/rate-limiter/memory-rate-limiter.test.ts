@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { isAllowed } from '../../../../src/core/lib/token-bucket.ts'
-import { MemoryRateLimiter } from '../../../../src/features/limits/rate-limiter/memory-rate-limiter.ts'
+import { MemoryRateLimiter } from '../../../../src/features/limits/rate-limiters.ts'
 
 const limit = { policy: 'address', perMs: 1 / 1000, burst: 3 }
 

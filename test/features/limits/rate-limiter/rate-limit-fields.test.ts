@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { parseList, serializeList } from 'structured-headers'
 import { expect, test } from 'vitest'
 import { remainingTokens } from '../../../../src/core/lib/token-bucket.ts'
-import { rateLimitFields } from '../../../../src/features/limits/rate-limit.ts'
+import { rateLimitFields } from '../../../../src/features/limits/limits.ts'
 
 const limit = { policy: 'address', perMs: 100 / 1000, burst: 250 }
 

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
 import { isAllowed, msUntilNextToken, remainingTokens } from '../../../../src/core/lib/token-bucket.ts'
-import { localShareLimiter, remoteLimiter } from '../../../../src/features/limits/rate-limiter/remote-limiter.ts'
+import { localShareLimiter, remoteLimiter } from '../../../../src/features/limits/rate-limiters.ts'
 
 const limit = { policy: 'address', perMs: 10 / 1000, burst: 8 }
 

@@ -10,7 +10,7 @@ import { CurrentSnapshot, createSnapshot, type Snapshot } from '../../../../src/
 import { EndpointRegistry } from '../../../../src/core/upstream/endpoints/endpoint-registry.ts'
 import type { EndpointHealth } from '../../../../src/core/upstream/health/endpoint-health.ts'
 import type { RetryConfig } from '../../../../src/features/retry/config.ts'
-import { RetryBudget } from '../../../../src/features/retry/retry-budget.ts'
+import { RetryBudget } from '../../../../src/features/retry/runtime.ts'
 import { allOperations, groups } from '../../../../src/operations.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 import { testConfig } from '../../../helpers/gateway.ts'

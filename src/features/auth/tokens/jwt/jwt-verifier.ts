@@ -1,8 +1,7 @@
 import { isPlainObject, parseJson } from '../../../../core/lib/plain-object.ts'
 import { CredentialRejected, VerifierUnavailable } from '../../errors.ts'
-import { type ClaimExpectations, type Claims, checkClaims, type GetClaims } from '../claims.ts'
-import { loadJose } from '../jose.ts'
-import { type JwkSet, type JwsAlgorithm, jwsAlgorithms, type VerificationKey } from '../jwk-set.ts'
+import { type JwkSet, type JwsAlgorithm, jwsAlgorithms, loadJose, type VerificationKey } from '../jwk-set.ts'
+import { type ClaimExpectations, type Claims, checkClaims, type GetClaims } from '../token.ts'
 import { maxTokenLength, TokenCache, tokenDigest } from '../token-cache.ts'
 import type { IssuerKeys } from './jwks-cache.ts'
 
