@@ -140,7 +140,7 @@ describe('libraries stay at the rim', () => {
     'ajv/dist/2020.js': /^features\/contract\/compile\//,
     'ajv/dist/standalone/index.js': /^features\/contract\/compile\//,
     ajv: /^features\/contract\/compile\//,
-    'idn-hostname': /^features\/contract\/check\/formats\/hostname\.ts$/,
+    'idn-hostname': /^features\/contract\/check\/address-formats\.ts$/,
     re2js: /^features\/contract\/check\/linear-regexp\.ts$/,
     'structured-headers': /^features\/(limits|auth|cache|idempotency)\//,
     '@redis/client': /^features\/redis\/redis-server\.ts$/,

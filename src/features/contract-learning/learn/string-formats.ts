@@ -1,3 +1,5 @@
+import { isDate } from '../../contract/check/formats.ts'
+
 /**
  * The formats that learning knows. Each accepts a part of what a contract accepts under the same name, so that a
  * draft accepts the strings from which it was learnt. Every expression is linear: no two of its parts can match the
@@ -11,8 +13,8 @@ interface StringFormat {
 // From the narrowest to the widest: the first that all strings fit is written.
 const stringFormats: readonly StringFormat[] = [
   { keyword: { format: 'uuid' }, matches: (text) => uuid.test(text) },
-  { keyword: { format: 'date-time' }, matches: (text) => dateTime.test(text) && isDay(text) },
-  { keyword: { format: 'date' }, matches: (text) => text.length === 10 && isDay(text) },
+  { keyword: { format: 'date-time' }, matches: (text) => dateTime.test(text) && isDate(text.slice(0, 10)) },
+  { keyword: { format: 'date' }, matches: isDate },
   { keyword: { format: 'email' }, matches: (text) => email.test(text) },
   { keyword: { format: 'uri' }, matches: (text) => uri.test(text) },
   { keyword: { pattern: '^-?[0-9]+$' }, matches: (text) => integer.test(text) },
@@ -20,22 +22,12 @@ const stringFormats: readonly StringFormat[] = [
 ]
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-const day = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])/
 // RFC 3339 §5.6, without leap seconds.
 const dateTime = /^.{10}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
 const email = /^[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*@(?:[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*\.)+[A-Za-z]{2,}$/
 const uri = /^https?:\/\/[A-Za-z0-9.-]+(?::\d{1,5})?(?:\/(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?$/
 const integer = /^-?\d+$/
 const decimal = /^-?\d+(?:\.\d+)?$/
-
-/** Tells whether a text begins with a day that the calendar has. */
-const isDay = (text: string): boolean =>
-  day.test(text) && Number(text.slice(8, 10)) <= daysIn(Number(text.slice(0, 4)), Number(text.slice(5, 7)))
-
-const daysIn = (year: number, month: number): number => {
-  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
-  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
-}
 
 /** A set of formats, as bits. */
 export type StringFormats = number

@@ -1,14 +1,17 @@
-import { isDomain, isHostname, isIdnHostname, type TakeSteps } from './formats/hostname.ts'
-import { ipv4, isIpv6 } from './formats/ip-address.ts'
 import {
-  iprivate,
-  isEncoded,
+  ipv4,
+  isEmail,
+  isHostname,
+  isIdnEmail,
+  isIdnHostname,
+  isIpv6,
   isIri,
   isIriReference,
   isUri,
   isUriReference,
-  ucschar,
-} from './formats/resource-identifier.ts'
+  isUriTemplate,
+} from './address-formats.ts'
+import { StepBudget } from './step-budget.ts'
 
 /** A format as Ajv takes it; true: nothing is compared. */
 type Format =
@@ -19,10 +22,10 @@ type Format =
 
 /**
  * Creates the formats that are checked, by name. A client chooses their texts: each takes a time that is linear in the
- * text, and no stack. `takeSteps` counts names in other scripts, which take longer. `regex` is none of them: it would
- * compile what a client wrote.
+ * text, and no stack. Names in other scripts take longer, and steps. `regex` is none of them: it would compile what a
+ * client wrote.
  */
-export const createFormats = (takeSteps: TakeSteps = ignore): Readonly<Record<string, Format>> => ({
+export const createFormats = (steps: StepBudget): Readonly<Record<string, Format>> => ({
   date: isDate,
   time: isTime,
   'date-time': isDateTime,
@@ -30,9 +33,9 @@ export const createFormats = (takeSteps: TakeSteps = ignore): Readonly<Record<st
   'iso-date-time': isIsoDateTime,
   duration: durationText,
   email: isEmail,
-  'idn-email': (text: string) => isIdnEmail(text, takeSteps),
-  hostname: (text: string) => isHostname(text, takeSteps),
-  'idn-hostname': (text: string) => isIdnHostname(text, takeSteps),
+  'idn-email': (text: string) => isIdnEmail(text, steps),
+  hostname: (text: string) => isHostname(text, steps),
+  'idn-hostname': (text: string) => isIdnHostname(text, steps),
   ipv4,
   ipv6: (text: string) => isIpv6(text),
   uri: isUri,
@@ -55,8 +58,6 @@ export const createFormats = (takeSteps: TakeSteps = ignore): Readonly<Record<st
   binary: true,
 })
 
-const ignore = (): void => {}
-
 const numbers = (validate: (value: number) => boolean): Format => ({ type: 'number', validate })
 
 /** Tells whether a text is base64 (RFC 4648 §4): padded, and with zeros for the bits behind the last byte (§3.5). */
@@ -65,54 +66,6 @@ function isByte(text: string): boolean {
   const digits = text.endsWith('==') ? -2 : text.endsWith('=') ? -1 : text.length
   if (/[^a-z\d+/]/i.test(text.slice(0, digits))) return false
   return digits > 0 || text === '' || (digits === -2 ? /[AQgw]==$/ : /[AEIMQUYcgkosw048]=$/).test(text)
-}
-
-/** Tells whether a text is a `Mailbox` of RFC 5321 §4.1.2. */
-const isEmail = (text: string): boolean => {
-  const at = findAt(text)
-  return at > 0 && isAscii(text) && isLocalPart(text.slice(0, at)) && isHost(text.slice(at + 1))
-}
-
-/** Tells whether a text is a `Mailbox` as RFC 6531 §3.3 extends it. */
-const isIdnEmail = (text: string, takeSteps: TakeSteps): boolean => {
-  const at = findAt(text)
-  if (at < 1 || !text.isWellFormed() || !isLocalPart(text.slice(0, at))) return false
-  const host = text.slice(at + 1)
-  return isAscii(host) ? isHost(host) : isIdnHostname(host, takeSteps)
-}
-
-const isAscii = (text: string): boolean => !/[^\0-\x7f]/.test(text)
-
-/** Finds the sign between local part and domain: only a quoted local part may hold another one. */
-const findAt = (text: string): number => (text.startsWith('"') ? text.lastIndexOf('@') : text.indexOf('@'))
-
-const isLocalPart = (text: string): boolean => {
-  if (text.startsWith('"')) return isQuoted(text)
-  // RFC 5321 §4.1.2: Dot-string, of atext (RFC 5322 §3.2.3).
-  return !/[\0- "(),:;<>@[\\\]\x7f]/.test(text) && !/^\.|\.$|\.\./.test(text)
-}
-
-/** Tells whether a text is a `Quoted-string`: a quote or a backslash inside stands behind a backslash. */
-const isQuoted = (text: string): boolean => {
-  if (text.length < 2 || /[^ -~\u{80}-\u{10ffff}]/u.test(text)) return false
-  let at = 1
-  while (at < text.length - 1) {
-    const character = text[at]
-    if (character === '"') return false
-    // RFC 5321 §4.1.2: quoted-pairSMTP is of ASCII.
-    if (character === '\\' && !/[ -~]/.test(text.charAt(++at))) return false
-    at++
-  }
-  return at === text.length - 1 && text[at] === '"'
-}
-
-const isHost = (text: string): boolean => {
-  if (!text.startsWith('[')) return isDomain(text)
-  if (!text.endsWith(']')) return false
-  const address = text.slice(1, -1)
-  // The only tag that is registered (RFC 5321 §4.1.3).
-  if (/^ipv6:/i.test(address)) return isIpv6(address.slice(5), 6)
-  return ipv4.test(address)
 }
 
 /** Tells whether a text is a JSON pointer (RFC 6901 §3). */
@@ -129,39 +82,11 @@ const isRelativeJsonPointer = (text: string): boolean => {
   return start !== '' && (isJsonPointer(rest) || (rest === '#' && shift === undefined))
 }
 
-// RFC 6570 §2.1, with erratum 6937: an apostrophe is a literal.
-const literals = new RegExp(String.raw`^[!#$%&-;=?-\[\]_a-z~${ucschar}${iprivate}]*$`, 'u')
-
-/** Tells whether a text is a URI template (RFC 6570 §2). */
-const isUriTemplate = (text: string): boolean => {
-  if (!isEncoded(text)) return false
-  let start = 0
-  for (let open = text.indexOf('{'); open !== -1; open = text.indexOf('{', start)) {
-    const close = text.indexOf('}', open)
-    if (close === -1 || !literals.test(text.slice(start, open)) || !isExpression(text.slice(open + 1, close)))
-      return false
-    start = close + 1
-  }
-  return literals.test(text.slice(start))
-}
-
-/** Tells whether a text is an operator and names of variables (RFC 6570 §2.2 to §2.4). */
-const isExpression = (text: string): boolean =>
-  text
-    .replace(/^[+#./;?&=,!@|]/, '')
-    .split(',')
-    .every(isVariable)
-
-const isVariable = (text: string): boolean => {
-  const [, name = ''] = /^([^:*]+)(?:\*|:[1-9]\d{0,3})?$/.exec(text) ?? []
-  return name !== '' && !/[^\w%.]/.test(name) && !/^\.|\.$|\.\./.test(name)
-}
-
 const dateText = /^(\d{4})-(\d\d)-(\d\d)$/
 const timeText = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:z|([+-])(\d\d):(\d\d))?$/i
 
 /** Tells whether a text is a `full-date` of RFC 3339 §5.6. */
-const isDate = (text: string): boolean => {
+export const isDate = (text: string): boolean => {
   const found = dateText.exec(text)
   if (found === null) return false
   const [month, day] = [Number(found[2]), Number(found[3])]
@@ -213,10 +138,8 @@ const findLeapDay = (text: string): number | 'any' | null => {
 
 const minutesOfDay = 24 * 60
 
-const daysOf = (year: number, month: number): number => {
-  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
-  return [4, 6, 9, 11].includes(month) ? 30 : 31
-}
+// The calendar repeats itself after 400 years; Date.UTC takes the years 0 to 99 for 1900 to 1999.
+const daysOf = (year: number, month: number): number => new Date(Date.UTC(400 + year, month, 0)).getUTCDate()
 
 const time = String.raw`T(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S)`
 const date = String.raw`(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)`
@@ -225,4 +148,4 @@ const date = String.raw`(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)`
 const durationText = new RegExp(String.raw`^P(?:\d+W|${date}(?:${time})?|${time})$`)
 
 /** The formats that are checked, where nothing is counted. */
-export const formats: Readonly<Record<string, Format>> = createFormats()
+export const formats: Readonly<Record<string, Format>> = createFormats(new StepBudget(Number.POSITIVE_INFINITY))

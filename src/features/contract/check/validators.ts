@@ -1,7 +1,9 @@
 import { createRequire } from 'node:module'
 import type { Violation, ViolationPlace } from '../../../core/exchange/failures/errors.ts'
+import { ownMember } from '../../../core/lib/plain-object.ts'
 import type { CompiledContract, SchemaName } from './compiled-contract.ts'
 import { StepBudget, TooManyStepsError } from './step-budget.ts'
+import { createEqual, createMultipleOf, hasUniqueItems } from './value-checks.ts'
 import { noViolations, type SchemaError, toViolations } from './violations.ts'
 
 export interface ContractValidators {
@@ -27,8 +29,9 @@ interface SchemaValidator {
 
 type ValidatorModule = Readonly<Record<SchemaName, SchemaValidator>>
 
-// A step takes some 4 ns: ten milliseconds for a head or a short body, and a tenth of a second at most. An item of 100
-// bytes may be held to a hundred schemas. The first texts of a pattern can take a million.
+// A step takes some 4 ns: ten milliseconds for a head or a short body, and a tenth of a second at most. A schema that
+// refers to itself in several branches evaluates a value in each of them: what is nested 40 deep could take days. An
+// item of 100 bytes may be held to a hundred schemas. The first texts of a pattern can take a million.
 const baseSteps = 2_500_000
 const stepsPerByte = 20
 const maxSteps = 20_000_000
@@ -96,29 +99,24 @@ const findErrors = (validator: SchemaValidator | undefined, value: unknown): rea
 
 const load = createRequire(import.meta.url)
 
-// What compiled code may ask for; anything else would be a defect of the compiler.
-const allowedModules = ['ajv/dist/runtime/ucs2length']
+const ucs2length = 'ajv/dist/runtime/ucs2length'
 
-const requireModule = (name: string, steps: StepBudget): unknown => {
-  if (name === 'formats') {
+/** What compiled code may ask for; anything else would be a defect of the compiler. */
+const modules: Readonly<Record<string, (steps: StepBudget) => unknown>> = {
+  [ucs2length]: () => load(ucs2length),
+  'ajv/dist/runtime/equal': (steps) => ({ default: createEqual(steps) }),
+  'value-checks': (steps) => ({
+    createMultipleOf: (divisor: number) => createMultipleOf(divisor, steps),
+    hasUniqueItems: (items: readonly unknown[]) => hasUniqueItems(items, steps),
+  }),
+  formats: (steps) => {
     const { createFormats }: typeof import('./formats.ts') = load('./formats.ts')
-    return { formats: createFormats(steps.takeFormat) }
-  }
-  if (name === 'linear-regexp') {
-    const { countedRegExp }: typeof import('./linear-regexp.ts') = load('./linear-regexp.ts')
-    return { linearRegExp: (pattern: string) => countedRegExp(pattern, steps) }
-  }
-  if (name === 'multiple-of') {
-    const { createMultipleOf }: typeof import('./multiple-of.ts') = load('./multiple-of.ts')
-    return { createMultipleOf: (divisor: number) => createMultipleOf(divisor, steps.takeLongNumber) }
-  }
-  if (name === 'unique-items') {
-    const { hasUniqueItems }: typeof import('./unique-items.ts') = load('./unique-items.ts')
-    return { hasUniqueItems: (items: readonly unknown[]) => hasUniqueItems(items, steps.takeCall) }
-  }
-  if (name === 'ajv/dist/runtime/equal') return { default: steps.equal }
-  if (!allowedModules.includes(name)) throw new TypeError(`compiled code asks for ${name}`)
-  return load(name)
+    return { formats: createFormats(steps) }
+  },
+  'linear-regexp': (steps) => {
+    const { linearRegExp }: typeof import('./linear-regexp.ts') = load('./linear-regexp.ts')
+    return { linearRegExp: (pattern: string) => linearRegExp(pattern, steps) }
+  },
 }
 
 /** Evaluates code that Ajv made of the operator's own file, in the thread that loads it. Each function takes steps. */
@@ -126,7 +124,11 @@ const evaluate = (code: string, steps: StepBudget): ValidatorModule => {
   const exported = {}
   new Function('exports', 'require', 'takeStep', code.replaceAll(functionStart, '$&takeStep();'))(
     exported,
-    (name: string) => requireModule(name, steps),
+    (name: string) => {
+      const open = ownMember(modules, name)
+      if (open === undefined) throw new TypeError(`compiled code asks for ${name}`)
+      return open(steps)
+    },
     steps.takeCall,
   )
   return exported

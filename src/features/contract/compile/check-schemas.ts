@@ -134,7 +134,7 @@ const findFault = (pattern: string): NodeIssue | null => {
     }
   }
   try {
-    linearRegExp(pattern, 'u')
+    linearRegExp(pattern, null)
     return null
   } catch (error) {
     return {

@@ -115,7 +115,9 @@ export const createAjv = ({ onSchema = () => {}, ...options }: AjvOptions): Ajv2
       source: true,
       optimize: false,
       formats: _`require("formats").formats`,
-      regExp: Object.assign(linearRegExp, { code: 'require("linear-regexp").linearRegExp' }),
+      regExp: Object.assign((pattern: string) => linearRegExp(pattern, null), {
+        code: 'require("linear-regexp").linearRegExp',
+      }),
     },
   })
   for (const keyword of annotations) ajv.addKeyword(keyword)

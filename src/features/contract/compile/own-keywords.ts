@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { _, type Code, type CodeKeywordDefinition, type KeywordCxt, stringify } from 'ajv'
-import { createMultipleOf } from '../check/multiple-of.ts'
-import { hasUniqueItems } from '../check/unique-items.ts'
+import { StepBudget } from '../check/step-budget.ts'
+import { createMultipleOf, hasUniqueItems } from '../check/value-checks.ts'
 
 /**
  * The keyword by which the checks of a schema are counted at run time: the steps that it takes beside those of every
@@ -19,6 +19,9 @@ const counted = (onSchema: () => void): CodeKeywordDefinition => ({
   },
 })
 
+// The operator's own schemas, which are checked at compile time, may take any time.
+const unlimited = new StepBudget(Number.POSITIVE_INFINITY)
+
 const uniqueItems: CodeKeywordDefinition = {
   keyword: 'uniqueItems',
   type: 'array',
@@ -26,8 +29,11 @@ const uniqueItems: CodeKeywordDefinition = {
   error: { message: 'must not have items that are equal' },
   code(context: KeywordCxt) {
     if (context.schema !== true) return
-    const code = _`require("unique-items").hasUniqueItems`
-    const call = context.gen.scopeValue('func', { ref: hasUniqueItems, code })
+    const code = _`require("value-checks").hasUniqueItems`
+    const call = context.gen.scopeValue('func', {
+      ref: (items: readonly unknown[]) => hasUniqueItems(items, unlimited),
+      code,
+    })
     context.fail(_`!${call}(${context.data})`)
   },
 }
@@ -42,8 +48,12 @@ const multipleOf: CodeKeywordDefinition = {
   },
   code(context: KeywordCxt) {
     const divisor: number = context.schema
-    const code = _`require("multiple-of").createMultipleOf(${divisor})`
-    const call = context.gen.scopeValue('func', { key: code.toString(), ref: createMultipleOf(divisor), code })
+    const code = _`require("value-checks").createMultipleOf(${divisor})`
+    const call = context.gen.scopeValue('func', {
+      key: code.toString(),
+      ref: createMultipleOf(divisor, unlimited),
+      code,
+    })
     context.fail(_`!${call}(${context.data})`)
   },
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createMultipleOf } from '../../../../src/features/contract/check/multiple-of.ts'
 import { StepBudget, TooManyStepsError } from '../../../../src/features/contract/check/step-budget.ts'
+import { createMultipleOf } from '../../../../src/features/contract/check/value-checks.ts'
 import { schemaName, validatorsOf } from '../../../helpers/validators.ts'
 
 test('every amount in cents is a multiple of 0.01', () => {
@@ -39,7 +39,7 @@ test.each<[number, number, boolean]>([
   [Number.MAX_VALUE, Number.MIN_VALUE, true],
   [Number.POSITIVE_INFINITY, 0.5, false],
 ])('%d is a multiple of %d: %j', (value, divisor, expected) => {
-  expect(createMultipleOf(divisor)(value)).toBe(expected)
+  expect(createMultipleOf(divisor, new StepBudget(Number.POSITIVE_INFINITY))(value)).toBe(expected)
 })
 
 /** Divides the shortest decimal texts of two numbers as integers. */
@@ -72,7 +72,7 @@ test('integers of the shortest decimal texts say the same', () => {
       fc.oneof(decimal(17, 12), fc.double({ noNaN: true, noDefaultInfinity: true })),
       fc.bigInt({ min: 0n, max: 10n ** 15n }),
       (divisor, drawn, times) => {
-        const isMultipleOf = createMultipleOf(divisor)
+        const isMultipleOf = createMultipleOf(divisor, new StepBudget(Number.POSITIVE_INFINITY))
         // Most numbers are multiples of no other one: the second is one, or next to one.
         const near = Number(times) * divisor
         for (const value of [drawn, near, -near, Number(near.toPrecision(15))].filter(Number.isFinite)) {
@@ -89,7 +89,7 @@ test('integers of the shortest decimal texts say the same', () => {
 
 test('a number of many digits takes steps', () => {
   const steps = new StepBudget()
-  const isMultipleOf = createMultipleOf(0.7, steps.takeLongNumber)
+  const isMultipleOf = createMultipleOf(0.7, steps)
   steps.left = 200
 
   expect(isMultipleOf(1.4)).toBe(true)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { StepBudget, TooManyStepsError } from '../../../../src/features/contract/check/step-budget.ts'
+import { createEqual } from '../../../../src/features/contract/check/value-checks.ts'
 import { compileSchemas, sharedSchema } from '../../../../src/features/contract/compile/compile-contract.ts'
 import { schemaName, validatorsOf } from '../../../helpers/validators.ts'
 
@@ -130,11 +131,7 @@ test('where the contract names no such member, none that is inherited counts eit
 })
 
 describe('a budget compares', () => {
-  const equal = (one: unknown, other: unknown): boolean => {
-    const steps = new StepBudget()
-    steps.left = 100
-    return steps.equal(one, other)
-  }
+  const equal = (one: unknown, other: unknown): boolean => createEqual(new StepBudget(100))(one, other)
 
   test.each([
     [1, 1, true],
