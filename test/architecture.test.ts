@@ -189,7 +189,6 @@ describe('libraries stay at the rim', () => {
       ...['audit', 'auth', 'candidate', 'contract', 'contract-learning', 'limits', 'retry'].map(
         (name) => `features/${name}/primary.ts`,
       ),
-      'features/sandbox/sandbox.ts',
       'features/tracing/runtime.ts',
       'worker.ts',
     ].flatMap(reached)

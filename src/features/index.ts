@@ -17,7 +17,6 @@ import { proxyProtocol } from './proxy-protocol/index.ts'
 import { redis } from './redis/index.ts'
 import { retry } from './retry/index.ts'
 import { sample } from './sample/index.ts'
-import { sandbox } from './sandbox/index.ts'
 import { systemd } from './systemd/index.ts'
 import { tail } from './tail/index.ts'
 import { top } from './top/index.ts'
@@ -46,7 +45,6 @@ export const features: readonly Feature[] = [
   httproute,
   proxyProtocol,
   sample,
-  sandbox,
   systemd,
   tail,
   top,

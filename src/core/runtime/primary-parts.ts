@@ -3,14 +3,19 @@ import { type FeatureMessage, listHandedOver, receiveAt } from './channel.ts'
 import type { OverridesView, RecordAdminEvent } from './overrides.ts'
 import {
   type PreparedPart,
+  type PrimaryFeature,
   type PrimaryGateway,
   type PrimaryPart,
   type PrimaryParts,
   primaryPartLoaders,
 } from './primary-part.ts'
+import { openSandboxes } from './sandbox.ts'
 
-/** In the order of the list of features. */
-export const primaryFeatures = await primaryPartLoaders.byFeature()
+/** The sandbox, which is core's, and those of features in the order of their list. */
+export const primaryFeatures: ReadonlyMap<string, PrimaryFeature> = new Map([
+  ['sandbox', { open: openSandboxes }],
+  ...(await primaryPartLoaders.byFeature()),
+])
 
 /** The features in the process that operators speak with. */
 export class OpenPrimaryParts {

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createServer } from '../../core/exchange/node-http.ts'
-import { listSides } from '../../core/exchange/sides.ts'
-import { listenAt } from '../../core/lib/net/bind-target.ts'
-import type { PrimaryFeature } from '../../core/runtime/primary-part.ts'
 import { allOperations } from '../../operations.ts'
+import { createServer } from '../exchange/node-http.ts'
+import { listSides } from '../exchange/sides.ts'
+import { listenAt } from '../lib/net/bind-target.ts'
+import type { PrimaryFeature } from './primary-part.ts'
 
 /** The sandbox of a gateway, opened for the first configuration that uses it and open from then on. */
-export const open: Required<PrimaryFeature>['open'] = () => {
+export const openSandboxes: Required<PrimaryFeature>['open'] = () => {
   let sandbox: Sandbox | null = null
   return {
     async prepare({ upstreams }) {

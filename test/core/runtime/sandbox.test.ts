@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openSandbox, type Sandbox } from '../../../src/features/sandbox/sandbox.ts'
+import { openSandbox, type Sandbox } from '../../../src/core/runtime/sandbox.ts'
 import { allOperations } from '../../../src/operations.ts'
 import { bootGateway } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
