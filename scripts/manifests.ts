@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
-import { formatYaml } from '../src/core/config/yaml/format-yaml.ts'
+import { formatYaml } from '../src/core/config/yaml/yaml-document.ts'
 import { createHttpRoute } from '../src/features/httproute/httproute.ts'
 
 const examples = fileURLToPath(new URL('../config/examples', import.meta.url))

@@ -1,4 +1,5 @@
 import { distance } from 'fastest-levenshtein'
+import { allOperations, type Operation } from '../../operations.ts'
 
 /** Finds the known key that was probably meant: within a few edits, whatever the case. */
 export function suggestNearest(key: string, known: readonly string[]): string | undefined {
@@ -18,4 +19,134 @@ export function suggestNearest(key: string, known: readonly string[]): string | 
     }
   }
   return best
+}
+
+interface PathMismatch {
+  readonly differs: readonly string[]
+  readonly meant: Operation | null
+}
+
+interface PathContext {
+  readonly basePath: string
+  readonly baseKey: string
+  readonly show?: Show
+}
+
+type Show = (written: string) => string
+
+/**
+ * Finds out how an unknown path differs from a known one. It decides nothing, so it may guess: each step takes one kind
+ * of difference away and names it. `show` renders what the client wrote: as it is, for the client itself, or not at
+ * all.
+ */
+export const explainPathMismatch = (path: string, { basePath, baseKey, show = String }: PathContext): PathMismatch => {
+  const isUnder = (written: string): boolean => written.startsWith(`${basePath}/`)
+  const differs: string[] = []
+  let isBelowBase = isUnder(path)
+  let plain = isBelowBase ? path.slice(basePath.length) : path
+  for (const step of normalizationSteps(show)) {
+    const [next, ...differences] = step(plain)
+    if (next === plain) continue
+    differs.push(...differences)
+    plain = next
+  }
+  if (!isBelowBase && isUnder(plain)) {
+    isBelowBase = true // the difference was in the base path
+    plain = plain.slice(basePath.length)
+  }
+  const found = allOperations.find((row) => contains(plain.toLowerCase(), row.path))
+  if (found !== undefined)
+    return {
+      differs: [...differs, ...describeAround(plain, found, isBelowBase, { basePath, baseKey, show })],
+      meant: found,
+    }
+
+  // A client with the wrong base may have the wrong path as well.
+  const known = suggestNearest(plain, [
+    ...allOperations.map((row) => row.path),
+    ...allOperations.map((row) => basePath + row.path),
+  ])
+  const meant = allOperations.find((row) => known === row.path || known === basePath + row.path) ?? null
+  const summary = meant === null ? 'it is none of the nine' : `it is none of the nine; the nearest is ${meant.path}`
+  return { differs: [...differs, summary], meant }
+}
+
+type NormalizationStep = (path: string) => readonly [path: string, ...differences: string[]]
+
+/** Decodes escapes, up to three levels deep, and names each. */
+const decodeEscapes =
+  (show: Show): NormalizationStep =>
+  (path) => {
+    const differences = new Set<string>()
+    let plain = path
+    for (let depth = 0; depth < 3; depth++) {
+      plain = plain.replaceAll(/%([0-9a-f]{2})/gi, (written, hex) => {
+        const character = String.fromCharCode(Number.parseInt(hex, 16))
+        if (!/[\x21-\x7e]/.test(character)) return written
+        differences.add(`the escape ${show(written)} stands for "${show(character)}", and an alias is not the path`)
+        return character
+      })
+    }
+    return [plain, ...differences]
+  }
+
+const dropMatch =
+  (pattern: RegExp, describe: (dropped: string) => string): NormalizationStep =>
+  (path) => {
+    const [dropped = ''] = pattern.exec(path) ?? []
+    return [path.replace(pattern, ''), describe(dropped)]
+  }
+
+/** Resolves dot segments (RFC 3986 §5.2.4). The gateway itself does not: some servers do it in another order. */
+const resolveDotSegments: NormalizationStep = (path) => {
+  const kept: string[] = []
+  for (const segment of path.split('/')) {
+    if (segment === '..') kept.splice(Math.max(1, kept.length - 1))
+    else if (segment !== '.') kept.push(segment)
+  }
+  return [kept.join('/'), 'a dot segment stands in it, and is not resolved']
+}
+
+const normalizationSteps = (show: Show): readonly NormalizationStep[] => [
+  decodeEscapes(show),
+  dropMatch(/\?.*$/, (query) => `the query begins with an escaped "?": ${show(query)} is part of the path`),
+  dropMatch(/&.*$/, (query) => `the query begins with "&" and not with "?": ${show(query)} is part of the path`),
+  (path) => [path.replaceAll('\\', '/'), 'a backslash is not a slash'],
+  (path) => [
+    path.replaceAll(/;[^/]*/g, ''),
+    `a parameter behind ";" is part of the path: ${show(/;[^/]*/.exec(path)?.[0] ?? '')}`,
+  ],
+  (path) => [path.replaceAll(/\/{2,}/g, '/'), 'a slash is doubled'],
+  resolveDotSegments,
+  (path) => [path.replace(/(?<=.)\/$/, ''), 'a slash is at its end'],
+]
+
+const contains = (path: string, known: string): boolean => path.endsWith(known) || path.includes(`${known}/`)
+
+/** Describes what stands before and after a known path, and whether its case differs. */
+const describeAround = (
+  plain: string,
+  { path }: Operation,
+  isBelowBase: boolean,
+  { basePath, baseKey, show }: Required<PathContext>,
+): readonly string[] => {
+  const start = plain.toLowerCase().indexOf(path)
+  const before = plain.slice(0, start)
+  const after = plain.slice(start + path.length)
+  const differences: string[] = []
+  if (basePath !== '' && !isBelowBase) {
+    if (before === '') differences.push(`${basePath} is missing in front of it: ${baseKey}`)
+    else if (before.toLowerCase() === basePath.toLowerCase()) differences.push(`${show(before)} is written ${basePath}`)
+    else differences.push(`it begins with ${show(before)} and not with ${basePath}: ${baseKey}`)
+  } else if (before !== '') {
+    differences.push(
+      basePath === ''
+        ? `${show(before)} stands in front of it, and nothing should: ${baseKey}`
+        : `${show(before)} stands between ${basePath} and the path: ${baseKey}`,
+    )
+  }
+  const middle = plain.slice(start, start + path.length)
+  if (middle !== path) differences.push(`upper case: ${show(middle)} is written ${path}`)
+  if (after !== '') differences.push(`${show(after)} stands behind it, and there is nothing below the nine paths`)
+  return differences
 }

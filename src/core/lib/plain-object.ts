@@ -26,3 +26,8 @@ export const parseJsonObject = (text: string): PlainObject | null => {
   const value = parseJson(text)
   return isPlainObject(value) ? value : null
 }
+
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) deepFreeze(part)
+  return Object.freeze(value)
+}

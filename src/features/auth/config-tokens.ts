@@ -1,9 +1,7 @@
 import * as z from 'zod'
 import type { AdminConfig } from '../../core/config/config.ts'
 import type { OperatorKey } from '../../core/config/config-part.ts'
-import { escapePlaceholders, Secret } from '../../core/config/redact.ts'
-import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
-import { keySchema, list, reject } from '../../core/config/schema/collections.ts'
+import { annotate, escapePlaceholders, optionalKey, Secret } from '../../core/config/schema/annotations.ts'
 import {
   freeTextParser,
   InvalidScalar,
@@ -12,7 +10,7 @@ import {
   scalar,
   textParser,
 } from '../../core/config/schema/scalar.ts'
-import { choice, duration, durationOrZero } from '../../core/config/schema/scalar-types.ts'
+import { choice, duration, durationOrZero, keySchema, list, reject } from '../../core/config/schema/scalar-types.ts'
 import { isLoopbackHost } from '../../core/lib/net/addresses.ts'
 import { operatorScopes } from '../../core/lib/operators.ts'
 import { type JwsAlgorithm, jwsAlgorithms, parseJwkSet } from './tokens/jwk-set.ts'

@@ -2,7 +2,6 @@ import * as z from 'zod'
 import type { DeepReadonly } from '../../core/config/config.ts'
 import type { ConfigSection, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
 import { type ConfigRule, parseAt } from '../../core/config/rules/rule.ts'
-import { keySchema, list } from '../../core/config/schema/collections.ts'
 import { lowerFieldName } from '../../core/config/schema/header-fields.ts'
 import { policySwitch } from '../../core/config/schema/inheritance.ts'
 import { InvalidScalar } from '../../core/config/schema/scalar.ts'
@@ -12,6 +11,8 @@ import {
   duration,
   durationOrZero,
   forbiddenKey,
+  keySchema,
+  list,
   optionalDuration,
   size,
 } from '../../core/config/schema/scalar-types.ts'

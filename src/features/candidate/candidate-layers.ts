@@ -2,7 +2,7 @@ import type { Config } from '../../core/config/config.ts'
 import type { Handler, Layer } from '../../core/exchange/exchange.ts'
 import { defaultIpv6Prefix } from '../../core/exchange/request-owner.ts'
 import { now } from '../../core/lib/clock.ts'
-import { formatDuration, formatMultiple } from '../../core/lib/text/units.ts'
+import { formatDuration, multiples } from '../../core/lib/text/units.ts'
 import type { Upstream } from '../../core/upstream/upstream.ts'
 import type { Group } from '../../operations.ts'
 import type { CandidateConfig, CandidateGuardConfig } from './config/candidate.ts'
@@ -25,7 +25,7 @@ export const clientIpv6Prefix = ({ limits }: Pick<Config, 'limits'>): number =>
   limits.address?.ipv6Prefix ?? defaultIpv6Prefix
 
 export const formatGuard = ({ errors, latency, minRequests, window }: CandidateGuardConfig): string =>
-  `errors: ${formatMultiple(errors)}, latency: ${formatMultiple(latency)}, minRequests: ${minRequests}, window: ${formatDuration(window)}`
+  `errors: ${multiples.format(errors)}, latency: ${multiples.format(latency)}, minRequests: ${minRequests}, window: ${formatDuration(window)}`
 
 /** `members` are those of the candidate. `counts` left out: nothing is reported. */
 export const createGuardOptions = (

@@ -34,7 +34,7 @@ export const showContractDraft = async ({
   }
   decodeResponse(target, body, asObject({ openapi: asText }))
   const text =
-    format === 'json' ? formatJson(body) : (await import('../../core/config/yaml/format-yaml.ts')).formatYaml(body)
+    format === 'json' ? formatJson(body) : (await import('../../core/config/yaml/yaml-document.ts')).formatYaml(body)
   if (output === '-') process.stdout.write(text)
   else {
     await writeOutputFile(output, text, { force: force === true, mode: 0o666 })

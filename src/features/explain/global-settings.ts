@@ -1,5 +1,5 @@
 import type { Config, ListenConfig } from '../../core/config/config.ts'
-import { type RenderedValue, Secret } from '../../core/config/redact.ts'
+import { type RenderedValue, Secret } from '../../core/config/schema/annotations.ts'
 
 export type SettingRows = readonly (readonly [key: string, value: string])[]
 

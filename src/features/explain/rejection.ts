@@ -1,5 +1,5 @@
 import type { ListenConfig } from '../../core/config/config.ts'
-import { explainPathMismatch } from '../../core/config/path-mismatch.ts'
+import { explainPathMismatch } from '../../core/config/suggest.ts'
 import {
   isValidHost,
   operationsByPath,

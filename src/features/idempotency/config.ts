@@ -2,7 +2,6 @@ import * as z from 'zod'
 import type { Config } from '../../core/config/config.ts'
 import type { ConfigSection, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
 import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
-import { list } from '../../core/config/schema/collections.ts'
 import { lowerFieldName } from '../../core/config/schema/header-fields.ts'
 import { mergeLevels, partialShape, policySwitch } from '../../core/config/schema/inheritance.ts'
 import { freeTextParser, InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
@@ -14,6 +13,7 @@ import {
   durationOrZero,
   forbiddenKey,
   integer,
+  list,
   size,
 } from '../../core/config/schema/scalar-types.ts'
 import { redisSchema } from '../redis/config.ts'

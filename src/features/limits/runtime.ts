@@ -1,6 +1,6 @@
 import type { Config } from '../../core/config/config.ts'
 import { frozenMemo } from '../../core/lib/memo.ts'
-import { formatDuration, formatRate } from '../../core/lib/text/units.ts'
+import { formatDuration, requestRates } from '../../core/lib/text/units.ts'
 import type { RateLimit, RateLimiter } from '../../core/lib/token-bucket.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { ProcessPart, RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
@@ -124,7 +124,7 @@ const layerRows = (
       'address-limit',
       'limits.address',
       limits.address,
-      ({ rate, burst }) => `rate: ${formatRate(rate)}, burst: ${burst}`,
+      ({ rate, burst }) => `rate: ${requestRates.format(rate)}, burst: ${burst}`,
       ({ ipv6Prefix }) => ofAddress && addressRateLimitLayer(ofAddress.limiter, ipv6Prefix),
     ),
     layerRow(

@@ -3,8 +3,7 @@ import type { ListenKey } from '../../core/config/config-part.ts'
 import type { WarningRule } from '../../core/config/rules/rule.ts'
 import { cidrOrAddress } from '../../core/config/schema/address.ts'
 import { optionalKey } from '../../core/config/schema/annotations.ts'
-import { list } from '../../core/config/schema/collections.ts'
-import { choice } from '../../core/config/schema/scalar-types.ts'
+import { choice, list } from '../../core/config/schema/scalar-types.ts'
 import { cidrMatcher } from '../../core/lib/net/addresses.ts'
 
 const proxyProtocolSchema = z

@@ -2,11 +2,10 @@ import * as z from 'zod'
 import type { Config, DeepReadonly } from '../../core/config/config.ts'
 import type { KeyNeed } from '../../core/config/problem.ts'
 import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
-import { list } from '../../core/config/schema/collections.ts'
+import { certificate, privateKey } from '../../core/config/schema/credentials.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
-import { certificate, privateKey } from '../../core/config/schema/pem.ts'
 import { freeTextParser, InvalidScalar, patternKind, scalar, textParser } from '../../core/config/schema/scalar.ts'
-import { duration } from '../../core/config/schema/scalar-types.ts'
+import { duration, list } from '../../core/config/schema/scalar-types.ts'
 import { tryOrNull } from '../../core/lib/try.ts'
 
 /** Parses what the URLs of a server and of a node have in common. */

@@ -1,6 +1,6 @@
 import { type ConfigProblem, type FilePosition, formatKeyPath, type KeyPath, quote } from '../../core/config/problem.ts'
 import { suggestNearest } from '../../core/config/suggest.ts'
-import { createPositionFinder } from '../../core/config/text-positions.ts'
+import { createPositionFinder } from '../../core/config/yaml/yaml-nodes.ts'
 import type { JsonMember, JsonNode } from '../contract/compile/json-nodes.ts'
 
 type SampleIssue = Pick<ConfigProblem, 'message' | 'expected' | 'found' | 'hint'>

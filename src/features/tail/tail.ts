@@ -6,7 +6,7 @@ import { type ClientCommandOptions, locateGateway } from '../../core/cli/client/
 import { exitOnBrokenPipe, exitOnSignals } from '../../core/cli/exit.ts'
 import { warnAboutTarget, writeToStdout } from '../../core/cli/render/output.ts'
 import { sleep } from '../../core/lib/clock.ts'
-import { parseDuration } from '../../core/lib/text/units.ts'
+import { durations } from '../../core/lib/text/units.ts'
 
 export interface TailOptions extends ClientCommandOptions {
   readonly refused?: true
@@ -23,7 +23,7 @@ const pollIntervalMs = 1000
  */
 export const tailRequests = async (options: TailOptions): Promise<never> => {
   const { format, since, operation, client, refused, ...targetOptions } = options
-  const sinceMs = since === undefined ? 0 : parseDuration(since)
+  const sinceMs = since === undefined ? 0 : durations.parse(since)
   if (sinceMs === undefined) throw cliError('--since: a duration such as 10m, 30s or 2h is expected')
   const target = await locateGateway(targetOptions)
   const follower = new RequestFollower()

@@ -1,6 +1,6 @@
 /** When a watcher checks, and when it compares contents: with stamps that the test writes, and a clock that it sets. */
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { FileWatcher } from '../../../src/core/config/file-watcher.ts'
+import { FileWatcher } from '../../../src/core/config/load/source-files.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -14,8 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { FileWatcher } from '../../../src/core/config/file-watcher.ts'
-import { readStatStamp } from '../../../src/core/config/load/source-files.ts'
+import { FileWatcher, readStatStamp } from '../../../src/core/config/load/source-files.ts'
 
 const folder = (): string => {
   const made = mkdtempSync(join(tmpdir(), 'watch-'))

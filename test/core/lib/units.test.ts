@@ -1,25 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  byteRates,
+  durations,
   formatAge,
-  formatByteRate,
-  formatDuration,
-  formatMultiple,
-  formatPercent,
-  formatRate,
   formatRoundedSize,
-  formatSize,
-  parseByteRate,
-  parseDuration,
-  parseMultiple,
-  parsePercent,
-  parseRate,
-  parseSize,
-  suggestByteRate,
-  suggestDuration,
-  suggestMultiple,
-  suggestPercent,
-  suggestSize,
+  multiples,
+  percentages,
+  requestRates,
+  sizes,
 } from '../../../src/core/lib/text/units.ts'
 
 describe('a duration', () => {
@@ -30,7 +19,7 @@ describe('a duration', () => {
     ['1h', 3_600_000],
     ['0s', 0],
   ])('%s is %i ms', (text, ms) => {
-    expect(parseDuration(text)).toBe(ms)
+    expect(durations.parse(text)).toBe(ms)
   })
 
   test.each([
@@ -50,26 +39,26 @@ describe('a duration', () => {
     '1constructor',
     '99999999999999h',
   ])('%j is none', (text) => {
-    expect(parseDuration(text)).toBeUndefined()
+    expect(durations.parse(text)).toBeUndefined()
   })
 
   test('any whole number of a unit is that many times the unit', () => {
     const units = fc.constantFrom<[string, number]>(['ms', 1], ['s', 1000], ['m', 60_000], ['h', 3_600_000])
     fc.assert(
       fc.property(fc.nat(1_000_000), units, (amount, [unit, factor]) => {
-        expect(parseDuration(`${amount}${unit}`)).toBe(amount * factor)
+        expect(durations.parse(`${amount}${unit}`)).toBe(amount * factor)
       }),
     )
   })
 
   test('what is written is read back', () => {
-    fc.assert(fc.property(fc.nat(), (ms) => parseDuration(formatDuration(ms)) === ms))
+    fc.assert(fc.property(fc.nat(), (ms) => durations.parse(durations.format(ms)) === ms))
   })
 
   test('text without a unit at its end is never one', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
-        if (!/^\d+(ms|s|m|h)$/.test(text)) expect(parseDuration(text)).toBeUndefined()
+        if (!/^\d+(ms|s|m|h)$/.test(text)) expect(durations.parse(text)).toBeUndefined()
       }),
     )
   })
@@ -84,7 +73,7 @@ describe('a duration', () => {
     ['soon', undefined],
     ['5 parsecs', undefined],
   ])('%j was probably meant as %s', (text, meant) => {
-    expect(suggestDuration(text)).toBe(meant)
+    expect(durations.suggest(text)).toBe(meant)
   })
 })
 
@@ -97,18 +86,18 @@ describe('a size', () => {
     ['1TiB', 1_099_511_627_776],
     ['0B', 0],
   ])('%s is %i bytes', (text, bytes) => {
-    expect(parseSize(text)).toBe(bytes)
+    expect(sizes.parse(text)).toBe(bytes)
   })
 
   test.each(['64', '', 'KiB', '64K', '64KB', '64kib', '1.5MiB', '64 KiB', '-1B', '1toString', '9999999TiB'])(
     '%j is none',
     (text) => {
-      expect(parseSize(text)).toBeUndefined()
+      expect(sizes.parse(text)).toBeUndefined()
     },
   )
 
   test('what is written is read back', () => {
-    fc.assert(fc.property(fc.maxSafeNat(), (bytes) => parseSize(formatSize(bytes)) === bytes))
+    fc.assert(fc.property(fc.maxSafeNat(), (bytes) => sizes.parse(sizes.format(bytes)) === bytes))
   })
 
   test.each([
@@ -119,7 +108,7 @@ describe('a size', () => {
     ['7 bytes', '7B'],
     ['much', undefined],
   ])('%j was probably meant as %s', (text, meant) => {
-    expect(suggestSize(text)).toBe(meant)
+    expect(sizes.suggest(text)).toBe(meant)
   })
 })
 
@@ -131,7 +120,7 @@ describe('a rate', () => {
     ['1KiB/m', undefined],
     ['/s', undefined],
   ])('%j is %s bytes a second', (text, bytes) => {
-    expect(parseByteRate(text)).toBe(bytes)
+    expect(byteRates.parse(text)).toBe(bytes)
   })
 
   test.each([
@@ -141,11 +130,11 @@ describe('a rate', () => {
     ['1KiB', '1KiB/s'],
     ['much', undefined],
   ])('%j was probably meant as %s', (text, meant) => {
-    expect(suggestByteRate(text)).toBe(meant)
+    expect(byteRates.suggest(text)).toBe(meant)
   })
 
   test('what is written is read back', () => {
-    expect(parseByteRate(formatByteRate(2048))).toBe(2048)
+    expect(byteRates.parse(byteRates.format(2048))).toBe(2048)
   })
 })
 
@@ -155,12 +144,12 @@ describe('a rate of requests', () => {
     ['30/min', { count: 30, perMs: 60_000 }],
     ['0/s', { count: 0, perMs: 1000 }],
   ])('%s is %o, and written back', (text, rate) => {
-    expect(parseRate(text)).toEqual(rate)
-    expect(formatRate(rate)).toBe(text)
+    expect(requestRates.parse(text)).toEqual(rate)
+    expect(requestRates.format(rate)).toBe(text)
   })
 
   test.each(['', '1', '/s', '1/h', '1.5/s', '-1/s', '1 /s', '1/sec', '1234567890/s'])('%j is none', (text) => {
-    expect(parseRate(text)).toBeUndefined()
+    expect(requestRates.parse(text)).toBeUndefined()
   })
 })
 
@@ -171,12 +160,12 @@ describe('a multiple', () => {
     ['100x', 100],
     ['0.25x', 0.25],
   ])('%s is the factor %d, and is written so', (text, factor) => {
-    expect(parseMultiple(text)).toBe(factor)
-    expect(formatMultiple(factor)).toBe(text)
+    expect(multiples.parse(text)).toBe(factor)
+    expect(multiples.format(factor)).toBe(text)
   })
 
   test.each(['2', '', 'x', '.5x', '2 x', '2X', '-2x', '1.234x', '1000x', 'x2'])('%j is none', (text) => {
-    expect(parseMultiple(text)).toBeUndefined()
+    expect(multiples.parse(text)).toBeUndefined()
   })
 
   test.each([
@@ -187,7 +176,7 @@ describe('a multiple', () => {
     ['2X', '2x'],
     ['twice', undefined],
   ])('%j was probably meant as %s', (text, meant) => {
-    expect(suggestMultiple(text)).toBe(meant)
+    expect(multiples.suggest(text)).toBe(meant)
   })
 })
 
@@ -200,13 +189,13 @@ describe('a percentage', () => {
     ['100%', 1],
     ['250%', 2.5],
   ])('%s is the share %d', (text, share) => {
-    expect(parsePercent(text)).toBe(share)
+    expect(percentages.parse(text)).toBe(share)
   })
 
   test.each(['10', '0.1', '', '%', '.5%', '5.%', '-1%', '+1%', '1 %', ' 1%', '1%%', '1e1%', '0.0001%', '1000%'])(
     '%j is none',
     (text) => {
-      expect(parsePercent(text)).toBeUndefined()
+      expect(percentages.parse(text)).toBeUndefined()
     },
   )
 
@@ -215,7 +204,7 @@ describe('a percentage', () => {
       fc.property(fc.integer({ min: 0, max: 100_000 }), (thousandths) => {
         const share = thousandths / 100_000
 
-        expect(parsePercent(formatPercent(share))).toBe(share)
+        expect(percentages.parse(percentages.format(share))).toBe(share)
       }),
     )
   })
@@ -232,7 +221,7 @@ describe('a percentage', () => {
     ['half', undefined],
     ['%', undefined],
   ])('%j was probably meant as %s', (text, meant) => {
-    expect(suggestPercent(text)).toBe(meant)
+    expect(percentages.suggest(text)).toBe(meant)
   })
 })
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { deepFreeze } from '../../../src/core/config/deep-freeze.ts'
+import { deepFreeze } from '../../../src/core/lib/plain-object.ts'
 import { getClientRegistry } from '../../../src/features/auth/client-registry.ts'
 
 const client = (id: string, secret = 'a') => ({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deepFreeze } from '../../../src/core/config/deep-freeze.ts'
+import { deepFreeze } from '../../../src/core/lib/plain-object.ts'
 import type { ClientConfig } from '../../../src/features/auth/clients/config.ts'
 import { RateLimiterRegistry } from '../../../src/features/limits/rate-limiters.ts'
 import { acquireClientLimits } from '../../../src/features/limits/runtime.ts'

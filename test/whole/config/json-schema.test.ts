@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
 import { describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
-import { jsonSchema, jsonSchemaText } from '../../../src/core/config/json-schema.ts'
+import { jsonSchema, jsonSchemaText } from '../../../src/core/config/schema/schema-keys.ts'
 import { findProblems, sandbox, withRisk } from '../../core/config/helper.ts'
 
 const file = (name: string): string => readFileSync(new URL(`../../../config/${name}`, import.meta.url), 'utf8')

@@ -3,7 +3,7 @@
  * what.
  */
 import { expect, test } from 'vitest'
-import { parseDuration } from '../../../src/core/lib/text/units.ts'
+import { durations } from '../../../src/core/lib/text/units.ts'
 import { load, tokenBeside } from './configurations.ts'
 import { at, documentsOf, examples, manifestOf, read } from './files.ts'
 
@@ -24,7 +24,7 @@ test.each([
   [
     'compose',
     'stop_grace_period',
-    parseDuration(
+    durations.parse(
       String(
         at(documentsOf(read(`${examples}/compose/compose.yaml`))[0], 'services', 'gateway-a', 'stop_grace_period'),
       ),

@@ -1,6 +1,6 @@
 import { asNullable, asObject, asText } from '../../lib/text/decode.ts'
 import { formatOptionalTime } from '../../lib/text/format-time.ts'
-import { formatDuration, parseDuration } from '../../lib/text/units.ts'
+import { durations, formatDuration } from '../../lib/text/units.ts'
 import type { TtlOverrides } from '../../runtime/overrides.ts'
 import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
@@ -15,7 +15,7 @@ export const durationArgument = (usage: string, byDefault: string): Argument<num
   example: byDefault,
   expected: `a duration from 1s to ${formatDuration(maxTtlMs)}, such as 15m, 30s or 2h`,
   read(value = byDefault) {
-    const ms = typeof value === 'string' ? parseDuration(value) : undefined
+    const ms = typeof value === 'string' ? durations.parse(value) : undefined
     return ms === undefined || ms < 1000 || ms > maxTtlMs ? undefined : ms
   },
 })

@@ -24,7 +24,7 @@ export const printMadeDocument = async (
     const { printJson } = await import('./output.ts')
     printJson(document)
   } else {
-    const { formatYaml } = await import('../../config/yaml/format-yaml.ts')
+    const { formatYaml } = await import('../../config/yaml/yaml-document.ts')
     process.stdout.write(formatYaml(document))
   }
 }

@@ -4,8 +4,7 @@ import { formatSize } from '../../lib/text/units.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { type SchemaKey, schemaKeys } from '../schema/schema-keys.ts'
-import { isReadError, maxReferencedBytes, readFileWithLimit } from './read-file.ts'
-import { type SourceFile, toSourceFile } from './source-files.ts'
+import { isReadError, maxReferencedBytes, readFileWithLimit, type SourceFile, toSourceFile } from './source-files.ts'
 
 // The serving thread compares their contents every `reload.poll`.
 const maxFiles = 256

@@ -2,16 +2,15 @@ import { isUtf8 } from 'node:buffer'
 import { dirname } from 'node:path'
 import { isMap, isNode } from 'yaml'
 import type * as z from 'zod'
+import { deepFreeze } from '../../lib/plain-object.ts'
 import type { AdminConfig } from '../config.ts'
 import { configSchema } from '../config-schema.ts'
-import { deepFreeze } from '../deep-freeze.ts'
 import { type Environment, substituteVariables } from '../environment.ts'
 import { formatKeyPath } from '../problem.ts'
 import { maxAliases } from '../yaml/syntax-issues.ts'
 import { parseYamlSource } from '../yaml/yaml-document.ts'
 import { resolveFileReferences } from './file-references.ts'
-import { isReadError, readFileWithLimit } from './read-file.ts'
-import { maxConfigBytes } from './source-files.ts'
+import { isReadError, maxConfigBytes, readFileWithLimit } from './source-files.ts'
 
 /** The admin section of a file that may be broken. */
 interface AdminLoadResult {

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
+import { deepFreeze } from '../../lib/plain-object.ts'
 import { configParts, type NamedFile, type ReadNamedFile } from '../config-part.ts'
-import { deepFreeze } from '../deep-freeze.ts'
 import type { Environment } from '../environment.ts'
 import { type LoadResult, type OpenedConfig, openConfig, parseConfigBytes } from './load.ts'
 

@@ -12,27 +12,16 @@ import { configSchema } from '../config-schema.ts'
 import type { ConfigReport } from '../diff/diff-values.ts'
 import { getRestartOnlySettings, type RestartOnlySettings, reportConfig } from '../diff/report.ts'
 import type { Environment } from '../environment.ts'
-import {
-  type ConfigIssue,
-  type ConfigProblem,
-  fileProblem,
-  formatKeyPath,
-  type KeyPath,
-  type LocatableIssue,
-} from '../problem.ts'
-import { valueAt } from '../rules/rule.ts'
+import { type ConfigProblem, fileProblem, type LocatableIssue } from '../problem.ts'
 import { validateCrossKeyRules } from '../rules/rules.ts'
-import { knownKeys } from '../schema/schema-keys.ts'
 import { collectWarnings } from '../warnings/warnings.ts'
 import { parseYamlSource, toPlainTree, type YamlSource } from '../yaml/yaml-document.ts'
 import { resolveFileReferences } from './file-references.ts'
+import { dropCascadingIssues, issuesFromZod, locateIssues, notUtf8Problem, withoutRepeats } from './issues.ts'
 import { parseAdmin } from './load-admin.ts'
-import { locateIssues, notUtf8Problem } from './locate-issues.ts'
 import { collectProvenance, type ProvenanceMap } from './provenance.ts'
-import { isReadError, readFileWithLimit } from './read-file.ts'
 import { resolveConfig } from './resolve-levels.ts'
-import { maxConfigBytes, type SourceFile, toSourceFile } from './source-files.ts'
-import { issuesFromZod } from './zod-issues.ts'
+import { isReadError, maxConfigBytes, readFileWithLimit, type SourceFile, toSourceFile } from './source-files.ts'
 
 /** A configuration file that was read and can run. */
 export interface LoadedConfig {
@@ -167,73 +156,3 @@ const reject = (problems: readonly ConfigProblem[], sources: readonly SourceFile
   unreadable: false,
   sources,
 })
-
-/** Leaves out issues of a path with an earlier one: a value that could not be filled in is not also of a wrong type. */
-const withoutRepeats = (later: readonly ConfigIssue[], earlier: readonly ConfigIssue[]): readonly ConfigIssue[] => {
-  const known = new Set(earlier.filter(({ path }) => path.length > 0).map(({ path }) => formatKeyPath(path)))
-  return later.filter(({ path }) => !known.has(formatKeyPath(path)))
-}
-
-/**
- * Leaves out the issues that one wrongly indented line causes elsewhere. The issue of the key that is unknown where it
- * stands now stays. Three others go: the key is missing where it belongs, its parent has no value, and the keys after
- * it are unknown too.
- */
-const dropCascadingIssues = <I extends ConfigIssue>(issues: readonly I[], tree: unknown): readonly I[] => {
-  const unknown = new Map(
-    issues.flatMap((issue) => (issue.keyFault === 'unknown' ? [[formatKeyPath(issue.path), issue]] : [])),
-  )
-  if (unknown.size === 0) return issues
-  const cascading = new Set<ConfigIssue>()
-  /** Adds the unknown siblings from `path` on that `properParent` knows, up to the first other key. */
-  const addSiblings = (path: KeyPath | null, properParent: KeyPath): void => {
-    const known = knownKeys(properParent)
-    for (let next = path; next !== null; next = nextSibling(tree, next)) {
-      const unknownIssue = unknown.get(formatKeyPath(next))
-      if (unknownIssue === undefined || !known.includes(String(next.at(-1)))) return
-      cascading.add(unknownIssue)
-    }
-  }
-
-  const misplaced = countNames([...unknown.values()].map(({ path }) => String(path.at(-1))))
-  for (const issue of issues) {
-    const { keyFault, path } = issue
-    const [name, above] = [String(path.at(-1)), path.slice(0, -1)]
-    if (keyFault === 'missing' && (misplaced.get(name) ?? 0) > 0) {
-      misplaced.set(name, (misplaced.get(name) ?? 0) - 1)
-      cascading.add(issue)
-    }
-    if (keyFault === 'empty') {
-      const next = nextKey(tree, path)
-      if (next === null || !unknown.has(formatKeyPath(next)) || !knownKeys(path).includes(String(next.at(-1)))) continue
-      cascading.add(issue)
-      addSiblings(nextSibling(tree, next), path)
-    }
-    if (keyFault === 'unknown' && valueAt(tree, path) === null) {
-      const outer = above.map((_, depth) => above.slice(0, depth)).find((each) => knownKeys(each).includes(name))
-      if (outer !== undefined) addSiblings(nextSibling(tree, path), [...outer, name])
-    }
-  }
-  return issues.filter((issue) => !cascading.has(issue))
-}
-
-const countNames = (names: readonly string[]): Map<string, number> => {
-  const counts = new Map<string, number>()
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
-  return counts
-}
-
-const nextSibling = (tree: unknown, path: KeyPath): KeyPath | null => {
-  const above = path.slice(0, -1)
-  const map = valueAt(tree, above)
-  if (typeof map !== 'object' || map === null || Array.isArray(map)) return null
-  const keys = Object.keys(map)
-  const next = keys[keys.indexOf(String(path.at(-1))) + 1]
-  return next === undefined ? null : [...above, next]
-}
-
-/**
- * Finds the key that follows one without a value in the file: its next sibling, or that of the nearest map around it.
- */
-const nextKey = (tree: unknown, path: KeyPath): KeyPath | null =>
-  path.length === 0 ? null : (nextSibling(tree, path) ?? nextKey(tree, path.slice(0, -1)))

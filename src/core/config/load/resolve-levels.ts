@@ -13,7 +13,7 @@ import type {
 import { hashConfig } from '../config-hash.ts'
 import { configParts } from '../config-part.ts'
 import { mergeLevels, type PartialLevel, resolvePolicy } from '../schema/inheritance.ts'
-import { circuitBreakerSchema, healthCheckSchema, outlierSchema } from '../sections/upstream-policies.ts'
+import { circuitBreakerSchema, healthCheckSchema, outlierSchema } from '../sections/upstream-defaults.ts'
 
 /**
  * Merges the levels (operation > upstream > defaults > built-in) into a configuration, which is not frozen yet. `read`

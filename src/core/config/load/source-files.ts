@@ -1,7 +1,9 @@
 import { createHash, hash } from 'node:crypto'
-import { constants } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { now } from '../../lib/clock.ts'
+import type { ReloadConfig } from '../config.ts'
 
 export interface SourceFile {
   /** The absolute path. */
@@ -73,5 +75,137 @@ const digestFile = async (file: string, limit: number): Promise<string | null> =
     }
   } catch {
     return null
+  }
+}
+
+/** `reason` quotes nothing of the file. */
+interface ReadError {
+  readonly reason: string
+  /** Whether the file exists and can be read, but is too large. */
+  readonly readable: boolean
+}
+
+/** The most bytes of a file that a value `file:NAME` stands for. */
+export const maxReferencedBytes = 64 * 1024
+
+/** Reads a regular file of at most `limit` bytes. It follows symbolic links, and never blocks on a pipe or a device. */
+export function readFileWithLimit(file: string, limit: number): Buffer | ReadError {
+  let descriptor: number | undefined
+  try {
+    descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+    const stat = fstatSync(descriptor)
+    if (stat.isDirectory()) return { reason: 'it is a directory', readable: false }
+    if (!stat.isFile()) return { reason: 'it is not a regular file', readable: false }
+    // One byte more than allowed: the size of `stat` may be stale by now.
+    const buffer = Buffer.alloc(limit + 1)
+    let length = 0
+    for (let read = -1; read !== 0 && length <= limit; length += read)
+      read = readSync(descriptor, buffer, length, buffer.length - length, null)
+    return length > limit ? { reason: 'it is too large', readable: true } : buffer.subarray(0, length)
+  } catch (error) {
+    return { reason: describeError(error), readable: false }
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
+}
+
+export const isReadError = (read: Buffer | ReadError): read is ReadError => !Buffer.isBuffer(read)
+
+function describeError(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const known: Readonly<Record<string, string>> = {
+    ENOENT: 'no such file',
+    ENOTDIR: 'no such file',
+    EACCES: 'permission denied',
+    EPERM: 'permission denied',
+    EISDIR: 'it is a directory',
+    ELOOP: 'too many symbolic links',
+    ENAMETOOLONG: 'the name is too long',
+    ENXIO: 'it is not a regular file',
+    ERR_INVALID_ARG_VALUE: 'the name has a NUL in it',
+  }
+  return known[code] ?? `it cannot be opened (${code === '' ? 'unknown reason' : code})`
+}
+
+interface WatchTarget {
+  /** Reads the stat data of the files, as one text. */
+  stamp(): Promise<string>
+  changed(): Promise<boolean>
+  /** Whether a load is running: its contents are not known yet, so there is nothing to compare with. */
+  reading(): boolean
+  onChange(): void
+}
+
+const checkIntervalMs = 250
+// A save is several writes. It has settled when two checks this far apart see the same. After `maxSettleMs` the watcher
+// waits no longer.
+const settleMs = 50
+const maxSettleMs = 500
+
+/**
+ * Watches the files of a configuration. It calls `stat` four times a second, and compares contents when the result is
+ * new. It compares them every `reload.poll` as well, for a file system with coarse times. One check at a time: on a
+ * file system that hangs, only one waits.
+ */
+export class FileWatcher {
+  readonly #target: WatchTarget
+  #enabled = false
+  #isClosed = false
+  #pollMs: number | null = null
+  #timer: NodeJS.Timeout | null = null
+  #isChecking = false
+  #lastStamp = ''
+  /** The stat data of the contents compared last; empty: they were being written. */
+  #comparedStamp = ''
+  #comparedAt = 0
+  #unsettledSince: number | null = null
+
+  constructor(target: WatchTarget) {
+    this.#target = target
+  }
+
+  configure({ watch, poll }: Pick<ReloadConfig, 'watch' | 'poll'>): void {
+    this.#enabled = watch && !this.#isClosed
+    this.#pollMs = poll
+    this.#scheduleCheck(settleMs)
+  }
+
+  /** Stops for good, whatever is configured later. */
+  close(): void {
+    this.#isClosed = true
+    this.configure({ watch: false, poll: null })
+  }
+
+  #scheduleCheck(ms: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = this.#enabled && !this.#isChecking ? setTimeout(this.#check, ms).unref() : null
+  }
+
+  readonly #check = async (): Promise<void> => {
+    this.#isChecking = true
+    await this.#compare()
+    this.#isChecking = false
+    this.#scheduleCheck(
+      this.#unsettledSince === null ? Math.min(checkIntervalMs, this.#pollMs ?? checkIntervalMs) : settleMs,
+    )
+  }
+
+  async #compare(): Promise<void> {
+    if (this.#target.reading()) return
+    const stamp = await this.#target.stamp()
+    const isSettled = stamp === this.#lastStamp
+    this.#lastStamp = stamp
+    const isKnown = isSettled && stamp === this.#comparedStamp
+    const isDue = this.#pollMs !== null && now() - this.#comparedAt >= this.#pollMs
+    if (isKnown && !isDue) return
+    this.#unsettledSince ??= now()
+    if (!isSettled && now() - this.#unsettledSince < maxSettleMs) return
+    const changed = await this.#target.changed()
+    this.#unsettledSince = null
+    if (!this.#enabled || this.#target.reading()) return // the next check compares again
+    // A write after two equal checks has another time, however coarse the kernel's file clock.
+    this.#comparedStamp = isSettled ? stamp : ''
+    this.#comparedAt = now()
+    if (changed) this.#target.onChange()
   }
 }

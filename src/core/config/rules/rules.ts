@@ -5,8 +5,7 @@ import type { ConfigIssue, KeyPath } from '../problem.ts'
 import { listenTlsSchema } from '../sections/listen.ts'
 import { adminRules } from './admin-rules.ts'
 import { applyRules, type ConfigRule, listAt, parseAt, type RuleResult, valueAt } from './rule.ts'
-import { upstreamPolicyRule } from './upstream-policy-rules.ts'
-import { endpointRules, headerMutationRule } from './upstream-rules.ts'
+import { endpointRules, headerMutationRule, upstreamPolicyRule } from './upstream-rules.ts'
 
 const base: KeyPath = ['listen', 'tls']
 const { certificates, clientCertificates, clientCa, clientCrl } = listenTlsSchema.shape

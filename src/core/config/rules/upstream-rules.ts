@@ -1,14 +1,17 @@
+import type * as z from 'zod'
 import { groups } from '../../../operations.ts'
 import { isLoopbackHost, reachesListener } from '../../lib/net/addresses.ts'
-import { asPlainObject } from '../../lib/plain-object.ts'
+import { asPlainObject, isPlainObject } from '../../lib/plain-object.ts'
+import { validateCaBundle, validateKeyPair } from '../certificates.ts'
 import { nestedUpstreamKeys } from '../config-part.ts'
 import { coreSchema } from '../core-schema.ts'
-import { formatKeyPath, type KeyPath } from '../problem.ts'
+import { type ConfigIssue, formatKeyPath, type KeyPath } from '../problem.ts'
 import { type EditDirection, foldEditedName } from '../schema/header-fields.ts'
-import { endpointSchema } from '../sections/upstream-target.ts'
+import { healthCheckSchema, upstreamTlsSchema } from '../sections/upstream-defaults.ts'
+import { endpointSchema } from '../sections/upstreams.ts'
 import { configuredListeners } from './admin-rules.ts'
 import { listOwnFields } from './own-field.ts'
-import { type ConfigRule, listAt, parseAt, valueAt } from './rule.ts'
+import { applyRules, type ConfigRule, listAt, parseAt, type RuleResult, valueAt } from './rule.ts'
 
 const { allowSandbox } = coreSchema.shape
 
@@ -102,3 +105,130 @@ export const headerMutationRule: ConfigRule = (tree) =>
       })
     })
   })
+
+/**
+ * Makes a rule of rules about the merged policies of each upstream: a candidate may state one half, its group or
+ * `defaults` the other. It skips broken values, and reports an inherited issue once for all that inherit it.
+ */
+const ofEachUpstream =
+  (rules: readonly PolicyRule[], nestedKeys: readonly string[] = []): ConfigRule =>
+  (tree) => {
+    const issues = groups.flatMap((group) => {
+      const path: KeyPath = ['upstreams', group]
+      const nested = nestedKeys.map((key): KeyPath => [...path, key]).filter((at) => isPlainObject(valueAt(tree, at)))
+      return [[path], ...nested.map((at) => [at, path])].flatMap((bases) =>
+        applyRules(rules, getLevels(tree, ...bases, defaults)),
+      )
+    })
+    return [...new Map(issues.map((issue) => [`${formatKeyPath(issue.path)}: ${issue.message}`, issue])).values()]
+  }
+
+interface StatedKey<T> {
+  /** Undefined: no level states it, or the level that does has a broken value. */
+  readonly value: T | undefined
+  /** The path where it is stated, or where it would best be. */
+  readonly path: KeyPath
+  readonly stated: boolean
+}
+
+interface Levels {
+  readonly read: <T>(schema: z.ZodType<T>, ...key: KeyPath) => StatedKey<T>
+  readonly enabledAt: (policy: string) => KeyPath | null
+}
+
+const defaults: KeyPath = ['defaults']
+
+const getLevels = (tree: unknown, ...bases: readonly KeyPath[]): Levels => {
+  const first = (key: KeyPath): KeyPath | undefined => {
+    for (const base of bases) {
+      const path = [...base, ...key]
+      if (valueAt(tree, path) !== undefined) return path
+      // A level that turns the whole policy off hides what those below it say of it.
+      const policy = valueAt(tree, [...base, ...key.slice(0, 1)])
+      if (policy !== undefined && !isPlainObject(policy)) return undefined
+    }
+    return undefined
+  }
+  return {
+    read: (schema, ...key) => {
+      const path = first(key)
+      const value = path === undefined ? schema.safeParse(undefined).data : parseAt(tree, schema, path)
+      return { value, path: path ?? ['defaults', ...key], stated: path !== undefined }
+    },
+    enabledAt: (policy) => {
+      const path = first([policy])
+      // Any other value there has an issue of its own.
+      return path !== undefined && isPlainObject(valueAt(tree, path)) ? path : null
+    },
+  }
+}
+
+export type PolicyRule = (levels: Levels) => RuleResult
+
+const { path: probedPath } = healthCheckSchema.shape
+const { verify, insecure, ca, certificate, key } = upstreamTlsSchema.shape
+
+const healthPath: PolicyRule = ({ enabledAt, read }) => {
+  const at = enabledAt('healthCheck')
+  if (at === null || read(probedPath, 'healthCheck', 'path').stated) return null
+  const isGroup = at[0] === 'upstreams'
+  return {
+    path: [...at, 'path'],
+    message: 'a health check without a path',
+    expected: isGroup ? 'a path here or in defaults' : 'a path here, or in every group that does not turn it off',
+    found: 'none',
+    hint: 'add a path that answers 2xx while the service is well, such as path: /healthz',
+  }
+}
+
+const unverifiedTls: PolicyRule = ({ read }) => {
+  const { value, path } = read(verify, 'tls', 'verify')
+  return (
+    value === false &&
+    read(insecure, 'tls', 'insecure').value === false && {
+      path,
+      message: 'whoever answers would be believed, and would be sent what is meant for the upstream',
+      expected: 'true, or insecure: true beside it',
+      found: 'false',
+      hint: 'trust a certificate of your own with ca: file:PATH, another name with serverName; or add insecure: true',
+    }
+  )
+}
+
+const caBundle: PolicyRule = ({ read }) => {
+  const { value, path } = read(ca, 'tls', 'ca')
+  return typeof value === 'string' && validateCaBundle(path, value)
+}
+
+const keyPair: PolicyRule = ({ read }) => {
+  const statedCertificate = read(certificate, 'tls', 'certificate')
+  const statedKey = read(key, 'tls', 'key')
+  const paths: Readonly<Record<string, KeyPath>> = { certificate: statedCertificate.path, key: statedKey.path }
+  if (typeof statedCertificate.value === 'string' && typeof statedKey.value === 'string') {
+    const both = { certificate: statedCertificate.value, key: statedKey.value }
+    // The two may stand at different levels.
+    return validateKeyPair([], both).map((issue) => ({ ...issue, path: paths[String(issue.path[0])] ?? [] }))
+  }
+  if (typeof statedCertificate.value === 'string') return halfPair('certificate', statedCertificate, 'key', statedKey)
+  return typeof statedKey.value === 'string' && halfPair('key', statedKey, 'certificate', statedCertificate)
+}
+
+/** Rejects one half without the other. A half that is stated and broken has an issue of its own. */
+const halfPair = (
+  name: string,
+  { path }: StatedKey<unknown>,
+  other: string,
+  missing: StatedKey<unknown>,
+): ConfigIssue | null => {
+  if (missing.stated && missing.value !== null) return null
+  const details = { message: `a ${name} without its ${other}`, expected: 'both or neither' }
+  return missing.stated
+    ? { path: missing.path, ...details, found: 'none', hint: `write ${name}: none as well, or ${other}: file:PATH` }
+    : { path, ...details, found: `a ${name} alone`, hint: `add ${other}: file:PATH beside it` }
+}
+
+/** Makes a rule of what a feature's policy says that stands above the sides of a group. */
+export const groupPolicyRule = (rule: PolicyRule): ConfigRule => ofEachUpstream([rule])
+
+export const upstreamPolicyRule: ConfigRule = (tree) =>
+  ofEachUpstream([healthPath, unverifiedTls, caBundle, keyPair], nestedUpstreamKeys())(tree)

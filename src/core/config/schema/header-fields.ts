@@ -7,11 +7,10 @@ import {
   isHttpToken,
   namesCredential,
 } from '../../exchange/header-fields.ts'
-import { escapePlaceholders, type RenderedValue, Secret } from '../redact.ts'
-import { annotate } from './annotations.ts'
-import { keySchema, list, reject } from './collections.ts'
+import { annotate, escapePlaceholders, type RenderedValue, Secret } from './annotations.ts'
 import { ExternalValue, InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
 import { orNone } from './scalar-kinds.ts'
+import { keySchema, list, reject } from './scalar-types.ts'
 
 // Those that frame a message, or that the gateway sets anew, beside those that end at each hop (RFC 9110 §7.6.1).
 const perHopFields = ['content-length', 'expect', 'host', 'via']

@@ -1,45 +1,71 @@
-import { formatRate, parseRate, type Rate, ratePattern } from '../../lib/text/units.ts'
+import * as z from 'zod'
+import { byteRates, durations, multiples, percentages, type Rate, requestRates, sizes } from '../../lib/text/units.ts'
 import { suggestNearest } from '../suggest.ts'
 import { annotate } from './annotations.ts'
-import { InvalidScalar, patternKind, scalar } from './scalar.ts'
-import {
-  byteRateKind,
-  durationKind,
-  integerKind,
-  multipleKind,
-  orNone,
-  orZero,
-  percentKind,
-  type Range,
-  sizeKind,
-} from './scalar-kinds.ts'
+import { InvalidScalar, patternKind, type ScalarKind, scalar } from './scalar.ts'
+import { day, integerKind, orNone, orZero, quantityKind, type Range } from './scalar-kinds.ts'
 
-/** The schema of a duration in milliseconds: from 1ms to 24h unless `range` says otherwise. */
-export const duration = (description: string, range: Range = {}) => scalar(durationKind(range), description)
+const typeOf =
+  <T>(kind: (range: Range) => ScalarKind<T>) =>
+  (description: string, range: Range = {}) =>
+    scalar(kind(range), description)
 
-export const optionalDuration = (description: string, range: Range = {}) =>
-  scalar(orNone(durationKind(range)), description)
+const optional =
+  <T>(kind: (range: Range) => ScalarKind<T>) =>
+  (range: Range): ScalarKind<T | null> =>
+    orNone(kind(range))
+
+const durationKind = quantityKind('Duration', durations, {
+  what: 'a duration',
+  examples: '250ms, 2s, 1m or 1h',
+  min: 1,
+  max: day,
+})
+
+/** The schema of a duration in milliseconds: from 1ms to 24h unless a range says otherwise. */
+export const duration = typeOf(durationKind)
+
+export const optionalDuration = typeOf(optional(durationKind))
 
 /** The schema of a duration, or of `none`/`false` for 0, which allows nothing either. */
-export const durationOrZero = (description: string, range: Range = {}) =>
-  scalar(orZero(durationKind(range)), description)
+export const durationOrZero = typeOf((range) => orZero(durationKind(range)))
 
-/** The schema of a size in bytes: from 0B to 1TiB unless `range` says otherwise. */
-export const size = (description: string, range: Range = {}) => scalar(sizeKind(range), description)
+const tebibyte = 1024 ** 4
 
-export const optionalSize = (description: string, range: Range = {}) => scalar(orNone(sizeKind(range)), description)
+const sizeKind = quantityKind('Size', sizes, { what: 'a size', examples: '512B, 64KiB or 1MiB', min: 0, max: tebibyte })
 
-export const optionalByteRate = (description: string, range: Range = {}) =>
-  scalar(orNone(byteRateKind(range)), description)
+/** The schema of a size in bytes: from 0B to 1TiB unless a range says otherwise. */
+export const size = typeOf(sizeKind)
 
-/** The schema of a percentage, parsed to a fraction: from 0% to 100% unless `range`, also in fractions, differs. */
-export const percent = (description: string, range: Range = {}) => scalar(percentKind(range), description)
+export const optionalSize = typeOf(optional(sizeKind))
 
-export const optionalPercent = (description: string, range: Range = {}) =>
-  scalar(orNone(percentKind(range)), description)
+const byteRateKind = quantityKind('ByteRate', byteRates, {
+  what: 'a rate',
+  lead: 'bytes a second',
+  examples: '240B/s or 1KiB/s',
+  min: 1,
+  max: tebibyte,
+})
 
-/** The schema of a factor: from 1x to 100x unless `range` says otherwise. */
-export const multiple = (description: string, range: Range = {}) => scalar(multipleKind(range), description)
+export const optionalByteRate = typeOf(optional(byteRateKind))
+
+const percentKind = quantityKind('Percent', percentages, { what: 'a percentage', examples: '10%', min: 0, max: 1 })
+
+/** The schema of a percentage, parsed to a fraction: from 0% to 100% unless a range, also in fractions, differs. */
+export const percent = typeOf(percentKind)
+
+export const optionalPercent = typeOf(optional(percentKind))
+
+/** The schema of a factor: from 1x to 100x unless a range says otherwise. */
+export const multiple = typeOf(
+  quantityKind('Multiple', multiples, {
+    what: 'a multiple',
+    lead: 'how many times,',
+    examples: '2x',
+    min: 1,
+    max: 100,
+  }),
+)
 
 export const integer = (description: string, range: Required<Range>) => scalar(integerKind(range), description)
 
@@ -107,26 +133,45 @@ export const requestRate = (description: string) =>
       parse: (value) => {
         if (typeof value === 'boolean') return new InvalidScalar('wrong type')
         const text = String(value)
-        const parsed = parseRate(text)
-        if (parsed === undefined) return new InvalidScalar('not a rate', rateHint(text))
+        const parsed = requestRates.parse(text)
+        const suggestion = requestRates.suggest(text)
+        if (parsed === undefined) return new InvalidScalar('not a rate', suggestion && `write ${suggestion}`)
         if (parsed.count < 1) return new InvalidScalar('too small', 'write at least 1/min')
         return parsed.count > maxRate ? new InvalidScalar('too large', `write at most ${maxRate}/s`) : parsed
       },
-      render: formatRate,
-      json: { type: 'string', pattern: ratePattern },
+      render: requestRates.format,
+      json: { type: 'string', pattern: requestRates.pattern },
     },
     description,
   )
 
-/** Guesses the rate that was meant by `100`, `100/sec`, `100 rps` or `5 / minute`. */
-const rateHint = (text: string): string | undefined => {
-  const [, count, unit = ''] = /^\s*(\d+)\s*(?:\/|per\b|r\/)?\s*([a-z]*)\s*$/i.exec(text) ?? []
-  if (count === undefined) return undefined
-  if (/^(|s|secs?|seconds?|rps)$/i.test(unit)) return `write ${formatRate({ count: Number(count), perMs: 1000 })}`
-  return /^(m|mins?|minutes?|rpm)$/i.test(unit)
-    ? `write ${formatRate({ count: Number(count), perMs: 60_000 })}`
-    : undefined
-}
-
 export const clientName = (description: string) =>
   scalar(patternKind('1 to 64 letters, digits and -_.', '^[0-9A-Za-z_.-]{1,64}$', 'not a name'), description)
+
+/** `range` is for the number of its entries. */
+export const list = <S extends z.ZodType>(description: string, entry: S, { min, max }: Range = {}) => {
+  let entries = z.array(entry)
+  if (min !== undefined) entries = entries.min(min)
+  if (max !== undefined) entries = entries.max(max)
+  return entries.meta({ description })
+}
+
+/** The schema of the keys of a map of which any may be stated: texts of one kind. */
+export const keySchema = ({ expected, parse }: Pick<ScalarKind<string>, 'expected' | 'parse'>) =>
+  z.string().check((context) => {
+    if (context.value.includes('${'))
+      return reject(context, 'a placeholder in a key', expected, 'placeholders stand in values, never in keys')
+    const parsed = parse(context.value, false)
+    if (parsed instanceof InvalidScalar) reject(context, parsed.message, expected, parsed.hint)
+  })
+
+/** `path` leads from the value to what is wrong in it. */
+export const reject = (
+  context: z.core.ParsePayload,
+  message: string,
+  expected: string,
+  hint?: string,
+  path: (string | number)[] = [],
+): void => {
+  context.issues.push({ code: 'custom', message, params: { expected, hint }, path, input: context.value })
+}

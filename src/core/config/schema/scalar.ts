@@ -1,7 +1,6 @@
 import * as z from 'zod'
-import type { RenderedValue } from '../redact.ts'
-import { annotate } from './annotations.ts'
-import { renderPlain } from './render.ts'
+import type { RenderedValue } from './annotations.ts'
+import { annotate, renderPlain } from './annotations.ts'
 
 /**
  * Text from outside the file: an environment variable or a `file:` reference. A class, so that it cannot be taken for
@@ -21,7 +20,7 @@ export class ExternalValue {
   }
 }
 
-/** What is wrong with a scalar, and a hint. It never quotes the value: only `load/zod-issues.ts` decides on that. */
+/** What is wrong with a scalar, and a hint. It never quotes the value: only `load/issues.ts` decides on that. */
 export class InvalidScalar {
   readonly message: string
   readonly hint: string | undefined

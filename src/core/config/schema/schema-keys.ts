@@ -1,9 +1,11 @@
 /** Walks over the schema of the file: its keys, and the annotations of each. */
+
 import * as z from 'zod'
 import { weakMemo } from '../../lib/memo.ts'
-import { configSchema } from '../config-schema.ts'
+import { configSchema, describedSchema } from '../config-schema.ts'
 import { formatKey, type KeyPath } from '../problem.ts'
 import { getAnnotations, type SchemaAnnotations } from './annotations.ts'
+import { sharedDefinitions } from './scalar.ts'
 
 type Schema = z.core.$ZodType
 
@@ -52,7 +54,7 @@ export const knownKeys = (path: KeyPath): readonly string[] => {
 }
 
 /** Lists the keys of an object, without those that no value may be given to. */
-export const offeredKeys = ({ shape }: z.ZodObject): readonly string[] =>
+const offeredKeys = ({ shape }: z.ZodObject): readonly string[] =>
   Object.entries<Schema>(shape).flatMap(([key, schema]) => (isForbidden(schema) ? [] : [key]))
 
 export const isForbidden = (schema: Schema): boolean => mergeAnnotations(unwrapSchema(schema)).forbidden === true
@@ -90,3 +92,24 @@ const schemaAt = (path: KeyPath): SchemaAtPath => {
   }
   return { layers, isKnown: true, isHidden }
 }
+
+/**
+ * Makes the JSON Schema (draft-7) for editors from the schema that validates. Placeholders such as `${NAME}` pass. Keys
+ * that no value may be given to are left out: an editor would offer them.
+ */
+export function jsonSchema(): Record<string, unknown> {
+  const { definitions = {}, ...schema } = z.toJSONSchema(describedSchema, {
+    io: 'input',
+    target: 'draft-7',
+    reused: 'inline',
+    override: ({ zodSchema, jsonSchema: { properties = {} } }) => {
+      if (!(zodSchema instanceof z.ZodObject)) return
+      const offered = offeredKeys(zodSchema)
+      for (const key of Object.keys(properties)) if (!offered.includes(key)) delete properties[key]
+    },
+  })
+  return { ...schema, definitions: { ...Object(definitions), ...Object.fromEntries([...sharedDefinitions].sort()) } }
+}
+
+/** Renders the JSON Schema as it stands in `config/gateway.schema.json`, with a line feed at the end. */
+export const jsonSchemaText = (): string => `${JSON.stringify(jsonSchema(), null, 2)}\n`

@@ -3,12 +3,9 @@ import { isBearerToken } from '../../exchange/header-fields.ts'
 import { operatorNameForm, operatorNameMistake, operatorScopes } from '../../lib/operators.ts'
 import { hostOrAddress, portRange } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
-import { certificateName } from '../schema/certificate-name.ts'
-import { list } from '../schema/collections.ts'
-import { certificate, privateKey } from '../schema/pem.ts'
+import { certificate, certificateName, privateKey, secretDigest } from '../schema/credentials.ts'
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
-import { boolean, choice, integer } from '../schema/scalar-types.ts'
-import { secretDigest } from '../schema/sha256.ts'
+import { boolean, choice, integer, list } from '../schema/scalar-types.ts'
 
 // An attacker on a local network may well guess a shorter one. The characters are those of RFC 6750 §2.1.
 const minTokenLength = 16

@@ -2,14 +2,14 @@ import * as z from 'zod'
 import { httpTokenPattern, isHttpToken } from '../../exchange/header-fields.ts'
 import { basePath, cidrOrAddress, endpointUrl, hostHeader, hostOrAddress, portRange } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
-import { list } from '../schema/collections.ts'
-import { certificate, privateKey, revocationList } from '../schema/pem.ts'
+import { certificate, privateKey, revocationList } from '../schema/credentials.ts'
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
 import {
   boolean,
   choice,
   duration,
   integer,
+  list,
   optionalByteRate,
   optionalDuration,
   optionalInteger,

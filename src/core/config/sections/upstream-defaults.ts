@@ -1,8 +1,156 @@
 import * as z from 'zod'
+import { serverName } from '../schema/address.ts'
+import { annotate, optionalKey } from '../schema/annotations.ts'
+import { optionalCertificate, optionalPrivateKey } from '../schema/credentials.ts'
 import { optionalPolicy, partialShape } from '../schema/inheritance.ts'
-import { hour } from '../schema/scalar-kinds.ts'
-import { choice, duration, durationOrZero, integer, optionalDuration, optionalSize } from '../schema/scalar-types.ts'
-import { circuitBreakerSchema, healthCheckSchema, outlierSchema, upstreamTlsSchema } from './upstream-policies.ts'
+import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
+import { hour, orNone } from '../schema/scalar-kinds.ts'
+import {
+  boolean,
+  choice,
+  duration,
+  durationOrZero,
+  integer,
+  optionalDuration,
+  optionalInteger,
+  optionalPercent,
+  optionalSize,
+  percent,
+} from '../schema/scalar-types.ts'
+
+/** A range of statuses, both ends included. */
+interface StatusRange {
+  readonly from: number
+  readonly to: number
+}
+
+const statusRange = (description: string) =>
+  scalar<StatusRange>(
+    {
+      expected: 'a status from 200 to 599, or a range such as 200-299',
+      parse: (value) => {
+        if (typeof value === 'boolean') return new InvalidScalar('wrong type')
+        const text = String(value)
+        const [, first, last = first] = /^(\d{3})(?:-(\d{3}))?$/.exec(text) ?? []
+        if (first === undefined || last === undefined)
+          return new InvalidScalar('not a range of statuses', statusHint(text))
+        const [from, to] = [Number(first), Number(last)]
+        if (!isStatus(from) || !isStatus(to))
+          return new InvalidScalar('no such status', 'the status of an answer is from 200 to 599')
+        return from > to ? new InvalidScalar('a range the wrong way round', `write ${to}-${from}`) : { from, to }
+      },
+      // A single status is a number in the file.
+      render: ({ from, to }) => (from === to ? from : `${from}-${to}`),
+      json: {
+        anyOf: [
+          { type: 'integer', minimum: 200, maximum: 599 },
+          { type: 'string', pattern: '^[2-5][0-9]{2}(-[2-5][0-9]{2})?$' },
+        ],
+      },
+    },
+    description,
+  )
+
+const isStatus = (status: number): boolean => status >= 200 && status <= 599
+
+const statusHint = (text: string): string | undefined => {
+  const [, hundreds] = /^\s*([2-5])xx\s*$/i.exec(text) ?? []
+  if (hundreds !== undefined) return `write ${hundreds}00-${hundreds}99`
+  const [, from, to] = /^\s*(\d{3})\s*(?:-|–|\.\.+|to|,)\s*(\d{3})\s*$/.exec(text) ?? []
+  return from === undefined ? undefined : `write ${from}-${to}`
+}
+
+const maxPathLength = 1024
+
+const path = scalar<string>(
+  {
+    expected: `a path such as /healthz, at most ${maxPathLength} characters, a query allowed`,
+    parse: textParser((value) => {
+      if (/^https?:/i.test(value))
+        return new InvalidScalar('not a path', 'write the path alone: it is asked of each endpoint')
+      // The target in a request line ends at a blank, and a fragment is never sent (RFC 9112 §3.2.1).
+      if (!/^[\x21-\x7e]*$/.test(value))
+        return new InvalidScalar(
+          'a path with a character that must be encoded',
+          'percent-encode it, e.g. a space as %20',
+        )
+      if (value.includes('#')) return new InvalidScalar('a path with a fragment', 'remove # and what follows it')
+      if (!value.startsWith('/'))
+        return new InvalidScalar('not an absolute path', `write /${/^[\w./-]+$/.test(value) ? value : '…'}`)
+      return value.length > maxPathLength ? new InvalidScalar('too long') : value
+    }),
+    json: { type: 'string', pattern: '^/[!"$-~]*$', maxLength: maxPathLength },
+  },
+  "What is asked for with GET, query included; an endpoint's path prefix is not put in front",
+)
+
+const probeStreak = (description: string) => integer(description, { min: 1, max: 100 })
+
+/** The schema of the probes of an endpoint, with the built-in values; the path has none. */
+export const healthCheckSchema = z
+  .strictObject({
+    path: optionalKey(path),
+    interval: duration('How long after one probe the next one follows', { min: 100, max: hour }).prefault('5s'),
+    timeout: duration('Longest probe, connecting included').prefault('2s'),
+    expect: statusRange('The statuses of a healthy endpoint').prefault('200-299'),
+    healthyAfter: probeStreak('So many good probes in a row bring an endpoint back').prefault(2),
+    unhealthyAfter: probeStreak('So many bad probes in a row take it out').prefault(3),
+  })
+  .meta({ description: 'Probes each endpoint on a timer; path is required' })
+
+export const outlierSchema = z
+  .strictObject({
+    consecutiveFailures: optionalInteger('So many failures in a row take an endpoint out', {
+      min: 1,
+      max: 1000,
+    }).prefault(5),
+    failureRate: optionalPercent('How much larger its share of failed requests may be than that of its siblings', {
+      min: 0.01,
+    }).prefault('50%'),
+    ejectionTime: duration('For how long it is out at first; doubled each time it happens again', {
+      min: 100,
+      max: hour,
+    }).prefault('10s'),
+    maxEjected: percent('The largest share of the endpoints that is out at once').prefault('50%'),
+  })
+  .meta({ description: 'When real traffic takes one endpoint out for a while' })
+
+export const circuitBreakerSchema = z
+  .strictObject({
+    failureRate: percent('The share of failed requests at which it opens', { min: 0.01 }).prefault('50%'),
+    minRequests: integer('It opens only after so many requests within the window', {
+      min: 1,
+      max: 10_000,
+    }).prefault(20),
+    window: duration('How far back requests are counted', { min: 1000, max: hour }).prefault('10s'),
+    openFor: duration('How long nothing is sent', { min: 100, max: hour }).prefault('5s'),
+    probes: integer('How many requests are let through then, and must go well, before it closes', {
+      min: 1,
+      max: 100,
+    }).prefault(3),
+  })
+  .meta({ description: 'Stops traffic to the whole upstream while most of it fails' })
+
+/**
+ * The schema of TLS towards endpoints, with the built-in values. A key without one may be `none`, where a level below
+ * states it.
+ */
+export const upstreamTlsSchema = annotate(
+  z
+    .strictObject({
+      ca: optionalKey(optionalCertificate('Whom to trust instead of the public authorities; file:PATH for a file')),
+      certificate: optionalKey(optionalCertificate('What the gateway shows for itself, with its chain')),
+      key: optionalKey(optionalPrivateKey('The private key of the certificate')),
+      serverName: optionalKey(
+        scalar(orNone(serverName), "The name to ask for and to verify, instead of the endpoint's own"),
+      ),
+      minVersion: choice('The oldest version of TLS that is spoken', ['TLSv1.2', 'TLSv1.3']).prefault('TLSv1.2'),
+      verify: boolean('false: whoever answers is believed. Takes insecure: true').prefault(true),
+      insecure: boolean('true: verify: false is meant').prefault(false),
+    })
+    .meta({ description: 'How endpoints with https:// are spoken to' }),
+  { sensitive: true, redundantKeys: ({ verify }: { verify: boolean }) => (verify ? ['insecure'] : []) },
+)
 
 /** The schema of the deadline of one request. It may stand in the defaults, in a group and in an operation. */
 export const deadlineSchema = optionalDuration(

@@ -1,10 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
-import { type Document, isCollection, isScalar, parseDocument } from 'yaml'
+
+import { Document, isCollection, isScalar, parseDocument, visit } from 'yaml'
+import { escapeQuotedControls, quotableControls } from '../../lib/text/escape-controls.ts'
 import { type Environment, substituteVariables } from '../environment.ts'
 import type { FilePosition, KeyPath, LocatableIssue } from '../problem.ts'
-import { createPositionFinder } from '../text-positions.ts'
 import { findSyntaxIssues, maxAliases, tooManyAliases } from './syntax-issues.ts'
-import { findOffset, forEachNode, hasPath } from './yaml-nodes.ts'
+import { createPositionFinder, findOffset, forEachNode, hasPath } from './yaml-nodes.ts'
 
 /** A parsed YAML file that knows the position of each value. */
 export interface YamlSource {
@@ -88,4 +89,20 @@ const unmaskPlaceholders = (document: Document): readonly LocatableIssue[] => {
     })
   })
   return issues
+}
+
+const options = { aliasDuplicateObjects: false, compat: 'yaml-1.1', lineWidth: 120 } as const
+
+/**
+ * Formats plain data as YAML 1.2. What YAML 1.1 would read differently (`no`, `1:30`) is quoted for its readers, and
+ * what would control a terminal is escaped.
+ */
+export const formatYaml = (value: unknown): string => {
+  const document = new Document(value, options)
+  visit(document, {
+    Scalar(_, scalar) {
+      if (typeof scalar.value === 'string' && quotableControls.test(scalar.value)) scalar.type = 'QUOTE_DOUBLE'
+    },
+  })
+  return escapeQuotedControls(document.toString(options))
 }

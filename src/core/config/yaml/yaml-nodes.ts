@@ -7,10 +7,11 @@ import {
   isPair,
   isScalar,
   isSeq,
+  LineCounter,
   type Node,
   type Pair,
 } from 'yaml'
-import type { KeyPath } from '../problem.ts'
+import type { FilePosition, KeyPath } from '../problem.ts'
 
 /** The place of a node in its document. Valid only during the call: the walk reuses the arrays. */
 interface NodeContext {
@@ -85,3 +86,20 @@ const pairKey = (pair: Pair): string => String(isScalar(pair.key) ? pair.key.val
 
 const startOffset = (node: unknown): number | undefined =>
   isScalar(node) || isCollection(node) || isAlias(node) ? node.range?.[0] : undefined
+
+/** Makes a function that finds the line and the column of an offset in a text. It reads the text once, when asked. */
+export const createPositionFinder = (text: string): ((offset: number) => FilePosition) => {
+  let lines: LineCounter | null = null
+  return (offset) => {
+    lines ??= countLines(text)
+    const { line, col } = lines.linePos(offset)
+    return { line, column: col }
+  }
+}
+
+const countLines = (text: string): LineCounter => {
+  const lines = new LineCounter()
+  lines.addNewLine(0)
+  for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', end + 1)) lines.addNewLine(end + 1)
+  return lines
+}

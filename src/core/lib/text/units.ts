@@ -18,49 +18,98 @@ const timeUnits = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
 /** The units of size, with their number of bytes. */
 const sizeUnits = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 } as const
 
-type Units = Readonly<Record<string, number>>
-
-export const durationPattern = '^[0-9]+(ms|s|m|h)$'
-
-export const sizePattern = '^[0-9]+(B|KiB|MiB|GiB|TiB)$'
-
-export const byteRatePattern = '^[0-9]+(B|KiB|MiB|GiB|TiB)/s$'
-
-export const percentPattern = '^[0-9]{1,3}(\\.[0-9]{1,3})?%$'
-
-export const multiplePattern = '^[0-9]{1,3}(\\.[0-9]{1,2})?x$'
-
-/** Reads `250ms`, `2s`, `1m` or `1h` as milliseconds; undefined for anything else, a bare number included. */
-export const parseDuration = (text: string): number | undefined => parse(text, timeUnits)
-
-/** Reads `10B`, `64KiB`, `1MiB`, `1GiB` or `1TiB` as bytes; undefined for anything else, a bare number included. */
-export const parseSize = (text: string): number | undefined => parse(text, sizeUnits)
-
-/** Reads `240B/s` or `1KiB/s` as bytes a second; undefined for anything else. */
-export const parseByteRate = (text: string): number | undefined =>
-  text.endsWith('/s') ? parseSize(text.slice(0, -2)) : undefined
-
-/** Reads `10%` or `0.5%` as a share of 1; undefined for anything else, a bare number included. */
-export function parsePercent(text: string): number | undefined {
-  const [, amount] = /^(\d{1,3}(?:\.\d{1,3})?)%$/.exec(text) ?? []
-  // From a whole number, so that 33.333% is the number that 0.33333 is.
-  return amount === undefined ? undefined : Math.round(Number(amount) * 1000) / 100_000
+/** How a number of a unit is written in the file, by operators and for them. */
+export interface Notation<N = number> {
+  readonly pattern: string
+  /** Reads it as it is written; undefined for anything else, a bare number included. */
+  parse(text: string): N | undefined
+  format(value: N): string
+  /** Guesses what was meant by something like it; undefined when it cannot. */
+  suggest(text: string): string | undefined
 }
 
-/** Reads `2x` or `1.5x` as a factor; undefined for anything else, a bare number included. */
-export function parseMultiple(text: string): number | undefined {
-  const [, amount] = /^(\d{1,3}(?:\.\d{1,2})?)x$/.exec(text) ?? []
-  return amount === undefined ? undefined : Number(amount)
+/** Durations: `250ms`, `2s`, `1m` or `1h`, in the largest unit that leaves a whole number. */
+export const durations: Notation<Milliseconds> = {
+  ...wholeNumbersOf(timeUnits),
+  // `2`, `1.5s`, `2 sec` or `1m30s`.
+  suggest(text) {
+    const compact = text.trim().toLowerCase().replaceAll(/\s/g, '')
+    if (/^\d+$/.test(compact)) return `${compact}s`
+    if (!/^(\d+(\.\d+)?[a-z]+)+$/.test(compact)) return undefined
+    let ms = 0
+    for (const [, amount, unit] of compact.matchAll(/(\d+(?:\.\d+)?)([a-z]+)/g)) {
+      const length = informalTimeUnits.find(([pattern]) => pattern.test(unit ?? ''))?.[1]
+      if (length === undefined) return undefined
+      ms += Number(amount) * length
+    }
+    return guess(ms, formatDuration)
+  },
 }
 
-/** Writes a factor: 1.5 → `1.5x`. */
-export const formatMultiple = (factor: number): string => `${Number(factor.toFixed(2))}x`
+const wholeSizes = wholeNumbersOf(sizeUnits)
 
-/** Writes milliseconds in the largest unit that leaves a whole number: 2000 → `2s`. */
-export const formatDuration = (ms: number): string => format(ms, timeUnits)
+/** Sizes: `10B`, `64KiB`, `1MiB`, `1GiB` or `1TiB`, in the largest unit that leaves a whole number. */
+export const sizes: Notation<Bytes> = {
+  ...wholeSizes,
+  // `1024`, `64k`, `10MB` or `1.5 GiB`.
+  suggest(text) {
+    const [, amount, unit] = /^\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b|bytes?)?\s*$/i.exec(text) ?? []
+    if (amount === undefined || unit === undefined) return undefined
+    return guess(Number(amount) * 1024 ** ' kmgt'.indexOf(unit.toLowerCase() || ' '), formatSize)
+  },
+}
 
-/** Writes bytes in the largest unit that leaves a whole number: 65536 → `64KiB`. */
-export const formatSize = (bytes: number): string => format(bytes, sizeUnits)
+/** Bytes a second: `240B/s` or `1KiB/s`. */
+export const byteRates: Notation<BytesPerSecond> = {
+  pattern: wholeSizes.pattern.replace('$', '/s$'),
+  parse: (text) => (text.endsWith('/s') ? wholeSizes.parse(text.slice(0, -2)) : undefined),
+  format: (bytes) => `${wholeSizes.format(bytes)}/s`,
+  // `240`, `1KiB`, `1 kB/s` or `1KiBps`.
+  suggest(text) {
+    const size = sizes.suggest(text.replace(/\s*(?:\/\s*s(?:ec)?|ps)\s*$/i, ''))
+    return size && `${size}/s`
+  },
+}
+
+/** Shares of 1 in percent, to a thousandth: `10%` or `0.5%`. */
+export const percentages: Notation<Fraction> = {
+  pattern: '^[0-9]{1,3}(\\.[0-9]{1,3})?%$',
+  parse(text) {
+    const [, amount] = /^(\d{1,3}(?:\.\d{1,3})?)%$/.exec(text) ?? []
+    // From a whole number, so that 33.333% is the number that 0.33333 is.
+    return amount === undefined ? undefined : Math.round(Number(amount) * 1000) / 100_000
+  },
+  format: (share) => `${Number((share * 100).toFixed(3))}%`,
+  // `10`, `10 %`, `10 percent` or the share `0.1`.
+  suggest(text) {
+    const [, amount, unit] = /^\s*(\d{0,3}(?:\.\d+)?)\s*(%|percent|pct)?\s*$/i.exec(text) ?? []
+    if (amount === undefined || amount === '') return undefined
+    const isShare = unit === undefined && Number(amount) > 0 && Number(amount) < 1
+    return formatPercent(isShare ? Number(amount) : Number(amount) / 100)
+  },
+}
+
+/** Factors: `2x` or `1.5x`. */
+export const multiples: Notation = {
+  pattern: '^[0-9]{1,3}(\\.[0-9]{1,2})?x$',
+  parse(text) {
+    const [, amount] = /^(\d{1,3}(?:\.\d{1,2})?)x$/.exec(text) ?? []
+    return amount === undefined ? undefined : Number(amount)
+  },
+  format: (factor) => `${Number(factor.toFixed(2))}x`,
+  // `2`, `2 x`, `2 times` or `x2`.
+  suggest(text) {
+    const [, before, after] = /^\s*(?:(\d{1,3}(?:\.\d+)?)\s*(?:x|times)?|x\s*(\d{1,3}(?:\.\d+)?))\s*$/i.exec(text) ?? []
+    const amount = before ?? after
+    return amount === undefined ? undefined : multiples.format(Number(amount))
+  },
+}
+
+export const formatDuration = durations.format
+
+export const formatSize = sizes.format
+
+export const formatPercent = percentages.format
 
 /** Writes bytes to three digits or so, for people: 1234567 → `1.2 MiB`. */
 export const formatRoundedSize = (bytes: number): string => {
@@ -69,12 +118,6 @@ export const formatRoundedSize = (bytes: number): string => {
   const value = bytes / 1024 ** power
   return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[power]}`
 }
-
-/** Writes bytes a second in the largest unit that leaves a whole number: 1024 → `1KiB/s`. */
-export const formatByteRate = (bytes: number): string => `${formatSize(bytes)}/s`
-
-/** Writes a share of 1 in percent, to a thousandth: 0.1 → `10%`. */
-export const formatPercent = (share: number): string => `${Number((share * 100).toFixed(3))}%`
 
 /** Formats how much of a whole a part is, for readers: `3 %`, `0.4 %`. Neither all nor nothing comes of rounding. */
 export const formatShare = (part: number, whole: number): string => {
@@ -86,49 +129,6 @@ export const formatShare = (part: number, whole: number): string => {
 
 export const roundToTenths = (value: number): number => Math.round(value * 10) / 10
 
-/** Guesses the duration meant by `2`, `1.5s`, `2 sec` or `1m30s`; undefined when it cannot. */
-export function suggestDuration(text: string): string | undefined {
-  const compact = text.trim().toLowerCase().replaceAll(/\s/g, '')
-  if (/^\d+$/.test(compact)) return `${compact}s`
-  if (!/^(\d+(\.\d+)?[a-z]+)+$/.test(compact)) return undefined
-  let ms = 0
-  for (const [, amount, unit] of compact.matchAll(/(\d+(?:\.\d+)?)([a-z]+)/g)) {
-    const name = informalTimeUnits.find(([pattern]) => pattern.test(unit ?? ''))?.[1]
-    if (name === undefined) return undefined
-    ms += Number(amount) * name
-  }
-  return guess(ms, formatDuration)
-}
-
-/** Guesses the size meant by `1024`, `64k`, `10MB` or `1.5 GiB`; undefined when it cannot. */
-export function suggestSize(text: string): string | undefined {
-  const [, amount, unit] = /^\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b|bytes?)?\s*$/i.exec(text) ?? []
-  if (amount === undefined || unit === undefined) return undefined
-  return guess(Number(amount) * 1024 ** ' kmgt'.indexOf(unit.toLowerCase() || ' '), formatSize)
-}
-
-/** Guesses the rate meant by `240`, `1KiB`, `1 kB/s` or `1KiBps`; undefined when it cannot. */
-export function suggestByteRate(text: string): string | undefined {
-  const size = suggestSize(text.replace(/\s*(?:\/\s*s(?:ec)?|ps)\s*$/i, ''))
-  return size && `${size}/s`
-}
-
-/** Guesses the percentage meant by `10`, `10 %`, `10 percent` or the share `0.1`; undefined when it cannot. */
-export function suggestPercent(text: string): string | undefined {
-  const [, amount, unit] = /^\s*(\d{0,3}(?:\.\d+)?)\s*(%|percent|pct)?\s*$/i.exec(text) ?? []
-  if (amount === undefined || amount === '') return undefined
-  const bare = unit === undefined
-  const share = bare && Number(amount) > 0 && Number(amount) < 1 ? Number(amount) : Number(amount) / 100
-  return formatPercent(share)
-}
-
-/** Guesses the factor meant by `2`, `2 x`, `2 times` or `x2`; undefined when it cannot. */
-export function suggestMultiple(text: string): string | undefined {
-  const [, before, after] = /^\s*(?:(\d{1,3}(?:\.\d+)?)\s*(?:x|times)?|x\s*(\d{1,3}(?:\.\d+)?))\s*$/i.exec(text) ?? []
-  const amount = before ?? after
-  return amount === undefined ? undefined : formatMultiple(Number(amount))
-}
-
 const informalTimeUnits: readonly (readonly [RegExp, number])[] = [
   [/^(ms|msecs?|millis|milliseconds?)$/, timeUnits.ms],
   [/^(s|secs?|seconds?)$/, timeUnits.s],
@@ -137,20 +137,23 @@ const informalTimeUnits: readonly (readonly [RegExp, number])[] = [
   [/^(d|days?)$/, 24 * timeUnits.h],
 ]
 
-function parse(text: string, units: Units): number | undefined {
-  const [, amount, unit] = /^(\d+)([A-Za-z]+)$/.exec(text) ?? []
-  if (amount === undefined || unit === undefined || !Object.hasOwn(units, unit)) return undefined
-  const value = Number(amount) * (units[unit] ?? Number.NaN)
-  // Beyond this, neighbouring numbers can no longer be told apart.
-  return Number.isSafeInteger(value) ? value : undefined
-}
-
-function format(value: number, units: Units): string {
-  let written = `${value}`
-  for (const [unit, factor] of Object.entries(units)) {
-    if (factor === 1 || (value !== 0 && value % factor === 0)) written = `${value / factor}${unit}`
+function wholeNumbersOf(units: Readonly<Record<string, number>>): Omit<Notation, 'suggest'> {
+  return {
+    pattern: `^[0-9]+(${Object.keys(units).join('|')})$`,
+    parse(text) {
+      const [, amount, unit] = /^(\d+)([A-Za-z]+)$/.exec(text) ?? []
+      if (amount === undefined || unit === undefined || !Object.hasOwn(units, unit)) return undefined
+      const value = Number(amount) * (units[unit] ?? Number.NaN)
+      // Beyond this, neighbouring numbers can no longer be told apart.
+      return Number.isSafeInteger(value) ? value : undefined
+    },
+    format(value) {
+      let written = `${value}`
+      for (const [unit, factor] of Object.entries(units))
+        if (factor === 1 || (value !== 0 && value % factor === 0)) written = `${value / factor}${unit}`
+      return written
+    },
   }
-  return written
 }
 
 const guess = (value: number, write: (value: number) => string): string | undefined =>
@@ -162,16 +165,22 @@ export interface Rate {
   readonly perMs: number
 }
 
-export const ratePattern = '^[0-9]{1,9}/(s|min)$'
-
-/** Reads `100/s` or `30/min`; undefined for anything else, a bare number included. */
-export function parseRate(text: string): Rate | undefined {
-  const [, count, unit] = /^(\d{1,9})\/(s|min)$/.exec(text) ?? []
-  return count === undefined ? undefined : { count: Number(count), perMs: unit === 's' ? timeUnits.s : timeUnits.m }
+/** Rates of requests: `100/s` or `30/min`. */
+export const requestRates: Notation<Rate> = {
+  pattern: '^[0-9]{1,9}/(s|min)$',
+  parse(text) {
+    const [, count, unit] = /^(\d{1,9})\/(s|min)$/.exec(text) ?? []
+    return count === undefined ? undefined : { count: Number(count), perMs: unit === 's' ? timeUnits.s : timeUnits.m }
+  },
+  format: ({ count, perMs }) => `${count}/${perMs === timeUnits.s ? 's' : 'min'}`,
+  // `100`, `100/sec`, `100 rps` or `5 / minute`.
+  suggest(text) {
+    const [, count, unit = ''] = /^\s*(\d+)\s*(?:\/|per\b|r\/)?\s*([a-z]*)\s*$/i.exec(text) ?? []
+    if (count === undefined) return undefined
+    if (/^(|s|secs?|seconds?|rps)$/i.test(unit)) return `${Number(count)}/s`
+    return /^(m|mins?|minutes?|rpm)$/i.test(unit) ? `${Number(count)}/min` : undefined
+  },
 }
-
-/** Writes a rate: `100/s`, `30/min`. */
-export const formatRate = ({ count, perMs }: Rate): string => `${count}/${perMs === timeUnits.s ? 's' : 'min'}`
 
 /** Formats an age or a duration: to the minute. */
 export const formatAge = (ms: number): string => {

@@ -1,6 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { diffConfigs } from '../../config/diff/diff-reports.ts'
-import { findRestartRequired } from '../../config/diff/restart-required.ts'
+import { diffConfigs, findRestartRequired } from '../../config/diff/diff-reports.ts'
 import type { LoadedConfig, LoadResult } from '../../config/load/load.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { pluralize } from '../../../core/admin/commands/phrases.ts'
-import { isReadError, maxReferencedBytes, readFileWithLimit } from '../../../core/config/load/read-file.ts'
+import { isReadError, maxReferencedBytes, readFileWithLimit } from '../../../core/config/load/source-files.ts'
 import { errorMessage } from '../../../core/exchange/failures/error-message.ts'
 import { escapeControls } from '../../../core/lib/text/escape-controls.ts'
 import { parseLogLine } from '../../../core/log/log-format.ts'

@@ -3,10 +3,13 @@ import { resolve } from 'node:path'
 import type * as z from 'zod'
 import type { IncludedFile, IncludeFiles } from '../../../core/config/config-part.ts'
 import type { Environment } from '../../../core/config/environment.ts'
-import { notUtf8Problem } from '../../../core/config/load/locate-issues.ts'
-import { isReadError, readFileWithLimit } from '../../../core/config/load/read-file.ts'
-import { type SourceFile, toSourceFile } from '../../../core/config/load/source-files.ts'
-import { issuesFromZod } from '../../../core/config/load/zod-issues.ts'
+import { issuesFromZod, notUtf8Problem } from '../../../core/config/load/issues.ts'
+import {
+  isReadError,
+  readFileWithLimit,
+  type SourceFile,
+  toSourceFile,
+} from '../../../core/config/load/source-files.ts'
 import {
   type ConfigIssue,
   type FilePosition,
@@ -17,9 +20,8 @@ import {
 } from '../../../core/config/problem.ts'
 import { rawAt } from '../../../core/config/rules/rule.ts'
 import { ExternalValue } from '../../../core/config/schema/scalar.ts'
-import { createPositionFinder } from '../../../core/config/text-positions.ts'
 import { parseYamlSource, toPlainTree } from '../../../core/config/yaml/yaml-document.ts'
-import { findOffset } from '../../../core/config/yaml/yaml-nodes.ts'
+import { createPositionFinder, findOffset } from '../../../core/config/yaml/yaml-nodes.ts'
 import { parseJson } from '../../../core/lib/plain-object.ts'
 import { type ClientConfig, clientSchema, isClientFileReference, maxClients } from './config.ts'
 import { clientsDigest } from './serialize-clients.ts'

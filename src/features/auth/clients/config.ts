@@ -2,22 +2,20 @@ import * as z from 'zod'
 import type { DeepReadonly } from '../../../core/config/config.ts'
 import type { ConfigSection } from '../../../core/config/config-part.ts'
 import type { KeyNeed } from '../../../core/config/problem.ts'
-import type { RenderedValue } from '../../../core/config/redact.ts'
 import { cidrOrAddress } from '../../../core/config/schema/address.ts'
-import { annotate, optionalKey } from '../../../core/config/schema/annotations.ts'
-import { certificateName } from '../../../core/config/schema/certificate-name.ts'
-import { list } from '../../../core/config/schema/collections.ts'
-import { renderMap } from '../../../core/config/schema/render.ts'
+import type { RenderedValue } from '../../../core/config/schema/annotations.ts'
+import { annotate, optionalKey, renderMap } from '../../../core/config/schema/annotations.ts'
+import { certificateName, secretDigest } from '../../../core/config/schema/credentials.ts'
 import { InvalidScalar, patternKind, scalar, textParser } from '../../../core/config/schema/scalar.ts'
 import {
   boolean,
   choice,
   clientName,
   integer,
+  list,
   optionalInteger,
   requestRate,
 } from '../../../core/config/schema/scalar-types.ts'
-import { secretDigest } from '../../../core/config/schema/sha256.ts'
 import { allOperations, type OperationId } from '../../../operations.ts'
 import { claimsSchema } from '../config-tokens.ts'
 import { maxShownClients } from './serialize-clients.ts'

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Config } from '../../../core/config/config.ts'
-import { deepFreeze } from '../../../core/config/deep-freeze.ts'
 import type { ConfigChange } from '../../../core/config/diff/diff-values.ts'
 import type { ConfigTransfer } from '../../../core/config/transfer-part.ts'
+import { deepFreeze } from '../../../core/lib/plain-object.ts'
 
 type Clients = Config['clients']
 type ClientConfig = Clients[number]

@@ -11,7 +11,7 @@ import {
   type UniqueEntry,
   valueAt,
 } from '../../../core/config/rules/rule.ts'
-import { parseCertificateName } from '../../../core/config/schema/certificate-name.ts'
+import { parseCertificateName } from '../../../core/config/schema/credentials.ts'
 import { authMethodLists, authSchema, isTokenMethod, mtlsSchema } from '../config.ts'
 
 const base: KeyPath = ['auth', 'mtls']

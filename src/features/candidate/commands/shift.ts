@@ -14,7 +14,7 @@ import {
 } from '../../../core/admin/commands/argument.ts'
 import type { Command, CommandGroup, CommandLink } from '../../../core/admin/commands/command.ts'
 import { asNullable, asObject, asText, type Decoded } from '../../../core/lib/text/decode.ts'
-import { formatDuration, formatPercent, parsePercent } from '../../../core/lib/text/units.ts'
+import { formatDuration, formatPercent, percentages } from '../../../core/lib/text/units.ts'
 import { type Group, groups } from '../../../operations.ts'
 import { describeShift, isResumable, type ShiftStatus, shiftShape, shiftStatus } from '../status/shift-status.ts'
 import { confirmShift, listShareChoices } from './confirm-shift.ts'
@@ -34,7 +34,7 @@ const percentArgument: Argument<number> = {
   expected: '0%, or a percentage from 0.01% to 100%',
   example: '25%',
   read(value) {
-    const share = typeof value === 'string' ? parsePercent(value) : undefined
+    const share = typeof value === 'string' ? percentages.parse(value) : undefined
     return share === undefined || share > 1 || (share > 0 && share < 0.0001) ? undefined : share
   },
 }

@@ -1,6 +1,5 @@
 import * as z from 'zod'
 import { optionalKey } from '../../../core/config/schema/annotations.ts'
-import { keySchema, list, reject } from '../../../core/config/schema/collections.ts'
 import { fieldName, lowerFieldName } from '../../../core/config/schema/header-fields.ts'
 import { optionalPolicy } from '../../../core/config/schema/inheritance.ts'
 import { InvalidScalar, type ScalarKind, scalar, textParser } from '../../../core/config/schema/scalar.ts'
@@ -10,11 +9,14 @@ import {
   choice,
   duration,
   integer,
+  keySchema,
+  list,
   optionalPercent,
   percent,
+  reject,
   size,
 } from '../../../core/config/schema/scalar-types.ts'
-import { formatPercent, parsePercent, suggestPercent } from '../../../core/lib/text/units.ts'
+import { formatPercent, percentages } from '../../../core/lib/text/units.ts'
 
 // Each is looked for at each place of a document.
 const maxRules = 100
@@ -54,9 +56,9 @@ const numbers = scalar<{ readonly relative: number } | { readonly absolute: numb
       if (value === 'none' || value === false || (fromVariable && value === 'false')) return null
       const given = fromVariable && writtenNumber.test(String(value)) ? Number(value) : value
       if (typeof given === 'number' && given >= 0 && Number.isFinite(given)) return { absolute: given }
-      const relative = typeof value === 'string' ? parsePercent(value) : undefined
+      const relative = typeof value === 'string' ? percentages.parse(value) : undefined
       if (relative !== undefined && relative <= 1) return { relative }
-      const meant = typeof value === 'string' ? suggestPercent(value) : undefined
+      const meant = typeof value === 'string' ? percentages.suggest(value) : undefined
       return new InvalidScalar('not a tolerance', meant && `write ${meant}`)
     },
     render: (value) => {

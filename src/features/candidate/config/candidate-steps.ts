@@ -1,10 +1,9 @@
 import * as z from 'zod'
 import { optionalKey } from '../../../core/config/schema/annotations.ts'
-import { reject } from '../../../core/config/schema/collections.ts'
 import { optionalPolicy } from '../../../core/config/schema/inheritance.ts'
 import { InvalidScalar, scalar, textParser } from '../../../core/config/schema/scalar.ts'
 import { day } from '../../../core/config/schema/scalar-kinds.ts'
-import { duration, percent } from '../../../core/config/schema/scalar-types.ts'
+import { duration, percent, reject } from '../../../core/config/schema/scalar-types.ts'
 
 /** The smallest share that is more than none. */
 export const leastShare = 0.0001

@@ -4,15 +4,21 @@ import type { DeepReadonly, UpstreamConfig } from '../../../core/config/config.t
 import { hashValue } from '../../../core/config/config-hash.ts'
 import type { ResolveUpstream } from '../../../core/config/config-part.ts'
 import { resolveSide } from '../../../core/config/load/resolve-levels.ts'
-import { annotate, optionalKey } from '../../../core/config/schema/annotations.ts'
-import { list } from '../../../core/config/schema/collections.ts'
+import { annotate, optionalKey, renderMap, renderValue } from '../../../core/config/schema/annotations.ts'
 import { optionalResponseField } from '../../../core/config/schema/header-fields.ts'
 import { optionalPolicy, partialShape } from '../../../core/config/schema/inheritance.ts'
-import { renderMap, renderValue } from '../../../core/config/schema/render.ts'
-import { boolean, clientName, duration, integer, multiple, percent } from '../../../core/config/schema/scalar-types.ts'
+import {
+  boolean,
+  clientName,
+  duration,
+  integer,
+  list,
+  multiple,
+  percent,
+} from '../../../core/config/schema/scalar-types.ts'
 import { defaultsSchema, operationDefaults } from '../../../core/config/sections/upstream-defaults.ts'
-import { endpointUrlSchema, targetShape } from '../../../core/config/sections/upstream-target.ts'
 import type { UpstreamKey } from '../../../core/config/sections/upstreams.ts'
+import { endpointUrlSchema, targetShape } from '../../../core/config/sections/upstreams.ts'
 import { isPlainObject } from '../../../core/lib/plain-object.ts'
 import { candidateShadowSchema } from './candidate-shadow.ts'
 import { stepsSchema } from './candidate-steps.ts'

@@ -1,7 +1,11 @@
 import { isUtf8 } from 'node:buffer'
-import { locateIssues, notUtf8Problem } from '../../../core/config/load/locate-issues.ts'
-import { isReadError, readFileWithLimit } from '../../../core/config/load/read-file.ts'
-import { type SourceFile, toSourceFile } from '../../../core/config/load/source-files.ts'
+import { locateIssues, notUtf8Problem } from '../../../core/config/load/issues.ts'
+import {
+  isReadError,
+  readFileWithLimit,
+  type SourceFile,
+  toSourceFile,
+} from '../../../core/config/load/source-files.ts'
 import {
   type ConfigProblem,
   type FilePosition,
@@ -9,9 +13,9 @@ import {
   formatKeyPath,
   type KeyPath,
 } from '../../../core/config/problem.ts'
-import { createPositionFinder } from '../../../core/config/text-positions.ts'
 import { maxAliases, prototypeKey, tooManyAliases } from '../../../core/config/yaml/syntax-issues.ts'
 import { parseYamlSource, type YamlSource } from '../../../core/config/yaml/yaml-document.ts'
+import { createPositionFinder } from '../../../core/config/yaml/yaml-nodes.ts'
 import { maxJsonDepth, parseStrictJson } from '../check/strict-json.ts'
 import { findRepeatedName, type JsonSyntaxFault, jsonProblem, parseJsonNodes } from './json-nodes.ts'
 

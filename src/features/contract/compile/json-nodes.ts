@@ -1,5 +1,5 @@
 import { type ConfigProblem, fileProblem, quote } from '../../../core/config/problem.ts'
-import { createPositionFinder } from '../../../core/config/text-positions.ts'
+import { createPositionFinder } from '../../../core/config/yaml/yaml-nodes.ts'
 import { parseJson } from '../../../core/lib/plain-object.ts'
 
 export type JsonNode = { readonly start: number; readonly end: number } & (

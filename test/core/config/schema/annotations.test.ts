@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import * as z from 'zod'
-import { annotate, getAnnotations } from '../../../../src/core/config/schema/annotations.ts'
-import { renderValue } from '../../../../src/core/config/schema/render.ts'
+import { annotate, getAnnotations, renderValue } from '../../../../src/core/config/schema/annotations.ts'
 
 test('a secret with a new description stays a secret', () => {
   const secret = annotate(z.string(), { secret: true, file: 'line' })

@@ -12,7 +12,7 @@ import { renderChanges } from '../../../../src/core/cli/render/config-diff.ts'
 import { formatJson } from '../../../../src/core/cli/render/output.ts'
 import { formatTable } from '../../../../src/core/cli/render/table.ts'
 import { diffReports } from '../../../../src/core/config/diff/diff-reports.ts'
-import { formatYaml } from '../../../../src/core/config/yaml/format-yaml.ts'
+import { formatYaml } from '../../../../src/core/config/yaml/yaml-document.ts'
 import { renderFrame } from '../../../../src/features/top/frame.ts'
 import { adminTarget, jsonResponse, runCommand, scriptedAdmin } from '../../../core/cli/scripted-admin.ts'
 import {

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Config } from '../../../../src/core/config/config.ts'
+import { findRestartRequired } from '../../../../src/core/config/diff/diff-reports.ts'
 import { getRestartOnlySettings, reportConfig } from '../../../../src/core/config/diff/report.ts'
-import { findRestartRequired } from '../../../../src/core/config/diff/restart-required.ts'
 import { loadConfig } from '../../../../src/core/config/load/load-config.ts'
 import { folderWith, sandbox, validConfig } from '../../../core/config/helper.ts'
 

@@ -1,7 +1,6 @@
 /** What editors offer and problems list as expected is accepted there, and nothing else is. */
 import { expect, test } from 'vitest'
-import { jsonSchema } from '../../../../src/core/config/json-schema.ts'
-import { knownKeys, schemaKeys } from '../../../../src/core/config/schema/schema-keys.ts'
+import { jsonSchema, knownKeys, schemaKeys } from '../../../../src/core/config/schema/schema-keys.ts'
 import { isPlainObject } from '../../../../src/core/lib/plain-object.ts'
 import { groups } from '../../../../src/operations.ts'
 import { findProblems } from '../../../core/config/helper.ts'

@@ -1,8 +1,7 @@
 /** What is said of a document that is no OpenAPI, or does not belong to the nine: the words of `bundle-document.ts`. */
 
-import { explainPathMismatch } from '../../../../core/config/path-mismatch.ts'
 import { quote } from '../../../../core/config/problem.ts'
-import { suggestNearest } from '../../../../core/config/suggest.ts'
+import { explainPathMismatch, suggestNearest } from '../../../../core/config/suggest.ts'
 import { ownMember } from '../../../../core/lib/plain-object.ts'
 import { allOperations, type Operation } from '../../../../operations.ts'
 import { describeValue, type NodeIssue } from '../contract-node.ts'

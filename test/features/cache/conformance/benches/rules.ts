@@ -1,4 +1,4 @@
-import { parseDuration, parseSize } from '../../../../../src/core/lib/text/units.ts'
+import { durations, sizes } from '../../../../../src/core/lib/text/units.ts'
 import type { CacheRules } from '../../../../../src/features/cache/policy/cache-request.ts'
 import type { CacheSettings } from '../row.ts'
 
@@ -7,7 +7,7 @@ export const toCacheRules = (settings: CacheSettings = true): CacheRules => {
   const given: Readonly<Record<string, unknown>> = settings === true ? {} : settings
   const duration = (key: string): number | null | undefined => {
     const value = given[key]
-    return value === undefined ? undefined : value === 'none' ? null : parseDuration(String(value))
+    return value === undefined ? undefined : value === 'none' ? null : durations.parse(String(value))
   }
   return {
     shared: given.shared === true,
@@ -17,6 +17,6 @@ export const toCacheRules = (settings: CacheSettings = true): CacheRules => {
     staleIfError: duration('staleIfError') ?? null,
     staleWhileRevalidate: duration('staleWhileRevalidate') ?? null,
     staleWhenDisconnected: given.staleWhenDisconnected === 'none' ? 0 : (duration('staleWhenDisconnected') ?? 60_000),
-    maxEntry: given.maxEntry === undefined ? 1024 ** 2 : (parseSize(String(given.maxEntry)) ?? 0),
+    maxEntry: given.maxEntry === undefined ? 1024 ** 2 : (sizes.parse(String(given.maxEntry)) ?? 0),
   }
 }

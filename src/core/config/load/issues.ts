@@ -1,6 +1,16 @@
+import { isUtf8 } from 'node:buffer'
 import type * as z from 'zod'
-import { type ConfigIssue, type KeyPath, quote } from '../problem.ts'
-import { rawAt } from '../rules/rule.ts'
+import {
+  type ConfigIssue,
+  type ConfigProblem,
+  fileProblem,
+  formatKeyPath,
+  type KeyPath,
+  type LocatableIssue,
+  type PositionLookup,
+  quote,
+} from '../problem.ts'
+import { rawAt, valueAt } from '../rules/rule.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { holdsSecrets, knownKeys, redactKey } from '../schema/schema-keys.ts'
 import { suggestNearest } from '../suggest.ts'
@@ -148,3 +158,114 @@ function outermostExternal(
   }
   return undefined
 }
+
+/** Problems beyond this many are only counted: locating one takes a walk through the file. */
+const maxProblems = 1000
+
+export function locateIssues(
+  issues: readonly LocatableIssue[],
+  { at, locate }: PositionLookup,
+  file: string,
+): readonly ConfigProblem[] {
+  const problems = issues
+    .slice(0, maxProblems)
+    .map(({ path, atKey, offset, hint, keyFault: _, ...details }): ConfigProblem => {
+      const position = offset === undefined ? locate(path, atKey) : at(offset)
+      const problem = { file, ...position, path: formatKeyPath(path, redactKey), ...details }
+      return hint === undefined ? problem : { ...problem, hint }
+    })
+  problems.sort((a, b) => a.line - b.line || a.column - b.column)
+  const [last] = problems.slice(-1)
+  const more = issues.length - problems.length
+  if (last === undefined || more === 0) return problems
+  const rest = fileProblem(file, `${more} more problems are not shown`, `at most ${maxProblems}`, `${issues.length}`)
+  return [...problems, { ...rest, line: last.line, column: last.column }]
+}
+
+/** Makes the problem of a file that is not UTF-8, at the first line that is not. */
+export function notUtf8Problem(bytes: Uint8Array, file: string): ConfigProblem {
+  let line = 1
+  let start = 0
+  for (let end = bytes.indexOf(10); end !== -1 && isUtf8(bytes.subarray(start, end)); end = bytes.indexOf(10, start)) {
+    start = end + 1
+    line++
+  }
+  return {
+    ...fileProblem(file, 'the file is not UTF-8', 'text in UTF-8', 'other bytes'),
+    line,
+    hint: 'save it as UTF-8',
+  }
+}
+
+/** Leaves out issues of a path with an earlier one: a value that could not be filled in is not also of a wrong type. */
+export const withoutRepeats = (
+  later: readonly ConfigIssue[],
+  earlier: readonly ConfigIssue[],
+): readonly ConfigIssue[] => {
+  const known = new Set(earlier.filter(({ path }) => path.length > 0).map(({ path }) => formatKeyPath(path)))
+  return later.filter(({ path }) => !known.has(formatKeyPath(path)))
+}
+
+/**
+ * Leaves out the issues that one wrongly indented line causes elsewhere. The issue of the key that is unknown where it
+ * stands now stays. Three others go: the key is missing where it belongs, its parent has no value, and the keys after
+ * it are unknown too.
+ */
+export const dropCascadingIssues = <I extends ConfigIssue>(issues: readonly I[], tree: unknown): readonly I[] => {
+  const unknown = new Map(
+    issues.flatMap((issue) => (issue.keyFault === 'unknown' ? [[formatKeyPath(issue.path), issue]] : [])),
+  )
+  if (unknown.size === 0) return issues
+  const cascading = new Set<ConfigIssue>()
+  /** Adds the unknown siblings from `path` on that `properParent` knows, up to the first other key. */
+  const addSiblings = (path: KeyPath | null, properParent: KeyPath): void => {
+    const known = knownKeys(properParent)
+    for (let next = path; next !== null; next = nextSibling(tree, next)) {
+      const unknownIssue = unknown.get(formatKeyPath(next))
+      if (unknownIssue === undefined || !known.includes(String(next.at(-1)))) return
+      cascading.add(unknownIssue)
+    }
+  }
+
+  const misplaced = countNames([...unknown.values()].map(({ path }) => String(path.at(-1))))
+  for (const issue of issues) {
+    const { keyFault, path } = issue
+    const [name, above] = [String(path.at(-1)), path.slice(0, -1)]
+    if (keyFault === 'missing' && (misplaced.get(name) ?? 0) > 0) {
+      misplaced.set(name, (misplaced.get(name) ?? 0) - 1)
+      cascading.add(issue)
+    }
+    if (keyFault === 'empty') {
+      const next = nextKey(tree, path)
+      if (next === null || !unknown.has(formatKeyPath(next)) || !knownKeys(path).includes(String(next.at(-1)))) continue
+      cascading.add(issue)
+      addSiblings(nextSibling(tree, next), path)
+    }
+    if (keyFault === 'unknown' && valueAt(tree, path) === null) {
+      const outer = above.map((_, depth) => above.slice(0, depth)).find((each) => knownKeys(each).includes(name))
+      if (outer !== undefined) addSiblings(nextSibling(tree, path), [...outer, name])
+    }
+  }
+  return issues.filter((issue) => !cascading.has(issue))
+}
+
+const countNames = (names: readonly string[]): Map<string, number> => {
+  const counts = new Map<string, number>()
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return counts
+}
+
+const nextSibling = (tree: unknown, path: KeyPath): KeyPath | null => {
+  const above = path.slice(0, -1)
+  const map = valueAt(tree, above)
+  if (typeof map !== 'object' || map === null || Array.isArray(map)) return null
+  const keys = Object.keys(map)
+  const next = keys[keys.indexOf(String(path.at(-1))) + 1]
+  return next === undefined ? null : [...above, next]
+}
+
+/**
+ * Finds the key that follows one without a value in the file: its next sibling, or that of the nearest map around it.
+ */
+const nextKey = (tree: unknown, path: KeyPath): KeyPath | null =>
+  path.length === 0 ? null : (nextSibling(tree, path) ?? nextKey(tree, path.slice(0, -1)))

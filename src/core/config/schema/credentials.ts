@@ -1,0 +1,101 @@
+import type * as z from 'zod'
+import { annotate } from './annotations.ts'
+import { InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
+import { orNone } from './scalar-kinds.ts'
+
+const pemKind = (what: string, label: RegExp): ScalarKind<string> => ({
+  expected: `${what} in PEM, or file: and a path`,
+  parse: textParser((value) => {
+    if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(value))
+      return new InvalidScalar('a key with a password', 'decrypt it: openssl pkey -in KEY -out PLAIN')
+    return label.test(value) ? value : new InvalidScalar(`not ${what} in PEM`, 'write file: and the path of a PEM file')
+  }),
+  json: { type: 'string' },
+})
+
+/** Allows `file:` for a schema, and hides its values everywhere: certificates too, which no operator reads. */
+const fileSecret = <S extends z.ZodType>(schema: S): S => annotate(schema, { secret: true, file: 'lines' })
+
+const certificateKind = pemKind('a certificate', /-----BEGIN CERTIFICATE-----/)
+const privateKeyKind = pemKind('a private key', /-----BEGIN [A-Z ]*PRIVATE KEY-----/)
+const revocationListKind = pemKind('a list of revoked certificates', /-----BEGIN X509 CRL-----/)
+
+/** The schema of one or more certificates in PEM. It does not check what stands between BEGIN and END. */
+export const certificate = (description: string) => fileSecret(scalar(certificateKind, description))
+
+export const optionalCertificate = (description: string) => fileSecret(scalar(orNone(certificateKind), description))
+
+export const revocationList = (description: string) => fileSecret(scalar(revocationListKind, description))
+
+export const privateKey = (description: string) => fileSecret(scalar(privateKeyKind, description))
+
+export const optionalPrivateKey = (description: string) => fileSecret(scalar(orNone(privateKeyKind), description))
+
+/** The schema of the SHA-256 of a secret, which `command` makes; parsed to lower case. It is never shown. */
+export const secretDigest = (description: string, command: string) =>
+  annotate(
+    scalar<string>(
+      {
+        expected: `64 hex digits, as lender-gateway ${command} prints them`,
+        parse: (value) => {
+          if (typeof value !== 'string') return new InvalidScalar('wrong type', 'put it in quotes')
+          return /^[0-9a-f]{64}$/i.test(value)
+            ? value.toLowerCase()
+            : new InvalidScalar('not a SHA-256', `make one with: lender-gateway ${command}`)
+        },
+        json: { type: 'string', pattern: '^[0-9A-Fa-f]{64}$' },
+      },
+      description,
+    ),
+    { secret: true },
+  )
+
+const expected = 'dns:, uri: or email: and a name, or sha256: and a fingerprint'
+
+/**
+ * The schema of the name of a client certificate: a name that stands in it, in the spelling that is compared, or the
+ * SHA-256 of the whole certificate, parsed to base64url.
+ */
+export const certificateName = (description: string) =>
+  scalar<string>(
+    {
+      expected,
+      parse: textParser(parseCertificateName),
+      json: { type: 'string', pattern: '^(dns|uri|email|sha256):.+$' },
+    },
+    description,
+  )
+
+/** Parses a certificate name into the spelling that is compared. */
+export const parseCertificateName = (text: string): string | InvalidScalar => {
+  const [, kind = '', name = ''] = /^([a-z0-9]+):(.*)$/.exec(text) ?? []
+  if (!Object.hasOwn(nameParsers, kind))
+    return new InvalidScalar('not the name of a certificate', certificateNameHint(text))
+  const read = nameParsers[kind as keyof typeof nameParsers](name)
+  return read instanceof InvalidScalar ? read : `${kind}:${read}`
+}
+
+const nameParsers = {
+  dns: (name: string): string | InvalidScalar => {
+    if (name.includes('*')) return new InvalidScalar('not a host name', 'write each name: there are no wildcards')
+    return hostName.test(name) ? name.toLowerCase() : new InvalidScalar('not a host name')
+  },
+  uri: (name: string): string | InvalidScalar =>
+    /^[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]+$/.test(name) ? name : new InvalidScalar('not an absolute URI'),
+  email: (name: string): string | InvalidScalar =>
+    /^[\x21-\x7e]+@[\x21-\x7e]+$/.test(name) ? name : new InvalidScalar('not an address'),
+  sha256: (name: string): string | InvalidScalar => {
+    if (/^[\w-]{43}$/.test(name)) return name
+    const hex = name.replaceAll(':', '')
+    if (/^[0-9a-f]{64}$/i.test(hex)) return Buffer.from(hex, 'hex').toString('base64url')
+    return new InvalidScalar('not a SHA-256', 'openssl x509 -noout -fingerprint -sha256 -in CERTIFICATE')
+  },
+}
+
+const hostName = /^(?=.{1,253}$)[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?(\.[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?)*$/i
+
+const certificateNameHint = (value: string): string | undefined => {
+  if (/^(DNS|URI|EMAIL|SHA256):/i.test(value)) return 'write the kind in lower case'
+  if (hostName.test(value)) return `write dns:${value}`
+  return undefined
+}
