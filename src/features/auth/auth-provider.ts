@@ -4,8 +4,8 @@ import type { Config } from '../../core/config/config.ts'
 import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
 import { getFirstFieldValue } from '../../core/exchange/header-fields.ts'
 import { digestSecret } from '../../core/lib/secrets.ts'
-import type { ManagedRedis } from '../redis/managed-redis.ts'
-import { type RedisSettings, sectionWithRedis } from '../redis/redis-settings.ts'
+import type { RedisState } from '../redis/managed-redis.ts'
+import { sectionWithRedis } from '../redis/redis-settings.ts'
 import type { Authenticator, AuthOptions } from './auth.ts'
 import {
   certificateFromConnection,
@@ -22,21 +22,16 @@ import { dpopProofChecker, replayWindowMs } from './tokens/dpop.ts'
 import type { IssuerKeysState } from './tokens/jwt/jwks-cache.ts'
 import { isJwt } from './tokens/jwt/jwt-verifier.ts'
 import type { ReplayWindowState } from './tokens/replay-cache.ts'
-import type { ReplayCacheLease, ReplayCacheRegistry } from './tokens/replay-cache-registry.ts'
-import { type CheckSenderConstraint, senderConstraint } from './tokens/sender-constraint.ts'
+import type { ReplayCacheRegistry } from './tokens/replay-cache-registry.ts'
+import { senderConstraint } from './tokens/sender-constraint.ts'
 import type { GetClaims } from './tokens/token.ts'
 import { tokenAuthenticator } from './tokens/token-authenticator.ts'
 import type { TokenVerifiers } from './tokens/token-verifiers.ts'
 
-export interface AuthProvider {
-  authOptions(config: OperationAuthConfig): AuthOptions
-  state(): AuthProviderState
+export type AuthProvider = Omit<typeof nullAuthProvider, 'sharedProofs'> & {
   /** Whether Redis remembers proofs for all gateways. Null: it is not meant to, or other processes ask it. */
-  readonly sharedProofs: SharedProofs | null
-  release(): void
+  readonly sharedProofs: RedisState | null
 }
-
-type SharedProofs = Pick<ManagedRedis, 'isShared' | 'since' | 'reason'>
 
 interface AuthProviderState {
   readonly jwt: IssuerKeysState | null
@@ -45,132 +40,92 @@ interface AuthProviderState {
   readonly proofs: ReplayWindowState | null
 }
 
-/** Creates the provider of a configuration, once: methods and clients are the same for all operations. */
-export const createAuthProvider = (
-  { auth: config, clients: clientConfigs, listen, ...others }: Pick<Config, 'auth' | 'clients' | 'listen'>,
-  tokenVerifiers: TokenVerifiers,
-  replayCaches: ReplayCacheRegistry,
-): AuthProvider => {
-  if (config === null) return nullAuthProvider
-  const clients = getClientRegistry(clientConfigs)
-  const jwt = config.jwt && tokenVerifiers.acquireJwt(config.jwt)
-  const introspection = config.introspection && tokenVerifiers.acquireIntrospection(config.introspection)
-  const verifiers = { jwt: jwt?.getClaims ?? rejectToken, introspection: introspection?.getClaims ?? rejectToken }
-  const tokenBinding = createTokenBindingChecker(
-    config,
-    listen.publicUrl,
-    sectionWithRedis(others, 'limits').redis,
-    replayCaches,
-  )
-  return {
-    authOptions: ({ methods, ...required }) => ({
-      authenticators: methods.map((name) =>
-        createAuthenticator(name, methods, config, clients, verifiers, tokenBinding),
-      ),
-      forwardsCredentials: config.credentials === 'forward',
-      identityField: config.identityField,
-      required,
-      algorithms: tokenBinding.algorithms,
-    }),
-    state: () => ({
-      jwt: jwt?.state() ?? null,
-      introspection: introspection?.state() ?? null,
-      proofs: tokenBinding.state(),
-    }),
-    sharedProofs: tokenBinding.sharedProofs,
-    release: () => {
-      jwt?.release()
-      introspection?.release()
-      tokenBinding.release()
-    },
-  }
-}
-
-const createAuthenticator = (
-  name: AuthMethod,
-  configured: readonly AuthMethod[],
-  config: AuthConfig,
-  clients: ClientRegistry,
-  verifiers: Readonly<Record<'jwt' | 'introspection', GetClaims>>,
-  { getCertificate, certificateFields, confirm, algorithms }: TokenBindingChecker,
-): Authenticator => {
-  if (name === 'apiKey') return apiKeyAuthenticator(config.apiKey.field, clients)
-  if (name === 'mtls') return mtlsAuthenticator(getCertificate, clients, certificateFields)
-  // Where both methods are on, a token in the form of a JWT is verified here. Only a token of another form is
-  // introspected.
-  const takes = name === 'jwt' && configured.includes('introspection') ? isJwt : acceptAnyToken
-  return tokenAuthenticator({
-    name,
-    getClaims: verifiers[name],
-    accepts: takes,
-    clients,
-    checkSenderConstraint: confirm,
-    certificateFields,
-    algorithms,
-  })
-}
-
-const acceptAnyToken = (): boolean => true
-
-/** Rejects every token. The configuration checks keep an operation from using a method that is not configured. */
-const rejectToken: GetClaims = () => {
-  throw new Error('not configured')
-}
-
 /** A provider without authentication, where no traffic is served. */
-export const nullAuthProvider: AuthProvider = {
-  authOptions: () => ({
+export const nullAuthProvider = {
+  authOptions: (_: OperationAuthConfig): AuthOptions => ({
     authenticators: [],
     forwardsCredentials: true,
     identityField: null,
     required: { scopes: [], claims: {} },
     algorithms: null,
   }),
-  state: () => ({ jwt: null, introspection: null, proofs: null }),
+  state: (): AuthProviderState => ({ jwt: null, introspection: null, proofs: null }),
   sharedProofs: null,
-  release: () => {},
+  release: (): void => {},
 }
 
-interface TokenBindingChecker {
-  readonly getCertificate: GetClientCertificate
-  /** The names, in lower case, of the header fields that client certificates come in. */
-  readonly certificateFields: readonly string[]
-  readonly confirm: CheckSenderConstraint
-  /** The algorithms that DPoP proofs may be signed with. Null: the gateway accepts no proofs. */
-  readonly algorithms: readonly string[] | null
-  /** Returns how full the replay window of proofs is. Null: proofs are off, or another process keeps the window. */
-  state(): ReplayWindowState | null
-  readonly sharedProofs: SharedProofs | null
-  release(): void
-}
-
-const createTokenBindingChecker = (
-  { bound, mtls, dpop: config }: AuthConfig,
-  publicUrl: string | null,
-  redis: RedisSettings | null,
+/** Creates the provider of a configuration, once: methods and clients are the same for all operations. */
+export const createAuthProvider = (
+  {
+    auth: config,
+    clients: clientConfigs,
+    listen: { publicUrl },
+    ...others
+  }: Pick<Config, 'auth' | 'clients' | 'listen'>,
+  tokenVerifiers: TokenVerifiers,
   replayCaches: ReplayCacheRegistry,
-): TokenBindingChecker => {
+): AuthProvider => {
+  if (config === null) return nullAuthProvider
+  const { dpop, mtls } = config
+  const clients = getClientRegistry(clientConfigs)
+  const jwt = config.jwt && tokenVerifiers.acquireJwt(config.jwt)
+  const introspection = config.introspection && tokenVerifiers.acquireIntrospection(config.introspection)
+  const verifiers = { jwt: jwt?.getClaims ?? rejectToken, introspection: introspection?.getClaims ?? rejectToken }
+  const { redis } = sectionWithRedis(others, 'limits')
+  const replayLease =
+    dpop && replayCaches.acquire({ windowMs: replayWindowMs(dpop), whenUnavailable: dpop.withoutRedis }, redis)
+  const algorithms = dpop?.algorithms ?? null
   const getCertificate = withValidityCheck(certificateSource(mtls))
-  const replayLease: ReplayCacheLease | null =
-    config && replayCaches.acquire({ windowMs: replayWindowMs(config), whenUnavailable: config.withoutRedis }, redis)
-  const algorithms = config?.algorithms ?? null
-  return {
+  const fieldsOfCertificate = certificateFields(mtls)
+  const checkSenderConstraint = senderConstraint({
+    required: config.bound === 'required',
     getCertificate,
-    certificateFields: certificateFields(mtls),
-    confirm: senderConstraint({
-      required: bound === 'required',
-      getCertificate,
-      checkProof:
-        config && replayLease && publicUrl !== null
-          ? dpopProofChecker({ ...config, publicUrl }, replayLease.replayCache)
-          : null,
+    checkProof:
+      dpop && replayLease && publicUrl !== null
+        ? dpopProofChecker({ ...dpop, publicUrl }, replayLease.replayCache)
+        : null,
+    algorithms,
+  })
+
+  const createAuthenticator = (name: AuthMethod, configured: readonly AuthMethod[]): Authenticator => {
+    if (name === 'apiKey') return apiKeyAuthenticator(config.apiKey.field, clients)
+    if (name === 'mtls') return mtlsAuthenticator(getCertificate, clients, fieldsOfCertificate)
+    return tokenAuthenticator({
+      name,
+      getClaims: verifiers[name],
+      // Where both methods are on, a token in the form of a JWT is verified here. Only a token of another form is
+      // introspected.
+      accepts: name === 'jwt' && configured.includes('introspection') ? isJwt : () => true,
+      clients,
+      checkSenderConstraint,
+      certificateFields: fieldsOfCertificate,
+      algorithms,
+    })
+  }
+
+  return {
+    authOptions: ({ methods, ...required }) => ({
+      authenticators: methods.map((name) => createAuthenticator(name, methods)),
+      forwardsCredentials: config.credentials === 'forward',
+      identityField: config.identityField,
+      required,
       algorithms,
     }),
-    algorithms,
-    state: () => replayLease?.state() ?? null,
+    state: () => ({
+      jwt: jwt?.state() ?? null,
+      introspection: introspection?.state() ?? null,
+      proofs: replayLease?.state() ?? null,
+    }),
     sharedProofs: replayLease?.shared ?? null,
-    release: () => replayLease?.release(),
+    release: () => {
+      for (const lease of [jwt, introspection, replayLease]) lease?.release()
+    },
   }
+}
+
+/** Rejects every token. The configuration checks keep an operation from using a method that is not configured. */
+const rejectToken: GetClaims = () => {
+  throw new Error('not configured')
 }
 
 const certificateSource = ({ from, ca }: AuthConfig['mtls']): GetClientCertificate => {

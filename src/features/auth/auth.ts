@@ -4,6 +4,7 @@ import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
 import type { ReasonFor } from '../../core/exchange/failures/reasons.ts'
 import { foldUnderscores, type HeaderFields } from '../../core/exchange/header-fields.ts'
 import type { RegisteredClient } from './client-registry.ts'
+import type { OperationAuthConfig } from './config.ts'
 import { type AuthScheme, createAuthChallenge } from './errors.ts'
 import { type Claims, parseScopes, parseTokenCredential, rejectTokenInQuery } from './tokens/token.ts'
 
@@ -44,7 +45,8 @@ export interface AuthOptions {
   readonly forwardsCredentials: boolean
   /** The field that names the client to the upstream; null: none. */
   readonly identityField: string | null
-  readonly required: TokenRequirements
+  /** Of a token: all of these scopes (RFC 6749 §3.3), and all of these claims, to the letter. */
+  readonly required: Pick<OperationAuthConfig, 'scopes' | 'claims'>
   /** The algorithms that proofs of possession may be signed with; null: the gateway takes no proofs. */
   readonly algorithms: readonly string[] | null
 }
@@ -124,20 +126,13 @@ export const createCredentialFilter = ({
   }
 }
 
-interface TokenRequirements {
-  /** All of these scopes: RFC 6749 §3.3. */
-  readonly scopes: readonly string[]
-  /** All of these claims, to the letter. */
-  readonly claims: Readonly<Record<string, string>>
-}
-
 /**
  * Creates the check that a token is good for one operation; null: there are no requirements. A credential that is no
  * token has no claims. `algorithms` are those that proofs of possession may be signed with; null: the gateway takes no
  * proofs.
  */
 export const createTokenAuthorizer = (
-  { scopes, claims: requiredClaims }: TokenRequirements,
+  { scopes, claims: requiredClaims }: AuthOptions['required'],
   algorithms: readonly string[] | null,
 ): ((token: VerifiedToken | null) => void) | null => {
   const claimEntries = Object.entries(requiredClaims)

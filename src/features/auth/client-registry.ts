@@ -11,20 +11,11 @@ export interface RegisteredClient {
   mayCallFrom(address: string): boolean
 }
 
-interface ApiKeyEntry {
-  readonly client: RegisteredClient
-  /** The SHA-256 of the key's secret half. */
-  readonly digest: Buffer
-}
+type ApiKeyEntry = ReturnType<typeof getEntry>['keys'][number][1]
 
 export type ClientRegistry = ReturnType<typeof buildRegistry>
 
 type ClientAccessConfig = Omit<ClientConfig, 'rate' | 'burst' | 'concurrency'>
-
-interface ClientEntry {
-  readonly client: RegisteredClient
-  readonly keys: readonly (readonly [string, ApiKeyEntry])[]
-}
 
 /** A reload reuses the index of the same list, and what a client has in it. */
 export const getClientRegistry: (configs: readonly ClientAccessConfig[]) => ClientRegistry = frozenMemo(buildRegistry)
@@ -47,8 +38,9 @@ function buildRegistry(configs: readonly ClientAccessConfig[]) {
   }
 }
 
-const getEntry = frozenMemo((config: ClientAccessConfig): ClientEntry => {
+const getEntry = frozenMemo((config: ClientAccessConfig) => {
   const client = createClient(config)
+  /** Each by its id, with the SHA-256 of its secret half. */
   const keys = config.apiKeys.map(({ id, sha256 }) => [id, { client, digest: Buffer.from(sha256, 'hex') }] as const)
   return { client, keys }
 })

@@ -42,7 +42,7 @@ const maxDetached = 100
 // Of these, so that what clients leave to the store keeps no stale response from being fetched anew.
 const maxDetachedLater = maxDetached / 2
 
-type FillerDeps = Pick<FetchContext, 'next' | 'rules' | 'partition' | 'events'>
+export type FillerDeps = Pick<FetchContext, 'next' | 'rules' | 'partition' | 'events'>
 
 type LookUpAgain = (miss: CacheMiss) => Promise<ProxyResponse>
 

@@ -7,22 +7,10 @@ import { allOperations, type Group, type Operation, type OperationId, type Side 
 import type { CacheEvents, SharedTier } from './fetch-context.ts'
 import type { Invalidate, InvalidationTarget } from './invalidation.ts'
 import { type CachePartition, openPartition } from './partition.ts'
-import type { SharedCacheRegistry, SharedCacheState } from './redis/shared-cache-registry.ts'
+import type { SharedCacheRegistry } from './redis/shared-cache-registry.ts'
 import { CacheStore, type PurgeScope } from './store/cache-store.ts'
 
-export interface CacheLease {
-  /** Returns the stored responses of an operation and a side of its group. Null: it is not cached, or not in use. */
-  get(id: OperationId, side: Side): CachePartition | null
-  getSharedTier(id: OperationId, side: Side): SharedTier | null
-  readonly isUsed: boolean
-  readonly events: CacheEvents
-  /** Removes what has become invalid: here, in the other processes that serve, and in Redis, which is waited for. */
-  readonly invalidate: Invalidate
-  state(): { readonly bytes: number; readonly maxBytes: number; readonly evictions: number }
-  sharedState(): SharedCacheState | null
-  activate(): void
-  release(): void
-}
+export type CacheLease = ReturnType<CacheRegistry['acquire']>
 
 export interface PurgeResult {
   readonly removed: number
@@ -63,52 +51,45 @@ export class CacheRegistry {
    * Acquires what a configuration needs. The stored responses of an operation are still there if nothing that shapes
    * them has changed. `otherSide` finds the side of a group whose responses are stored too.
    */
-  acquire(config: Config, otherSide: (group: Group) => Pick<OtherSide, 'upstream'> | null = () => null): CacheLease {
+  acquire(config: Config, otherSide: (group: Group) => Pick<OtherSide, 'upstream'> | null = () => null) {
     const { maxBytes, credentials, redis } = config.cache
     const cached = allOperations.filter(({ id }) => config.operations[id].cache !== null)
-    const fingerprints = new Map(
+    const stores = new Map(
       cached.flatMap((operation) =>
-        sideFingerprints(config, operation, otherSide(operation.group)).map(
-          ([side, name]) => [`${operation.id} ${side}`, { id: operation.id, name }] as const,
-        ),
+        sideFingerprints(config, operation, otherSide(operation.group)).map(([side, fingerprint]) => {
+          const partition = this.#partitions.acquire(fingerprint, () => openPartition(this.#store, operation.id))
+          return [`${operation.id} ${side}`, { fingerprint, partition }] as const
+        }),
       ),
-    )
-    const partitions = new Map(
-      [...fingerprints].map(([key, { id, name }]) => [
-        key,
-        this.#partitions.acquire(name, () => openPartition(this.#store, id)),
-      ]),
     )
     const sharedLease = redis !== null && cached.length > 0 ? (this.#sharedCaches?.acquire(redis) ?? null) : null
     return {
-      getSharedTier: (id, side) => {
-        const key = `${id} ${side}` as const
-        const [rules, partition, shape] = [
-          config.operations[id].cache,
-          partitions.get(key),
-          fingerprints.get(key)?.name,
-        ]
-        if (sharedLease === null || rules === null || partition === undefined || shape === undefined) return null
+      getSharedTier: (id: OperationId, side: Side): SharedTier | null => {
+        const rules = config.operations[id].cache
+        const stored = stores.get(`${id} ${side}`)
+        if (sharedLease === null || rules === null || stored === undefined) return null
         return sharedLease.createTier({
-          partition,
+          partition: stored.partition,
           rules: { ...rules, credentials },
           events: this.#events,
-          shape: hash('sha256', shape, 'base64url'),
+          shape: hash('sha256', stored.fingerprint, 'base64url'),
         })
       },
       sharedState: () => sharedLease?.state() ?? null,
-      get: (id, side) => partitions.get(`${id} ${side}`) ?? null,
+      /** Returns what is stored of an operation and a side of its group. Null: it is not cached, or not in use. */
+      get: (id: OperationId, side: Side): CachePartition | null => stores.get(`${id} ${side}`)?.partition ?? null,
       isUsed: cached.length > 0,
       events: this.#events,
-      invalidate: (targets) => {
+      /** Removes what has become invalid: here, in the other processes, and in Redis, which is waited for. */
+      invalidate: (targets: readonly InvalidationTarget[]): ReturnType<Invalidate> => {
         const shared = this.invalidate(targets)
         this.#notifyPeers(targets)
         return shared
       },
-      state: () => this.#store,
+      state: (): Pick<CacheStore, 'bytes' | 'maxBytes' | 'evictions'> => this.#store,
       activate: () => this.#store.setMaxBytes(maxBytes),
       release: () => {
-        for (const { name } of fingerprints.values()) this.#partitions.release(name)?.close()
+        for (const { fingerprint } of stores.values()) this.#partitions.release(fingerprint)?.close()
         sharedLease?.release()
       },
     }

@@ -1,7 +1,7 @@
-import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
+import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { now } from '../../core/lib/clock.ts'
-import { CacheFiller, isUnshareable } from './cache-filler.ts'
+import { CacheFiller, type FillerDeps, isUnshareable } from './cache-filler.ts'
 import { recordCacheOutcome, recordIfError, respondFromStored, storedFields, toCacheKey } from './cache-response.ts'
 import type { BackgroundRevalidation, CacheEvents, SharedTier, TierLookup } from './fetch-context.ts'
 import type { CachePartition } from './partition.ts'
@@ -19,34 +19,20 @@ import type { StoredResponse } from './store/stored-response.ts'
 export const cacheLayer =
   (rules: CacheRules, partition: CachePartition, events: CacheEvents, sharedTier: SharedTier | null = null): Layer =>
   (next) => {
-    const server = new CacheServer(next, rules, partition, events, sharedTier)
+    const server = new CacheServer({ next, rules, partition, events }, sharedTier)
     return (exchange) => server.handle(exchange)
   }
 
 class CacheServer {
-  readonly #next: Handler
-  readonly #rules: CacheRules
-  readonly #partition: CachePartition
-  readonly #events: CacheEvents
+  readonly #deps: FillerDeps
   readonly #sharedTier: SharedTier | null
   readonly #filler: CacheFiller
 
-  constructor(
-    next: Handler,
-    rules: CacheRules,
-    partition: CachePartition,
-    events: CacheEvents,
-    sharedTier: SharedTier | null,
-  ) {
-    this.#next = next
-    this.#rules = rules
-    this.#partition = partition
-    this.#events = events
+  constructor(deps: FillerDeps, sharedTier: SharedTier | null) {
+    this.#deps = deps
     this.#sharedTier = sharedTier
-    this.#filler = new CacheFiller(
-      { next, rules, partition, events },
-      ({ exchange, request, key, joinsLeft, tierLookup }) =>
-        this.#serve(exchange, request, key, joinsLeft - 1, tierLookup),
+    this.#filler = new CacheFiller(deps, ({ exchange, request, key, joinsLeft, tierLookup }) =>
+      this.#serve(exchange, request, key, joinsLeft - 1, tierLookup),
     )
   }
 
@@ -56,18 +42,18 @@ class CacheServer {
       // No upstream sees the certificate. Where the client authenticated with it, the client's id is in the key.
       const hasCertificate = identity === null && peer.certificate() !== null
       const facts = { authority, hasBody: body.length !== 0, hasCertificate }
-      const request = parseCacheRequest(fields, facts, this.#rules)
-      const detail = bypassReason(request, this.#rules)
+      const request = parseCacheRequest(fields, facts, this.#deps.rules)
+      const detail = bypassReason(request, this.#deps.rules)
       if (detail === null) {
-        const key = this.#partition.toStoreKey(toCacheKey(exchange, request))
+        const key = this.#deps.partition.toStoreKey(toCacheKey(exchange, request))
         return this.#serve(exchange, request, key, 2, this.#sharedTier === null ? null : 'not-yet')
       }
       if (request.onlyIfCached) return notCached()
-      recordCacheOutcome(exchange, this.#partition, 'bypass', forwardedStatus({ why: 'bypass', detail }))
+      recordCacheOutcome(exchange, this.#deps.partition, 'bypass', forwardedStatus({ why: 'bypass', detail }))
     } catch (error) {
-      this.#events.onError(error)
+      this.#deps.events.onError(error)
     }
-    return this.#next(exchange)
+    return this.#deps.next(exchange)
   }
 
   /** `joinsLeft` is how often the request may still wait for another's fetch. */
@@ -76,39 +62,29 @@ class CacheServer {
     request: CacheRequest,
     key: string,
     joinsLeft: number,
-    tierLookup: TierLookup | null | 'not-yet',
+    lookup: TierLookup | null | 'not-yet',
   ): Promise<ProxyResponse> {
     const at = now()
-    const variants = this.#partition.find(key)?.variants
+    const variants = this.#deps.partition.find(key)?.variants
     const stored = variants === undefined ? null : selectVariant(variants, request)
     const verdict = stored === null ? null : decideReuse(stored.head, request, at)
     const isMissed = verdict === null || verdict.kind === 'fetch' || verdict.kind === 'not-cached'
-    if (tierLookup === 'not-yet' && isMissed) return this.#lookUpAndServe(exchange, request, key, joinsLeft, stored)
-    const lookup = tierLookup === 'not-yet' ? null : tierLookup
+    if (lookup === 'not-yet' && isMissed) return this.#lookUpAndServe(exchange, request, key, joinsLeft, stored)
     if (stored === null || verdict === null || verdict.kind === 'fetch') {
       if (request.onlyIfCached) return notCached()
       const why = verdict?.kind === 'fetch' ? verdict.why : variants === undefined ? 'uri-miss' : 'vary-miss'
       const varies = (stored ?? variants?.[0])?.head.varies ?? null
-      return this.#filler.fetchOrJoin({
-        exchange,
-        request,
-        key,
-        at,
-        stored,
-        varies,
-        why,
-        joinsLeft,
-        tierLookup: lookup,
-      })
+      const tierLookup = lookup === 'not-yet' ? null : lookup
+      return this.#filler.fetchOrJoin({ exchange, request, key, at, stored, varies, why, joinsLeft, tierLookup })
     }
     if (verdict.kind === 'not-cached') return notCached()
     const { head, body } = stored
     const response = respondFromStored(head, body, request, storedFields(head, at))
-    this.#partition.pin(exchange, body)
+    this.#deps.partition.pin(exchange, body)
     if (verdict.kind === 'stale' && verdict.revalidate) this.#revalidate({ exchange, request, key, stored, at })
     const outcome = verdict.kind === 'fresh' ? 'hit' : 'stale'
-    recordCacheOutcome(exchange, this.#partition, outcome, hitStatus(head.freshUntil - at))
-    recordIfError(this.#partition, head)
+    recordCacheOutcome(exchange, this.#deps.partition, outcome, hitStatus(head.freshUntil - at))
+    recordIfError(this.#deps.partition, head)
     return Promise.resolve(response)
   }
 
@@ -130,8 +106,8 @@ class CacheServer {
       try {
         return this.#serve(exchange, request, key, joinsLeft, tierLookup)
       } catch (error) {
-        this.#events.onError(error)
-        return this.#next(exchange)
+        this.#deps.events.onError(error)
+        return this.#deps.next(exchange)
       }
     })
   }
@@ -145,18 +121,18 @@ class CacheServer {
     if (loaded === null) return this.#filler.revalidate(revalidation, tierLookup)
     const revalidateIfStale = (): void => {
       const at = now()
-      const stored = selectVariant(this.#partition.find(key)?.variants ?? [], request)
+      const stored = selectVariant(this.#deps.partition.find(key)?.variants ?? [], request)
       // What was removed meanwhile is validated by no 304, or it would be stored again.
       if (stored !== null && decideReuse(stored.head, request, at).kind !== 'fresh')
         this.#filler.revalidate({ ...revalidation, stored, at }, tierLookup)
     }
-    loaded.then(revalidateIfStale).catch((error) => this.#events.onError(error))
+    loaded.then(revalidateIfStale).catch((error) => this.#deps.events.onError(error))
   }
 
   #lookUpTier(exchange: Exchange, request: CacheRequest, key: string): TierLookup | null {
     if (this.#sharedTier === null) return null
     const cacheKey = toCacheKey(exchange, request)
-    if (this.#partition.hitForMiss.has(key)) return this.#sharedTier.skipLookup(cacheKey, request)
+    if (this.#deps.partition.hitForMiss.has(key)) return this.#sharedTier.skipLookup(cacheKey, request)
     return this.#sharedTier.lookUp(cacheKey, key, request)
   }
 }

@@ -1,13 +1,8 @@
+import type { ListenConfig } from '../../core/config/config.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { getFirstFieldValue, type HeaderFields } from '../../core/exchange/header-fields.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { fieldLines } from './policy/fields.ts'
-
-interface InvalidationOptions {
-  /** `{base_url}` as clients write it, where it is configured; null: as each request has it. */
-  readonly publicUrl: string | null
-  readonly basePath: string
-}
 
 /**
  * Removes what named resources are stored as. Returns what the response waits for: that no gateway finds it in Redis
@@ -20,7 +15,7 @@ export type Invalidate = (targets: readonly InvalidationTarget[]) => Promise<voi
  * that asks again after the response gets no outdated one. What other gateways share of it is waited for.
  */
 export const cacheInvalidationLayer =
-  ({ publicUrl, basePath }: InvalidationOptions, invalidate: Invalidate): Layer =>
+  ({ publicUrl, basePath }: Pick<ListenConfig, 'publicUrl' | 'basePath'>, invalidate: Invalidate): Layer =>
   (next) =>
   (exchange) =>
     next(exchange).then((response) => {

@@ -8,7 +8,6 @@ import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 import { allOperations, type OperationId, sides } from '../../operations.ts'
 import { describeRedis } from '../redis/redis-settings.ts'
 import { zeroRedisCacheCounts } from './redis/redis-cache-store.ts'
-import type { SharedCacheState } from './redis/shared-cache-registry.ts'
 import type { StoredError } from './store/cache-store.ts'
 
 /** The shared tier in Redis, as a process sees it. */
@@ -66,7 +65,17 @@ const collectCache = ({ parts: { cache }, config }: Snapshot): Reported<typeof c
     bytes,
     maxBytes,
     evictions,
-    redis: shared && server !== null ? toRedisReport(server, shared) : null,
+    redis:
+      shared && server !== null
+        ? {
+            server,
+            state: shared.isShared ? 'shared' : 'local',
+            since: shared.since,
+            reason: shared.reason,
+            ...shared.counts,
+            where: null,
+          }
+        : null,
     operations: allOperations.flatMap(({ id: operation }) => {
       const partitions = sides.flatMap((side) => caches.get(operation, side) ?? [])
       const [primary] = partitions
@@ -92,10 +101,3 @@ declare module '../../core/runtime/status/report.ts' {
 }
 
 export const reported: readonly ReportSection[] = [{ key: 'cache', field: cacheField, collect: collectCache }]
-
-const toRedisReport = (server: string, { counts, ...state }: SharedCacheState): Reported<typeof redis> => ({
-  server,
-  ...state,
-  ...counts,
-  where: null,
-})

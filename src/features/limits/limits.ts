@@ -12,30 +12,25 @@ import {
   type RateLimiter,
   remainingTokens,
 } from '../../core/lib/token-bucket.ts'
-import { byGroup, byOperation, type Group, type OperationId } from '../../operations.ts'
+import { byGroup, byOperation } from '../../operations.ts'
 
-export interface InFlightCounter {
+interface InFlightCounter {
   inFlight: number
 }
 
-/**
- * What one process has in flight, counted at each level that has a limit: in all, for each upstream, each operation and
- * each client. A new snapshot takes the counters over: an exchange that began under an earlier one still counts,
- * whatever the limit was then.
- */
-export interface InFlightCounters {
-  readonly all: InFlightCounter
-  readonly upstreams: Readonly<Record<Group, InFlightCounter>>
-  readonly operations: Readonly<Record<OperationId, InFlightCounter>>
-  /** The exchanges in flight by client id; a client with none has no entry. */
-  readonly clients: Map<string, number>
-}
+const createCounter = (): InFlightCounter => ({ inFlight: 0 })
 
-export const createInFlightCounters = (): InFlightCounters => ({
-  all: { inFlight: 0 },
-  upstreams: byGroup(() => ({ inFlight: 0 })),
-  operations: byOperation(() => ({ inFlight: 0 })),
-  clients: new Map(),
+/**
+ * Creates the counters of what one process has in flight, at each level that has a limit: in all, for each upstream,
+ * each operation and each client. A new snapshot takes them over: an exchange that began under an earlier one still
+ * counts, whatever the limit was then.
+ */
+export const createInFlightCounters = () => ({
+  all: createCounter(),
+  upstreams: byGroup(createCounter),
+  operations: byOperation(createCounter),
+  /** The exchanges in flight by client id; a client with none has no entry. */
+  clients: new Map<string, number>(),
 })
 
 /**

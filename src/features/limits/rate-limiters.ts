@@ -11,7 +11,7 @@ import {
   type TokenBucket,
 } from '../../core/lib/token-bucket.ts'
 import { type BatchCall, batchCalls } from '../redis/batched-calls.ts'
-import type { ManagedRedis } from '../redis/managed-redis.ts'
+import type { ManagedRedis, RedisState } from '../redis/managed-redis.ts'
 import type { RedisRegistry } from '../redis/redis-registry.ts'
 import type { RedisSettings } from '../redis/redis-settings.ts'
 
@@ -32,14 +32,6 @@ export type LimiterRole =
 /** A rate limiter, as long as a snapshot needs it. */
 export type RateLimiterLease = ReturnType<RateLimiterRegistry['acquire']>
 
-export interface RateLimiterState {
-  readonly isShared: boolean
-  /** Since when it is so, in milliseconds since the epoch. */
-  readonly since: number
-  /** Why they do not. Null: they do, or they are not meant to. */
-  readonly reason: string | null
-}
-
 /**
  * The rate limiters of a process, each open as long as any snapshot needs it: a reload goes on with the counts, as long
  * as the limit is the same.
@@ -49,7 +41,7 @@ export class RateLimiterRegistry {
   readonly counts = { evictions: 0 }
   readonly #since = epochMs()
   readonly #role: LimiterRole
-  readonly #limiters = new RefCountedMap<{ readonly limiter: RateLimiter; readonly memory: MemoryRateLimiter | null }>()
+  readonly #limiters = new RefCountedMap<RateLimiter>()
   readonly #redis: RedisRegistry
 
   constructor(role: LimiterRole, redis: RedisRegistry) {
@@ -63,13 +55,13 @@ export class RateLimiterRegistry {
    */
   acquire(limit: RateLimit, redis: RedisSettings | null) {
     const name = limitKey(limit)
-    const { limiter } = this.#limiters.acquire(name, () => this.#createLimiter(name, limit))
+    const limiter = this.#limiters.acquire(name, () => this.#createLimiter(name, limit))
     // The primary of several workers serves no client: they use the connection.
     const shared = redis === null || this.#role.kind === 'primary' ? null : this.#redis.acquire(redis, 'limits')
     return {
       limiter:
         redis && shared ? redisLimiter(limit, shared.link, `${redis.prefix}:${limit.policy}:`, limiter) : limiter,
-      state: (): RateLimiterState => {
+      state: (): RedisState => {
         const { isShared, since, reason } = shared?.link ?? { isShared: false, since: this.#since, reason: null }
         return { isShared, since, reason }
       },
@@ -87,24 +79,15 @@ export class RateLimiterRegistry {
 
   /** Counts for another process. Null: that limit is not known here, or not any more. */
   consumeAll(name: string, keys: readonly string[]): readonly ConsumeResult[] | null {
-    const memory = this.#limiters.get(name)?.memory ?? null
-    return memory && keys.map((key) => memory.consume(key))
+    const limiter = this.#limiters.get(name)
+    return limiter instanceof MemoryRateLimiter ? keys.map((key) => limiter.consume(key)) : null
   }
 
-  #createLimiter(name: string, limit: RateLimit) {
+  #createLimiter(name: string, limit: RateLimit): RateLimiter {
     const role = this.#role
-    if (role.kind === 'worker')
-      return {
-        limiter: remoteLimiter(
-          limit,
-          (keys) => role.askPrimary(name, keys),
-          role.timeoutMs,
-          localShareLimiter(role.workerCount, limit),
-        ),
-        memory: null,
-      }
-    const memory = new MemoryRateLimiter(limit, maxRateLimitKeys, this.counts)
-    return { limiter: memory, memory }
+    if (role.kind !== 'worker') return new MemoryRateLimiter(limit, maxRateLimitKeys, this.counts)
+    const share = localShareLimiter(role.workerCount, limit)
+    return remoteLimiter(limit, (keys) => role.askPrimary(name, keys), role.timeoutMs, share)
   }
 }
 

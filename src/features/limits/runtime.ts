@@ -6,6 +6,7 @@ import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack
 import type { ProcessPart, RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
 import type { Operation } from '../../operations.ts'
 import type { ClientConfig } from '../auth/clients/config.ts'
+import type { RedisState } from '../redis/managed-redis.ts'
 import { RedisRegistry } from '../redis/redis-registry.ts'
 import type { AddressLimitConfig, LimitsConfig } from './config.ts'
 import {
@@ -16,7 +17,7 @@ import {
   createInFlightCounters,
 } from './limits.ts'
 import { EventLoopLag, loadSheddingLayer } from './load-shedding.ts'
-import { type RateLimiterLease, RateLimiterRegistry, type RateLimiterState } from './rate-limiters.ts'
+import { type RateLimiterLease, RateLimiterRegistry } from './rate-limiters.ts'
 
 /** What a process counts, whatever its snapshots are. */
 interface LimitsResources {
@@ -29,7 +30,7 @@ type LimitsProcess = LimitsResources & ProcessPart
 
 interface LimitsPart extends SnapshotPart, LimitsResources {
   /** Of what counts in the same Redis, or in memory. Null: nothing does. */
-  state(): RateLimiterState | null
+  state(): RedisState | null
 }
 
 declare module '../../core/runtime/runtime-part.ts' {
@@ -142,16 +143,7 @@ const layerRows = (
 
 const formatClientCount = (clients: number): string => (clients === 1 ? 'of 1 client' : `of ${clients} clients`)
 
-interface ClientLimits {
-  readonly rateLimitedCount: number
-  readonly concurrencyLimitedCount: number
-  /** Returns the rate limiter of a client. Undefined: the client has none. */
-  getRateLimiter(client: string): RateLimiter | undefined
-  /** Returns how many exchanges a client may have in flight in this process. Null: any number. */
-  getConcurrencyLimit(client: string): number | null
-  state(): RateLimiterState | null
-  release(): void
-}
+type ClientLimits = ReturnType<typeof acquireClientLimits>
 
 /**
  * Acquires the rate limiters of clients: one for all that have the same rate and burst, since each counts by the
@@ -161,39 +153,34 @@ export const acquireClientLimits = (
   clients: readonly ClientConfig[],
   { redis }: LimitsConfig,
   limiters: RateLimiterRegistry,
-): ClientLimits => {
+) => {
   const { limits, limitIndexes, concurrencyLimits } = parseClientLimits(clients)
   const leases = limits.map((limit) => limiters.acquire(limit, redis))
   return {
     rateLimitedCount: limitIndexes.size,
     concurrencyLimitedCount: concurrencyLimits.size,
-    getRateLimiter(client) {
+    /** Returns the rate limiter of a client. Undefined: the client has none. */
+    getRateLimiter(client: string): RateLimiter | undefined {
       const index = limitIndexes.get(client)
       return index === undefined ? undefined : leases[index]?.limiter
     },
-    getConcurrencyLimit(client) {
+    /** Returns how many exchanges a client may have in flight in this process. Null: any number. */
+    getConcurrencyLimit(client: string): number | null {
       const max = concurrencyLimits.get(client)
       return max === undefined ? null : limiters.localShare(max)
     },
-    state: () => leases[0]?.state() ?? null, // they share one Redis, or none
-    release() {
+    state: (): RedisState | null => leases[0]?.state() ?? null, // they share one Redis, or none
+    release(): void {
       for (const each of leases) each.release()
     },
   }
 }
 
-interface ParsedClientLimits {
-  readonly limits: readonly RateLimit[]
-  /** The index of each client's rate limit, by the client's id. */
-  readonly limitIndexes: ReadonlyMap<string, number>
-  /** By the client's id. */
-  readonly concurrencyLimits: ReadonlyMap<string, number>
-}
-
 // A reload that leaves all clients as they are need not look at each of thousands.
-const parseClientLimits = frozenMemo((clients: readonly ClientConfig[]): ParsedClientLimits => {
+const parseClientLimits = frozenMemo((clients: readonly ClientConfig[]) => {
   const indexes = new Map<string, number>()
   const limits: RateLimit[] = []
+  /** The index of each client's rate limit, by the client's id. */
   const limitIndexes = new Map<string, number>()
   const concurrencyLimits = new Map<string, number>()
   for (const { id, rate, burst, concurrency } of clients) {

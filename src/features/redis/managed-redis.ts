@@ -28,6 +28,9 @@ interface ManagedRedisOptions {
   readonly onChange: (isShared: boolean, reason: string | null) => void
 }
 
+/** How a connection stands: whether it is used, since when, and why it is not. */
+export type RedisState = Pick<ManagedRedis, 'isShared' | 'since' | 'reason'>
+
 /**
  * The connection to Redis, and its circuit breaker: while Redis is down or slow, no request asks it, so none waits for
  * it. It is tried again in the background, with the commands that requests would send.

@@ -5,15 +5,6 @@ import { errorText, formatAddress, nameServer, type RedisAddress, type RedisServ
 /** How many slots the keys of a cluster are spread over. */
 const slotCount = 16_384
 
-/** The nodes of a cluster that serve slots, each with a connection. */
-interface RedisCluster {
-  /** Runs a script where its first key is. Redis itself rejects keys of several slots. */
-  run(script: RedisScript, invocation: ScriptArgs, options?: ScriptOptions): Promise<unknown>
-  /** Finds for each node a key with this prefix that it serves. */
-  nodeKeys(prefix: string): readonly string[]
-  destroy(): void
-}
-
 /** Slots in a row, and the address of the node that serves them. */
 interface SlotRange {
   readonly first: number
@@ -29,7 +20,7 @@ export const connectCluster = async (
   seeds: readonly RedisServerOptions[],
   toServer: (address: RedisAddress) => RedisServerOptions,
   onLost: (reason: unknown) => void,
-): Promise<RedisCluster> => {
+) => {
   const ranges = await discoverSlots(seeds)
   const addresses = addressesOf(ranges)
   const slots = new Array<string>(slotCount).fill('')
@@ -60,9 +51,11 @@ export const connectCluster = async (
   }
 
   return {
-    run: (script, invocation, options) =>
+    /** Runs a script where its first key is. Redis itself rejects keys of several slots. */
+    run: (script: RedisScript, invocation: ScriptArgs, options?: ScriptOptions): Promise<unknown> =>
       run(script, invocation, { ...options, isAsking: false }, slots[slotOf(invocation)] ?? '', maxRedirects),
-    nodeKeys(prefix) {
+    /** Finds for each node a key with this prefix that it serves. */
+    nodeKeys(prefix: string): readonly string[] {
       const keys = new Map<string, string>()
       const serving = new Set(slots).size
       for (let n = 0; keys.size < serving && n < maxTries; n++) {
@@ -72,7 +65,7 @@ export const connectCluster = async (
       }
       return [...keys.values()]
     },
-    destroy: () => {
+    destroy: (): void => {
       for (const node of nodes.values()) node.destroy()
     },
   }

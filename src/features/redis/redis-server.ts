@@ -20,22 +20,16 @@ export interface RedisServer {
 type Command = readonly string[]
 
 /** A server that is asked where others are: a Sentinel, or a node of a cluster. */
-export interface DirectoryServer {
-  readonly replies: readonly unknown[]
-  ask(commands: readonly Command[]): Promise<readonly unknown[]>
-  destroy(): void
-}
+export type DirectoryServer = Awaited<ReturnType<typeof connectDirectory>>
 
 /** Connects to a server, and asks first commands. Rejects when one has no reply within a short time. */
-export const connectDirectory = async (
-  options: RedisServerOptions,
-  commands: readonly Command[],
-): Promise<DirectoryServer> => {
+export const connectDirectory = async (options: RedisServerOptions, commands: readonly Command[]) => {
   const { client, replies } = await openClient(options, commands)
   return {
     replies,
-    ask: (more) => Promise.all(more.map((command) => client.sendCommand([...command]))),
-    destroy: () => {
+    ask: (more: readonly Command[]): Promise<readonly unknown[]> =>
+      Promise.all(more.map((command) => client.sendCommand([...command]))),
+    destroy: (): void => {
       if (client.isOpen) client.destroy()
     },
   }

@@ -41,21 +41,6 @@ export interface RedisServerOptions extends RedisAddress {
   readonly replicaTimeoutMs: Milliseconds
 }
 
-/** Where Redis is: one server, the master that Sentinels name, or a cluster, of which some nodes are known. */
-type RedisTopology =
-  | { readonly kind: 'server'; readonly server: RedisServerOptions }
-  | {
-      readonly kind: 'sentinel'
-      readonly sentinels: readonly RedisServerOptions[]
-      readonly name: string
-      toServer(address: RedisAddress): RedisServerOptions
-    }
-  | {
-      readonly kind: 'cluster'
-      readonly seeds: readonly RedisServerOptions[]
-      toServer(address: RedisAddress): RedisServerOptions
-    }
-
 const [redisPort, sentinelPort] = [6379, 26_379]
 
 // For a Redis that is near enough to be asked for every request, this is plenty; and one that comes back is tried again
@@ -64,33 +49,26 @@ const defaultConnectTimeoutMs = 500
 
 const systemTls: RedisTls = { ca: null, certificate: null, key: null }
 
-/** Reads from settings where Redis is. Throws when they name none, which the rules of the file do not let through. */
-export const redisTopology = (
-  settings: RedisSettings,
-  connectTimeoutMs: Milliseconds = defaultConnectTimeoutMs,
-): RedisTopology => {
+/**
+ * Reads from settings where Redis is: one server, the master that Sentinels name, or a cluster, of which some nodes are
+ * known. Throws when they name none, which the rules of the file do not let through.
+ */
+export const redisTopology = (settings: RedisSettings, connectTimeoutMs: Milliseconds = defaultConnectTimeoutMs) => {
   const { url, sentinels, name, cluster, username, password, sentinelUsername, sentinelPassword, tls } = settings
   // A reply that there are too few comes in time as well. 0 would be for ever.
   const replicaTimeoutMs = Math.max(1, Math.floor(settings.timeout / 2))
   const common = { connectTimeoutMs, replicas: settings.replicas ?? 0, replicaTimeoutMs }
-  if (url !== null) return { kind: 'server', server: { ...parseServer(url, settings), ...common } }
+  if (url !== null) return { kind: 'server' as const, server: { ...parseServer(url, settings), ...common } }
   if (sentinels !== null && name !== null) {
-    const toServer = (address: RedisAddress) => ({
-      ...address,
-      tls,
-      username,
-      password,
-      database: 0,
-      ...common,
-    })
+    const toServer = (address: RedisAddress) => ({ ...address, tls, username, password, database: 0, ...common })
     const asSentinel = { username: sentinelUsername, password: sentinelPassword }
     const servers = sentinels.map((each) => ({ ...toServer(parseAddress(each, sentinelPort)), ...asSentinel }))
-    return { kind: 'sentinel', sentinels: servers, name, toServer }
+    return { kind: 'sentinel' as const, sentinels: servers, name, toServer }
   }
   const seeds = (cluster ?? []).map((each) => ({ ...parseServer(each, settings), ...common }))
   const [first] = seeds
   if (first === undefined) throw new Error('no Redis is named')
-  return { kind: 'cluster', seeds, toServer: (address) => ({ ...first, ...address }) }
+  return { kind: 'cluster' as const, seeds, toServer: (address: RedisAddress) => ({ ...first, ...address }) }
 }
 
 const parseServer = (

@@ -2,12 +2,6 @@ import { repeatWithJitter, withTimeout } from '../../core/lib/clock.ts'
 import { connectDirectory, type DirectoryServer } from './redis-server.ts'
 import { formatAddress, nameServer, type RedisAddress, type RedisServerOptions } from './redis-settings.ts'
 
-/** The master that Sentinels name, while it is watched. */
-interface WatchedMaster {
-  readonly address: RedisAddress
-  destroy(): void
-}
-
 // The master that is replaced in an orderly way goes on taking commands for seconds, which are lost. So each Sentinel
 // is asked again so often. It would also publish the change, but whether it is there would have to be asked anyway.
 const watchMs = 500
@@ -21,7 +15,7 @@ export const watchMaster = async (
   sentinels: readonly RedisServerOptions[],
   name: string,
   onReplaced: (reason: Error) => void,
-): Promise<WatchedMaster> => {
+) => {
   const watches = sentinels.map((sentinel) => new SentinelWatch(sentinel, name))
   const destroy = (): void => {
     for (const watch of watches) watch.destroy()

@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../../core/config/config.ts'
 import { now } from '../../core/lib/clock.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart, SnapshotContext, SnapshotPart } from '../../core/runtime/runtime-part.ts'
-import { byGroup, type Group, type Operation, type Side } from '../../operations.ts'
+import { byGroup, type Group, type Operation } from '../../operations.ts'
 import type { RetryConfig } from './config.ts'
 import { type Idempotency, type RetryAllowance, retryLayer } from './layer.ts'
 
@@ -24,7 +25,6 @@ const rememberedRequests = 100
  * share of those requests and the floor of the time they took.
  */
 export class RetryBudget {
-  readonly #share: number
   readonly #floorPerMs: number
   readonly #initialTokens: number
   readonly #maxTokens: number
@@ -34,13 +34,11 @@ export class RetryBudget {
   #since: number
   /** Requests whose share has not been added yet. */
   #requests = 0
-
   readonly settings: RetryConfig['budget']
 
   constructor(settings: RetryConfig['budget']) {
     const { share, floor } = settings
     this.settings = settings
-    this.#share = share
     this.#floorPerMs = floor / 1000
     // With a floor of less than one token a second, the first token would never be whole.
     this.#initialTokens = floor === 0 ? 0 : Math.max(1, floor * advanceSeconds)
@@ -75,7 +73,7 @@ export class RetryBudget {
       if (this.#tokens < this.#initialTokens) this.#tokens = Math.min(this.#initialTokens, this.#tokens + accrued)
       this.#since = at
     }
-    this.#tokens = Math.min(this.#maxTokens, this.#tokens + this.#requests * this.#share)
+    this.#tokens = Math.min(this.#maxTokens, this.#tokens + this.#requests * this.settings.share)
     this.#requests = 0
     if (this.#tokens >= this.#initialTokens) this.#since = at + this.#advanceMs
   }
@@ -136,13 +134,10 @@ export const open: RuntimePart['open'] = () => ({
 const carryBudgets = ({ upstreams }: Config, before: RetryPart['budgets'] | null): RetryPart['budgets'] =>
   byGroup((group) => {
     const { retry } = upstreams[group]
-    return retry && carryBudget(retry, before?.[group] ?? null)
+    const carried = before?.[group] ?? null
+    if (retry === null || isDeepStrictEqual(carried?.settings, retry.budget)) return retry && carried
+    return new RetryBudget(retry.budget)
   })
-
-const carryBudget = ({ budget }: RetryConfig, before: RetryBudget | null): RetryBudget =>
-  before !== null && before.settings.share === budget.share && before.settings.floor === budget.floor
-    ? before
-    : new RetryBudget(budget)
 
 /**
  * Limits the retries of a group: none is granted, and none taken from the budget, while the circuit breaker of the side
@@ -153,16 +148,10 @@ const limitByBreakers = (
   group: Group,
   { findUpstream }: SnapshotContext,
 ): RetryAllowance | null => {
-  const breakers: Readonly<Record<Side, ReturnType<typeof breakerOf>>> = {
-    primary: breakerOf(findUpstream(group, 'primary')),
-    candidate: breakerOf(findUpstream(group, 'candidate')),
-  }
-  if (budget === null || (breakers.primary === null && breakers.candidate === null)) return budget
-  const hasCandidate = findUpstream(group, 'candidate') !== null
+  const [primary, candidate] = [findUpstream(group, 'primary'), findUpstream(group, 'candidate')]
+  if (budget === null || (primary?.breaker ?? candidate?.breaker ?? null) === null) return budget
   return {
     requested: () => budget.requested(),
-    take: (side) => breakers[hasCandidate ? (side ?? 'primary') : 'primary']?.state !== 'open' && budget.take(),
+    take: (side) => ((side === 'candidate' && candidate) || primary)?.breaker?.state !== 'open' && budget.take(),
   }
 }
-
-const breakerOf = (upstream: ReturnType<SnapshotContext['findUpstream']>) => upstream?.breaker ?? null

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { errorMessage } from '../../../core/exchange/failures/error-message.ts'
 import { now } from '../../../core/lib/clock.ts'
 import { parseJsonObject } from '../../../core/lib/plain-object.ts'
+import type { IntrospectionConfig } from '../config.ts'
 import { CredentialRejected, VerifierUnavailable } from '../errors.ts'
 import { DependencyHealth, type DependencyHealthState } from './dependency-health.ts'
 import type { HttpClient, HttpRequest } from './http-client.ts'
@@ -9,10 +10,7 @@ import { type ClaimExpectations, type Claims, checkClaims } from './token.ts'
 import { type CachedToken, maxTokenLength, TokenCache, tokenDigest } from './token-cache.ts'
 
 /** The gateway's own credentials at the authorization server, which answers no other caller (RFC 7662 §2.1). */
-interface IntrospectionCredentials {
-  readonly clientId: string
-  readonly clientSecret: string
-}
+type IntrospectionCredentials = Pick<IntrospectionConfig, 'clientId' | 'clientSecret'>
 
 /** The introspection result: for a good token its claims and the length of their text, otherwise null. */
 type IntrospectionResult = Awaited<ReturnType<typeof introspect>>

@@ -11,21 +11,13 @@ import {
   redisReplayCache,
   remoteReplayCache,
   replayReplyTimeoutMs,
+  type SharedReplayOptions,
 } from './replay-cache.ts'
 
 /** Whether a process remembers: of several, the primary does, and its workers ask it. */
 type ReplayRole =
   | { readonly kind: 'alone' | 'primary' }
   | { readonly kind: 'worker'; readonly askPrimary: BatchCall<string, FirstUseResult> }
-
-/** A replay cache, as long as a snapshot needs it. */
-export type ReplayCacheLease = ReturnType<ReplayCacheRegistry['acquire']>
-
-interface ReplayCacheOptions {
-  readonly windowMs: number
-  /** What happens while Redis, where it is configured, cannot be asked. */
-  readonly whenUnavailable: 'refuse' | 'serve'
-}
 
 // In the key of Redis as well.
 const name = 'dpop'
@@ -37,18 +29,19 @@ const name = 'dpop'
 export class ReplayCacheRegistry {
   readonly #role: ReplayRole
   readonly #redis: RedisRegistry
-  readonly #caches = new RefCountedMap<{
-    readonly replayCache: ReplayCache
-    readonly replayWindow: ReplayWindow | null
-  }>()
+  readonly #caches = new RefCountedMap<ReplayCache>()
 
   constructor(role: ReplayRole, redis: RedisRegistry) {
     this.#role = role
     this.#redis = redis
   }
 
-  acquire({ windowMs, whenUnavailable }: ReplayCacheOptions, redis: RedisSettings | null) {
-    const { replayCache, replayWindow } = this.#caches.acquire(name, () => this.#create(windowMs))
+  acquire(
+    { windowMs, whenUnavailable }: Pick<SharedReplayOptions, 'windowMs' | 'whenUnavailable'>,
+    redis: RedisSettings | null,
+  ) {
+    const replayCache = this.#caches.acquire(name, () => this.#create(windowMs))
+    const replayWindow = replayCache instanceof ReplayWindow ? replayCache : null
     replayWindow?.widen(windowMs)
     // The primary of several workers serves no client.
     const shared = redis === null || this.#role.kind === 'primary' ? null : this.#redis.acquire(redis, 'limits')
@@ -73,14 +66,14 @@ export class ReplayCacheRegistry {
 
   /** Records for another process. Null: nothing is remembered here. */
   recordAll(uses: readonly string[]): readonly FirstUseResult[] | null {
-    const replayWindow = this.#caches.get(name)?.replayWindow ?? null
-    return replayWindow && uses.map((use) => replayWindow.record(...decodeUse(use)))
+    const replayCache = this.#caches.get(name)
+    return replayCache instanceof ReplayWindow ? uses.map((use) => replayCache.record(...decodeUse(use))) : null
   }
 
-  #create(windowMs: number) {
-    if (this.#role.kind === 'worker')
-      return { replayCache: remoteReplayCache(this.#role.askPrimary, replayReplyTimeoutMs), replayWindow: null }
-    const replayWindow = new ReplayWindow(windowMs)
-    return { replayCache: replayWindow, replayWindow }
+  #create(windowMs: number): ReplayCache {
+    const role = this.#role
+    return role.kind === 'worker'
+      ? remoteReplayCache(role.askPrimary, replayReplyTimeoutMs)
+      : new ReplayWindow(windowMs)
   }
 }

@@ -50,7 +50,7 @@ export const remoteReplayCache = (callAll: BatchCall<string, FirstUseResult>, ti
   }
 }
 
-interface SharedReplayOptions {
+export interface SharedReplayOptions {
   readonly link: Pick<ManagedRedis, 'isShared' | 'consume'>
   readonly prefix: string
   readonly windowMs: number
@@ -104,26 +104,24 @@ export type ReplayWindowState = ReturnType<ReplayWindow['state']>
 export class ReplayWindow implements ReplayCache {
   #windowMs: number
   readonly #max: number
-  #current = new Set<string>()
+  #current: WindowKeys
+  #previous: WindowKeys
   #countByOwner = new Map<string, number>()
-  #previous = new Set<string>()
-  /** When the proofs behind the current keys, the previous ones, and those that were forgotten, were made. */
-  #currentTimes: TimeRanges
-  #previousTimes: TimeRanges
+  /** When the proofs behind the keys that were forgotten were made. */
   readonly #forgottenTimes: TimeRanges
   #rotatedAt = now()
 
   constructor(windowMs: number, max: number = maxReplayKeys) {
     this.#windowMs = windowMs
     this.#max = max
-    this.#currentTimes = new TimeRanges(windowMs)
-    this.#previousTimes = new TimeRanges(windowMs)
+    this.#current = createWindowKeys(windowMs)
+    this.#previous = createWindowKeys(windowMs)
     this.#forgottenTimes = new TimeRanges(windowMs)
   }
 
   state() {
     this.#rotate()
-    return { remembered: this.#current.size, room: this.#max }
+    return { remembered: this.#current.keys.size, room: this.#max }
   }
 
   /** Remembers for a longer window from now on, if it is longer. */
@@ -133,13 +131,13 @@ export class ReplayWindow implements ReplayCache {
 
   record(key: string, owner: string, madeAt: number | null = null): FirstUseResult {
     this.#rotate()
-    if (this.#current.has(key) || this.#previous.has(key)) return -1
+    if (this.#current.keys.has(key) || this.#previous.keys.has(key)) return -1
     if (madeAt !== null && this.#forgottenTimes.has(madeAt)) return firstUseUnknown
     const owned = this.#countByOwner.get(owner) ?? 0
-    if (owned >= this.#max - this.#current.size) return firstUseUnknown
+    if (owned >= this.#max - this.#current.keys.size) return firstUseUnknown
     this.#countByOwner.set(owner, owned + 1)
-    this.#current.add(key)
-    if (madeAt !== null) this.#currentTimes.add(madeAt)
+    this.#current.keys.add(key)
+    if (madeAt !== null) this.#current.times.add(madeAt)
     return 1
   }
 
@@ -149,16 +147,19 @@ export class ReplayWindow implements ReplayCache {
     if (age < this.#windowMs) return
     // After two windows in which no key came, the current keys have had their time as well.
     const isPreviousKept = age < 2 * this.#windowMs
-    this.#forgottenTimes.addAll(this.#previousTimes)
-    if (!isPreviousKept) this.#forgottenTimes.addAll(this.#currentTimes)
-    this.#previousTimes = isPreviousKept ? this.#currentTimes : new TimeRanges(this.#windowMs)
-    this.#currentTimes = new TimeRanges(this.#windowMs)
-    this.#previous = isPreviousKept ? this.#current : new Set()
-    this.#current = new Set()
+    this.#forgottenTimes.addAll(this.#previous.times)
+    if (!isPreviousKept) this.#forgottenTimes.addAll(this.#current.times)
+    this.#previous = isPreviousKept ? this.#current : createWindowKeys(this.#windowMs)
+    this.#current = createWindowKeys(this.#windowMs)
     this.#countByOwner = new Map()
     this.#rotatedAt = at
   }
 }
+
+/** The keys of one window, and when the proofs behind them were made. */
+type WindowKeys = ReturnType<typeof createWindowKeys>
+
+const createWindowKeys = (windowMs: number) => ({ keys: new Set<string>(), times: new TimeRanges(windowMs) })
 
 interface TimeRange {
   readonly from: number

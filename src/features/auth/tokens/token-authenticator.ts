@@ -34,10 +34,6 @@ export const tokenAuthenticator = ({
   certificateFields,
   algorithms,
 }: TokenAuthenticatorOptions): Authenticator => {
-  const toAuthResult = (claims: Claims, scheme: AuthScheme): AuthResult => ({
-    client: clients.byClaims(claims),
-    token: { scheme, claims },
-  })
   const schemes: readonly AuthScheme[] = algorithms === null ? ['bearer'] : ['bearer', 'dpop']
   return {
     name,
@@ -51,7 +47,7 @@ export const tokenAuthenticator = ({
       const credential = parseTokenCredential(exchange.fields) ?? noCredential
       const { scheme, token } = credential
       const checkConstraint = (claims: Claims): AuthResult | Promise<AuthResult> => {
-        const result = toAuthResult(claims, scheme)
+        const result = { client: clients.byClaims(claims), token: { scheme, claims } }
         const checked = checkSenderConstraint(exchange, claims, credential, result.client?.id ?? '')
         return checked instanceof Promise ? checked.then(() => result) : result
       }

@@ -1,39 +1,19 @@
 import { RefCountedMap } from '../../../core/lib/memo.ts'
 import type { LogEvent } from '../../../core/log/log-event.ts'
 import type { IntrospectionConfig, JwtConfig } from '../config.ts'
-import type { DependencyHealthState } from './dependency-health.ts'
 import { createHttpClient } from './http-client.ts'
 import { Introspector, introspect } from './introspection.ts'
-import {
-  type FetchedJwks,
-  type IssuerKeys,
-  type IssuerKeysState,
-  JwksCache,
-  staticIssuerKeys,
-} from './jwt/jwks-cache.ts'
+import { type FetchedJwks, type IssuerKeys, JwksCache, staticIssuerKeys } from './jwt/jwks-cache.ts'
 import { type JwtVerifier, jwtVerifier } from './jwt/jwt-verifier.ts'
-import type { GetClaims } from './token.ts'
 
 // One response is about one token. More connections than that would be a flood.
 const introspectionLimits = { maxBytes: 64 * 1024, connections: 32 } as const
 
-interface TokenVerifierLease<State> {
-  readonly getClaims: GetClaims
-  state(): State
-  release(): void
-}
-
-export interface JwtVerifierLease extends JwtVerifier, TokenVerifierLease<IssuerKeysState> {}
+export type JwtVerifierLease = ReturnType<TokenVerifiers['acquireJwt']>
 
 /** The last keys that were fetched from a URL: plain data, 256 KiB at most, which one process hands to others. */
 export interface KeysHandover extends FetchedJwks {
   readonly url: string
-}
-
-interface OpenIntrospector {
-  readonly getClaims: GetClaims
-  state(): DependencyHealthState
-  close(): void
 }
 
 /**
@@ -47,7 +27,7 @@ export class TokenVerifiers {
   readonly #jwksCaches = new Map<string, JwksCache>()
   readonly #keys = new RefCountedMap<IssuerKeys>()
   readonly #verifiers = new RefCountedMap<JwtVerifier>()
-  readonly #introspectors = new RefCountedMap<OpenIntrospector>()
+  readonly #introspectors = new RefCountedMap<ReturnType<typeof openIntrospector>>()
 
   /** `onKeysFetched` is called with the keys that this process has fetched. */
   constructor(logEvent: LogEvent, onKeysFetched: (keys: KeysHandover) => void = () => {}) {
@@ -64,7 +44,7 @@ export class TokenVerifiers {
     this.#jwksCaches.get(url)?.adopt(fetched)
   }
 
-  acquireJwt(config: JwtConfig): JwtVerifierLease {
+  acquireJwt(config: JwtConfig) {
     const keysName = JSON.stringify(config.jwks)
     const name = JSON.stringify(config)
     const keys = this.#keys.acquire(keysName, () => this.#openKeys(config.jwks))
@@ -79,9 +59,9 @@ export class TokenVerifiers {
     }
   }
 
-  acquireIntrospection(config: IntrospectionConfig): TokenVerifierLease<DependencyHealthState> {
+  acquireIntrospection(config: IntrospectionConfig) {
     const name = JSON.stringify(config)
-    const source = this.#introspectors.acquire(name, () => this.#openIntrospector(config))
+    const source = this.#introspectors.acquire(name, () => openIntrospector(config, this.#logEvent))
     return { ...source, release: () => this.#introspectors.release(name)?.close() }
   }
 
@@ -104,29 +84,29 @@ export class TokenVerifiers {
     this.#jwksCaches.set(jwks.url, cache)
     return cache
   }
+}
 
-  #openIntrospector(config: IntrospectionConfig): OpenIntrospector {
-    const url = new URL(config.url)
-    const server = createHttpClient(url, { ...introspectionLimits, timeoutMs: config.timeout })
-    let isClosed = false
-    const introspector = new Introspector({
-      ...config,
-      introspect: (token) => introspect(server, config, token),
-      onChange: (reason) => {
-        // What is asked for clients that have left ends with it, and says nothing of the server.
-        if (isClosed) return
-        if (reason === null) this.#logEvent('info', 'tokens are introspected again', { at: url.origin })
-        else this.#logEvent('warn', 'tokens cannot be introspected', { at: url.origin, reason })
-      },
-    })
-    return {
-      getClaims: (token) => introspector.getClaims(token),
-      state: () => introspector.state(),
-      close: () => {
-        isClosed = true
-        server.close()
-      },
-    }
+const openIntrospector = (config: IntrospectionConfig, logEvent: LogEvent) => {
+  const url = new URL(config.url)
+  const server = createHttpClient(url, { ...introspectionLimits, timeoutMs: config.timeout })
+  let isClosed = false
+  const introspector = new Introspector({
+    ...config,
+    introspect: (token) => introspect(server, config, token),
+    onChange: (reason) => {
+      // What is asked for clients that have left ends with it, and says nothing of the server.
+      if (isClosed) return
+      if (reason === null) logEvent('info', 'tokens are introspected again', { at: url.origin })
+      else logEvent('warn', 'tokens cannot be introspected', { at: url.origin, reason })
+    },
+  })
+  return {
+    getClaims: (token: string) => introspector.getClaims(token),
+    state: () => introspector.state(),
+    close: () => {
+      isClosed = true
+      server.close()
+    },
   }
 }
 
@@ -136,17 +116,12 @@ export const jwksTimeoutMs = 5000
 // Far more than any issuer's keys take.
 const jwksLimits = { maxBytes: 256 * 1024, connections: 1 } as const
 
-interface JwksFetcher {
-  /** Rejects with an Error whose message is for operators. */
-  fetchJwks(): Promise<string>
-  close(): void
-}
-
 /** Creates the fetcher of the keys at a URL: 256 KiB at most, within 5 s. */
-export const createJwksFetcher = (url: URL, timeoutMs: number = jwksTimeoutMs): JwksFetcher => {
+export const createJwksFetcher = (url: URL, timeoutMs: number = jwksTimeoutMs) => {
   const server = createHttpClient(url, { ...jwksLimits, timeoutMs })
   return {
-    async fetchJwks() {
+    /** Rejects with an Error whose message is for operators. */
+    async fetchJwks(): Promise<string> {
       const { status, text } = await server.request({
         method: 'GET',
         headers: { accept: 'application/jwk-set+json, application/json' },

@@ -1,10 +1,11 @@
-import { randomBytes } from 'node:crypto'
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
 import { keySlot } from '../../redis/redis-cluster.ts'
 import { removeScript, type ScriptArgs } from '../../redis/redis-server.ts'
 import {
   type CacheKeySpace,
   findScript,
+  generationMs,
+  newGeneration,
   parseEntry,
   purgedGenerationKeys,
   type RedisEntry,
@@ -14,28 +15,10 @@ import {
 
 interface PendingWrite {
   readonly base: string
-  readonly key: string
-  readonly generationKeys: readonly string[]
-  readonly generations: readonly string[]
-  /** When it was looked up, by Redis's own clock. */
-  readonly foundAt: number
-  /** Its Date: in milliseconds since the epoch. */
-  readonly date: number
-  /** For how long it may be of use, in milliseconds. */
-  readonly forMs: number
-  /** Whether it is a server error: it is written only where nothing is. */
-  readonly isError: boolean
-  readonly varies: readonly string[]
   readonly bytes: number
-  /** Encodes the head when its turn has come. */
-  head(): Buffer
-  readonly body: Buffer
+  /** Encodes the response when its turn has come. */
+  toScriptArgs(): ScriptArgs
 }
-
-export const maxLifetimeMs = 7 * 24 * 3_600_000
-
-// An entry of a forgotten generation has expired before it.
-const generationMs = String(maxLifetimeMs + 24 * 3_600_000)
 
 /** The most bytes of a response: the next command on the same connection waits until it has come. */
 export const maxSharedBytes = 1024 * 1024
@@ -149,7 +132,7 @@ export class RedisCacheStore {
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
       const isStored =
         this.link.isShared &&
-        (await this.link.run(storeScript, toScriptArgs(next), { waitMs: backgroundTimeoutMs })) !== null
+        (await this.link.run(storeScript, next.toScriptArgs(), { waitMs: backgroundTimeoutMs })) !== null
       if (!isStored) this.counts.dropped++
       this.#queuedBytes -= next.bytes
     }
@@ -166,36 +149,6 @@ export class RedisCacheStore {
     return replies.every((reply) => reply !== null)
   }
 }
-
-const toScriptArgs = ({
-  base,
-  key,
-  generationKeys,
-  generations: knownGenerations,
-  foundAt,
-  date,
-  forMs,
-  isError,
-  varies,
-  head,
-  body,
-}: PendingWrite): ScriptArgs => ({
-  keys: [base, key, ...generationKeys],
-  args: [
-    ...knownGenerations,
-    newGeneration(),
-    generationMs,
-    String(Math.ceil(forMs)),
-    varies.join(','),
-    head(),
-    body,
-    isError ? '1' : '',
-    String(date),
-    String(foundAt),
-  ],
-})
-
-const newGeneration = (): string => randomBytes(16).toString('hex')
 
 // Beyond so many, one purge covers all of the operation that has the most.
 const maxPending = 10_000

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { allOperations, type OperationId } from '../../../operations.ts'
 import { createScript } from '../../redis/redis-server.ts'
 import type { PurgeScope } from '../store/cache-store.ts'
@@ -126,6 +126,13 @@ redis.call('HSET', KEYS[2], 'g', now, 't', at, 'd', ARGV[11], 'h', ARGV[8], 'b',
 redis.call('PEXPIRE', KEYS[2], ARGV[6])
 return 1
 `)
+
+export const maxLifetimeMs = 7 * 24 * 3_600_000
+
+// An entry of a forgotten generation has expired before it.
+export const generationMs = String(maxLifetimeMs + 24 * 3_600_000)
+
+export const newGeneration = (): string => randomBytes(16).toString('hex')
 
 /** Ends generations. KEYS: theirs. ARGV: the new one, and how long it lives. */
 export const renewScript = createScript(`

@@ -9,8 +9,16 @@ import { type StoredHead, selectingKey, selectVariant, servableUntil } from '../
 import type { CacheKey, Reservation } from '../store/stored-response.ts'
 import { ownCopy, StoredBody, type StoredResponse } from '../store/stored-response.ts'
 import { type CacheRecord, decodeRecord, encodeRecord, type RecordKey, toStoredHead } from './cache-record.ts'
-import { maxLifetimeMs, maxSharedBytes, type RedisCacheStore } from './redis-cache-store.ts'
-import { baseKey, generationKeys, queryGenerationKey, variantKey } from './redis-entry.ts'
+import { maxSharedBytes, type RedisCacheStore } from './redis-cache-store.ts'
+import {
+  baseKey,
+  generationKeys,
+  generationMs,
+  maxLifetimeMs,
+  newGeneration,
+  queryGenerationKey,
+  variantKey,
+} from './redis-entry.ts'
 
 export interface RedisTierOptions {
   readonly store: RedisCacheStore
@@ -57,91 +65,87 @@ const notRead = Promise.resolve(emptyRead)
 
 /** The shared tier of one operation. Requests for the same at the same time read once. */
 export class RedisTier implements SharedTier {
-  readonly #options: RedisTierOptions
-  readonly #pending = new Map<string, PendingRead>()
-  readonly #loads = new Set<PendingLoad>()
+  readonly #state: TierState
 
   constructor(options: RedisTierOptions) {
-    this.#options = options
+    this.#state = { ...options, pending: new Map(), loads: new Set() }
   }
 
   lookUp(cacheKey: CacheKey, key: string, request: CacheRequest): TierLookup {
-    const { link } = this.#options.store
-    if (!link.isShared) return this.skipLookup(cacheKey, request)
-    const base = this.#baseKey(cacheKey)
-    const first = this.#read(cacheKey, base)
-    const loaded = withTimeout(this.#load(cacheKey, key, base, request, first), link.timeoutMs).then(ignore)
-    return this.#toLookup(cacheKey, base, request, first, loaded)
+    return new RedisLookup(this.#state, cacheKey, request, this.#state.store.link.isShared ? key : null)
   }
 
   skipLookup(cacheKey: CacheKey, request: CacheRequest): TierLookup {
-    return this.#toLookup(cacheKey, this.#baseKey(cacheKey), request, notRead, null)
+    return new RedisLookup(this.#state, cacheKey, request, null)
+  }
+}
+
+interface TierState extends RedisTierOptions {
+  readonly pending: Map<string, PendingRead>
+  readonly loads: Set<PendingLoad>
+}
+
+class RedisLookup implements TierLookup {
+  readonly loaded: Promise<void> | null
+  readonly #tier: TierState
+  readonly #cacheKey: CacheKey
+  readonly #request: CacheRequest
+  readonly #base: string
+  readonly #first: Promise<TierRead>
+
+  /** `key` is the one in memory; null: Redis is not asked. */
+  constructor(tier: TierState, cacheKey: CacheKey, request: CacheRequest, key: string | null) {
+    const { store, shape, partition } = tier
+    this.#tier = tier
+    this.#cacheKey = cacheKey
+    this.#request = request
+    this.#base = baseKey(store.space, shape, partition.operation, cacheKey)
+    this.#first = key === null ? notRead : this.#read(this.#base)
+    this.loaded = key === null ? null : withTimeout(this.#load(key), store.link.timeoutMs).then(ignore)
   }
 
-  #toLookup(
-    cacheKey: CacheKey,
-    base: string,
-    request: CacheRequest,
-    first: Promise<TierRead>,
-    loaded: Promise<void> | null,
-  ): TierLookup {
-    return {
-      loaded,
-      store: (entry) => void first.then((found) => this.#write(cacheKey, base, request, entry, found)),
-      remove: () => {
-        this.#cancel(base, base)
-        void first.then((found) => this.#remove(cacheKey, base, request, found))
-      },
-    }
+  store(entry: StoredResponse): void {
+    void this.#first.then((found) => this.#write(entry, found))
+  }
+
+  remove(): void {
+    this.#cancel(this.#base)
+    void this.#first.then((found) => this.#remove(found))
   }
 
   /**
    * Removes what a request selects, and what is under further keys. What was asked of them before does not get into
    * memory. Names of variants stay, so that each other one is found, and can be removed in its turn. Redis is asked now
    * where it was not before, or did not reply in time. Where it does not say what there is, or that it is gone, the
-   * whole query goes.
+   * whole query goes: for all clients, and while Redis does not respond, as soon as it does.
    */
-  async #remove(
-    cacheKey: CacheKey,
-    base: string,
-    request: CacheRequest,
-    found: TierRead,
-    furtherKeys: readonly string[] = [],
-  ): Promise<void> {
-    const { generations, names } = found.generations === null ? await this.#read(cacheKey, base) : found
-    const keys = [selectedKey(base, names, request), ...furtherKeys]
-    for (const key of keys) this.#cancel(base, key)
-    const removed = this.#options.store.remove(base, keys)
-    if (generations === null || !(await removed)) await this.#endQuery(cacheKey)
+  async #remove(found: TierRead, furtherKeys: readonly string[] = []): Promise<void> {
+    const { store, partition } = this.#tier
+    const { generations, names } = found.generations === null ? await this.#read(this.#base) : found
+    const keys = [this.#selectedKey(names), ...furtherKeys]
+    for (const key of keys) this.#cancel(key)
+    const removed = store.remove(this.#base, keys)
+    if (generations === null || !(await removed))
+      await store.renewGenerations([queryGenerationKey(store.space, partition.operation, this.#cacheKey.query)])
   }
 
-  /** Ends the generation of a query, for all clients; while Redis does not respond, as soon as it does. */
-  #endQuery({ query }: CacheKey): Promise<boolean> {
-    const { store, partition } = this.#options
-    return store.renewGenerations([queryGenerationKey(store.space, partition.operation, query)])
-  }
-
-  #cancel(base: string, key: string): void {
-    const read = this.#pending.get(key)
+  #cancel(key: string): void {
+    const { pending, loads } = this.#tier
+    const read = pending.get(key)
     if (read !== undefined) read.reservation.isCancelled = true
-    for (const load of this.#loads) if (load.base === base) load.reservation.isCancelled = true
+    for (const load of loads) if (load.base === this.#base) load.reservation.isCancelled = true
   }
 
   /** Never rejects. */
-  async #load(
-    cacheKey: CacheKey,
-    key: string,
-    base: string,
-    request: CacheRequest,
-    first: Promise<TierRead>,
-  ): Promise<void> {
-    const { partition, rules, store, events } = this.#options
-    const reservation = partition.reserve(cacheKey)
-    const pending = { base, reservation }
-    this.#loads.add(pending)
+  async #load(key: string): Promise<void> {
+    const { partition, rules, store, events, loads } = this.#tier
+    const request = this.#request
+    const reservation = partition.reserve(this.#cacheKey)
+    const pending = { base: this.#base, reservation }
+    loads.add(pending)
     try {
-      let read = await first
-      if (read.names !== null) read = await this.#read(cacheKey, selectedKey(base, read.names, request))
+      let read = await this.#first
+      if (read.names !== null) read = await this.#read(this.#selectedKey(read.names))
       const { response } = read
       if (response === null) return
       const { record, body, askedAt, ageMs } = response
@@ -159,86 +163,80 @@ export class RedisTier implements SharedTier {
       events.onError(error)
     } finally {
       reservation.release()
-      this.#loads.delete(pending)
+      loads.delete(pending)
     }
   }
 
   /** Reads a key, once for all who want it. What became invalid meanwhile is not for later requests. */
-  #read(cacheKey: CacheKey, key: string): Promise<TierRead> {
-    const pending = this.#pending.get(key)
-    if (pending !== undefined && !pending.reservation.isCancelled) return pending.read
-    const reservation = this.#options.partition.reserve(cacheKey)
-    const read = this.#fetch(cacheKey, key).finally(() => {
+  #read(key: string): Promise<TierRead> {
+    const { pending, partition } = this.#tier
+    const underWay = pending.get(key)
+    if (underWay !== undefined && !underWay.reservation.isCancelled) return underWay.read
+    const reservation = partition.reserve(this.#cacheKey)
+    const read = this.#fetch(key).finally(() => {
       reservation.release()
-      if (this.#pending.get(key)?.reservation === reservation) this.#pending.delete(key)
+      if (pending.get(key)?.reservation === reservation) pending.delete(key)
     })
-    this.#pending.set(key, { reservation, read })
+    pending.set(key, { reservation, read })
     return read
   }
 
-  async #fetch(cacheKey: CacheKey, key: string): Promise<TierRead> {
-    const { store, partition } = this.#options
+  async #fetch(key: string): Promise<TierRead> {
+    const { store } = this.#tier
     const askedAt = now()
-    const found = await store.find(key, generationKeys(store.space, partition.operation, cacheKey))
+    const found = await store.find(key, this.#generationKeys)
     if (found === null) return emptyRead
     const { content, ...read } = found
     if (content === null) return { ...emptyRead, ...read }
     if (content.kind === 'varies') return { ...emptyRead, ...read, names: content.names.split(',') }
     const { head, body, ageMs } = content
-    const record = decodeRecord(this.#recordKey(cacheKey), head, body)
+    const record = decodeRecord(this.#recordKey, head, body)
     if (record === null) store.counts.refused++
     const response = record && { record, body: new StoredBody(ownCopy(body)), ageMs, askedAt }
     return { ...read, names: null, response }
   }
 
-  #write(
-    cacheKey: CacheKey,
-    base: string,
-    request: CacheRequest,
-    { head, body }: StoredResponse,
-    found: TierRead,
-  ): void {
-    const { store, partition } = this.#options
+  #write({ head, body }: StoredResponse, found: TierRead): void {
     const { foundAt, generations } = found
     const bytes = head.bytes + body.bytes.length
     const forMs = usefulMs(head)
     const isError = isServerError(head.status)
-    const key = head.varies.length === 0 ? base : variantKey(base, head.selecting)
+    const key = head.varies.length === 0 ? this.#base : variantKey(this.#base, head.selecting)
     // The stored response is older, and would be used on; one that may stand in for an error stays.
     if (bytes > maxSharedBytes || forMs <= 0) {
-      if (!isError) void this.#remove(cacheKey, base, request, found, [key])
+      if (!isError) void this.#remove(found, [key])
       return
     }
     if (generations === null) return
-    store.write({
-      base,
-      key,
-      generationKeys: generationKeys(store.space, partition.operation, cacheKey),
-      generations,
-      foundAt,
-      date: head.date,
-      forMs,
-      isError,
-      varies: head.varies,
+    this.#tier.store.write({
+      base: this.#base,
       bytes,
-      head: () => encodeRecord(this.#recordKey(cacheKey), head, body.bytes, now()),
-      body: body.bytes,
+      toScriptArgs: () => ({
+        keys: [this.#base, key, ...this.#generationKeys],
+        args: [
+          ...generations,
+          ...[newGeneration(), generationMs, String(Math.ceil(forMs)), head.varies.join(',')],
+          ...[encodeRecord(this.#recordKey, head, body.bytes, now()), body.bytes],
+          ...[isError ? '1' : '', String(head.date), String(foundAt)],
+        ],
+      }),
     })
   }
 
-  #baseKey(cacheKey: CacheKey): string {
-    const { store, partition, shape } = this.#options
-    return baseKey(store.space, shape, partition.operation, cacheKey)
+  #selectedKey(names: readonly string[] | null): string {
+    return names === null ? this.#base : variantKey(this.#base, selectingKey(names, this.#request))
   }
 
-  #recordKey({ client, site, query }: CacheKey): RecordKey {
-    const { partition, shape } = this.#options
-    return { operation: partition.operation, shape, client, site, query }
+  get #generationKeys(): readonly string[] {
+    const { store, partition } = this.#tier
+    return generationKeys(store.space, partition.operation, this.#cacheKey)
+  }
+
+  get #recordKey(): RecordKey {
+    const { partition, shape } = this.#tier
+    return { ...this.#cacheKey, operation: partition.operation, shape }
   }
 }
-
-const selectedKey = (base: string, names: readonly string[] | null, request: CacheRequest): string =>
-  names === null ? base : variantKey(base, selectingKey(names, request))
 
 /** Tells whether the response in memory stays, instead of the one found. */
 const keepsPresent = (present: StoredHead, found: StoredHead, request: CacheRequest, now: number): boolean => {

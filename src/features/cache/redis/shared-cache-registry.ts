@@ -1,6 +1,7 @@
 import { RefCountedMap } from '../../../core/lib/memo.ts'
 import type { LogEvent } from '../../../core/log/log-event.ts'
 import type { RedisConfig } from '../../redis/config.ts'
+import type { RedisState } from '../../redis/managed-redis.ts'
 import { calmChanges, RedisRegistry } from '../../redis/redis-registry.ts'
 import type { SharedTier } from '../fetch-context.ts'
 import type { InvalidationTarget } from '../invalidation.ts'
@@ -8,23 +9,6 @@ import type { PurgeScope } from '../store/cache-store.ts'
 import { type RedisCacheCounts, RedisCacheStore } from './redis-cache-store.ts'
 import { type CacheKeySpace, purgedGenerationKeys, queryGenerationKey } from './redis-entry.ts'
 import { RedisTier, type RedisTierOptions } from './redis-tier.ts'
-
-export interface SharedCacheState {
-  /** `local`: this gateway has only what it has stored itself. */
-  readonly state: 'shared' | 'local'
-  /** Since when that is so, in ms since the epoch. */
-  readonly since: number
-  /** Why Redis cannot be asked. Null: it can, or it was not tried yet. */
-  readonly reason: string | null
-  readonly counts: RedisCacheCounts
-}
-
-/** A shared tier, as long as a snapshot needs it. */
-interface SharedCacheLease {
-  createTier(options: Omit<RedisTierOptions, 'store'>): SharedTier
-  state(): SharedCacheState
-  release(): void
-}
 
 /** The shared tiers of a process, with the connection to each, and with the purges that Redis has yet to learn of. */
 export class SharedCacheRegistry {
@@ -47,7 +31,7 @@ export class SharedCacheRegistry {
     })
   }
 
-  acquire(redis: RedisConfig): SharedCacheLease {
+  acquire(redis: RedisConfig) {
     const name = JSON.stringify(redis)
     const { link, release } = this.#links.acquire(redis, 'cache')
     const space = { prefix: redis.prefix, isCluster: redis.cluster !== null }
@@ -55,12 +39,12 @@ export class SharedCacheRegistry {
     this.#stores.add(store)
     if (this.#closedStore !== null && isSameSpace(this.#closedStore.space, space)) this.#closedStore = null
     return {
-      createTier: (options) => new RedisTier({ ...options, store }),
-      state: () => {
+      createTier: (options: Omit<RedisTierOptions, 'store'>): SharedTier => new RedisTier({ ...options, store }),
+      state: (): RedisState & { readonly counts: RedisCacheCounts } => {
         const { isShared, since, reason } = link
-        return { state: isShared ? 'shared' : 'local', since, reason, counts: { ...store.counts } }
+        return { isShared, since, reason, counts: { ...store.counts } }
       },
-      release: () => {
+      release: (): void => {
         if (this.#storesByConfig.release(name) !== null) {
           this.#stores.delete(store)
           const other = [...this.#stores].find((each) => isSameSpace(each.space, space))

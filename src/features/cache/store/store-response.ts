@@ -1,10 +1,5 @@
 import type { Exchange, ProxyResponse } from '../../../core/exchange/exchange.ts'
-import {
-  getFirstFieldValue,
-  type HeaderFields,
-  omitFields,
-  perExchangeFields,
-} from '../../../core/exchange/header-fields.ts'
+import { getFirstFieldValue, omitFields, perExchangeFields } from '../../../core/exchange/header-fields.ts'
 import type { FetchContext, FetchResult, SharedResult } from '../fetch-context.ts'
 import type { CacheRequest } from '../policy/cache-request.ts'
 import type { ResponseTimes } from '../policy/freshness.ts'
@@ -58,7 +53,7 @@ export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): Fet
   }
   if (!reservation.grow((declared ?? 0) + head.bytes)) return unsharedResult(response, 'no-room')
   const tee = teeIntoStore(fetch, response, head, declared, maxBodyBytes)
-  return sharedResult(head, fields, tee, !reservation.isCancelled)
+  return { ...newShared, head, fields, body: tee, isStored: !reservation.isCancelled }
 }
 
 /** Reads the declared length of a response; null: there is none; undefined: it is not valid. */
@@ -68,21 +63,8 @@ const declaredLength = ({ fields }: Pick<ProxyResponse, 'fields'>): number | nul
   return /^\d{1,15}$/.test(value) ? Number(value) : undefined
 }
 
-const sharedResult = (
-  head: StoredHead,
-  fields: HeaderFields,
-  body: SharedResult['body'],
-  isStored: boolean,
-): SharedResult => ({
-  kind: 'shared',
-  head,
-  fields,
-  body,
-  isValidated: false,
-  isShareable: true,
-  isStored,
-  notStored: null,
-})
+/** What is told of a response that is new, and may be stored. */
+const newShared = { kind: 'shared', isValidated: false, isShareable: true, notStored: null } as const
 
 /**
  * Updates a stored response by a 304 (RFC 9111 §4.3.4), and lets it be used; null: the 304 was about something else.
@@ -127,7 +109,7 @@ const storeBuffered = (fetch: StoringFetch, response: ProxyResponse, head: Store
   const body = new StoredBody(ownCopy(whole))
   const complete = storeComplete(fetch, head, body)
   if (complete === null) return unsharedResult({ ...response, body }, 'too-large') // its own body has been taken
-  return sharedResult(complete.head, response.fields, body, complete.isStored)
+  return { ...newShared, ...complete, fields: response.fields, body }
 }
 
 const teeIntoStore = (

@@ -94,19 +94,7 @@ test('a response that is removed before its turn has come is not written after',
     return 1
   }
   const store = new RedisCacheStore({ isShared: true, timeoutMs: 20, run }, { prefix: 'test', isCluster: false })
-  const write = (base: string) => {
-    const texts = { base, key: base, generationKeys: [], generations: [], varies: [] }
-    store.write({
-      ...texts,
-      foundAt: 0,
-      date: 0,
-      forMs: 1000,
-      isError: false,
-      bytes: 1,
-      head: () => Buffer.from('h'),
-      body: Buffer.from('b'),
-    })
-  }
+  const write = (base: string) => store.write({ base, bytes: 1, toScriptArgs: () => ({ keys: [base], args: [] }) })
 
   for (const base of ['first', 'removed', 'last']) write(base)
   void store.remove('removed', ['removed'])

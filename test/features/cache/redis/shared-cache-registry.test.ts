@@ -61,7 +61,7 @@ test('what the upstream takes back while an edit of cache.redis takes effect, Re
   const registry = new SharedCacheRegistry(() => {})
   const first = registry.acquire(away)
   const second = registry.acquire(config)
-  await expect.poll(() => second.state().state).toBe('shared')
+  await expect.poll(() => second.state().isShared).toBe(true)
   const partition = openPartition(new CacheStore(1024), operation)
   const events = { onError: () => {}, onRevalidationFailed: () => {} }
   const tier = first.createTier({ partition, rules: rules(), events, shape: 'shape' })
@@ -83,7 +83,7 @@ test('a Redis with other keys is told nothing of it', async () => {
 
   const second = registry.acquire(config)
 
-  await expect.poll(() => second.state().state).toBe('shared')
+  await expect.poll(() => second.state().isShared).toBe(true)
   expect(told()).toEqual([])
   second.release()
 })

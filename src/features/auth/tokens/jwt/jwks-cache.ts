@@ -52,7 +52,7 @@ interface JwksCacheOptions {
  */
 export class JwksCache implements IssuerKeys {
   current: JwkSet | null = null
-  #fetched: FetchedJwks | null = null
+  fetched: FetchedJwks | null = null
   readonly #options: JwksCacheOptions
   readonly #health: DependencyHealth
   #running: Promise<void> | null = null
@@ -86,16 +86,12 @@ export class JwksCache implements IssuerKeys {
     if (this.#health.error !== null) throw new VerifierUnavailable('issuer-keys', this.#reason())
   }
 
-  get fetched(): FetchedJwks | null {
-    return this.#fetched
-  }
-
   /**
    * Adopts a set that another process has fetched, unless the set here is newer: a key that the issuer has withdrawn
    * does not come back. The set keeps its age, and the fetches of this cache go on as before.
    */
   adopt(set: FetchedJwks): void {
-    if (this.#fetched !== null && this.#fetched.fetchedAt >= set.fetchedAt) return
+    if (this.fetched !== null && this.fetched.fetchedAt >= set.fetchedAt) return
     if (this.#accept(set) === null) this.#health.recordPeerSuccess(systemToEpochMs(set.fetchedAt))
   }
 
@@ -118,13 +114,13 @@ export class JwksCache implements IssuerKeys {
 
   async #run(): Promise<void> {
     this.#stop()
-    const [before, fetchedAt] = [this.#fetched, systemMs()]
+    const [before, fetchedAt] = [this.fetched, systemMs()]
     const error = await this.#options.fetch().then(
       (text) => {
         const set = { text, fetchedAt }
-        const adopted = this.#fetched === before ? null : this.#fetched
+        const adopted = this.fetched === before ? null : this.fetched
         const unusable = this.#accept(adopted !== null && adopted.fetchedAt > fetchedAt ? adopted : set)
-        if (this.#fetched === set) this.#options.onFetched?.(set)
+        if (this.fetched === set) this.#options.onFetched?.(set)
         return unusable
       },
       (thrown: unknown) => errorMessage(thrown),
@@ -142,8 +138,8 @@ export class JwksCache implements IssuerKeys {
    */
   #accept(set: FetchedJwks): string | null {
     try {
-      if (this.current === null || this.#fetched?.text !== set.text) this.current = parseJwkSet(set.text, this.current)
-      this.#fetched = set
+      if (this.current === null || this.fetched?.text !== set.text) this.current = parseJwkSet(set.text, this.current)
+      this.fetched = set
       return this.current.size === 0 ? 'it holds no key that can be used' : null
     } catch (thrown) {
       return errorMessage(thrown)

@@ -1,7 +1,7 @@
 import { isPlainObject, parseJson } from '../../../../core/lib/plain-object.ts'
 import { CredentialRejected, VerifierUnavailable } from '../../errors.ts'
 import { type JwkSet, type JwsAlgorithm, jwsAlgorithms, loadJose, type VerificationKey } from '../jwk-set.ts'
-import { type ClaimExpectations, type Claims, checkClaims, type GetClaims } from '../token.ts'
+import { type ClaimExpectations, type Claims, checkClaims } from '../token.ts'
 import { maxTokenLength, TokenCache, tokenDigest } from '../token-cache.ts'
 import type { IssuerKeys } from './jwks-cache.ts'
 
@@ -163,22 +163,19 @@ const parseObject = (text: string, what: string): Claims => {
   throw new CredentialRejected('other-token-flaw', `${what} is not ${parsed === undefined ? 'JSON' : 'a JSON object'}`)
 }
 
-export interface JwtVerifier {
-  readonly getClaims: GetClaims
-  /** Recalls the claims of a token that was verified, by its digest. Null: none was, or it is good no more. */
-  recall(digest: string): Claims | null
-}
+export type JwtVerifier = ReturnType<typeof jwtVerifier>
 
 /**
  * Verifies the tokens of one issuer, each once for as long as it is good: until it expires, or the issuer no longer has
  * the key that it was signed with.
  */
-export const jwtVerifier = (keys: IssuerKeys, settings: JwtVerifierOptions): JwtVerifier => {
+export const jwtVerifier = (keys: IssuerKeys, settings: JwtVerifierOptions) => {
   const cache = new TokenCache<Awaited<ReturnType<typeof verifyToken>>>(({ key }) => keys.current?.has(key) ?? false)
+  /** Recalls the claims of a token that was verified, by its digest. Null: none was, or it is good no more. */
   const recall = (digest: string): Claims | null => cache.find(digest)?.claims ?? null
   return {
     recall,
-    getClaims(token) {
+    getClaims(token: string): Claims | Promise<Claims> {
       const digest = tokenDigest(token)
       const known = recall(digest)
       if (known !== null) return known
