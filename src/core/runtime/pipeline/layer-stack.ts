@@ -74,5 +74,9 @@ export const layerRow = <T>(
 ): LayerRow =>
   value === null ? { name, key, setting: off, layer: null } : { name, key, setting: format(value), layer: make(value) }
 
-export const inOrder = (rows: readonly LayerRow[]): readonly LayerRow[] =>
-  layerPlaces.flatMap((place) => rows.filter(({ name }) => name === place))
+/** Throws when two layers take one place. */
+export const inOrder = (rows: readonly LayerRow[]): readonly LayerRow[] => {
+  const byPlace = new Map(rows.map((row) => [row.name, row]))
+  if (byPlace.size < rows.length) throw new Error('two layers take one place of the layer stack')
+  return layerPlaces.flatMap((place) => byPlace.get(place) ?? [])
+}
