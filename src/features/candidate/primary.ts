@@ -1,5 +1,8 @@
 import { divideConnections, workerShare } from '../../core/config/worker-count.ts'
+import { formatPercent } from '../../core/lib/text/units.ts'
+import type { Log } from '../../core/log/log.ts'
 import { sum } from '../../core/log/sum-reports.ts'
+import type { RecordAdminEvent } from '../../core/runtime/overrides.ts'
 import type {
   PlacedProtections,
   PreparedPart,
@@ -7,13 +10,13 @@ import type {
   PrimaryGateway,
   PrimaryPart,
 } from '../../core/runtime/primary-part.ts'
-import { byGroup, groups } from '../../operations.ts'
+import { byGroup, type Group, groups } from '../../operations.ts'
 import { CandidateGuard } from './candidate-guard.ts'
 import type { CandidateConfig } from './config/candidate.ts'
 import type { GuardReport } from './observe/guard/guard-counts.ts'
 import { SharedShifts } from './shift/shared-shifts.ts'
-import { logShift } from './shift/shift-log.ts'
-import { Shifts, type ShiftsView } from './shift/shifts.ts'
+import type { ShiftState } from './shift/shift-state.ts'
+import { type ShiftNews, Shifts, type ShiftsView } from './shift/shifts.ts'
 
 declare module '../../core/runtime/overrides.ts' {
   interface OverridesView {
@@ -100,5 +103,35 @@ export const open = ({ log, config, recordAdminEvent, reapply }: PrimaryGateway)
       shared.close()
       shifts.clear()
     },
+  }
+}
+
+/** Logs and records what has come about in a shift without an operator, when it is in effect. */
+export const logShift = (
+  log: Log,
+  recordAdminEvent: RecordAdminEvent,
+  group: Group,
+  news: ShiftNews,
+  { share, cause, reason, step }: ShiftState,
+): void => {
+  const now = { group, share: formatPercent(share), cause }
+  switch (news) {
+    case 'step': {
+      const fields = { ...now, step: step && `${step.reached} of ${step.of}` }
+      log.info(fields, 'shift step')
+      return recordAdminEvent('shift step', fields)
+    }
+    case 'order ended':
+      log.info(now, 'shift order ended')
+      return recordAdminEvent('shift order ended', now)
+    case 'pause ended':
+      log.info(now, 'shift pause ended')
+      return recordAdminEvent('shift pause ended', now)
+    case 'taken up':
+      log.info({ ...now, reason }, 'shift taken up')
+      return recordAdminEvent('shift taken up', { ...now, reason })
+    case 'taken back':
+      log.warn({ group, reason }, 'shift taken back')
+      return recordAdminEvent('shift taken back', { group, reason })
   }
 }

@@ -7,17 +7,23 @@ import { carryBreaker } from '../../core/runtime/snapshot/carry-over.ts'
 import type { Upstream } from '../../core/upstream/upstream.ts'
 import { byGroup, type Group, groups, type Operation } from '../../operations.ts'
 import { DeferredWork } from '../contract/deferred-work.ts'
-import { createGuardOptions, createSend, createSideLayer, formatGuard } from './candidate-layers.ts'
-import { type GuardOptions, guardLayer } from './layers/guard.ts'
-import { markerLayer, type ShadowDestination } from './layers/shadow.ts'
+import { type CandidateUse, findCandidateUse, formatCandidateUse } from './candidate-clients.ts'
+import { createGuardOptions, formatGuard, type GuardOptions, guardLayer } from './layers/guard.ts'
+import {
+  copiesOf,
+  createShadowLayer,
+  formatShadow,
+  markerLayer,
+  nullShadow,
+  openShadow,
+  type ShadowDestination,
+} from './layers/shadow.ts'
 import { ShadowCopies } from './layers/shadow-copies.ts'
+import { clientIpv6Prefix, sideLayer } from './layers/side.ts'
+import { createSend } from './layers/split-send.ts'
 import { ComparisonCounts } from './observe/comparison-counts.ts'
 import { GuardReporter } from './observe/guard/guard-counts.ts'
-import { openShadow } from './open-shadow.ts'
-import { copiesOf, createShadowLayer, formatShadow, nullShadow } from './shadow-layer.ts'
-import { type CandidateUse, findCandidateUse, formatCandidateUse } from './shift/candidate-use.ts'
-import { listShiftPlans } from './shift/shift-plan.ts'
-import { beginRecord } from './shift/shift-record.ts'
+import { beginRecord, listShiftPlans } from './shift/shift-record.ts'
 import { guardEra, type ShiftState, toShiftState } from './shift/shift-state.ts'
 
 interface CandidatePart extends SnapshotPart {
@@ -56,7 +62,9 @@ const layerRows = (
   const { shadow } = candidate
   const key = `upstreams.${group}.candidate`
   return [
-    layerRow('side', `${key}.share`, use, formatCandidateUse, (each) => createSideLayer(config, group, each)),
+    layerRow('side', `${key}.share`, use, formatCandidateUse, (each) =>
+      sideLayer({ ...each, group, ipv6Prefix: clientIpv6Prefix(config), expose: candidate.expose }),
+    ),
     ...(shadow === null
       ? []
       : [

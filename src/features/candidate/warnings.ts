@@ -1,36 +1,120 @@
-import type { Config, UpstreamConfig } from '../../core/config/config.ts'
+import type { Config, ParsedUpstream, UpstreamConfig } from '../../core/config/config.ts'
 import type { KeyPath } from '../../core/config/problem.ts'
 import type { RuleResult, WarningRule } from '../../core/config/rules/rule.ts'
 import { suggestNearest } from '../../core/config/suggest.ts'
 import { findDuplicates, findUnusedTls, warnOfUnverifiedTls } from '../../core/config/warnings/upstream-warnings.ts'
-import { limitBelowWorkers, workerCount } from '../../core/config/worker-count.ts'
-import { formatDuration, formatPercent } from '../../core/lib/text/units.ts'
-import { allOperations, groups } from '../../operations.ts'
+import { limitBelowWorkers, workerCount, workerShare } from '../../core/config/worker-count.ts'
+import { formatDuration, formatPercent, formatSize } from '../../core/lib/text/units.ts'
+import { allOperations, type Group, groups, type Operation } from '../../operations.ts'
 import { sectionWithRedis } from '../redis/redis-settings.ts'
-import type { CandidateConfig } from './config/candidate.ts'
-import { leastShare } from './config/candidate-steps.ts'
-import { shadowWarnings } from './shadow-warnings.ts'
+import { type CandidateConfig, type CandidateShadowConfig, leastShare } from './config/candidate.ts'
 
-type CandidateRule = (candidate: {
+interface CandidateRuleInput {
+  readonly group: Group
   readonly path: KeyPath
   readonly config: CandidateConfig
   readonly primary: UpstreamConfig
-  /** What the candidate itself says of TLS; undefined: nothing. */
-  readonly statedTls: object | undefined
-  /** Whether the candidate itself says which request fields are set. */
-  readonly statesFields: boolean
-}) => RuleResult
+  /** What the candidate itself says. */
+  readonly stated: Partial<NonNullable<ParsedUpstream['candidate']>>
+  readonly workers: number
+}
+
+type CandidateRule = (candidate: CandidateRuleInput) => RuleResult
 
 const ofEachCandidate =
   (rule: CandidateRule): WarningRule =>
-  ({ parsed, config: { upstreams } }) =>
-    groups.map((group) => {
-      const primary = upstreams[group]
-      const { candidate: config } = primary
-      const { tls: statedTls, request } = parsed.upstreams[group].candidate ?? {}
+  ({ parsed, config, cores }) => {
+    const workers = workerCount(config, cores)
+    return groups.map((group) => {
+      const primary = config.upstreams[group]
+      const { candidate } = primary
+      const stated = parsed.upstreams[group].candidate ?? {}
       const path = ['upstreams', group, 'candidate']
-      return config && rule({ path, config, primary, statedTls, statesFields: request?.set !== undefined })
+      return candidate && rule({ group, path, config: candidate, primary, stated, workers })
     })
+  }
+
+type ShadowRule = (
+  shadow: Omit<CandidateRuleInput, 'config'> & { readonly config: CandidateShadowConfig },
+) => RuleResult
+
+/** `path` is that of the copies. */
+const ofEachShadow = (rule: ShadowRule): WarningRule =>
+  ofEachCandidate(
+    ({ path, config: { shadow }, ...more }) => shadow && rule({ ...more, path: [...path, 'shadow'], config: shadow }),
+  )
+
+const hasOperation = (group: Group, method: Operation['method']): boolean =>
+  allOperations.some((each) => each.group === group && each.method === method)
+
+const unusedPostWords: ShadowRule = ({ group, path, config: { posts, sideEffects } }) => {
+  const hasPosts = hasOperation(group, 'POST')
+  if (posts)
+    return (
+      !hasPosts && {
+        path: [...path, 'posts'],
+        message: 'this does nothing: the group has no POST',
+        expected: 'false',
+        found: 'true',
+        hint: 'remove this line',
+      }
+    )
+  return (
+    sideEffects !== null && {
+      path: [...path, 'sideEffects'],
+      message: 'this does nothing: no POST is copied',
+      expected: hasPosts ? 'posts: true beside it' : 'no sideEffects',
+      found: 'no posts',
+      hint: hasPosts ? 'add posts: true, or remove this line' : 'remove this line',
+    }
+  )
+}
+
+const nothingCopied: ShadowRule = ({ group, path, config: { sample, posts, sideEffects } }) =>
+  sample > 0 &&
+  !posts &&
+  sideEffects === null &&
+  !hasOperation(group, 'GET') && {
+    path,
+    message: 'this does nothing: the group has no GET, and its POSTs are not copied',
+    expected: 'posts: true and sideEffects: none, or no shadow',
+    found: 'no posts',
+    hint: 'add both if nothing that the candidate does with a copy lasts, or remove shadow',
+  }
+
+const noiseOfPosts: ShadowRule = ({ group, path, config: { compare } }) =>
+  compare?.noise === true &&
+  !hasOperation(group, 'GET') && {
+    path: [...path, 'compare', 'noise'],
+    message: 'this does nothing: the group has no GET, and a POST is never sent to the primary twice',
+    expected: 'what differs from one answer to the next under ignore',
+    found: 'true',
+    hint: 'remove this line, and name times and ids under ignore',
+  }
+
+const shownValues: ShadowRule = ({ path, config: { compare } }) =>
+  compare?.examples === true && {
+    path: [...path, 'compare', 'examples'],
+    message: 'VALUES OF ANSWERS ARE KEPT, and whoever reads the admin listener sees them',
+    expected: 'false, unless they are no data of anybody',
+    found: 'true',
+    hint: 'remove this line when you have seen enough',
+  }
+
+const bodyWithoutRoom: ShadowRule = ({ path, config: { posts, compare, maxBody, maxBytes }, workers }) => {
+  // Only the bodies of POSTs are copied, and those of answers are kept to be compared.
+  if (!posts && compare === null) return null
+  const room = workerShare(maxBytes, workers)
+  return (
+    maxBody > room && {
+      path: [...path, 'maxBody'],
+      message: 'the longest bodies are not kept: a worker has no room for one',
+      expected: `at most ${formatSize(room)}, what each worker has of shadow.maxBytes`,
+      found: formatSize(maxBody),
+      hint: 'write less, or more for maxBytes',
+    }
+  )
+}
 
 const duplicates: CandidateRule = ({ path, config: { upstream } }) => findDuplicates(path, upstream)
 
@@ -51,12 +135,12 @@ const sameAsPrimary: CandidateRule = ({ path, config: { upstream }, primary }) =
 }
 
 /** Warns of secrets for the upstream of a group that another host gets. They stand in copies too. */
-const inheritedSecrets: CandidateRule = ({ path, config: { upstream }, primary, statesFields }) => {
+const inheritedSecrets: CandidateRule = ({ path, config: { upstream }, primary, stated }) => {
   const known = new Set(primary.endpoints.map(({ origin }) => origin))
   const stranger = upstream.endpoints.find(({ origin }) => origin !== 'sandbox' && !known.has(origin))
   const names = upstream.request.set.filter(({ secret }) => secret).map(({ name }) => name)
   return (
-    !statesFields &&
+    stated.request?.set === undefined &&
     stranger !== undefined &&
     names.length > 0 && {
       path,
@@ -78,14 +162,14 @@ const withoutHealthCheck: CandidateRule = ({ path, config: { upstream } }) =>
     hint: 'add healthCheck: { path: … } to the group',
   }
 
-const unverifiedTls: CandidateRule = ({ path, config: { upstream }, statedTls }) =>
-  statedTls !== undefined &&
-  'verify' in statedTls &&
+const unverifiedTls: CandidateRule = ({ path, config: { upstream }, stated: { tls } }) =>
+  tls !== undefined &&
+  'verify' in tls &&
   !upstream.tls.verify &&
   warnOfUnverifiedTls([...path, 'tls', 'verify'], 'this candidate')
 
-const unusedTls: CandidateRule = ({ path, config: { upstream }, statedTls }) =>
-  statedTls !== undefined && findUnusedTls([...path, 'tls'], 'candidate', upstream)
+const unusedTls: CandidateRule = ({ path, config: { upstream }, stated: { tls } }) =>
+  tls !== undefined && findUnusedTls([...path, 'tls'], 'candidate', upstream)
 
 const stepsTooShortToJudge: CandidateRule = ({ path, config: { steps, guard } }) =>
   steps !== null &&
@@ -164,18 +248,11 @@ const unaskedClients: WarningRule = ({ config: { operations, upstreams } }) =>
       },
   )
 
-const indivisibleLimits: WarningRule = ({ parsed: { upstreams }, config, cores }) => {
-  const workers = workerCount(config, cores)
-  return groups.map((group) => {
-    const { maxConnections, maxPending, shadow } = upstreams[group].candidate ?? {}
-    const path = ['upstreams', group, 'candidate']
-    return [
-      limitBelowWorkers(workers, [...path, 'maxConnections'], maxConnections),
-      limitBelowWorkers(workers, [...path, 'maxPending'], maxPending),
-      limitBelowWorkers(workers, [...path, 'shadow', 'concurrency'], shadow?.concurrency),
-    ]
-  })
-}
+const indivisibleLimits: CandidateRule = ({ path, stated: { maxConnections, maxPending, shadow }, workers }) => [
+  limitBelowWorkers(workers, [...path, 'maxConnections'], maxConnections),
+  limitBelowWorkers(workers, [...path, 'maxPending'], maxPending),
+  limitBelowWorkers(workers, [...path, 'shadow', 'concurrency'], shadow?.concurrency),
+]
 
 // What is said of candidates is kept in one of the two.
 export const usesLimitsRedis = (config: Config): boolean =>
@@ -183,7 +260,7 @@ export const usesLimitsRedis = (config: Config): boolean =>
   groups.some((group) => config.upstreams[group].candidate !== null)
 
 export const warnings: readonly WarningRule[] = [
-  ...shadowWarnings,
+  ...[unusedPostWords, nothingCopied, noiseOfPosts, shownValues, bodyWithoutRoom].map(ofEachShadow),
   ...[
     duplicates,
     sameAsPrimary,
@@ -197,5 +274,5 @@ export const warnings: readonly WarningRule[] = [
   ].map(ofEachCandidate),
   unknownClients,
   unaskedClients,
-  indivisibleLimits,
+  ofEachCandidate(indivisibleLimits),
 ]

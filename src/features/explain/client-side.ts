@@ -7,13 +7,11 @@ import { findRequestOwner, type RequestOwner } from '../../core/exchange/request
 import { bucketCount, bucketsOfShare } from '../../core/exchange/sides.ts'
 import { formatPercent } from '../../core/lib/text/units.ts'
 import type { Operation, Side } from '../../operations.ts'
-import { clientIpv6Prefix } from '../candidate/candidate-layers.ts'
-import { clientBucket } from '../candidate/layers/client-bucket.ts'
-import { createSideChooser } from '../candidate/layers/side.ts'
+import { findCandidateUse } from '../candidate/candidate-clients.ts'
+import { clientBucket, clientIpv6Prefix, createSideChooser } from '../candidate/layers/side.ts'
 import { shiftOfFile } from '../candidate/runtime.ts'
-import { findCandidateUse } from '../candidate/shift/candidate-use.ts'
 import type { ShiftState } from '../candidate/shift/shift-state.ts'
-import { describeShift, type ShiftStatus } from '../candidate/status/shift-status.ts'
+import { describeShift, type ShiftStatus } from '../candidate/shift/shift-state.ts'
 
 export interface ClientSide {
   /** The name or the address that was asked for. */

@@ -1,9 +1,9 @@
 /** Which values of answers a bundle holds: those that a gateway tells without examples, of every kind of difference. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { withoutExamples } from '../../../src/features/bundle/redact.ts'
+import { createShadowCounts } from '../../../src/features/candidate/layers/shadow-copies.ts'
 import { type ComparedAnswer, zeroDifferences } from '../../../src/features/candidate/observe/compare/comparison.ts'
 import { ComparisonCounts } from '../../../src/features/candidate/observe/comparison-counts.ts'
-import { createShadowCounts } from '../../../src/features/candidate/observe/shadow-counts.ts'
 import { comparisonViews } from '../../../src/features/candidate/status/shadow-report.ts'
 import { findingInputs } from '../../core/admin/findings/finding-inputs.ts'
 import { answer, answerWith } from '../candidate/observe/compare/answer.ts'

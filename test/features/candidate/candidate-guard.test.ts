@@ -1,7 +1,7 @@
 /** When the guard acts, on a clock that is not real. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { CandidateGuard } from '../../../src/features/candidate/candidate-guard.ts'
-import { listShiftPlans } from '../../../src/features/candidate/shift/shift-plan.ts'
+import { listShiftPlans } from '../../../src/features/candidate/shift/shift-record.ts'
 import { guardEra } from '../../../src/features/candidate/shift/shift-state.ts'
 import { Shifts } from '../../../src/features/candidate/shift/shifts.ts'
 import { testConfig } from '../../helpers/gateway.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CandidateConfig } from '../../../src/features/candidate/config/candidate.ts'
-import { openShadow, type ShadowResources } from '../../../src/features/candidate/open-shadow.ts'
+import { openShadow, type ShadowResources } from '../../../src/features/candidate/layers/shadow.ts'
 
 test.each([true, false])('copies go to a candidate while an endpoint of it takes requests: %s', (takesRequests) => {
   const candidate = { upstream: {}, shadow: { sample: 1, concurrency: 1, compare: null } }

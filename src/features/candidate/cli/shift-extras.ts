@@ -45,7 +45,7 @@ export const operatorExtras: readonly OperatorExtra[] = [
       const group = groups.find((each) => each === words[0])
       if (group === undefined || isOrder) return null
       if (options.promote === undefined) return async () => (await import('./shift.ts')).showShift(group, options)
-      return async () => (await import('./shift-promote.ts')).showPromotion(group, options)
+      return async () => (await import('./shift.ts')).showPromotion(group, options)
     },
     extend(command) {
       command

@@ -7,17 +7,18 @@ import { formatAgo, timesBeside } from '../../../core/cli/render/format-time.ts'
 import { printJson, warnAboutTarget } from '../../../core/cli/render/output.ts'
 import { formatTable, renderCounts, type TableRow } from '../../../core/cli/render/table.ts'
 import type { UpstreamStatus } from '../../../core/runtime/status/upstreams.ts'
+import type { ShiftStatus } from '../shift/shift-state.ts'
+import { describeShift } from '../shift/shift-state.ts'
 import {
   type ComparisonView,
   type DifferenceView,
   describeEqual,
   describeNoCopies,
   describePlace,
+  describeShadow,
   describeValues,
 } from '../status/describe-comparison.ts'
-import { describeShadow } from '../status/describe-shadow.ts'
 import { shadowReportShape } from '../status/shadow-report.ts'
-import { describeShift, type ShiftStatus } from '../status/shift-status.ts'
 
 export const showShiftReport = async (
   group: string,

@@ -1,13 +1,20 @@
+import { readFileSync } from 'node:fs'
 import { statusShape } from '../../../core/admin/api/status.ts'
 import { getDecoded } from '../../../core/cli/client/admin-client.ts'
-import { targetUrl } from '../../../core/cli/client/admin-target.ts'
+import { CliError, targetUrl } from '../../../core/cli/client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway, type TargetOptions } from '../../../core/cli/client/locate.ts'
 import { defaultConfigFile } from '../../../core/cli/options.ts'
+import { renderChanges } from '../../../core/cli/render/config-diff.ts'
 import { timesBeside } from '../../../core/cli/render/format-time.ts'
 import { printJson, warnAboutTarget } from '../../../core/cli/render/output.ts'
 import { formatTable } from '../../../core/cli/render/table.ts'
+import { loadConfig } from '../../../core/config/load/load-config.ts'
+import { formatProblems } from '../../../core/config/problem.ts'
 import { programCommand, shellQuote } from '../../../core/lib/program.ts'
-import { describeShift, isCandidateUp, isWholeShift, type ShiftStatus } from '../status/shift-status.ts'
+import type { Group } from '../../../operations.ts'
+import { type Promotion, planPromotion } from '../promote/promote-candidate.ts'
+import type { ShiftStatus } from '../shift/shift-state.ts'
+import { describeShift, isCandidateUp, isWholeShift } from '../shift/shift-state.ts'
 import { candidateRows } from './status-text.ts'
 
 /** Gets how much of a group goes to its candidate, and prints it; resolves to the exit code. */
@@ -44,4 +51,68 @@ const nextCommand = (
   if (shift.stopped) return `to let clients go there again: ${commandOf('--resume')}`
   if (shift.share > 0 && !isUp) return `no endpoint of it is up; to take its clients back: ${commandOf('--abort')}`
   return isWholeShift(shift) ? `to make it the upstream: ${commandOf('--promote')} prints the file` : null
+}
+
+/**
+ * Prints the file with the candidate of a group as its upstream, and on stderr what changes in effect; resolves to the
+ * exit code. The file stays as it is.
+ */
+export const showPromotion = async (group: Group, options: ClientCommandOptions): Promise<number> => {
+  const { config: file, format } = options
+  const loaded = loadConfig(file)
+  if (!loaded.ok) {
+    process.stderr.write(formatProblems(loaded.problems))
+    return loaded.unreadable ? 2 : 1
+  }
+  const { hash, upstreams } = loaded.config
+  if (upstreams[group].candidate === null) {
+    process.stderr.write(`lender-gateway: ${file}: ${group} has no candidate\n`)
+    return 1
+  }
+  // Without a byte order mark, as the file was read above.
+  const promotion = planPromotion(new TextDecoder().decode(readFileSync(file)), file, group, loaded)
+  if (!promotion.ok) {
+    process.stderr.write(describeFailure(file, group, promotion))
+    return 1
+  }
+  const warnings = await findWarnings(group, hash, options)
+  const { text, changes } = promotion
+  if (format === 'json') printJson({ group, file, from: hash, to: promotion.hash, text, changes, warnings })
+  else {
+    process.stdout.write(text)
+    process.stderr.write(`\n${file} ${hash} → ${promotion.hash}\n\n${renderChanges(changes)}`)
+  }
+  for (const warning of warnings) process.stderr.write(`lender-gateway: warning: ${warning}\n`)
+  return 0
+}
+
+const describeFailure = (file: string, group: string, { problems }: Extract<Promotion, { ok: false }>): string =>
+  problems.length > 0
+    ? `lender-gateway: ${file}: the edit for ${group} would not be valid: make it by hand\n${formatProblems(problems)}`
+    : `lender-gateway: ${file}: the edit for ${group} would change something else too, such as a group that shares an anchor with it: make it by hand\n`
+
+/** Lists what speaks against it at the gateway. One that cannot be asked holds nothing up: the file is at hand. */
+const findWarnings = async (group: string, hash: string, options: ClientCommandOptions): Promise<readonly string[]> => {
+  try {
+    const target = await locateGateway(options)
+    const { decoded: status, at } = await getDecoded(target, '/status', statusShape)
+    const { shift, endpoints } = status.upstreams[group]?.candidate ?? { shift: null, endpoints: [] }
+    const url = targetUrl(target)
+    if (shift === null) return [`${url} runs no candidate of ${group}`]
+    const isOther = status.config.hash !== hash
+    return [
+      ...(isOther ? [`${url} runs another configuration than ${options.config} (hash ${status.config.hash})`] : []),
+      ...(isWholeShift(shift)
+        ? []
+        : [`at ${url} the candidate of ${group} gets ${describeShift(shift, timesBeside(at))}`]),
+      ...(isCandidateUp(endpoints)
+        ? []
+        : [
+            `at ${url} no endpoint of the candidate of ${group} is up (${endpoints.map(({ url: each, state }) => `${each} is ${state}`).join(', ')})`,
+          ]),
+    ]
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    return [`it is not known how much goes to the candidate of ${group}: ${error.message}`]
+  }
 }

@@ -4,9 +4,8 @@ import { formatAgo, timesBeside } from '../../../core/cli/render/format-time.ts'
 import { labelRows, sideRows } from '../../../core/cli/render/side-rows.ts'
 import type { TableRow } from '../../../core/cli/render/table.ts'
 import type { UpstreamStatus } from '../../../core/runtime/status/upstreams.ts'
-import { describeEqual } from '../status/describe-comparison.ts'
-import { describeShadow } from '../status/describe-shadow.ts'
-import { describeShift } from '../status/shift-status.ts'
+import { describeShift } from '../shift/shift-state.ts'
+import { describeEqual, describeShadow } from '../status/describe-comparison.ts'
 
 /** Lists the endpoints of a candidate, and below them its circuit breaker, its copies, and how much goes there. */
 export const candidateRows = (

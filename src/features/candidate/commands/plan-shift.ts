@@ -5,10 +5,10 @@ import type { EndpointReport } from '../../../core/runtime/status/endpoint.ts'
 import type { StatusReport } from '../../../core/runtime/status/report.ts'
 import type { Group } from '../../../operations.ts'
 import { clientConsequences, findCandidateClients } from '../candidate-clients.ts'
-import type { ShiftOrder } from '../shift/shift-order.ts'
+import type { ShiftOrder } from '../shift/shift-record.ts'
 import type { ShiftState } from '../shift/shift-state.ts'
+import { isResumable } from '../shift/shift-state.ts'
 import type { Shifts } from '../shift/shifts.ts'
-import { isResumable, shiftStatus } from '../status/shift-status.ts'
 
 export interface PlannedShift {
   readonly group: Group
@@ -68,7 +68,7 @@ const rejectIdle = (group: Group, { kind }: ShiftOrder, before: ShiftState): Adm
     const why = step === null ? 'the file has no steps for it' : 'the last step is reached'
     return { status: 409, code: 'no-steps', detail: `there is nothing to pause for ${group}: ${why}` }
   }
-  return kind === 'resume' && !isResumable(shiftStatus(before))
+  return kind === 'resume' && !isResumable({ ...before, stopped: before.isStopped })
     ? { status: 409, code: 'nothing-to-resume', detail: `the candidate of ${group} has what the file says already` }
     : null
 }

@@ -1,3 +1,4 @@
+import type { AdminContext } from '../../../core/admin/admin-context.ts'
 import {
   applyOrUndo,
   durationArgument,
@@ -12,12 +13,13 @@ import {
   reasonArgument,
   type ValuesOf,
 } from '../../../core/admin/commands/argument.ts'
-import type { Command, CommandGroup, CommandLink } from '../../../core/admin/commands/command.ts'
+import type { Command, CommandConfirmation, CommandGroup, CommandLink } from '../../../core/admin/commands/command.ts'
+import { paragraphs, spellDuration } from '../../../core/admin/commands/phrases.ts'
+import { html } from '../../../core/admin/html.ts'
 import { asNullable, asObject, asText, type Decoded } from '../../../core/lib/text/decode.ts'
 import { formatDuration, formatPercent, percentages } from '../../../core/lib/text/units.ts'
 import { type Group, groups } from '../../../operations.ts'
-import { describeShift, isResumable, type ShiftStatus, shiftShape, shiftStatus } from '../status/shift-status.ts'
-import { confirmShift, listShareChoices } from './confirm-shift.ts'
+import { describeAfterwards, describeShift, isResumable, type ShiftStatus, shiftField } from '../shift/shift-state.ts'
 import { defaultShiftMs, type PlannedShift, planShift } from './plan-shift.ts'
 
 declare module '../../../core/admin/commands/command.ts' {
@@ -60,7 +62,7 @@ const resultShape = asObject({
   order: asText,
   by: asText,
   reason: asNullable(asText),
-  shift: shiftShape,
+  shift: shiftField.decode,
 })
 
 const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Decoded<typeof resultShape>> = {
@@ -85,13 +87,13 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Decod
     const { config } = context.reloader
     return planShift(context.parts.candidate.shifts, { config, report }, wishes)
   },
-  confirmation: (_, planned) => confirmShift(planned),
+  confirmation: (context, planned) => confirmShift(context, planned),
   async run(context, { group, order, reason }, { by, apply }) {
     const change = context.parts.candidate.shifts.order(group, order, { by, reason })
     const failure = await applyOrUndo(context, apply, change.undo)
     if (failure !== null) return failure
     const text = order.kind === 'to' ? formatPercent(order.share) : order.kind
-    return { group, order: text, by, reason, shift: shiftStatus(change.confirm()) }
+    return { group, order: text, by, reason, shift: shiftField.show(change.confirm(), context) }
   },
   event: 'shift order',
   fields: ({ shift: { share, cause, until, paused }, ...rest }) => ({
@@ -136,3 +138,71 @@ holds again: its share, or its steps, which go on from the share that was reache
 }
 
 export const operatorCommands: readonly CommandGroup[] = [shiftCommands]
+
+const usualShares: readonly number[] = [0.01, 0.05, 0.25, 0.5, 1]
+
+/** Lists the shares that an operator may want: the usual ones, and that of the next step. */
+const listShareChoices = ({ step }: Pick<ShiftStatus, 'step'>): readonly number[] =>
+  [...new Set([...usualShares, ...(step?.nextShare == null ? [] : [step.nextShare])])].sort((a, b) => a - b)
+
+const asksReasonAlone = { ttlMs: null, asksReason: true } as const
+
+const confirmShift = (context: AdminContext, { group, order, before, after }: PlannedShift): CommandConfirmation => {
+  const status = shiftField.show(before, context)
+  const now = html`Now it gets ${describeShift(status)}.`
+  switch (order.kind) {
+    case 'to': {
+      const { afterwards, paused } = shiftField.show(after, context)
+      return {
+        title: `Shift ${formatPercent(order.share)} of the clients of ${group}?`,
+        what: paragraphs(
+          html`For ${spellDuration(order.ttlMs)} the candidate of ${group} gets ${formatPercent(order.share)} of the clients. ${order.share >= before.share ? 'The clients that are there stay.' : 'The others go back to the primary.'}`,
+          now,
+          before.isStopped && 'The order goes before that, as long as it holds.',
+          afterwards !== null && html`After that time it gets ${describeAfterwards(afterwards, paused !== null)}.`,
+        ),
+        ttlMs: order.ttlMs,
+        ttlName: 'for',
+        choices: {
+          name: 'to',
+          words: 'Another share',
+          values: listShareChoices(status)
+            .filter((share) => share !== order.share)
+            .map(formatPercent),
+        },
+        asksReason: true,
+        button: 'Shift them',
+      }
+    }
+    case 'pause':
+      return {
+        title: `Pause the steps of ${group}?`,
+        what: paragraphs(
+          order.ttlMs === null
+            ? 'No further step begins until an operator resumes them.'
+            : html`No further step begins for ${spellDuration(order.ttlMs)}.`,
+          now,
+        ),
+        ...asksReasonAlone,
+        button: 'Pause them',
+      }
+    case 'resume':
+      return {
+        title: `Resume what the file says of the candidate of ${group}?`,
+        what: paragraphs(now, html`Then it gets ${describeShift(shiftField.show(after, context))}.`),
+        ...asksReasonAlone,
+        button: 'Resume it',
+      }
+    case 'abort':
+      return {
+        title: `Abort the shift of ${group}?`,
+        what: paragraphs(
+          html`Nothing goes to the candidate of ${group} any more: no share of the clients, no client by name, no copies. What is under way there is finished.`,
+          now,
+          'It stays so until an operator says otherwise, or the candidate’s part of the file changes.',
+        ),
+        ...asksReasonAlone,
+        button: 'Abort it',
+      }
+  }
+}

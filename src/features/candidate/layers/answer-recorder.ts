@@ -1,16 +1,19 @@
 import { createHash, type Hash } from 'node:crypto'
 import { BodyCopy } from '../../../core/exchange/bodies/body-copy.ts'
+import type { ResponseBody } from '../../../core/exchange/body.ts'
 import type { ProxyResponse } from '../../../core/exchange/exchange.ts'
+import type { GatewayError } from '../../../core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../../core/exchange/failures/kinds.ts'
 import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
+import { freeBuffer } from '../../../core/lib/buffers.ts'
 import { now } from '../../../core/lib/clock.ts'
 import type { QuotaShare } from '../../../core/lib/fair-quota.ts'
-import type { ShadowAnswer, ShadowBody } from '../observe/shadow-pair.ts'
+import type { ShadowAnswer, ShadowBody } from '../observe/compare/comparison.ts'
 
 export class AnswerRecorder {
   /** When its request was sent last, on the monotonic clock. */
   sentAt = now()
-  readonly #body: RecordedBody
+  readonly body: RecordedBody
   #status: number | null = null
   #fields: HeaderFields = []
   #headMs: number | null = null
@@ -19,7 +22,7 @@ export class AnswerRecorder {
 
   /** A body of more than `maxBytes` is hashed. Where answers are not compared, its bytes are only counted. */
   constructor(maxBytes: number, room: QuotaShare, isCompared: boolean) {
-    this.#body = new RecordedBody(maxBytes, room, isCompared)
+    this.body = new RecordedBody(maxBytes, room, isCompared)
   }
 
   /** Null: it has not ended. */
@@ -43,24 +46,10 @@ export class AnswerRecorder {
     this.#headMs = now() - this.sentAt
   }
 
-  /** Adds a chunk of the body; false: it is longer than is read. */
-  data(chunk: Buffer): boolean {
-    return this.#body.push(chunk)
-  }
-
   /** Gives up the body: the rest of it is not read. */
   cut(): void {
     this.#isCut = true
-    this.#body.cut()
-  }
-
-  get length(): number {
-    return this.#body.length
-  }
-
-  /** Takes the whole body, in memory that is never freed by hand. */
-  whole(bytes: Buffer): void {
-    this.#body.keep(bytes)
+    this.body.cut()
   }
 
   /** Ends the answer; `failure` is why it is not complete, null: it is. */
@@ -68,15 +57,11 @@ export class AnswerRecorder {
     this.#answer ??= {
       status: this.#status,
       fields: this.#fields,
-      body: this.#body.end(),
+      body: this.body.end(),
       headMs: this.#headMs,
       failure,
     }
     return this.#answer
-  }
-
-  free(): void {
-    this.#body.free()
   }
 }
 
@@ -126,7 +111,7 @@ export class RecordedBody {
     this.#copy.close()
   }
 
-  /** Takes the whole body, without a copy. */
+  /** Takes the whole body without a copy, in memory that is never freed by hand. */
   keep(whole: Buffer): void {
     this.#length = whole.length
     if (!this.#isRead) return
@@ -150,5 +135,82 @@ export class RecordedBody {
     this.#isKept = false
     this.#hash = createHash('sha256').update(this.#copy.bytes)
     this.#copy.close()
+  }
+}
+
+// So much of an answer is read, however little the primary has answered; beyond it, so many times as much.
+const readAnyway = 64 * 1024
+const readTimes = 4
+
+/**
+ * Reads what the candidate answers, as far as that can be compared. A body that is much longer than that of the primary
+ * waits for it, and is cut when that has ended: to read on would say no more, and would cost clients their time.
+ */
+export class CandidateReader {
+  readonly #candidate: AnswerRecorder
+  readonly #primary: AnswerRecorder
+  readonly #onEnd: (error: GatewayError | null) => void
+  /** Null: it does not stream, or not yet. */
+  #body: ResponseBody | null = null
+
+  /** `onEnd` is called once, with why the answer is not complete; null: it is, or it was cut. */
+  constructor(candidate: AnswerRecorder, primary: AnswerRecorder, onEnd: (error: GatewayError | null) => void) {
+    this.#candidate = candidate
+    this.#primary = primary
+    this.#onEnd = onEnd
+  }
+
+  take(response: ProxyResponse): void {
+    const { body } = response
+    if (this.#hasEnded) return body.discard()
+    this.#candidate.head(response)
+    const whole = body.takeBuffered()
+    if (whole !== null) {
+      this.#candidate.body.keep(whole)
+      return this.end(null)
+    }
+    this.#body = body
+    body.consume({
+      data: (chunk) => {
+        if (this.#hasEnded) return true
+        const isRead = this.#candidate.body.push(chunk)
+        if (!body.isShared) freeBuffer(chunk)
+        if (isRead) return this.#readsOn()
+        this.#stop(body)
+        return false
+      },
+      end: () => this.end(null),
+      fail: (error) => this.end(error),
+    })
+  }
+
+  /** Goes on, if it waits for more of the primary's answer. */
+  readOn(): void {
+    if (this.#body !== null && !this.#hasEnded && this.#readsOn()) this.#body.resume()
+  }
+
+  /** Ends the answer; null: there is nothing more to read. */
+  end(error: GatewayError | null): void {
+    if (this.#hasEnded) return
+    this.#candidate.end(error?.kind ?? null)
+    this.#onEnd(error)
+  }
+
+  get #hasEnded(): boolean {
+    return this.#candidate.answer !== null
+  }
+
+  #readsOn(): boolean {
+    if (this.#candidate.body.length <= Math.max(readAnyway, this.#primary.body.length * readTimes)) return true
+    if (this.#primary.answer !== null && this.#body !== null) {
+      this.#candidate.cut()
+      this.#stop(this.#body)
+    }
+    return false
+  }
+
+  #stop(body: ResponseBody): void {
+    body.discard()
+    this.end(null)
   }
 }

@@ -1,12 +1,16 @@
+import type { Config } from '../../../core/config/config.ts'
 import type { Exchange, Layer } from '../../../core/exchange/exchange.ts'
 import { GatewayError } from '../../../core/exchange/failures/errors.ts'
 import { failureTable } from '../../../core/exchange/failures/kinds.ts'
 import { findRequestOwner } from '../../../core/exchange/request-owner.ts'
 import { now } from '../../../core/lib/clock.ts'
+import { formatDuration, multiples } from '../../../core/lib/text/units.ts'
+import type { Upstream } from '../../../core/upstream/upstream.ts'
 import type { Group } from '../../../operations.ts'
-import type { GuardCounts, GuardedRequest } from '../observe/guard/guard-counts.ts'
+import type { CandidateGuardConfig } from '../config/candidate.ts'
+import { GuardCounts, type GuardedRequest } from '../observe/guard/guard-counts.ts'
 import { cellOf } from '../observe/guard/guard-key.ts'
-import { getBucketMemory } from './client-bucket.ts'
+import { clientIpv6Prefix, getBucketMemory } from './side.ts'
 
 export interface GuardOptions {
   readonly group: Group
@@ -74,3 +78,19 @@ const startWhenReceived = ({ body }: Exchange, request: GuardedRequest): void =>
     before?.()
   }
 }
+
+export const formatGuard = ({ errors, latency, minRequests, window }: CandidateGuardConfig): string =>
+  `errors: ${multiples.format(errors)}, latency: ${multiples.format(latency)}, minRequests: ${minRequests}, window: ${formatDuration(window)}`
+
+/** `members` are those of the candidate. `counts` left out: nothing is reported. */
+export const createGuardOptions = (
+  config: Config,
+  group: Group,
+  members: Upstream['members'],
+  counts = new GuardCounts(group, '', () => {}),
+): GuardOptions => ({
+  group,
+  counts,
+  ipv6Prefix: clientIpv6Prefix(config),
+  isDrained: () => members.every(({ takesRequests }) => !takesRequests),
+})

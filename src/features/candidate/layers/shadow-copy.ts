@@ -1,18 +1,22 @@
+import { BodyCopy, copyRequestBody } from '../../../core/exchange/bodies/body-copy.ts'
 import { WholeBody } from '../../../core/exchange/bodies/buffered-request-body.ts'
 import { ObservedResponseBody } from '../../../core/exchange/bodies/observed-response-body.ts'
-import type { ResponseBody } from '../../../core/exchange/body.ts'
 import { createBackgroundExchange, type Exchange, type ProxyResponse } from '../../../core/exchange/exchange.ts'
 import { GatewayError } from '../../../core/exchange/failures/errors.ts'
 import { mayBeUpstreamFault } from '../../../core/exchange/failures/kinds.ts'
 import { getFirstFieldValue } from '../../../core/exchange/header-fields.ts'
 import { hasTokenInQuery } from '../../../core/exchange/token-in-query.ts'
-import { freeBuffer } from '../../../core/lib/buffers.ts'
 import { CoalescedTimer, now } from '../../../core/lib/clock.ts'
-import { type ShadowDropReason, toShadowOutcome } from '../observe/shadow-counts.ts'
-import type { OnShadowPair, ShadowAnswer, ShadowedRequest } from '../observe/shadow-pair.ts'
-import { AnswerRecorder } from './answer-recorder.ts'
-import { CopiedRequest } from './copied-request.ts'
-import type { CopyDestination, CopyOptions, StoppableCopy } from './shadow-copies.ts'
+import type { QuotaShare } from '../../../core/lib/fair-quota.ts'
+import type { OnShadowPair, ShadowAnswer, ShadowedRequest } from '../observe/compare/comparison.ts'
+import { AnswerRecorder, CandidateReader } from './answer-recorder.ts'
+import {
+  type CopyDestination,
+  type CopyOptions,
+  type ShadowDropReason,
+  type StoppableCopy,
+  toShadowOutcome,
+} from './shadow-copies.ts'
 
 /**
  * The copy of one request, for the candidate or once more for the primary. It waits until the primary's request is on
@@ -60,11 +64,11 @@ export class ShadowCopy implements StoppableCopy {
     const observed = new ObservedResponseBody(body, {
       onChunk: (chunk) => {
         if (this.#isOver || !this.#isPairable) return
-        this.#primary.data(chunk)
+        this.#primary.body.push(chunk)
         this.#reader.readOn()
       },
       onWhole: (whole) => {
-        if (!this.#isOver && this.#isPairable) this.#primary.whole(whole)
+        if (!this.#isOver && this.#isPairable) this.#primary.body.keep(whole)
       },
       onEnd: () => this.#endPrimary(null),
       onCut: (error) => this.#endPrimary(error ?? new GatewayError('client-gone')),
@@ -93,7 +97,7 @@ export class ShadowCopy implements StoppableCopy {
   #admit(): void {
     if (this.#isOver || this.#own !== null) return
     const { forwardsCredentials, isUp, afterMs } = this.#destination
-    const { failure } = this.#request
+    const { failure } = this.#request.copy
     if (failure !== null) return this.#drop(failure === 'busy' ? 'no-room' : 'body-too-large')
     if (!forwardsCredentials && hasTokenInQuery(this.#exchange.query)) return this.#drop('credential-in-query')
     if (!isUp()) return this.#drop('no-endpoint')
@@ -108,7 +112,7 @@ export class ShadowCopy implements StoppableCopy {
     const { counts, send, toFields, onSend } = this.#destination
     const own = createBackgroundExchange(this.#exchange, true)
     own.fields = toFields(this.#exchange.fields)
-    own.body = new WholeBody(this.#request.body)
+    own.body = new WholeBody(this.#request.copy.bytes)
     own.trace = null
     own.onSent = () => {
       this.#candidate.sentAt = now()
@@ -210,84 +214,79 @@ export class ShadowCopy implements StoppableCopy {
   }
 
   #freeAnswers(): void {
-    this.#primary.free()
-    this.#candidate.free()
+    this.#primary.body.free()
+    this.#candidate.body.free()
   }
 }
 
-// So much of an answer is read, however little the primary has answered; beyond it, so many times as much.
-const readAnyway = 64 * 1024
-const readTimes = 4
+interface CopiedRequestListener {
+  /** Called each time the request is handed to a connection of the primary. */
+  onSent(): void
+  /** Called once, when the primary's request is on its way, and its body is here: the copy may go out. */
+  onReady(): void
+  /** Called at most once, in place of `onReady`: there is no copy to send. */
+  onDropped(reason: ShadowDropReason): void
+}
 
-/**
- * Reads what the candidate answers, as far as that can be compared. A body that is much longer than that of the primary
- * waits for it, and is cut when that has ended: to read on would say no more, and would cost clients their time.
- */
-class CandidateReader {
-  readonly #candidate: AnswerRecorder
-  readonly #primary: AnswerRecorder
-  readonly #onEnd: (error: GatewayError | null) => void
-  /** Null: it does not stream, or not yet. */
-  #body: ResponseBody | null = null
+class CopiedRequest {
+  isSent = false
+  /** Whether all of the body has come, also where `copy` has failed to keep it. */
+  isWhole: boolean
+  readonly copy: BodyCopy
+  readonly #exchange: Exchange
+  readonly #maxBody: number
+  readonly #listener: CopiedRequestListener
+  #isClosed = false
 
-  /** `onEnd` is called once, with why the answer is not complete; null: it is, or it was cut. */
-  constructor(candidate: AnswerRecorder, primary: AnswerRecorder, onEnd: (error: GatewayError | null) => void) {
-    this.#candidate = candidate
-    this.#primary = primary
-    this.#onEnd = onEnd
+  /** A body of more than `maxBody` bytes is not copied. */
+  constructor(exchange: Exchange, maxBody: number, room: QuotaShare, listener: CopiedRequestListener) {
+    const { body } = exchange
+    this.#exchange = exchange
+    this.#listener = listener
+    this.#maxBody = maxBody
+    this.copy = new BodyCopy(maxBody, room, body.length)
+    this.isWhole = body.length === 0
+    exchange.onSent = () => this.#onSent()
+    if (!this.isWhole && !body.replayable && !this.#isTooLong) copyRequestBody(body, this.copy, () => this.#onWhole())
   }
 
-  take(response: ProxyResponse): void {
-    const { body } = response
-    if (this.#hasEnded) return body.discard()
-    this.#candidate.head(response)
-    const whole = body.takeBuffered()
-    if (whole !== null) {
-      this.#candidate.whole(whole)
-      return this.end(null)
-    }
-    this.#body = body
-    body.consume({
-      data: (chunk) => {
-        if (this.#hasEnded) return true
-        const isRead = this.#candidate.data(chunk)
-        if (!body.isShared) freeBuffer(chunk)
-        if (isRead) return this.#readsOn()
-        this.#stop(body)
-        return false
-      },
-      end: () => this.end(null),
-      fail: (error) => this.end(error),
-    })
+  /** Ends the copying, and gives the body's room back. Its memory stays where some of it `isRead` still. */
+  close(isRead: boolean): void {
+    this.#isClosed = true
+    this.#exchange.onSent = null
+    if (isRead) this.copy.release()
+    else this.copy.close()
   }
 
-  /** Goes on, if it waits for more of the primary's answer. */
-  readOn(): void {
-    if (this.#body !== null && !this.#hasEnded && this.#readsOn()) this.#body.resume()
+  get #isTooLong(): boolean {
+    return (this.#exchange.body.length ?? 0) > this.#maxBody
   }
 
-  /** Ends the answer; null: there is nothing more to read. */
-  end(error: GatewayError | null): void {
-    if (this.#hasEnded) return
-    this.#candidate.end(error?.kind ?? null)
-    this.#onEnd(error)
+  #onSent(): void {
+    this.#listener.onSent()
+    if (this.isSent) return
+    this.isSent = true
+    const { body } = this.#exchange
+    if (this.#isTooLong) this.#listener.onDropped('body-too-large')
+    else if (this.isWhole) this.#listener.onReady()
+    else if (body.replayable)
+      body.read().then(
+        (chunks) => this.#onRead(chunks),
+        () => {
+          if (!this.#isClosed) this.#listener.onDropped('body-unfinished')
+        },
+      )
   }
 
-  get #hasEnded(): boolean {
-    return this.#candidate.answer !== null
+  /** Takes a body that was read before it was sent. */
+  #onRead(chunks: readonly Buffer[]): void {
+    if (this.#isClosed) return
+    for (const chunk of chunks) this.copy.push(chunk)
+    this.#onWhole()
   }
 
-  #readsOn(): boolean {
-    if (this.#candidate.length <= Math.max(readAnyway, this.#primary.length * readTimes)) return true
-    if (this.#primary.answer !== null && this.#body !== null) {
-      this.#candidate.cut()
-      this.#stop(this.#body)
-    }
-    return false
-  }
-
-  #stop(body: ResponseBody): void {
-    body.discard()
-    this.end(null)
+  #onWhole(): void {
+    this.isWhole = true
+    if (this.isSent && !this.#isClosed) this.#listener.onReady()
   }
 }

@@ -1,32 +1,25 @@
+import type { Config, UpstreamConfig } from '../../../core/config/config.ts'
 import type { Handler, Layer } from '../../../core/exchange/exchange.ts'
 import { foldUnderscores, type HeaderFields, namesCredential } from '../../../core/exchange/header-fields.ts'
-import type { OperationId } from '../../../operations.ts'
-import type { OnShadowPair } from '../observe/shadow-pair.ts'
-import type { CopyDestination, CopyOptions, ShadowCopies } from './shadow-copies.ts'
+import { formatPercent } from '../../../core/lib/text/units.ts'
+import { listCredentialFields } from '../../../core/runtime/credential-fields.ts'
+import type { Upstream } from '../../../core/upstream/upstream.ts'
+import type { Operation, OperationId, Side } from '../../../operations.ts'
+import { DeferredWork } from '../../contract/deferred-work.ts'
+import type { CandidateConfig, CandidateShadowConfig } from '../config/candidate.ts'
+import type { ComparisonCounts } from '../observe/comparison-counts.ts'
+import { type CopyDestination, type CopyOptions, type CopySender, maxRepeats, ShadowCopies } from './shadow-copies.ts'
 import { ShadowCopy } from './shadow-copy.ts'
 
 /** The requests that go to the primary twice, in place of a copy, so that its noise is learnt. */
-interface ShadowRepeats {
+interface ShadowRepeats extends CopySender, Pick<CopyDestination, 'onSend' | 'afterMs'> {
   /** Decides whether the next request of an operation is to be one. */
   wants(operation: OperationId): boolean
-  readonly onSend: (operation: OperationId) => void
-  /** Sends to the primary, on connections that carry nothing but these. */
-  readonly send: Handler
-  /** Returns whether an endpoint of the primary is up that takes work. */
-  isUp(): boolean
-  /** How long after the first the second request goes out: what depends on the time is to differ. */
-  readonly afterMs: number
-  readonly onPair: OnShadowPair
 }
 
-export interface ShadowDestination {
-  /** Sends to the candidate, on connections that carry nothing but copies. */
-  readonly send: Handler
-  /** Returns whether an endpoint of the candidate is up that takes work. */
-  isUp(): boolean
+/** What copies go to the candidate with. */
+export interface ShadowDestination extends CopySender {
   readonly copies: ShadowCopies
-  /** Null: answers are counted, and not compared. */
-  readonly onPair: OnShadowPair | null
   /** Null: no request goes to the primary twice. */
   readonly repeats: ShadowRepeats | null
 }
@@ -51,16 +44,12 @@ export const markerLayer = (marker: string): Layer => {
  * and which end in the answer that is compared.
  */
 export const shadowLayer = (options: ShadowOptions): Layer => {
-  const { copies, forwardsCredentials, repeats, send, isUp, onPair } = options
-  const toFields = createShadowFields(options)
+  const { copies, repeats } = options
   const toCandidate: CopyDestination = {
-    send,
-    isUp,
-    toFields,
-    forwardsCredentials,
+    ...options,
+    toFields: createShadowFields(options),
     counts: copies.counts,
     onSend: null,
-    onPair,
     afterMs: null,
   }
   const toPrimary: CopyDestination | null = repeats && {
@@ -136,3 +125,102 @@ export const createMarkerRemover = (marker: string): ((fields: HeaderFields) => 
     return fields
   }
 }
+
+/** A destination that gets nothing, where no traffic is served. */
+export const nullShadow: ShadowDestination = {
+  send: () => Promise.reject(new TypeError('no traffic is served')),
+  isUp: () => false,
+  copies: new ShadowCopies(new DeferredWork(() => {}), new DeferredWork(() => {})),
+  onPair: null,
+  repeats: null,
+}
+
+/**
+ * Returns the rules by which requests of an operation are copied. A POST is only where the file says that it does no
+ * harm. Null: none are.
+ */
+export const copiesOf = (
+  { method }: Pick<Operation, 'method'>,
+  rules: CandidateShadowConfig,
+): CandidateShadowConfig | null => {
+  const { sample, posts, sideEffects } = rules
+  return sample > 0 && (method === 'GET' || (posts && sideEffects === 'none')) ? rules : null
+}
+
+export const formatShadow = ({ sample, compare }: CandidateShadowConfig): string =>
+  `sample: ${formatPercent(sample)}, ${compare === null ? 'not compared' : 'compared'}`
+
+export const createShadowLayer = (
+  config: Config,
+  { sample, timeout, maxBody, marker, credentials }: CandidateShadowConfig,
+  destination: ShadowDestination | null,
+): Layer | null =>
+  destination &&
+  shadowLayer({
+    ...destination,
+    sample,
+    marker,
+    maxBody,
+    timeoutMs: timeout,
+    forwardsCredentials: credentials === 'forward',
+    credentialFields: listCredentialFields(config),
+    keptFields: Object.values(config.operations).flatMap(({ idempotency }) => idempotency?.header ?? []),
+    requestIdField: config.requestId.header?.toLowerCase() ?? null,
+  })
+
+// A time in whole seconds is another one then.
+const repeatAfterMs = 1_100
+
+export interface ShadowResources {
+  readonly sides: Readonly<Record<Side, Upstream>>
+  readonly primary: UpstreamConfig
+  open(use: 'shadow' | 'repeat', config: UpstreamConfig): Upstream
+  readonly copies: ShadowCopies
+  /** Null: answers are not compared. */
+  readonly comparison: ComparisonCounts | null
+}
+
+/**
+ * Opens the destination of copies: the candidate's endpoints once more, on connections of their own, so that no client
+ * on the candidate waits behind a copy. What copies come to opens no breaker and ejects no endpoint. What the probes of
+ * the candidate find and what operators drain holds for copies too. The same is true of the primary's endpoints, where
+ * noise is learnt. Null: the candidate gets none.
+ */
+export const openShadow = (
+  { upstream, shadow }: CandidateConfig,
+  { sides, primary, open, copies, comparison }: ShadowResources,
+): ShadowDestination | null => {
+  if (shadow === null || shadow.sample === 0) return null
+  const openBeside = (use: 'shadow' | 'repeat', config: UpstreamConfig, running: Upstream, max: number) => ({
+    send: followOutages(
+      open(use, { ...config, maxConnections: max, maxPending: 0, outlier: null, circuitBreaker: null }),
+      running,
+    ),
+    isUp: () => running.members.some(({ takesRequests, health }) => takesRequests && !health.isDown),
+  })
+  return {
+    ...openBeside('shadow', upstream, sides.candidate, shadow.concurrency),
+    copies,
+    onPair: comparison?.onPair ?? null,
+    repeats:
+      comparison !== null && shadow.compare?.noise === true
+        ? {
+            wants: (operation) => copies.repeating < maxRepeats && comparison.wantsRepeat(operation),
+            onSend: comparison.onRepeat,
+            afterMs: repeatAfterMs,
+            ...openBeside('repeat', primary, sides.primary, Math.min(shadow.concurrency, maxRepeats)),
+            onPair: comparison.onRepeatedPair,
+          }
+        : null,
+  }
+}
+
+/** Sends around the endpoints that probes have found down on the side itself. */
+const followOutages = ({ members, send }: Upstream, running: Upstream): Handler =>
+  members.length === 1
+    ? send
+    : (exchange) => {
+        for (const [index, { endpoint }] of members.entries())
+          endpoint.applyOutage(running.members[index]?.health.down ?? null)
+        return send(exchange)
+      }

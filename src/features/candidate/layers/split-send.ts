@@ -1,6 +1,10 @@
 import type { Exchange, Handler } from '../../../core/exchange/exchange.ts'
 import { GatewayError } from '../../../core/exchange/failures/errors.ts'
 import { type FailureKind, failureTable } from '../../../core/exchange/failures/kinds.ts'
+import { now } from '../../../core/lib/clock.ts'
+import type { Upstream } from '../../../core/upstream/upstream.ts'
+import type { CandidateUse } from '../candidate-clients.ts'
+import type { CandidateConfig } from '../config/candidate.ts'
 
 /** The two sides of a group, as the innermost handler uses them. */
 export interface SplitSides {
@@ -49,3 +53,24 @@ const unsentKinds: ReadonlySet<FailureKind> = new Set<FailureKind>(['no-healthy-
 const hasNoPlace = ({ kind, reason }: GatewayError): boolean =>
   // The response to a request that was sent can want for room too: `overloaded` alone says nothing.
   unsentKinds.has(kind) || (kind === 'overloaded' && (reason === 'endpoint-connections' || reason === 'endpoint-share'))
+
+/** Creates the innermost handler of a group: the send of its upstream, or of both sides while a candidate is in use. */
+export const createSend = (
+  upstream: Upstream,
+  candidate: Upstream | null,
+  config: CandidateConfig | null,
+  use: CandidateUse | null,
+): Handler =>
+  candidate === null || config === null || use === null
+    ? upstream.send
+    : splitSend({
+        primary: upstream.send,
+        candidate: candidate.send,
+        fallback: config.fallback,
+        candidateIsUp: () => {
+          const at = now()
+          return candidate.members.some(
+            ({ takesRequests, health }) => takesRequests && !health.isDown && !health.isEjected(at),
+          )
+        },
+      })

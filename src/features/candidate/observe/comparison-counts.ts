@@ -6,6 +6,7 @@ import { RollingCounter } from '../../../core/log/rolling-counter.ts'
 import { allOperations, byOperation, type OperationId } from '../../../operations.ts'
 import { CountedRows, recentRowMs, worstRowFirst } from '../../contract/counted-rows.ts'
 import { type CompareAnswers, createComparison } from './compare/compare-answers.ts'
+import type { OnShadowPair, ShadowAnswer } from './compare/comparison.ts'
 import {
   type ComparisonRules,
   type Difference,
@@ -21,12 +22,12 @@ import {
   type DifferenceRow,
   keepFrequentPairs,
   maxDifferenceRows,
+  maxNoisePlaces,
   maxValuePairs,
+  Noise,
   placeKey,
   type ValuePairCount,
 } from './comparison-report.ts'
-import { maxNoisePlaces, Noise } from './noise.ts'
-import type { OnShadowPair, ShadowAnswer } from './shadow-pair.ts'
 
 export interface ComparisonOptions extends ComparisonRules {
   /** A body that is larger when it is decoded is not compared. */

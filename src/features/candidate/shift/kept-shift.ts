@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { CoalescedTimer } from '../../../core/lib/clock.ts'
 import type { Group } from '../../../operations.ts'
-import type { ShiftPlan } from './shift-plan.ts'
+import type { ShiftPlan } from './shift-record.ts'
 import { advance, beginRecord, heldRecord, type ShiftRecord, type ShiftStop } from './shift-record.ts'
 import { type ShiftState, toShiftState } from './shift-state.ts'
 
@@ -133,3 +134,28 @@ const toEffect = ({ share, cause, isStopped, by, reason, paused, step }: ShiftSt
   paused: paused && { by: paused.by, reason: paused.reason },
   reached: step?.reached,
 })
+
+/** A record as this gateway has it. */
+export interface ShiftEntry {
+  readonly plan: ShiftPlan
+  readonly timer: CoalescedTimer
+  /** Without the order that is pending. */
+  record: ShiftRecord
+  /** Null: no order waits to be in effect. */
+  pending: PendingOrder | null
+  /** When the record was true: monotonic, and by the wall clock. */
+  at: number
+  epoch: number
+  /** Another one with each change, but not as time goes by. */
+  revision: number
+  changes: OwnChanges
+}
+
+/** An order that is being put into effect, as a change of whatever record holds then. */
+interface PendingOrder extends KnownStop {
+  change(record: ShiftRecord): ShiftRecord
+}
+
+export const effectiveRecord = ({ record, pending }: ShiftEntry): ShiftRecord => pending?.change(record) ?? record
+
+export const toState = (entry: ShiftEntry): ShiftState => toShiftState(effectiveRecord(entry), entry.plan, entry.epoch)

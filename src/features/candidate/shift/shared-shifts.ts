@@ -7,7 +7,7 @@ import type { ManagedRedis } from '../../redis/managed-redis.ts'
 import { calmChanges, RedisRegistry } from '../../redis/redis-registry.ts'
 import { type RedisSettings, sectionWithRedis } from '../../redis/redis-settings.ts'
 import type { KeptShift, ShiftToKeep } from './kept-shift.ts'
-import { listShiftPlans, type ShiftPlan, shiftKey } from './shift-plan.ts'
+import { listShiftPlans, type ShiftPlan, shiftKey } from './shift-record.ts'
 import { callShiftStore, isOlder, type OtherShift } from './shift-store.ts'
 import type { PreparedShifts, Shifts } from './shifts.ts'
 

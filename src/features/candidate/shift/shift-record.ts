@@ -1,4 +1,25 @@
-import type { ShiftPlan } from './shift-plan.ts'
+import type { Config } from '../../../core/config/config.ts'
+import { type Group, groups } from '../../../operations.ts'
+import type { CandidateConfig } from '../config/candidate.ts'
+
+/**
+ * What the file says of how much goes to a candidate. With another digest, what operators and the guard said is
+ * forgotten. Without `startedAt` the first step begins when the gateway has the plan.
+ */
+export type ShiftPlan = Pick<CandidateConfig, 'digest' | 'share' | 'steps'>
+
+export type ShiftPlans = Readonly<Partial<Record<Group, ShiftPlan>>>
+
+/** Names a plan of a group among those that come and go with edits. */
+export const shiftKey = (group: Group, digest: string): string => `${group} ${digest}`
+
+export const listShiftPlans = ({ upstreams }: Pick<Config, 'upstreams'>): ShiftPlans =>
+  Object.fromEntries(
+    groups.flatMap((group) => {
+      const { candidate } = upstreams[group]
+      return candidate === null ? [] : [[group, candidate] as const]
+    }),
+  )
 
 /** What decides how much goes to the candidate. `redis`: what was said before is kept there, and not known yet. */
 export type ShiftCause = 'file' | 'steps' | 'operator' | 'guard' | 'redis'
@@ -59,11 +80,11 @@ export type ShiftEvent = 'step' | 'order ended' | 'pause ended'
 export const beginRecord = ({ steps }: ShiftPlan, epoch: number): ShiftRecord => {
   const record = { order: null, stop: null, pause: null, step: -1, floor: 0, stepLeftMs: 0, since: epoch, rollbacks: 0 }
   if (steps === null) return record
-  const { everyMs, startedAt, shares } = steps
+  const { every, startedAt, shares } = steps
   const elapsed = startedAt === null ? 0 : epoch - startedAt
   if (elapsed < 0) return { ...record, stepLeftMs: -elapsed }
-  const step = Math.min(Math.floor(elapsed / everyMs), shares.length - 1)
-  return { ...record, step, stepLeftMs: everyMs - (elapsed % everyMs) }
+  const step = Math.min(Math.floor(elapsed / every), shares.length - 1)
+  return { ...record, step, stepLeftMs: every - (elapsed % every) }
 }
 
 /** Holds a record while Redis, where the one so far is kept, has not been read: nothing goes to the candidate. */
@@ -77,13 +98,8 @@ export const isHeld = ({ stop }: ShiftRecord): boolean => stop?.cause === 'redis
 export const plannedShare = ({ share, steps }: ShiftPlan, { step, floor }: ShiftRecord): number =>
   Math.max(share, steps?.shares[step] ?? 0, floor)
 
-/** Sets an operator's order. What it replaces is another order; a stop holds again when it ends. */
-export const withOrder = (record: ShiftRecord, order: ShareOrder): ShiftRecord => ({ ...record, order })
-
 /** Stops the shift: the share is 0. It ends an order, which was given before. */
 export const withStop = (record: ShiftRecord, stop: ShiftStop): ShiftRecord => ({ ...record, order: null, stop })
-
-export const withPause = (record: ShiftRecord, pause: StepsPause): ShiftRecord => ({ ...record, pause })
 
 /** Ends what operators and the guard have said. After a stop, the steps begin anew. */
 export const resumed = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => {
@@ -153,7 +169,7 @@ const subtract = (record: ShiftRecord, plan: ShiftPlan, ms: number): ShiftRecord
 const settleDue = (record: ShiftRecord, plan: ShiftPlan, epoch: number): readonly [ShiftRecord, ShiftEvent] => {
   if (record.order !== null && record.order.leftMs <= 0) return [endOrder(record, plan, epoch), 'order ended']
   if (record.pause?.leftMs != null && record.pause.leftMs <= 0) return [{ ...record, pause: null }, 'pause ended']
-  return [{ ...record, step: record.step + 1, stepLeftMs: plan.steps?.everyMs ?? 0, since: epoch }, 'step']
+  return [{ ...record, step: record.step + 1, stepLeftMs: plan.steps?.every ?? 0, since: epoch }, 'step']
 }
 
 /**
@@ -167,14 +183,48 @@ const endOrder = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRec
   const ended = { ...record, order: null }
   if (steps === null || stop !== null) return { ...ended, since: epoch }
   if (order.share <= plannedShare(plan, record))
-    return { ...ended, since: epoch, stepLeftMs: step < 0 ? stepLeftMs : steps.everyMs }
+    return { ...ended, since: epoch, stepLeftMs: step < 0 ? stepLeftMs : steps.every }
   const reached = steps.shares.findLastIndex((share) => share <= order.share)
   const isBegun = step >= 0 || reached >= 0
   return {
     ...ended,
     floor: order.share,
     step: Math.max(step, reached),
-    stepLeftMs: isBegun ? steps.everyMs : stepLeftMs,
+    stepLeftMs: isBegun ? steps.every : stepLeftMs,
     since: epoch,
+  }
+}
+
+export type ShiftOrder =
+  | { readonly kind: 'to'; readonly share: number; readonly ttlMs: number }
+  /** The steps stay where they are. `ttlMs` null: until an operator resumes. */
+  | { readonly kind: 'pause'; readonly ttlMs: number | null }
+  /** The file's word holds. After a stop, its steps begin anew. */
+  | { readonly kind: 'resume' }
+  /** The share is 0 until an operator says otherwise. */
+  | { readonly kind: 'abort' }
+
+/** What is said of an order: by whom, and why. */
+export type ShiftWords = Omit<ShiftNote, 'since'>
+
+/** `epoch` is the wall clock's time. */
+export const applyOrder = (
+  record: ShiftRecord,
+  plan: ShiftPlan,
+  order: ShiftOrder,
+  words: ShiftWords,
+  epoch: number,
+): ShiftRecord => {
+  const note = { ...words, since: epoch }
+  switch (order.kind) {
+    case 'to':
+      // What it replaces is another order; a stop holds again when it ends.
+      return { ...record, order: { share: order.share, leftMs: order.ttlMs, ...note } }
+    case 'pause':
+      return { ...record, pause: { leftMs: order.ttlMs, ...note } }
+    case 'resume':
+      return resumed(record, plan, epoch)
+    case 'abort':
+      return withStop(record, { cause: 'operator', ...note })
   }
 }

@@ -5,24 +5,29 @@ import {
   beginWithKept,
   changedKeys,
   changesOfStop,
+  effectiveRecord,
   type FindKeptShift,
   hasSameEffect,
   isKnownStop,
   type KeptShift,
+  type ShiftEntry,
   type ShiftToKeep,
   stopKeys,
   takeUpKept,
+  toState,
 } from './kept-shift.ts'
-import { createEntry, effectiveRecord, type ShiftEntry, toState } from './shift-entry.ts'
-import { applyOrder, type ShiftOrder, type ShiftWords } from './shift-order.ts'
-import { type ShiftPlans, shiftKey } from './shift-plan.ts'
 import {
   advance,
+  applyOrder,
   beginRecord,
   isHeld,
   rolledBack,
   type ShiftEvent,
+  type ShiftOrder,
+  type ShiftPlans,
   type ShiftRecord,
+  type ShiftWords,
+  shiftKey,
   untilNextMs,
   withStop,
 } from './shift-record.ts'
@@ -138,7 +143,7 @@ export class Shifts implements ShiftsView {
   prepare(plans: ShiftPlans, isRollback = false, findKept: FindKeptShift = () => null): PreparedShifts {
     const [at, epoch] = [now(), epochMs()]
     const takenUp: Group[] = []
-    const begun = new Map(
+    const begun = new Map<Group, ShiftEntry>(
       groups.flatMap((group) => {
         const plan = plans[group]
         if (plan === undefined || this.#entries.get(group)?.plan.digest === plan.digest) return []
@@ -148,7 +153,7 @@ export class Shifts implements ShiftsView {
         const record = beginWithKept(findKept(group, plan), plan, epoch, own, changes)
         if (!isHeld(record) && !hasSameEffect(record, own, plan, epoch)) takenUp.push(group)
         const timer = new CoalescedTimer(() => this.#onDue(group))
-        return [[group, createEntry(plan, record, timer, at, epoch, changes)] as const]
+        return [[group, { plan, timer, record, pending: null, at, epoch, revision: 0, changes }] as const]
       }),
     )
     const kept = (group: Group): ShiftState | null => (plans[group] === undefined ? null : this.get(group))

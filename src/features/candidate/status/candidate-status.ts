@@ -5,9 +5,9 @@ import type { Reported, Shown } from '../../../core/runtime/status/field.ts'
 import * as field from '../../../core/runtime/status/field.ts'
 import { collectSide, sideMembers } from '../../../core/runtime/status/side.ts'
 import type { GroupSection } from '../../../core/runtime/status/status-part.ts'
+import { zeroShadowDrops, zeroShadowOutcomes } from '../layers/shadow-copies.ts'
 import { type ComparisonReport, mergeComparisonReports } from '../observe/comparison-report.ts'
-import { zeroShadowDrops, zeroShadowOutcomes } from '../observe/shadow-counts.ts'
-import { shiftShape, shiftStatus } from './shift-status.ts'
+import { shiftField } from '../shift/shift-state.ts'
 
 /** What became of copies. */
 const shadow = field.record({
@@ -60,9 +60,10 @@ const candidateField = field.record({
     ),
   ),
   /** Null: a reload is just under way. */
-  shift: field.derived(asNullable(shiftShape), (_, { overrides, group }) => {
+  shift: field.derived(asNullable(shiftField.decode), (_, context) => {
+    const { overrides, group } = context
     const shift = group === undefined ? null : (overrides.shifts?.get(group) ?? null)
-    return shift && shiftStatus(shift)
+    return shift && shiftField.show(shift, context)
   }),
 })
 

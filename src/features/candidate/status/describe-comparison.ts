@@ -10,10 +10,10 @@ import {
 } from '../../../core/lib/text/decode.ts'
 import { sum } from '../../../core/log/sum-reports.ts'
 import type { Group, OperationId } from '../../../operations.ts'
-import type { DifferenceKind } from '../observe/compare/comparison.ts'
-import { zeroDifferences, zeroUncompared } from '../observe/compare/comparison.ts'
+import type { ShadowReport } from '../layers/shadow-copies.ts'
+import { type DifferenceKind, zeroDifferences, zeroUncompared } from '../observe/compare/comparison.ts'
+import { isWholeShift, type ShiftStatus } from '../shift/shift-state.ts'
 import { comparedMembers, shadowShape } from './candidate-status.ts'
-import { isWholeShift, type ShiftStatus } from './shift-status.ts'
 
 const placeMembers = {
   operation: asWord<OperationId>(),
@@ -214,4 +214,21 @@ const describeUncompared = (
   const [[only] = ['']] = sums
   const reasons = sums.size === 1 ? only : [...sums].map(([why, count]) => `${formatCount(count)} ${why}`).join(', ')
   return `${formatCount(all)} not compared (${reasons})`
+}
+
+type Counts = Readonly<Record<string, number>>
+
+/** Describes what became of copies: `1204 sent (1200 2xx, 4 failed), 31 not sent (30 full, 1 no-room)`. */
+export const describeShadow = (
+  { sent, outcomes, dropped }: Pick<ShadowReport, 'sent'> & { readonly outcomes: Counts; readonly dropped: Counts },
+  formatCount: (count: number) => string = String,
+): string => {
+  const list = (counts: Counts): readonly string[] =>
+    Object.entries(counts).flatMap(([name, count]) => (count === 0 ? [] : [`${formatCount(count)} ${name}`]))
+  const notSent = sum(Object.values(dropped))
+  const parts = [
+    [`${formatCount(sent)} sent`, list(outcomes)] as const,
+    ...(notSent === 0 ? [] : [[`${formatCount(notSent)} not sent`, list(dropped)] as const]),
+  ]
+  return parts.map(([what, of]) => (of.length === 0 ? what : `${what} (${of.join(', ')})`)).join(', ')
 }

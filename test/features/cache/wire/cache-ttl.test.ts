@@ -1,6 +1,6 @@
 /** `cache.ttl` beside what else decides on a stored response: validation, errors, a candidate, the contract, Redis. */
 import { describe, expect, test, vi } from 'vitest'
-import { clientBucket } from '../../../../src/features/candidate/layers/client-bucket.ts'
+import { clientBucket } from '../../../../src/features/candidate/layers/side.ts'
 import { sideUpstreams, withCandidate } from '../../../helpers/candidate.ts'
 import { contractFile } from '../../../helpers/contract.ts'
 import { bootGateway, type Settings } from '../../../helpers/gateway.ts'

@@ -1,8 +1,8 @@
 /** Which orders a candidate that is down speaks against, and in what words. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { planShift } from '../../../../src/features/candidate/commands/plan-shift.ts'
-import type { ShiftOrder } from '../../../../src/features/candidate/shift/shift-order.ts'
-import { listShiftPlans } from '../../../../src/features/candidate/shift/shift-plan.ts'
+import type { ShiftOrder } from '../../../../src/features/candidate/shift/shift-record.ts'
+import { listShiftPlans } from '../../../../src/features/candidate/shift/shift-record.ts'
 import { Shifts } from '../../../../src/features/candidate/shift/shifts.ts'
 import { endpoint, findingInputs, risk } from '../../../core/admin/findings/finding-inputs.ts'
 import { testConfig } from '../../../helpers/gateway.ts'

@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { RequestOwner } from '../../../../src/core/exchange/request-owner.ts'
 import { bucketCount, bucketsOfShare } from '../../../../src/core/exchange/sides.ts'
-import { clientBucket, getBucketMemory } from '../../../../src/features/candidate/layers/client-bucket.ts'
+import { clientBucket, getBucketMemory } from '../../../../src/features/candidate/layers/side.ts'
 import { type Group, groups } from '../../../../src/operations.ts'
 
 const clientCount = 10_000
@@ -124,7 +124,7 @@ test('the bucket of a client is a constant of the program', () => {
 
 test('another process has the same buckets', () => {
   const owners = Array.from({ length: 100 }, (_, index) => ({ client: `bank-${index}` }))
-  const file = fileURLToPath(new URL('../../../../src/features/candidate/layers/client-bucket.ts', import.meta.url))
+  const file = fileURLToPath(new URL('../../../../src/features/candidate/layers/side.ts', import.meta.url))
   const program = `
     import { clientBucket } from ${JSON.stringify(file)}
     console.log(JSON.stringify(${JSON.stringify(owners)}.map((owner) => clientBucket('market', owner))))`

@@ -12,7 +12,7 @@ import type {
   OnShadowPair,
   ShadowAnswer,
   ShadowedRequest,
-} from '../../../../src/features/candidate/observe/shadow-pair.ts'
+} from '../../../../src/features/candidate/observe/compare/comparison.ts'
 import { DeferredWork } from '../../../../src/features/contract/deferred-work.ts'
 import { retryLayer } from '../../../../src/features/retry/layer.ts'
 import { RetryBudget } from '../../../../src/features/retry/runtime.ts'

@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Exchange, ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { bucketsOfShare } from '../../../../src/core/exchange/sides.ts'
-import { clientBucket } from '../../../../src/features/candidate/layers/client-bucket.ts'
-import { type SideOptions, sideLayer } from '../../../../src/features/candidate/layers/side.ts'
+import { clientBucket, type SideOptions, sideLayer } from '../../../../src/features/candidate/layers/side.ts'
 import { fakeExchange, fakeNext, fakeOutcome, fakeResponse } from '../../../helpers/exchange.ts'
 
 const options: SideOptions = { group: 'market', share: 0.25, clients: [], ipv6Prefix: 64, expose: null }

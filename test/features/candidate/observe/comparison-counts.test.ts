@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { ShadowAnswer, ShadowedRequest } from '../../../../src/features/candidate/observe/compare/comparison.ts'
 import {
   ComparisonCounts,
   type ComparisonOptions,
 } from '../../../../src/features/candidate/observe/comparison-counts.ts'
-import type { ShadowAnswer, ShadowedRequest } from '../../../../src/features/candidate/observe/shadow-pair.ts'
 import { answer } from './compare/answer.ts'
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-23T10:04:00Z') }))

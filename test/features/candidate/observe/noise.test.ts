@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Noise } from '../../../../src/features/candidate/observe/noise.ts'
+import { Noise } from '../../../../src/features/candidate/observe/comparison-report.ts'
 
 test('nothing is learnt from a pair in which the primary failed, whatever else differs', () => {
   const noise = new Noise('valuation.score')

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, vi }
 import type { Config } from '../../../../src/core/config/config.ts'
 import { now } from '../../../../src/core/lib/clock.ts'
 import { SharedShifts } from '../../../../src/features/candidate/shift/shared-shifts.ts'
-import type { ShiftOrder } from '../../../../src/features/candidate/shift/shift-order.ts'
+import type { ShiftOrder } from '../../../../src/features/candidate/shift/shift-record.ts'
 import { Shifts } from '../../../../src/features/candidate/shift/shifts.ts'
 import { sandbox, validConfig } from '../../../core/config/helper.ts'
 import { freePort } from '../../../helpers/free-port.ts'

@@ -1,8 +1,7 @@
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { KeptShift } from '../../../../src/features/candidate/shift/kept-shift.ts'
-import type { ShiftOrder } from '../../../../src/features/candidate/shift/shift-order.ts'
-import type { ShiftPlan } from '../../../../src/features/candidate/shift/shift-plan.ts'
+import type { ShiftOrder, ShiftPlan } from '../../../../src/features/candidate/shift/shift-record.ts'
 import type { ShiftState } from '../../../../src/features/candidate/shift/shift-state.ts'
 import { Shifts } from '../../../../src/features/candidate/shift/shifts.ts'
 
@@ -21,7 +20,7 @@ const opened: Shifts[] = []
 const plan = (changes: Partial<ShiftPlan> = {}): ShiftPlan => ({ digest: 'a', share: 0.05, steps: null, ...changes })
 const steps = (startedAt: number | null = null) => ({
   shares: [0.01, 0.05, 0.25, 1],
-  everyMs: 15 * minute,
+  every: 15 * minute,
   startedAt,
 })
 const stepped = (changes: Partial<ShiftPlan> = {}) => plan({ share: 0, steps: steps(), ...changes })

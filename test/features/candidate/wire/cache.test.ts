@@ -1,6 +1,6 @@
 /** What the cache does for the two sides of a group: in memory, and in a Redis that two gateways share. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { clientBucket } from '../../../../src/features/candidate/layers/client-bucket.ts'
+import { clientBucket } from '../../../../src/features/candidate/layers/side.ts'
 import { sideUpstreams, withCandidate } from '../../../helpers/candidate.ts'
 import { bootGateway, type Settings } from '../../../helpers/gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'

@@ -1,6 +1,6 @@
 /** A candidate's share beside what else the gateway does for a request. */
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { clientBucket } from '../../../../src/features/candidate/layers/client-bucket.ts'
+import { clientBucket } from '../../../../src/features/candidate/layers/side.ts'
 import { createAuditLog } from '../../../helpers/audit-log.ts'
 import { ask, keyedClients, keyOf, sideUpstreams, withCandidate } from '../../../helpers/candidate.ts'
 import { bootGateway } from '../../../helpers/gateway.ts'

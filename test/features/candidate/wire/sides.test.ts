@@ -1,7 +1,7 @@
 /** Which side of its group a client is on. */
 import { describe, expect, test } from 'vitest'
 import { bucketsOfShare } from '../../../../src/core/exchange/sides.ts'
-import { clientBucket } from '../../../../src/features/candidate/layers/client-bucket.ts'
+import { clientBucket } from '../../../../src/features/candidate/layers/side.ts'
 import { ask, keyedClients, keyOf, sideUpstreams, withCandidate } from '../../../helpers/candidate.ts'
 import { bootGateway, openGateway, type Settings } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { EndpointReport } from '../../../../src/core/runtime/status/endpoint.ts'
 import { mergeReports, type StatusReport } from '../../../../src/core/runtime/status/report.ts'
 import type { UpstreamReport } from '../../../../src/core/runtime/status/upstreams.ts'
-import { createShadowCounts, type ShadowReport } from '../../../../src/features/candidate/observe/shadow-counts.ts'
+import { createShadowCounts, type ShadowReport } from '../../../../src/features/candidate/layers/shadow-copies.ts'
 import type { IdempotencyReport } from '../../../../src/features/idempotency/status.ts'
 import { groups } from '../../../../src/operations.ts'
 

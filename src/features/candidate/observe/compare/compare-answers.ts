@@ -4,11 +4,10 @@ import { getFieldValues, type HeaderFields } from '../../../../core/exchange/hea
 import { ownMember } from '../../../../core/lib/plain-object.ts'
 import { isCoded, isJson, isUtf8Charset, readMediaType } from '../../../contract/check/media-type.ts'
 import { type JsonFault, parseStrictJson } from '../../../contract/check/strict-json.ts'
-import { compareJson, type JsonRules } from './compare-json.ts'
+import { compareJson, compilePointerRules, type JsonRules } from './compare-json.ts'
 import type { ComparedAnswer, Comparison, ComparisonRules } from './comparison.ts'
-import { Differences } from './differences.ts'
+import { Differences } from './comparison.ts'
 import { toExactNumber } from './exact-number.ts'
-import { compilePointerRules } from './pointer-rules.ts'
 
 /**
  * Compares the candidate's answer with the primary's. `isNoise` tells what is no difference: {@link differenceKey}. So

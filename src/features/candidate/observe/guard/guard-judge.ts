@@ -1,14 +1,16 @@
 import { formatDuration, formatShare } from '../../../../core/lib/text/units.ts'
 import { allOperations } from '../../../../operations.ts'
-import { expectedBad, logChanceOfExcess, type Stratum } from './excess.ts'
 import {
   type BadOf,
   compareWith,
   countFault,
+  expectedBad,
   type GuardComparison,
   type GuardFault,
   type GuardReference,
+  logChanceOfExcess,
   minShare,
+  type Stratum,
   slowShare,
 } from './guard-comparison.ts'
 import type { GuardEvidence } from './guard-window.ts'

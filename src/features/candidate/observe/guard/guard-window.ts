@@ -1,14 +1,14 @@
 import { allOperations } from '../../../../operations.ts'
 import type { GuardReport } from './guard-counts.ts'
-import { readGuardKey } from './guard-key.ts'
 import {
   addEvent,
   createGuardTotals,
   createSideTotals,
   emptyTotals,
   type GuardTotals,
+  readGuardKey,
   subtractAll,
-} from './guard-totals.ts'
+} from './guard-key.ts'
 
 export interface OperationEvidence {
   /** Its place in the interface. */

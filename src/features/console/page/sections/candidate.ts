@@ -2,7 +2,7 @@ import type { Overview } from '../../../../core/admin/api/overview.ts'
 import { type Html, html } from '../../../../core/admin/html.ts'
 import { formatPercent } from '../../../../core/lib/text/units.ts'
 import { type Group, groups } from '../../../../operations.ts'
-import { describeShift, isCandidateUp, isWholeShift, type ShiftStatus } from '../../../candidate/status/shift-status.ts'
+import { describeShift, isCandidateUp, isWholeShift, type ShiftStatus } from '../../../candidate/shift/shift-state.ts'
 import { badge, commandHtml, commandLinks, htmlSection, htmlTable } from '../components.ts'
 import type { BadgeTone } from '../row-state.ts'
 

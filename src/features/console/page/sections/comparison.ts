@@ -1,6 +1,7 @@
 import type { Overview } from '../../../../core/admin/api/overview.ts'
 import { type Html, html } from '../../../../core/admin/html.ts'
 import { sum } from '../../../../core/log/sum-reports.ts'
+import type { ShiftStatus } from '../../../candidate/shift/shift-state.ts'
 import {
   type ComparisonView,
   type DifferenceView,
@@ -10,7 +11,6 @@ import {
   describePlace,
   listValues,
 } from '../../../candidate/status/describe-comparison.ts'
-import type { ShiftStatus } from '../../../candidate/status/shift-status.ts'
 import { badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
 import { formatCount, formatMilliseconds } from '../format.ts'
 

@@ -6,7 +6,7 @@ import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
 import { sideKey } from '../../../../core/exchange/sides.ts'
 import { formatAge } from '../../../../core/lib/text/units.ts'
 import { type Group, groups, type Side } from '../../../../operations.ts'
-import { describeShadow } from '../../../candidate/status/describe-shadow.ts'
+import { describeShadow } from '../../../candidate/status/describe-comparison.ts'
 import {
   badge,
   commandLinks,

@@ -1,6 +1,6 @@
 /** What `status` shows of failing endpoints, and of an edit that waits for its endpoints. */
 import { describe, expect, test } from 'vitest'
-import { createShadowCounts } from '../../../../../src/features/candidate/observe/shadow-counts.ts'
+import { createShadowCounts } from '../../../../../src/features/candidate/layers/shadow-copies.ts'
 import {
   configProblem,
   endpointStatusWith,

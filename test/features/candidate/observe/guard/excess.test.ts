@@ -3,7 +3,7 @@ import {
   expectedBad,
   logChanceOfExcess,
   type Stratum,
-} from '../../../../../src/features/candidate/observe/guard/excess.ts'
+} from '../../../../../src/features/candidate/observe/guard/guard-comparison.ts'
 
 const stratum = (bad: number, requests: number, otherBad: number, otherRequests: number): Stratum => ({
   requests,

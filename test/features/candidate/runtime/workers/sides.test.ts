@@ -1,7 +1,7 @@
 /** The sides of clients with several workers: each has a client where the others have it, also a new one. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bucketsOfShare } from '../../../../../src/core/exchange/sides.ts'
-import { clientBucket } from '../../../../../src/features/candidate/layers/client-bucket.ts'
+import { clientBucket } from '../../../../../src/features/candidate/layers/side.ts'
 import {
   kill,
   type ShownWorker,
