@@ -1,8 +1,8 @@
 import { epochMs } from '../lib/clock.ts'
-import { BoundedMap } from './bounded-map.ts'
 import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { bucketBoundsMs, bucketIndex, type HistogramReport } from './metrics/histogram.ts'
 import { isErrorOutcome, toStatusClass } from './metrics/request-metrics.ts'
+import { BoundedMap } from './rolling-counter.ts'
 import { mergeBy, type NonEmpty, pluck, sumReports } from './sum-reports.ts'
 
 /** What became of the requests of a client that was authenticated, over the last fifteen minutes. */

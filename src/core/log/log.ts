@@ -12,6 +12,9 @@ import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { createLineRewriter, type LoggingConfig, type RewriteLine } from './log-format.ts'
 import { LogQueue, openStdout } from './log-queue.ts'
 
+/** Logs an event, and its fields: what happens to endpoints, circuit breakers and other resources of a process. */
+export type LogEvent = (level: 'info' | 'warn', event: string, fields: Readonly<Record<string, unknown>>) => void
+
 export type Log = Logger
 
 const closeTimeoutMs = 1000

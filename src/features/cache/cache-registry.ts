@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Config, UpstreamConfig } from '../../core/config/config.ts'
 import { RefCountedMap } from '../../core/lib/memo.ts'
-import type { LogEvent } from '../../core/log/log-event.ts'
+import type { LogEvent } from '../../core/log/log.ts'
 import type { OtherSide } from '../../core/runtime/runtime-part.ts'
 import { allOperations, type Group, type Operation, type OperationId, type Side } from '../../operations.ts'
 import type { CacheEvents, SharedTier } from './fetch-context.ts'

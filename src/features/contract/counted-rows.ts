@@ -1,5 +1,4 @@
-import { BoundedMap } from '../../core/log/bounded-map.ts'
-import { RollingCounter } from '../../core/log/rolling-counter.ts'
+import { BoundedMap, RollingCounter } from '../../core/log/rolling-counter.ts'
 import { type NonEmpty, sum } from '../../core/log/sum-reports.ts'
 
 // A full table drops a row that was not seen for that long: a client could otherwise fill it once and for all.

@@ -1,7 +1,7 @@
 import type { Config } from '../../core/config/config.ts'
 import { epochMs, unrefTimeout } from '../../core/lib/clock.ts'
 import { FairQuota, usualBodyBytes } from '../../core/lib/fair-quota.ts'
-import type { LogEvent } from '../../core/log/log-event.ts'
+import type { LogEvent } from '../../core/log/log.ts'
 import { type BatchCall, batchCalls } from '../redis/batched-calls.ts'
 import type { RedisConfig } from '../redis/config.ts'
 import { calmChanges, RedisRegistry } from '../redis/redis-registry.ts'

@@ -23,7 +23,7 @@ import { addUp, counter, gauge, type MetricDefinitions, seriesFor } from '../../
 import type { MetricInputs } from '../../core/admin/metrics/metric-inputs.ts'
 import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
 import { type FailureReason, reasonsFor } from '../../core/exchange/failures/reasons.ts'
-import type { ErrorCount } from '../../core/log/recent-errors/error-counts.ts'
+import type { ErrorCount } from '../../core/log/recent-errors.ts'
 import { groupByKey, sum } from '../../core/log/sum-reports.ts'
 import { fromReport, type Shown } from '../../core/runtime/status/field.ts'
 import { limitsField, type RateLimitReport } from './status.ts'

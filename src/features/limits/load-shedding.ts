@@ -1,7 +1,7 @@
 import type { Layer } from '../../core/exchange/exchange.ts'
 import { overloadedError } from '../../core/exchange/failures/errors.ts'
 import { epochMs, now } from '../../core/lib/clock.ts'
-import type { LogEvent } from '../../core/log/log-event.ts'
+import type { LogEvent } from '../../core/log/log.ts'
 
 /**
  * Sheds load while the event loop lags: new exchanges, and even their rejection, would add to the lag. It is the

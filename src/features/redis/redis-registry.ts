@@ -1,6 +1,6 @@
 import { unrefTimeout } from '../../core/lib/clock.ts'
 import { RefCountedMap } from '../../core/lib/memo.ts'
-import type { LogEvent } from '../../core/log/log-event.ts'
+import type { LogEvent } from '../../core/log/log.ts'
 import { ManagedRedis } from './managed-redis.ts'
 import { connectRedis } from './redis-connection.ts'
 import { type RedisSection, type RedisSettings, redactSecrets } from './redis-settings.ts'

@@ -1,5 +1,5 @@
 import { epochMs, now } from '../../core/lib/clock.ts'
-import type { LogEvent } from '../../core/log/log-event.ts'
+import type { LogEvent } from '../../core/log/log.ts'
 
 // A collector that is down is logged for as long as it is, but not with every batch: where one of two behind an address
 // is down, every second batch is lost.

@@ -4,7 +4,7 @@ import { sideKey } from '../../exchange/sides.ts'
 import { commandLine } from '../../lib/program.ts'
 import { formatTime, formatTimeOfDay } from '../../lib/text/format-time.ts'
 import { formatDuration } from '../../lib/text/units.ts'
-import type { ErrorCount } from '../../log/recent-errors/error-counts.ts'
+import type { ErrorCount } from '../../log/recent-errors.ts'
 import { groupByKey, pluck, sum } from '../../log/sum-reports.ts'
 import type { EndpointReport } from '../../runtime/status/endpoint.ts'
 import {

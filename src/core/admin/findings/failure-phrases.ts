@@ -4,7 +4,7 @@ import { type AttemptReport, lastFailurePhrase } from '../../exchange/failures/e
 import type { FailureKind } from '../../exchange/failures/kinds.ts'
 import type { FailureReason } from '../../exchange/failures/reasons.ts'
 import { formatDuration, formatSize } from '../../lib/text/units.ts'
-import type { ErrorCount } from '../../log/recent-errors/error-counts.ts'
+import type { ErrorCount } from '../../log/recent-errors.ts'
 import { groupByKey, pluck, sum } from '../../log/sum-reports.ts'
 import type { EndpointReport } from '../../runtime/status/endpoint.ts'
 import type { StatusReport } from '../../runtime/status/report.ts'

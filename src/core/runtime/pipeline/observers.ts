@@ -3,7 +3,7 @@ import type { ExchangeObserver } from '../../log/exchange-record.ts'
 import { accessLog, type Log } from '../../log/log.ts'
 import { RequestMetrics } from '../../log/metrics/request-metrics.ts'
 import { ProcessStats } from '../../log/process-stats.ts'
-import { RecentErrors, RecentRequests } from '../../log/recent-errors/recent-errors.ts'
+import { RecentErrors, RecentRequests } from '../../log/recent-errors.ts'
 import { createRejectedConnectionCounts, type RejectedConnectionCounts } from '../../log/rejected-connections.ts'
 import type { SnapshotPart } from '../runtime-part.ts'
 

@@ -1,7 +1,6 @@
 import { settlesWithin } from '../../lib/clock.ts'
 import { generateSecret } from '../../lib/secrets.ts'
-import type { Log } from '../../log/log.ts'
-import type { LogEvent } from '../../log/log-event.ts'
+import type { Log, LogEvent } from '../../log/log.ts'
 import {
   EndpointRegistry,
   type HealthVerdict,

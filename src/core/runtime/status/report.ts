@@ -1,6 +1,6 @@
 import { mergeRequestMetrics, type RequestMetricsReport } from '../../log/metrics/request-metrics.ts'
 import type { ProcessStatsReport } from '../../log/process-stats.ts'
-import { mergeRecentErrors, type RecentErrorsReport } from '../../log/recent-errors/recent-errors.ts'
+import { mergeRecentErrors, type RecentErrorsReport } from '../../log/recent-errors.ts'
 import {
   collectRejectedConnections,
   mergeRejectedConnections,

@@ -1,6 +1,6 @@
 import type { Group, Side } from '../../../operations.ts'
 import type { EndpointConfig, UpstreamConfig, UpstreamTlsConfig } from '../../config/config.ts'
-import type { LogEvent } from '../../log/log-event.ts'
+import type { LogEvent } from '../../log/log.ts'
 import type { HealthCheckOutage } from '../health/endpoint-health.ts'
 import { Endpoint } from './endpoint.ts'
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../../config/config.ts'
 import { epochMs, systemMs } from '../../lib/clock.ts'
-import type { LogEvent } from '../../log/log-event.ts'
+import type { LogEvent } from '../../log/log.ts'
 import { EndpointHealth, type HealthCheckOutage } from '../health/endpoint-health.ts'
 import { type HealthCheckCallbacks, probeEndpoint, startHealthCheck } from '../health/health-check.ts'
 import type { PlaceWaiter } from '../http1/client-places.ts'

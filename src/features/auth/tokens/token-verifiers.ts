@@ -1,5 +1,5 @@
 import { RefCountedMap } from '../../../core/lib/memo.ts'
-import type { LogEvent } from '../../../core/log/log-event.ts'
+import type { LogEvent } from '../../../core/log/log.ts'
 import type { IntrospectionConfig, JwtConfig } from '../config.ts'
 import { createHttpClient } from './http-client.ts'
 import { Introspector, introspect } from './introspection.ts'

@@ -1,5 +1,5 @@
 import { RefCountedMap } from '../../../core/lib/memo.ts'
-import type { LogEvent } from '../../../core/log/log-event.ts'
+import type { LogEvent } from '../../../core/log/log.ts'
 import type { RedisConfig } from '../../redis/config.ts'
 import type { RedisState } from '../../redis/managed-redis.ts'
 import { calmChanges, RedisRegistry } from '../../redis/redis-registry.ts'

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Config } from '../../../core/config/config.ts'
 import { CoalescedTimer, now } from '../../../core/lib/clock.ts'
-import type { LogEvent } from '../../../core/log/log-event.ts'
+import type { LogEvent } from '../../../core/log/log.ts'
 import type { Group } from '../../../operations.ts'
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
 import { calmChanges, RedisRegistry } from '../../redis/redis-registry.ts'

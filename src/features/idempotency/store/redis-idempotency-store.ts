@@ -1,5 +1,5 @@
 import { epochMs, now, sleep } from '../../../core/lib/clock.ts'
-import type { LogEvent } from '../../../core/log/log-event.ts'
+import type { LogEvent } from '../../../core/log/log.ts'
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
 import type { ScriptArgs, ScriptOptions } from '../../redis/redis-server.ts'
 import {

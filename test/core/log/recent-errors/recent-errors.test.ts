@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { FailedAttempt, GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { reasonsFor } from '../../../../src/core/exchange/failures/reasons.ts'
-import { mergeRecentErrors, RecentErrors } from '../../../../src/core/log/recent-errors/recent-errors.ts'
+import { mergeRecentErrors, RecentErrors } from '../../../../src/core/log/recent-errors.ts'
 import { allOperations } from '../../../../src/operations.ts'
 import { exchangeRecord } from '../exchange-record.ts'
 

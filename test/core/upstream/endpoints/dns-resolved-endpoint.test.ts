@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { type AddressInfo, createServer, type LookupFunction, type Socket } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { LogEvent } from '../../../../src/core/log/log-event.ts'
+import type { LogEvent } from '../../../../src/core/log/log.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 import { openTestUpstream, sendOutcome } from '../../../helpers/open-upstream.ts'
 import { onRequest } from '../../../helpers/upstream.ts'

@@ -3,7 +3,7 @@ import { ownerDetails } from '../../../../src/core/admin/findings/failure-phrase
 import type { RecentTraffic } from '../../../../src/core/admin/rate-history.ts'
 import { zeroCacheOutcomes } from '../../../../src/core/exchange/exchange-outcomes.ts'
 import type { FailureReason } from '../../../../src/core/exchange/failures/reasons.ts'
-import type { RecentError } from '../../../../src/core/log/recent-errors/recent-errors.ts'
+import type { RecentError } from '../../../../src/core/log/recent-errors.ts'
 import type { PrimaryParts } from '../../../../src/core/runtime/primary-part.ts'
 import { applyFailedProblem } from '../../../../src/core/runtime/reload/reload-problems.ts'
 import type { EndpointReport } from '../../../../src/core/runtime/status/endpoint.ts'

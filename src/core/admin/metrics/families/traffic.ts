@@ -1,10 +1,11 @@
 import { allOperations, type OperationId } from '../../../../operations.ts'
 import { allFailureKinds, failureTable } from '../../../exchange/failures/kinds.ts'
-import { keyExchangeGroups, tlsVersions } from '../../../log/metrics/handshake-counts.ts'
 import { exportedBounds, type HistogramReport } from '../../../log/metrics/histogram.ts'
 import {
+  keyExchangeGroups,
   type OperationLabel,
   type OperationMetricsReport,
+  tlsVersions,
   toStatusClass,
 } from '../../../log/metrics/request-metrics.ts'
 import { addUp, type HistogramValue, type MetricDefinitions, seriesFor } from '../metric.ts'

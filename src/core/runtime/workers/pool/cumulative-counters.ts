@@ -1,5 +1,5 @@
 import { mergeRequestMetrics, type RequestMetricsReport, withoutGauges } from '../../../log/metrics/request-metrics.ts'
-import { mergeLastErrors, type RecentErrorsReport } from '../../../log/recent-errors/recent-errors.ts'
+import { mergeLastErrors, type RecentErrorsReport } from '../../../log/recent-errors.ts'
 import { mergeBy, pluck } from '../../../log/sum-reports.ts'
 import {
   collectCounters,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { describeUnmatched, toRecentErrorView } from '../../../../../src/core/admin/api/recent-errors.ts'
-import type { RecentError } from '../../../../../src/core/log/recent-errors/recent-errors.ts'
+import type { RecentError } from '../../../../../src/core/log/recent-errors.ts'
 import { allOperations } from '../../../../../src/operations.ts'
 import { testConfig } from '../../../../helpers/gateway.ts'
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../../../../src/core/exchange/failures/errors.ts'
 import { RequestMetrics } from '../../../../../src/core/log/metrics/request-metrics.ts'
-import { RecentErrors } from '../../../../../src/core/log/recent-errors/recent-errors.ts'
+import { RecentErrors } from '../../../../../src/core/log/recent-errors.ts'
 import { Overrides } from '../../../../../src/core/runtime/overrides.ts'
 import { DataPlane } from '../../../../../src/core/runtime/snapshot/data-plane.ts'
 import {
