@@ -96,40 +96,6 @@ const headNames: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'trace_i
 /** Renders the name of a member, as `,"name":`. */
 type RenderKey = (name: string) => string
 
-/** Renders a line; `members` are those that are not in its head, each after a comma. */
-type RenderLine = (line: PinoLine, members: string) => string
-
-/** Makes the rendering of each format; `origin` are members that say which gateway it is, each after a comma. */
-const renderers: Readonly<Record<ForeignFormat, (keyOf: RenderKey, origin: string) => RenderLine>> = {
-  ecs(keyOf, origin) {
-    const formatTime = cachingTimeFormat()
-    // Its specification of logging wants these three first, for people.
-    const [timeKey, levelKey, msgKey] = [`{${keyOf('time').slice(1)}"`, `"${keyOf('level')}"`, `"${keyOf('msg')}`]
-    const afterMsg = `,"ecs.version":"${ecsVersion}"${origin},"event.dataset":"lender_gateway.`
-    return ({ level, time, msg, trace_id }, members) =>
-      timeKey +
-      formatTime(time) +
-      levelKey +
-      (levels[level]?.[0] ?? level) +
-      msgKey +
-      toJson(msg) +
-      afterMsg +
-      (msg === 'exchange' ? 'access"' : 'log"') +
-      (trace_id === undefined ? '' : keyOf('trace_id') + toJson(trace_id)) +
-      members +
-      '}\n'
-  },
-  otel(keyOf, origin) {
-    const formatTime = cachingTimeFormat()
-    const [timeKey, levelKey, msgKey] = [`{${keyOf('time').slice(1)}"`, `"${keyOf('level')}"`, keyOf('msg')]
-    const beforeMembers = `,"Resource":{${origin.slice(1)}},"Attributes":{`
-    return ({ level, time, msg, trace_id }, members) => {
-      const [name, severity] = levels[level] ?? [String(level), 0]
-      return `${timeKey}${formatTime(time)}${levelKey}${name.toUpperCase()}","SeverityNumber":${severity}${msgKey}${toJson(msg)}${trace_id === undefined ? '' : keyOf('trace_id') + toJson(trace_id)}${beforeMembers}${members.slice(1)}}}\n`
-    }
-  },
-}
-
 /** Makes what rewrites lines to the format of a configuration; null: they stay as pino renders them. */
 export const createLineRewriter = ({ log: { format }, tracing, instance }: LoggingConfig): RewriteLine | null => {
   if (format === 'pino') return null
@@ -147,7 +113,19 @@ export const createLineRewriter = ({ log: { format }, tracing, instance }: Loggi
     ['instance.environment', instance.environment],
   ] as const
   const origin = origins.map(([name, value]) => (value === null ? '' : keyOf(name) + toJson(value))).join('')
-  const renderLine = renderers[format](keyOf, origin)
+  const formatTime = cachingTimeFormat()
+  const [timeKey, levelKey, msgKey] = [`{${keyOf('time').slice(1)}"`, `"${keyOf('level')}"`, keyOf('msg')]
+  /** Renders a line; `members` are those that are not in its head, each after a comma. */
+  const renderLine = ({ level, time, msg, trace_id }: PinoLine, members: string): string => {
+    const [name, severity] = levels[level] ?? [String(level), 0]
+    const start = timeKey + formatTime(time) + levelKey
+    const trace = trace_id === undefined ? '' : keyOf('trace_id') + toJson(trace_id)
+    const text = msgKey + toJson(msg)
+    // The specification of ECS logging wants time, level and message first, for people.
+    if (format === 'ecs')
+      return `${start}${name}"${text},"ecs.version":"${ecsVersion}"${origin},"event.dataset":"lender_gateway.${msg === 'exchange' ? 'access' : 'log'}"${trace}${members}}\n`
+    return `${start}${name.toUpperCase()}","SeverityNumber":${severity}${text}${trace},"Resource":{${origin.slice(1)}},"Attributes":{${members.slice(1)}}}\n`
+  }
 
   return (text) => {
     const line: PinoLine = JSON.parse(text)

@@ -1,7 +1,5 @@
-import type { OperationId } from '../../operations.ts'
 import { describeCause, FailedAttempt, type GatewayError } from '../exchange/failures/errors.ts'
-import { type FailureKind, failureTable } from '../exchange/failures/kinds.ts'
-import type { FailureReason } from '../exchange/failures/reasons.ts'
+import { failureTable } from '../exchange/failures/kinds.ts'
 import { knownMethods } from '../exchange/node-http.ts'
 import { copyText } from '../lib/buffers.ts'
 import { CoalescedTimer, epochMs } from '../lib/clock.ts'
@@ -197,18 +195,8 @@ const toRecentRequest = (at: number, record: ExchangeRecord) => ({
 /** How often one error came of late. Times are milliseconds since the epoch. */
 export type ErrorCount = ReturnType<typeof toErrorCount>
 
-/** One occurrence of an error. Every member of its key is one of a bounded number of words. */
-interface ErrorOccurrence {
-  /** Null: the request was for no operation. */
-  readonly operation: OperationId | null
-  /** The endpoint of the last attempt; null: there was none. */
-  readonly endpoint: string | null
-  readonly kind: FailureKind
-  /** A bounded word; null: the kind says it all. */
-  readonly reason: FailureReason | null
-  /** What a library or an upstream said of it, for the eyes of operators; null: nothing. */
-  readonly cause: string | null
-}
+/** What is counted of an error. Every member of its key is one of a bounded number of words. */
+type ErrorOccurrence = Pick<RecentError, 'operation' | 'endpoint' | 'kind' | 'reason' | 'cause'>
 
 const maxErrors = 200
 

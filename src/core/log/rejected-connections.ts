@@ -1,7 +1,7 @@
 import { CoalescedTimer, epochMs } from '../lib/clock.ts'
 import type { Log } from './log.ts'
 import { RollingCounter } from './rolling-counter.ts'
-import { sumReports } from './sum-reports.ts'
+import { mergeBy, sumReports } from './sum-reports.ts'
 
 const limitKeys = ['maxConnections', 'maxConnectionsPerAddress'] as const
 
@@ -17,12 +17,7 @@ export const createRejectedConnectionCounts = (): RejectedConnectionCounts => ({
 
 const logIntervalMs = 1000
 
-export interface RejectedConnectionLog {
-  /** Counts a rejected connection, and logs it: at once, or with others within a second. */
-  record(): void
-  /** Logs those that were not logged yet. */
-  close(): void
-}
+export type RejectedConnectionLog = ReturnType<typeof createRejectedConnectionLog>
 
 /**
  * Creates the log of the connections that a setting has closed; they are counted in `counts` too. A flood of
@@ -33,7 +28,7 @@ export const createRejectedConnectionLog = (
   setting: ConnectionLimitKey,
   counts: RejectedConnectionCounts,
   extraFields: { readonly worker?: number } = {},
-): RejectedConnectionLog => {
+) => {
   let pending = 0
   let throttled = false
   const flush = (): void => {
@@ -45,44 +40,40 @@ export const createRejectedConnectionLog = (
   }
   const timer = new CoalescedTimer(flush)
   return {
-    record() {
+    /** Counts a rejected connection, and logs it: at once, or with others within a second. */
+    record(): void {
       counts[setting].count(epochMs())
       pending++
       if (!throttled) flush()
     },
-    close() {
+    /** Logs those that were not logged yet. */
+    close(): void {
       flush()
       timer.clear()
     },
   }
 }
 
-export interface RejectedConnectionsReport {
-  readonly setting: ConnectionLimitKey
-  readonly lastMinute: number
-  readonly last15Min: number
-  /** When the first of the last quarter of an hour was, in ms since the epoch, to ten seconds. */
-  readonly firstAt: number
-}
+export type RejectedConnectionsReport = ReturnType<typeof collectRejectedConnections>[number]
 
-export const collectRejectedConnections = (counts: RejectedConnectionCounts): readonly RejectedConnectionsReport[] => {
+export const collectRejectedConnections = (counts: RejectedConnectionCounts) => {
   const at = epochMs()
-  return limitKeys.flatMap((setting): readonly RejectedConnectionsReport[] => {
+  return limitKeys.flatMap((setting) => {
     const counter = counts[setting]
+    // When the first of the last quarter of an hour was, in ms since the epoch, to ten seconds.
     const firstAt = counter.firstAt(at)
-    if (firstAt === null) return []
-    return [
-      { setting, lastMinute: counter.countWithin(at, 60_000), last15Min: counter.countWithin(at, 900_000), firstAt },
-    ]
+    const [lastMinute, last15Min] = [counter.countWithin(at, 60_000), counter.countWithin(at, 900_000)]
+    return firstAt === null ? [] : [{ setting, lastMinute, last15Min, firstAt }]
   })
 }
 
 export const mergeRejectedConnections = (
   each: readonly RejectedConnectionsReport[],
 ): readonly RejectedConnectionsReport[] =>
-  limitKeys.flatMap((setting): readonly RejectedConnectionsReport[] => {
-    const same = each.filter((report) => report.setting === setting)
-    const [first] = same
-    if (first === undefined) return []
-    return [{ ...sumReports(first, same), firstAt: Math.min(...same.map(({ firstAt }) => firstAt)) }]
-  })
+  limitKeys.flatMap((setting) =>
+    mergeBy(
+      each.filter((report) => report.setting === setting),
+      () => setting,
+      (same) => ({ ...sumReports(same[0], same), firstAt: Math.min(...same.map(({ firstAt }) => firstAt)) }),
+    ),
+  )

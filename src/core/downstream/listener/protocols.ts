@@ -75,7 +75,7 @@ export const createProtocols = async (options: ProtocolsOptions): Promise<Protoc
       onHandshake(socket, getGroup) {
         const { config, telemetry } = currentSnapshot.value
         if (config.metrics !== null)
-          telemetry.requestMetrics.handshakes.count(socket.getProtocol() ?? '', getGroup(socket))
+          telemetry.requestMetrics.countHandshake(socket.getProtocol() ?? '', getGroup(socket))
       },
       onSecure(socket, raw) {
         inheritConnectionClaims(socket, raw)

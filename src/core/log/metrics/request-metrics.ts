@@ -40,20 +40,37 @@ const failureKinds: readonly (FailureKind | null)[] = [null, ...allFailureKinds]
 const failureIndex: ReadonlyMap<FailureKind | null, number> = new Map(failureKinds.map((kind, i) => [kind, i]))
 const statusClassCount = 10
 
+/** Counts by words of a bounded number, in the order in which their combinations came. */
+class Tally<Words extends Readonly<Record<string, string | null>>> {
+  readonly #entries = new Map<string, Words & { count: number }>()
+
+  count(words: Words): void {
+    const key = Object.values(words).join(' ')
+    const found = this.#entries.get(key)
+    if (found === undefined) this.#entries.set(key, { ...words, count: 1 })
+    else found.count++
+  }
+
+  get report(): readonly (Words & { readonly count: number })[] {
+    return [...this.#entries.values()].map((each) => ({ ...each }))
+  }
+}
+
 /** Counts the outcomes of one operation's requests: numbers in arrays, whose length does not depend on the clients. */
 class OperationMetrics {
   inFlight = 0
   /** By failure, and within that by status class. */
   readonly #requests: number[] = new Array(failureKinds.length * statusClassCount).fill(0)
-  /** By a key of bounded words. */
-  readonly #reasons = new Map<
-    string,
-    { failure: FailureKind; reason: FailureReason; method: AuthMethod | null; side: Side; count: number }
-  >()
+  readonly #reasons = new Tally<{
+    failure: FailureKind
+    reason: FailureReason
+    method: AuthMethod | null
+    side: Side
+  }>()
   /** Failed attempts by reason: every one of them, whatever became of its exchange. */
-  readonly #attemptFailures: Readonly<Record<Side, Map<AttemptFailureReason, number>>> = {
-    primary: new Map(),
-    candidate: new Map(),
+  readonly #attemptFailures = {
+    primary: new Tally<{ side: Side; reason: AttemptFailureReason }>(),
+    candidate: new Tally<{ side: Side; reason: AttemptFailureReason }>(),
   }
   readonly #accepted = new Map<AuthMethod, number>()
   readonly #total = new Histogram()
@@ -98,9 +115,8 @@ class OperationMetrics {
   }
 
   countFailedAttempt({ errorOrStatus }: FailedAttempt, side: Side): void {
-    const failures = this.#attemptFailures[side]
     const reason = typeof errorOrStatus === 'number' ? 'status' : (errorOrStatus.reason ?? errorOrStatus.kind)
-    failures.set(reason, (failures.get(reason) ?? 0) + 1)
+    this.#attemptFailures[side].count({ side, reason })
   }
 
   /** What was counted; entries that would be zero are left out. */
@@ -120,10 +136,8 @@ class OperationMetrics {
             ],
       ),
       /** The failures that have a reason, with the auth method whose credential it was, and the side that failed. */
-      reasons: [...this.#reasons.values()].map((each) => ({ ...each })),
-      attemptFailures: sides.flatMap((side) =>
-        [...this.#attemptFailures[side]].map(([reason, count]) => ({ side, reason, count })),
-      ),
+      reasons: this.#reasons.report,
+      attemptFailures: sides.flatMap((side) => this.#attemptFailures[side].report),
       /** Clients let in, by auth method. */
       accepted: [...this.#accepted].map(([method, count]) => ({ method, count })),
       idempotency: { ...this.#idempotency },
@@ -159,10 +173,7 @@ class OperationMetrics {
   #countReason(failure: FailureKind, reason: FailureReason, exchange: ExchangeFacts | null): void {
     const method = exchange?.attemptedAuth ?? null
     const side = exchange?.side === 'candidate' && !exchange.attempts.fellBack ? 'candidate' : 'primary'
-    const key = `${failure} ${reason} ${method} ${side}`
-    const found = this.#reasons.get(key)
-    if (found === undefined) this.#reasons.set(key, { failure, reason, method, side, count: 1 })
-    else found.count++
+    this.#reasons.count({ failure, reason, method, side })
   }
 }
 
@@ -177,10 +188,26 @@ const noStatusClasses = (): number[] => new Array<number>(statusClassCount).fill
 
 export const toStatusClass = (status: number): number => Math.min(statusClassCount - 1, Math.trunc(status / 100))
 
+/** Names of key-exchange groups by their number, as IANA's TLS Supported Groups has both. */
+const groupNames: ReadonlyMap<number, string> = new Map([
+  [4588, 'X25519MLKEM768'],
+  [29, 'x25519'],
+  [23, 'secp256r1'],
+  [30, 'x448'],
+  [24, 'secp384r1'],
+  [25, 'secp521r1'],
+])
+
+/** The groups that are counted by name, and `other`. */
+export const keyExchangeGroups: readonly string[] = [...groupNames.values(), 'other']
+
+/** The versions of TLS that clients may speak. */
+export const tlsVersions: readonly string[] = ['TLSv1.3', 'TLSv1.2']
+
 /** Counts what one process serves, across all its snapshots. */
 export class RequestMetrics {
   readonly operations = byLabel(() => new OperationMetrics())
-  readonly handshakes = new HandshakeCounts()
+  readonly #handshakes = new Tally<{ version: string; group: string }>()
   /** By client id, then by status class. Ids are those of the configuration. */
   readonly #clients = new Map<string, number[]>()
 
@@ -196,10 +223,14 @@ export class RequestMetrics {
     }
   }
 
+  countHandshake(version: string, groupNumber: number): void {
+    this.#handshakes.count({ version, group: groupNames.get(groupNumber) ?? 'other' })
+  }
+
   get report() {
     return {
       operations: byLabel((label) => this.operations[label].report),
-      handshakes: this.handshakes.report,
+      handshakes: this.#handshakes.report,
       /** Requests by client id and status class; empty unless counted by client. */
       clients: [...this.#clients].flatMap(([client, counts]) =>
         counts.flatMap((count, statusClass) => (count === 0 ? [] : [{ client, statusClass, count }])),
@@ -227,37 +258,5 @@ export const inFlightGaugeLayer = (gauge: { inFlight: number }): Layer => {
     gauge.inFlight++
     exchange.onFinished(release)
     return next(exchange)
-  }
-}
-
-/** Names of key-exchange groups by their number, as IANA's TLS Supported Groups has both. */
-const groupNames: ReadonlyMap<number, string> = new Map([
-  [4588, 'X25519MLKEM768'],
-  [29, 'x25519'],
-  [23, 'secp256r1'],
-  [30, 'x448'],
-  [24, 'secp384r1'],
-  [25, 'secp521r1'],
-])
-
-/** The groups that are counted by name, and `other`. */
-export const keyExchangeGroups: readonly string[] = [...groupNames.values(), 'other']
-
-/** The versions of TLS that clients may speak. */
-export const tlsVersions: readonly string[] = ['TLSv1.3', 'TLSv1.2']
-
-class HandshakeCounts {
-  readonly #counts = new Map<string, { readonly version: string; readonly group: string; count: number }>()
-
-  count(version: string, groupNumber: number): void {
-    const group = groupNames.get(groupNumber) ?? 'other'
-    const key = `${version} ${group}`
-    const found = this.#counts.get(key)
-    if (found === undefined) this.#counts.set(key, { version, group, count: 1 })
-    else found.count++
-  }
-
-  get report() {
-    return [...this.#counts.values()].map((each) => ({ ...each }))
   }
 }
