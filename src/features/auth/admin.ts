@@ -136,7 +136,7 @@ export const findingInputs = ({ operatorKeys }: AdminContext) => ({
 })
 
 export const openProofs: OpenProofs = async (log, refusals) =>
-  new (await import('./operators/operator-jwts.ts')).OperatorJwts(log, refusals)
+  new (await import('./operator-jwts.ts')).OperatorJwts(log, refusals)
 
 export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: authMetrics }]
 

@@ -21,11 +21,9 @@ import type { DependencyHealthState } from './tokens/dependency-health.ts'
 import { dpopProofChecker, replayWindowMs } from './tokens/dpop.ts'
 import type { IssuerKeysState } from './tokens/jwt/jwks-cache.ts'
 import { isJwt } from './tokens/jwt/jwt-verifier.ts'
-import type { ReplayWindowState } from './tokens/replay-cache.ts'
-import type { ReplayCacheRegistry } from './tokens/replay-cache-registry.ts'
-import { senderConstraint } from './tokens/sender-constraint.ts'
+import type { ReplayCacheRegistry, ReplayWindowState } from './tokens/replay-cache.ts'
 import type { GetClaims } from './tokens/token.ts'
-import { tokenAuthenticator } from './tokens/token-authenticator.ts'
+import { senderConstraint, tokenAuthenticator } from './tokens/token-authenticator.ts'
 import type { TokenVerifiers } from './tokens/token-verifiers.ts'
 
 export type AuthProvider = Omit<typeof nullAuthProvider, 'sharedProofs'> & {

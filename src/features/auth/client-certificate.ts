@@ -1,6 +1,11 @@
 import { hash, X509Certificate } from 'node:crypto'
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import { LRUCache } from 'lru-cache'
 import { parseItem } from 'structured-headers'
+import type { Operator } from '../../core/admin/access/operator.ts'
+import { pemBlocks } from '../../core/config/certificates.ts'
+import type { AdminConfig } from '../../core/config/config.ts'
 import type { Exchange } from '../../core/exchange/exchange.ts'
 import { copyText } from '../../core/lib/buffers.ts'
 import { epochMs } from '../../core/lib/clock.ts'
@@ -69,10 +74,10 @@ export const certificateFromHeader = (authorities: readonly X509Certificate[] | 
 }
 
 /** Tells whether a certificate may be shown by a client; one that says nothing of its purpose may. */
-export const isForClients = ({ keyUsage }: X509Certificate): boolean =>
+const isForClients = ({ keyUsage }: X509Certificate): boolean =>
   keyUsage === undefined || clientPurposes.some((purpose) => keyUsage.includes(purpose))
 
-export const isValidNow = ({ validFromDate, validToDate }: X509Certificate): boolean => {
+const isValidNow = ({ validFromDate, validToDate }: X509Certificate): boolean => {
   const at = epochMs()
   return validFromDate.getTime() <= at && at <= validToDate.getTime()
 }
@@ -93,7 +98,7 @@ const parseClientCert = (value: string): X509Certificate => {
   throw malformedCredential('bad-client-cert', 'there is no certificate in Client-Cert')
 }
 
-export const hasIssued = (authority: X509Certificate, certificate: X509Certificate): boolean =>
+const hasIssued = (authority: X509Certificate, certificate: X509Certificate): boolean =>
   authority.ca && certificate.checkIssued(authority) && certificate.verify(authority.publicKey)
 
 // There is no registered scheme below HTTP; RFC 9110 §11.6.1 asks for some challenge.
@@ -170,3 +175,47 @@ const parseAltName = (kind: string | undefined, written: string): string | null 
 }
 
 const unquote = (written: string): string | null => tryOrNull(() => String(JSON.parse(written)))
+
+type CertificateConfig = NonNullable<NonNullable<AdminConfig['tls']>['clientCertificate']>
+
+/**
+ * Finds the operator of the certificate that a connection has shown; null: it has shown none that is good. The
+ * handshake has proved that the client holds the key. Whether the certificate is good now is looked at again for each
+ * request: a connection may be older than the authorities and the operators of the file.
+ */
+export const findOperatorByCertificate = (socket: Socket, { tls }: AdminConfig): Operator | null => {
+  if (tls === null || tls.clientCertificate === null || !isTls(socket)) return null
+  const certificate = shownCertificate(socket)
+  // `authorized` alone says nothing of a resumed session.
+  if (certificate === undefined || !socket.authorized || !isValidNow(certificate)) return null
+  const isGood = readAuthorities(tls.clientCertificate).some((authority) => hasIssued(authority, certificate))
+  return isGood && isForClients(certificate) ? findByName(certificate, tls.clientCertificate) : null
+}
+
+const shownBefore = new WeakMap<TLSSocket, X509Certificate>()
+
+/**
+ * Gets the certificate that a connection shows. One that has closed shows none: an order that waits is judged by what
+ * it showed, since a client that leaves before has given the order all the same.
+ */
+const shownCertificate = (socket: TLSSocket): X509Certificate | undefined => {
+  const certificate = socket.getPeerX509Certificate()
+  if (certificate === undefined) return shownBefore.get(socket)
+  shownBefore.set(socket, certificate)
+  return certificate
+}
+
+const isTls = (socket: Socket): socket is TLSSocket => 'getPeerX509Certificate' in socket
+
+/** Finds the operator of the names of a certificate. One with the names of several is of none. */
+const findByName = (certificate: X509Certificate, { operators }: CertificateConfig): Operator | null => {
+  const names = new Set([`sha256:${certificateThumbprint(certificate)}`, ...subjectAltNames(certificate)])
+  const [found, ...others] = operators.filter(({ san }) => names.has(san))
+  if (found === undefined || others.some(({ name, scope }) => name !== found.name || scope !== found.scope)) return null
+  return { name: found.name, scope: found.scope, proof: 'certificate' }
+}
+
+// A configuration never changes: the next one is another object.
+const readAuthorities = weakMemo(({ ca }: CertificateConfig) =>
+  pemBlocks(ca).map((block) => new X509Certificate(block)),
+)

@@ -6,7 +6,7 @@ import type { Operation } from '../../operations.ts'
 import { authLayer, stripIdentityHeaderLayer } from './auth.ts'
 import { type AuthProvider, createAuthProvider, nullAuthProvider } from './auth-provider.ts'
 import type { OperationAuthConfig } from './config.ts'
-import { ReplayCacheRegistry } from './tokens/replay-cache-registry.ts'
+import { ReplayCacheRegistry } from './tokens/replay-cache.ts'
 import { type KeysHandover, TokenVerifiers } from './tokens/token-verifiers.ts'
 
 interface AuthPart extends SnapshotPart, Pick<AuthProvider, 'state' | 'sharedProofs'> {

@@ -6,7 +6,7 @@ import type { OtherSide } from '../../core/runtime/runtime-part.ts'
 import { allOperations, type Group, type Operation, type OperationId, type Side } from '../../operations.ts'
 import type { CacheEvents, SharedTier } from './fetch-context.ts'
 import type { Invalidate, InvalidationTarget } from './invalidation.ts'
-import { type CachePartition, openPartition } from './partition.ts'
+import { CachePartition } from './partition.ts'
 import type { SharedCacheRegistry } from './redis/shared-cache-registry.ts'
 import { CacheStore, type PurgeScope } from './store/cache-store.ts'
 
@@ -57,7 +57,7 @@ export class CacheRegistry {
     const stores = new Map(
       cached.flatMap((operation) =>
         sideFingerprints(config, operation, otherSide(operation.group)).map(([side, fingerprint]) => {
-          const partition = this.#partitions.acquire(fingerprint, () => openPartition(this.#store, operation.id))
+          const partition = this.#partitions.acquire(fingerprint, () => new CachePartition(this.#store, operation.id))
           return [`${operation.id} ${side}`, { fingerprint, partition }] as const
         }),
       ),
@@ -95,7 +95,6 @@ export class CacheRegistry {
     }
   }
 
-  /** Removes stored responses, also for other gateways. */
   async purge(scope: PurgeScope): Promise<PurgeResult> {
     const removed = this.#store.purge(scope)
     return { removed, isSharedPurged: (await this.#sharedCaches?.purge(scope)) ?? true }

@@ -19,7 +19,6 @@ import type { PurgeScope } from './store/cache-store.ts'
 declare module '../../core/admin/commands/command.ts' {
   interface OverviewPlaces {
     readonly cache: NonNullable<Status['cache']>
-    /** The id of a cached operation. */
     readonly cached: string
   }
 }
@@ -43,7 +42,6 @@ const args = {
 interface PurgeCommandResult {
   readonly operation: string | null
   readonly client: string | null
-  /** How many responses. */
   readonly removed: number
 }
 

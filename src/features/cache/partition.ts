@@ -22,10 +22,11 @@ export class CachePartition {
   readonly #keysByQuery = new Map<string, Set<string>>()
   #closed = false
 
-  /** `id` is unique among partitions. */
-  constructor(store: CacheStore, operation: OperationId, id: string, tally: CacheTally) {
+  /** It is empty, whatever was stored for that operation before or is elsewhere. */
+  constructor(store: CacheStore, operation: OperationId) {
     this.#store = store
     this.operation = operation
+    const { id, tally } = store.add(this)
     this.#id = id
     this.tally = tally
   }
@@ -100,18 +101,9 @@ export class CachePartition {
   }
 }
 
-/** It is empty, whatever was stored for that operation before or is elsewhere. */
-export const openPartition = (store: CacheStore, operation: OperationId): CachePartition =>
-  store.add(operation, (id, tally) => new CachePartition(store, operation, id, tally))
-
 // Short, because the next response may be one that can be stored; and little memory, because a client may invent keys.
 const hitForMissMs = 5_000
 const maxHitForMissBytes = 256 * 1024
-
-interface HitForMissEntry {
-  readonly why: NotStoredReason
-  readonly until: number
-}
 
 /**
  * Remembers keys whose responses could not be shared: requests for them then wait for no other and are forwarded as
@@ -119,7 +111,7 @@ interface HitForMissEntry {
  * calls this hit-for-miss.
  */
 class HitForMiss {
-  readonly #entries = new LRUCache<string, HitForMissEntry>({
+  readonly #entries = new LRUCache<string, { readonly why: NotStoredReason; readonly until: number }>({
     maxSize: maxHitForMissBytes,
     sizeCalculation: (_, key) => key.length + 128,
   })

@@ -25,7 +25,6 @@ const redis = field.record({
 const ofOperation = field.record({
   operation: field.hidden<OperationId>(),
   bytes: field.total,
-  /** How many responses are stored. */
   entries: field.total,
   /** Of the requests that did not bypass the cache; null: there was none. */
   hitRatio: field.derived(
@@ -47,7 +46,6 @@ export const cacheField = field.nullable(
   field.record({
     bytes: field.total,
     maxBytes: field.total,
-    /** How many stored responses were removed to make room. */
     evictions: field.count,
     /** Null: there is no second level. */
     redis: field.nullable(field.worst(redis, ({ state }) => state === 'local')),

@@ -50,28 +50,22 @@ export const limitsField = field.record({
 })
 
 const collectLimits = (snapshot: Snapshot): Reported<typeof limitsField> => {
-  const { config, parts } = snapshot
-  const { counts, loop } = parts.limits
+  const { counts, loop } = snapshot.parts.limits
   const { delayMs, sheds, since } = loop
-  const limitMs = config.limits.eventLoopDelay
-  const limits = [
-    { key: 'limits.concurrency', limit: config.limits.concurrency, counter: counts.all },
-    ...groups.map((group) => ({
-      key: `upstreams.${group}.concurrency`,
-      limit: config.upstreams[group].concurrency,
-      counter: counts.upstreams[group],
-    })),
-    ...allOperations.map(({ id }) => ({
-      key: `operations.${id}.concurrency`,
-      limit: config.operations[id].concurrency,
-      counter: counts.operations[id],
-    })),
+  const { limits, upstreams, operations } = snapshot.config
+  const limitMs = limits.eventLoopDelay
+  const rows = [
+    ['limits.concurrency', limits.concurrency, counts.all] as const,
+    ...groups.map(
+      (group) => [`upstreams.${group}.concurrency`, upstreams[group].concurrency, counts.upstreams[group]] as const,
+    ),
+    ...allOperations.map(
+      ({ id }) => [`operations.${id}.concurrency`, operations[id].concurrency, counts.operations[id]] as const,
+    ),
   ]
   return {
     rate: collectRate(snapshot),
-    concurrency: limits.flatMap(({ key, limit, counter: { inFlight } }) =>
-      limit === null ? [] : [{ key, inFlight, limit }],
-    ),
+    concurrency: rows.flatMap(([key, limit, { inFlight }]) => (limit === null ? [] : [{ key, inFlight, limit }])),
     eventLoop: limitMs === null ? null : { delayMs, limitMs, sheds, since, where: null },
   }
 }

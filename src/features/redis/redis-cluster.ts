@@ -5,7 +5,6 @@ import { errorText, formatAddress, nameServer, type RedisAddress, type RedisServ
 /** How many slots the keys of a cluster are spread over. */
 const slotCount = 16_384
 
-/** Slots in a row, and the address of the node that serves them. */
 interface SlotRange {
   readonly first: number
   readonly last: number
@@ -139,19 +138,14 @@ const asList = (value: unknown): readonly unknown[] => {
   throw new Error('no list of slots')
 }
 
-interface Redirect {
-  readonly kind: 'MOVED' | 'ASK'
-  readonly address: string
-}
-
 /** Parses `MOVED 3999 127.0.0.1:6381`, or `ASK`. Null: another error. Without a host, it is that of the sender. */
-const parseRedirect = (error: unknown, from: RedisAddress | undefined): Redirect | null => {
+const parseRedirect = (error: unknown, from: RedisAddress | undefined) => {
   const [, kind, where = ''] = /^(MOVED|ASK) \d+ (\S+)$/.exec(errorText(error)) ?? []
   if (kind === undefined) return null
   // An IPv6 address stands there without brackets.
   const [, host = '', port] = /^(.*):(\d+)$/.exec(where) ?? []
   const address = formatAddress({ host: host === '' ? (from?.host ?? '') : host, port: Number(port) })
-  return { kind: kind === 'MOVED' ? 'MOVED' : 'ASK', address }
+  return { kind, address }
 }
 
 /**

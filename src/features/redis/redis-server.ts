@@ -16,7 +16,6 @@ export interface RedisServer {
   destroy(): void
 }
 
-/** A command, in its words. */
 type Command = readonly string[]
 
 /** A server that is asked where others are: a Sentinel, or a node of a cluster. */

@@ -21,18 +21,14 @@ export interface Idempotency {
    */
   readonly keyField: string | null
   /** What differs at the candidate; null or left out: the group has none in use. */
-  readonly candidate?: CandidateRetries | null
-}
-
-/** How an attempt that failed at the candidate is repeated. */
-export interface CandidateRetries {
-  /** As {@link Idempotency.keyField}, of the candidate. */
-  readonly keyField: string | null
-  /**
-   * Whether the next attempt goes to the primary. One that relies on a key does not: the primary may not recognise what
-   * the candidate has processed.
-   */
-  readonly fallback: boolean
+  readonly candidate?: {
+    readonly keyField: string | null
+    /**
+     * Whether the next attempt goes to the primary. One that relies on a key does not: the primary may not recognise
+     * what the candidate has processed.
+     */
+    readonly fallback: boolean
+  } | null
 }
 
 /** What limits retries. `take`: takes a token for a retry at a side; false: there is none. */

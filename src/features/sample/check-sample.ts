@@ -14,7 +14,7 @@ import { compileHeaderMutation, type HeaderMutation } from '../../core/upstream/
 import { byOperation, type OperationId } from '../../operations.ts'
 import { createCredentialFilter } from '../auth/auth.ts'
 import { createAuthProvider } from '../auth/auth-provider.ts'
-import { ReplayCacheRegistry } from '../auth/tokens/replay-cache-registry.ts'
+import { ReplayCacheRegistry } from '../auth/tokens/replay-cache.ts'
 import { TokenVerifiers } from '../auth/tokens/token-verifiers.ts'
 import {
   checkBody,

@@ -8,7 +8,7 @@ import { epochMs } from '../../../core/lib/clock.ts'
 import { CredentialRejected, createAuthChallenge, identityUnavailable, unauthenticated } from '../errors.ts'
 import { loadJose, privateJwkMembers } from './jwk-set.ts'
 import { firstUseUnknown, isFirstUse, type ReplayCache } from './replay-cache.ts'
-import { type CheckDpopProof, isSameDigest } from './sender-constraint.ts'
+import { type CheckDpopProof, isSameDigest } from './token-authenticator.ts'
 
 interface DpopOptions {
   /** The algorithms it may be signed with: asymmetric ones only. */

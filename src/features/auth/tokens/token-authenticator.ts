@@ -1,4 +1,9 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Exchange } from '../../../core/exchange/exchange.ts'
+import type { GatewayError } from '../../../core/exchange/failures/errors.ts'
+import type { ReasonFor } from '../../../core/exchange/failures/reasons.ts'
 import type { Authenticator, AuthResult } from '../auth.ts'
+import { certificateThumbprint, type GetClientCertificate } from '../client-certificate.ts'
 import type { ClientRegistry } from '../client-registry.ts'
 import {
   type AuthScheme,
@@ -8,9 +13,7 @@ import {
   unauthenticated,
   VerifierUnavailable,
 } from '../errors.ts'
-import type { CheckSenderConstraint } from './sender-constraint.ts'
-import type { Claims, GetClaims } from './token.ts'
-import { parseTokenCredential } from './token.ts'
+import { type Claims, type GetClaims, parseTokenCredential, type TokenCredential } from './token.ts'
 
 export interface TokenAuthenticatorOptions {
   readonly name: 'jwt' | 'introspection'
@@ -69,4 +72,101 @@ const rethrow = (error: unknown, challenge: string): never => {
   if (error instanceof CredentialRejected) throw unauthenticated(challenge, error.reason, error.message)
   if (error instanceof VerifierUnavailable) throw identityUnavailable(error.reason, error.message)
   throw error
+}
+
+/** What a token is bound to (RFC 7800 §3.1). With both members, both are required. */
+interface TokenConfirmation {
+  /** The SHA-256 of a certificate, in base64url (RFC 8705 §3.1). */
+  readonly certificate: string | null
+  /** The SHA-256 thumbprint of a public key, in base64url (RFC 9449 §6). */
+  readonly key: string | null
+}
+
+/**
+ * Checks that the sender of a token is the one that it was issued to. Throws, or rejects with, a GatewayError. It runs
+ * for each request: a good token may be remembered, but not its sender.
+ */
+type CheckSenderConstraint = (
+  exchange: Exchange,
+  claims: Claims,
+  credential: TokenCredential,
+  client: string,
+) => void | Promise<void>
+
+/**
+ * Checks the proof that a client holds a key. `key` is the key's thumbprint, and `client` the one whose share of the
+ * replay cache remembers the proof.
+ */
+export type CheckDpopProof = (exchange: Exchange, token: string, key: string, client: string) => Promise<void>
+
+interface SenderConstraintOptions {
+  /** Whether unbound tokens are rejected. */
+  readonly required: boolean
+  readonly getCertificate: GetClientCertificate
+  /** Null: the gateway takes no proofs, so a token that is bound to a key is useless. */
+  readonly checkProof: CheckDpopProof | null
+  /** The algorithms that proofs may be signed with; null: the gateway takes no proofs. */
+  readonly algorithms: readonly string[] | null
+}
+
+/**
+ * Enforces all that a token is bound to. An unknown kind of binding is rejected: a binding that is not checked is none.
+ */
+export const senderConstraint = ({
+  required,
+  getCertificate,
+  checkProof,
+  algorithms,
+}: SenderConstraintOptions): CheckSenderConstraint => {
+  const rejected = (scheme: AuthScheme, reason: ReasonFor<'unauthenticated'>, why: string): GatewayError =>
+    unauthenticated(createAuthChallenge(scheme, algorithms, { error: 'invalid_token' }), reason, why)
+
+  return (exchange, claims, { scheme, token }, client) => {
+    const confirmation = parseTokenConfirmation(claims)
+    if (confirmation === 'unknown')
+      throw rejected(scheme, 'wrong-binding', 'the token is bound to what is not known here')
+    const { certificate, key } = confirmation ?? noConfirmation
+    // RFC 9449 §7.1, §7.2: otherwise the thief of a token would leave out the proof by naming the other scheme.
+    if (key !== null && scheme !== 'dpop' && checkProof !== null)
+      throw rejected('dpop', 'wrong-binding', 'the token is bound to a key, and came as Bearer')
+    if (key === null && scheme === 'dpop')
+      throw rejected(scheme, 'wrong-binding', 'the token came as DPoP, and is bound to no key')
+    if (certificate === null && key === null && required)
+      throw rejected(scheme, 'unbound-token', 'the token is bound to nothing')
+    if (certificate !== null) {
+      const presented = getCertificate(exchange)
+      if (presented === null)
+        throw rejected(scheme, 'no-certificate', 'the token is bound to a certificate, and there is none')
+      if (presented instanceof CredentialRejected) throw rejected(scheme, presented.reason, presented.message)
+      if (!isSameDigest(certificateThumbprint(presented), certificate))
+        throw rejected(scheme, 'wrong-binding', 'the token is bound to another certificate')
+    }
+    if (key === null) return
+    if (checkProof === null)
+      throw rejected(scheme, 'wrong-binding', 'the token is bound to a key, and proofs are not taken')
+    return checkProof(exchange, token, key, client)
+  }
+}
+
+const noConfirmation: TokenConfirmation = { certificate: null, key: null }
+
+// 256 bits in base64url.
+const digestPattern = /^[\w-]{43}$/
+
+/** Reads what a token is bound to; null: nothing. A confirmation that cannot be read is unknown, an empty one too. */
+export const parseTokenConfirmation = ({ cnf }: Claims): TokenConfirmation | 'unknown' | null => {
+  if (cnf === undefined) return null
+  if (typeof cnf !== 'object' || cnf === null || Array.isArray(cnf)) return 'unknown'
+  const entries = Object.entries(cnf)
+  const isKnown = ([name, value]: readonly [string, unknown]): boolean =>
+    (name === 'x5t#S256' || name === 'jkt') && typeof value === 'string' && digestPattern.test(value)
+  if (entries.length === 0 || !entries.every(isKnown)) return 'unknown'
+  const { 'x5t#S256': certificate = null, jkt: key = null } = cnf as { 'x5t#S256'?: string; jkt?: string }
+  return { certificate, key }
+}
+
+/** Compares two digests in base64url, in a time that reveals nothing of either. */
+export const isSameDigest = (one: string, other: string): boolean => {
+  const [a, b] = [Buffer.from(one, 'latin1'), Buffer.from(other, 'latin1')]
+  return a.length === b.length && timingSafeEqual(a, b)
 }

@@ -47,16 +47,6 @@ interface ReadResponse {
   readonly askedAt: number
 }
 
-interface PendingRead {
-  readonly reservation: Reservation
-  readonly read: Promise<TierRead>
-}
-
-interface PendingLoad {
-  readonly base: string
-  readonly reservation: Reservation
-}
-
 // A response with a validator is of use when it may no longer be served: it spares the body.
 const revalidatableMs = 3_600_000
 
@@ -81,8 +71,8 @@ export class RedisTier implements SharedTier {
 }
 
 interface TierState extends RedisTierOptions {
-  readonly pending: Map<string, PendingRead>
-  readonly loads: Set<PendingLoad>
+  readonly pending: Map<string, { readonly reservation: Reservation; readonly read: Promise<TierRead> }>
+  readonly loads: Set<{ readonly base: string; readonly reservation: Reservation }>
 }
 
 class RedisLookup implements TierLookup {

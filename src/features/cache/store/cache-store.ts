@@ -76,16 +76,13 @@ export class CacheStore {
     })
   }
 
-  /** Adds a partition. `create` makes it, of an id that is unique among them and of the tally of its operation. */
-  add<Partition extends StoredIn>(
-    operation: OperationId,
-    create: (id: string, tally: CacheTally) => Partition,
-  ): Partition {
+  /** Adds a partition. Returns an id that is unique among them, and the tally of its operation. */
+  add(partition: StoredIn): { readonly id: string; readonly tally: CacheTally } {
+    const { operation } = partition
     const tally = this.#tallies.get(operation) ?? { counts: { ...zeroCacheOutcomes }, lastError: null }
     this.#tallies.set(operation, tally)
-    const partition = create(String(this.#opened++), tally)
     this.#partitions.add(partition)
-    return partition
+    return { id: String(this.#opened++), tally }
   }
 
   /** Bytes of all that is stored, on its way, or still read. */

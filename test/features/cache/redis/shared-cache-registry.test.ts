@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openPartition } from '../../../../src/features/cache/partition.ts'
+import { CachePartition } from '../../../../src/features/cache/partition.ts'
 import { renewScript } from '../../../../src/features/cache/redis/redis-entry.ts'
 import { SharedCacheRegistry } from '../../../../src/features/cache/redis/shared-cache-registry.ts'
 import { CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
@@ -62,7 +62,7 @@ test('what the upstream takes back while an edit of cache.redis takes effect, Re
   const first = registry.acquire(away)
   const second = registry.acquire(config)
   await expect.poll(() => second.state().isShared).toBe(true)
-  const partition = openPartition(new CacheStore(1024), operation)
+  const partition = new CachePartition(new CacheStore(1024), operation)
   const events = { onError: () => {}, onRevalidationFailed: () => {} }
   const tier = first.createTier({ partition, rules: rules(), events, shape: 'shape' })
   tier.lookUp({ client: '', site: '', query: '?a=1' }, 'key', createRequest()).remove()

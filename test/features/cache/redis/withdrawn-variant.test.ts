@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { cacheLayer } from '../../../../src/features/cache/cache.ts'
-import { openPartition } from '../../../../src/features/cache/partition.ts'
+import { CachePartition } from '../../../../src/features/cache/partition.ts'
 import { maxSharedBytes, RedisCacheStore } from '../../../../src/features/cache/redis/redis-cache-store.ts'
 import { findScript } from '../../../../src/features/cache/redis/redis-entry.ts'
 import { RedisTier } from '../../../../src/features/cache/redis/redis-tier.ts'
@@ -72,7 +72,7 @@ describe.skipIf(program.missing)('a variant that the upstream has taken back', (
       const store = new RedisCacheStore(troubled, { prefix, isCluster: false })
       stores.push(store)
       const upstream = fakeUpstream()
-      const partition = openPartition(new CacheStore(64 * maxSharedBytes), 'market.insights')
+      const partition = new CachePartition(new CacheStore(64 * maxSharedBytes), 'market.insights')
       const events = {
         onError: (error: unknown) => {
           throw error

@@ -5,7 +5,7 @@ import { principalsWithoutSession } from '../../../../src/core/admin/access/prin
 import { TokenRefusals } from '../../../../src/core/admin/access/token-refusals.ts'
 import { guardRequest } from '../../../../src/core/admin/guard.ts'
 import type { AdminConfig } from '../../../../src/core/config/config.ts'
-import { OperatorJwts } from '../../../../src/features/auth/operators/operator-jwts.ts'
+import { OperatorJwts } from '../../../../src/features/auth/operator-jwts.ts'
 import { logInMemory } from '../../../helpers/gateway.ts'
 
 const open: AdminConfig = {

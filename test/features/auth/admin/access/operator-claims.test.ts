@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { describeRefusal, readOperator } from '../../../../../src/features/auth/operators/operator-jwts.ts'
+import { describeRefusal, readOperator } from '../../../../../src/features/auth/operator-jwts.ts'
 
 const config = {
   nameClaim: 'sub',
