@@ -3,8 +3,8 @@ import './features/installed.ts'
 import { withDefaultCommand } from './core/cli/command-line.ts'
 import { flushStderr, ignoreBrokenPipe } from './core/cli/exit.ts'
 import { runCommandLine } from './core/cli/run-command-line.ts'
+import { tuneHeap } from './core/lib/heap.ts'
 import { exitProcess } from './core/lib/program.ts'
-import { tuneHeap } from './core/runtime/workers/heap.ts'
 
 // The edge of the process: arguments in, exit code out.
 tuneHeap()

@@ -24,13 +24,12 @@ const sources: readonly Source[] = readdirSync(src, { recursive: true, encoding:
 
 // A room of core imports from the rooms to its right and from its own, never from those to its left or beside it.
 const rooms: readonly (readonly string[])[] = [
-  ['main.ts', 'worker.ts', 'load-thread.ts'],
+  ['main.ts', 'load-thread.ts'],
   ['features/'],
   ['core/feature.ts'],
   ['core/cli/'],
   ['core/runtime/supervisor.ts'],
   ['core/runtime/gateway.ts'],
-  ['core/runtime/workers/'],
   ['core/downstream/', 'core/admin/'],
   ['core/runtime/'],
   ['core/upstream/', 'core/config/'],
@@ -186,11 +185,12 @@ describe('libraries stay at the rim', () => {
       'core/cli/commands/serve.ts',
       'core/config/load/load-in-thread.ts',
       'core/runtime/gateway.ts',
-      ...['audit', 'auth', 'candidate', 'contract', 'contract-learning', 'limits', 'retry'].map(
+      ...['audit', 'auth', 'candidate', 'contract', 'contract-learning', 'limits', 'retry', 'workers'].map(
         (name) => `features/${name}/primary.ts`,
       ),
       'features/tracing/runtime.ts',
-      'worker.ts',
+      'features/workers/worker-main.ts',
+      'features/workers/worker-pool.ts',
     ].flatMap(reached)
 
     expect(loaded.filter((name) => !/^node:|\.ts$/.test(name) && !allowed.has(name))).toEqual([])
@@ -206,7 +206,7 @@ describe('libraries stay at the rim', () => {
   test('a health check loads no operator command, and the commands load nothing that serves clients', () => {
     expect(
       reached('main.ts').filter((name) =>
-        /^core\/(admin\/(?!admin-part|commands\/command-part)|runtime\/(?!workers\/heap|supervisor|primary-part|runtime-part|status\/status-part))/.test(
+        /^core\/(admin\/(?!admin-part|commands\/command-part)|runtime\/(?!supervisor|primary-part|runtime-part|status\/status-part))/.test(
           name,
         ),
       ),
@@ -214,7 +214,7 @@ describe('libraries stay at the rim', () => {
     expect(reached('core/cli/commands/operator-commands.ts')).toContain('core/admin/commands/drain-endpoint.ts')
     expect(
       reached('core/cli/commands/operator-commands.ts').filter((name) =>
-        /^core\/(runtime\/workers|downstream|upstream|config)\/|^fastify$/.test(name),
+        /^core\/(downstream|upstream|config)\/|^fastify$/.test(name),
       ),
     ).toEqual([])
   })
@@ -396,6 +396,7 @@ const isPart = (name: string): boolean =>
     'operatorKeys',
     'ownFields',
     'usesLimitsRedis',
+    'dividedLimits',
     'withoutFiles',
     'namedFile',
     'digests',

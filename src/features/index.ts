@@ -21,12 +21,14 @@ import { systemd } from './systemd/index.ts'
 import { tail } from './tail/index.ts'
 import { top } from './top/index.ts'
 import { tracing } from './tracing/index.ts'
+import { workers } from './workers/index.ts'
 
 /**
  * The features of this gateway: to leave one out, take away its line and its folder. Of several in one
  * place, the first comes first.
  */
 export const features: readonly Feature[] = [
+  workers,
   audit,
   cache,
   idempotency,

@@ -2,10 +2,10 @@ import type { FailureKind } from '../exchange/failures/kinds.ts'
 import type { CommandLine } from '../lib/program.ts'
 import type { Overrides, OverridesView, RecordAdminEvent } from '../runtime/overrides.ts'
 import type { PrimaryParts } from '../runtime/primary-part.ts'
+import type { NotServingReason } from '../runtime/proxy-server.ts'
 import type { Reloader } from '../runtime/reload/reloader.ts'
 import type { RunInAllProcesses } from '../runtime/snapshot/data-plane-commands.ts'
 import type { StatusReport } from '../runtime/status/report.ts'
-import type { WorkerStatus } from '../runtime/status/worker.ts'
 import type { FindClients } from './admin-part.ts'
 import type { OrderHistory } from './commands/order-history.ts'
 import type { EndpointRates } from './endpoint-rates.ts'
@@ -21,8 +21,6 @@ export interface AdminContext {
   droppedLines(): number
   /** Collects what is known of the traffic, from the processes that serve it; `urgent` as `ProxyServer` has it. */
   report(urgent?: Promise<void>): Promise<StatusReport>
-  /** The workers as the last report found them; none: this process serves. */
-  workers(): readonly WorkerStatus[]
   operatorKeys(): object | null
   readonly findClients: FindClients
   /** Formats a command so that it runs on this machine. */
@@ -32,9 +30,6 @@ export interface AdminContext {
   readonly endpointRates: EndpointRates
   readonly runEverywhere: RunInAllProcesses
 }
-
-/** The reason why no client is served: the gateway still starts, its socket is closed, or no worker serves. */
-export type NotServingReason = 'starting' | 'not-listening' | 'no-worker'
 
 /** Why this gateway can serve no new client, whatever the state of its upstreams. */
 export type NotReadyReason = 'draining' | NotServingReason | FailureKind

@@ -89,7 +89,9 @@ export interface AdminPart {
 }
 
 /** What finds what is wrong; of findings that are as severe, the place is the order. */
-export type PlacedFindings = Beside<'process' | 'upstreams' | 'operations' | 'credentials' | 'configuration'> & {
+export type PlacedFindings = Beside<
+  'serving' | 'process' | 'upstreams' | 'operations' | 'credentials' | 'configuration'
+> & {
   readonly value: FindingSource
 }
 
@@ -105,7 +107,9 @@ export type PlacedOverview = Beside<'unmatchedPerSecond' | 'clients'> & {
   readonly field: DerivedField<unknown>
 }
 
-export type PlacedMetrics = Beside<'upstreams' | 'configuration' | 'recording'> & { readonly value: MetricDefinitions }
+export type PlacedMetrics = Beside<'upstreams' | 'configuration' | 'process' | 'recording'> & {
+  readonly value: MetricDefinitions
+}
 
 /** Of each feature that operators see. */
 export const adminPartLoaders = new PartLoaders<AdminPart>()

@@ -17,7 +17,7 @@ import type { Digests } from './diff/diff-values.ts'
 import type { Environment } from './environment.ts'
 import type { SourceFile } from './load/source-files.ts'
 import type { ConfigIssue, ConfigProblem, KeyPath, LocatableIssue, PositionLookup } from './problem.ts'
-import type { ConfigRule, WarningRule } from './rules/rule.ts'
+import type { ConfigRule, DividedLimit, WarningInput, WarningRule } from './rules/rule.ts'
 import type { RenderedValue } from './schema/annotations.ts'
 import type { adminSchema } from './sections/admin.ts'
 import type { listenSchema } from './sections/listen.ts'
@@ -154,6 +154,10 @@ export interface ConfigPart {
   readonly resolveUpstream?: ResolveUpstream
   readonly rules?: readonly ConfigRule[]
   readonly warnings?: readonly WarningRule[]
+  /** Lists its limits that are divided among processes. */
+  dividedLimits?(loaded: WarningInput): readonly DividedLimit[]
+  /** Counts the processes that serve clients. Left out: it does not decide that. */
+  countProcesses?(config: Config, cores: number): number
 }
 
 /** Of each feature that has keys in the file. */

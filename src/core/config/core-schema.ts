@@ -3,7 +3,6 @@ import type { OperationId } from '../../operations.ts'
 import { annotate, optionalKey } from './schema/annotations.ts'
 import { optionalFieldName } from './schema/header-fields.ts'
 import { InvalidScalar, patternKind, scalar } from './schema/scalar.ts'
-import { integerKind } from './schema/scalar-kinds.ts'
 import { boolean, choice, duration, optionalDuration, size } from './schema/scalar-types.ts'
 import { adminSchema } from './sections/admin.ts'
 import { listenSchema } from './sections/listen.ts'
@@ -78,23 +77,6 @@ const version = scalar<1>(
     json: { const: 1 },
   },
   'The version of this format',
-)
-
-const maxWorkers = 64
-const workerCountKind = integerKind({ min: 1, max: maxWorkers })
-
-const workers = scalar<number | 'auto'>(
-  {
-    expected: `auto, or a whole number from 1 to ${maxWorkers}`,
-    parse: (value, fromVariable) => {
-      if (value === 'auto') return 'auto'
-      if (typeof value === 'string' && value.trim().toLowerCase() === 'auto')
-        return new InvalidScalar('unknown value', 'write auto')
-      return workerCountKind.parse(value, fromVariable)
-    },
-    json: { anyOf: [{ const: 'auto' }, workerCountKind.json] },
-  },
-  'How many processes serve clients; auto: one for each core',
 )
 
 const requestIdSchema = z
@@ -181,7 +163,6 @@ export const coreSchema = z
     version: version.prefault(1),
     instance: instanceSchema.prefault({}),
     allowSandbox: boolean('Whether the sandbox may stand behind a non-loopback address').prefault(false),
-    workers: annotate(workers.prefault(1), { restart: true }),
     requestId: requestIdSchema.prefault({}),
     listen: listenSchema.prefault({}),
     admin: adminSchema.prefault({}),

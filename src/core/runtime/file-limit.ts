@@ -1,19 +1,18 @@
 import { groups } from '../../operations.ts'
 import type { Config } from '../config/config.ts'
-import { workerCount, workerShare } from '../config/worker-count.ts'
+import { processShare } from '../config/process-share.ts'
 import { listSides } from '../exchange/sides.ts'
 import { maxClientFiles, maxOpenFiles, otherFiles } from '../lib/file-descriptor.ts'
 import type { Log } from '../log/log.ts'
 import { primaryFeatures } from './primary-parts.ts'
 
 /**
- * Returns how many descriptors a process that serves clients may need by its configuration. Without
+ * Returns how many descriptors one of the processes that serve clients may need by the configuration. Without
  * `listen.maxConnections` clients get what is left.
  */
-export const neededFiles = (config: Pick<Config, 'listen' | 'upstreams' | 'workers'>): number => {
+export const neededFiles = (config: Pick<Config, 'listen' | 'upstreams'>, processes: number): number => {
   const { listen, upstreams } = config
-  const workers = workerCount(config)
-  const share = (limit: number): number => workerShare(limit, workers)
+  const share = (limit: number): number => processShare(limit, processes)
   let needed = otherFiles + share(listen.maxConnections ?? 0)
   for (const group of groups) {
     for (const { upstream } of listSides(upstreams[group]))
@@ -23,9 +22,9 @@ export const neededFiles = (config: Pick<Config, 'listen' | 'upstreams' | 'worke
   return needed
 }
 
-export const warnOfLowFileLimit = (log: Log, config: Config): void => {
+export const warnOfLowFileLimit = (log: Log, config: Config, processes: number): void => {
   const limit = maxOpenFiles()
-  const needed = neededFiles(config)
+  const needed = neededFiles(config, processes)
   if (needed <= limit) return
   log.warn({ limit, needed, clients: maxClientFiles(limit) }, 'too few file descriptors for the configuration')
 }

@@ -1,15 +1,13 @@
 import type { AddressInfo } from 'node:net'
-import type { NotServingReason } from '../admin/admin-context.ts'
 import { type AdminServer, openAdminServer } from '../admin/server.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import type { LoadedConfig } from '../config/load/load.ts'
 import { loadInThread } from '../config/load/load-in-thread.ts'
 import { FileWatcher, findChangedFiles, readStatStamp } from '../config/load/source-files.ts'
-import { workerCount } from '../config/worker-count.ts'
-import { createPseudonym } from '../downstream/listener/downstream-server.ts'
+import { serveInProcess } from '../downstream/serve-in-process.ts'
 import { now, sleep } from '../lib/clock.ts'
-import { type BindTarget, drainGraceMs } from '../lib/net/bind-target.ts'
+import { type BindTarget, drainGraceMs, type InheritedSockets, resolveBindTarget } from '../lib/net/bind-target.ts'
 import type { LogEvent } from '../log/log.ts'
 import { applyLogConfig, type Log } from '../log/log.ts'
 import { aloneProcess, type FeatureMessage } from './channel.ts'
@@ -17,6 +15,7 @@ import { warnOfLowFileLimit } from './file-limit.ts'
 import { createOverrides, createReapply, type Overrides } from './overrides.ts'
 import type { PreparedPart } from './primary-part.ts'
 import { OpenPrimaryParts } from './primary-parts.ts'
+import type { NotServingReason, ProxyServer } from './proxy-server.ts'
 import type { ReloadRejection } from './reload/last-rejection.ts'
 import type { ReloadOutcome, ReloadTrigger } from './reload/reload-history.ts'
 import { logReload, logWarnings } from './reload/reload-log.ts'
@@ -24,11 +23,6 @@ import { preflightReload } from './reload/reload-preflight.ts'
 import { type HowToApply, Reloader } from './reload/reloader.ts'
 import type { SnapshotInput } from './runtime-part.ts'
 import { createDataPlane } from './snapshot/data-plane.ts'
-import { type InheritedSockets, noInheritedSockets, resolveBindTarget } from './workers/accept/inherited-sockets.ts'
-import { serveInProcess } from './workers/in-process.ts'
-import { startWorkerPool } from './workers/pool/worker-pool.ts'
-import type { WorkerTimeouts } from './workers/pool/worker-timeouts.ts'
-import type { ProxyServer } from './workers/proxy-server.ts'
 
 export interface GatewayOptions {
   readonly file: string
@@ -38,7 +32,6 @@ export interface GatewayOptions {
   droppedLines(): number
   /** Writes whole log lines of other processes. */
   forwardLines(lines: Buffer): void
-  readonly workerTimeouts?: WorkerTimeouts
   /** The listening sockets that the process was started with; null, the default: none. */
   readonly inheritedSockets?: InheritedSockets | null
 }
@@ -46,6 +39,8 @@ export interface GatewayOptions {
 export interface Gateway {
   readonly address: AddressInfo
   readonly adminAddress: AddressInfo
+  /** How many processes serve clients. */
+  readonly processes: number
   readonly config: Config
   /** The last reload or rollback that was rejected. Null: none since a configuration took effect. */
   readonly rejection: ReloadRejection | null
@@ -114,22 +109,23 @@ class GatewayRuntime {
 
   async start(): Promise<Gateway> {
     const { log, loaded } = this.#options
-    const inheritedSockets = this.#options.inheritedSockets ?? noInheritedSockets
+    const { inheritedSockets } = this.#options
     const reloader = this.#reloader
     const { listen, admin } = reloader.config
     const parts = await this.#parts.prepare(reloader.config)
     // The listener of clients comes last: a gateway that cannot start must not have accepted a client.
-    const adminServer = await this.#openAdminServer(resolveBindTarget(inheritedSockets.admin, admin))
+    const adminServer = await this.#openAdminServer(resolveBindTarget(inheritedSockets?.admin ?? null, admin))
     this.#adminServer = adminServer
-    const server = await this.#startServer(resolveBindTarget(inheritedSockets.public, listen), parts)
+    const server = await this.#startServer(resolveBindTarget(inheritedSockets?.public ?? null, listen), parts)
     this.#server = server
     parts.commit()
     this.#serverReady.resolve(server)
-    this.#applyLogAndWatch(reloader.config)
+    this.#applyLogAndWatch(reloader.config, server)
     logWarnings(log, loaded.warnings)
     return {
       address: server.address,
       adminAddress: adminServer.address,
+      processes: server.processes,
       get config() {
         return reloader.config
       },
@@ -179,7 +175,6 @@ class GatewayRuntime {
         notServing: () => (this.#server === null ? 'starting' : this.#server.notServing()),
         droppedLines: () => droppedLines() + (this.#server?.droppedLines() ?? 0),
         report: async (urgent) => (await this.#serverReady.promise).report(urgent),
-        workers: () => this.#server?.workers() ?? [],
         runEverywhere: async (...command) => (await this.#serverReady.promise).runCommand(...command),
       },
       log,
@@ -188,19 +183,14 @@ class GatewayRuntime {
   }
 
   async #startServer(bindTarget: BindTarget, parts: PreparedPart): Promise<ProxyServer> {
-    const { log, forwardLines, workerTimeouts: timeouts } = this.#options
-    const { config } = this.#reloader
-    const initial = this.#snapshotInput(config, parts)
-    const size = workerCount(config)
-    if (size > 1) {
-      const pseudonym = createPseudonym()
-      const primary = this.#parts
-      return startWorkerPool({ size, initial, bindTarget, pseudonym, log, primary, forwardLines, timeouts })
-    }
+    const { log, forwardLines } = this.#options
+    const initial = this.#snapshotInput(this.#reloader.config, parts)
+    const opened = await this.#parts.openServer({ initial, bindTarget, forwardLines })
+    if (opened !== null) return opened
     const logEvent: LogEvent = (level, event, fields) => log[level](fields, event)
     const place = { ...aloneProcess, notify: (message: FeatureMessage) => this.#parts.receive(message, 'gateway') }
     const dataPlane = await createDataPlane(initial, { logEvent, log, place })
-    return serveInProcess(dataPlane, log, bindTarget)
+    return serveInProcess(dataPlane, log, { bindTarget })
   }
 
   /** Puts a configuration into effect. Everything that can fail comes first; the commits cannot fail. */
@@ -221,16 +211,16 @@ class GatewayRuntime {
     }
     parts.commit()
     await next.commit()
-    this.#applyLogAndWatch(config)
+    this.#applyLogAndWatch(config, server)
   }
 
   #snapshotInput(config: Config, { overrides, sandboxOrigin = null }: PreparedPart): SnapshotInput {
     return { config, overrides: { ...this.#overrides, ...overrides }, sandboxOrigin }
   }
 
-  #applyLogAndWatch(config: Config): void {
+  #applyLogAndWatch(config: Config, { processes }: ProxyServer): void {
     applyLogConfig(this.#options.log, config)
-    warnOfLowFileLimit(this.#options.log, config)
+    warnOfLowFileLimit(this.#options.log, config, processes)
     this.#configWatcher.configure(config.reload)
   }
 }

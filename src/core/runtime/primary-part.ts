@@ -4,18 +4,21 @@ import type { ProvenanceMap } from '../config/load/provenance.ts'
 import type { ConfigProblem } from '../config/problem.ts'
 import type { FailureKind } from '../exchange/failures/kinds.ts'
 import type { Beside } from '../lib/beside.ts'
+import type { BindTarget } from '../lib/net/bind-target.ts'
 import { PartLoaders } from '../lib/part-loaders.ts'
 import type { Log } from '../log/log.ts'
-import type { Channel, ChannelEnd } from './channel.ts'
+import type { Channel, ChannelEnd, FeatureMessage } from './channel.ts'
 import type { OverridesView, ReapplyOverrides, RecordAdminEvent } from './overrides.ts'
+import type { ProxyServer } from './proxy-server.ts'
+import type { SnapshotInput } from './runtime-part.ts'
 
 /** What a feature brings to the process that operators speak with: the one that serves, or the primary of several. */
 export interface PrimaryFeature {
   open?(gateway: PrimaryGateway): PrimaryPart
   /** Tries what an edit brings, before it takes effect. Lists what is not there. */
   preflight?(running: Config, next: Config, provenance: ProvenanceMap, file: string): Promise<readonly ConfigProblem[]>
-  /** Divides its limits of the whole gateway among workers. What cannot be divided evenly is rounded up. */
-  divide?(config: Config, workers: number): Config
+  /** Divides its limits of the whole gateway among processes. What cannot be divided evenly is rounded up. */
+  divide?(config: Config, processes: number): Config
   /** Counts the descriptors that it may need in a process beside those of connections; `share`: of what is divided. */
   countFiles?(config: Pick<Config, 'upstreams'>, share: (limit: number) => number): number
   /** Lets in whom the current configuration lets in, when a rollback returns to an earlier one. */
@@ -78,10 +81,27 @@ export interface PrimaryPart extends Omit<ChannelEnd, 'answer'> {
   onReload?(): void
   /** Returns what every exchange is rejected with just now, whatever the state of its upstream. Null: none is. */
   rejectsAll?(): FailureKind | null
+  /** Opens the processes that serve clients. Null: it opens none. Where no feature does, this process serves. */
+  openServer?(options: ServerOptions): Promise<ProxyServer | null>
   /** Ends what it does by itself: the gateway stops. */
   stop?(): void
   /** Closes it: no client is served any more. */
   close?(): Promise<void>
+}
+
+/** What processes that serve clients are opened with. */
+export interface ServerOptions {
+  /** The first state; its limits are of the whole gateway. */
+  readonly initial: SnapshotInput
+  readonly bindTarget: BindTarget
+  /** Writes whole log lines of other processes. */
+  forwardLines(lines: Buffer): void
+  /** All features in this process. */
+  readonly primary: {
+    receive(message: FeatureMessage, from: string): void
+    handOver(): readonly FeatureMessage[]
+    onGone(worker: string): void
+  }
 }
 
 /** The change of a part, prepared: exactly one of the two is called. */

@@ -8,7 +8,9 @@ import {
   type PrimaryPart,
   type PrimaryParts,
   primaryPartLoaders,
+  type ServerOptions,
 } from './primary-part.ts'
+import type { ProxyServer } from './proxy-server.ts'
 import { openSandboxes } from './sandbox.ts'
 
 /** The sandbox, which is core's, and those of features in the order of their list. */
@@ -76,6 +78,15 @@ export class OpenPrimaryParts {
 
   onGone(worker: string): void {
     for (const part of this.#all) part.onGone?.(worker)
+  }
+
+  /** Opens the processes that serve clients. Null: this one serves. */
+  async openServer(options: Omit<ServerOptions, 'primary'>): Promise<ProxyServer | null> {
+    for (const part of this.#all) {
+      const server = (await part.openServer?.({ ...options, primary: this })) ?? null
+      if (server !== null) return server
+    }
+    return null
   }
 
   onReload(): void {

@@ -1,7 +1,7 @@
+import type { InheritedSockets } from '../lib/net/bind-target.ts'
 import { PartLoaders } from '../lib/part-loaders.ts'
 import type { Log } from '../log/log.ts'
 import type { Gateway } from './gateway.ts'
-import type { InheritedSockets } from './workers/accept/inherited-sockets.ts'
 
 /** The program that has started this process, and wants to know how it does. */
 export interface Supervisor {

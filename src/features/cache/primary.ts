@@ -1,7 +1,7 @@
-import { workerShare } from '../../core/config/worker-count.ts'
+import { processShare } from '../../core/config/process-share.ts'
 import type { PrimaryFeature } from '../../core/runtime/primary-part.ts'
 
-export const divide: Required<PrimaryFeature>['divide'] = (config, workers) => ({
+export const divide: Required<PrimaryFeature>['divide'] = (config, processes) => ({
   ...config,
-  cache: { ...config.cache, maxBytes: workerShare(config.cache.maxBytes, workers) },
+  cache: { ...config.cache, maxBytes: processShare(config.cache.maxBytes, processes) },
 })

@@ -1,5 +1,5 @@
+import { processShare } from '../../core/config/process-share.ts'
 import type { WarningRule } from '../../core/config/rules/rule.ts'
-import { workerCount, workerShare } from '../../core/config/worker-count.ts'
 import { formatSize } from '../../core/lib/text/units.ts'
 import { allOperations, groups } from '../../operations.ts'
 import { maxOutsideShare } from './store/stored-response.ts'
@@ -32,8 +32,8 @@ const bypassedCache: WarningRule = ({ config: { auth, operations } }) =>
     )
   })
 
-const entryWithoutRoom: WarningRule = ({ config, cores }) => {
-  const share = workerShare(config.cache.maxBytes, workerCount(config, cores))
+const entryWithoutRoom: WarningRule = ({ config, processes }) => {
+  const share = processShare(config.cache.maxBytes, processes)
   const room = Math.floor(share * maxOutsideShare)
   return allOperations.map(({ id }) => {
     const { cache } = config.operations[id]

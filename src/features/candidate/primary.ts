@@ -1,4 +1,4 @@
-import { divideConnections, workerShare } from '../../core/config/worker-count.ts'
+import { divideConnections, processShare } from '../../core/config/process-share.ts'
 import { formatPercent } from '../../core/lib/text/units.ts'
 import type { Log } from '../../core/log/log.ts'
 import { sum } from '../../core/log/sum-reports.ts'
@@ -34,24 +34,24 @@ interface CandidatePart extends PrimaryPart {
   readonly shifts: Shifts
 }
 
-export const divide: Required<PrimaryFeature>['divide'] = ({ upstreams, ...config }, workers) => ({
+export const divide: Required<PrimaryFeature>['divide'] = ({ upstreams, ...config }, processes) => ({
   ...config,
   upstreams: byGroup((group) => {
     const { candidate, ...upstream } = upstreams[group]
-    return { ...upstream, candidate: candidate && divideCandidate(candidate, workers) }
+    return { ...upstream, candidate: candidate && divideCandidate(candidate, processes) }
   }),
 })
 
 export const countFiles: Required<PrimaryFeature>['countFiles'] = ({ upstreams }, share) =>
   sum(groups.map((group) => share(upstreams[group].candidate?.shadow?.concurrency ?? 0)))
 
-const divideCandidate = ({ upstream, shadow, ...candidate }: CandidateConfig, workers: number): CandidateConfig => ({
+const divideCandidate = ({ upstream, shadow, ...candidate }: CandidateConfig, processes: number): CandidateConfig => ({
   ...candidate,
-  upstream: divideConnections(upstream, workers),
+  upstream: divideConnections(upstream, processes),
   shadow: shadow && {
     ...shadow,
-    concurrency: workerShare(shadow.concurrency, workers),
-    maxBytes: workerShare(shadow.maxBytes, workers),
+    concurrency: processShare(shadow.concurrency, processes),
+    maxBytes: processShare(shadow.maxBytes, processes),
   },
 })
 

@@ -1,9 +1,10 @@
 import type { Config, ParsedUpstream, UpstreamConfig } from '../../core/config/config.ts'
+import type { ConfigPart } from '../../core/config/config-part.ts'
 import type { KeyPath } from '../../core/config/problem.ts'
+import { processShare } from '../../core/config/process-share.ts'
 import type { RuleResult, WarningRule } from '../../core/config/rules/rule.ts'
 import { suggestNearest } from '../../core/config/suggest.ts'
 import { findDuplicates, findUnusedTls, warnOfUnverifiedTls } from '../../core/config/warnings/upstream-warnings.ts'
-import { limitBelowWorkers, workerCount, workerShare } from '../../core/config/worker-count.ts'
 import { formatDuration, formatPercent, formatSize } from '../../core/lib/text/units.ts'
 import { allOperations, type Group, groups, type Operation } from '../../operations.ts'
 import { sectionWithRedis } from '../redis/redis-settings.ts'
@@ -16,23 +17,21 @@ interface CandidateRuleInput {
   readonly primary: UpstreamConfig
   /** What the candidate itself says. */
   readonly stated: Partial<NonNullable<ParsedUpstream['candidate']>>
-  readonly workers: number
+  readonly processes: number
 }
 
 type CandidateRule = (candidate: CandidateRuleInput) => RuleResult
 
 const ofEachCandidate =
   (rule: CandidateRule): WarningRule =>
-  ({ parsed, config, cores }) => {
-    const workers = workerCount(config, cores)
-    return groups.map((group) => {
+  ({ parsed, config, processes }) =>
+    groups.map((group) => {
       const primary = config.upstreams[group]
       const { candidate } = primary
       const stated = parsed.upstreams[group].candidate ?? {}
       const path = ['upstreams', group, 'candidate']
-      return candidate && rule({ group, path, config: candidate, primary, stated, workers })
+      return candidate && rule({ group, path, config: candidate, primary, stated, processes })
     })
-  }
 
 type ShadowRule = (
   shadow: Omit<CandidateRuleInput, 'config'> & { readonly config: CandidateShadowConfig },
@@ -101,10 +100,10 @@ const shownValues: ShadowRule = ({ path, config: { compare } }) =>
     hint: 'remove this line when you have seen enough',
   }
 
-const bodyWithoutRoom: ShadowRule = ({ path, config: { posts, compare, maxBody, maxBytes }, workers }) => {
+const bodyWithoutRoom: ShadowRule = ({ path, config: { posts, compare, maxBody, maxBytes }, processes }) => {
   // Only the bodies of POSTs are copied, and those of answers are kept to be compared.
   if (!posts && compare === null) return null
-  const room = workerShare(maxBytes, workers)
+  const room = processShare(maxBytes, processes)
   return (
     maxBody > room && {
       path: [...path, 'maxBody'],
@@ -248,11 +247,16 @@ const unaskedClients: WarningRule = ({ config: { operations, upstreams } }) =>
       },
   )
 
-const indivisibleLimits: CandidateRule = ({ path, stated: { maxConnections, maxPending, shadow }, workers }) => [
-  limitBelowWorkers(workers, [...path, 'maxConnections'], maxConnections),
-  limitBelowWorkers(workers, [...path, 'maxPending'], maxPending),
-  limitBelowWorkers(workers, [...path, 'shadow', 'concurrency'], shadow?.concurrency),
-]
+export const dividedLimits: Required<ConfigPart>['dividedLimits'] = ({ parsed: { upstreams } }) =>
+  groups.flatMap((group) => {
+    const { maxConnections, maxPending, shadow } = upstreams[group].candidate ?? {}
+    const path = ['upstreams', group, 'candidate']
+    return [
+      [[...path, 'maxConnections'], maxConnections],
+      [[...path, 'maxPending'], maxPending],
+      [[...path, 'shadow', 'concurrency'], shadow?.concurrency],
+    ] as const
+  })
 
 // What is said of candidates is kept in one of the two.
 export const usesLimitsRedis = (config: Config): boolean =>
@@ -274,5 +278,4 @@ export const warnings: readonly WarningRule[] = [
   ].map(ofEachCandidate),
   unknownClients,
   unaskedClients,
-  ofEachCandidate(indivisibleLimits),
 ]

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { Config } from '../../core/config/config.ts'
 import {
+  type ConfigPart,
   type ConfigSection,
   configParts,
   type OperationKey,
@@ -11,7 +12,6 @@ import {
 import type { ConfigRule, WarningRule } from '../../core/config/rules/rule.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { integer, optionalDuration, optionalInteger, requestRate } from '../../core/config/schema/scalar-types.ts'
-import { limitBelowWorkers, workerCount } from '../../core/config/worker-count.ts'
 import { allOperations, groups } from '../../operations.ts'
 import { redisSchema } from '../redis/config.ts'
 import { redisRule } from '../redis/rules.ts'
@@ -110,23 +110,21 @@ const unusedRedis: WarningRule = ({ config }) =>
     hint: 'add address: { rate: … } under limits, or remove redis',
   }
 
-const indivisible: WarningRule = ({ parsed: { defaults, upstreams }, config, cores }) => {
-  const { limits, operations, clients } = config
-  const workers = workerCount(config, cores)
-  // Of thousands of clients it names the first.
-  const client = clients.findIndex(({ concurrency }) => concurrency !== null && concurrency < workers)
+export const dividedLimits: Required<ConfigPart>['dividedLimits'] = ({
+  parsed: { defaults, upstreams },
+  config: { limits, operations, clients },
+  processes,
+}) => {
+  const isInherited = groups.some((group) => upstreams[group].concurrency === undefined)
+  // Of thousands of clients it names the first that is exceeded.
+  const client = clients.findIndex(({ concurrency }) => concurrency !== null && concurrency < processes)
   return [
-    limitBelowWorkers(workers, ['limits', 'concurrency'], limits.concurrency),
-    groups.some((group) => upstreams[group].concurrency === undefined) &&
-      limitBelowWorkers(workers, ['defaults', 'concurrency'], defaults.concurrency),
-    groups.map((group) =>
-      limitBelowWorkers(workers, ['upstreams', group, 'concurrency'], upstreams[group].concurrency),
-    ),
-    allOperations.map(({ id }) =>
-      limitBelowWorkers(workers, ['operations', id, 'concurrency'], operations[id].concurrency),
-    ),
-    limitBelowWorkers(workers, ['clients', client, 'concurrency'], clients[client]?.concurrency),
+    [['limits', 'concurrency'], limits.concurrency],
+    [['defaults', 'concurrency'], isInherited ? defaults.concurrency : null],
+    ...groups.map((group) => [['upstreams', group, 'concurrency'], upstreams[group].concurrency] as const),
+    ...allOperations.map(({ id }) => [['operations', id, 'concurrency'], operations[id].concurrency] as const),
+    [['clients', client, 'concurrency'], clients[client]?.concurrency],
   ]
 }
 
-export const warnings: readonly WarningRule[] = [unusedRedis, indivisible]
+export const warnings: readonly WarningRule[] = [unusedRedis]

@@ -1,12 +1,12 @@
-import { workerShare } from '../../core/config/worker-count.ts'
+import { processShare } from '../../core/config/process-share.ts'
 import type { PrimaryFeature } from '../../core/runtime/primary-part.ts'
 import { byGroup, byOperation } from '../../operations.ts'
 
 /** Each worker divides the limits of clients itself, since there may be thousands. */
-export const divide: Required<PrimaryFeature>['divide'] = (config, workers) => {
+export const divide: Required<PrimaryFeature>['divide'] = (config, processes) => {
   const divided = <Limited extends { readonly concurrency: number | null }>(limited: Limited): Limited => ({
     ...limited,
-    concurrency: limited.concurrency === null ? null : workerShare(limited.concurrency, workers),
+    concurrency: limited.concurrency === null ? null : processShare(limited.concurrency, processes),
   })
   const { limits, upstreams, operations } = config
   return {

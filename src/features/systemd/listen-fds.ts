@@ -1,12 +1,13 @@
 import { fstatSync } from 'node:fs'
 import type { Environment } from '../../core/config/environment.ts'
-import { type InheritedSocket, notListeningText } from '../../core/lib/net/bind-target.ts'
-import { tryOrNull } from '../../core/lib/try.ts'
 import {
+  type InheritedSocket,
   type InheritedSockets,
   type ListenerName,
   noInheritedSockets,
-} from '../../core/runtime/workers/accept/inherited-sockets.ts'
+  notListeningText,
+} from '../../core/lib/net/bind-target.ts'
+import { tryOrNull } from '../../core/lib/try.ts'
 
 const firstFd = 3
 const maxFds = 64

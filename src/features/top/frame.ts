@@ -1,7 +1,7 @@
 import type { OperationView, Overview } from '../../core/admin/api/overview.ts'
 import type { Status } from '../../core/admin/api/status.ts'
 import { humanizeSeconds } from '../../core/cli/render/format-time.ts'
-import { renderFindings, workerRows } from '../../core/cli/render/status-sections.ts'
+import { renderFindings } from '../../core/cli/render/status-sections.ts'
 import { statusTexts } from '../../core/cli/render/status-texts.ts'
 import { formatTable, maxLength } from '../../core/cli/render/table.ts'
 import { upstreamRows } from '../../core/cli/render/upstream-rows.ts'
@@ -16,10 +16,10 @@ export interface TopView {
   readonly stale: { readonly seconds: number; readonly why: string } | null
 }
 
-/** Renders the lines of a screen: findings first, then the nine operations, the endpoints, workers and limits. */
+/** Renders the lines of a screen: findings first, then the nine operations, the endpoints, and what features show. */
 export const renderFrame = ({ url, overview, at, stale }: TopView, caps: TerminalCaps): readonly ScreenLine[] => {
   const { status, operations } = overview
-  const { findings, upstreams, workers, config } = status
+  const { findings, upstreams } = status
   const blocks: readonly (readonly ScreenLine[])[] = [
     [
       line(renderHead(url, status, at), isHealthy(status) ? 'title' : 'critical'),
@@ -28,7 +28,6 @@ export const renderFrame = ({ url, overview, at, stale }: TopView, caps: Termina
     findingLines(findings, at, caps),
     renderOperations(operations, caps),
     tableLines(formatTable(upstreamRows(upstreams, at)), caps),
-    workers.length === 0 ? [] : tableLines(formatTable(workerRows(workers, config.hash, at)), caps),
     ...statusTexts.flatMap(({ inTop, render }) => {
       const text = inTop === true ? render(status, at) : null
       return text === null ? [] : [tableLines(text, caps)]

@@ -16,8 +16,8 @@ test('requests get 35 % of a low limit as connections to upstreams, and half of 
 test('the connections of clients, the places of all endpoints and 512 others are needed, divided among the workers', () => {
   const config = testConfig({ listen: { maxConnections: 1000 }, defaults: { maxConnections: 100 } })
 
-  expect(neededFiles(config)).toBe(1000 + 8 * 100 + 512)
-  expect(neededFiles({ ...config, workers: 2 })).toBe(500 + 8 * 50 + 512)
+  expect(neededFiles(config, 1)).toBe(1000 + 8 * 100 + 512)
+  expect(neededFiles(config, 2)).toBe(500 + 8 * 50 + 512)
 })
 
 test('a candidate has places of its own, and so has each endpoint', () => {
@@ -25,11 +25,11 @@ test('a candidate has places of its own, and so has each endpoint', () => {
   const upstreams = { risk: { endpoints: ['http://192.0.2.1', 'http://192.0.2.2'], candidate } }
   const config = testConfig({ upstreams, listen: { maxConnections: 1 }, defaults: { maxConnections: 10 } })
 
-  expect(neededFiles(config)).toBe(1 + 9 * 10 + 7 + 3 + 512)
+  expect(neededFiles(config, 1)).toBe(1 + 9 * 10 + 7 + 3 + 512)
 })
 
 test('without a bound on connections clients get what is left', () => {
-  expect(neededFiles(testConfig({ listen: { maxConnections: 'none' } }))).toBe(8 * 256 + 512)
+  expect(neededFiles(testConfig({ listen: { maxConnections: 'none' } }), 1)).toBe(8 * 256 + 512)
 })
 
 test('the limit of this process is known', () => {

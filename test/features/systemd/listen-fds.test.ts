@@ -1,6 +1,6 @@
 /** Which listening sockets a process was started with. */
 import { expect, test } from 'vitest'
-import { noInheritedSockets, resolveBindTarget } from '../../../src/core/runtime/workers/accept/inherited-sockets.ts'
+import { noInheritedSockets, resolveBindTarget } from '../../../src/core/lib/net/bind-target.ts'
 import { parseListenFds } from '../../../src/features/systemd/listen-fds.ts'
 
 const pid = 4711

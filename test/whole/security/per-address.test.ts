@@ -1,12 +1,12 @@
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, onTestFinished, vi } from 'vitest'
-import { startWorkerGateway } from '../../core/runtime/workers/worker-gateway.ts'
 import { bootGateway, type TestGateway } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { proxyV1 } from '../../helpers/proxy-protocol.ts'
 import { isWholeResponse, parseStatus, rawClient } from '../../helpers/raw-client.ts'
 import { describeTests, drill, test } from '../../helpers/speed.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
+import { startWorkerGateway } from '../../helpers/worker-gateway.ts'
 
 // The attack: one client opens as many connections as the gateway takes from all clients, and keeps them.
 afterEach(() => void vi.useRealTimers())

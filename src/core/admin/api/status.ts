@@ -23,7 +23,6 @@ import * as field from '../../runtime/status/field.ts'
 import { orderMembers, orderStatus } from '../../runtime/status/order-status.ts'
 import type { StatusReport } from '../../runtime/status/report.ts'
 import { upstreamsField } from '../../runtime/status/upstreams.ts'
-import { workerField } from '../../runtime/status/worker.ts'
 import { type AdminContext, getNotReadyReason, type NotReadyReason } from '../admin-context.ts'
 import { adminParts } from '../admin-parts.ts'
 import { listCertificates } from '../findings/credentials.ts'
@@ -119,10 +118,6 @@ const ownSections = {
   /** The certificates of the listeners, and the authorities that client certificates are checked against. */
   certificates: own(asList(certificateShape), ({ inputs }) =>
     listCertificates(inputs.config).map(({ notAfter, ...shown }) => ({ ...shown, ...toExpiry(notAfter) })),
-  ),
-  /** None: one process serves. */
-  workers: field.derived(asList(workerField.decode), ({ inputs }: StatusInputs, context) =>
-    inputs.workers.map((worker) => workerField.show(worker, context)),
   ),
   upstreams: field.fromReport('upstreams', upstreamsField),
   /** Operations out of service, or in service by an override. */

@@ -4,11 +4,11 @@ import type { Config } from '../../config/config.ts'
 import { epochMs } from '../../lib/clock.ts'
 import type { OverridesView } from '../../runtime/overrides.ts'
 import type { PrimaryParts } from '../../runtime/primary-part.ts'
+import type { NotServingReason } from '../../runtime/proxy-server.ts'
 import { listDifferingFiles } from '../../runtime/reload/config-drift.ts'
 import type { ReloadRejection } from '../../runtime/reload/last-rejection.ts'
 import type { StatusReport } from '../../runtime/status/report.ts'
-import type { WorkerStatus } from '../../runtime/status/worker.ts'
-import type { AdminContext, NotServingReason } from '../admin-context.ts'
+import type { AdminContext } from '../admin-context.ts'
 import type { FindClients } from '../admin-part.ts'
 import { adminParts, findClients } from '../admin-parts.ts'
 import type { RecentTraffic } from '../rate-history.ts'
@@ -27,8 +27,6 @@ export interface FindingInputs {
   readonly overrides: OverridesView
   readonly parts: PrimaryParts
   readonly findClients: FindClients
-  /** None: one process serves. */
-  readonly workers: readonly WorkerStatus[]
   readonly notServing: NotServingReason | null
   readonly draining: boolean
   readonly droppedLines: number
@@ -69,7 +67,6 @@ export const collectFindingInputs = (
     overrides: context.overrides,
     parts: context.parts,
     findClients,
-    workers: context.workers(),
     notServing: context.notServing(),
     draining: context.draining(),
     droppedLines: context.droppedLines(),

@@ -3,13 +3,14 @@ import { adminParts } from '../admin-parts.ts'
 import { certificateFindings, upstreamCertificateFindings } from './credentials.ts'
 import { type Finding, type FindingSource, worstFirst } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
-import { configFindings, processFindings } from './gateway-findings.ts'
+import { configFindings, processFindings, servingFindings } from './gateway-findings.ts'
 import { clientFindings, operationFindings } from './operations.ts'
 import { upstreamFindings } from './upstreams.ts'
 
 /** In the order in which findings of the same severity are shown. */
 const findingSources: readonly FindingSource[] = insertBeside(
   {
+    serving: servingFindings,
     process: processFindings,
     upstreams: upstreamFindings,
     operations: operationFindings,

@@ -1,8 +1,8 @@
 import { formatPlace } from '../../config/problem.ts'
 import { type CommandLine, commandLine } from '../../lib/program.ts'
 import { formatDuration } from '../../lib/text/units.ts'
+import type { NotServingReason } from '../../runtime/proxy-server.ts'
 import { applyFailedMessage } from '../../runtime/reload/reload-problems.ts'
-import type { NotServingReason } from '../admin-context.ts'
 import { sinceStart } from '../commands/phrases.ts'
 import { rejectedPhrase, tallyFailures } from './failure-phrases.ts'
 import { checkCommandLine, type FindingSource, finding, joinWithAnd, wherePhrase } from './finding.ts'
@@ -14,7 +14,7 @@ const lateMs = 500
 const fullHeap = 0.9
 
 export const processFindings: FindingSource = (inputs) =>
-  [servingFindings, workerFindings, eventLoopFindings, heapFindings, logFindings].flatMap((find) => find(inputs))
+  [eventLoopFindings, heapFindings, logFindings].flatMap((find) => find(inputs))
 
 const notServingText: Readonly<Record<NotServingReason | 'draining', string>> = {
   draining: 'the gateway stops: it finishes what runs, and /ready says no',
@@ -23,30 +23,13 @@ const notServingText: Readonly<Record<NotServingReason | 'draining', string>> = 
   'no-worker': 'nobody serves clients: no worker is ready',
 }
 
-const servingFindings: FindingSource = ({ notServing, draining }) => {
+export const servingFindings: FindingSource = ({ notServing, draining }) => {
   const why: keyof typeof notServingText | null = draining ? 'draining' : notServing
   const severity = draining ? 'warning' : 'critical'
   return why === null
     ? []
     : [finding('not-serving', severity, 'process', { why }, (facts) => [notServingText[facts.why]])]
 }
-
-const workerFindings: FindingSource = ({ workers: all, draining }) =>
-  draining
-    ? []
-    : all.flatMap(({ worker, pid, state, restarts, startedAt, heardAt }) => {
-        const facts = { worker, pid, restarts }
-        const since = heardAt ?? startedAt
-        if (state === 'not answering')
-          return finding('worker-silent', 'warning', 'workers', { ...facts, since }, ({ worker, pid }) => [
-            `worker ${worker} gives no sign of life`,
-            `if it stays so, kill -9 ${pid} has it replaced`,
-          ])
-        if (state !== 'waiting') return []
-        return finding('worker-ended', 'warning', 'workers', facts, ({ worker, restarts }) => [
-          `worker ${worker} has ended${restarts === 0 ? '' : `, after ${restarts} before it ${sinceStart}`}; another is started`,
-        ])
-      })
 
 const eventLoopFindings: FindingSource = ({ report }) => {
   const command = commandLine('top')

@@ -3,7 +3,7 @@ import { insertBeside } from '../../lib/beside.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { sendProblem } from '../admin-error.ts'
 import { adminParts } from '../admin-parts.ts'
-import { configurationMetrics, processMetrics, recordingMetrics } from './families/process.ts'
+import { configurationMetrics, processMetrics, recordingMetrics, retiringMetrics } from './families/process.ts'
 import { trafficMetrics } from './families/traffic.ts'
 import { upstreamMetrics } from './families/upstreams.ts'
 import { expositionContentType, type MetricDefinitions, renderExposition } from './metric.ts'
@@ -30,6 +30,7 @@ const definitions = insertBeside(
     upstreams: upstreamMetrics,
     configuration: configurationMetrics,
     process: processMetrics,
+    retiring: retiringMetrics,
     recording: recordingMetrics,
   },
   adminParts.flatMap(({ metrics = [] }) => metrics),

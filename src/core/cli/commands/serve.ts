@@ -56,10 +56,9 @@ const serve = async (
   file: string,
   { hangups, stops }: { readonly hangups: SighupListener; readonly stops: StopListener },
 ): Promise<void> => {
-  const [{ exitOnUncaughtException, openLog }, { workerCount }, { collectStartupGarbage }] = await Promise.all([
+  const [{ exitOnUncaughtException, openLog }, { collectStartupGarbage }] = await Promise.all([
     import('../../log/log.ts'),
-    import('../../config/worker-count.ts'),
-    import('../../runtime/workers/heap.ts'),
+    import('../../lib/heap.ts'),
   ])
   const supervisor = await takeSupervisor()
   const { config } = loaded
@@ -109,7 +108,7 @@ const serve = async (
     void gateway.reload('signal').finally(() => notifier?.reloaded())
   })
 
-  if (isatty(1)) process.stdout.write(`${renderBanner(config, gateway.address, file, workerCount(config))}\n`)
+  if (isatty(1)) process.stdout.write(`${renderBanner(config, gateway.address, file, gateway.processes)}\n`)
   const { address, port } = gateway.address
   const scheme = config.listen.tls === null ? 'http' : 'https'
   const { listenerParts } = await import('../../downstream/listener/listener-parts.ts')
@@ -202,12 +201,12 @@ export const renderBanner = (
   config: Config,
   { address, port, family }: AddressInfo,
   file: string,
-  workers: number,
+  processes: number,
 ): string => {
   const rows = bannerRows(config)
   const cells = rows.map(({ operation, method, path, upstream }) => ['', method, path, operation, '->', upstream])
   const host = family === 'IPv6' ? `[${address}]` : address
-  const by = workers === 1 ? '' : `, ${workers} workers serve`
+  const by = processes === 1 ? '' : `, ${processes} workers serve`
   const url = `${config.listen.tls === null ? 'http' : 'https'}://${host}:${port}`
   return [`lender-gateway listens on ${url}${by}`, '', formatTable(cells), '', rerouteHint(file), ''].join('\n')
 }

@@ -9,7 +9,7 @@ import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { formatAgo, formatInstant, formatTimeLeft, humanizeSeconds } from '../render/format-time.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
-import { operationRows, renderFindings, workerRows } from '../render/status-sections.ts'
+import { operationRows, renderFindings } from '../render/status-sections.ts'
 import { statusFacts, statusTexts } from '../render/status-texts.ts'
 import { formatTable, type TableRow } from '../render/table.ts'
 import { upstreamRows } from '../render/upstream-rows.ts'
@@ -27,16 +27,15 @@ export const showStatus = async ({ format, ...targetOptions }: ClientCommandOpti
 const maxProblems = 10
 
 /**
- * Renders a gateway's status for a screen: the target, the findings, the gateway itself, its workers, then what runs,
- * what does not, and the warnings. The rejection of the file comes last, where the operator's eye ends.
+ * Renders a gateway's status for a screen: the target, the findings, the gateway itself, then what runs, what does
+ * not, and the warnings. The rejection of the file comes last, where the operator's eye ends.
  */
 export const renderStatus = (target: AdminTarget, status: Status, at: number): string => {
-  const { findings, certificates, workers, upstreams, operations, config, warnings } = status
+  const { findings, certificates, upstreams, operations, config, warnings } = status
   const own = {
     target: renderTarget(target, status),
     findings: renderFindings(findings, at),
     facts: renderFacts(status, at),
-    workers: workers.length === 0 ? null : formatTable(workerRows(workers, config.hash, at)),
     upstreams: formatTable(upstreamRows(upstreams, at)),
     certificates: certificates.length === 0 ? null : formatTable(certificateRows(certificates)),
     operations: Object.keys(operations).length === 0 ? null : formatTable(operationRows(operations, at)),

@@ -15,11 +15,16 @@ export type ConfigRule = (tree: unknown) => RuleResult
 /** A rule about settings that work but were probably not meant, or must not be overlooked. */
 export type WarningRule = (loaded: WarningInput) => RuleResult
 
-interface WarningInput {
+export interface WarningInput {
   readonly parsed: ParsedConfig
   readonly config: Config
   readonly cores: number
+  /** How many processes serve clients. */
+  readonly processes: number
 }
+
+/** A limit for the whole gateway that is divided among processes: each has one at least. */
+export type DividedLimit = readonly [path: KeyPath, limit: number | null | undefined]
 
 export const applyRules = <T>(rules: readonly ((subject: T) => RuleResult)[], subject: T): readonly ConfigIssue[] =>
   rules.flatMap((rule) => flattenResult(rule(subject)))

@@ -6,8 +6,7 @@ import { clientAuthorities, listenerCertificates } from '../certificates.ts'
 import type { Config, ParsedConfig } from '../config.ts'
 import { configParts, operatorKeys } from '../config-part.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
-import { applyRules, type RuleResult, type WarningRule } from '../rules/rule.ts'
-import { limitBelowWorkers, workerCount } from '../worker-count.ts'
+import { applyRules, type WarningRule } from '../rules/rule.ts'
 import { resolvedSides, upstreamWarnings } from './upstream-warnings.ts'
 
 const unusedScrapers: WarningRule = ({ config: { admin, metrics } }) => {
@@ -56,8 +55,11 @@ export const collectWarnings = (
   parsed: ParsedConfig,
   config: Config,
   cores: number = availableParallelism(),
-): readonly ConfigIssue[] =>
-  applyRules([...warningRules, ...configParts.flatMap((part) => part.warnings ?? [])], { parsed, config, cores })
+): readonly ConfigIssue[] => {
+  const processes = configParts.reduce((count, part) => part.countProcesses?.(config, cores) ?? count, 1)
+  const rules = [...warningRules, ...configParts.flatMap((part) => part.warnings ?? [])]
+  return applyRules(rules, { parsed, config, cores, processes })
+}
 
 /**
  * Warns of authorities that expire. TLS rejects the clients of an expired one. For Client-Cert the proxy in front
@@ -119,30 +121,6 @@ const redundantPreflight: WarningRule = ({ config: { reload, upstreams } }) =>
     hint: 'add healthCheck: { path: … } under defaults, or write connect',
   }
 
-const moreWorkersThanCores: WarningRule = ({ config: { workers }, cores }) =>
-  workers !== 'auto' &&
-  workers > Math.max(1, cores) && {
-    path: ['workers'],
-    message: 'more workers than this machine has cores: some only wait for their turn',
-    expected: `at most ${cores} here, or auto`,
-    found: String(workers),
-    hint: 'write auto; if the gateway runs on another machine than this, compare with the cores there',
-  }
-
-const indivisibleLimits: WarningRule = ({ parsed: { listen, defaults, upstreams }, config, cores }) => {
-  const workers = workerCount(config, cores)
-  const ofUpstreams = (key: 'maxConnections' | 'maxPending'): RuleResult => [
-    groups.some((group) => upstreams[group][key] === undefined) &&
-      limitBelowWorkers(workers, ['defaults', key], defaults[key]),
-    groups.map((group) => limitBelowWorkers(workers, ['upstreams', group, key], upstreams[group][key])),
-  ]
-  return [
-    limitBelowWorkers(workers, ['listen', 'maxConnections'], listen.maxConnections),
-    ofUpstreams('maxConnections'),
-    ofUpstreams('maxPending'),
-  ]
-}
-
 const unusedColour: WarningRule = ({ config: { instance } }) =>
   instance.colour !== 'grey' &&
   instance.name === null &&
@@ -161,7 +139,5 @@ const warningRules: readonly WarningRule[] = [
   unusedForwarded,
   redundantPreflight,
   ...adminWarnings,
-  moreWorkersThanCores,
-  indivisibleLimits,
   unusedColour,
 ]

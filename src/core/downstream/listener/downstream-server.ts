@@ -4,6 +4,7 @@ import { settlesWithin } from '../../lib/clock.ts'
 import { maxClientFiles, maxOpenFiles } from '../../lib/file-descriptor.ts'
 import { type BindTarget, listenAt } from '../../lib/net/bind-target.ts'
 import type { Log } from '../../log/log.ts'
+import type { ProxyServer } from '../../runtime/proxy-server.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/snapshot.ts'
 import { randomId } from '../request/request-head.ts'
 import { createTicketSecret } from '../tls/session-tickets.ts'
@@ -15,8 +16,7 @@ import { listenerParts } from './listener-parts.ts'
 import { OpenConnections } from './open-connections.ts'
 import { createProtocols } from './protocols.ts'
 
-export interface DownstreamServer {
-  readonly address: AddressInfo
+export interface DownstreamServer extends Pick<ProxyServer, 'address' | 'drain' | 'stopAccepting' | 'close'> {
   /** Whether it listens: not after `stopAccepting`, and never where another process accepts. */
   readonly isListening: boolean
   /**
@@ -26,12 +26,6 @@ export interface DownstreamServer {
   prepareConfig(listen: ListenConfig): () => void
   /** Serves a connection that another process accepted, unless the limit of connections is reached. */
   adoptConnection(socket: Socket): void
-  /** Goes on accepting and serving, but from now on every response ends its connection. */
-  drain(): void
-  /** Accepts nothing new from now on, and goes on serving the open connections, idle ones too. */
-  stopAccepting(): void
-  /** Accepts nothing new, lets every response end its connection, and cuts what is left after the deadline. */
-  close(deadlineMs: number): Promise<void>
 }
 
 export interface DownstreamServerOptions {

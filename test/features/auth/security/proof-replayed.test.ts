@@ -1,6 +1,5 @@
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { startWorkerGateway } from '../../../core/runtime/workers/worker-gateway.ts'
 import { type DpopClient, makeDpopClient } from '../../../helpers/dpop.ts'
 import { bootGateway, type TestGateway } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
@@ -8,6 +7,7 @@ import { needProgram } from '../../../helpers/program.ts'
 import { type Redis, startRedis } from '../../../helpers/redis.ts'
 import { boundTargetUrl, boundToken, requestWithFields, tokenBindingSettings } from '../../../helpers/token-binding.ts'
 import { signingKey } from '../../../helpers/tokens.ts'
+import { startWorkerGateway } from '../../../helpers/worker-gateway.ts'
 
 const redisServer = await needProgram('redis-server')
 const key = signingKey('ES256', 'issuer')
@@ -55,7 +55,7 @@ test('and not again after an edit of how old it may be', async () => {
 })
 
 test('by whichever of several workers it comes in', async () => {
-  const script = fileURLToPath(new URL('../../../core/runtime/workers/pool/short-timeouts.ts', import.meta.url))
+  const script = fileURLToPath(new URL('../../workers/short-timeouts.ts', import.meta.url))
   const gateway = await startWorkerGateway({ workers: 2, ...tokenBindingSettings(key) }, [script])
   onTestFinished(() => gateway.stop())
   const proof = await seen()

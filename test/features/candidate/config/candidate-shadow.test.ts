@@ -1,7 +1,7 @@
 /** The copies that a candidate gets: what the file says, what it must not say, and what it says for nothing. */
 import { describe, expect, test } from 'vitest'
 import { reportConfig } from '../../../../src/core/config/diff/report.ts'
-import { perWorkerConfig } from '../../../../src/core/runtime/workers/pool/divide-limits.ts'
+import { perWorkerConfig } from '../../../../src/features/workers/worker-pool.ts'
 import { findProblems, parse, sandbox, validConfig } from '../../../core/config/helper.ts'
 
 const mebibyte = 1024 ** 2

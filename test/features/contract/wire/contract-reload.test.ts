@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { folderWith } from '../../../core/config/helper.ts'
-import { startWorkerGateway } from '../../../core/runtime/workers/worker-gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
+import { startWorkerGateway } from '../../../helpers/worker-gateway.ts'
 
 const contract = `
 openapi: 3.1.1

@@ -5,7 +5,6 @@ import { connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { startWorkerGateway, type WorkerGateway } from '../../../core/runtime/workers/worker-gateway.ts'
 import { fileWrittenInPlace } from '../../../helpers/editable-file.ts'
 import { bootEditedGateway } from '../../../helpers/edited-gateway.ts'
 import { freePort } from '../../../helpers/free-port.ts'
@@ -14,6 +13,7 @@ import { startHaproxy } from '../../../helpers/haproxy.ts'
 import { get as http2Get, listenHttp2, missing, requestHttp2 } from '../../../helpers/http2.ts'
 import { startNginx } from '../../../helpers/nginx.ts'
 import { debianFile, needProgram, requireFound } from '../../../helpers/program.ts'
+import { startWorkerGateway, type WorkerGateway } from '../../../helpers/worker-gateway.ts'
 
 const haproxy = await needProgram('haproxy')
 const nginx = await needProgram('nginx')

@@ -6,7 +6,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished } from 'vitest'
-import { startWorkerGateway } from '../../../core/runtime/workers/worker-gateway.ts'
 import { freePort } from '../../../helpers/free-port.ts'
 import { configText } from '../../../helpers/gateway.ts'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
@@ -16,6 +15,7 @@ import { type Behaviour, spanReceiver } from '../../../helpers/span-receiver.ts'
 import { part, test, testAndDrill } from '../../../helpers/speed.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { call } from '../../../helpers/wire.ts'
+import { startWorkerGateway } from '../../../helpers/worker-gateway.ts'
 
 describe('a gateway whose receiver', () => {
   testAndDrill.each<[string, Behaviour | 'gone']>(

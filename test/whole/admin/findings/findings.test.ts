@@ -54,7 +54,10 @@ test.each([
 ])('a worker that hangs does so since it was last heard of, and is replaced when killed', (heardAt, since) => {
   const worker = { worker: 2, pid: 4711, startedAt: at - 3_600_000, heardAt, restarts: 0, inFlight: null, config: null }
 
-  expect(found({ workers: [{ ...worker, state: 'not answering' }] })).toMatchObject([
+  const workers = { states: [{ ...worker, state: 'not answering' }] }
+  const parts = { audit: { state: null }, workers } as object as PrimaryParts
+
+  expect(found({ parts })).toMatchObject([
     { cause: 'worker 2 gives no sign of life', since, details: ['if it stays so, kill -9 4711 has it replaced'] },
   ])
 })
@@ -954,7 +957,9 @@ test('a rollback that was refused is not taken for an edit', () => {
 })
 
 describe('the audit log', () => {
-  const withAudit = (state: AuditWriterState) => ({ parts: { audit: { state } } as PrimaryParts })
+  const withAudit = (state: AuditWriterState) => ({
+    parts: { audit: { state }, workers: { states: [] } } as object as PrimaryParts,
+  })
   const audit = {
     file: '/var/log/audit.log',
     chain: '',

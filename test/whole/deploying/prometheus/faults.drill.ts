@@ -1,8 +1,8 @@
 /** The rules that are shipped, with what they wait for shortened, and a gateway to which it all happens. */
 import { execFileSync } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { kill } from '../../../core/runtime/workers/worker-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
+import { kill } from '../../../helpers/worker-gateway.ts'
 import { ask, keepAsking, key, openWorld, type World } from './world.ts'
 
 const programs = {

@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { command, startWorkerGateway, type WorkerGateway } from '../../../core/runtime/workers/worker-gateway.ts'
 import { createAuditLog } from '../../../helpers/audit-log.ts'
 import { makeCertificates } from '../../../helpers/certificates.ts'
 import type { Settings } from '../../../helpers/gateway.ts'
@@ -14,6 +13,7 @@ import { exchangeRaw, parseStatus } from '../../../helpers/raw-client.ts'
 import { type Redis, startRedis } from '../../../helpers/redis.ts'
 import { audience, issuer, jwks, signingKey } from '../../../helpers/tokens.ts'
 import { openHttpUpstream } from '../../../helpers/upstream.ts'
+import { command, startWorkerGateway, type WorkerGateway } from '../../../helpers/worker-gateway.ts'
 
 const secret = 'A'.repeat(43)
 /** The key of the only client. */

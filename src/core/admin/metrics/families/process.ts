@@ -65,8 +65,6 @@ const delays = seriesFor(['process', 'statistic'], ({ report }) =>
   ),
 )
 
-const worker = seriesFor(['worker'], ({ workers }) => workers.map((each) => [String(each.worker), each]))
-
 export const processMetrics: MetricDefinitions = {
   build_info: seriesFor(['version', 'node'], () => [[version(), process.version, 1]]).gauge(
     'Is 1; its labels are the versions of the gateway and of Node.',
@@ -93,8 +91,9 @@ export const processMetrics: MetricDefinitions = {
     'How late the timers of a process were over the last seconds: the median, the slowest hundredth, the worst.',
     (ms) => ms / 1000,
   ),
-  worker_serving: worker.gauge('Whether a worker serves (1).', ({ state }) => state === 'serving'),
-  worker_restarts_total: worker.counter('How often a worker ended and was replaced.', 'restarts'),
+}
+
+export const retiringMetrics: MetricDefinitions = {
   configurations_retiring: gauge(
     'Earlier configurations that still finish requests; of several workers, the most that one of them finishes.',
     ({ report }) => report.retiring,

@@ -1,0 +1,125 @@
+import type { Socket } from 'node:net'
+import { CoalescedTimer } from '../../core/lib/clock.ts'
+
+/** A worker that receives connections: one at a time, each of which it acknowledges. */
+export interface ConnectionReceiver {
+  /** Hands a connection over. False: the receiver is about to end, and nothing was done. */
+  handOff(socket: Socket): boolean
+  /** Called when it has not acknowledged a connection in time. */
+  onTimeout(): void
+}
+
+interface ReceiverQueue {
+  readonly receiver: ConnectionReceiver
+  readonly queue: Socket[]
+  readonly ackTimer: CoalescedTimer
+  /** Whether it was handed a connection, and has not acknowledged it. */
+  awaitsAck: boolean
+  /** Whether it is late with that, so that it is given no more. */
+  isStuck: boolean
+}
+
+// So many wait for one receiver while others have room: a burst goes round evenly, however soon each acknowledges.
+const maxQueued = 64
+
+/**
+ * Distributes connections in turn. A receiver that does not acknowledge one soon is passed over until it does, and what
+ * waits for it goes to the others: a worker that hangs costs the one connection that it was handed.
+ */
+export class ConnectionDistributor {
+  readonly #ackTimeoutMs: number
+  readonly #isGone: (socket: Socket) => boolean
+  readonly #queues = new Map<ConnectionReceiver, ReceiverQueue>()
+  /** Connections that no receiver has room for just now. */
+  readonly #backlog: Socket[] = []
+  #next = 0
+
+  /** `isGone` tells that the client has reset a connection: it is handed to no receiver. */
+  constructor(ackTimeoutMs = 1000, isGone: (socket: Socket) => boolean = () => false) {
+    this.#ackTimeoutMs = ackTimeoutMs
+    this.#isGone = isGone
+  }
+
+  get hasReceiver(): boolean {
+    return [...this.#queues.values()].some(({ isStuck }) => !isStuck)
+  }
+
+  /** Whether every connection has been handed over, apart from receivers that are stuck. */
+  get isIdle(): boolean {
+    return this.#backlog.length === 0 && [...this.#queues.values()].every(({ queue }) => queue.length === 0)
+  }
+
+  add(receiver: ConnectionReceiver): void {
+    const ackTimer = new CoalescedTimer(() => {
+      target.isStuck = true
+      receiver.onTimeout()
+      this.#redistribute(target)
+    })
+    const target: ReceiverQueue = { receiver, queue: [], ackTimer, awaitsAck: false, isStuck: false }
+    this.#queues.set(receiver, target)
+    this.#distributeBacklog()
+  }
+
+  /** Removes a receiver. What waited for it goes to the others. */
+  remove(receiver: ConnectionReceiver): void {
+    const target = this.#queues.get(receiver)
+    if (target === undefined) return
+    target.ackTimer.clear()
+    this.#queues.delete(receiver)
+    this.#redistribute(target)
+  }
+
+  distribute(socket: Socket): void {
+    const target = this.#pickNext()
+    if (target === null) return void this.#backlog.push(socket)
+    target.queue.push(socket)
+    this.#handOff(target)
+  }
+
+  onAck(receiver: ConnectionReceiver): void {
+    const target = this.#queues.get(receiver)
+    if (target === undefined) return
+    target.ackTimer.clear()
+    target.awaitsAck = false
+    target.isStuck = false
+    this.#handOff(target)
+    this.#distributeBacklog()
+  }
+
+  #pickNext(): ReceiverQueue | null {
+    const targets = [...this.#queues.values()]
+    for (let n = 0; n < targets.length; n++) {
+      const target = targets[(this.#next + n) % targets.length] as ReceiverQueue
+      if (target.isStuck || target.queue.length >= maxQueued) continue
+      this.#next = (this.#next + n + 1) % targets.length
+      return target
+    }
+    return null
+  }
+
+  #handOff(target: ReceiverQueue): void {
+    if (target.awaitsAck) return
+    let socket = target.queue.shift()
+    while (socket !== undefined && this.#isGone(socket)) {
+      socket.destroy()
+      socket = target.queue.shift()
+    }
+    if (socket === undefined) return
+    target.awaitsAck = true
+    target.ackTimer.set(this.#ackTimeoutMs)
+    if (!target.receiver.handOff(socket)) target.queue.unshift(socket) // until it is removed
+  }
+
+  #redistribute({ queue }: ReceiverQueue): void {
+    for (const socket of queue.splice(0)) this.distribute(socket)
+  }
+
+  #distributeBacklog(): void {
+    while (this.#backlog.length > 0) {
+      const target = this.#pickNext()
+      if (target === null) return
+      target.queue.push(this.#backlog.shift() as Socket)
+      this.#handOff(target)
+    }
+  }
+}

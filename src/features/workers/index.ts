@@ -1,0 +1,10 @@
+import type { Feature } from '../../core/feature.ts'
+
+/** Divides the gateway among several processes, which one accepts, probes and supervises for. */
+export const workers: Feature = {
+  name: 'workers',
+  loadAdminPart: () => import('./admin.ts'),
+  loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
+  loadConfigPart: () => import('./config.ts'),
+  loadPrimaryPart: () => import('./primary.ts'),
+}

@@ -1,0 +1,42 @@
+import type { Status } from '../../core/admin/api/status.ts'
+import { sinceStart } from '../../core/admin/commands/phrases.ts'
+import type { StatusText } from '../../core/cli/built-in-command.ts'
+import { humanizeSeconds } from '../../core/cli/render/format-time.ts'
+import { formatTable, type TableRow } from '../../core/cli/render/table.ts'
+
+/** `hash` is that of the configuration that all of them should run. */
+const workerRows = (workers: Status['workers'], hash: string, at: number): readonly TableRow[] => [
+  ['worker', 'process', 'up', 'in flight', `restarts ${sinceStart}`, 'state'],
+  ...workers.map(
+    (worker): TableRow => [
+      `${worker.worker}`,
+      worker.pid === null ? 'none' : `${worker.pid}`,
+      worker.startedAt === null ? '' : renderUptime(worker.startedAt, at),
+      worker.inFlight === null ? '?' : `${worker.inFlight}`,
+      `${worker.restarts}`,
+      describeWorker(worker, hash),
+    ],
+  ),
+]
+
+const renderUptime = (startedAt: string, at: number): string => {
+  const ms = Date.parse(startedAt)
+  return Number.isNaN(ms) ? startedAt : humanizeSeconds((at - ms) / 1000)
+}
+
+/** Describes the state of a worker; what needs an operator is in capitals. */
+const describeWorker = ({ state, pid, config }: Status['workers'][number], hash: string): string => {
+  if (state === 'not answering') return `NOT ANSWERING: if it stays so, kill -9 ${pid} has it replaced`
+  if (state === 'waiting') return 'ENDED AGAIN AND AGAIN: the next start waits, the log says why'
+  return config === null || config === hash ? state : `${state}, RUNS ANOTHER CONFIGURATION: ${config}`
+}
+
+export const texts: readonly StatusText[] = [
+  {
+    before: 'upstreams',
+    key: 'workers',
+    render: ({ workers, config }, at) =>
+      workers.length === 0 ? null : formatTable(workerRows(workers, config.hash, at)),
+    inTop: true,
+  },
+]

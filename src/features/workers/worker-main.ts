@@ -1,0 +1,283 @@
+/** Serves clients in a process of its own. The primary forks it and sends it everything (messages.ts). */
+import '../installed.ts'
+import type { Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { serveInProcess } from '../../core/downstream/serve-in-process.ts'
+import { errorMessage } from '../../core/exchange/failures/error-message.ts'
+import { now, settlesWithin } from '../../core/lib/clock.ts'
+import { collectStartupGarbage, tuneHeap } from '../../core/lib/heap.ts'
+import { exitProcess } from '../../core/lib/program.ts'
+import { SerialQueue } from '../../core/lib/serial-queue.ts'
+import { applyLogConfig, exitOnUncaughtException, openLog } from '../../core/log/log.ts'
+import type { LoggingConfig } from '../../core/log/log-format.ts'
+import type { PreparedSnapshot } from '../../core/runtime/proxy-server.ts'
+import { createDataPlane, type DataPlane } from '../../core/runtime/snapshot/data-plane.ts'
+import { findCommand } from '../../core/runtime/snapshot/data-plane-commands.ts'
+import {
+  type MessageToPrimary,
+  type MessageToWorker,
+  PendingCalls,
+  type PrimaryCall,
+  type PrimaryCalls,
+  type WorkerCall,
+  type WorkerInit,
+  type WorkerNotification,
+} from './messages.ts'
+import { deserializeInput } from './worker-state.ts'
+
+tuneHeap()
+collectStartupGarbage()
+
+// A terminal and some supervisors send these to every process of a group. The primary handles them, and says what is to
+// be done.
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+
+// A worker without its primary would be reached by no new client, and by no operator.
+process.on('disconnect', () => exitProcess(1))
+if (!process.connected) process.exit(1)
+
+const sendToPrimary = (message: MessageToPrimary, done = () => {}): void => {
+  if (process.connected) process.send?.(message, undefined, undefined, done)
+}
+
+const startRuntime = (start: WorkerInit): Promise<WorkerRuntime> =>
+  new Promise((resolve) => {
+    startWorkerRuntime(start, sendToPrimary).then(
+      (started) => {
+        sendToPrimary({ type: 'serving' })
+        resolve(started)
+      },
+      (error) => {
+        const message = errorMessage(error)
+        sendToPrimary({ type: 'failed', message }, () => exitProcess(1))
+      },
+    )
+  })
+
+let runtime: Promise<WorkerRuntime> | null = null
+process.on('message', (message: MessageToWorker, socket?: Socket) => {
+  if (message.type === 'start') runtime = startRuntime(message)
+  else void runtime?.then((started) => started.receive(message, socket))
+})
+
+type OpenedLog = Awaited<ReturnType<typeof openLog>>
+
+type WorkerServer = Awaited<ReturnType<typeof serveInProcess>>
+
+type SendToPrimary = (message: MessageToPrimary, done?: () => void) => void
+
+/** Starts to serve the connections that the primary hands over. Rejects when it cannot. */
+const startWorkerRuntime = async (init: WorkerInit, send: SendToPrimary): Promise<WorkerRuntime> => {
+  const { worker, verdicts, pseudonym, ticketSecret } = init
+  const state = await deserializeInput(init.state, null)
+  const openedLog = await openLog(withLogFormatOf(init, state.config))
+  const { log } = openedLog
+  exitOnUncaughtException(log, openedLog.close, { worker })
+  const calls = new PendingCalls()
+  /** Calls the primary, which counts and remembers for all workers. The caller decides how long it waits. */
+  const callPrimary = async <Type extends keyof PrimaryCalls>(
+    type: Type,
+    params: PrimaryCalls[Type]['params'],
+  ): Promise<PrimaryCalls[Type]['result']> =>
+    (await calls.call((id) => send({ type, id, ...params } as PrimaryCall), null)) as PrimaryCalls[Type]['result']
+  const dataPlane = await createDataPlane(state, {
+    logEvent: (level, event, fields) => log[level]({ worker, ...fields }, event),
+    onVerdict: null, // the primary probes
+    initialVerdicts: verdicts,
+    place: {
+      ...init.place,
+      role: 'worker',
+      name: `worker-${worker}`,
+      notify: (message, options) => send({ type: 'told', message }, options?.onSent),
+      ask: (message) => callPrimary('ask', { message }),
+    },
+    log,
+    digestKey: init.digestKey,
+  })
+  for (const message of init.handedOver) dataPlane.receive(message, 'primary')
+  const closed = new ClosedConnections(send)
+  const countElsewhere = async (socket: Socket, address: string): Promise<boolean> => {
+    const addressKey = await callPrimary('countConnection', { address })
+    // It may have closed meanwhile.
+    if (typeof addressKey === 'string') closed.reportWhenClosed(socket.destroyed ? undefined : socket, addressKey)
+    return addressKey !== false
+  }
+  const server = await serveInProcess(dataPlane, log, {
+    bindTarget: 'elsewhere',
+    pseudonym,
+    ticketSecret,
+    worker,
+    countElsewhere,
+  })
+  if (init.draining) server.drain()
+  return new WorkerRuntime(send, openedLog, dataPlane, server, calls, closed)
+}
+
+/** Serves, and does what the primary says. */
+class WorkerRuntime {
+  readonly #send: SendToPrimary
+  readonly #log: OpenedLog
+  readonly #dataPlane: DataPlane
+  readonly #server: WorkerServer
+  readonly #calls: PendingCalls
+  readonly #closed: ClosedConnections
+  readonly #prepared = new Map<number, Promise<PreparedSnapshot>>()
+  // What changes the state comes into effect in the order of the messages.
+  readonly #changes = new SerialQueue()
+  #lastCommit: Promise<unknown> = Promise.resolve()
+
+  constructor(
+    send: SendToPrimary,
+    log: OpenedLog,
+    dataPlane: DataPlane,
+    server: WorkerServer,
+    calls: PendingCalls,
+    closed: ClosedConnections,
+  ) {
+    this.#send = send
+    this.#log = log
+    this.#dataPlane = dataPlane
+    this.#server = server
+    this.#calls = calls
+    this.#closed = closed
+  }
+
+  /** Handles a message of the primary; a connection comes as a socket. */
+  receive(message: WorkerCall | WorkerNotification, socket: Socket | undefined): void {
+    if (!('id' in message)) return this.#handleNotification(message, socket)
+    const { id } = message
+    this.#handleCall(message).then(
+      (value) => this.#send({ type: 'done', id, error: null, result: value }),
+      (error) => this.#send({ type: 'done', id, error: errorMessage(error), result: null }),
+    )
+  }
+
+  async #handleCall(call: WorkerCall): Promise<unknown> {
+    const { currentSnapshot } = this.#dataPlane
+    switch (call.type) {
+      case 'prepare': {
+        const preparing = this.#changes.run(async () =>
+          this.#server.prepare(await deserializeInput(call.state, currentSnapshot.value.config)),
+        )
+        this.#prepared.set(call.prepared, preparing)
+        await preparing
+        return
+      }
+      case 'commit': {
+        const committed = this.#changes.run(async () => {
+          await (await this.#takePrepared(call.prepared)).commit()
+          applyLogConfig(this.#log.log, currentSnapshot.value.config)
+          syncVerdicts(this.#dataPlane, call.verdicts)
+        })
+        this.#lastCommit = committed
+        await committed
+        return
+      }
+      case 'command':
+        // It runs in the state that was committed before it, also when both come in one read. It waits for no prepare.
+        await this.#lastCommit
+        return findCommand(this.#dataPlane, call.name).run(call.params as never)
+      case 'report':
+        return {
+          report: await this.#server.report(),
+          droppedLines: this.#log.dropped(),
+          config: currentSnapshot.value.config.hash,
+        }
+    }
+  }
+
+  #handleNotification(notification: WorkerNotification, socket: Socket | undefined): void {
+    switch (notification.type) {
+      case 'connection':
+        if (notification.addressKey !== null) this.#closed.reportWhenClosed(socket, notification.addressKey)
+        return void this.#adoptAfterCommit(socket)
+      case 'discard':
+        // Where the state could not be prepared, there is nothing to discard.
+        return void this.#takePrepared(notification.prepared).then(
+          (next) => next.discard(),
+          () => {},
+        )
+      case 'verdict':
+        return void this.#changes.run(async () => this.#dataPlane.applyVerdict(notification.verdict))
+      case 'told':
+        return this.#dataPlane.receive(notification.message, 'primary')
+      case 'drain':
+        return this.#server.drain()
+      case 'reply':
+        return this.#calls.settle(notification.to, null, notification.result)
+      case 'close':
+        return void this.#close(notification.deadlineMs)
+          .finally(() => this.#dataPlane.flushed())
+          .finally(this.#log.close)
+          .finally(() => exitProcess(0))
+    }
+  }
+
+  async #takePrepared(id: number): Promise<PreparedSnapshot> {
+    const found = this.#prepared.get(id)
+    this.#prepared.delete(id)
+    if (found === undefined) throw new Error('was told to take what it was never given')
+    return found
+  }
+
+  /** Serves a connection in the state that was committed before it came. */
+  async #adoptAfterCommit(socket: Socket | undefined): Promise<void> {
+    socket?.on('error', () => {}) // it may break while it waits
+    try {
+      await this.#lastCommit
+    } catch {
+      return void socket?.destroy() // the worker is about to be killed, and takes no further one
+    }
+    // Where the end has gone by, the next reader would wait for it.
+    if (socket?.readableEnded) socket.destroy()
+    if (socket?.destroyed === false) this.#server.adoptConnection(socket)
+    this.#send({ type: 'adopted' })
+  }
+
+  /** Closes the server. Connections that wait for a commit are served first. */
+  async #close(deadlineMs: number): Promise<void> {
+    const startedAt = now()
+    const adopted = this.#lastCommit.then(nextTurn, () => {}) // what they have sent is read in that turn
+    await settlesWithin(deadlineMs, adopted)
+    await this.#server.close(Math.max(0, deadlineMs - (now() - startedAt)))
+  }
+}
+
+/** Tells the primary which connections have closed that it has counted. */
+class ClosedConnections {
+  readonly #send: SendToPrimary
+  #addressKeys: string[] = []
+
+  constructor(send: SendToPrimary) {
+    this.#send = send
+  }
+
+  /** `socket` undefined: it was lost on its way. */
+  reportWhenClosed(socket: Socket | undefined, addressKey: string): void {
+    if (socket === undefined) this.#report(addressKey)
+    else socket.once('close', () => this.#report(addressKey))
+  }
+
+  #report(addressKey: string): void {
+    // When many connections close at once, one message reports them all.
+    if (this.#addressKeys.push(addressKey) > 1) return
+    setImmediate(() => {
+      this.#send({ type: 'closed', addressKeys: this.#addressKeys })
+      this.#addressKeys = []
+    })
+  }
+}
+
+/** Returns how a worker logs: as pino does where the primary makes its lines readable on a terminal. */
+const withLogFormatOf = ({ logsToTerminal }: WorkerInit, config: LoggingConfig): LoggingConfig =>
+  logsToTerminal ? { ...config, log: { ...config.log, format: 'pino' } } : config
+
+/**
+ * Makes the verdicts of a data plane those of the primary. An endpoint that was closed there and opened again is new to
+ * its probes, and counts as up.
+ */
+const syncVerdicts = (dataPlane: DataPlane, verdicts: WorkerInit['verdicts']): void => {
+  const down = new Set(verdicts.map(([key]) => key))
+  for (const [key] of dataPlane.verdicts) if (!down.has(key)) dataPlane.applyVerdict([key, null])
+  for (const verdict of verdicts) dataPlane.applyVerdict(verdict)
+}

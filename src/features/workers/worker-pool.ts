@@ -1,0 +1,279 @@
+import type { AddressInfo } from 'node:net'
+import { isatty } from 'node:tty'
+import type { Config } from '../../core/config/config.ts'
+import { divideConnections, processShare } from '../../core/config/process-share.ts'
+import { createPseudonym } from '../../core/downstream/listener/downstream-server.ts'
+import { createTicketSecret } from '../../core/downstream/tls/session-tickets.ts'
+import { now } from '../../core/lib/clock.ts'
+import type { BindTarget } from '../../core/lib/net/bind-target.ts'
+import { generateSecret } from '../../core/lib/secrets.ts'
+import type { Log } from '../../core/log/log.ts'
+import { createRejectedConnectionLog, type RejectedConnectionLog } from '../../core/log/rejected-connections.ts'
+import { aloneProcess, type FeatureMessage } from '../../core/runtime/channel.ts'
+import type { ServerOptions } from '../../core/runtime/primary-part.ts'
+import { primaryFeatures } from '../../core/runtime/primary-parts.ts'
+import type { NotServingReason, PreparedSnapshot, ProxyServer } from '../../core/runtime/proxy-server.ts'
+import type { SnapshotInput } from '../../core/runtime/runtime-part.ts'
+import { DataPlane } from '../../core/runtime/snapshot/data-plane.ts'
+import { findCommand, type RunInAllProcesses } from '../../core/runtime/snapshot/data-plane-commands.ts'
+import { collectReport, type StatusReport } from '../../core/runtime/status/report.ts'
+import { byGroup } from '../../operations.ts'
+import { Acceptor } from './acceptor.ts'
+import type { WorkerStatus } from './admin.ts'
+import {
+  PeerGoneError,
+  type PrimaryCall,
+  type PrimaryCallResult,
+  ReplyTimeoutError,
+  type WorkerNotification,
+} from './messages.ts'
+import { defaultWorkerTimeouts, prepareAll, type WorkerTimeouts, waitUntilLate } from './two-phase-commit.ts'
+import type { WorkerProcess } from './worker-process.ts'
+import { type SerializedSnapshotInput, serializeInput } from './worker-state.ts'
+import { WorkerStats } from './worker-stats.ts'
+import { WorkerSupervisor } from './worker-supervisor.ts'
+
+// Connections that were accepted before are handed over within that, unless every worker hangs.
+const handOverTimeoutMs = 1000
+
+// After its deadline a worker sends the spans that wait, and exits.
+const exitGraceMs = 1500
+
+interface WorkerPoolOptions extends ServerOptions {
+  readonly size: number
+  readonly log: Log
+  readonly timeouts?: WorkerTimeouts
+}
+
+/**
+ * Serves clients from several processes. Rejects when a worker cannot start, or the primary cannot listen; none is left
+ * then.
+ */
+export const startWorkerPool = async (options: WorkerPoolOptions): Promise<WorkerPool> => {
+  const pool = new WorkerPool(options)
+  try {
+    await pool.start(options.bindTarget)
+    return pool
+  } catch (error) {
+    await pool.close(0)
+    throw error
+  }
+}
+
+/**
+ * The primary and its workers. They serve; it accepts, probes, supervises and keeps the same configuration in all of
+ * them.
+ */
+export class WorkerPool implements ProxyServer {
+  readonly processes: number
+  readonly #timeouts: WorkerTimeouts
+  readonly #dataPlane: DataPlane
+  readonly #acceptor: Acceptor
+  readonly #overLimit: RejectedConnectionLog
+  readonly #overAddressLimit: RejectedConnectionLog
+  readonly #supervisor: WorkerSupervisor
+  readonly #stats: WorkerStats
+  /**
+   * The state in effect, divided among the workers. A copy, because overrides take effect only when all workers have
+   * agreed.
+   */
+  #state: SerializedSnapshotInput
+  #address: AddressInfo | null = null
+  #draining = false
+
+  constructor({ size, initial, log, primary, forwardLines, timeouts = defaultWorkerTimeouts }: WorkerPoolOptions) {
+    // One for all workers, or a loop through two of them would go round once more.
+    const pseudonym = createPseudonym()
+    const ticketSecret = createTicketSecret()
+    const digestKey = generateSecret()
+    this.processes = size
+    this.#timeouts = timeouts
+    const state = this.#divide(initial)
+    this.#state = serializeInput(state)
+    this.#dataPlane = new DataPlane(state, {
+      logEvent: (level, event, fields) => log[level](fields, event),
+      onVerdict: (verdict) => this.#notifyWorkers({ type: 'verdict', verdict }),
+      place: {
+        ...aloneProcess,
+        role: 'primary',
+        name: 'primary',
+        workers: size,
+        notify: (message, options) => this.#notifyWorkers({ type: 'told', message }, options?.except),
+      },
+    })
+    const { rejectedConnections: counts } = this.#dataPlane.currentSnapshot.value.telemetry
+    this.#overLimit = createRejectedConnectionLog(log, 'maxConnections', counts)
+    this.#overAddressLimit = createRejectedConnectionLog(log, 'maxConnectionsPerAddress', counts)
+    this.#acceptor = new Acceptor(
+      { overLimit: this.#overLimit, overAddressLimit: this.#overAddressLimit },
+      timeouts.connectionAckMs,
+    )
+    this.#acceptor.applyConfig(initial.config.listen)
+    this.#supervisor = new WorkerSupervisor({
+      size,
+      startMs: timeouts.startMs,
+      hangMs: timeouts.hangMs,
+      distributor: this.#acceptor.distributor,
+      tracker: this.#acceptor.tracker,
+      log,
+      forwardLines,
+      createInit: () => ({
+        type: 'start',
+        place: { workers: size, answerMs: timeouts.answerMs, saveEveryMs: timeouts.saveEveryMs },
+        state: this.#state,
+        verdicts: this.#dataPlane.verdicts,
+        handedOver: [...primary.handOver(), ...this.#dataPlane.handOver()],
+        pseudonym,
+        ticketSecret,
+        digestKey,
+        draining: this.#draining,
+        logsToTerminal: isatty(1),
+      }),
+      onCall: (call, worker) => this.#replyTo(call, worker),
+      onNotification: (told, by) => {
+        primary.receive(told.message, by.name)
+        this.#dataPlane.receive(told.message, by.name)
+      },
+      onExit: (worker) => {
+        primary.onGone(worker.name)
+        this.#stats.onExit(worker)
+        this.#dataPlane.onGone(worker.name)
+      },
+    })
+    this.#stats = new WorkerStats(this.#supervisor.slots, timeouts)
+  }
+
+  async start(bindTarget: BindTarget): Promise<void> {
+    // A port in use is reported at once. In a socket of systemd's, clients wait until workers serve, also those that
+    // came before this process.
+    if ('host' in bindTarget) this.#address = await this.#acceptor.listen(bindTarget)
+    await this.#supervisor.start()
+    this.#address ??= await this.#acceptor.listen(bindTarget)
+  }
+
+  get address(): AddressInfo {
+    if (this.#address === null) throw new Error('nobody listens yet')
+    return this.#address
+  }
+
+  notServing(): NotServingReason | null {
+    if (!this.#acceptor.isListening) return 'not-listening'
+    return this.#acceptor.distributor.hasReceiver ? null : 'no-worker'
+  }
+
+  async prepare(next: SnapshotInput, urgent?: Promise<void>): Promise<PreparedSnapshot> {
+    const divided = this.#divide(next)
+    const state = serializeInput(divided)
+    const primarySnapshot = this.#dataPlane.buildNext(divided)
+    const workersChange = await prepareAll(this.#supervisor.slots, state, this.#timeouts, urgent).catch(
+      async (error) => {
+        await primarySnapshot.retire()
+        throw error
+      },
+    )
+    return {
+      commit: async () => {
+        this.#state = state
+        this.#dataPlane.currentSnapshot.swap(primarySnapshot)
+        this.#acceptor.applyConfig(next.config.listen)
+        await workersChange.commit(this.#dataPlane.verdicts)
+        this.#stats.expire()
+      },
+      discard: async () => {
+        workersChange.discard()
+        await primarySnapshot.retire()
+      },
+    }
+  }
+
+  report(urgent?: Promise<void>): Promise<StatusReport> {
+    return this.#stats.collect(() => collectReport(this.#dataPlane.currentSnapshot), urgent)
+  }
+
+  /** The state of each worker as of the last report. */
+  get states(): readonly WorkerStatus[] {
+    return this.#stats.workers(this.#draining)
+  }
+
+  droppedLines(): number {
+    return this.#stats.droppedLines
+  }
+
+  readonly runCommand: RunInAllProcesses = async (name, params, urgent) => {
+    const command = findCommand(this.#dataPlane, name)
+    const participants = command.runsOnce === true ? this.#servingWorkers.slice(0, 1) : this.#servingWorkers
+    const failLate = async (): Promise<never> => {
+      await waitUntilLate(urgent, this.#timeouts)
+      throw new ReplyTimeoutError('did not answer, and something urgent waits')
+    }
+    const replies = await Promise.allSettled(
+      participants.map((worker) => Promise.race([worker.command(name, params, this.#timeouts.replyMs), failLate()])),
+    )
+    const own = command.runsInPrimary === true ? [await command.run(params)] : []
+    return {
+      results: [...own, ...replies.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))],
+      unanswered: replies.filter((each) => each.status === 'rejected' && !(each.reason instanceof PeerGoneError))
+        .length,
+    }
+  }
+
+  notify(message: FeatureMessage): void {
+    this.#notifyWorkers({ type: 'told', message })
+  }
+
+  drain(): void {
+    this.#draining = true
+    this.#notifyWorkers({ type: 'drain' })
+  }
+
+  stopAccepting(): void {
+    this.#acceptor.stopAccepting()
+  }
+
+  async close(deadlineMs: number): Promise<void> {
+    const startedAt = now()
+    this.drain()
+    this.#acceptor.stopAccepting()
+    await this.#acceptor.drained(Math.min(handOverTimeoutMs, deadlineMs))
+    await this.#supervisor.stop(Math.max(0, deadlineMs - (now() - startedAt)), exitGraceMs)
+    await this.#dataPlane.close(0)
+    this.#overLimit.close()
+    this.#overAddressLimit.close()
+  }
+
+  #replyTo(call: PrimaryCall, worker: WorkerProcess): PrimaryCallResult {
+    if (call.type === 'ask') return this.#dataPlane.answer(call.message)
+    const addressKey = this.#acceptor.tracker.acquireFor(worker, call.address)
+    if (addressKey === false) this.#overAddressLimit.record()
+    return addressKey
+  }
+
+  get #servingWorkers(): readonly WorkerProcess[] {
+    return this.#supervisor.slots.flatMap(({ worker, isServing }) => (isServing && worker !== null ? [worker] : []))
+  }
+
+  #notifyWorkers(message: WorkerNotification, except?: string): void {
+    for (const { worker } of this.#supervisor.slots) if (worker?.name !== except) worker?.send(message)
+  }
+
+  #divide(state: SnapshotInput): SnapshotInput {
+    return { ...state, config: perWorkerConfig(state.config, this.processes) }
+  }
+}
+
+/**
+ * Divides the limits that hold for the whole gateway among its workers. What cannot be divided evenly is rounded up, so
+ * that each worker has at least one of everything. The primary counts the connections of an address. The hash stays: it
+ * names what the file says.
+ */
+export const perWorkerConfig = (config: Config, workers: number): Config => {
+  const { listen, log, upstreams } = config
+  const { maxConnections } = listen
+  const divided = {
+    ...config,
+    listen: { ...listen, maxConnections: maxConnections === null ? null : processShare(maxConnections, workers) },
+    log: { ...log, buffer: processShare(log.buffer, workers) },
+    upstreams: byGroup((group) => divideConnections(upstreams[group], workers)),
+  }
+  return [...primaryFeatures.values()].reduce<Config>((next, { divide }) => divide?.(next, workers) ?? next, divided)
+}

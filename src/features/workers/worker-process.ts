@@ -1,0 +1,207 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { errorMessage } from '../../core/exchange/failures/error-message.ts'
+import { epochMs, now } from '../../core/lib/clock.ts'
+import type { DataPlaneCommands } from '../../core/runtime/runtime-part.ts'
+import type {
+  MessageToPrimary,
+  MessageToWorker,
+  PrimaryCall,
+  PrimaryCallResult,
+  PrimaryNotification,
+  WorkerCallParams,
+  WorkerCallResults,
+  WorkerInit,
+  WorkerNotification,
+} from './messages.ts'
+import { PeerGoneError, PendingCalls, type ReplyTimeoutError } from './messages.ts'
+
+export interface ExitStatus {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+/** The events of workers; the worker it is about comes last. */
+export interface WorkerEvents {
+  /** It waits for connections. */
+  onReady(worker: WorkerProcess): void
+  /** It has adopted the connection that it was handed. */
+  onConnectionAck(worker: WorkerProcess): void
+  /**
+   * It is about to be handed a connection. Returns the key that the connection is counted by. Null: it is not counted.
+   */
+  onHandOff(socket: Socket, worker: WorkerProcess): string | null
+  /** It calls the primary. Returns the result. */
+  onCall(call: PrimaryCall, worker: WorkerProcess): PrimaryCallResult
+  onNotification(notification: PrimaryNotification, worker: WorkerProcess): void
+  /** It could not be handed that connection. */
+  onConnectionReturned(socket: Socket, addressKey: string | null, worker: WorkerProcess): void
+  /** Connections that were counted by these keys have ended. */
+  onConnectionsClosed(addressKeys: readonly string[], worker: WorkerProcess): void
+  /** It takes no more connections: it has ended, or is about to. */
+  onDisconnect(worker: WorkerProcess): void
+  /** It has ended, and everything that it wrote has been read. */
+  onExit(exitStatus: ExitStatus, worker: WorkerProcess): void
+  /** It has a stdout to be read. */
+  onOutput(stdout: Readable): void
+}
+
+const workerEntry = fileURLToPath(new URL('./worker-main.ts', import.meta.url))
+
+export class WorkerProcess {
+  readonly startedAt = epochMs()
+  /** Why it ended, as far as that is known. Null: it exited by itself, or not at all. */
+  failure: string | null = null
+  readonly #spawnedAt = now()
+  readonly #events: WorkerEvents
+  readonly #hangMs: number
+  #isSuspect = false
+  /** Connections that wait to be sent, and the key that each is counted by. */
+  readonly #inHandOff = new Map<Socket, string | null>()
+  readonly #child: ChildProcess | null
+  readonly #calls = new PendingCalls(() => this.onTimeout())
+
+  /**
+   * Starts it. Messages arrive in the order in which they are sent. It is killed when it is late with something and
+   * then silent for `hangMs`.
+   */
+  constructor(start: WorkerInit, events: WorkerEvents, hangMs: number) {
+    this.#events = events
+    this.#hangMs = hangMs
+    const child = this.#spawn()
+    this.#child = child
+    if (child === null) return
+    if (child.stdout) events.onOutput(child.stdout) // missing when descriptors have run out
+    child.on('message', (message: MessageToPrimary) => this.#onMessage(message))
+    child.on('error', (error) => {
+      if (child.pid === undefined) this.#onSpawnError(error)
+    })
+    for (const event of ['disconnect', 'exit']) child.on(event, () => this.#onDisconnect())
+    child.on('close', (code, signal) => this.#onClose({ code, signal }))
+    this.send(start)
+  }
+
+  get pid(): number | null {
+    return this.#child?.pid ?? null
+  }
+
+  /** Its name among all processes there ever were: that of its successor is another. */
+  get name(): string {
+    return String(this.pid)
+  }
+
+  get livedMs(): number {
+    return now() - this.#spawnedAt
+  }
+
+  /** Sends it a message. Nothing happens when it has ended. */
+  send(message: MessageToWorker): void {
+    if (this.#child?.connected === true) this.#child.send(message, () => {})
+  }
+
+  /** Calls it. Rejects with the error that it replies, with {@link PeerGoneError} or with {@link ReplyTimeoutError}. */
+  async call<Type extends keyof WorkerCallParams>(
+    type: Type,
+    params: WorkerCallParams[Type],
+    timeoutMs: number,
+  ): Promise<WorkerCallResults[Type]> {
+    if (this.#child?.connected !== true) throw new PeerGoneError('is gone')
+    const reply = this.#calls.call((id) => this.send({ type, id, ...params } as MessageToWorker), timeoutMs)
+    return (await reply) as WorkerCallResults[Type]
+  }
+
+  /** Makes it run an operator's command. Rejects as {@link call} does. */
+  async command<Name extends keyof DataPlaneCommands>(
+    name: Name,
+    params: DataPlaneCommands[Name]['params'],
+    timeoutMs: number,
+  ): Promise<DataPlaneCommands[Name]['result']> {
+    return (await this.call('command', { name, params }, timeoutMs)) as DataPlaneCommands[Name]['result']
+  }
+
+  /**
+   * Hands it a client's connection, which the worker owns from now on: when it ends, the connection is closed. False:
+   * it is about to end, and the caller still owns the connection.
+   */
+  handOff(socket: Socket): boolean {
+    if (this.#child?.connected !== true) return false
+    const addressKey = this.#events.onHandOff(socket, this)
+    const message: WorkerNotification = { type: 'connection', addressKey }
+    this.#inHandOff.set(socket, addressKey)
+    // Kept open until it is sent, and closed here and not by Node, which forgets it when the worker has ended
+    // meanwhile: the client would wait for ever.
+    this.#child.send(message, socket, { keepOpen: true }, (error) => {
+      if (!this.#inHandOff.delete(socket)) return // it has been returned
+      if (error === null) socket.destroy()
+      else this.#events.onConnectionReturned(socket, addressKey, this)
+    })
+    return true
+  }
+
+  /**
+   * Kills it unless it gives a sign of life in time. A worker that hangs serves no client, and would make every reload
+   * fail.
+   */
+  onTimeout(): void {
+    if (this.#isSuspect) return
+    this.#isSuspect = true
+    this.call('report', {}, this.#hangMs).then(
+      () => {
+        this.#isSuspect = false
+        this.#events.onConnectionAck(this) // or the connection was lost on its way, for want of descriptors
+      },
+      (error) => error instanceof PeerGoneError || this.kill(`hung: ${error.message}`),
+    )
+  }
+
+  kill(reason: string): void {
+    this.failure ??= reason
+    this.#child?.kill('SIGKILL')
+  }
+
+  /** Null: the process could not even be forked, for want of memory, say. */
+  #spawn(): ChildProcess | null {
+    try {
+      return fork(workerEntry, [], {
+        // Standard error is shared: only Node itself writes there, when it dies.
+        stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+        serialization: 'advanced',
+      })
+    } catch (error) {
+      process.nextTick(() => this.#onSpawnError(error))
+      return null
+    }
+  }
+
+  #onSpawnError(error: unknown): void {
+    this.failure = errorMessage(error)
+    this.#onClose({ code: null, signal: null })
+  }
+
+  #onMessage(message: MessageToPrimary): void {
+    if (message.type === 'serving') this.#events.onReady(this)
+    else if (message.type === 'adopted') this.#events.onConnectionAck(this)
+    else if (message.type === 'closed') this.#events.onConnectionsClosed(message.addressKeys, this)
+    else if (message.type === 'failed') this.failure = message.message
+    else if (message.type === 'done') this.#calls.settle(message.id, message.error, message.result)
+    else if ('id' in message) this.send({ type: 'reply', to: message.id, result: this.#events.onCall(message, this) })
+    else this.#events.onNotification(message, this)
+  }
+
+  #onDisconnect(): void {
+    this.#calls.rejectAll()
+    // Node sends one connection at a time, and reports nothing of those that wait behind it when the channel closes.
+    // They are returned before the worker is counted as ended: with it ends the count of all its connections.
+    const waiting = [...this.#inHandOff]
+    this.#inHandOff.clear()
+    for (const [socket, addressKey] of waiting) this.#events.onConnectionReturned(socket, addressKey, this)
+    this.#events.onDisconnect(this)
+  }
+
+  #onClose(exitStatus: ExitStatus): void {
+    this.#onDisconnect()
+    this.#events.onExit(exitStatus, this)
+  }
+}

@@ -1,0 +1,198 @@
+import { settlesWithin } from '../../core/lib/clock.ts'
+import { formatDuration } from '../../core/lib/text/units.ts'
+import type { Log } from '../../core/log/log.ts'
+import { forwardWholeLines } from '../../core/log/log-queue.ts'
+import type { ConnectionTracker } from './acceptor.ts'
+import type { ConnectionDistributor } from './connection-distributor.ts'
+import type { WorkerInit } from './messages.ts'
+import { type ExitStatus, type WorkerEvents, WorkerProcess } from './worker-process.ts'
+
+interface SlotCallbacks extends Omit<WorkerEvents, 'onExit'> {
+  createInit(): Omit<WorkerInit, 'worker'>
+  /** The longest time until it serves; it is killed then. */
+  readonly startMs: number
+  /** The longest time until it gives a sign of life when it was late with something; it is killed then. */
+  readonly hangMs: number
+  onStart(slot: WorkerSlot, worker: WorkerProcess): void
+  onExit(slot: WorkerSlot, worker: WorkerProcess, exitStatus: ExitStatus, nextStartMs: number): void
+}
+
+/** The slot of a worker: while the pool serves, a worker that ends is followed by another. */
+export class WorkerSlot {
+  /** Counted from 1. */
+  readonly number: number
+  worker: WorkerProcess | null = null
+  isServing = false
+  restarts = 0
+  readonly #callbacks: SlotCallbacks
+  readonly #backoff = new RestartBackoff()
+  #restartTimer: NodeJS.Timeout | null = null
+  /** Whether no worker follows the one that is there. */
+  isRetired = false
+
+  constructor(number: number, callbacks: SlotCallbacks) {
+    this.number = number
+    this.#callbacks = callbacks
+  }
+
+  spawn(): void {
+    this.#restartTimer = null
+    const callbacks = this.#callbacks
+    const startTimer = setTimeout(
+      () => worker.kill(`did not serve within ${formatDuration(callbacks.startMs)}`),
+      callbacks.startMs,
+    )
+    const events: WorkerEvents = {
+      ...callbacks,
+      onReady: (worker) => {
+        clearTimeout(startTimer)
+        this.isServing = true
+        callbacks.onReady(worker)
+      },
+      onDisconnect: (worker) => {
+        this.isServing = false
+        callbacks.onDisconnect(worker)
+      },
+      onExit: (exitStatus, worker) => {
+        clearTimeout(startTimer)
+        this.#onExit(worker, exitStatus)
+      },
+    }
+    const worker = new WorkerProcess({ ...callbacks.createInit(), worker: this.number }, events, callbacks.hangMs)
+    this.worker = worker
+    callbacks.onStart(this, worker)
+  }
+
+  retire(): void {
+    this.isRetired = true
+    if (this.#restartTimer !== null) clearTimeout(this.#restartTimer)
+    this.#restartTimer = null
+  }
+
+  #onExit(worker: WorkerProcess, exitStatus: ExitStatus): void {
+    if (this.worker !== worker) return
+    this.worker = null
+    const delayMs = this.#backoff.nextDelayMs(worker.livedMs)
+    if (!this.isRetired) {
+      this.restarts++
+      this.#restartTimer = setTimeout(() => this.spawn(), delayMs)
+    }
+    this.#callbacks.onExit(this, worker, exitStatus, delayMs)
+  }
+}
+
+const firstDelayMs = 100
+const maxDelayMs = 30_000
+// A worker that lived so long did not end because of how it was started.
+const stableAfterMs = 60_000
+
+/** The delay before a process that ended is started again, so that a process that cannot run does not cost a core. */
+export class RestartBackoff {
+  #exits = 0
+
+  /** Counts an exit. Returns the delay in ms: none after the first, then 100 ms, doubled each time up to 30 s. */
+  nextDelayMs(livedMs: number): number {
+    if (livedMs >= stableAfterMs) this.#exits = 0
+    const doubled = firstDelayMs * 2 ** (this.#exits - 1)
+    return this.#exits++ === 0 ? 0 : Math.min(doubled, maxDelayMs)
+  }
+}
+
+interface WorkerSupervisorOptions
+  extends Pick<SlotCallbacks, 'createInit' | 'startMs' | 'hangMs' | 'onCall' | 'onNotification'> {
+  readonly size: number
+  readonly distributor: ConnectionDistributor
+  readonly tracker: ConnectionTracker<WorkerProcess>
+  readonly log: Log
+  forwardLines(lines: Buffer): void
+  onExit(worker: WorkerProcess): void
+}
+
+/** Keeps every slot filled, from the first worker to the last. */
+export class WorkerSupervisor {
+  readonly slots: readonly WorkerSlot[]
+  readonly #log: Log
+  /** Checks again whether the awaited condition holds. */
+  #recheck = (): void => {}
+  /** Why the gateway cannot start: one of the first workers could not. */
+  #failure: Error | null = null
+  #phase: 'starting' | 'serving' | 'stopping' = 'starting'
+
+  constructor({ size, distributor, tracker, log, forwardLines, onExit, ...slotOptions }: WorkerSupervisorOptions) {
+    this.#log = log
+    const callbacks: SlotCallbacks = {
+      ...slotOptions,
+      onOutput: (stdout) => forwardWholeLines(stdout, forwardLines),
+      onStart: ({ number }, { pid }) => log.info({ worker: number, pid }, 'worker started'),
+      onReady: (worker) => {
+        distributor.add(worker)
+        this.#recheck()
+      },
+      onConnectionAck: (worker) => distributor.onAck(worker),
+      onHandOff: (socket, worker) => tracker.assign(worker, socket),
+      onConnectionReturned: (socket, addressKey, worker) => {
+        tracker.unassign(worker, socket, addressKey)
+        distributor.distribute(socket)
+      },
+      onConnectionsClosed: (addressKeys, worker) => tracker.release(worker, addressKeys),
+      onDisconnect: (worker) => {
+        distributor.remove(worker)
+        tracker.releaseAll(worker)
+      },
+      onExit: (slot, worker, exitStatus, nextStartMs) => {
+        onExit(worker)
+        this.#onExit(slot, worker, exitStatus, nextStartMs)
+        this.#recheck()
+      },
+    }
+    this.slots = Array.from({ length: size }, (_, nth) => new WorkerSlot(nth + 1, callbacks))
+  }
+
+  /** Starts all workers, and waits until all of them serve. Rejects when one of them cannot. */
+  async start(): Promise<void> {
+    for (const slot of this.slots) slot.spawn()
+    await this.#waitUntil(() => this.#failure !== null || this.slots.every(({ isServing }) => isServing))
+    if (this.#failure !== null) throw this.#failure
+    this.#phase = 'serving'
+  }
+
+  /**
+   * Closes all workers once what runs has finished, and waits until they have ended. Those left `exitMs` after the
+   * deadline are killed.
+   */
+  async stop(deadlineMs: number, exitMs: number): Promise<void> {
+    this.#phase = 'stopping'
+    for (const slot of this.slots) {
+      slot.retire()
+      if (slot.isServing) slot.worker?.send({ type: 'close', deadlineMs })
+      else slot.worker?.kill('was still starting')
+    }
+    const gone = this.#waitUntil(() => this.slots.every(({ worker }) => worker === null))
+    if (await settlesWithin(deadlineMs + exitMs, gone)) return
+    for (const { worker } of this.slots) worker?.kill('did not exit')
+    await gone
+  }
+
+  #onExit(
+    { number }: WorkerSlot,
+    { pid, failure }: WorkerProcess,
+    { code, signal }: ExitStatus,
+    nextStartMs: number,
+  ): void {
+    if (this.#phase === 'stopping') return
+    if (this.#phase === 'serving') {
+      const exit = { code, signal, ...(failure === null ? {} : { reason: failure }) }
+      return this.#log.error({ worker: number, pid, ...exit, nextStartMs }, 'worker ended')
+    }
+    const exit = signal === null ? `with ${code}` : `by ${signal}`
+    this.#failure ??= new Error(`worker ${number} cannot serve: ${failure ?? `it ended ${exit} before it did`}`)
+    for (const slot of this.slots) slot.retire()
+  }
+
+  #waitUntil(condition: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      this.#recheck = () => condition() && resolve()
+      this.#recheck()
+    })
+  }
+}

@@ -1,0 +1,46 @@
+/** Shifts in Redis with several workers: the primary process keeps them, and all of its workers follow. */
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { needProgram } from '../../../helpers/program.ts'
+import { startRedis } from '../../../helpers/redis.ts'
+import { openHttpUpstream } from '../../../helpers/upstream.ts'
+import { startWorkerGateway } from '../../../helpers/worker-gateway.ts'
+
+const program = await needProgram('redis-server')
+
+describe.skipIf(program.missing)('with a Redis that two gateways share', () => {
+  test('what one is told holds in all workers of the other, and when that is started again', async () => {
+    const redis = await startRedis(program.path ?? '')
+    onTestFinished(() => redis.kill())
+    const [primary, candidate] = [
+      await openHttpUpstream((_, response) => void response.end('primary')),
+      await openHttpUpstream((_, response) => void response.end('candidate')),
+    ]
+    onTestFinished(async () => void (await Promise.all([primary.close(), candidate.close()])))
+    const settings = {
+      workers: 2,
+      upstreams: { market: { endpoints: [primary.url], candidate: { endpoints: [candidate.url], share: '100%' } } },
+      limits: { redis: { url: redis.url, timeout: '1s' } },
+    }
+    const start = async () => {
+      const gateway = await startWorkerGateway(settings)
+      onTestFinished(() => gateway.stop())
+      return gateway
+    }
+    const [told, other] = [await start(), await start()]
+    const askMany = async ({ port }: { readonly port: number }) => {
+      const answers = Array.from({ length: 10 }, async () => {
+        const response = await fetch(`http://127.0.0.1:${port}/market/insights`, { headers: { Connection: 'close' } })
+        return response.text()
+      })
+      return [...new Set(await Promise.all(answers))]
+    }
+    // Until Redis has replied, a gateway that starts holds its candidate.
+    for (const each of [told, other]) await expect.poll(() => askMany(each), { timeout: 30_000 }).toEqual(['candidate'])
+
+    await told.ask('POST', '/shift', JSON.stringify({ group: 'market', abort: true, reason: 'CHG-4711' }))
+    await expect.poll(() => askMany(other), { timeout: 30_000 }).toEqual(['primary'])
+    const again = await start()
+
+    expect([await askMany(told), await askMany(again)]).toEqual([['primary'], ['primary']])
+  }, 300_000)
+})
