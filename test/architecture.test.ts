@@ -108,7 +108,7 @@ describe('features', () => {
     }
 
     expect([...needsOf.keys()].filter((name) => allNeeds(name).has(name))).toEqual([])
-    expect(allNeeds('openapi')).toContain('redis')
+    expect(allNeeds('sample')).toContain('redis')
   })
 })
 
@@ -380,6 +380,11 @@ const isPart = (name: string): boolean =>
     'groupRows',
     'facts',
     'loadStatusTexts',
+    'loadOpenApi',
+    'loadPage',
+    'loadExplain',
+    'problemMembers',
+    'pageSections',
     'totals',
     'fileChecks',
     'operatorExtras',

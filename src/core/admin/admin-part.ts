@@ -1,12 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Group } from '../../operations.ts'
-import type { AdminConfig, Config } from '../config/config.ts'
+import type { Group, Operation } from '../../operations.ts'
+import type { AdminConfig, Config, ListenConfig } from '../config/config.ts'
+import type { FailureKind } from '../exchange/failures/kinds.ts'
 import type { Beside } from '../lib/beside.ts'
 import type { OperatorScope } from '../lib/operators.ts'
 import { PartLoaders } from '../lib/part-loaders.ts'
+import type { PlainObject } from '../lib/plain-object.ts'
 import type { Log } from '../log/log.ts'
 import type { OverridesView } from '../runtime/overrides.ts'
+import type { LayerRow } from '../runtime/pipeline/layer-stack.ts'
 import type { DerivedField } from '../runtime/status/field.ts'
 import type { OperatorProofs } from './access/operator-proofs.ts'
 import type { Principal } from './access/principal.ts'
@@ -72,6 +75,48 @@ export type OpenPages = (
   recheck: Recheck,
 ) => Promise<OperatorPages>
 
+/** A response field that a layer writes, as an object `Header` of OpenAPI, and its name there. */
+export interface DescribedField {
+  readonly layer: LayerRow['name']
+  readonly field: string
+  readonly component: string
+  readonly header: PlainObject
+}
+
+/** What a feature adds to an operation, as clients see it. */
+export interface OperationNotes {
+  /** The failures that a client may be told of. */
+  readonly failures?: readonly FailureKind[]
+  /** The fields of every response to a request that a layer has seen. */
+  readonly fields?: readonly DescribedField[]
+  /** Further fields of what is not an error of the gateway's own. */
+  readonly relayedFields?: readonly DescribedField[]
+  /** Further fields of the errors of these kinds. */
+  problemFields?(kinds: readonly FailureKind[]): readonly DescribedField[]
+  /** The fields of requests that it reads, as objects `Parameter`. */
+  readonly parameters?: readonly { readonly component: string; readonly value: PlainObject }[]
+  /** The responses that it sends itself, by status. */
+  readonly responses?: Readonly<Record<string, PlainObject>>
+  /** How clients prove who they are: the alternatives, each with the scopes of its schemes, by their names. */
+  readonly security?: {
+    readonly schemes: Readonly<Record<string, PlainObject>>
+    readonly alternatives: readonly Readonly<Record<string, readonly string[]>>[]
+  }
+}
+
+export type DescribeOperation = (operation: Operation, config: Config) => OperationNotes
+
+/** What a feature adds to the OpenAPI document of the nine. */
+export interface OpenApiPart {
+  readonly describe?: DescribeOperation
+  /** The members that it adds to the schema of errors. */
+  problemMembers?(config: Config): PlainObject
+  /** Returns what is said of the nine, as a document of OpenAPI; null: nothing is. */
+  document?(config: Config): unknown
+  /** Returns the scheme of clients by what stands in front; empty: it is not known; null: nothing stands there. */
+  clientScheme?(listen: ListenConfig): 'https:' | '' | null
+}
+
 /** What a feature brings to the operator's listener. */
 export interface AdminPart {
   readonly reports?: readonly AdminReport[]
@@ -86,6 +131,7 @@ export interface AdminPart {
   readonly openPages?: OpenPages
   /** Lists the requests that its pages take. */
   pageRoutes?(groups: readonly CommandGroup[]): readonly RouteScope[]
+  readonly loadOpenApi?: () => Promise<OpenApiPart>
 }
 
 /** What finds what is wrong; of findings that are as severe, the place is the order. */

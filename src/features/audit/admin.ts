@@ -1,4 +1,4 @@
-import type { PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
+import type { OpenApiPart, PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
 import type { StatusInputs } from '../../core/admin/api/status.ts'
 import { type MetricDefinitions, metricsOf } from '../../core/admin/metrics/metric.ts'
 import { asBoolean, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../core/lib/text/decode.ts'
@@ -77,3 +77,7 @@ export const status: readonly PlacedStatus[] = [
     }),
   },
 ]
+
+export const loadOpenApi = async (): Promise<OpenApiPart> => ({
+  describe: (_, { audit }) => (audit?.onFailure === 'refuse' ? { failures: ['audit-unavailable'] } : {}),
+})

@@ -171,3 +171,5 @@ export const status: readonly PlacedStatus[] = [
   },
   { after: 'upstreams', key: 'tokens', field: fromReport('tokens', tokensField) },
 ]
+
+export const loadOpenApi = () => import('./openapi.ts')

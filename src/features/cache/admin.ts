@@ -57,3 +57,5 @@ declare module '../../core/admin/api/status.ts' {
 export const status: readonly PlacedStatus[] = [
   { before: 'operations', key: 'cache', field: fromReport('cache', cacheField) },
 ]
+
+export const loadOpenApi = () => import('./openapi.ts')

@@ -105,3 +105,5 @@ export const overview: readonly PlacedOverview[] = [
 
 // The page shows the worst; /contract has all.
 const maxRowViews = 10
+
+export const loadOpenApi = () => import('./openapi.ts')

@@ -127,3 +127,5 @@ declare module '../../core/admin/api/status.ts' {
 export const status: readonly PlacedStatus[] = [
   { before: 'operations', key: 'idempotency', field: fromReport('idempotency', idempotencyField) },
 ]
+
+export const loadOpenApi = () => import('./openapi.ts')

@@ -232,3 +232,5 @@ declare module '../../core/admin/api/status.ts' {
 export const status: readonly PlacedStatus[] = [
   { after: 'upstreams', key: 'limits', field: fromReport('limits', limitsField) },
 ]
+
+export const loadOpenApi = () => import('./openapi.ts')

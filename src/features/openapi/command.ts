@@ -21,10 +21,9 @@ const createOpenApiCommand = (): Command =>
     .addOption(createFormatOption('yaml'))
     .addHelpText('after', openApiHelp)
     .action(({ config: file, format }: { readonly config: string; readonly format: DocumentFormat }) =>
-      printMadeDocument(file, format, async (config) => {
-        const { createOpenApiDocument } = await import('./openapi-document.ts')
-        return createOpenApiDocument(config, config.compiledContract?.document ?? null)
-      }),
+      printMadeDocument(file, format, async (config) =>
+        (await import('./openapi-document.ts')).createOpenApiDocument(config),
+      ),
     )
 
 export const builtInCommands: readonly BuiltInCommand[] = [{ after: 'check', create: createOpenApiCommand }]

@@ -1,8 +1,8 @@
 import { asPlainObject, isPlainObject, type PlainObject } from '../../core/lib/plain-object.ts'
+import { escapeSegment, unescapeSegment } from '../../core/lib/text/json-pointer.ts'
 import { tryOrNull } from '../../core/lib/try.ts'
 import type { Operation } from '../../operations.ts'
-import { escapeSegment, unescapeSegment } from '../contract/check/json-pointer.ts'
-import { memberOf, withoutMembers } from './openapi-node.ts'
+import { memberOf, withoutMembers } from './component-registry.ts'
 
 /** Without a contract, everything is empty. */
 export interface ContractSource {

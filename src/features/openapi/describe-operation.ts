@@ -1,14 +1,12 @@
 import type { Config } from '../../core/config/config.ts'
 import { reasonPhrase } from '../../core/exchange/failures/kinds.ts'
-import { interactionIdField } from '../../core/exchange/header-fields.ts'
 import { asPlainObject, isPlainObject, type PlainObject } from '../../core/lib/plain-object.ts'
 import type { Operation } from '../../operations.ts'
 import type { ComponentRegistry } from './component-registry.ts'
+import { memberOf, withoutMembers } from './component-registry.ts'
 import type { ContractOperation, ContractSource } from './contract-source.ts'
-import { memberOf, withoutMembers } from './openapi-node.ts'
+import { describeByFeatures, describeParameters, type ResponseField, relayedFields } from './operation-notes.ts'
 import { describeProblem, problemResponses, problemSchema } from './problem-responses.ts'
-import { isInteractionId, type ResponseField, relayedFields } from './response-fields.ts'
-import { securityAlternatives, securitySchemes } from './security-schemes.ts'
 
 interface DescriptionOptions {
   readonly config: Config
@@ -99,17 +97,14 @@ const hasBody = (status: string, { content }: PlainObject): boolean => {
 
 /** Describes how clients authenticate, and adds the schemes; undefined: the gateway does not look at credentials. */
 const describeSecurity = (
-  { id }: Operation,
+  operation: Operation,
   { config, components }: DescriptionOptions,
 ): readonly PlainObject[] | undefined => {
-  const { auth, operations } = config
-  const own = operations[id].auth
-  if (auth === null || own === null) return undefined
-  const schemes: Readonly<Record<string, PlainObject>> = securitySchemes(auth)
-  return securityAlternatives(own, auth, config.listen).map((alternative) =>
+  const [security] = describeByFeatures(operation, config).flatMap((each) => each.security ?? [])
+  return security?.alternatives.map((alternative) =>
     Object.fromEntries(
       Object.entries(alternative).map(([name, scopes]) => [
-        components.add('securitySchemes', name, schemes[name] ?? {}),
+        components.add('securitySchemes', name, security.schemes[name] ?? {}),
         scopes,
       ]),
     ),
@@ -130,8 +125,8 @@ const describeResponses = (
   const upstreamResponse = { description: relayedDescription, headers: relayed, content: anyContent }
   const { $ref: problem } = components.refer('schemas', 'Problem', problemSchema(config))
   const own: Record<string, PlainObject> = {}
-  if (config.operations[operation.id].cache !== null)
-    for (const [status, response] of Object.entries(cacheResponses)) own[status] = { ...response, headers: relayed }
+  for (const { responses = {} } of describeByFeatures(operation, config))
+    for (const [status, response] of Object.entries(responses)) own[status] = { ...response, headers: relayed }
   for (const each of problemResponses(operation, config)) {
     const { description, content } = describeProblem(each, problem)
     const response = { description, headers: toHeaders(each.fields), content }
@@ -158,49 +153,8 @@ const describeResponses = (
 const relayedDescription = 'What the upstream responds, unchanged. Statuses and bodies are not specified.'
 const anyContent = { '*/*': {} }
 
-/** What the cache responds itself to conditions and ranges (RFC 9110 §13.2.2, §14.2). */
-const cacheResponses = {
-  206: { description: 'The part of a response that the request asks for.', content: anyContent },
-  304: { description: 'The client has the response already.' },
-  416: { description: 'The response has no such part.' },
-}
-
 const responseName = (status: string): string =>
   status === 'default' ? 'Upstream' : reasonPhrase(Number(status)).replaceAll(/[^A-Za-z]/g, '')
-
-/** Describes the request header fields that the gateway reads beside credentials. */
-const describeParameters = (
-  { id }: Operation,
-  { requestId, operations, auth }: Config,
-): readonly { readonly component: string; readonly value: PlainObject }[] => {
-  const header = (component: string, name: string, description: string, required = false) => ({
-    component,
-    value: { name, in: 'header', description, ...(required ? { required } : {}), schema: { type: 'string' } },
-  })
-  const own = operations[id]
-  const takesTokens = own.auth?.methods.some((method) => method === 'jwt' || method === 'introspection') ?? false
-  return [
-    ...(requestId.header === null
-      ? []
-      : [header('RequestId', requestId.header, "The client's own id of the request; a valid one is kept.")]),
-    ...(isInteractionId(requestId.header)
-      ? []
-      : [header('InteractionId', interactionIdField, 'An id that the response repeats.')]),
-    ...(own.idempotency === null
-      ? []
-      : [
-          header(
-            'IdempotencyKey',
-            own.idempotency.header,
-            'A key of its own for each thing to be done. A repetition with the same key is done once.',
-            own.idempotency.required,
-          ),
-        ]),
-    ...(takesTokens && auth?.dpop != null
-      ? [header('DPoP', 'DPoP', 'The proof of possession beside a bound token (RFC 9449 §4).')]
-      : []),
-  ]
-}
 
 const isSameHeader = (parameter: PlainObject | null, own: PlainObject): boolean =>
   memberOf(parameter, 'in') === 'header' &&

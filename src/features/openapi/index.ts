@@ -3,7 +3,6 @@ import type { Feature } from '../../core/feature.ts'
 /** Describes the nine in OpenAPI, with what the gateway adds. */
 export const openapi: Feature = {
   name: 'openapi',
-  needs: ['auth', 'contract'],
   loadAdminPart: () => import('./admin.ts'),
   loadCommands: () => import('./command.ts'),
 }

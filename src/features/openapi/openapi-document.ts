@@ -5,13 +5,17 @@ import { allOperations, groups } from '../../operations.ts'
 import { createComponentRegistry } from './component-registry.ts'
 import { openContract } from './contract-source.ts'
 import { describeOperation } from './describe-operation.ts'
+import { openApiParts } from './operation-notes.ts'
 
 /**
  * Creates the OpenAPI 3.1 document of the nine operations, as plain JSON: what the interface says, what the
  * configuration adds (errors, fields, authentication), and what a contract says. `contract` is a self-contained OpenAPI
  * 3.1 document; null: there is none. It never adds an operation. Where it is silent, `x-gap` of the operation says so.
  */
-export const createOpenApiDocument = (config: Config, contract: unknown | null): PlainObject => {
+export const createOpenApiDocument = (
+  config: Config,
+  contract: unknown = openApiParts.map((part) => part.document?.(config)).find((each) => each != null),
+): PlainObject => {
   const { servers, pathPrefix } = describeServers(config.listen)
   const source = openContract(contract, pathPrefix)
   const components = createComponentRegistry(source.components)
@@ -50,16 +54,16 @@ response is the upstream's. What is not specified stands in \`x-gap\` of each op
  * or else where the document came from. A `publicUrl` that does not end with `basePath` belongs to a proxy which
  * rewrites paths: what clients write is `publicUrl` and the path of the operation. `pathPrefix` begins each path.
  */
-export const describeServers = ({ publicUrl, basePath, hosts, tls, trustedProxies, proxyProtocol }: ListenConfig) => {
+export const describeServers = (listen: ListenConfig) => {
+  const { publicUrl, basePath, hosts, tls, trustedProxies } = listen
   if (publicUrl !== null) {
     const pathPrefix = new URL(publicUrl).pathname.endsWith(basePath) ? basePath : ''
     const url = publicUrl.slice(0, publicUrl.length - pathPrefix.length)
     return { servers: [{ url }], pathPrefix }
   }
-  const isTls = tls !== null || proxyProtocol?.scheme === 'https'
-  // TLS may end in front, at a proxy or a load balancer: without a scheme, the one of the document holds.
-  const isDirect = trustedProxies.length === 0 && proxyProtocol === null
-  const scheme = isTls ? 'https:' : isDirect ? 'http:' : ''
+  const inFront = openApiParts.map((part) => part.clientScheme?.(listen) ?? null).find((each) => each !== null)
+  // TLS may end in front, at a proxy: without a scheme, the one of the document holds.
+  const scheme = tls !== null ? 'https:' : (inFront ?? (trustedProxies.length === 0 ? 'http:' : ''))
   const servers = hosts.length === 0 ? [{ url: '/' }] : hosts.map((host) => ({ url: `${scheme}//${host}` }))
   return { servers, pathPrefix: basePath }
 }

@@ -1,12 +1,8 @@
 import type { Config } from '../../core/config/config.ts'
-import type { Violation } from '../../core/exchange/failures/errors.ts'
 import { allFailureKinds, type FailureKind, failureTable, reasonPhrase } from '../../core/exchange/failures/kinds.ts'
 import type { PlainObject } from '../../core/lib/plain-object.ts'
-import { allOperations, type Operation } from '../../operations.ts'
-import { enforcesContract } from '../contract/check/enforces-contract.ts'
-import { maxViolations } from '../contract/check/violations.ts'
-import { possibleFailures } from './possible-failures.ts'
-import { problemFields, type ResponseField } from './response-fields.ts'
+import type { Operation } from '../../operations.ts'
+import { openApiParts, possibleFailures, problemFields, type ResponseField } from './operation-notes.ts'
 
 interface ProblemResponse {
   readonly status: number
@@ -42,7 +38,7 @@ const problemType = 'application/problem+json'
 
 export const problemSchema = (config: Config): PlainObject => {
   const hasId = config.requestId.header !== null
-  const hasViolations = allOperations.some(({ id }) => enforcesContract(config, id, 'request'))
+  const ofFeatures: PlainObject = Object.assign({}, ...openApiParts.map((part) => part.problemMembers?.(config)))
   return {
     type: 'object',
     description: "An error of the gateway's own (RFC 9457): what happened, and never why.",
@@ -57,20 +53,7 @@ export const problemSchema = (config: Config): PlainObject => {
         enum: allFailureKinds.filter((kind) => kind !== 'client-gone'), // in the log only
       },
       ...(hasId ? { requestId: { type: 'string', description: 'The id to look for in the log' } } : {}),
-      ...(hasViolations ? { errors: violationsSchema } : {}),
+      ...ofFeatures,
     },
   }
-}
-
-const violationSchemas: Readonly<Record<Exclude<keyof Violation, 'ownPointer'>, PlainObject>> = {
-  pointer: { type: 'string', description: 'The place (RFC 6901), by the names of the request' },
-  in: { type: 'string', description: 'The part of the request' },
-  rule: { type: 'string', description: 'What does not hold: a keyword of JSON Schema, or a word of the gateway' },
-  detail: { type: 'string', description: 'What was expected' },
-}
-const violationsSchema = {
-  type: 'array',
-  description: 'Where the request breaks the contract',
-  maxItems: maxViolations,
-  items: { type: 'object', required: Object.keys(violationSchemas), properties: violationSchemas },
 }

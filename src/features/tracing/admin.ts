@@ -31,3 +31,5 @@ const tracingMetrics: MetricDefinitions = {
 export const findings: readonly PlacedFindings[] = [{ after: 'configuration', value: tracingFindings }]
 
 export const metrics: readonly PlacedMetrics[] = [{ after: 'recording', value: tracingMetrics }]
+
+export const loadOpenApi = () => import('./openapi.ts')

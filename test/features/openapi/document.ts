@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { PlainObject } from '../../../src/core/lib/plain-object.ts'
+import { memberOf } from '../../../src/features/openapi/component-registry.ts'
 import { createOpenApiDocument } from '../../../src/features/openapi/openapi-document.ts'
-import { memberOf } from '../../../src/features/openapi/openapi-node.ts'
 import { type Settings, testConfig } from '../../helpers/gateway.ts'
 
 /** Creates the document of a configuration, as a client reads it; `contract` stands in for the one of its file. */

@@ -1,7 +1,7 @@
 import type { Violation } from '../../../core/exchange/failures/errors.ts'
 import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
+import { escapeSegment } from '../../../core/lib/text/json-pointer.ts'
 import type { JsonType, ParameterContract } from './compiled-contract.ts'
-import { escapeSegment } from './json-pointer.ts'
 import {
   emptyParameter,
   type ParameterValue,

@@ -1,5 +1,5 @@
 import type { Violation, ViolationPlace } from '../../../core/exchange/failures/errors.ts'
-import { escapeSegment, unescapeSegment } from './json-pointer.ts'
+import { escapeSegment, unescapeSegment } from '../../../core/lib/text/json-pointer.ts'
 
 export interface SchemaError {
   readonly instancePath: string

@@ -1,5 +1,5 @@
 import { asPlainObject, isPlainObject, ownMember } from '../../../core/lib/plain-object.ts'
-import { unescapeSegment } from '../check/json-pointer.ts'
+import { unescapeSegment } from '../../../core/lib/text/json-pointer.ts'
 import { asItems, type Tree } from './contract-node.ts'
 import { type KeywordValue, schemaKeywords } from './schema-keywords.ts'
 

@@ -1,5 +1,5 @@
 import { isPlainObject } from '../../../../core/lib/plain-object.ts'
-import { unescapeSegment } from '../../../contract/check/json-pointer.ts'
+import { unescapeSegment } from '../../../../core/lib/text/json-pointer.ts'
 import { StepBudget, TooManyStepsError } from '../../../contract/check/step-budget.ts'
 import {
   type ComparisonRules,

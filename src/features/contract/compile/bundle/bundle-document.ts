@@ -1,5 +1,5 @@
 import { asPlainObject, isPlainObject, ownMember } from '../../../../core/lib/plain-object.ts'
-import { escapeSegment } from '../../check/json-pointer.ts'
+import { escapeSegment } from '../../../../core/lib/text/json-pointer.ts'
 import type { ContractFile } from '../contract-file.ts'
 import type { ContractFiles } from '../contract-files.ts'
 import { type ContractFindings, type ContractNode, childOf, describeValue, type Tree } from '../contract-node.ts'

@@ -1,4 +1,4 @@
-import { escapeSegment } from '../../check/json-pointer.ts'
+import { escapeSegment } from '../../../../core/lib/text/json-pointer.ts'
 import type { ContractNode, NodePlace, Tree } from '../contract-node.ts'
 import type { ObjectShape } from './object-shapes.ts'
 

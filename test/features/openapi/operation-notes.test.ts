@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type FailureKind, failureTable } from '../../../src/core/exchange/failures/kinds.ts'
-import { possibleFailures } from '../../../src/features/openapi/possible-failures.ts'
+import { possibleFailures } from '../../../src/features/openapi/operation-notes.ts'
 import { allOperations } from '../../../src/operations.ts'
 import { type Settings, testConfig } from '../../helpers/gateway.ts'
 import { jwks, signingKey } from '../../helpers/tokens.ts'

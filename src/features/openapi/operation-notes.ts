@@ -1,0 +1,167 @@
+import type { DescribedField, OpenApiPart, OperationNotes } from '../../core/admin/admin-part.ts'
+import { adminParts } from '../../core/admin/admin-parts.ts'
+import type { Config, UpstreamConfig } from '../../core/config/config.ts'
+import { allFailureKinds, type FailureKind, failureTable } from '../../core/exchange/failures/kinds.ts'
+import { interactionIdField } from '../../core/exchange/header-fields.ts'
+import { listSides } from '../../core/exchange/sides.ts'
+import type { PlainObject } from '../../core/lib/plain-object.ts'
+import { layerPlaces } from '../../core/runtime/pipeline/layer-stack.ts'
+import type { Operation } from '../../operations.ts'
+
+/** What features add to the document, in the order of their list. */
+export const openApiParts: readonly OpenApiPart[] = await Promise.all(
+  adminParts.flatMap(({ loadOpenApi }) => loadOpenApi?.() ?? []),
+)
+
+/** What features add to an operation. */
+export const describeByFeatures = (operation: Operation, config: Config): readonly OperationNotes[] =>
+  openApiParts.flatMap((part) => part.describe?.(operation, config) ?? [])
+
+type Condition = (operation: Operation, config: Config) => boolean
+
+const always: Condition = () => true
+
+/** Makes a condition on the upstream of a group, which holds when its candidate is such a one too. */
+const ofAnySide =
+  (isSuch: (upstream: UpstreamConfig) => boolean): Condition =>
+  ({ group }, { upstreams }) =>
+    listSides(upstreams[group]).some(({ upstream }) => isSuch(upstream))
+
+/**
+ * The failures that core may tell a client of. What an operator may bring about without an edit counts as possible: a
+ * kill switch, a drained endpoint, a share. A target or a method that is none of the nine is not of any operation.
+ */
+const conditions: Readonly<Partial<Record<FailureKind, Condition>>> = {
+  'bad-request': always,
+  'unsupported-coding': always,
+  'unsupported-version': always,
+  misdirected: (_, { listen }) => listen.hosts.length > 0,
+  'content-too-large': ({ id }, { operations }) => operations[id].maxBody !== null,
+  'header-too-large': always,
+  'uri-too-long': always,
+  'request-timeout': always,
+  'expectation-failed': always,
+  overloaded: always, // the connections to an endpoint are limited in every configuration
+  'refused-by-operator': always,
+  loop: always,
+  'no-healthy-endpoint': always,
+  'circuit-open': ofAnySide(({ circuitBreaker }) => circuitBreaker !== null),
+  'connect-failed': always,
+  'connect-timeout': ofAnySide(({ timeouts }) => timeouts.connect !== null),
+  'tls-failed': ofAnySide(({ endpoints }) => endpoints.some(({ origin }) => origin.startsWith('https:'))),
+  'reset-before-headers': always,
+  'headers-timeout': ofAnySide(({ timeouts }) => timeouts.headers !== null),
+  'bad-answer': always,
+  'deadline-exceeded': ({ id }, { operations }) => operations[id].deadline !== null,
+  internal: always,
+}
+
+/** Lists the kinds of failure that a client of an operation may be told of, in the order of the table of kinds. */
+export const possibleFailures = (operation: Operation, config: Config): readonly FailureKind[] => {
+  const added = describeByFeatures(operation, config).flatMap(({ failures = [] }) => failures)
+  return allFailureKinds.filter((kind) => added.includes(kind) || conditions[kind]?.(operation, config) === true)
+}
+
+/** A response field that the gateway writes. */
+export type ResponseField = Omit<DescribedField, 'layer'>
+
+const text = { type: 'string' }
+
+const interactionId: ResponseField = {
+  field: interactionIdField,
+  component: 'InteractionId',
+  header: {
+    description:
+      "The client's own id of the interaction, when the request has a valid one and the upstream answers with none.",
+    schema: text,
+  },
+}
+const via: ResponseField = {
+  field: 'Via',
+  component: 'Via',
+  header: { description: 'The hops of the response (RFC 9110 §7.6.3), the gateway as the last one.', schema: text },
+}
+const retryAfter: ResponseField = {
+  field: 'Retry-After',
+  component: 'RetryAfter',
+  header: {
+    description: 'The seconds to wait for (RFC 9110 §10.2.3).',
+    schema: { type: 'integer', minimum: 0 },
+  },
+}
+
+export const relayedFields = (operation: Operation, config: Config): readonly ResponseField[] => {
+  const notes = describeByFeatures(operation, config)
+  const names = listSides(config.upstreams[operation.group]).flatMap(({ upstream: { response } }) =>
+    response.set.map(({ name }) => name),
+  )
+  const set = [...new Map(names.map((name) => [name.toLowerCase(), name])).values()].map((name) => ({
+    field: name,
+    component: `Set.${name}`,
+    header: { description: 'A field that the gateway sets.', schema: text },
+  }))
+  const added = notes.flatMap(({ fields = [], relayedFields = [] }) => [...fields, ...relayedFields])
+  return [...baseFields(config), via, ...byLayer(added), ...set]
+}
+
+// They are told before any layer has seen the request.
+const outermost: readonly FailureKind[] = [
+  'unsupported-coding',
+  'unsupported-version',
+  'misdirected',
+  'header-too-large',
+  'uri-too-long',
+  'expectation-failed',
+  'loop',
+]
+
+/** Lists the fields of the gateway's own errors of these kinds. */
+export const problemFields = (
+  kinds: readonly FailureKind[],
+  operation: Operation,
+  config: Config,
+): readonly ResponseField[] => {
+  const notes = describeByFeatures(operation, config)
+  const isOutermost = kinds.every((kind) => outermost.includes(kind))
+  const maySayWhen = kinds.some(
+    (kind) => kind === 'request-in-progress' || [429, 503].includes(failureTable[kind].status),
+  )
+  return [
+    ...baseFields(config),
+    ...(isOutermost ? [] : byLayer(notes.flatMap(({ fields = [] }) => fields))),
+    ...(maySayWhen ? [retryAfter] : []),
+    ...byLayer(notes.flatMap((each) => each.problemFields?.(kinds) ?? [])),
+  ]
+}
+
+/** Sorts fields by the layers that write them, the outermost first. */
+const byLayer = (fields: readonly DescribedField[]): readonly DescribedField[] =>
+  layerPlaces.flatMap((place) => fields.filter(({ layer }) => layer === place))
+
+/** Tells whether `requestId.header` is the field of the interaction id: every response then has one. */
+const isInteractionId = (header: string | null): boolean => header?.toLowerCase() === interactionIdField
+
+const baseFields = ({ requestId: { header } }: Config): readonly ResponseField[] => {
+  if (header === null) return [interactionId]
+  const described = { description: 'The id of the request, as in the log.', required: true, schema: text }
+  const requestId = { field: header, component: 'RequestId', header: described }
+  return isInteractionId(header) ? [requestId] : [requestId, interactionId]
+}
+
+/** Describes the request header fields that the gateway reads beside credentials. */
+export const describeParameters = (operation: Operation, config: Config): NonNullable<OperationNotes['parameters']> => {
+  const { header } = config.requestId
+  const parameter = (component: string, name: string, description: string) => ({
+    component,
+    value: { name, in: 'header', description, schema: text } as PlainObject,
+  })
+  return [
+    ...(header === null
+      ? []
+      : [parameter('RequestId', header, "The client's own id of the request; a valid one is kept.")]),
+    ...(isInteractionId(header)
+      ? []
+      : [parameter('InteractionId', interactionIdField, 'An id that the response repeats.')]),
+    ...describeByFeatures(operation, config).flatMap(({ parameters = [] }) => parameters),
+  ]
+}
