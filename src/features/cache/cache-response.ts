@@ -116,21 +116,13 @@ export const planResponse = (
 ): ResponsePlan => {
   if (request.isPlain || head.status !== 200) return { status: head.status, fields, body: 'whole' }
   if (isNotModified(head, request)) return { status: 304, fields: withoutDescriptive(fields), body: 'none' }
-  const range = requestedRange(head, bodyBytes, request)
+  const isRanged = request.range !== null && bodyBytes !== null && rangeApplies(head, request)
+  const range = isRanged ? parseByteRange(request.range, bodyBytes) : null
   if (range === null) return { status: 200, fields, body: 'whole' }
   if (range === 'unsatisfiable')
     return { status: 416, fields: ['Content-Range', `bytes */${bodyBytes}`, 'Content-Length', '0'], body: 'none' }
   return { status: 206, fields: rangeFields(range, bodyBytes, request, fields), body: range }
 }
-
-const requestedRange = (
-  head: StoredHead,
-  bodyBytes: number | null,
-  request: CacheRequest,
-): ByteRange | 'unsatisfiable' | null =>
-  request.range !== null && bodyBytes !== null && rangeApplies(head, request)
-    ? parseByteRange(request.range, bodyBytes)
-    : null
 
 /** RFC 9110 §15.3.7: a client that sends If-Range has the rest of the fields already. */
 const rangeFields = (

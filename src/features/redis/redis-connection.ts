@@ -1,22 +1,18 @@
 import type { Milliseconds } from '../../core/lib/text/units.ts'
 import { connectCluster } from './redis-cluster.ts'
-import { connectServer, consumeScript, type RedisScript, type ScriptArgs, type ScriptOptions } from './redis-server.ts'
+import {
+  connectServer,
+  consumeScript,
+  type RedisScript,
+  type RedisServer,
+  type ScriptArgs,
+  type ScriptOptions,
+} from './redis-server.ts'
 import { nameServer, type RedisSettings, redisTopology } from './redis-settings.ts'
 import { watchMaster } from './sentinel.ts'
 
 /** One connection to Redis: to its only server, to the master that Sentinels name, or to all nodes of a cluster. */
-export interface RedisConnection {
-  /** Consumes one token of a bucket. Rejects when Redis replies with an error, or the connection ends. */
-  consume(key: string, perMs: number, burst: number): Promise<number>
-  /**
-   * Runs a script. Resolves with what it returns, texts as bytes. Rejects as {@link consume} does, and where fewer
-   * replicas have it than `isReplicated` asks for.
-   */
-  run(script: RedisScript, invocation: ScriptArgs, options?: ScriptOptions): Promise<unknown>
-  /** Consumes of a bucket at each server: all have to write, as for requests. Rejects as {@link run} does. */
-  probe(): Promise<true>
-  destroy(): void
-}
+export type RedisConnection = ReturnType<typeof toConnection>
 
 /**
  * Connects. `onLost` is called when a connection that was made has ended, once or more often. Rejects when none can be
@@ -64,10 +60,7 @@ export const connectRedis = (settings: RedisSettings, connectTimeoutMs?: Millise
 // No burst is larger, so no bucket has more used.
 const maxUsed = 1_000_000
 
-const toConnection = (
-  { run, destroy }: Pick<RedisConnection, 'run' | 'destroy'>,
-  probeKeys: () => readonly string[],
-): RedisConnection => {
+const toConnection = ({ run, destroy }: Pick<RedisServer, 'run' | 'destroy'>, probeKeys: () => readonly string[]) => {
   const consume = async (key: string, perMs: number, burst: number, options?: ScriptOptions): Promise<number> => {
     const reply = await run(consumeScript, { keys: [key], args: [String(perMs), String(burst)] }, options)
     const outcome = reply instanceof Buffer ? Number(reply.toString('latin1')) : Number.NaN
@@ -76,9 +69,15 @@ const toConnection = (
     return outcome
   }
   return {
-    consume: (key, perMs, burst) => consume(key, perMs, burst),
-    run,
-    async probe() {
+    /** Consumes one token of a bucket. Rejects when Redis replies with an error, or the connection ends. */
+    consume: (key: string, perMs: number, burst: number): Promise<number> => consume(key, perMs, burst),
+    /**
+     * Runs a script. Resolves with what it returns, texts as bytes. Rejects as `consume` does, and where fewer replicas
+     * have it than `isReplicated` asks for.
+     */
+    run: run as (script: RedisScript, invocation: ScriptArgs, options?: ScriptOptions) => Promise<unknown>,
+    /** Consumes of a bucket at each server: all have to write, as for requests. Rejects as `run` does. */
+    async probe(): Promise<true> {
       await Promise.all(probeKeys().map((key) => consume(key, 1, 1000, { isReplicated: true })))
       return true
     },

@@ -21,9 +21,6 @@ export type JwsAlgorithm = keyof typeof keyChecks
 /** All algorithms. Those of PKCS #1 v1.5 (RS…) are off by default: FAPI 2.0 §5.4 does not allow them. */
 export const jwsAlgorithms = Object.keys(keyChecks) as readonly JwsAlgorithm[]
 
-/** Tells whether a key is of the kind that an algorithm signs with: RFC 8725 §3.1. */
-const fitsAlgorithm = (algorithm: JwsAlgorithm, key: KeyObject): boolean => keyChecks[algorithm](key)
-
 // RFC 7518 §3.3, §3.5: shorter keys must not be used. With an exponent of 1 a signature is what it signs, so that an
 // attacker can write one. An even exponent fits no key (RFC 8017 §3.1). One as long as the modulus makes each check
 // cost what signing does. Those in use are 3 and 65537.
@@ -121,9 +118,9 @@ const parseJwk = (jwk: JsonWebKey): VerificationKey | null => {
   }
 }
 
-/** Tells whether tokens of an algorithm may be signed with a key: it fits, and states no other algorithm. */
+/** Tells whether tokens of an algorithm may be signed with a key: it fits (RFC 8725 §3.1), and states no other. */
 const isUsableFor = ({ algorithm, key }: VerificationKey, expected: JwsAlgorithm): boolean =>
-  (algorithm === null || algorithm === expected) && fitsAlgorithm(expected, key)
+  (algorithm === null || algorithm === expected) && keyChecks[expected](key)
 
 const stringOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 

@@ -10,13 +10,20 @@ import type { JwtConfig } from '../config.ts'
 import { parseJwkSet } from './jwk-set.ts'
 import { createJwksFetcher, jwksTimeoutMs } from './token-verifiers.ts'
 
-/** Lists the keys that an edit brings and that cannot be fetched. */
+/**
+ * Lists the keys at new URLs that cannot be fetched: without keys every token would be answered with 503. A URL that
+ * runs already is not tried, so an outage of the issuer keeps no other edit back.
+ */
 export const preflight: Required<PrimaryFeature>['preflight'] = async (running, next, provenance, file) => {
-  const keys = await Promise.all([
-    preflightJwks('auth.jwt', running.auth?.jwt ?? null, next.auth?.jwt ?? null),
-    preflightJwks('admin.jwt', running.admin.jwt, next.admin.jwt),
-  ])
-  return keys.flatMap((each) => (each === null ? [] : [jwksUnavailableProblem(each, provenance, file)]))
+  const edits = [
+    ['auth.jwt', running.auth?.jwt ?? null, next.auth?.jwt ?? null] as const,
+    ['admin.jwt', running.admin.jwt, next.admin.jwt] as const,
+  ]
+  const tried = edits.map(([key, before, jwt]) =>
+    jwt === null || getJwksUrl(jwt) === getJwksUrl(before) ? null : tryJwks(key, jwt),
+  )
+  const missing = await Promise.all(tried)
+  return missing.flatMap((each) => (each === null ? [] : [jwksUnavailableProblem(each, provenance, file)]))
 }
 
 /** The reason may be shown to operators. */
@@ -39,17 +46,6 @@ export const jwksUnavailableProblem = (
   message: 'the keys that the edit brings cannot be had, so no token would be good',
   hint: heldBackTip,
 })
-
-/**
- * Fetches the keys at a new URL: without keys every token would be answered with 503. Null: they are there, or the URL
- * is not new. A URL that runs already is not tried, so an outage of the issuer keeps no other edit back.
- */
-const preflightJwks = async (
-  key: JwksUnavailable['key'],
-  running: KeySource | null,
-  next: KeySource | null,
-): Promise<JwksUnavailable | null> =>
-  next === null || getJwksUrl(next) === getJwksUrl(running) ? null : tryJwks(key, next)
 
 type KeySource = Pick<JwtConfig, 'jwks' | 'algorithms'>
 
