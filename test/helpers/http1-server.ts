@@ -3,8 +3,8 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { Http1Request } from '../../src/core/downstream/http1/http1-request.ts'
 import type { Http1Response } from '../../src/core/downstream/http1/http1-response.ts'
+import { createHttp1Server } from '../../src/core/downstream/listener/downstream-server.ts'
 import { createListenerConfigGetter } from '../../src/core/downstream/listener/listener-config.ts'
-import { createHttp1Server } from '../../src/core/downstream/listener/protocols.ts'
 import { type Settings, testConfig } from './gateway.ts'
 
 /**

@@ -4,9 +4,8 @@
  */
 import { hash, randomUUID } from 'node:crypto'
 import { createClient } from '@redis/client'
-import { WholeBody } from '../../src/core/exchange/bodies/buffered-request-body.ts'
-import { bufferResponseBody } from '../../src/core/exchange/bodies/buffered-response-body.ts'
-import { BytesBody } from '../../src/core/exchange/bodies/bytes-body.ts'
+import { bufferResponseBody, WholeBody } from '../../src/core/exchange/bodies/buffered-bodies.ts'
+import { BytesBody } from '../../src/core/exchange/bodies/response-bodies.ts'
 import type { Exchange, Handler } from '../../src/core/exchange/exchange.ts'
 import { FairQuota, usualBodyBytes } from '../../src/core/lib/fair-quota.ts'
 import type { OperationIdempotencyConfig } from '../../src/features/idempotency/config.ts'

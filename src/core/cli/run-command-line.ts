@@ -1,5 +1,5 @@
 import { type Command, CommanderError } from 'commander'
-import { errorMessage } from '../exchange/failures/error-message.ts'
+import { errorMessage } from '../lib/try.ts'
 import { commandPartLoaders } from './built-in-command.ts'
 import { createCommandLine, isOwnCommand } from './command-line.ts'
 

@@ -78,3 +78,6 @@ const measureLateness = (): (() => number) => {
     return last === startedAt ? 0 : lateMs / (last - startedAt)
   }
 }
+
+/** Returns the message of what was thrown, which may be no `Error`. */
+export const errorMessage = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown))

@@ -1,6 +1,5 @@
-import { errorMessage } from '../exchange/failures/error-message.ts'
-import { GatewayError, StacklessError } from '../exchange/failures/errors.ts'
-import { type ReasonFor, reasonText } from '../exchange/failures/reasons.ts'
+import { GatewayError, type ReasonFor, reasonText, StacklessError } from '../exchange/failures/errors.ts'
+import { errorMessage } from '../lib/try.ts'
 
 /** What may be wrong with a response: in its head, or in the framing of its body. */
 type ResponseFlaw = Extract<ReasonFor<'bad-answer'>, ReasonFor<'truncated'>>

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, readdir, realpath, rename, stat, statfs } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { errorMessage } from '../../core/exchange/failures/error-message.ts'
+import { errorMessage } from '../../core/lib/try.ts'
 import type { AuditOutput, FileSystemSize, OpenedAuditOutput } from './audit-output.ts'
 import { type AuditKey, genesis } from './chain/chain.ts'
 import { readTail } from './chain/chain-tail.ts'

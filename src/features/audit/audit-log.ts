@@ -1,5 +1,5 @@
-import { errorMessage } from '../../core/exchange/failures/error-message.ts'
 import { epochMs, now, settlesWithin } from '../../core/lib/clock.ts'
+import { errorMessage } from '../../core/lib/try.ts'
 import type { Log } from '../../core/log/log.ts'
 import type { RecordAdminEvent } from '../../core/runtime/overrides.ts'
 import { openAuditFile } from './audit-file.ts'

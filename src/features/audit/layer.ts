@@ -1,5 +1,5 @@
 import { createHash, type Hash, hash } from 'node:crypto'
-import { ObservedResponseBody } from '../../core/exchange/bodies/observed-response-body.ts'
+import { ObservedResponseBody } from '../../core/exchange/bodies/response-bodies.ts'
 import { addDataListener, type RequestBody, type ResponseBody } from '../../core/exchange/body.ts'
 import type { Handler, Layer } from '../../core/exchange/exchange.ts'
 import { auditUnavailableError } from '../../core/exchange/failures/errors.ts'

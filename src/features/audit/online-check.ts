@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { OnlineCheck } from '../../core/cli/built-in-command.ts'
-import { errorMessage } from '../../core/exchange/failures/error-message.ts'
+import { errorMessage } from '../../core/lib/try.ts'
 
 /**
  * Checks whether this user could open `audit.file`, without creating or opening it. Whether its last line was sealed

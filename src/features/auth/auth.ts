@@ -1,7 +1,6 @@
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
-import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import { GatewayError, type ReasonFor } from '../../core/exchange/failures/errors.ts'
 import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
-import type { ReasonFor } from '../../core/exchange/failures/reasons.ts'
 import { foldUnderscores, type HeaderFields } from '../../core/exchange/header-fields.ts'
 import type { RegisteredClient } from './client-registry.ts'
 import type { OperationAuthConfig } from './config.ts'

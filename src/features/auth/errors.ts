@@ -1,5 +1,9 @@
-import { GatewayError, StacklessError } from '../../core/exchange/failures/errors.ts'
-import type { FailureReason, ReasonFor } from '../../core/exchange/failures/reasons.ts'
+import {
+  type FailureReason,
+  GatewayError,
+  type ReasonFor,
+  StacklessError,
+} from '../../core/exchange/failures/errors.ts'
 import { fieldNameEquals, type HeaderFields } from '../../core/exchange/header-fields.ts'
 
 class ErrorWithReason<Why extends FailureReason> extends StacklessError {

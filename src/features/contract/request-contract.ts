@@ -1,5 +1,5 @@
 import { BodyCopy, copyRequestBody } from '../../core/exchange/bodies/body-copy.ts'
-import { bufferRequestBody } from '../../core/exchange/bodies/buffered-request-body.ts'
+import { bufferRequestBody } from '../../core/exchange/bodies/buffered-bodies.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { GatewayError, type Violation } from '../../core/exchange/failures/errors.ts'
 import { clientShare } from '../../core/exchange/request-owner.ts'

@@ -1,5 +1,5 @@
 import { BodyCopy, copyResponseBody } from '../../core/exchange/bodies/body-copy.ts'
-import { bufferResponseBody } from '../../core/exchange/bodies/buffered-response-body.ts'
+import { bufferResponseBody } from '../../core/exchange/bodies/buffered-bodies.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { GatewayError, type Violation } from '../../core/exchange/failures/errors.ts'
 import {

@@ -1,4 +1,4 @@
-import { type BufferedResponseBody, bufferResponseBody } from '../../core/exchange/bodies/buffered-response-body.ts'
+import { type BufferedResponseBody, bufferResponseBody } from '../../core/exchange/bodies/buffered-bodies.ts'
 import {
   createBackgroundExchange,
   type Exchange,

@@ -1,5 +1,5 @@
 import { createHash, hash, randomUUID } from 'node:crypto'
-import { bufferRequestBody, WholeBody } from '../../core/exchange/bodies/buffered-request-body.ts'
+import { bufferRequestBody, WholeBody } from '../../core/exchange/bodies/buffered-bodies.ts'
 import { addDataListener, type RequestBody } from '../../core/exchange/body.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import type { IdempotencyOutcome } from '../../core/exchange/exchange-outcomes.ts'

@@ -1,4 +1,4 @@
-import { BytesBody } from '../../core/exchange/bodies/bytes-body.ts'
+import { BytesBody } from '../../core/exchange/bodies/response-bodies.ts'
 import type { ProxyResponse } from '../../core/exchange/exchange.ts'
 import { type HeaderFields, omitFields, perExchangeFields } from '../../core/exchange/header-fields.ts'
 

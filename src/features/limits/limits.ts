@@ -1,7 +1,6 @@
 import { serializeList } from 'structured-headers'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
-import { GatewayError, overloadedError } from '../../core/exchange/failures/errors.ts'
-import type { ReasonFor } from '../../core/exchange/failures/reasons.ts'
+import { GatewayError, overloadedError, type ReasonFor } from '../../core/exchange/failures/errors.ts'
 import { weakMemo } from '../../core/lib/memo.ts'
 import { toNetworkKey } from '../../core/lib/net/addresses.ts'
 import {

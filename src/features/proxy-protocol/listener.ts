@@ -1,11 +1,10 @@
 import type { Socket } from 'node:net'
 import type { ListenConfig } from '../../core/config/config.ts'
-import { normalizeAddress } from '../../core/downstream/listener/addresses.ts'
-import { setConnectionClaims } from '../../core/downstream/listener/connection-claims.ts'
+import { setConnectionClaims } from '../../core/downstream/listener/listener-config.ts'
 import type { ListenerPart } from '../../core/downstream/listener/listener-part.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { CoalescedTimer } from '../../core/lib/clock.ts'
-import { cidrMatcher } from '../../core/lib/net/addresses.ts'
+import { cidrMatcher, normalizeAddress } from '../../core/lib/net/addresses.ts'
 import { createHeaderFlaw, parseProxyHeader } from './proxy-header.ts'
 
 /**

@@ -1,7 +1,7 @@
 /** Parses PROXY protocol headers (HAProxy's proxy-protocol.txt), which name the clients of a load balancer. */
 
-import { canonicalAddress } from '../../core/downstream/listener/addresses.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
+import { canonicalAddress } from '../../core/lib/net/addresses.ts'
 
 export interface ProxyHeader {
   /** Its length in bytes. */

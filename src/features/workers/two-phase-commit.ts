@@ -1,5 +1,5 @@
-import { errorMessage } from '../../core/exchange/failures/error-message.ts'
 import { sleep } from '../../core/lib/clock.ts'
+import { errorMessage } from '../../core/lib/try.ts'
 import { WorkersNotAnsweringError } from '../../core/runtime/workers-not-answering-error.ts'
 import type { HealthVerdict } from '../../core/upstream/endpoints/endpoint-registry.ts'
 import { PeerGoneError, ReplyTimeoutError } from './messages.ts'

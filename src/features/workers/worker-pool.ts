@@ -3,7 +3,6 @@ import { isatty } from 'node:tty'
 import type { Config } from '../../core/config/config.ts'
 import { divideConnections, processShare } from '../../core/config/process-share.ts'
 import { createPseudonym } from '../../core/downstream/listener/downstream-server.ts'
-import { createTicketSecret } from '../../core/downstream/tls/session-tickets.ts'
 import { now } from '../../core/lib/clock.ts'
 import type { BindTarget } from '../../core/lib/net/bind-target.ts'
 import { generateSecret } from '../../core/lib/secrets.ts'
@@ -84,7 +83,7 @@ export class WorkerPool implements ProxyServer {
   constructor({ size, initial, log, primary, forwardLines, timeouts = defaultWorkerTimeouts }: WorkerPoolOptions) {
     // One for all workers, or a loop through two of them would go round once more.
     const pseudonym = createPseudonym()
-    const ticketSecret = createTicketSecret()
+    const ticketSecret = generateSecret()
     const digestKey = generateSecret()
     this.processes = size
     this.#timeouts = timeouts

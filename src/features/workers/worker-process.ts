@@ -2,21 +2,23 @@ import { type ChildProcess, fork } from 'node:child_process'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { errorMessage } from '../../core/exchange/failures/error-message.ts'
 import { epochMs, now } from '../../core/lib/clock.ts'
+import { errorMessage } from '../../core/lib/try.ts'
 import type { DataPlaneCommands } from '../../core/runtime/runtime-part.ts'
-import type {
-  MessageToPrimary,
-  MessageToWorker,
-  PrimaryCall,
-  PrimaryCallResult,
-  PrimaryNotification,
-  WorkerCallParams,
-  WorkerCallResults,
-  WorkerInit,
-  WorkerNotification,
+import {
+  type MessageToPrimary,
+  type MessageToWorker,
+  PeerGoneError,
+  PendingCalls,
+  type PrimaryCall,
+  type PrimaryCallResult,
+  type PrimaryNotification,
+  type ReplyTimeoutError,
+  type WorkerCallParams,
+  type WorkerCallResults,
+  type WorkerInit,
+  type WorkerNotification,
 } from './messages.ts'
-import { PeerGoneError, PendingCalls, type ReplyTimeoutError } from './messages.ts'
 
 export interface ExitStatus {
   readonly code: number | null

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
-import { getClientAddress } from '../../../src/core/downstream/listener/listener-config.ts'
+import { getClientAddress } from '../../../src/core/downstream/request/forwarded.ts'
 import { isValidRequestId } from '../../../src/core/downstream/request/request-head.ts'
 import { FailedAttempt, GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { cidrMatcher } from '../../../src/core/lib/net/addresses.ts'

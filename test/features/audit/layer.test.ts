@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-body-queue.ts'
+import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-bodies.ts'
 import type { ResponseBody } from '../../../src/core/exchange/body.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { digestsOf } from '../../../src/features/audit/audit-line.ts'

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
-import { bufferRequestBody } from '../../../src/core/exchange/bodies/buffered-request-body.ts'
-import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-body-queue.ts'
+import { bufferRequestBody } from '../../../src/core/exchange/bodies/buffered-bodies.ts'
+import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-bodies.ts'
 import type { RequestBody } from '../../../src/core/exchange/body.ts'
 import type { Exchange } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'

@@ -1,6 +1,6 @@
 /** What enforced messages give up when they go no further. */
 import { describe, expect, test, vi } from 'vitest'
-import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-body-queue.ts'
+import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-bodies.ts'
 import type { ProxyResponse } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import type { HeaderFields } from '../../../src/core/exchange/header-fields.ts'

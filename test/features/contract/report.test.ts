@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-body-queue.ts'
+import { ResponseBodyQueue } from '../../../src/core/exchange/bodies/response-bodies.ts'
 import type { RequestBody } from '../../../src/core/exchange/body.ts'
 import type { Exchange, ProxyResponse } from '../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'

@@ -1,9 +1,8 @@
 import { allOperations, type OperationId, type Side } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
 import { explainPathMismatch } from '../../config/suggest.ts'
-import { lastFailurePhrase } from '../../exchange/failures/errors.ts'
+import { failureText, lastFailurePhrase, reasonText } from '../../exchange/failures/errors.ts'
 import type { FailureKind } from '../../exchange/failures/kinds.ts'
-import { failureText, reasonText } from '../../exchange/failures/reasons.ts'
 import {
   asBoolean,
   asList,

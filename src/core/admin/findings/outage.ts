@@ -1,7 +1,6 @@
 import { allOperations, type Group, groups } from '../../../operations.ts'
-import { type AttemptReport, lastFailurePhrase } from '../../exchange/failures/errors.ts'
+import { type AttemptReport, lastFailurePhrase, reasonTable } from '../../exchange/failures/errors.ts'
 import { mayBeUpstreamFault } from '../../exchange/failures/kinds.ts'
-import { reasonTable } from '../../exchange/failures/reasons.ts'
 import { sideKey } from '../../exchange/sides.ts'
 import { formatTimeOfDay } from '../../lib/text/format-time.ts'
 import { groupByKey, type NonEmpty, sum } from '../../log/sum-reports.ts'

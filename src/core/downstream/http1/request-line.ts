@@ -1,5 +1,4 @@
-import { GatewayError, StacklessError } from '../../exchange/failures/errors.ts'
-import type { ReasonFor } from '../../exchange/failures/reasons.ts'
+import { GatewayError, type ReasonFor, StacklessError } from '../../exchange/failures/errors.ts'
 import { describeByte, isPatternByte, isTokenByte, type StartLine } from '../../exchange/http1/head-scanner.ts'
 import { knownMethods, METHODS } from '../../exchange/node-http.ts'
 

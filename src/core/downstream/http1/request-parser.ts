@@ -1,6 +1,5 @@
 import type { ListenConfig } from '../../config/config.ts'
-import { GatewayError, StacklessError } from '../../exchange/failures/errors.ts'
-import type { ReasonFor } from '../../exchange/failures/reasons.ts'
+import { GatewayError, type ReasonFor, StacklessError } from '../../exchange/failures/errors.ts'
 import { fieldNameEquals, isPersistent, joinValues } from '../../exchange/header-fields.ts'
 import { type BodyEvents, ChunkedBodyParser } from '../../exchange/http1/chunked-body-parser.ts'
 import {

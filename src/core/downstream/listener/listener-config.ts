@@ -1,16 +1,13 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import type { Config, ListenConfig } from '../../config/config.ts'
-import { GatewayError } from '../../exchange/failures/errors.ts'
-import { cidrMatcher } from '../../lib/net/addresses.ts'
+import type { Config } from '../../config/config.ts'
+import { cidrMatcher, normalizeAddress } from '../../lib/net/addresses.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/snapshot.ts'
 import { getRequestLimits, type RequestLimits } from '../http1/request-parser.ts'
-import { asProto, parseLastElement, renderElement } from '../request/forwarded-element.ts'
+import { compileForwarded, type Peer, type ReadForwarded, type TrustedProxyMatcher } from '../request/forwarded.ts'
 import { type AuthorityMatcher, compileAuthorityMatcher } from '../request/match-request.ts'
-import { createRequestId, type ForwardedFields } from '../request/request-head.ts'
-import { canonicalAddress, normalizeAddress } from './addresses.ts'
-import { getConnectionClaims } from './connection-claims.ts'
+import { createRequestId } from '../request/request-head.ts'
 
 export interface CompiledListenerConfig {
   readonly config: Config
@@ -60,18 +57,35 @@ export const createListenerConfigGetter = (currentSnapshot: CurrentSnapshot): Ge
   }
 }
 
-/** Returns whether an address is that of a proxy whose forwarding fields are believed. */
-export type TrustedProxyMatcher = (address: string) => boolean
-
-export interface Peer {
-  readonly address: string
-  readonly trusted: boolean
-  /** Whether the client speaks TLS: with the gateway, or with the load balancer in front that passes TCP on. */
-  readonly secure: boolean
-  inFlight: number
-  /** The certificate that it has shown and that was verified; null: none was asked for, or none was shown. */
-  certificate(): X509Certificate | null
+/** What a load balancer in front has said of a connection: kept for as long as the connection is there. */
+export interface ConnectionClaims {
+  /** How many bytes it took to say so. */
+  readonly length: number
+  /** The address of the client; null: not known. */
+  readonly address: string | null
+  /** Whether the load balancer knows nothing of the client: whose fields are believed is not known either then. */
+  readonly isAnonymous: boolean
+  /** The name that the client asked the load balancer for, for the log; null: not said. */
+  readonly authority: string | null
+  /** Tells whether the client speaks TLS with the load balancer, as the configuration is now. */
+  isSecure(): boolean
 }
+
+const claims = new WeakMap<Socket, ConnectionClaims>()
+
+export const setConnectionClaims = (socket: Socket, said: ConnectionClaims): void => void claims.set(socket, said)
+
+/** Returns what was said of a connection; undefined: nothing was asked for. */
+export const getConnectionClaims = (socket: Socket): ConnectionClaims | undefined => claims.get(socket)
+
+/** Gives a TLS socket what was said of the connection below it, of which it receives no byte itself. */
+export const inheritConnectionClaims = (secured: Socket, raw: Socket): void => {
+  const said = claims.get(raw)
+  if (said !== undefined) claims.set(secured, { ...said, length: 0 })
+}
+
+/** Tells whether nothing has come on a connection yet, apart from what was said of it. */
+export const hasReceivedNothing = (socket: Socket): boolean => socket.bytesRead === (claims.get(socket)?.length ?? 0)
 
 /** Describes the other end of a connection: the client that a load balancer in front names, if it does. */
 export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMatcher): Peer => {
@@ -94,110 +108,3 @@ export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMa
 /** Returns the address of the client, or of the load balancer where that names no client. */
 export const getRemoteAddress = (socket: Socket): string =>
   getConnectionClaims(socket)?.address ?? normalizeAddress(socket.remoteAddress ?? '')
-
-/**
- * Finds the client behind trusted proxies: the rightmost address of X-Forwarded-For that is not itself a trusted proxy.
- * The client may have made up what stands to the left of it. An entry that is no address ends the search at the last
- * one that was.
- */
-export const getClientAddress = (peer: Peer, forwardedFor: string | null, isTrusted: TrustedProxyMatcher): string => {
-  if (!peer.trusted || forwardedFor === null) return peer.address
-  return walkForwardedFor(forwardedFor, isTrusted).at(-1) ?? peer.address
-}
-
-/** Lists the addresses of X-Forwarded-For that trusted proxies have written, the nearest first, the client's last. */
-const walkForwardedFor = (forwardedFor: string, isTrusted: TrustedProxyMatcher): readonly string[] => {
-  const addresses: string[] = []
-  for (const entry of forwardedFor.split(',').reverse()) {
-    const address = parseForwardedForEntry(entry.trim())
-    if (address === null) break
-    addresses.push(address)
-    if (!isTrusted(address)) break
-  }
-  return addresses
-}
-
-/** Parses an entry of X-Forwarded-For, which some proxies write with a port. */
-const parseForwardedForEntry = (entry: string): string | null =>
-  canonicalAddress(/^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry)
-
-/** What is believed of what proxies say by `Forwarded`. */
-export interface ForwardedClaims {
-  readonly client: string
-  /** What the gateway's own fields are made of. */
-  readonly fields: ForwardedFields
-  /** Renders `Forwarded` with the gateway's own hop. */
-  render(secure: boolean, authority: string): string
-  /** Rejects a request about whose client the proxies contradict themselves; null: they do not. */
-  readonly error: GatewayError | null
-}
-
-type ReadForwarded = (peer: Peer, fields: ForwardedFields) => ForwardedClaims
-
-interface Walk {
-  /** The addresses that were found, the nearest first; the last one is the client's. */
-  readonly addresses: readonly string[]
-  readonly proto: string | null
-  readonly host: string | null
-}
-
-/** Compiles how `Forwarded` is read; null: it is not, and X-Forwarded-For alone says who the client is. */
-export const compileForwarded = (
-  mode: ListenConfig['forwarded'],
-  isTrusted: TrustedProxyMatcher,
-): ReadForwarded | null => {
-  if (mode === 'x-forwarded') return null
-  return (peer, fields) => {
-    const byForwarded = fields.forwarded === null ? null : walkForwarded(fields.forwarded, isTrusted)
-    const readsXForwarded = mode === 'both' && (fields.for !== null || byForwarded === null)
-    const byXForwarded = readsXForwarded
-      ? { ...fields, addresses: walkForwardedFor(fields.for ?? '', isTrusted) }
-      : null
-    // One of the two is what a client wrote then, and nothing tells which.
-    if (byForwarded !== null && byXForwarded !== null && contradict(byForwarded, byXForwarded))
-      return toClaims(peer, emptyWalk, new GatewayError('bad-request', { reason: 'forwarded-contradiction' }))
-    return toClaims(peer, byForwarded ?? byXForwarded ?? emptyWalk, null)
-  }
-}
-
-const emptyWalk: Walk = { addresses: [], proto: null, host: null }
-
-/** Tells whether two fields name different clients, or say different things of how it has come. */
-const contradict = (one: Walk, other: Walk): boolean =>
-  one.addresses.at(-1) !== other.addresses.at(-1) || differ(one.proto, other.proto) || differ(one.host, other.host)
-
-const differ = (one: string | null, other: string | null): boolean =>
-  one !== null && other !== null && one.toLowerCase() !== other.toLowerCase()
-
-/** Walks over the elements from the last one: up to the first that no trusted proxy is named by. */
-const walkForwarded = (field: string, isTrusted: TrustedProxyMatcher): Walk => {
-  const addresses: string[] = []
-  let [proto, host]: [string | null, string | null] = [null, null]
-  for (let end = field.length; end >= 0; ) {
-    const element = parseLastElement(field, end)
-    if (element === null) break
-    // A trusted proxy has written it, even if it does not say whose hop it was.
-    proto = element.proto ?? proto
-    host = element.host ?? host
-    if (element.for === null) break
-    addresses.push(element.for)
-    if (!isTrusted(element.for)) break
-    end = element.end
-  }
-  return { addresses, proto, host }
-}
-
-const toClaims = (peer: Peer, { addresses, proto, host }: Walk, error: GatewayError | null): ForwardedClaims => {
-  const hops = addresses.toReversed()
-  return {
-    client: hops[0] ?? peer.address,
-    fields: { for: hops.length === 0 ? null : hops.join(', '), proto, host, forwarded: null },
-    render(secure, authority) {
-      const [first = '', ...others] = [...hops, peer.address]
-      const ownHost = host ?? (authority === '' ? null : authority)
-      const element = renderElement(first, asProto(proto) ?? (secure ? 'https' : 'http'), ownHost)
-      return [element, ...others.map((address) => renderElement(address, null, null))].join(', ')
-    },
-    error,
-  }
-}

@@ -1,15 +1,14 @@
 import type { Socket } from 'node:net'
 import type { ListenConfig } from '../../config/config.ts'
-import { cidrMatcher, toNetworkKey } from '../../lib/net/addresses.ts'
+import { cidrMatcher, normalizeAddress, toNetworkKey } from '../../lib/net/addresses.ts'
 import type { Log } from '../../log/log.ts'
 import {
   createRejectedConnectionLog,
   type RejectedConnectionCounts,
   type RejectedConnectionLog,
 } from '../../log/rejected-connections.ts'
-import { normalizeAddress } from './addresses.ts'
-import { getConnectionClaims } from './connection-claims.ts'
-import { getRemoteAddress, type TrustedProxyMatcher } from './listener-config.ts'
+import type { TrustedProxyMatcher } from '../request/forwarded.ts'
+import { getConnectionClaims, getRemoteAddress } from './listener-config.ts'
 
 /** The open connections of a listener, and those that a limit has closed. */
 export class OpenConnections {

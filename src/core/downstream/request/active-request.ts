@@ -6,8 +6,8 @@ import type { ExchangeRecord } from '../../log/exchange-record.ts'
 import type { Snapshot } from '../../runtime/snapshot/snapshot.ts'
 import type { ClientBody } from '../body/client-body.ts'
 import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
-import type { CompiledListenerConfig, ForwardedClaims } from '../listener/listener-config.ts'
-import { createPeer, getClientAddress, type Peer } from '../listener/listener-config.ts'
+import { type CompiledListenerConfig, createPeer } from '../listener/listener-config.ts'
+import { type ForwardedClaims, getClientAddress, type Peer } from './forwarded.ts'
 import { type Expectation, parseExpectation, parseRequestHead, type RequestHead } from './request-head.ts'
 
 /** How far the listener of a request is with its end. */

@@ -3,8 +3,7 @@ import type { TLSSocket } from 'node:tls'
 import type { ListenConfig, ListenTlsConfig } from '../../config/config.ts'
 import { CoalescedTimer, now } from '../../lib/clock.ts'
 import type { Log } from '../../log/log.ts'
-import { getConnectionClaims } from '../listener/connection-claims.ts'
-import { getRemoteAddress } from '../listener/listener-config.ts'
+import { getConnectionClaims, getRemoteAddress } from '../listener/listener-config.ts'
 import { createHandshaker } from './handshakes.ts'
 
 /** Stands between an accepted connection and the server that speaks HTTP on it. */

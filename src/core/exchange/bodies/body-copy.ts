@@ -1,7 +1,7 @@
 import { freeBuffer, minFreeBytes } from '../../lib/buffers.ts'
 import type { QuotaShare } from '../../lib/fair-quota.ts'
 import { addDataListener, type RequestBody, type ResponseBody } from '../body.ts'
-import { ObservedResponseBody } from './observed-response-body.ts'
+import { ObservedResponseBody } from './response-bodies.ts'
 
 const firstBytes = 4 * 1024
 

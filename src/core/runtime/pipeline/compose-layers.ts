@@ -1,6 +1,6 @@
 import type { Operation } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
-import { WholeBody } from '../../exchange/bodies/buffered-request-body.ts'
+import { WholeBody } from '../../exchange/bodies/buffered-bodies.ts'
 import { compose, type Exchange, type Handler, type Layer } from '../../exchange/exchange.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
 import { CoalescedTimer, now, systemMs } from '../../lib/clock.ts'

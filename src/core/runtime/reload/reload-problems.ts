@@ -1,7 +1,7 @@
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import { type ConfigProblem, fileProblem, locateKey } from '../../config/problem.ts'
-import { errorMessage } from '../../exchange/failures/error-message.ts'
 import { describeSide, sideKey } from '../../exchange/sides.ts'
+import { errorMessage } from '../../lib/try.ts'
 import type { UnreachableUpstream } from '../../upstream/health/preflight.ts'
 
 // Of a group with hundreds the first ones say enough.

@@ -1,4 +1,4 @@
-import { ResponseBodyQueue, type ResponseBodySource } from '../../exchange/bodies/response-body-queue.ts'
+import { ResponseBodyQueue, type ResponseBodySource } from '../../exchange/bodies/response-bodies.ts'
 import type { Upload } from '../../exchange/body.ts'
 import type { AttemptRecord, AttemptTrace, Exchange, ProxyResponse } from '../../exchange/exchange.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'

@@ -7,7 +7,7 @@ import { type HealthCheckCallbacks, probeEndpoint, startHealthCheck } from '../h
 import type { PlaceWaiter } from '../http1/client-places.ts'
 import { ConnectionPool } from '../http1/connection-pool.ts'
 import { createConnector } from '../http1/connector.ts'
-import { startDnsRefresh } from './dns-refresh.ts'
+import { startDnsRefresh } from './dns.ts'
 import { getEndpointCertificates } from './endpoint-certificates.ts'
 
 /** Called with what the probes of this process find; null: the endpoint is up. */

@@ -1,10 +1,8 @@
 import type { CircuitBreakerConfig } from '../../config/config.ts'
 import type { Exchange, Handler, Layer } from '../../exchange/exchange.ts'
-import { FailedAttempt, GatewayError } from '../../exchange/failures/errors.ts'
-import type { ReasonFor } from '../../exchange/failures/reasons.ts'
+import { FailedAttempt, GatewayError, type ReasonFor } from '../../exchange/failures/errors.ts'
 import { epochMs, now } from '../../lib/clock.ts'
-import { type AttemptOutcome, classifyFailure, classifyStatus } from '../attempt/attempt-outcome.ts'
-import { SlidingWindow } from './sliding-window.ts'
+import { type AttemptOutcome, classifyFailure, classifyStatus, SlidingWindow } from '../attempt/attempt-outcome.ts'
 
 /** The state of a breaker: all requests pass, none does, or a few probes that test the upstream. */
 export type BreakerState = 'closed' | 'open' | 'half-open'

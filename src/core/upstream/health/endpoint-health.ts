@@ -1,9 +1,7 @@
 import type { GatewayError } from '../../exchange/failures/errors.ts'
 import { epochMs, now, systemMs } from '../../lib/clock.ts'
-import type { AttemptOutcome } from '../attempt/attempt-outcome.ts'
-import { PeakEwma } from '../attempt/attempt-outcome.ts'
+import { type AttemptOutcome, PeakEwma, SlidingWindow } from '../attempt/attempt-outcome.ts'
 import { EndpointCertificates } from '../endpoints/endpoint-certificates.ts'
-import { SlidingWindow } from './sliding-window.ts'
 
 // For how long the share of failures is remembered.
 /** The time in which requests are counted for the share of failures. */

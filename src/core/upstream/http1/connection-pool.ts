@@ -1,12 +1,10 @@
 import type { LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
-import { overloadedError, StacklessError } from '../../exchange/failures/errors.ts'
-import type { ReasonFor } from '../../exchange/failures/reasons.ts'
+import { overloadedError, type ReasonFor, StacklessError } from '../../exchange/failures/errors.ts'
 import { now } from '../../lib/clock.ts'
 import { mayConnectUpstream, upstreamFiles } from '../../lib/file-descriptor.ts'
 import { connectFailedError } from '../classify-error.ts'
-import { lookupHostname } from '../endpoints/dns-lookup.ts'
-import { preferredLookup } from '../endpoints/dns-refresh.ts'
+import { lookupHostname, preferredLookup } from '../endpoints/dns.ts'
 import {
   ClientPlaces,
   ClientPlacesTable,

@@ -1,13 +1,12 @@
 import { connect as connectTcp, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
 import { connect as connectTls, createSecureContext, TLSSocket } from 'node:tls'
 import type { UpstreamTlsConfig } from '../../config/config.ts'
-import { GatewayError } from '../../exchange/failures/errors.ts'
-import type { ReasonFor } from '../../exchange/failures/reasons.ts'
+import { GatewayError, type ReasonFor } from '../../exchange/failures/errors.ts'
 import { CoalescedTimer, epochMs } from '../../lib/clock.ts'
 import { weakMemo } from '../../lib/memo.ts'
 import { toServerName, trustAnchors } from '../../lib/net/tls.ts'
 import { connectFailedError, tlsFailedError } from '../classify-error.ts'
-import { lookupHostname } from '../endpoints/dns-lookup.ts'
+import { lookupHostname } from '../endpoints/dns.ts'
 import { getEndpointCertificates } from '../endpoints/endpoint-certificates.ts'
 
 interface ConnectorOptions {

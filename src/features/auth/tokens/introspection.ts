@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
-import { errorMessage } from '../../../core/exchange/failures/error-message.ts'
 import { now } from '../../../core/lib/clock.ts'
 import { parseJsonObject } from '../../../core/lib/plain-object.ts'
+import { errorMessage } from '../../../core/lib/try.ts'
 import type { IntrospectionConfig } from '../config.ts'
 import { CredentialRejected, VerifierUnavailable } from '../errors.ts'
 import { DependencyHealth, type DependencyHealthState } from './dependency-health.ts'

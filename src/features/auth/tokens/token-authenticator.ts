@@ -1,7 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Exchange } from '../../../core/exchange/exchange.ts'
-import type { GatewayError } from '../../../core/exchange/failures/errors.ts'
-import type { ReasonFor } from '../../../core/exchange/failures/reasons.ts'
+import type { GatewayError, ReasonFor } from '../../../core/exchange/failures/errors.ts'
 import type { Authenticator, AuthResult } from '../auth.ts'
 import { certificateThumbprint, type GetClientCertificate } from '../client-certificate.ts'
 import type { ClientRegistry } from '../client-registry.ts'

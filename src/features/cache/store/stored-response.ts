@@ -1,4 +1,4 @@
-import { BytesBody } from '../../../core/exchange/bodies/bytes-body.ts'
+import { BytesBody } from '../../../core/exchange/bodies/response-bodies.ts'
 import { sliceBytes } from '../../../core/lib/buffers.ts'
 import type { OperationId } from '../../../operations.ts'
 import type { StoredHead } from '../policy/stored-head.ts'

@@ -1,6 +1,6 @@
 import { BodyCopy, copyRequestBody } from '../../../core/exchange/bodies/body-copy.ts'
-import { WholeBody } from '../../../core/exchange/bodies/buffered-request-body.ts'
-import { ObservedResponseBody } from '../../../core/exchange/bodies/observed-response-body.ts'
+import { WholeBody } from '../../../core/exchange/bodies/buffered-bodies.ts'
+import { ObservedResponseBody } from '../../../core/exchange/bodies/response-bodies.ts'
 import { createBackgroundExchange, type Exchange, type ProxyResponse } from '../../../core/exchange/exchange.ts'
 import { GatewayError } from '../../../core/exchange/failures/errors.ts'
 import { mayBeUpstreamFault } from '../../../core/exchange/failures/kinds.ts'

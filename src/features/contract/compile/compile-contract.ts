@@ -1,7 +1,7 @@
 import { _ } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import standaloneCode from 'ajv/dist/standalone/index.js'
-import { errorMessage } from '../../../core/exchange/failures/error-message.ts'
+import { errorMessage } from '../../../core/lib/try.ts'
 import type { CompiledContract, SchemaName } from '../check/compiled-contract.ts'
 import { formats } from '../check/formats.ts'
 import { linearRegExp } from '../check/linear-regexp.ts'

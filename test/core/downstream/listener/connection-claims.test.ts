@@ -4,7 +4,7 @@ import {
   hasReceivedNothing,
   inheritConnectionClaims,
   setConnectionClaims,
-} from '../../../../src/core/downstream/listener/connection-claims.ts'
+} from '../../../../src/core/downstream/listener/listener-config.ts'
 
 test('what was said of a connection was received by the connection below TLS alone', () => {
   const [raw, secured] = [new Socket(), new Socket()]

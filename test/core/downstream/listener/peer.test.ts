@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { setConnectionClaims } from '../../../../src/core/downstream/listener/connection-claims.ts'
-import { createPeer, getClientAddress, type Peer } from '../../../../src/core/downstream/listener/listener-config.ts'
+import { createPeer, setConnectionClaims } from '../../../../src/core/downstream/listener/listener-config.ts'
+import { getClientAddress, type Peer } from '../../../../src/core/downstream/request/forwarded.ts'
 import { cidrMatcher } from '../../../../src/core/lib/net/addresses.ts'
 
 const isTrusted = cidrMatcher(['10.0.0.0/8', '192.0.2.7', 'fd00::/8'])

@@ -1,11 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ListenConfig } from '../../../../src/core/config/config.ts'
-import { canonicalAddress } from '../../../../src/core/downstream/listener/addresses.ts'
-import type { Peer } from '../../../../src/core/downstream/listener/listener-config.ts'
-import { compileForwarded } from '../../../../src/core/downstream/listener/listener-config.ts'
+import { compileForwarded, type Peer } from '../../../../src/core/downstream/request/forwarded.ts'
 import { emptyForwarded, type ForwardedFields } from '../../../../src/core/downstream/request/request-head.ts'
-import { cidrMatcher } from '../../../../src/core/lib/net/addresses.ts'
+import { canonicalAddress, cidrMatcher } from '../../../../src/core/lib/net/addresses.ts'
 
 const isTrusted = cidrMatcher(['10.0.0.0/8', 'fd00::/8'])
 const proxy: Peer = { address: '10.0.0.1', trusted: true, secure: false, inFlight: 1, certificate: () => null }

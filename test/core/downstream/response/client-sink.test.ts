@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ActiveRequest } from '../../../../src/core/downstream/request/active-request.ts'
-import { ClientSink } from '../../../../src/core/downstream/response/relay.ts'
+import { ClientSink } from '../../../../src/core/downstream/response/send-response.ts'
 import { serveHttp1 } from '../../../helpers/http1-server.ts'
 
 /** Sends chunks to a client through a sink, and returns what the client received. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ListenTlsConfig } from '../../../../src/core/config/config.ts'
-import { deriveTicketKeys } from '../../../../src/core/downstream/tls/session-tickets.ts'
+import { deriveTicketKeys } from '../../../../src/core/downstream/tls/handshakes.ts'
 
 const tls: ListenTlsConfig = {
   certificates: [],

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { BodyCopy } from '../../../../src/core/exchange/bodies/body-copy.ts'
-import { bufferRequestBody } from '../../../../src/core/exchange/bodies/buffered-request-body.ts'
+import { bufferRequestBody } from '../../../../src/core/exchange/bodies/buffered-bodies.ts'
 import type { Upload } from '../../../../src/core/exchange/body.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { FairQuota, usualBodyBytes } from '../../../../src/core/lib/fair-quota.ts'

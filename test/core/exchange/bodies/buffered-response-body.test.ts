@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { bufferResponseBody } from '../../../../src/core/exchange/bodies/buffered-response-body.ts'
-import { ResponseBodyQueue } from '../../../../src/core/exchange/bodies/response-body-queue.ts'
+import { bufferResponseBody } from '../../../../src/core/exchange/bodies/buffered-bodies.ts'
+import { ResponseBodyQueue } from '../../../../src/core/exchange/bodies/response-bodies.ts'
 import type { BodySink, ResponseBody } from '../../../../src/core/exchange/body.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { FairQuota, usualBodyBytes } from '../../../../src/core/lib/fair-quota.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { BytesBody } from '../../../../src/core/exchange/bodies/bytes-body.ts'
+import { BytesBody } from '../../../../src/core/exchange/bodies/response-bodies.ts'
 import type { ResponseBody } from '../../../../src/core/exchange/body.ts'
 import { sliceBytes } from '../../../../src/core/lib/buffers.ts'
 import { pseudoRandomBytes } from '../../../helpers/wire.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ResponseBodyQueue } from '../../../../src/core/exchange/bodies/response-body-queue.ts'
+import { ResponseBodyQueue } from '../../../../src/core/exchange/bodies/response-bodies.ts'
 import type { BodySink } from '../../../../src/core/exchange/body.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 

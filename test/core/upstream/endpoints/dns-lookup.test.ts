@@ -1,7 +1,7 @@
 import type dns from 'node:dns'
 import type { LookupAddress } from 'node:dns'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { lookupHostname, resolveHostname } from '../../../../src/core/upstream/endpoints/dns-lookup.ts'
+import { lookupHostname, resolveHostname } from '../../../../src/core/upstream/endpoints/dns.ts'
 import { eventually } from '../../../helpers/wire.ts'
 
 type LookupCallback = (error: Error | null, addresses: LookupAddress[]) => void

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { startDnsRefresh } from '../../../../src/core/upstream/endpoints/dns-refresh.ts'
+import { startDnsRefresh } from '../../../../src/core/upstream/endpoints/dns.ts'
 
 const at = (address: string): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 })
 

@@ -9,8 +9,8 @@ import { eventually } from '../../../helpers/wire.ts'
 
 const names = vi.hoisted(() => ({ lookups: 0, addresses: [] as readonly string[] }))
 
-vi.mock('../../../../src/core/upstream/endpoints/dns-lookup.ts', async (original) => ({
-  ...(await original<typeof import('../../../../src/core/upstream/endpoints/dns-lookup.ts')>()),
+vi.mock('../../../../src/core/upstream/endpoints/dns.ts', async (original) => ({
+  ...(await original<typeof import('../../../../src/core/upstream/endpoints/dns.ts')>()),
   lookupHostname: ((_name, _options, callback) =>
     callback(Object.assign(new Error('getaddrinfo'), { code: 'EAI_AGAIN' }), '')) satisfies LookupFunction,
   resolveHostname: async (): Promise<readonly LookupAddress[]> => {

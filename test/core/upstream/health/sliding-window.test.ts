@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { SlidingWindow } from '../../../../src/core/upstream/health/sliding-window.ts'
+import { SlidingWindow } from '../../../../src/core/upstream/attempt/attempt-outcome.ts'
 
 test('it counts requests, and those that failed among them', () => {
   const window = new SlidingWindow(1_000)

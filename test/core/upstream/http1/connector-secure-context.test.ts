@@ -1,6 +1,6 @@
 import type tls from 'node:tls'
 import { expect, test, vi } from 'vitest'
-import { checkReachable } from '../../../../src/core/upstream/health/check-reachable.ts'
+import { checkReachable } from '../../../../src/core/upstream/health/preflight.ts'
 import { freePort } from '../../../helpers/free-port.ts'
 import { upstreamConfig } from '../../../helpers/upstream-config.ts'
 

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { UpstreamTlsConfig } from '../../../../src/core/config/config.ts'
 import { getNegotiatedGroup } from '../../../../src/core/downstream/tls/tls-acceptor.ts'
 import type { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
-import { preferredLookup } from '../../../../src/core/upstream/endpoints/dns-refresh.ts'
+import { preferredLookup } from '../../../../src/core/upstream/endpoints/dns.ts'
 import {
   EndpointCertificates,
   getEndpointCertificates,

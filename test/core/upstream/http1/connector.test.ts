@@ -1,7 +1,7 @@
 import type { LookupFunction, Socket } from 'node:net'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
-import { preferredLookup } from '../../../../src/core/upstream/endpoints/dns-refresh.ts'
+import { preferredLookup } from '../../../../src/core/upstream/endpoints/dns.ts'
 import { createConnector } from '../../../../src/core/upstream/http1/connector.ts'
 import { expectExact } from '../../../helpers/exact-wait.ts'
 import { freePort } from '../../../helpers/free-port.ts'

@@ -1,7 +1,7 @@
 /** Requests that the primary gets twice, in place of a copy, so that its noise is learnt. */
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { ResponseBodyQueue } from '../../../../src/core/exchange/bodies/response-body-queue.ts'
+import { ResponseBodyQueue } from '../../../../src/core/exchange/bodies/response-bodies.ts'
 import type { Exchange, Handler, ProxyResponse } from '../../../../src/core/exchange/exchange.ts'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { shadowLayer } from '../../../../src/features/candidate/layers/shadow.ts'

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { type FailureReason, reasonTable } from '../../../../src/core/exchange/failures/reasons.ts'
+import { type FailureReason, reasonTable } from '../../../../src/core/exchange/failures/errors.ts'
 import { AbandonedAttempts } from '../../../../src/features/idempotency/forward-once.ts'
 import { MemoryIdempotencyStore } from '../../../../src/features/idempotency/store/memory-idempotency-store.ts'
 import { fakeBody, fakeExchange } from '../../../helpers/exchange.ts'

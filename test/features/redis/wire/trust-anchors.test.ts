@@ -1,6 +1,6 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { checkReachable } from '../../../../src/core/upstream/health/check-reachable.ts'
+import { checkReachable } from '../../../../src/core/upstream/health/preflight.ts'
 import { createHttpClient } from '../../../../src/features/auth/tokens/http-client.ts'
 import { connectRedis } from '../../../../src/features/redis/redis-connection.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../../helpers/certificates.ts'

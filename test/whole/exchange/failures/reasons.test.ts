@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { reasonsFor, reasonTable, reasonText } from '../../../../src/core/exchange/failures/errors.ts'
 import { allFailureKinds, failureTable } from '../../../../src/core/exchange/failures/kinds.ts'
-import { reasonsFor, reasonTable, reasonText } from '../../../../src/core/exchange/failures/reasons.ts'
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url))
 const all = reasonsFor(...allFailureKinds)

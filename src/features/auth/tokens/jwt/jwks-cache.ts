@@ -1,5 +1,5 @@
-import { errorMessage } from '../../../../core/exchange/failures/error-message.ts'
 import { epochMs, now, systemMs, systemToEpochMs, unrefTimeout } from '../../../../core/lib/clock.ts'
+import { errorMessage } from '../../../../core/lib/try.ts'
 import { VerifierUnavailable } from '../../errors.ts'
 import { DependencyHealth, type DependencyHealthState } from '../dependency-health.ts'
 import { type JwkSet, parseJwkSet } from '../jwk-set.ts'

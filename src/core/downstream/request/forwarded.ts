@@ -1,0 +1,235 @@
+/** Finds who the client of a request is, by what proxies say: X-Forwarded-* and `Forwarded` (RFC 7239). */
+import type { X509Certificate } from 'node:crypto'
+import type { ListenConfig } from '../../config/config.ts'
+import { GatewayError } from '../../exchange/failures/errors.ts'
+import { canonicalAddress } from '../../lib/net/addresses.ts'
+import { isValidHost } from './match-request.ts'
+import type { ForwardedFields } from './request-head.ts'
+
+/** Returns whether an address is that of a proxy whose forwarding fields are believed. */
+export type TrustedProxyMatcher = (address: string) => boolean
+
+/** The other end of a connection: the client that a load balancer in front names, if it does. */
+export interface Peer {
+  readonly address: string
+  readonly trusted: boolean
+  /** Whether the client speaks TLS: with the gateway, or with the load balancer in front that passes TCP on. */
+  readonly secure: boolean
+  inFlight: number
+  /** The certificate that it has shown and that was verified; null: none was asked for, or none was shown. */
+  certificate(): X509Certificate | null
+}
+
+/**
+ * Finds the client behind trusted proxies: the rightmost address of X-Forwarded-For that is not itself a trusted proxy.
+ * The client may have made up what stands to the left of it. An entry that is no address ends the search at the last
+ * one that was.
+ */
+export const getClientAddress = (peer: Peer, forwardedFor: string | null, isTrusted: TrustedProxyMatcher): string => {
+  if (!peer.trusted || forwardedFor === null) return peer.address
+  return walkForwardedFor(forwardedFor, isTrusted).at(-1) ?? peer.address
+}
+
+/** Lists the addresses of X-Forwarded-For that trusted proxies have written, the nearest first, the client's last. */
+const walkForwardedFor = (forwardedFor: string, isTrusted: TrustedProxyMatcher): readonly string[] => {
+  const addresses: string[] = []
+  for (const entry of forwardedFor.split(',').reverse()) {
+    const address = parseForwardedForEntry(entry.trim())
+    if (address === null) break
+    addresses.push(address)
+    if (!isTrusted(address)) break
+  }
+  return addresses
+}
+
+/** Parses an entry of X-Forwarded-For, which some proxies write with a port. */
+const parseForwardedForEntry = (entry: string): string | null =>
+  canonicalAddress(/^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry)
+
+/** What is believed of what proxies say by `Forwarded`. */
+export interface ForwardedClaims {
+  readonly client: string
+  /** What the gateway's own fields are made of. */
+  readonly fields: ForwardedFields
+  /** Renders `Forwarded` with the gateway's own hop. */
+  render(secure: boolean, authority: string): string
+  /** Rejects a request about whose client the proxies contradict themselves; null: they do not. */
+  readonly error: GatewayError | null
+}
+
+export type ReadForwarded = (peer: Peer, fields: ForwardedFields) => ForwardedClaims
+
+interface Walk {
+  /** The addresses that were found, the nearest first; the last one is the client's. */
+  readonly addresses: readonly string[]
+  readonly proto: string | null
+  readonly host: string | null
+}
+
+/** Compiles how `Forwarded` is read; null: it is not, and X-Forwarded-For alone says who the client is. */
+export const compileForwarded = (
+  mode: ListenConfig['forwarded'],
+  isTrusted: TrustedProxyMatcher,
+): ReadForwarded | null => {
+  if (mode === 'x-forwarded') return null
+  return (peer, fields) => {
+    const byForwarded = fields.forwarded === null ? null : walkForwarded(fields.forwarded, isTrusted)
+    const readsXForwarded = mode === 'both' && (fields.for !== null || byForwarded === null)
+    const byXForwarded = readsXForwarded
+      ? { ...fields, addresses: walkForwardedFor(fields.for ?? '', isTrusted) }
+      : null
+    // One of the two is what a client wrote then, and nothing tells which.
+    if (byForwarded !== null && byXForwarded !== null && contradict(byForwarded, byXForwarded))
+      return toClaims(peer, emptyWalk, new GatewayError('bad-request', { reason: 'forwarded-contradiction' }))
+    return toClaims(peer, byForwarded ?? byXForwarded ?? emptyWalk, null)
+  }
+}
+
+const emptyWalk: Walk = { addresses: [], proto: null, host: null }
+
+/** Tells whether two fields name different clients, or say different things of how it has come. */
+const contradict = (one: Walk, other: Walk): boolean =>
+  one.addresses.at(-1) !== other.addresses.at(-1) || differ(one.proto, other.proto) || differ(one.host, other.host)
+
+const differ = (one: string | null, other: string | null): boolean =>
+  one !== null && other !== null && one.toLowerCase() !== other.toLowerCase()
+
+/** Walks over the elements from the last one: up to the first that no trusted proxy is named by. */
+const walkForwarded = (field: string, isTrusted: TrustedProxyMatcher): Walk => {
+  const addresses: string[] = []
+  let [proto, host]: [string | null, string | null] = [null, null]
+  for (let end = field.length; end >= 0; ) {
+    const element = parseLastElement(field, end)
+    if (element === null) break
+    // A trusted proxy has written it, even if it does not say whose hop it was.
+    proto = element.proto ?? proto
+    host = element.host ?? host
+    if (element.for === null) break
+    addresses.push(element.for)
+    if (!isTrusted(element.for)) break
+    end = element.end
+  }
+  return { addresses, proto, host }
+}
+
+const toClaims = (peer: Peer, { addresses, proto, host }: Walk, error: GatewayError | null): ForwardedClaims => {
+  const hops = addresses.toReversed()
+  return {
+    client: hops[0] ?? peer.address,
+    fields: { for: hops.length === 0 ? null : hops.join(', '), proto, host, forwarded: null },
+    render(secure, authority) {
+      const [first = '', ...others] = [...hops, peer.address]
+      const ownHost = host ?? (authority === '' ? null : authority)
+      const element = renderElement(first, asProto(proto) ?? (secure ? 'https' : 'http'), ownHost)
+      return [element, ...others.map((address) => renderElement(address, null, null))].join(', ')
+    },
+    error,
+  }
+}
+
+/** What a proxy says of the hop on which a request reached it. */
+interface ForwardedElement {
+  /** The address of the other end; null: not said, obfuscated or unknown. */
+  readonly for: string | null
+  readonly proto: 'http' | 'https' | null
+  readonly host: string | null
+  /** Where the element before it ends; -1: it is the first. */
+  readonly end: number
+}
+
+interface Pair {
+  readonly name: string
+  readonly value: string
+  readonly start: number
+}
+
+/**
+ * Parses the last element of what stands before `end`. Null: it is malformed. From the end, because the last element is
+ * what the nearest proxy has appended: a client that leaves a quotation mark open on the left does not change how that
+ * is read.
+ */
+const parseLastElement = (field: string, end: number): ForwardedElement | null => {
+  const found = new Map<string, string>()
+  let at = skipSemicolons(field, skipBlanks(field, end))
+  for (;;) {
+    const pair = parseLastPair(field, at)
+    // §4: no parameter occurs twice.
+    if (pair === null || found.has(pair.name)) return null
+    found.set(pair.name, pair.value)
+    at = skipSemicolons(field, pair.start)
+    const isFirst = at === 0 || ', \t'.includes(field.charAt(at - 1))
+    if (isFirst || at === pair.start) break
+  }
+  const before = skipBlanks(field, at)
+  if (before > 0 && field[before - 1] !== ',') return null
+  const host = found.get('host') ?? ''
+  return {
+    for: parseNode(found.get('for') ?? ''),
+    proto: asProto(found.get('proto') ?? null),
+    host: isValidHost(host) ? host : null,
+    end: before - 1,
+  }
+}
+
+const quotedContent = /^(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*$/
+
+/** Parses the last `name=value` of what stands before `end`. */
+const parseLastPair = (field: string, end: number): Pair | null => {
+  let equals: number
+  let value: string
+  if (field[end - 1] === '"') {
+    // No quoted text holds this: a quotation mark in it has a backslash before it.
+    equals = field.lastIndexOf('="', end - 3)
+    const content = field.slice(equals + 2, end - 1)
+    if (equals === -1 || !quotedContent.test(content)) return null
+    value = content.replaceAll(/\\(.)/g, '$1')
+  } else {
+    equals = startOfToken(field, end) - 1
+    value = field.slice(equals + 1, end)
+    if (value === '' || field[equals] !== '=') return null
+  }
+  const start = startOfToken(field, equals)
+  return start === equals ? null : { name: field.slice(start, equals).toLowerCase(), value, start }
+}
+
+const tokenCharacter = /[!#$%&'*+.^_`|~0-9A-Za-z-]/
+
+const startOfToken = (field: string, end: number): number => {
+  let start = end
+  while (start > 0 && tokenCharacter.test(field.charAt(start - 1))) start--
+  return start
+}
+
+/** Skips empty pairs too, which §4 allows: a proxy may end an element with a semicolon. */
+const skipSemicolons = (field: string, end: number): number => {
+  let at = end
+  while (field[at - 1] === ';') at--
+  return at
+}
+
+const skipBlanks = (field: string, end: number): number => {
+  let at = end
+  while (at > 0 && (field[at - 1] === ' ' || field[at - 1] === '\t')) at--
+  return at
+}
+
+// §6: an address, IPv6 in brackets, `unknown` or an obfuscated name, and perhaps a port.
+const nodePattern = /^(?:([\d.]+)|\[([\da-f:.]+)\])(?::(?:\d{1,5}|_[\w.-]+))?$/i
+
+const parseNode = (node: string): string | null => {
+  const [, ipv4, ipv6] = nodePattern.exec(node) ?? []
+  const address = canonicalAddress(ipv4 ?? ipv6 ?? '')
+  return ipv6 !== undefined && !ipv6.includes(':') ? null : address
+}
+
+/** Returns the scheme that a text is; null: none that clients of this gateway use. */
+const asProto = (text: string | null): 'http' | 'https' | null => {
+  const proto = text?.toLowerCase()
+  return proto === 'http' || proto === 'https' ? proto : null
+}
+
+/** Renders an element: what this gateway, or a proxy that it believes, says of a hop. It omits a host that is none. */
+const renderElement = (address: string, proto: string | null, host: string | null): string => {
+  const node = canonicalAddress(address) === null ? 'unknown' : address.includes(':') ? `"[${address}]"` : address
+  return `for=${node}${proto === null ? '' : `;proto=${proto}`}${host !== null && isValidHost(host) ? `;host="${host}"` : ''}`
+}

@@ -1,0 +1,274 @@
+import { BytesBody } from '../../exchange/bodies/response-bodies.ts'
+import type { BodySink, ResponseBody } from '../../exchange/body.ts'
+import type { Exchange, ProxyResponse } from '../../exchange/exchange.ts'
+import { GatewayError, type ReasonFor, type Violation } from '../../exchange/failures/errors.ts'
+import { type FailureKind, failureTable, reasonPhrase } from '../../exchange/failures/kinds.ts'
+import { type HeaderFields, interactionIdField, toClientFields } from '../../exchange/header-fields.ts'
+import { freeBuffer, sliceBytes } from '../../lib/buffers.ts'
+import { CoalescedTimer, epochMs, now } from '../../lib/clock.ts'
+import { MinRateMonitor } from '../body/min-rate.ts'
+import type { ActiveRequest } from '../request/active-request.ts'
+
+/**
+ * Writes a response to the client: a body that has already arrived in one write, any other as it comes and as the
+ * client takes it.
+ */
+export const relayResponse = (
+  activeRequest: ActiveRequest,
+  exchange: Exchange,
+  proxyResponse: ProxyResponse,
+  via: string,
+): void => {
+  const { response, snapshot, body } = activeRequest
+  if (response.destroyed) return proxyResponse.body.discard() // layers may wait for its end
+  const { status } = proxyResponse
+  const fields = toClientFields(exchange, status, proxyResponse.fields, snapshot.config.requestId.header, via)
+  // Where the response came before the request was complete, what is still on its way is not another request.
+  const unread = body?.received === false
+  if (unread || activeRequest.isDraining) response.markLast(activeRequest, unread)
+  if (!writeHead(activeRequest, proxyResponse, fields)) return
+
+  const buffered = proxyResponse.body.takeBuffered()
+  if (buffered === null) {
+    proxyResponse.body.consume(new ClientSink(activeRequest, proxyResponse.body))
+    return response.flushHead()
+  }
+  if (buffered.length > sliceBytes) {
+    const sliced = new BytesBody(buffered)
+    return sliced.consume(new ClientSink(activeRequest, sliced))
+  }
+  activeRequest.bytesOut = buffered.length
+  response.end(buffered)
+  awaitFlush(activeRequest)
+}
+
+/** Writes the head; false: the upstream sent something that cannot be written, and the client has been sent a 502. */
+const writeHead = (
+  activeRequest: ActiveRequest,
+  { status, reason, body }: ProxyResponse,
+  fields: HeaderFields,
+): boolean => {
+  try {
+    activeRequest.response.writeFields(status, reason, fields)
+    activeRequest.firstByteMs = now() - activeRequest.startedAt
+    return true
+  } catch (cause) {
+    const failure = new GatewayError('bad-answer', { reason: 'answer-field', cause })
+    sendLocalReply(activeRequest, failure)
+    body.discard() // it has no recipient, and layers may wait for its end; first, as the attempt has not failed
+    activeRequest.abort(failure)
+    return false
+  }
+}
+
+/** Writes the body as fast as the client takes it. A client that takes nothing for longer than the limit is cut off. */
+export class ClientSink implements BodySink {
+  readonly #activeRequest: ActiveRequest
+  readonly #body: ResponseBody
+  readonly #flushMonitor: FlushMonitor
+  /** Chunks that were written and not taken yet, oldest first. */
+  readonly #unflushed: Buffer[] = []
+  readonly #onFlushed = (error?: Error | null): void => {
+    const chunk = this.#unflushed.shift()
+    // Of a response that was cut, a chunk may still be on its way out to a connection that goes on: freed, it would go
+    // out as something else.
+    if (!error) freeBuffer(chunk)
+  }
+  #isPaused = false
+
+  constructor(activeRequest: ActiveRequest, body: ResponseBody) {
+    this.#activeRequest = activeRequest
+    this.#body = body
+    this.#flushMonitor = new FlushMonitor(activeRequest)
+    activeRequest.response.on('drain', () => {
+      if (!this.#isPaused) return
+      this.#isPaused = false
+      this.#flushMonitor.stop()
+      this.#body.resume()
+    })
+  }
+
+  data(chunk: Buffer): boolean {
+    const { response } = this.#activeRequest
+    // For a large chunk `write` returns false before the system has been asked, which nearly always takes all of it. So
+    // what counts is whether it has taken the previous one.
+    const keepsUp = response.writableLength === 0
+    this.#activeRequest.bytesOut += chunk.length
+    if (this.#write(chunk) || keepsUp) return true
+    this.#isPaused = true
+    this.#flushMonitor.start()
+    return false
+  }
+
+  #write(chunk: Buffer): boolean {
+    const { response } = this.#activeRequest
+    if (this.#body.isShared) return response.write(chunk)
+    this.#unflushed.push(chunk)
+    return response.write(chunk, this.#onFlushed)
+  }
+
+  end(): void {
+    this.#activeRequest.response.end()
+    this.#flushMonitor.stop() // `drain` is not emitted any more
+    awaitFlush(this.#activeRequest)
+  }
+
+  fail(error: GatewayError): void {
+    this.#activeRequest.reset(error)
+  }
+}
+
+/**
+ * Limits the wait for a client to take the end of a response, which nothing else limits. Called when a response has
+ * been written.
+ */
+const awaitFlush = (activeRequest: ActiveRequest): void => {
+  const { response } = activeRequest
+  if (!response.isHeadOfLine) activeRequest.onHeadOfLine = () => awaitFlush(activeRequest)
+  else if (!response.isFlushed) new FlushMonitor(activeRequest).start()
+}
+
+// Linux reports room in a full send buffer when a third of it is free; it lets the buffer grow to 4 MiB, and may be
+// configured for more.
+const unreportedBytes = 4 * 1024 * 1024
+
+/**
+ * The wait for a client to take what was written of a response. A client that takes too little for too long is cut off.
+ */
+export class FlushMonitor {
+  readonly #activeRequest: ActiveRequest
+  readonly #timer: CoalescedTimer
+  readonly #rateMonitor: MinRateMonitor | null
+
+  constructor(activeRequest: ActiveRequest) {
+    this.#activeRequest = activeRequest
+    this.#timer = new CoalescedTimer(() => resetSlowClient(activeRequest, 'takes-nothing', 'takes nothing'))
+    this.#rateMonitor = getRateMonitor(activeRequest)
+    activeRequest.response.on('close', () => this.stop())
+  }
+
+  /**
+   * Waits from now on, or from when the response is the head of the line: before that the client can take none of it.
+   */
+  start(): void {
+    const activeRequest = this.#activeRequest
+    const { request, response } = activeRequest
+    if (!response.isHeadOfLine) {
+      activeRequest.onHeadOfLine = () => this.start()
+      return
+    }
+    const { socket } = request
+    const moved = request.multiplexed
+      ? () => activeRequest.bytesOut - response.writableLength
+      : () => socket.bytesWritten - socket.writableLength
+    this.#timer.set(activeRequest.snapshot.config.listen.timeouts.body)
+    // The system reports a write when it has taken all of it, and not before.
+    this.#rateMonitor?.wait(activeRequest, moved, sliceBytes, () =>
+      resetSlowClient(activeRequest, 'takes-too-slowly', 'takes less than listen.minRate'),
+    )
+  }
+
+  stop(): void {
+    this.#activeRequest.onHeadOfLine = null
+    this.#timer.clear()
+    this.#rateMonitor?.stop(this.#activeRequest)
+  }
+}
+
+const resetSlowClient = (activeRequest: ActiveRequest, reason: ReasonFor<'client-gone'>, cause: string): void =>
+  activeRequest.reset(new GatewayError('client-gone', { reason, cause: new Error(cause) }))
+
+const rateMonitors = new WeakMap<object, MinRateMonitor>()
+
+/**
+ * Finds the monitor of the rate at which a client takes its responses; null: no rate is configured. On HTTP/1 it is
+ * that of the connection, so that many small responses count like a large one, until an edit asks for another rate; a
+ * response that shares its connection with others has its own.
+ */
+const getRateMonitor = ({ snapshot, request }: ActiveRequest): MinRateMonitor | null => {
+  const { minRate } = snapshot.config.listen
+  if (minRate === null) return null
+  const key = request.multiplexed ? request : request.socket
+  const known = rateMonitors.get(key)
+  if (known?.bytesPerSecond === minRate) return known
+  const monitor = new MinRateMonitor(minRate, unreportedBytes)
+  rateMonitors.set(key, monitor)
+  return monitor
+}
+
+// An unread body up to this size is discarded to keep the connection; a larger one costs more than a new connection.
+const maxDiscardBytes = 64 * 1024
+
+// RFC 9110 §15.1: a cache may store 404, 405, 414 and 501 unasked. A local reply is for one request at one moment.
+const problemFields = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'] as const
+
+/**
+ * Renders the body of an error (RFC 9457), in ASCII: what happened, never why. `requestId` is null when ids are
+ * switched off.
+ */
+const renderProblem = (kind: FailureKind, requestId: string | null, violations: readonly Violation[] = []): string => {
+  const { status } = failureTable[kind]
+  const body = { type: 'about:blank', title: reasonPhrase(status), status, code: kind }
+  const known = { ...body, ...(requestId === null ? {} : { requestId }) }
+  if (violations.length === 0) return JSON.stringify(known)
+  // The client's own names lead it to the place. Whatever it wrote in them, no terminal acts upon an escape.
+  const errors = violations.map(({ ownPointer, ...each }) => ({ ...each, pointer: ownPointer ?? each.pointer }))
+  return JSON.stringify({ ...known, errors }).replaceAll(/[\x7f-\uffff]/g, toEscape)
+}
+
+const toEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** Sends an error of the gateway's own, or cuts the response off when one had begun. */
+export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError): void => {
+  const { response, snapshot, head } = activeRequest
+  activeRequest.failure ??= error
+  if (error.kind === 'client-gone' || response.destroyed) return
+  if (response.headersSent) return activeRequest.reset(error)
+
+  const requestIdField = snapshot.config.requestId.header
+  const body = renderProblem(error.kind, requestIdField === null ? null : activeRequest.requestId, error.violations)
+  const fields = [...problemFields, 'Content-Length', String(body.length), ...error.fields]
+  if (requestIdField !== null) fields.push(requestIdField, activeRequest.requestId)
+  fields.push(...(activeRequest.exchange?.addedResponseFields ?? []))
+  if (head.interactionId !== null) fields.push(interactionIdField, head.interactionId)
+  if (closesConnection(activeRequest)) response.markLast(activeRequest, true)
+  if (activeRequest.request.method !== 'HEAD') activeRequest.bytesOut = body.length
+  response.writeFields(error.status, reasonPhrase(error.status), fields)
+  activeRequest.firstByteMs = now() - activeRequest.startedAt
+  response.end(body) // a string and not bytes: it leaves in one piece with the head
+  awaitFlush(activeRequest)
+}
+
+/**
+ * Returns whether the connection must end with this response: it is draining, or the rest of the request is not worth
+ * reading.
+ */
+const closesConnection = ({ request, head, body, isDraining, expectation, failure }: ActiveRequest): boolean => {
+  // RFC 9110 §15.5.9: a client that sent the rest too slowly is not waited for again.
+  if (isDraining || failure?.kind === 'request-timeout') return true
+  if (request.complete || body?.received === true) return false
+  if (head.transferEncoding !== null) return true
+  const length = Number(head.contentLength ?? 0)
+  if (length === 0) return false
+  // A client that was not told to continue may send the body or not: where the next request begins is unknown (RFC 9110
+  // §10.1.1).
+  return length > maxDiscardBytes || !(body?.clientMaySend ?? expectation !== 'continue')
+}
+
+/** Renders an error, head and body, for a socket on which no request could be parsed. */
+export const renderRawProblem = (
+  kind: FailureKind,
+  requestId: string,
+  requestIdField: string | null,
+  extraFields: HeaderFields,
+): { readonly head: string; readonly body: string } => {
+  const { status } = failureTable[kind]
+  const body = renderProblem(kind, requestIdField === null ? null : requestId)
+  const fields = [...problemFields, 'Content-Length', String(body.length), 'Date', new Date(epochMs()).toUTCString()]
+  fields.push(...extraFields)
+  if (requestIdField !== null) fields.push(requestIdField, requestId)
+  fields.push('Connection', 'close')
+  let head = `HTTP/1.1 ${status} ${reasonPhrase(status)}\r\n`
+  for (let i = 0; i < fields.length; i += 2) head += `${fields[i]}: ${fields[i + 1]}\r\n`
+  return { head: `${head}\r\n`, body }
+}

@@ -1,0 +1,194 @@
+import { concatAndFree, maxWaitingBytes, sliceBytes } from '../../lib/buffers.ts'
+import type { BodySink, ResponseBody } from '../body.ts'
+import type { GatewayError } from '../failures/errors.ts'
+
+/**
+ * The body of a response whose bytes are in memory. Any number of responses may take them whole, also at the same time;
+ * one may have them handed on in slices, as it takes them.
+ */
+export class BytesBody implements ResponseBody {
+  readonly isShared = true
+  bytes: Buffer
+  #sink: BodySink | null = null
+  #offset = 0
+
+  /** Takes bytes that nothing else will write to or free. */
+  constructor(bytes: Buffer) {
+    this.bytes = bytes
+  }
+
+  takeBuffered(): Buffer | null {
+    return this.bytes
+  }
+
+  consume(sink: BodySink): void {
+    this.#sink = sink
+    this.resume()
+  }
+
+  resume(): void {
+    while (this.#sink !== null && this.#offset < this.bytes.length) {
+      const slice = this.bytes.subarray(this.#offset, this.#offset + sliceBytes)
+      this.#offset += slice.length
+      if (!this.#sink.data(slice)) return
+    }
+    const sink = this.#sink
+    this.discard()
+    sink?.end()
+  }
+
+  /** Breaks off the slices; false: none were asked for, or all have been handed on. */
+  fail(error: GatewayError): boolean {
+    const sink = this.#sink
+    if (sink === null) return false
+    this.discard()
+    sink.fail(error)
+    return true
+  }
+
+  discard(): void {
+    this.#sink = null
+  }
+}
+
+export interface ResponseBodySource {
+  pause(): void
+  resume(): void
+  cancel(): void
+}
+
+/** Carries a response's body from the connection, which feeds it, to the relay, which takes it when it is ready. */
+export class ResponseBodyQueue implements ResponseBody {
+  readonly isShared: boolean
+  readonly #source: ResponseBodySource
+  #chunks: Buffer[]
+  #queuedBytes = 0
+  #ended = false
+  #failure: GatewayError | null = null
+  #sink: BodySink | null = null
+
+  /** `chunks` came before; `isShared` as {@link ResponseBody.isShared}. */
+  constructor(source: ResponseBodySource, isShared = false, chunks: Buffer[] = []) {
+    this.#source = source
+    this.isShared = isShared
+    this.#chunks = chunks
+  }
+
+  /** Adds a chunk; false: it is enough for now, and the source is paused. */
+  push(chunk: Buffer): boolean {
+    const isFlowing = this.#sink === null ? this.#keep(chunk) : this.#sink.data(chunk)
+    if (!isFlowing) this.#source.pause()
+    return isFlowing
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#sink?.end()
+  }
+
+  fail(error: GatewayError): void {
+    this.#failure = error
+    this.#sink?.fail(error)
+  }
+
+  takeBuffered(): Buffer | null {
+    if (!this.#ended || this.#sink !== null) return null
+    const chunks = this.#chunks
+    this.#chunks = []
+    return concatAndFree(chunks)
+  }
+
+  consume(sink: BodySink): void {
+    this.#sink = sink
+    const chunks = this.#chunks
+    this.#chunks = []
+    let flowing = true
+    for (const chunk of chunks) flowing = sink.data(chunk)
+    if (this.#failure !== null) return sink.fail(this.#failure)
+    if (this.#ended) return sink.end()
+    if (flowing) this.#source.resume()
+    else this.#source.pause()
+  }
+
+  resume(): void {
+    this.#source.resume()
+  }
+
+  discard(): void {
+    this.#chunks = []
+    this.#sink = discardSink
+    this.#source.cancel()
+  }
+
+  #keep(chunk: Buffer): boolean {
+    this.#chunks.push(chunk)
+    this.#queuedBytes += chunk.length
+    return this.#queuedBytes < maxWaitingBytes
+  }
+}
+
+const discardSink: BodySink = { data: () => true, end: () => {}, fail: () => {} }
+
+/** Sees the body of a response as it is handed on. Either `onEnd` or `onCut` is called, once and last. */
+interface BodyObserver {
+  /** A chunk, whose memory belongs to the one that sends it: it may be freed when this returns. */
+  onChunk(chunk: Buffer): void
+  /** The whole body at once, in memory that is never freed by hand. */
+  onWhole(whole: Buffer): void
+  /** Called when all of it was handed on. */
+  onEnd(): void
+  /** Called when the rest will never come, or is not wanted any more (null). */
+  onCut(error: GatewayError | null): void
+}
+
+export class ObservedResponseBody implements ResponseBody, BodySink {
+  readonly #body: ResponseBody
+  readonly #observer: BodyObserver
+  #sink: BodySink | null = null
+
+  constructor(body: ResponseBody, observer: BodyObserver) {
+    this.#body = body
+    this.#observer = observer
+  }
+
+  get isShared(): boolean {
+    return this.#body.isShared
+  }
+
+  takeBuffered(): Buffer | null {
+    const whole = this.#body.takeBuffered()
+    if (whole === null) return null
+    this.#observer.onWhole(whole)
+    this.#observer.onEnd()
+    return whole
+  }
+
+  consume(sink: BodySink): void {
+    this.#sink = sink
+    this.#body.consume(this)
+  }
+
+  resume(): void {
+    this.#body.resume()
+  }
+
+  discard(): void {
+    this.#observer.onCut(null)
+    this.#body.discard()
+  }
+
+  data(chunk: Buffer): boolean {
+    this.#observer.onChunk(chunk)
+    return this.#sink?.data(chunk) ?? true
+  }
+
+  end(): void {
+    this.#sink?.end()
+    this.#observer.onEnd()
+  }
+
+  fail(error: GatewayError): void {
+    this.#observer.onCut(error)
+    this.#sink?.fail(error)
+  }
+}
