@@ -8,7 +8,7 @@ import {
   namesCredential,
 } from '../../exchange/header-fields.ts'
 import { annotate, escapePlaceholders, type RenderedValue, Secret } from './annotations.ts'
-import { ExternalValue, InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
+import { ExternalValue, InvalidScalar, refineKind, type ScalarKind, scalar, textParser } from './scalar.ts'
 import { orNone } from './scalar-kinds.ts'
 import { keySchema, list, reject } from './scalar-types.ts'
 
@@ -48,7 +48,7 @@ const editedFieldKind = (direction: EditDirection): ScalarKind<string> => ({
 })
 
 /** The name of a request field; not one that would break framing or the hop-by-hop rules. */
-const requestFieldKind = (example: string): ScalarKind<string> => ({
+export const requestFieldKind = (example: string): ScalarKind<string> => ({
   expected: `a field name such as ${example}`,
   parse: textParser(
     (value) => rejectField(value, 'request') ?? (value.length > 128 ? new InvalidScalar('too long') : value),
@@ -59,38 +59,15 @@ const requestFieldKind = (example: string): ScalarKind<string> => ({
 export const fieldName = (description: string, example: string) => scalar(requestFieldKind(example), description)
 
 /** The schema of a field name that is parsed to lower case, for comparison. */
-export const lowerFieldName = (description: string, example: string) => {
-  const { parse, ...kind } = requestFieldKind(example)
-  const parseLower: ScalarKind<string>['parse'] = (value, fromVariable) => {
-    const name = parse(value, fromVariable)
-    return name instanceof InvalidScalar ? name : name.toLowerCase()
-  }
-  return scalar({ ...kind, parse: parseLower }, description)
-}
+export const lowerFieldName = (description: string, example: string) =>
+  scalar(
+    refineKind(requestFieldKind(example), (name) => name.toLowerCase()),
+    description,
+  )
 
 /** The schema of a field name, or of `none`/`false` for null: no field. */
 export const optionalFieldName = (description: string, example: string) =>
   scalar(orNone(requestFieldKind(example)), description)
-
-// Fields of responses that clients or caches act upon, or that the gateway adds for another reason.
-const responseFieldsWithMeaning = [
-  ...['accept-ranges', 'age', 'allow', 'cache-control', 'cache-status', 'content-encoding', 'content-language'],
-  ...['content-location', 'content-range', 'content-type', 'date', 'etag', 'expires', 'last-modified', 'link'],
-  ...['location', 'ratelimit', 'ratelimit-policy', 'retry-after', 'server-timing', 'set-cookie', 'vary'],
-  ...['www-authenticate', 'x-fapi-interaction-id'],
-]
-
-/** The schema of a response field that the gateway alone sets, or of `none`/`false` for null: no field. */
-export const optionalResponseField = (description: string, example: string) => {
-  const { parse, ...kind } = requestFieldKind(example)
-  const parseOwn: ScalarKind<string>['parse'] = (value, fromVariable) => {
-    const name = parse(value, fromVariable)
-    return typeof name === 'string' && responseFieldsWithMeaning.includes(name.toLowerCase())
-      ? new InvalidScalar(`${name} has a meaning of its own`, `write another, such as ${example}`)
-      : name
-  }
-  return scalar(orNone({ ...kind, parse: parseOwn }), description)
-}
 
 interface ConfiguredField {
   readonly name: string

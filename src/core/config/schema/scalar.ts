@@ -60,6 +60,15 @@ export const freeTextParser =
   (value) =>
     typeof value === 'string' ? parse(value) : new InvalidScalar('not text', 'put it in quotes')
 
+/** Makes a kind whose values are those of another, changed or rejected. */
+export const refineKind = <T>(kind: ScalarKind<T>, refine: (value: T) => T | InvalidScalar): ScalarKind<T> => ({
+  ...kind,
+  parse(value, fromVariable) {
+    const parsed = kind.parse(value, fromVariable)
+    return parsed instanceof InvalidScalar ? parsed : refine(parsed)
+  },
+})
+
 /** Makes a kind of text that one pattern describes, for the gateway and for editors. `fault`: what other text is. */
 export const patternKind = (expected: string, pattern: string, fault: string, hint?: string): ScalarKind<string> => {
   const whole = new RegExp(pattern)

@@ -5,10 +5,10 @@ import { hashValue } from '../../../core/config/config-hash.ts'
 import type { ResolveUpstream } from '../../../core/config/config-part.ts'
 import { resolveSide } from '../../../core/config/load/resolve-levels.ts'
 import { annotate, optionalKey, renderMap, renderValue } from '../../../core/config/schema/annotations.ts'
-import { optionalResponseField } from '../../../core/config/schema/header-fields.ts'
+import { requestFieldKind } from '../../../core/config/schema/header-fields.ts'
 import { optionalPolicy, partialShape } from '../../../core/config/schema/inheritance.ts'
-import { InvalidScalar, scalar, textParser } from '../../../core/config/schema/scalar.ts'
-import { day } from '../../../core/config/schema/scalar-kinds.ts'
+import { InvalidScalar, refineKind, scalar, textParser } from '../../../core/config/schema/scalar.ts'
+import { day, orNone } from '../../../core/config/schema/scalar-kinds.ts'
 import {
   boolean,
   clientName,
@@ -100,10 +100,26 @@ const candidateGuardSchema = optionalPolicy(
   '{ errors: 2x, latency: 1.5x }',
 )
 
+const exposedField = 'X-Upstream-Side'
+
+// Fields of responses that clients or caches act upon, or that the gateway adds for another reason.
+const responseFieldsWithMeaning = [
+  ...['accept-ranges', 'age', 'allow', 'cache-control', 'cache-status', 'content-encoding', 'content-language'],
+  ...['content-location', 'content-range', 'content-type', 'date', 'etag', 'expires', 'last-modified', 'link'],
+  ...['location', 'ratelimit', 'ratelimit-policy', 'retry-after', 'server-timing', 'set-cookie', 'vary'],
+  ...['www-authenticate', 'x-fapi-interaction-id'],
+]
+
 /** Null: no field names the side. */
-export const exposeSchema = optionalResponseField(
+export const exposeSchema = scalar(
+  orNone(
+    refineKind(requestFieldKind(exposedField), (name) =>
+      responseFieldsWithMeaning.includes(name.toLowerCase())
+        ? new InvalidScalar(`${name} has a meaning of its own`, `write another, such as ${exposedField}`)
+        : name,
+    ),
+  ),
   'The response field that names the side, or none',
-  'X-Upstream-Side',
 ).prefault('none')
 
 /** The keys of a candidate that no upstream has. Each has a default, so that a URL alone is a candidate. */
