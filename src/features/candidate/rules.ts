@@ -1,6 +1,9 @@
-import type { KeyPath } from '../../core/config/problem.ts'
-import { findOtherUse, listOwnFields } from '../../core/config/rules/own-field.ts'
-import { type ConfigRule, isEnabledAt, parseAt, valueAt } from '../../core/config/rules/rule.ts'
+import type { OwnField } from '../../core/config/config-part.ts'
+import { formatKeyPath, type KeyPath } from '../../core/config/problem.ts'
+import { findField, listOwnFields } from '../../core/config/rules/own-field.ts'
+import { type ConfigRule, isEnabledAt, listAt, parseAt, valueAt } from '../../core/config/rules/rule.ts'
+import { foldUnderscores } from '../../core/exchange/header-fields.ts'
+import { isPlainObject } from '../../core/lib/plain-object.ts'
 import { allOperations, type Group, groups } from '../../operations.ts'
 import { exposeSchema } from './config/candidate.ts'
 import { shadowKeys } from './config/candidate-shadow.ts'
@@ -75,3 +78,24 @@ const exposedTwice: ConfigRule = (tree) =>
   })
 
 export const rules: readonly ConfigRule[] = [exposedTwice, postsTwice, markerTwice]
+
+interface OtherUses {
+  readonly fields: readonly OwnField[]
+  /** Maps and lists of the fields that are edited. */
+  readonly edits: readonly KeyPath[]
+}
+
+/** Finds what else the file says about a field that is to be the gateway's own; null: nothing. */
+const findOtherUse = (tree: unknown, name: string, { fields, edits }: OtherUses): string | null => {
+  const own = findField(fields, name)
+  if (own !== undefined) return `the field of ${formatKeyPath(own.path)}`
+  const folded = foldUnderscores(name)
+  const isField = (each: unknown): boolean => typeof each === 'string' && foldUnderscores(each) === folded
+  const edit = edits.find((path) => namesAt(tree, path).some(isField))
+  return edit === undefined ? null : `a field of ${edit.join('.')}`
+}
+
+const namesAt = (tree: unknown, path: KeyPath): readonly unknown[] => {
+  const value = valueAt(tree, path)
+  return isPlainObject(value) ? Object.keys(value) : listAt(tree, path)
+}

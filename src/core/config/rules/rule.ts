@@ -2,7 +2,6 @@ import type * as z from 'zod'
 import type { Config, ParsedConfig } from '../config.ts'
 import type { ConfigIssue, KeyNeed, KeyPath } from '../problem.ts'
 import { ExternalValue } from '../schema/scalar.ts'
-import { listenTlsSchema } from '../sections/listen.ts'
 
 export type RuleResult = ConfigIssue | readonly RuleResult[] | false | null | undefined
 
@@ -92,8 +91,3 @@ export const isEnabledAt = (tree: unknown, path: KeyPath): boolean => {
   // A variable that says false is the text.
   return value !== undefined && value !== 'none' && value !== false && value !== 'false'
 }
-
-/** Tells whether the public listener asks for client certificates. A broken value counts as yes: it has an issue. */
-export const requestsClientCertificates = (tree: unknown): boolean =>
-  valueAt(tree, ['listen', 'tls']) !== undefined &&
-  parseAt(tree, listenTlsSchema.shape.clientCertificates, ['listen', 'tls', 'clientCertificates']) !== 'none'

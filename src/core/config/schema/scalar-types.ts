@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { byteRates, durations, multiples, percentages, type Rate, requestRates, sizes } from '../../lib/text/units.ts'
+import { byteRates, durations, multiples, percentages, sizes } from '../../lib/text/units.ts'
 import { suggestNearest } from '../suggest.ts'
 import { annotate } from './annotations.ts'
 import { InvalidScalar, patternKind, type ScalarKind, scalar } from './scalar.ts'
@@ -122,28 +122,6 @@ const suggestWord = (value: unknown, words: readonly string[]): string | undefin
   const near = suggestNearest(text, words)
   return near && `did you mean ${near}?`
 }
-
-const maxRate = 1_000_000
-
-/** The schema of a number of requests a second or a minute. */
-export const requestRate = (description: string) =>
-  scalar<Rate>(
-    {
-      expected: `a rate from 1/min to ${maxRate}/s, such as 100/s or 30/min`,
-      parse: (value) => {
-        if (typeof value === 'boolean') return new InvalidScalar('wrong type')
-        const text = String(value)
-        const parsed = requestRates.parse(text)
-        const suggestion = requestRates.suggest(text)
-        if (parsed === undefined) return new InvalidScalar('not a rate', suggestion && `write ${suggestion}`)
-        if (parsed.count < 1) return new InvalidScalar('too small', 'write at least 1/min')
-        return parsed.count > maxRate ? new InvalidScalar('too large', `write at most ${maxRate}/s`) : parsed
-      },
-      render: requestRates.format,
-      json: { type: 'string', pattern: requestRates.pattern },
-    },
-    description,
-  )
 
 export const clientName = (description: string) =>
   scalar(patternKind('1 to 64 letters, digits and -_.', '^[0-9A-Za-z_.-]{1,64}$', 'not a name'), description)

@@ -7,11 +7,11 @@ import {
   listAt,
   parseAt,
   type RuleResult,
-  requestsClientCertificates,
   type UniqueEntry,
   valueAt,
 } from '../../../core/config/rules/rule.ts'
 import { parseCertificateName } from '../../../core/config/schema/credentials.ts'
+import { listenTlsSchema } from '../../../core/config/sections/listen.ts'
 import { authMethodLists, authSchema, isTokenMethod, mtlsSchema } from '../config.ts'
 
 const base: KeyPath = ['auth', 'mtls']
@@ -137,3 +137,8 @@ const bindingWithoutTokens = (key: 'bound' | 'dpop'): RuleResult => ({
   found: 'neither',
   hint: `add jwt to auth.methods, or remove ${key}`,
 })
+
+/** Tells whether the public listener asks for client certificates. A broken value counts as yes: it has an issue. */
+const requestsClientCertificates = (tree: unknown): boolean =>
+  valueAt(tree, ['listen', 'tls']) !== undefined &&
+  parseAt(tree, listenTlsSchema.shape.clientCertificates, ['listen', 'tls', 'clientCertificates']) !== 'none'
