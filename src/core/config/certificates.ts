@@ -81,7 +81,6 @@ export function validateKeyPair(
   ]
 }
 
-/** `path` leads to it. */
 export function validateCaBundle(path: KeyPath, text: string): readonly ConfigIssue[] {
   const isRead = pemBlocks(text).every((block) => tryOrNull(() => new X509Certificate(block)) !== null)
   const isAccepted = isRead && tryOrNull(() => createSecureContext({ ca: text })) !== null
@@ -124,7 +123,6 @@ export function validateChainsToRoots(path: KeyPath, text: string): readonly Con
 
 const readAll = (text: string): readonly X509Certificate[] => pemBlocks(text).map((block) => new X509Certificate(block))
 
-/** `path` leads to it. */
 export function validateRevocationLists(path: KeyPath, text: string): readonly ConfigIssue[] {
   const isBroken = pemBlocks(text).some((block) => tryOrNull(() => createSecureContext({ crl: block })) === null)
   return isBroken ? [unreadableIssue(path, 'a list of revoked certificates')] : []

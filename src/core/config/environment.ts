@@ -5,7 +5,6 @@ import type { ConfigIssue } from './problem.ts'
 import { ExternalValue } from './schema/scalar.ts'
 import { forEachNode } from './yaml/yaml-nodes.ts'
 
-/** Maps the names of variables to their values, as `process.env` does. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**

@@ -42,19 +42,14 @@ function translateIssue(zodIssue: ZodIssue, base: KeyPath, tree: unknown): reado
       .flatMap((inner) => translateIssue(inner, path, tree))
       .map((issue) => ({ ...issue, atKey: true, found: redactKey(String(path.at(-1)), path.slice(0, -1)) }))
   }
-  if (
-    zodIssue.code === 'invalid_union' &&
-    (value === undefined || matchingBranch(zodIssue.errors, value).length === 0)
-  ) {
-    const isList = zodIssue.errors.some((branch) =>
-      branch.some((inner) => 'expected' in inner && inner.expected === 'array'),
-    )
+  if (zodIssue.code === 'invalid_union') {
+    const branch = value === undefined ? [] : matchingBranch(zodIssue.errors, value)
+    if (branch.length > 0) return branch.flatMap((inner) => translateIssue(inner, path, tree))
+    const isList = zodIssue.errors.flat().some((inner) => 'expected' in inner && inner.expected === 'array')
     const expected = describeExpected(zodIssue.errors[0]?.[0])
     const isWhole = expected.includes(', or a map such as ')
     return [wrongTypeIssue(path, isWhole ? expected : `${expected}, or a ${isList ? 'list' : 'map'}`, value)]
   }
-  if (zodIssue.code === 'invalid_union')
-    return matchingBranch(zodIssue.errors, value).flatMap((inner) => translateIssue(inner, path, tree))
   if (value === undefined || zodIssue.code === 'invalid_type')
     return [wrongTypeIssue(path, describeExpected(zodIssue), value)]
   const found = describeFound(value, path)
@@ -227,12 +222,12 @@ export const dropCascadingIssues = <I extends ConfigIssue>(issues: readonly I[],
     }
   }
 
-  const misplaced = countNames([...unknown.values()].map(({ path }) => String(path.at(-1))))
+  const misplaced = [...unknown.values()].map(({ path }) => String(path.at(-1)))
   for (const issue of issues) {
     const { keyFault, path } = issue
     const [name, above] = [String(path.at(-1)), path.slice(0, -1)]
-    if (keyFault === 'missing' && (misplaced.get(name) ?? 0) > 0) {
-      misplaced.set(name, (misplaced.get(name) ?? 0) - 1)
+    if (keyFault === 'missing' && misplaced.includes(name)) {
+      misplaced.splice(misplaced.indexOf(name), 1)
       cascading.add(issue)
     }
     if (keyFault === 'empty') {
@@ -247,12 +242,6 @@ export const dropCascadingIssues = <I extends ConfigIssue>(issues: readonly I[],
     }
   }
   return issues.filter((issue) => !cascading.has(issue))
-}
-
-const countNames = (names: readonly string[]): Map<string, number> => {
-  const counts = new Map<string, number>()
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
-  return counts
 }
 
 const nextSibling = (tree: unknown, path: KeyPath): KeyPath | null => {

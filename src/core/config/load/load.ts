@@ -23,7 +23,6 @@ import { collectProvenance, type ProvenanceMap } from './provenance.ts'
 import { resolveConfig } from './resolve-levels.ts'
 import { isReadError, maxConfigBytes, readFileWithLimit, type SourceFile, toSourceFile } from './source-files.ts'
 
-/** A configuration file that was read and can run. */
 export interface LoadedConfig {
   readonly ok: true
   readonly config: Config

@@ -22,48 +22,41 @@ type Level = readonly [Provenance['source'], KeyPath]
  */
 export function collectProvenance(locateStated: (path: KeyPath) => FilePosition | undefined): ProvenanceMap {
   const provenance = new Map<string, Provenance>()
-  const record = (path: KeyPath, ...levels: readonly Level[]): void => {
+  const recordLevels = (path: KeyPath, ...levels: readonly Level[]): void => {
     const stated = levels.flatMap(([source, at]): Provenance[] => {
       const position = locateStated(at)
       return position === undefined ? [] : [{ source, ...position }]
     })
     provenance.set(formatKeyPath(path), stated[0] ?? { source: 'built-in', line: 0, column: 0 })
   }
+  /** `source` states it at its own path; `below` are the levels below that one. */
+  const record = (path: KeyPath, source: string, ...below: readonly Level[]): void =>
+    recordLevels(path, [source, path], ...below)
 
-  for (const path of globalPaths) record(path, ['file', path])
+  for (const path of globalPaths) record(path, 'file')
   for (const { key, entryKeys = [] } of sections)
-    for (const entryKey of entryKeys) record([key, entryKey], ['file', [key]])
+    for (const entryKey of entryKeys) recordLevels([key, entryKey], ['file', [key]])
   for (const group of groups) {
     const base: KeyPath = ['upstreams', group]
-    record([...base, 'endpoints'], ['upstream', [...base, 'endpoints']], ['upstream', base])
-    for (const key of ['host', 'request', 'response']) record([...base, key], ['upstream', [...base, key]])
-    for (const key of upstreamPolicyPaths)
-      record([...base, ...key], ['upstream', [...base, ...key]], ['defaults', ['defaults', ...key]])
+    record([...base, 'endpoints'], 'upstream', ['upstream', base])
+    for (const key of ['host', 'request', 'response']) record([...base, key], 'upstream')
+    for (const key of upstreamPolicyPaths) record([...base, ...key], 'upstream', ['defaults', ['defaults', ...key]])
     for (const { key: source, ownPaths } of nestedUpstreams) {
       const nested: KeyPath = [...base, source]
       if (locateStated(nested) === undefined) continue
-      record([...nested, 'endpoints'], [source, [...nested, 'endpoints']], [source, nested])
-      for (const key of ownPaths) record([...nested, ...key], [source, [...nested, ...key]])
-      for (const key of inheritedPaths) {
-        const levels: readonly Level[] = [
-          [source, [...nested, ...key]],
-          ['upstream', [...base, ...key]],
-        ]
-        record([...nested, ...key], ...levels, ['defaults', ['defaults', ...key]])
-      }
+      record([...nested, 'endpoints'], source, [source, nested])
+      for (const key of ownPaths) record([...nested, ...key], source)
+      for (const key of inheritedPaths)
+        record([...nested, ...key], source, ['upstream', [...base, ...key]], ['defaults', ['defaults', ...key]])
     }
   }
   for (const { id, group } of allOperations) {
     const base: KeyPath = ['operations', id]
-    record([...base, 'state'], ['operation', [...base, 'state']])
-    for (const { path, isInherited } of operationPaths) {
-      const levels: readonly Level[] = isInherited ? [['file', path]] : []
-      record([...base, ...path], ['operation', [...base, ...path]], ...levels)
-    }
-    for (const key of ['deadline', 'maxBody']) {
-      const upstream: Level = ['upstream', ['upstreams', group, key]]
-      record([...base, key], ['operation', [...base, key]], upstream, ['defaults', ['defaults', key]])
-    }
+    record([...base, 'state'], 'operation')
+    for (const { path, isInherited } of operationPaths)
+      record([...base, ...path], 'operation', ...(isInherited ? [['file', path] as const] : []))
+    for (const key of ['deadline', 'maxBody'])
+      record([...base, key], 'operation', ['upstream', ['upstreams', group, key]], ['defaults', ['defaults', key]])
   }
   return provenance
 }
@@ -76,7 +69,6 @@ const leafPaths = (schema: z.core.$ZodType, path: KeyPath = []): readonly KeyPat
     return unwrapSchema(layer).length === 1 ? [path] : []
   })
 
-/** The keys that stand for the whole gateway. */
 const globalPaths = leafPaths(configSchema.omit({ version: true, defaults: true, upstreams: true, operations: true }))
 
 /** The keys of `defaults` that a group may state as well, but no operation. */

@@ -14,7 +14,6 @@ export interface SourceFile {
   readonly limit: number
 }
 
-/** The largest size of a configuration file, in bytes. */
 export const maxConfigBytes = 1024 ** 2
 
 /** Makes the record of a file that was read. `bytes` null: it could not be. */

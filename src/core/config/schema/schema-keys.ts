@@ -1,5 +1,3 @@
-/** Walks over the schema of the file: its keys, and the annotations of each. */
-
 import * as z from 'zod'
 import { weakMemo } from '../../lib/memo.ts'
 import { configSchema, describedSchema } from '../config-schema.ts'

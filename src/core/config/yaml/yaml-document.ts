@@ -7,7 +7,6 @@ import type { FilePosition, KeyPath, LocatableIssue } from '../problem.ts'
 import { findSyntaxIssues, maxAliases, tooManyAliases } from './syntax-issues.ts'
 import { createPositionFinder, findOffset, forEachNode, hasPath } from './yaml-nodes.ts'
 
-/** A parsed YAML file that knows the position of each value. */
 export interface YamlSource {
   readonly document: Document
   /** All syntax errors and forbidden constructs. */
