@@ -1,9 +1,11 @@
+import type { Config } from '../../core/config/config.ts'
+import { type PackedConfig, packConfig, unpackConfig } from '../../core/config/transfer-parts.ts'
 import { formatDuration } from '../../core/lib/text/units.ts'
 import type { FeatureMessage, ProcessPlace } from '../../core/runtime/channel.ts'
-import type { DataPlaneCommands } from '../../core/runtime/runtime-part.ts'
+import type { OverridesView } from '../../core/runtime/overrides.ts'
+import type { DataPlaneCommands, SnapshotInput } from '../../core/runtime/runtime-part.ts'
 import type { StatusReport } from '../../core/runtime/status/report.ts'
 import type { HealthVerdict } from '../../core/upstream/endpoints/endpoint-registry.ts'
-import type { SerializedSnapshotInput } from './worker-state.ts'
 
 /**
  * The error that the called process has ended, or is about to. It is no reason to reject a change, because a successor
@@ -169,3 +171,41 @@ export type MessageToPrimary =
   /** Connections that were counted by these keys have ended. */
   | { readonly type: 'closed'; readonly addressKeys: readonly string[] }
   | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly result: unknown }
+
+/** A {@link SnapshotInput} that can be sent to another process: plain data. */
+export interface SerializedSnapshotInput extends PackedConfig {
+  /** The overrides of each kind. */
+  readonly overrides: Readonly<Record<string, readonly (readonly [string, unknown])[]>>
+  readonly sandboxOrigin: string | null
+}
+
+export const serializeInput = ({ config, overrides, sandboxOrigin }: SnapshotInput): SerializedSnapshotInput => ({
+  ...packConfig({ ...config, admin: withoutCredentials(config.admin) }, 'worker'),
+  overrides: Object.fromEntries(Object.entries(overrides).map(([kind, { all }]) => [kind, all])),
+  sandboxOrigin,
+})
+
+/** Leaves out what opens the admin listener: workers speak with clients, and the primary alone with operators. */
+const withoutCredentials = (admin: Config['admin']): Config['admin'] => ({
+  ...admin,
+  token: null,
+  metricsToken: null,
+  tokens: [],
+  tls: null,
+})
+
+export const deserializeInput = async (
+  { config, packed, overrides, sandboxOrigin }: SerializedSnapshotInput,
+  running: Config | null,
+): Promise<SnapshotInput> => ({
+  config: await unpackConfig({ config, packed }, running),
+  overrides: Object.fromEntries(
+    Object.entries(overrides).map(([kind, all]) => [kind, toLookup(all)]),
+  ) as unknown as OverridesView,
+  sandboxOrigin,
+})
+
+const toLookup = <Key, Value>(all: readonly (readonly [Key, Value])[]) => {
+  const byKey = new Map(all)
+  return { all, get: (key: Key): Value | null => byKey.get(key) ?? null }
+}

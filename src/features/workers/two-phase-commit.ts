@@ -1,10 +1,10 @@
 import { sleep } from '../../core/lib/clock.ts'
 import { errorMessage } from '../../core/lib/try.ts'
-import { WorkersNotAnsweringError } from '../../core/runtime/workers-not-answering-error.ts'
+import { WorkersNotAnsweringError } from '../../core/runtime/proxy-server.ts'
 import type { HealthVerdict } from '../../core/upstream/endpoints/endpoint-registry.ts'
+import type { SerializedSnapshotInput } from './messages.ts'
 import { PeerGoneError, ReplyTimeoutError } from './messages.ts'
 import type { WorkerProcess } from './worker-process.ts'
-import type { SerializedSnapshotInput } from './worker-state.ts'
 import type { WorkerSlot } from './worker-supervisor.ts'
 
 /** The timeouts of workers, in ms. */

@@ -14,6 +14,7 @@ import type { PreparedSnapshot } from '../../core/runtime/proxy-server.ts'
 import { createDataPlane, type DataPlane } from '../../core/runtime/snapshot/data-plane.ts'
 import { findCommand } from '../../core/runtime/snapshot/data-plane-commands.ts'
 import {
+  deserializeInput,
   type MessageToPrimary,
   type MessageToWorker,
   PendingCalls,
@@ -23,7 +24,6 @@ import {
   type WorkerInit,
   type WorkerNotification,
 } from './messages.ts'
-import { deserializeInput } from './worker-state.ts'
 
 tuneHeap()
 collectStartupGarbage()

@@ -24,11 +24,12 @@ import {
   type PrimaryCall,
   type PrimaryCallResult,
   ReplyTimeoutError,
+  type SerializedSnapshotInput,
+  serializeInput,
   type WorkerNotification,
 } from './messages.ts'
 import { defaultWorkerTimeouts, prepareAll, type WorkerTimeouts, waitUntilLate } from './two-phase-commit.ts'
 import type { WorkerProcess } from './worker-process.ts'
-import { type SerializedSnapshotInput, serializeInput } from './worker-state.ts'
 import { WorkerStats } from './worker-stats.ts'
 import { WorkerSupervisor } from './worker-supervisor.ts'
 

@@ -1,7 +1,7 @@
 /** Workers whose event loop stands still: SIGSTOP stops them, which to every other process is the same. */
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
-import { heldBackHint, notAnsweringHint } from '../../../src/core/runtime/workers-not-answering-error.ts'
+import { heldBackHint, notAnsweringHint } from '../../../src/core/runtime/proxy-server.ts'
 import { sendPipelined } from '../../helpers/pipelined-client.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../../helpers/raw-client.ts'
 import { drill, test } from '../../helpers/speed.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { sleep } from '../../../src/core/lib/clock.ts'
-import { WorkersNotAnsweringError } from '../../../src/core/runtime/workers-not-answering-error.ts'
+import { WorkersNotAnsweringError } from '../../../src/core/runtime/proxy-server.ts'
 import { ReplyTimeoutError } from '../../../src/features/workers/messages.ts'
 import { prepareAll } from '../../../src/features/workers/two-phase-commit.ts'
 import type { WorkerSlot } from '../../../src/features/workers/worker-supervisor.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Shifts } from '../../../src/features/candidate/shift/shifts.ts'
-import { deserializeInput, serializeInput } from '../../../src/features/workers/worker-state.ts'
+import { deserializeInput, serializeInput } from '../../../src/features/workers/messages.ts'
 import { adminTokens } from '../../helpers/admin-tokens.ts'
 import { contractFile } from '../../helpers/contract.ts'
 import { testConfig } from '../../helpers/gateway.ts'

@@ -38,7 +38,7 @@ const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
     if (previous === null) return nothingToRollBack(reloader)
     const { diffConfigs } = await import('../../config/diff/diff-reports.ts')
     const changes = diffConfigs(running, previous)
-    const { findLostProtections } = await import('../../runtime/reload/lost-protections.ts')
+    const { findLostProtections } = await import('../../runtime/reload/rollback-target.ts')
     const lost = findLostProtections(running.config, previous.config)
     const groups = await getChangedGroups(changes)
     const more = changes.length - maxShownChanges

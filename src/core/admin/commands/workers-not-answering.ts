@@ -1,4 +1,4 @@
-import { notAnsweringHint, WorkersNotAnsweringError } from '../../runtime/workers-not-answering-error.ts'
+import { notAnsweringHint, WorkersNotAnsweringError } from '../../runtime/proxy-server.ts'
 import type { AdminError } from '../admin-error.ts'
 
 /** `detail` says what is in effect, and what to do. */

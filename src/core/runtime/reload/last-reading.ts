@@ -1,6 +1,14 @@
 import { resolve } from 'node:path'
+import type { ReportedConfig } from '../../config/diff/diff-reports.ts'
 import type { LoadedConfig, LoadResult } from '../../config/load/load.ts'
-import type { AppliedConfig } from './applied-config.ts'
+import type { ProvenanceMap } from '../../config/load/provenance.ts'
+import type { ConfigProblem } from '../../config/problem.ts'
+
+export interface AppliedConfig extends ReportedConfig {
+  readonly warnings: readonly ConfigProblem[]
+  readonly sources: LoadResult['sources']
+  readonly provenance: ProvenanceMap
+}
 
 /** What was last read of the file and of those that it refers to, whatever came of it. */
 export class LastReading {

@@ -1,4 +1,5 @@
 import type { ConfigChange } from '../../config/diff/diff-values.ts'
+import type { LoadResult } from '../../config/load/load.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 import { epochMs } from '../../lib/clock.ts'
 import type { DeferredEdit } from './deferred-reload.ts'
@@ -90,5 +91,54 @@ export class ReloadHistory {
     // An edit that is held back is tried twice a minute, perhaps for days.
     if (outcome.result === 'refused' && outcome.held?.known) return
     this.#last = [{ at: epochMs(), trigger, by: this.#requestedBy, outcome }, ...this.#last].slice(0, maxEntries)
+  }
+}
+
+export interface ReloadRejection {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  /** When what was rejected was tried first: an edit that is held back is tried again and again. */
+  readonly since: number
+  readonly trigger: ReloadTrigger
+  readonly problems: readonly ConfigProblem[]
+  /** Whether the file by itself can run. What was in the way may be a setting that needs a restart. */
+  readonly isFileSound: boolean
+  /** Whether workers did not reply in time. */
+  readonly isUnanswered: boolean
+}
+
+/** The last reload or rollback that was rejected, until something takes effect. */
+export class LastRejection {
+  #current: ReloadRejection | null = null
+  /** Its files, with what was in them. */
+  #contents = ''
+
+  /** Null: none since a configuration took effect. */
+  get current(): ReloadRejection | null {
+    return this.#current
+  }
+
+  /**
+   * Records another one. The same files again are rejected since they were first. `sources` are the files that were
+   * read last; `heldSince`: an edit is held back since then.
+   */
+  record(
+    rejection: Omit<ReloadRejection, 'at' | 'since'>,
+    sources: LoadResult['sources'],
+    heldSince: number | null,
+  ): void {
+    const at = epochMs()
+    const contents = sources.map(({ file, digest }) => `${file} ${digest}`).join('\n')
+    const before = this.#current
+    const isSame =
+      before !== null && contents === this.#contents && ![before.trigger, rejection.trigger].includes('rollback')
+    this.#contents = contents
+    this.#current = { at, since: heldSince ?? (isSame ? before.since : at), ...rejection }
+  }
+
+  /** Notes that something took effect. Returns what is left: after a rollback, a rejected edit that never ran. */
+  settle(trigger: ReloadTrigger): ReloadRejection | null {
+    if (trigger !== 'rollback' || this.#current?.trigger === 'rollback') this.#current = null
+    return this.#current
   }
 }

@@ -5,17 +5,20 @@ import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { SerialQueue } from '../../lib/serial-queue.ts'
-import { heldBackHint, notAnsweringHint, WorkersNotAnsweringError } from '../workers-not-answering-error.ts'
-import type { AppliedConfig } from './applied-config.ts'
-import { ApplyQueue } from './apply-queue.ts'
+import { heldBackHint, notAnsweringHint, WorkersNotAnsweringError } from '../proxy-server.ts'
 import { type DeferredEdit, DeferredReload } from './deferred-reload.ts'
+import type { AppliedConfig } from './last-reading.ts'
 import { LastReading } from './last-reading.ts'
-import { LastRejection } from './last-rejection.ts'
-import { findLostProtections } from './lost-protections.ts'
-import { ReloadHistory, type ReloadOutcome, type ReloadTrigger, type UnforcedRollback } from './reload-history.ts'
+import {
+  LastRejection,
+  ReloadHistory,
+  type ReloadOutcome,
+  type ReloadTrigger,
+  type UnforcedRollback,
+} from './reload-history.ts'
 import { applyFailedProblem, unannouncedChangeProblem } from './reload-problems.ts'
-import { ReloadRequests } from './reload-requests.ts'
-import { RollbackTarget } from './rollback-target.ts'
+import { ApplyQueue, ReloadRequests } from './reload-requests.ts'
+import { findLostProtections, RollbackTarget } from './rollback-target.ts'
 
 export interface HowToApply {
   readonly isRollback: boolean

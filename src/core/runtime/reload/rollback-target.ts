@@ -1,9 +1,12 @@
+import { groups } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
 import { hashConfig, hashValue } from '../../config/config-hash.ts'
 import type { ReportedConfig } from '../../config/diff/diff-reports.ts'
 import type { ConfigReport } from '../../config/diff/diff-values.ts'
+import { insertBeside } from '../../lib/beside.ts'
+import type { Protection } from '../primary-part.ts'
 import { primaryFeatures } from '../primary-parts.ts'
-import type { AppliedConfig } from './applied-config.ts'
+import type { AppliedConfig } from './last-reading.ts'
 
 /** The configuration that a rollback would return to: the last one that differs in more than credentials. */
 export class RollbackTarget {
@@ -69,3 +72,23 @@ const replacePart = (tree: ReportTree, source: ReportTree, [key = '', ...rest]: 
 }
 
 const isTree = (value: unknown): value is ReportTree => typeof value === 'object' && value !== null
+
+const verifiedUpstreams: readonly Protection[] = groups.map((group) => ({
+  path: `upstreams.${group}.tls.verify`,
+  isOn: ({ upstreams }) => upstreams[group].tls.verify,
+}))
+
+// All that a rollback switches off by force alone, who is let in first. `listen.tls` is not here: a rollback keeps it.
+const protections: readonly Protection[] = insertBeside(
+  { 'tls.verify': verifiedUpstreams },
+  [...primaryFeatures.values()].reverse().flatMap((feature) => feature.protections ?? []),
+).flat()
+
+/**
+ * Lists the protections that the current configuration has and the next one lacks, by their keys. A general key stands
+ * for all operations where the next one has it for none.
+ */
+export const findLostProtections = (current: Config, next: Config): readonly string[] => {
+  const lost = protections.filter(({ isOn }) => isOn(current) && !isOn(next))
+  return [...new Set(lost.map(({ path, general }) => (general?.isOn(next) === false ? general.path : path)))]
+}

@@ -1,11 +1,7 @@
 /** The preflight of a reload: what ends the wait of an edit that is held back. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { LoadResult } from '../../../../src/core/config/load/load.ts'
-import {
-  heldBackHint,
-  notAnsweringHint,
-  WorkersNotAnsweringError,
-} from '../../../../src/core/runtime/workers-not-answering-error.ts'
+import { heldBackHint, notAnsweringHint, WorkersNotAnsweringError } from '../../../../src/core/runtime/proxy-server.ts'
 import { parse, sandbox, withRisk } from '../../config/helper.ts'
 import { createReloader, later, loaded, old, one, two } from './reloader-fixture.ts'
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { AdminContext } from '../../../../src/core/admin/admin-context.ts'
 import { endpointCommands } from '../../../../src/core/admin/commands/drain-endpoint.ts'
 import { Overrides } from '../../../../src/core/runtime/overrides.ts'
-import { WorkersNotAnsweringError } from '../../../../src/core/runtime/workers-not-answering-error.ts'
+import { WorkersNotAnsweringError } from '../../../../src/core/runtime/proxy-server.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findLostProtections } from '../../../../src/core/runtime/reload/lost-protections.ts'
+import { findLostProtections } from '../../../../src/core/runtime/reload/rollback-target.ts'
 import { allOperations } from '../../../../src/operations.ts'
 import { folderWith, sandbox, validConfig, withRisk } from '../../../core/config/helper.ts'
 import { sampleContract } from '../../../helpers/contract.ts'

@@ -5,7 +5,7 @@ import type { EndpointConfig, UpstreamConfig } from '../../../../src/core/config
 import { now } from '../../../../src/core/lib/clock.ts'
 import { Overrides } from '../../../../src/core/runtime/overrides.ts'
 import { createProcessTelemetry } from '../../../../src/core/runtime/pipeline/observers.ts'
-import { buildSnapshot, type SharedResources } from '../../../../src/core/runtime/snapshot/build-snapshot.ts'
+import { buildSnapshot, type SharedResources } from '../../../../src/core/runtime/snapshot/data-plane.ts'
 import { CurrentSnapshot, createSnapshot, type Snapshot } from '../../../../src/core/runtime/snapshot/snapshot.ts'
 import { EndpointRegistry } from '../../../../src/core/upstream/endpoints/endpoint-registry.ts'
 import type { EndpointHealth } from '../../../../src/core/upstream/health/endpoint-health.ts'

@@ -5,7 +5,7 @@ import type { MetricInputs } from '../../../../src/core/admin/metrics/metric-inp
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { Overrides } from '../../../../src/core/runtime/overrides.ts'
 import { createProcessTelemetry } from '../../../../src/core/runtime/pipeline/observers.ts'
-import { buildSnapshot } from '../../../../src/core/runtime/snapshot/build-snapshot.ts'
+import { buildSnapshot } from '../../../../src/core/runtime/snapshot/data-plane.ts'
 import { CurrentSnapshot } from '../../../../src/core/runtime/snapshot/snapshot.ts'
 import { collectReport } from '../../../../src/core/runtime/status/report.ts'
 import { type UpstreamStatus, upstreamsField } from '../../../../src/core/runtime/status/upstreams.ts'
