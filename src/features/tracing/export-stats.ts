@@ -1,5 +1,8 @@
 import { epochMs, now } from '../../core/lib/clock.ts'
 import type { LogEvent } from '../../core/log/log.ts'
+import type { Reported } from '../../core/runtime/status/field.ts'
+import * as field from '../../core/runtime/status/field.ts'
+import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 
 // A collector that is down is logged for as long as it is, but not with every batch: where one of two behind an address
 // is down, every second batch is lost.
@@ -77,3 +80,25 @@ export class SpanExportStats {
     if (this.#counts.exportFailure === this.#reported) this.#counts.exportFailure = null
   }
 }
+
+const spansField = field.nullable(
+  field.record({
+    exported: field.count,
+    dropped: field.count,
+    failed: field.count,
+    exportFailure: field.hidden<SpanCounts['exportFailure']>(
+      (_, workers) => workers.find((one) => one !== null) ?? null,
+    ),
+  }),
+)
+
+declare module '../../core/runtime/status/report.ts' {
+  interface StatusReport {
+    /** What became of spans. Null: metrics are off. */
+    readonly spans: Reported<typeof spansField>
+  }
+}
+
+export const reported: readonly ReportSection[] = [
+  { key: 'spans', field: spansField, collect: ({ config, parts }) => config.metrics && { ...parts.tracing.spans } },
+]

@@ -5,6 +5,6 @@ export const tracing: Feature = {
   name: 'tracing',
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: () => import('./config.ts'),
-  loadStatusPart: () => import('./status.ts'),
+  loadStatusPart: () => import('./export-stats.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
 }

@@ -4,13 +4,12 @@ import type { Exchange, Layer } from '../../core/exchange/exchange.ts'
 import { now } from '../../core/lib/clock.ts'
 import { RefCountedMap } from '../../core/lib/memo.ts'
 import { formatPercent, roundToTenths } from '../../core/lib/text/units.ts'
-import type { LogEvent } from '../../core/log/log.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { ProcessPart, RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
 import { emptySpanCounts, type SpanCounts, SpanExportStats } from './export-stats.ts'
 import { loadSdk } from './sdk.ts'
-import type { ServerAddress } from './span-attributes.ts'
 import { OtlpSpanExporter } from './span-exporter.ts'
+import type { ServerAddress } from './tracing.ts'
 import { createTracing, noopTracing, spanObserver, type Tracing } from './tracing.ts'
 
 interface TracingPart extends SnapshotPart {
@@ -42,14 +41,9 @@ const layerRows = ({ tracing: settings }: Config, tracing: Tracing): readonly La
   ),
 ]
 
-const responseFields =
-  ({ tracing }: Config) =>
-  (): readonly { readonly name: string }[] =>
-    tracing?.serverTiming === true ? [{ name: 'server-timing' }] : []
-
 export const describe: RuntimePart['describe'] = (config) => ({
   layers: () => layerRows(config, noopTracing),
-  responseFields: responseFields(config),
+  responseFields: () => (config.tracing?.serverTiming === true ? [{ name: 'server-timing' }] : []),
 })
 
 export const prepare = async ({ tracing }: Config): Promise<void> => {
@@ -58,60 +52,34 @@ export const prepare = async ({ tracing }: Config): Promise<void> => {
 
 export const open: RuntimePart['open'] = ({ place, logEvent }): ProcessPart => {
   const spans = emptySpanCounts()
-  if (place.role === 'primary') return { acquire: ({ config }): TracingPart => ({ ...describe(config), spans }) }
-  const tracers = new TracerRegistry(spans, logEvent)
+  // One for each receiver, as long as a snapshot exports there.
+  const exporters = new RefCountedMap<OtlpSpanExporter>()
+  // Receivers tell processes apart by it: several gateways, and the workers of one.
+  const instanceId = randomUUID()
   return {
+    /** Throws where {@link prepare} has not been awaited. */
     acquire({ config }): TracingPart {
-      const { tracing, release } = tracers.acquire(config)
-      const isExporting = typeof config.tracing?.otlp === 'string'
+      const { tracing: settings, listen } = config
+      if (place.role === 'primary' || typeof settings?.otlp !== 'string') return { ...describe(config), spans }
+      const { otlp: url, sample, headers, serviceName } = settings
+      const receiver = { url, headers, serviceName }
+      const name = JSON.stringify(receiver)
+      const exporter = exporters.acquire(
+        name,
+        () => new OtlpSpanExporter(receiver, instanceId, new SpanExportStats(spans, logEvent)),
+      )
+      const tracing = createTracing(exporter, sample, toServerAddress(listen))
       return {
+        ...describe(config),
         spans,
-        layers: () => layerRows(config, tracing ?? noopTracing),
-        responseFields: responseFields(config),
-        observer: isExporting ? spanObserver : null,
-        release,
+        layers: () => layerRows(config, tracing),
+        observer: spanObserver,
+        // What waits is exported when all attempts have ended, unless another snapshot exports to the same receiver.
+        release: async () => exporters.release(name)?.close(),
       }
     },
   }
 }
-
-interface TracerLease {
-  /** Null: no span is exported. */
-  readonly tracing: Tracing | null
-  /** Exports the pending spans when all attempts have ended, unless another snapshot exports to the same receiver. */
-  release(): Promise<void>
-}
-
-/** The span exporters of a process: one for each receiver, as long as a snapshot exports there. */
-class TracerRegistry {
-  readonly #exporters = new RefCountedMap<OtlpSpanExporter>()
-  readonly #counts: SpanCounts
-  readonly #logEvent: LogEvent
-  // Receivers tell processes apart by it: several gateways, and the workers of one.
-  readonly #instanceId = randomUUID()
-
-  constructor(counts: SpanCounts, logEvent: LogEvent) {
-    this.#counts = counts
-    this.#logEvent = logEvent
-  }
-
-  /** Throws where {@link prepare} has not been awaited. */
-  acquire({ tracing, listen }: Config): TracerLease {
-    if (typeof tracing?.otlp !== 'string') return nullTracerLease
-    const { otlp: url, sample, headers, serviceName } = tracing
-    const receiver = { url, headers, serviceName }
-    const name = JSON.stringify(receiver)
-    const open = () =>
-      new OtlpSpanExporter(receiver, this.#instanceId, new SpanExportStats(this.#counts, this.#logEvent))
-    const exporter = this.#exporters.acquire(name, open)
-    return {
-      tracing: createTracing(exporter, sample, toServerAddress(listen)),
-      release: async () => this.#exporters.release(name)?.close(),
-    }
-  }
-}
-
-const nullTracerLease: TracerLease = { tracing: null, release: async () => {} }
 
 /**
  * Returns the server address of spans: where clients find the gateway, if the file says so, or else where it listens.
