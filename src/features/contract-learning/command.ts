@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Subcommand } from '../../core/cli/built-in-command.ts'
 import { clientCommandHelp, createClientCommand, runClientCommand } from '../../core/cli/commands/client-commands.ts'
 import { createFormatOption } from '../../core/cli/options.ts'
-import type { DraftOptions } from './contract-draft.ts'
+import type { DraftOptions } from './cli.ts'
 
 const draftHelp = `
 It is an OpenAPI document of what passed while the gateway learnt, ready to be edited, and to be used as contract.file. x-seen says how
@@ -20,11 +20,11 @@ const createDraftCommand = (): Command =>
     .option('--force', 'overwrite it')
     .addHelpText('after', draftHelp)
     .action((options: DraftOptions) =>
-      runClientCommand(async () => (await import('./contract-draft.ts')).showContractDraft(options)),
+      runClientCommand(async () => (await import('./cli.ts')).showContractDraft(options)),
     )
 
 export const subcommands: readonly Subcommand[] = [{ parent: 'contract', create: createDraftCommand }]
 
-export const loadStatusTexts = () => import('./status-text.ts')
+export const loadStatusTexts = () => import('./cli.ts')
 
 export const loadReportText = loadStatusTexts

@@ -5,7 +5,7 @@ import { clientShare } from '../../core/exchange/request-owner.ts'
 import { isCoded, isJson, isUtf8Charset, readMediaType } from '../contract/check/media-type.ts'
 import { parseStrictJson } from '../contract/check/strict-json.ts'
 import type { CheckQueue } from '../contract/check-queue.ts'
-import type { ObservedContent } from './learn/learn-content.ts'
+import type { ObservedContent } from './learn/learn-message.ts'
 import type { Learner } from './learn/learner.ts'
 
 export interface ContractLearningOptions {

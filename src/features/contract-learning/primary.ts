@@ -1,3 +1,4 @@
+import type { Config } from '../../core/config/config.ts'
 import { TtlOverrides } from '../../core/runtime/overrides.ts'
 import type { PrimaryFeature, PrimaryPart } from '../../core/runtime/primary-part.ts'
 
@@ -26,6 +27,24 @@ declare module '../../core/runtime/primary-part.ts' {
 
 interface LearningPart extends PrimaryPart {
   readonly learning: LearningOrders
+}
+
+export interface LearningMode {
+  readonly enums: boolean
+  /** When the operator's command was given, which begins anew. Null: the file says so. */
+  readonly orderedAt: number | null
+  /** When it ends by itself, in ms since the epoch. Null: it does not. */
+  readonly until: number | null
+}
+
+/** Gets how the contract is learnt: an operator's command goes before the file. Null: it is not. */
+export const getLearningMode = (
+  { contract }: Pick<Config, 'contract'>,
+  overrides: LearningOverrides | undefined,
+): LearningMode | null => {
+  const override = overrides?.get('contract') ?? null
+  if (override !== null) return { ...override.state, until: override.until }
+  return contract?.learn === true ? { enums: contract.enums, orderedAt: null, until: null } : null
 }
 
 export const open: Required<PrimaryFeature>['open'] = ({ log, recordAdminEvent, reapply }): LearningPart => {

@@ -1,14 +1,15 @@
 import type { Config } from '../../core/config/config.ts'
 import type { Layer } from '../../core/exchange/exchange.ts'
+import type { Channel, ChannelEnd, ProcessPlace } from '../../core/runtime/channel.ts'
+import { listCredentialFields } from '../../core/runtime/credential-fields.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
 import { defaultMaxCheckedBytes } from '../contract/check/compiled-contract.ts'
 import { CheckQueue } from '../contract/check-queue.ts'
-import { type ContractLearning, continueLearning, getLearningMode, type LearningMode } from './continue-learning.ts'
 import { contractLearningLayer } from './layer.ts'
 import type { LearnedContract } from './learn/learned-contract.ts'
 import { createLearner, type Learner } from './learn/learner.ts'
-import { type LearningNow, openLearnedArchive } from './learned-archive.ts'
+import { getLearningMode, type LearningMode } from './primary.ts'
 
 interface LearningPart extends SnapshotPart {
   /** What is learnt, or was. Null: nothing. */
@@ -63,3 +64,87 @@ export const open: RuntimePart['open'] = ({ place, channel, digestKey, parts }) 
     },
   }
 }
+
+/** What a process learns with, and what for: what was learnt for something else is no part of it. */
+interface LearningNow {
+  readonly learner: Learner
+  readonly mark: string
+}
+
+interface KeptLearning {
+  readonly learned: LearnedContract
+  readonly mark: string
+}
+
+/**
+ * Keeps in the primary what workers have learnt of the contract, as of when each has told it last. A worker that
+ * crashes, hangs or is killed ends without a word: the learner of the primary takes over what it had learnt.
+ */
+const openLearnedArchive = (
+  { role, saveEveryMs }: Pick<ProcessPlace, 'role' | 'saveEveryMs'>,
+  channel: Pick<Channel, 'notify'>,
+  learning: () => LearningNow | null,
+): ChannelEnd & { close(): void } => {
+  if (role === 'worker') {
+    const tell = (): void => {
+      const now = learning()
+      if (now !== null) channel.notify({ learned: now.learner.report, mark: now.mark } satisfies KeptLearning)
+    }
+    const timer = setInterval(tell, saveEveryMs).unref()
+    return { close: () => clearInterval(timer) }
+  }
+  const latest = new Map<string, { readonly learned: LearnedContract; readonly learner: Learner }>()
+  return {
+    receive({ learned, mark }: KeptLearning, worker) {
+      const now = learning()
+      if (now?.mark === mark) latest.set(worker, { learned, learner: now.learner })
+    },
+    onGone(worker) {
+      const last = latest.get(worker)
+      latest.delete(worker)
+      // Learning may have begun anew since.
+      if (last !== undefined && last.learner === learning()?.learner) last.learner.adopt(last.learned)
+    },
+    close() {},
+  }
+}
+
+/** What a process has learnt. It stays when learning has ended, until learning begins anew. */
+export interface ContractLearning {
+  readonly learner: Learner
+  /** What the file said of values when learning began. */
+  readonly enumsOfFile: boolean
+  readonly orderedAt: number | null
+  readonly credentialFields: readonly string[]
+  readonly isOn: boolean
+}
+
+/**
+ * Returns what a process learns with: it goes on from `before`, unless a command or the file begins anew, or what may
+ * be learnt has changed. When a command ends and the file learns too, it goes on from what the command has learnt, and
+ * keeps values as the file says from then on; after an edit of what the file says of values, it begins anew. Null:
+ * nothing was learnt, and nothing is.
+ */
+export const continueLearning = (
+  mode: LearningMode | null,
+  config: Config,
+  before: ContractLearning | null,
+  key: string,
+): ContractLearning | null => {
+  if (mode === null) return before && { ...before, isOn: false }
+  const { enums, orderedAt } = mode
+  const credentialFields = listOmittedFields(config)
+  const isContinued =
+    before !== null &&
+    String(before.credentialFields) === String(credentialFields) &&
+    (orderedAt === null ? before.isOn && before.enumsOfFile === enums : before.orderedAt === orderedAt)
+  const { learner, enumsOfFile } = isContinued
+    ? before
+    : { learner: createLearner({ enums, key, credentialFields }), enumsOfFile: config.contract?.enums ?? false }
+  learner.keepEnums(enums)
+  return { learner, enumsOfFile, orderedAt, credentialFields, isOn: true }
+}
+
+/** Lists the header fields of which not even the names are learnt: those with credentials, and the gateway's own. */
+const listOmittedFields = (config: Config): readonly string[] =>
+  [...listCredentialFields(config), config.requestId.header].filter((each) => each !== null)

@@ -6,9 +6,9 @@ import { asBoolean, asNullable, asObject, asText, asWord, type Decoded } from '.
 import { formatOptionalTime } from '../../core/lib/text/format-time.ts'
 import type { OverridesView } from '../../core/runtime/overrides.ts'
 import { orderMembers, orderStatus } from '../../core/runtime/status/order-status.ts'
-import { getLearningMode } from './continue-learning.ts'
 import { renderDraft } from './learn/draft.ts'
-import { mergeLearned } from './learn/merge-learned.ts'
+import { mergeLearned } from './learn/learned-contract.ts'
+import { getLearningMode } from './primary.ts'
 
 export const learningShape = asObject({
   by: asWord<'file' | 'operator'>(),

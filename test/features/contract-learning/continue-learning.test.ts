@@ -1,9 +1,6 @@
 import { expect, test } from 'vitest'
-import {
-  type ContractLearning,
-  continueLearning,
-  type LearningMode,
-} from '../../../src/features/contract-learning/continue-learning.ts'
+import type { LearningMode } from '../../../src/features/contract-learning/primary.ts'
+import { type ContractLearning, continueLearning } from '../../../src/features/contract-learning/runtime.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
 const command: LearningMode = { enums: true, orderedAt: 1, until: null }

@@ -2,11 +2,10 @@ import { sum } from '../../../core/log/sum-reports.ts'
 import { allOperations, type Operation } from '../../../operations.ts'
 import type { MessageDirection } from '../../contract/drift-report.ts'
 import type { LearnedContent, LearnedContract, LearnedOperation, LearnedParameter } from './learned-contract.ts'
-import { describeMagnitudes } from './magnitudes.ts'
-import { mergeShapes } from './merge-shape.ts'
 import { learnedInTable, type NameTable, tableSize } from './name-table.ts'
 import type { ArrayFacts, NumberFacts, ObjectFacts, Shape, StringFacts } from './shape.ts'
-import { formatKeyword } from './string-formats.ts'
+import { mergeShapes } from './shape.ts'
+import { describeMagnitudes, formatKeyword } from './value-summaries.ts'
 
 /**
  * Draws up an OpenAPI 3.1 document from what was learnt: those of the nine that were seen. `x-seen` says how often a

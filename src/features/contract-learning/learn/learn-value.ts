@@ -1,9 +1,8 @@
 import { looksLikeCode, looksLikeData } from '../../contract/looks-like-data.ts'
-import { magnitudeOf } from './magnitudes.ts'
-import { becomeMap } from './merge-shape.ts'
 import { addName, findByName, tableSize } from './name-table.ts'
 import {
   type ArrayFacts,
+  becomeMap,
   createArrayFacts,
   createNumberFacts,
   createObjectFacts,
@@ -21,7 +20,7 @@ import {
   type Shape,
   type StringFacts,
 } from './shape.ts'
-import { narrowFormats } from './string-formats.ts'
+import { magnitudeOf, narrowFormats } from './value-summaries.ts'
 
 /** How deep a body is learnt. Below it, it is only known that there are objects and arrays. */
 const maxDepth = 32

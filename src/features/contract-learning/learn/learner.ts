@@ -1,10 +1,21 @@
 import { foldUnderscores, type HeaderFields } from '../../../core/exchange/header-fields.ts'
 import type { OperationId } from '../../../operations.ts'
-import { bodyShapes, createLearnedContent, learnContent, type ObservedContent } from './learn-content.ts'
-import { learnFields } from './learn-fields.ts'
-import { learnQuery, parameterShapes } from './learn-query.ts'
-import type { LearnedContent, LearnedContract, LearnedOperation } from './learned-contract.ts'
-import { findOrAddOperation, mergeOperation } from './merge-learned.ts'
+import {
+  bodyShapes,
+  learnContent,
+  learnFields,
+  learnQuery,
+  type ObservedContent,
+  parameterShapes,
+} from './learn-message.ts'
+import {
+  createLearnedContent,
+  findOrAddOperation,
+  type LearnedContent,
+  type LearnedContract,
+  type LearnedOperation,
+  mergeOperation,
+} from './learned-contract.ts'
 import { findOrAddKnownName, learnedInTable } from './name-table.ts'
 import { childShapes, forgetItems, forgetMembers, type LearningContext, measureContext, type Shape } from './shape.ts'
 

@@ -1,6 +1,6 @@
 import { renderDraft } from '../../../../src/features/contract-learning/learn/draft.ts'
+import { mergeLearned } from '../../../../src/features/contract-learning/learn/learned-contract.ts'
 import { createLearner, type LearnerOptions } from '../../../../src/features/contract-learning/learn/learner.ts'
-import { mergeLearned } from '../../../../src/features/contract-learning/learn/merge-learned.ts'
 import { compileOperation, operationOf } from './draft-checker.ts'
 import { createDraw, type Draw, drawQuery, drawValue, type HiddenContract, listMutants, pick } from './hidden-schema.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { describeMagnitudes, magnitudeOf } from '../../../../src/features/contract-learning/learn/magnitudes.ts'
+import { describeMagnitudes, magnitudeOf } from '../../../../src/features/contract-learning/learn/value-summaries.ts'
 
 test.each([
   [[0], { from: 0, below: 1 }],

@@ -5,7 +5,7 @@ import {
   everyFormat,
   formatKeyword,
   narrowFormats,
-} from '../../../../src/features/contract-learning/learn/string-formats.ts'
+} from '../../../../src/features/contract-learning/learn/value-summaries.ts'
 
 const formatOf = (...texts: readonly string[]) => formatKeyword(texts.reduce(narrowFormats, everyFormat))
 

@@ -1,0 +1,177 @@
+import { foldUnderscores, type HeaderFields, namesCredential } from '../../../core/exchange/header-fields.ts'
+import { tryOrNull } from '../../../core/lib/try.ts'
+import { looksLikeData } from '../../contract/looks-like-data.ts'
+import { learnValue } from './learn-value.ts'
+import {
+  createField,
+  createMediaType,
+  createParameter,
+  type LearnedContent,
+  type LearnedMediaType,
+  type LearnedParameter,
+  type LearnedRequest,
+} from './learned-contract.ts'
+import { findOrAddKnownName, findOrAddName, learnedInTable, type NameTable, type Sighting } from './name-table.ts'
+import type { LearningContext, Shape } from './shape.ts'
+
+/** `query` is as it came, with its question mark. */
+export const learnQuery = (context: LearningContext, request: LearnedRequest, query: string): void => {
+  if (query.length < 2) return
+  for (const [name, values] of groupByName(query.slice(1))) {
+    const parameter = findName(request, request.parameters, name, context, createParameter)
+    if (parameter !== undefined) learnParameter(context, parameter, values)
+  }
+}
+
+export const parameterShapes = ({ parameters }: LearnedRequest): readonly Shape[] =>
+  learnedInTable(parameters).map(({ values }) => values)
+
+/** The most query parameters of one operation, and its most header fields. */
+const maxNames = 32
+
+/** Finds or adds a name that a client may have chosen. Undefined: it looks like data, or the table is full. */
+const findName = <T>(
+  request: LearnedRequest,
+  table: NameTable<T>,
+  name: string,
+  sighting: Sighting,
+  create: () => T,
+): T | undefined => {
+  const isData = !table.named.has(name) && looksLikeData(name)
+  if (isData) request.dataNames++
+  return isData ? undefined : findOrAddName(table, name, sighting, { max: maxNames, create })
+}
+
+const groupByName = (query: string): ReadonlyMap<string, readonly string[]> => {
+  const groups = new Map<string, string[]>()
+  for (const pair of query.split('&')) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = decode(equals === -1 ? pair : pair.slice(0, equals))
+    const value = equals === -1 ? '' : decode(pair.slice(equals + 1))
+    const values = groups.get(name)
+    if (values === undefined) groups.set(name, [value])
+    else values.push(value)
+  }
+  return groups
+}
+
+/** Decodes as forms do (WHATWG URL §5.1); what is no percent-encoding stays as it is. */
+const decode = (text: string): string => {
+  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
+  if (!spaced.includes('%')) return spaced
+  return tryOrNull(() => decodeURIComponent(spaced)) ?? spaced
+}
+
+const learnParameter = (context: LearningContext, parameter: LearnedParameter, values: readonly string[]): void => {
+  parameter.count++
+  if (values.length > 1) parameter.repeated++
+  for (const value of values) {
+    if (value === 'true' || value === 'false') parameter.booleans++
+    if (integerText.test(value)) parameter.integers++
+    if (numberText.test(value)) parameter.numbers++
+    learnValue(context, parameter.values, value)
+  }
+}
+
+// As JSON writes them, and short enough to be exact in a double: 007 is a code, and twenty digits are an id.
+const integerText = /^-?(?:0|[1-9]\d{0,14})$/
+const numberText = /^-?(?:0|[1-9]\d{0,8})(?:\.\d{1,6})?$|^-?[1-9]\d{0,14}$/
+
+/** Fields of the protocol that an interface may ask for. Of all others, only those that begin with `x-` are learnt. */
+const registered = ['accept-language', 'idempotency-key', 'if-match', 'if-none-match', 'prefer']
+
+// What the gateway or a proxy sets.
+const ignored = /^x-(?:forwarded-|real-ip$|request-id$)/
+
+/**
+ * Learns which header fields the requests have, and whether more than once. Names are told apart as in a contract, and
+ * values are not looked at. Fields with credentials are left out: those of `credentialFields`, with underscores folded,
+ * and all whose names say so.
+ */
+export const learnFields = (
+  sighting: Sighting,
+  request: LearnedRequest,
+  fields: HeaderFields,
+  credentialFields: ReadonlySet<string>,
+): void => {
+  for (const [name, times] of countByName(fields)) {
+    if (credentialFields.has(name)) continue
+    const field = findName(request, request.fields, name, sighting, createField)
+    if (field === undefined) continue
+    field.count++
+    if (times > 1) field.repeated++
+  }
+}
+
+const countByName = (fields: HeaderFields): ReadonlyMap<string, number> => {
+  const times = new Map<string, number>()
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = foldUnderscores(fields[i] ?? '')
+    if (registered.includes(name) || (name.startsWith('x-') && !ignored.test(name) && !namesCredential(name)))
+      times.set(name, (times.get(name) ?? 0) + 1)
+  }
+  return times
+}
+
+/** The most content types of one operation's requests, and of its responses with one status. */
+const maxMediaTypes = 8
+
+export interface ObservedContent {
+  /** The value of Content-Type; null: there was none. */
+  readonly contentType: string | null
+  /** A value of JSON.parse; undefined: there was no body, or it was not read. */
+  readonly body: unknown
+}
+
+export const learnContent = (
+  context: LearningContext,
+  content: LearnedContent,
+  { contentType, body }: ObservedContent,
+): void => {
+  content.count++
+  if (contentType === null && body === undefined) {
+    content.empty++
+    return
+  }
+  const mediaType = findMediaType(context, content, contentType ?? '')
+  if (mediaType === undefined) return
+  mediaType.count++
+  if (body !== undefined) learnValue(context, mediaType.body, body)
+}
+
+export const bodyShapes = (content: LearnedContent): readonly Shape[] =>
+  learnedInTable(content.mediaTypes).map(({ body }) => body)
+
+/** Types without anything in their names that a client could have made up. */
+const knownTypes = [
+  'application/json',
+  'application/problem+json',
+  'application/xml',
+  'application/pdf',
+  'application/octet-stream',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data',
+  'text/csv',
+  'text/html',
+  'text/plain',
+]
+
+const findMediaType = (
+  context: LearningContext,
+  content: LearnedContent,
+  contentType: string,
+): LearnedMediaType | undefined => {
+  // RFC 9110 §8.3.1: parameters are left out, which hold boundaries and whatever else a client writes.
+  const [written = ''] = contentType.split(';', 1)
+  const essence = written.trim().toLowerCase()
+  const table = { max: maxMediaTypes, create: createMediaType }
+  const known = knownTypes.find((type) => type === essence)
+  if (known !== undefined) return findOrAddKnownName(content.mediaTypes, known, table)
+  if (mediaTypeName.test(essence) && !essence.split(/[/+]/).some(looksLikeData))
+    return findOrAddName(content.mediaTypes, essence, context, table)
+  content.untyped++
+  return undefined
+}
+
+const mediaTypeName = /^(?:application|audio|font|image|message|model|multipart|text|video)\/[a-z0-9.+-]{1,64}$/
