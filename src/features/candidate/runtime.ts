@@ -6,7 +6,7 @@ import type { RuntimePart, SnapshotContext, SnapshotInput, SnapshotPart } from '
 import { carryBreaker } from '../../core/runtime/snapshot/carry-over.ts'
 import type { Upstream } from '../../core/upstream/upstream.ts'
 import { byGroup, type Group, groups, type Operation } from '../../operations.ts'
-import { DeferredWork } from '../contract/deferred-work.ts'
+import { DeferredWork } from '../contract/check-queue.ts'
 import { type CandidateUse, findCandidateUse, formatCandidateUse } from './candidate-clients.ts'
 import { createGuardOptions, formatGuard, type GuardOptions, guardLayer } from './layers/guard.ts'
 import {

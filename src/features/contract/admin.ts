@@ -7,13 +7,19 @@ import type {
 } from '../../core/admin/admin-part.ts'
 import type { OverviewInputs } from '../../core/admin/api/overview.ts'
 import type { StatusInputs } from '../../core/admin/api/status.ts'
+import { areMostFailing } from '../../core/admin/findings/failure-phrases.ts'
+import { type FindingSource, finding, type Severity, unknownPlaces } from '../../core/admin/findings/finding.ts'
 import { type MetricDefinitions, seriesFor } from '../../core/admin/metrics/metric.ts'
 import type { MetricInputs } from '../../core/admin/metrics/metric-inputs.ts'
+import { commandLine } from '../../core/lib/program.ts'
 import { asList, asNullable } from '../../core/lib/text/decode.ts'
+import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
+import { formatShare } from '../../core/lib/text/units.ts'
+import { sum } from '../../core/log/sum-reports.ts'
 import { derived } from '../../core/runtime/status/field.ts'
-import { allOperations, type OperationId } from '../../operations.ts'
-import { type MessageDirection, messageDirections } from './drift-report.ts'
-import { contractFindings } from './findings.ts'
+import { allOperations } from '../../operations.ts'
+import { upstreamError } from './check/check-message.ts'
+import { type DriftReport, type DriftRow, messageDirections, type RecentDrift, totalsOf } from './drift-report.ts'
 import {
   type ContractStatus,
   contractShape,
@@ -24,37 +30,23 @@ import {
   getContractReport,
 } from './status.ts'
 
-type Outcome = 'kept' | 'broken' | 'rejected' | 'unchecked'
-
-const outcomes = ({ config, report: { drift } }: MetricInputs) =>
-  allOperations.flatMap(({ id }) =>
-    config.compiledContract?.operations[id] === undefined
-      ? []
-      : messageDirections
-          .filter((direction) => config.operations[id].contract[direction] !== 'off')
-          .flatMap((direction) =>
-            Object.entries(countOutcomes(drift, id, direction)).map(
-              ([outcome, count]) => [id, direction, outcome, count] as const,
-            ),
-          ),
-  )
-
 /** Counts by outcome, so that every message is one of them. */
-const countOutcomes = (
-  drift: MetricInputs['report']['drift'],
-  id: OperationId,
-  messages: MessageDirection,
-): Readonly<Record<Outcome, number>> => {
-  const totals = drift?.totals.find(({ operation, direction }) => operation === id && direction === messages)
-  if (totals === undefined) return { kept: 0, broken: 0, rejected: 0, unchecked: 0 }
-  const { checked, broken, rejected, unchecked } = totals
-  return {
-    kept: checked - broken,
-    broken: broken - rejected,
-    rejected,
-    unchecked: Object.values(unchecked).reduce((sum, count) => sum + count, 0),
-  }
-}
+const outcomes = ({ config: { compiledContract, operations }, report: { drift } }: MetricInputs) =>
+  allOperations
+    .filter(({ id }) => compiledContract?.operations[id] !== undefined)
+    .flatMap(({ id }) =>
+      messageDirections
+        .filter((direction) => operations[id].contract[direction] !== 'off')
+        .flatMap((direction) => {
+          const { checked, broken, rejected, unchecked } = totalsOf(drift, id, direction)
+          return [
+            [id, direction, 'kept', checked - broken],
+            [id, direction, 'broken', broken - rejected],
+            [id, direction, 'rejected', rejected],
+            [id, direction, 'unchecked', sum(Object.values(unchecked))],
+          ] as const
+        }),
+    )
 
 /** No series for what is not held to it. */
 const contractMetrics: MetricDefinitions = {
@@ -62,6 +54,89 @@ const contractMetrics: MetricDefinitions = {
     'Messages that were held to the contract: those that kept it, broke it and passed (broken), broke it and were rejected, or had a body that was not read (unchecked).',
   ),
 }
+
+// As for failures at an endpoint: fewer in five minutes may be a hiccup.
+const minBroken = 3
+
+const maxPlaces = 3
+
+// Where none was broken for that long, the finding says so. It goes after five minutes.
+const quietMs = 60_000
+
+/**
+ * Finds what has broken the contract in the last five minutes: requests of an operation, and responses of each
+ * endpoint. It holds nothing that a client wrote: places and rules are the contract's words.
+ */
+const contractFindings: FindingSource = ({ at, config, report: { drift } }) =>
+  (drift?.recent ?? []).flatMap((recent) => {
+    const { operation, direction, endpoint, checked, broken, brokenSince, lastBrokenAt } = recent
+    if (drift === null || brokenSince === null || lastBrokenAt === null) return []
+    const mode = config.operations[operation].contract[direction]
+    if (mode === 'off') return []
+    const shown = shownRows(drift, recent)
+    const isQuiet = at - lastBrokenAt >= quietMs
+    const severity = isQuiet || broken < minBroken ? 'notice' : severityOf(recent, mode === 'enforce')
+    const facts = {
+      direction,
+      endpoint,
+      checked,
+      broken,
+      brokenSince,
+      mode,
+      shown,
+      quietAt: isQuiet ? lastBrokenAt : null,
+    }
+    const found = { ...facts, since: brokenSince, command: commandLine('contract', 'report') }
+    return finding('contract-broken', severity, `operations.${operation}`, found, (facts, at) => {
+      const { direction, shown, mode, checked, broken, brokenSince, quietAt } = facts
+      const from = facts.endpoint ?? 'other endpoints'
+      // What failed is told first, and what the contract makes of it second.
+      const isUpstreamError = shown.length > 0 && shown.every(({ rule }) => rule === upstreamError.rule)
+      const broken5xx = `responses of ${from} are 5xx, which the contract does not name (add default or 5XX)`
+      const breaking = `${direction === 'request' ? 'requests' : `responses of ${from}`} break the contract`
+      const instead = mode === 'report' ? '' : direction === 'request' ? ', and are rejected' : ', and clients get 502'
+      const quiet = quietAt === null ? '' : `, none since ${formatTimeOfDay(quietAt, at)}`
+      const places = isUpstreamError ? '' : `: ${placesPhrase(shown, direction)}`
+      return [
+        `${formatShare(broken, checked)} of the ${isUpstreamError ? broken5xx : breaking} since ${formatTimeOfDay(brokenSince, at)}${instead} (${broken} of ${checked} in the last 5 minutes${quiet})${places}`,
+      ]
+    })
+  })
+
+/**
+ * Rates messages that break the contract now. A few requests that do are their clients' fault; where half of them are
+ * rejected, the contract itself may be wrong.
+ */
+const severityOf = ({ direction, broken, checked }: RecentDrift, isEnforced: boolean): Severity => {
+  if (direction === 'response') return isEnforced ? 'critical' : 'warning'
+  return isEnforced && areMostFailing(broken, checked) ? 'warning' : 'notice'
+}
+
+/** Lists the ways in which it is broken now, the most frequent first. */
+const shownRows = (
+  { rows }: DriftReport,
+  { operation, direction, endpoint, brokenSince }: RecentDrift,
+): readonly DriftRow[] => {
+  const own = rows.filter(
+    (row) => row.operation === operation && row.direction === direction && row.lastAt >= (brokenSince ?? 0),
+  )
+  // A row knows the endpoint of its last message only.
+  const ofEndpoint = direction === 'response' ? own.filter(({ example }) => example.endpoint === endpoint) : own
+  return ofEndpoint.length > 0 ? ofEndpoint : own
+}
+
+/** Names where it is broken, and of requests the client of the last one. */
+const placesPhrase = (shown: readonly DriftRow[], direction: RecentDrift['direction']): string => {
+  const [last] = shown.toSorted((a, b) => b.lastAt - a.lastAt)
+  if (last === undefined) return unknownPlaces
+  const places = shown.slice(0, maxPlaces).map(placeText).join(', ')
+  const more = shown.length - maxPlaces
+  const who = direction === 'request' ? `; the last one of ${last.example.client}` : ''
+  return `${places}${more > 0 ? ` and ${more} more` : ''}${who}`
+}
+
+const placeText = ({ in: place, pointer, rule }: DriftRow): string =>
+  `${place === 'body' && pointer !== '' ? '' : `${place} `}${pointer === '' ? '' : `${pointer} `}${rule}`
 
 export const reports: readonly AdminReport[] = [{ path: '/contract', respond: getContractReport }]
 

@@ -1,18 +1,23 @@
 import * as z from 'zod'
+import { certificateFields } from '../../core/config/certificates.ts'
 import type { Config } from '../../core/config/config.ts'
 import type { ConfigSection, NamedFile, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
 import type { ConfigIssue } from '../../core/config/problem.ts'
-import { type ConfigRule, isEnabledAt, parseAt, valueAt } from '../../core/config/rules/rule.ts'
+import { type ConfigRule, isEnabledAt, parseAt, valueAt, type WarningRule } from '../../core/config/rules/rule.ts'
 import { optionalKey } from '../../core/config/schema/annotations.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
 import { mebibyte } from '../../core/config/schema/scalar-kinds.ts'
 import { boolean, choice, percent, size } from '../../core/config/schema/scalar-types.ts'
+import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
+import { foldUnderscores, isHopByHop, targetOverrides } from '../../core/exchange/header-fields.ts'
 import { formatSize } from '../../core/lib/text/units.ts'
+import { allOperations, type OperationId } from '../../operations.ts'
 import {
   type CompiledContract,
   contractModes,
   defaultMaxCheckedBytes,
+  enforcesContract,
   modesWithoutContract,
   type OperationContractModes,
   uncheckedModes,
@@ -138,4 +143,126 @@ const fileOrLearning: ConfigRule = (tree) =>
 
 export const rules: readonly ConfigRule[] = [fileOrLearning]
 
-export { warnings } from './warnings.ts'
+const passedUnchecked: WarningRule = ({ config: { contract, compiledContract, operations } }) => {
+  const affected = allOperations.filter(({ id }) => {
+    const { request, response, unchecked } = operations[id].contract
+    const isEnforced = request === 'enforce' || response === 'enforce'
+    return isEnforced && unchecked === 'pass' && compiledContract?.operations[id] !== undefined
+  })
+  return (
+    contract !== null &&
+    affected.length > 0 && {
+      path: ['contract', 'unchecked'],
+      message: `what cannot be checked passes, though the contract is enforced: ${affected.map(({ id }) => id).join(', ')}`,
+      expected: 'refuse',
+      found: 'pass',
+      hint: `write unchecked: refuse; coded bodies and those over ${formatSize(contract.maxBody)} then get 413, 415 or 502`,
+    }
+  )
+}
+
+const unnamedServerErrors: WarningRule = ({ config }) => {
+  const affected = allOperations.filter(({ id }) => {
+    const responses = config.compiledContract?.operations[id]?.responses ?? []
+    const isNamed = responses.some(({ status }) => status === 'default' || status === '5XX')
+    return enforcesContract(config, id, 'response') && responses.length > 0 && !isNamed
+  })
+  return (
+    affected.length > 0 && {
+      path: ['contract', 'file'],
+      message: `clients get 502 in place of an upstream's 5xx that the contract does not name: ${affected.map(({ id }) => id).join(', ')}`,
+      expected: 'default or 5XX among the responses',
+      found: 'neither',
+      hint: 'add default to the responses in the contract: clients then get what the upstream says',
+    }
+  )
+}
+
+const unusedModes: WarningRule = ({ parsed: { operations }, config: { compiledContract } }) =>
+  compiledContract !== null &&
+  allOperations.map(
+    ({ id }) =>
+      operations[id]?.contract !== undefined &&
+      compiledContract.operations[id] === undefined && {
+        path: ['operations', id, 'contract'],
+        message: 'this does nothing: the contract does not have the operation',
+        expected: 'the operation in the file of the contract',
+        found: 'none',
+        hint: 'add it there, or remove this line',
+      },
+  )
+
+const uselessModes: WarningRule = ({ parsed: { operations }, config: { compiledContract } }) =>
+  compiledContract === null &&
+  allOperations.map(
+    ({ id }) =>
+      operations[id]?.contract !== undefined && {
+        path: ['operations', id, 'contract'],
+        message: 'this does nothing: there is no contract',
+        expected: 'contract: { file: contract.yaml }, or no contract here',
+        found: 'none',
+        hint: 'add contract: { file: contract.yaml } at the top of the file, or remove this line',
+      },
+  )
+
+/** Warns of modes for all nine that enforce nothing, as when learning has taken the place of a file. */
+const enforcedWithoutFile: WarningRule = ({ config: { contract } }) =>
+  contract !== null &&
+  contract.file === null &&
+  (['request', 'response'] as const).map(
+    (direction) =>
+      contract[direction] === 'enforce' && {
+        path: ['contract', direction],
+        message: 'this enforces nothing: no file says what the contract is',
+        expected: 'file: contract.yaml beside it, or no mode',
+        found: 'enforce',
+        hint: 'add file: contract.yaml, which may stand beside learn: true, or remove the mode',
+      },
+  )
+
+const unmeetableFields: WarningRule = ({ config }) => {
+  const { compiledContract, operations } = config
+  const found = allOperations.flatMap(({ id }) => {
+    if (operations[id].contract.request === 'off') return []
+    const isTaken = createTakenFields(config, id)
+    const parameters = compiledContract?.operations[id]?.request.parameters ?? []
+    const taken = parameters.filter((each) => each.in === 'header' && each.required && isTaken(each.name))
+    return taken.map(({ name }) => `${name} of ${id}`)
+  })
+  return (
+    found.length > 0 && {
+      path: ['contract', 'file'],
+      message: 'every request breaks the contract: it requires header fields that the gateway takes out before',
+      expected: 'no credentials and no fields of one connection among the parameters',
+      found: found.join(', '),
+      hint: 'remove the parameters from the contract: auth says which credentials a client must send',
+    }
+  )
+}
+
+/** Creates what tells whether the gateway takes a field out of the requests of an operation, by its folded name. */
+const createTakenFields = ({ auth, listen, operations }: Config, id: OperationId): ((name: string) => boolean) => {
+  const own = operations[id].auth
+  const taken = new Set(['host', 'expect', 'content-length'])
+  if (listen.overrideFields === 'drop' && listen.trustedProxies.length === 0)
+    for (const name of targetOverrides) taken.add(name)
+  if (auth !== null && own === null && auth.identityField !== null) taken.add(foldUnderscores(auth.identityField))
+  if (auth !== null && own !== null && auth.credentials === 'strip')
+    for (const method of own.methods)
+      for (const name of credentialFields(method, auth)) taken.add(foldUnderscores(name))
+  return (name) => taken.has(foldUnderscores(name)) || isHopByHop(name)
+}
+
+const credentialFields = (method: AuthMethod, auth: NonNullable<Config['auth']>): readonly string[] => {
+  if (method === 'apiKey') return [auth.apiKey.field]
+  return method === 'mtls' ? certificateFields(auth.mtls) : ['authorization', 'dpop', ...certificateFields(auth.mtls)]
+}
+
+export const warnings: readonly WarningRule[] = [
+  passedUnchecked,
+  unnamedServerErrors,
+  unusedModes,
+  uselessModes,
+  enforcedWithoutFile,
+  unmeetableFields,
+]

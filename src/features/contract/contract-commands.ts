@@ -42,4 +42,4 @@ export const builtInCommands: readonly BuiltInCommand[] = [
   { after: 'diff', create: createContractCommand, isParent: true },
 ]
 
-export const loadStatusTexts = () => import('./status-text.ts')
+export const loadStatusTexts = () => import('./contract-report.ts')

@@ -1,8 +1,15 @@
+import type { BodyCopy } from '../../core/exchange/bodies/body-copy.ts'
 import type { Exchange } from '../../core/exchange/exchange.ts'
 import type { Violation } from '../../core/exchange/failures/errors.ts'
-import { type BodyCheck, type UncheckedReason, uncheckedViolations } from './check/check-message.ts'
+import {
+  type BodyCheck,
+  checkBody,
+  type HeadCheck,
+  type UncheckedReason,
+  uncheckedViolations,
+} from './check/check-message.ts'
 import type { ContractValidators } from './check/validators.ts'
-import { formatViolationPlace, maxViolations, noViolations } from './check/violations.ts'
+import { formatViolationPlace, maxViolations, noViolations } from './check/validators.ts'
 import type { CheckQueue } from './check-queue.ts'
 import type { DriftCounts } from './drift-counts.ts'
 import type { MessageDirection } from './drift-report.ts'
@@ -59,7 +66,7 @@ export const refuseUnchecked = (
 }
 
 /** Joins the violations of a head and of a body, as many as are told. */
-export const joinViolations = (head: readonly Violation[], body: readonly Violation[]): readonly Violation[] => {
+const joinViolations = (head: readonly Violation[], body: readonly Violation[]): readonly Violation[] => {
   if (body.length === 0) return head
   return head.length === 0 ? body : [...head, ...body].slice(0, maxViolations)
 }
@@ -68,4 +75,34 @@ export const joinViolations = (head: readonly Violation[], body: readonly Violat
 export const describeViolations = (violations: readonly Violation[]): string => {
   const lines = violations.map((each) => `${formatViolationPlace(each)} ${each.rule}: ${each.detail}`)
   return [...new Set(lines)].join('; ')
+}
+
+/**
+ * Counts a message in a later turn of the event loop, with what its head breaks and its copied body. `copy` null: the
+ * body is not read. `isComplete` tells whether all of it has come.
+ */
+export const countLater = (
+  exchange: Exchange,
+  direction: MessageDirection,
+  options: ContractLayerOptions,
+  copy: BodyCopy | null,
+  checkHead: () => HeadCheck,
+  isComplete: () => boolean,
+): void => {
+  const isQueued = options.checks.add(() => {
+    const { violations, body: toCheck } = checkHead()
+    const unread = whyUnchecked(toCheck, copy?.failure ?? null)
+    const isRead = toCheck.kind === 'schema' && unread === null
+    const isWhole = isComplete()
+    const inBody =
+      isRead && isWhole && copy !== null ? checkBody(toCheck.schema, options.validators, copy.bytes) : noViolations
+    copy?.free()
+    const all = joinViolations(violations, inBody ?? noViolations)
+    // Of a body that stopped in the middle nothing can be said.
+    if (all.length > 0 || isWhole || !isRead)
+      countMessage(exchange, direction, options, all, inBody === null ? 'too-complex' : unread)
+  })
+  if (isQueued) return
+  copy?.free()
+  countMessage(exchange, direction, options, noViolations, 'busy')
 }

@@ -1,12 +1,13 @@
-import { commandPartLoaders } from '../../core/cli/built-in-command.ts'
+import { commandPartLoaders, type StatusText } from '../../core/cli/built-in-command.ts'
 import { getDecoded } from '../../core/cli/client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../../core/cli/client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../../core/cli/client/locate.ts'
 import { formatAgo } from '../../core/cli/render/format-time.ts'
 import { printJson, warnAboutTarget } from '../../core/cli/render/output.ts'
+import { formatTable, renderCounts, type TableRow } from '../../core/cli/render/table.ts'
 import { asObject, type Decoder } from '../../core/lib/text/decode.ts'
 import { formatShare } from '../../core/lib/text/units.ts'
-import { formatViolationPlace } from './check/violations.ts'
+import { formatViolationPlace } from './check/validators.ts'
 import {
   type ContractReport,
   type ContractStatus,
@@ -14,7 +15,6 @@ import {
   type DriftRowView,
   wasChecked,
 } from './status.ts'
-import { renderContractCounts } from './status-text.ts'
 
 /** What another feature adds to the report. */
 export interface ReportText<T = unknown> {
@@ -88,3 +88,36 @@ const renderRow = (contract: ContractStatus, row: DriftRowView, at: number): str
     `  last ${formatAgo(lastAt, at)}: of ${client}${of}${id}`,
   ].join('\n')
 }
+
+/**
+ * Renders how many messages of each operation keep the contract, and since when they are counted; what needs an
+ * operator is in capitals. Operations that the contract does not name are not in it: a warning says how many they are.
+ * Null: every operation says off, or is not in the contract.
+ */
+const renderContractCounts = (contract: ContractStatus, at: number): string | null => {
+  const rows = contractRows(contract)
+  if (rows.length === 1) return null
+  const { countedSince } = contract
+  return formatTable(rows) + (countedSince === null ? '' : `\ncounted since ${formatAgo(countedSince, at)}`)
+}
+
+const contractRows = ({ operations }: ContractStatus): readonly TableRow[] => [
+  ['contract', 'messages', 'mode', 'checked', 'broken', 'rejected', 'unchecked'],
+  ...Object.entries(operations).flatMap(([id, { line, request, response }]): TableRow[] => {
+    const heldTo = [['requests', request] as const, ['responses', response] as const].filter(
+      ([, { mode }]) => line !== null && mode !== 'off',
+    )
+    return heldTo.map(([messages, { mode, checked, broken, rejected, unchecked }]) => {
+      const brokenText = broken === 0 ? '0' : `${broken} (${formatShare(broken, checked)})`
+      return [id, messages, mode, `${checked}`, brokenText, `${rejected}`, renderCounts(unchecked)]
+    })
+  }),
+]
+
+export const texts: readonly StatusText[] = [
+  {
+    before: 'certificates',
+    key: 'contract',
+    render: ({ contract }, at) => contract && renderContractCounts(contract, at),
+  },
+]

@@ -93,48 +93,35 @@ const isCounted = ({ checked, unchecked }: DriftReport['totals'][number]): boole
 const maxEndpoints = 32
 
 class MessageCounts {
-  readonly #operation: OperationId
-  readonly #direction: MessageDirection
-  readonly #unchecked = { ...zeroUnchecked }
-  #checked = 0
-  #broken = 0
-  #rejected = 0
+  readonly #key: Pick<DriftTotals, 'operation' | 'direction'>
+  readonly #counts = { checked: 0, broken: 0, rejected: 0, unchecked: { ...zeroUnchecked } }
   readonly #byEndpoint = new BoundedMap<RecentMessages>(maxEndpoints, (each, at) => each.isIdle(at))
   readonly #others = new RecentMessages(null)
 
   constructor(operation: OperationId, direction: MessageDirection) {
-    this.#operation = operation
-    this.#direction = direction
+    this.#key = { operation, direction }
   }
 
   countChecked(endpoint: string | null, isBroken: boolean, isRejected: boolean, at: number): void {
-    this.#checked++
-    if (isBroken) this.#broken++
-    if (isRejected) this.#rejected++
+    this.#counts.checked++
+    if (isBroken) this.#counts.broken++
+    if (isRejected) this.#counts.rejected++
     this.#recentOf(endpoint, at).count(isBroken, at)
   }
 
   countUnchecked(why: UncheckedReason): void {
-    this.#unchecked[why]++
+    this.#counts.unchecked[why]++
   }
 
   get totals(): DriftTotals {
-    return {
-      operation: this.#operation,
-      direction: this.#direction,
-      checked: this.#checked,
-      broken: this.#broken,
-      rejected: this.#rejected,
-      unchecked: { ...this.#unchecked },
-    }
+    return { ...this.#key, ...this.#counts, unchecked: { ...this.#counts.unchecked } }
   }
 
   /** Lists what was checked in the last five minutes; of responses, by endpoint. */
   recent(at: number): readonly RecentDrift[] {
-    return [...this.#byEndpoint.values, this.#others].flatMap((each) => {
-      const counts = each.report(at)
-      return counts.checked === 0 ? [] : [{ operation: this.#operation, direction: this.#direction, ...counts }]
-    })
+    return [...this.#byEndpoint.values, this.#others]
+      .map((each) => ({ ...this.#key, ...each.report(at) }))
+      .filter(({ checked }) => checked > 0)
   }
 
   #recentOf(endpoint: string | null, at: number): RecentMessages {

@@ -71,7 +71,17 @@ export interface DriftReport {
 /** So many rows are kept; further ways are only counted. */
 export const maxDriftRows = 200
 
-/** The counts of a direction that has no message yet. */
+/** Finds the counts of one direction of an operation: zeros where no message has come yet. */
+export const totalsOf = (drift: DriftReport | null, operation: OperationId, direction: MessageDirection): DriftTotals =>
+  drift?.totals.find((each) => each.operation === operation && each.direction === direction) ?? {
+    operation,
+    direction,
+    checked: 0,
+    broken: 0,
+    rejected: 0,
+    unchecked: zeroUnchecked,
+  }
+
 export const zeroUnchecked: Readonly<Record<UncheckedReason, number>> = {
   'too-large': 0,
   coded: 0,

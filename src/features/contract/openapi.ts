@@ -4,8 +4,8 @@ import type { Violation } from '../../core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
 import type { PlainObject } from '../../core/lib/plain-object.ts'
 import { allOperations } from '../../operations.ts'
-import { enforcesContract } from './check/enforces-contract.ts'
-import { maxViolations } from './check/violations.ts'
+import { enforcesContract } from './check/compiled-contract.ts'
+import { maxViolations } from './check/validators.ts'
 
 export const describe: DescribeOperation = ({ id }, config) => {
   const own = config.compiledContract?.operations[id]

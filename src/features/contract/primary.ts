@@ -1,7 +1,7 @@
 import type { Config } from '../../core/config/config.ts'
 import { type PlacedProtections, type Protection, protectOperations } from '../../core/runtime/primary-part.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
-import { enforcesContract } from './check/enforces-contract.ts'
+import { enforcesContract } from './check/compiled-contract.ts'
 import { messageDirections } from './drift-report.ts'
 
 /** Protects each operation, and all of them where a configuration does for none. */

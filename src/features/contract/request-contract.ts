@@ -12,13 +12,13 @@ import {
   uncheckedViolations,
 } from './check/check-message.ts'
 import type { RequestContract, SchemaName } from './check/compiled-contract.ts'
-import { noViolations } from './check/violations.ts'
+import { noViolations } from './check/validators.ts'
 import {
   type ContractLayerOptions,
+  countLater,
   countMessage,
   describeViolations,
   isSampled,
-  joinViolations,
   refuseUnchecked,
   whyUnchecked,
 } from './contract-options.ts'
@@ -42,26 +42,11 @@ export const reportRequestLayer = (contract: RequestContract, options: ContractL
       copyRequestBody(body, copy, () => {
         isComplete = true
       })
-    const check = (): void => {
+    const checkHead = (): HeadCheck => {
       const isEmpty = copy !== null && isComplete && copy.failure === null && copy.bytes.length === 0
-      const head = { query, fields, hasBody: body.length !== 0 && !isEmpty }
-      const { violations, body: toCheck } = checkRequestHead(contract, options.validators, head)
-      const unread = whyUnchecked(toCheck, copy?.failure ?? null)
-      const isBodyKnown = toCheck.kind === 'schema' && unread === null && isComplete
-      const inBody =
-        isBodyKnown && copy !== null ? checkBody(toCheck.schema, options.validators, copy.bytes) : noViolations
-      copy?.free()
-      const unchecked = inBody === null ? 'too-complex' : unread
-      const all = joinViolations(violations, inBody ?? noViolations)
-      // Of a body that stopped in the middle nothing can be said.
-      const isCutOff = toCheck.kind === 'schema' && unchecked === null && !isComplete
-      if (all.length > 0 || !isCutOff) countMessage(exchange, 'request', options, all, unchecked)
+      return checkRequestHead(contract, options.validators, { query, fields, hasBody: body.length !== 0 && !isEmpty })
     }
-    exchange.onFinished(() => {
-      if (options.checks.add(check)) return
-      copy?.free()
-      countMessage(exchange, 'request', options, noViolations, 'busy')
-    })
+    exchange.onFinished(() => countLater(exchange, 'request', options, copy, checkHead, () => isComplete))
     return next(exchange)
   }
 }

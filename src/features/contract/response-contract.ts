@@ -1,3 +1,4 @@
+import type { Config } from '../../core/config/config.ts'
 import { BodyCopy, copyResponseBody } from '../../core/exchange/bodies/body-copy.ts'
 import { bufferResponseBody } from '../../core/exchange/bodies/buffered-bodies.ts'
 import type { Exchange, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
@@ -9,21 +10,24 @@ import {
   toClientFields,
 } from '../../core/exchange/header-fields.ts'
 import { clientShare } from '../../core/exchange/request-owner.ts'
+import type { SnapshotPart } from '../../core/runtime/runtime-part.ts'
+import type { Operation } from '../../operations.ts'
 import {
   checkBody,
   checkResponseHead,
+  type HeadCheck,
   lacksType,
   type ResponseHeadParts,
   upstreamError,
 } from './check/check-message.ts'
 import type { ResponseContract } from './check/compiled-contract.ts'
-import { noViolations } from './check/violations.ts'
+import { noViolations } from './check/validators.ts'
 import {
   type ContractLayerOptions,
+  countLater,
   countMessage,
   describeViolations,
   isSampled,
-  joinViolations,
   refuseUnchecked,
   whyUnchecked,
 } from './contract-options.ts'
@@ -40,6 +44,23 @@ export interface ClientFields {
   readonly replaced: ReadonlySet<string>
   /** Fields, in lower case, that every response has in the end. Their values are not known before. */
   readonly later: ReadonlySet<string>
+}
+
+/**
+ * Lists what layers outside the contract's, and the writer of responses, make of the fields of an operation's
+ * responses.
+ */
+export const createClientFields = (
+  operation: Operation,
+  { requestId }: Pick<Config, 'requestId'>,
+  parts: readonly Pick<SnapshotPart, 'responseFields'>[],
+): ClientFields => {
+  const added = parts.flatMap((part) => part.responseFields?.(operation) ?? [])
+  return {
+    requestIdField: requestId.header,
+    replaced: new Set(added.flatMap(({ name, isReplaced }) => (isReplaced === true ? [name] : []))),
+    later: new Set(['via', 'date', ...added.map(({ name }) => name)]), // RFC 9110 §7.6.3, §6.6.1
+  }
 }
 
 /** Returns the head of a response as the client gets it: that is what the contract is about. */
@@ -73,22 +94,12 @@ const reportResponse = (
   { status, reason, fields, body }: ProxyResponse,
 ): ProxyResponse => {
   const copy = new BodyCopy(options.maxBytes, clientShare(options.checks.responses, exchange))
-  const check = (): void => {
+  const checkHead = (): HeadCheck => {
     const hasContent = copy.failure !== null || copy.bytes.length > 0
     const head = toClientHead(exchange, status, fields, options)
-    const { violations, body: toCheck } = checkResponseHead(contract, options.validators, { ...head, hasContent })
-    const unread = whyUnchecked(toCheck, copy.failure)
-    const isBodyKnown = toCheck.kind === 'schema' && unread === null
-    const inBody = isBodyKnown ? checkBody(toCheck.schema, options.validators, copy.bytes) : noViolations
-    copy.free()
-    const unchecked = inBody === null ? 'too-complex' : unread
-    countMessage(exchange, 'response', options, joinViolations(violations, inBody ?? noViolations), unchecked)
+    return checkResponseHead(contract, options.validators, { ...head, hasContent })
   }
-  const onEnd = (): void => {
-    if (options.checks.add(check)) return
-    copy.free()
-    countMessage(exchange, 'response', options, noViolations, 'busy')
-  }
+  const onEnd = (): void => countLater(exchange, 'response', options, copy, checkHead, () => true)
   return { status, reason, fields, body: copyResponseBody(body, copy, onEnd) }
 }
 

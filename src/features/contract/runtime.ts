@@ -3,15 +3,14 @@ import type { Layer } from '../../core/exchange/exchange.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { ProcessPart, RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
 import type { Operation } from '../../operations.ts'
+import type { ContractMode } from './check/compiled-contract.ts'
+import { type ContractValidators, createValidators } from './check/validators.ts'
 import { CheckQueue } from './check-queue.ts'
-import {
-  type ActiveMode,
-  type ContractResources,
-  createRequestContractLayer,
-  createResponseContractLayer,
-} from './contract-layers.ts'
-import { ContractValidatorsCache } from './contract-validators.ts'
+import type { ContractLayerOptions } from './contract-options.ts'
 import { DriftCounts } from './drift-counts.ts'
+import { type MessageDirection, messageDirections } from './drift-report.ts'
+import { enforceRequestLayer, reportRequestLayer } from './request-contract.ts'
+import { createClientFields, enforceResponseLayer, reportResponseLayer } from './response-contract.ts'
 
 interface ContractProcess extends ProcessPart {
   readonly checks: CheckQueue
@@ -31,15 +30,17 @@ declare module '../../core/runtime/runtime-part.ts' {
   }
 }
 
+type ActiveMode = Exclude<ContractMode, 'off'>
+
 const layerRows = (
   { id }: Operation,
   { operations }: Config,
-  make: (direction: 'request' | 'response', mode: ActiveMode) => Layer | null,
+  make: (direction: MessageDirection, mode: ActiveMode) => Layer | null,
 ): readonly LayerRow[] => {
   const own = operations[id].contract
   const format = (mode: ActiveMode): string =>
     mode === 'enforce' && own.unchecked === 'refuse' ? 'enforce, unchecked: refuse' : mode
-  return (['request', 'response'] as const).map((direction) => {
+  return messageDirections.map((direction) => {
     const mode = own[direction] === 'off' ? null : own[direction]
     const key = `operations.${id}.contract.${direction}`
     return layerRow(`${direction}-contract`, key, mode, format, (held) => make(direction, held), 'off')
@@ -51,7 +52,7 @@ export const describe: RuntimePart['describe'] = (config) => ({
 })
 
 export const open = ({ log }: Parameters<RuntimePart['open']>[0]): ContractProcess => {
-  const compiled = new ContractValidatorsCache()
+  const validatorsOf = keepValidators()
   const checks = new CheckQueue((err) => {
     if (log !== null) log.error({ err }, 'contract check failed')
   })
@@ -59,19 +60,47 @@ export const open = ({ log }: Parameters<RuntimePart['open']>[0]): ContractProce
     checks,
     acquire({ config }, previous, { parts }): ContractPart {
       const driftCounts = carryDriftCounts(config.compiledContract, previous as ContractPart | null)
-      const validators = compiled.get(config)
-      const resources: ContractResources | null = validators && driftCounts && { validators, driftCounts, checks }
+      const validators = validatorsOf(config)
+      const resources = validators && driftCounts && { validators, driftCounts, checks }
       return {
         driftCounts,
         layers: (operation) =>
-          layerRows(operation, config, (direction, mode) =>
-            direction === 'request'
-              ? createRequestContractLayer(operation, config, resources, mode)
-              : createResponseContractLayer(operation, config, resources, mode, Object.values(parts)),
+          layerRows(
+            operation,
+            config,
+            (direction, mode) =>
+              resources && createContractLayer(operation, config, resources, direction, mode, Object.values(parts)),
           ),
       }
     },
   }
+}
+
+/** Creates the layer that holds one direction to the contract; null: the contract says nothing of it. */
+const createContractLayer = (
+  operation: Operation,
+  { compiledContract, contract: settings, operations, requestId }: Config,
+  resources: Pick<ContractLayerOptions, 'validators' | 'driftCounts' | 'checks'>,
+  direction: MessageDirection,
+  mode: ActiveMode,
+  parts: readonly SnapshotPart[],
+): Layer | null => {
+  const contract = compiledContract?.operations[operation.id]
+  if (settings === null || contract === undefined) return null
+  const options = {
+    ...resources,
+    maxBytes: settings.maxBody,
+    refusesUnchecked: operations[operation.id].contract.unchecked === 'refuse',
+    sample: settings.sample,
+  }
+  if (direction === 'request')
+    return (mode === 'enforce' ? enforceRequestLayer : reportRequestLayer)(contract.request, options)
+  if (contract.responses.length === 0) return null
+  const clientFields = createClientFields(operation, { requestId }, parts)
+  return (mode === 'enforce' ? enforceResponseLayer : reportResponseLayer)(contract.responses, {
+    ...options,
+    clientFields,
+  })
 }
 
 /** They stay as long as the contract is the same: what broke another one says nothing. */
@@ -79,4 +108,18 @@ const carryDriftCounts = (contract: Config['compiledContract'], before: Contract
   if (contract === null) return null
   const counts = before?.driftCounts ?? null
   return counts?.digest === contract.digest ? counts : new DriftCounts(contract.digest)
+}
+
+/** Keeps the validators of the contract that runs, one for each process: an edit of something else keeps them. */
+const keepValidators = (): ((config: Config) => ContractValidators | null) => {
+  let last: { readonly digest: string; readonly validators: ContractValidators } | null = null
+  return ({ compiledContract, operations }) => {
+    const isUsed = Object.values(operations).some(
+      ({ contract: { request, response } }) => request !== 'off' || response !== 'off',
+    )
+    if (compiledContract === null || !isUsed) return null
+    if (last?.digest !== compiledContract.digest)
+      last = { digest: compiledContract.digest, validators: createValidators(compiledContract) }
+    return last.validators
+  }
 }

@@ -18,7 +18,7 @@ import { formatOptionalTime, formatTime } from '../../core/lib/text/format-time.
 import { findDriftedFiles, listDifferingFiles } from '../../core/runtime/reload/config-drift.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import type { ContractMode } from './check/compiled-contract.ts'
-import { type DriftReport, type DriftRow, type MessageDirection, zeroUnchecked } from './drift-report.ts'
+import { type DriftReport, type DriftRow, type MessageDirection, totalsOf, zeroUnchecked } from './drift-report.ts'
 
 const directionShape = asObject({
   mode: asWord<ContractMode>(),
@@ -134,9 +134,8 @@ export const contractStatus = (
   const contractFile = contract?.file ?? null
   if (contractFile === null || compiledContract === null) return null
   const counts = (operation: OperationId, direction: MessageDirection) => {
-    const totals = drift?.totals.find((each) => each.operation === operation && each.direction === direction)
-    const { checked, broken, rejected, unchecked } = totals ?? noMessages
-    return { checked, broken, rejected, unchecked }
+    const { checked, broken, rejected, unchecked } = totalsOf(drift, operation, direction)
+    return { mode: operations[operation].contract[direction], checked, broken, rejected, unchecked }
   }
   return {
     file: resolve(dirname(file), contractFile),
@@ -147,15 +146,13 @@ export const contractStatus = (
         id,
         {
           line: compiledContract.operations[id]?.line ?? null,
-          request: { mode: operations[id].contract.request, ...counts(id, 'request') },
-          response: { mode: operations[id].contract.response, ...counts(id, 'response') },
+          request: counts(id, 'request'),
+          response: counts(id, 'response'),
         },
       ]),
     ),
   }
 }
-
-const noMessages = { checked: 0, broken: 0, rejected: 0, unchecked: zeroUnchecked }
 
 /** Renders the ways in which messages broke the contract, the worst first. */
 export const driftRowViews = (drift: DriftReport | null): readonly DriftRowView[] => (drift?.rows ?? []).map(toRowView)

@@ -25,11 +25,10 @@ import {
 } from '../contract/check/check-message.ts'
 import type { ContractMode, OperationContract } from '../contract/check/compiled-contract.ts'
 import type { ContractValidators } from '../contract/check/validators.ts'
-import { noViolations } from '../contract/check/violations.ts'
-import { createClientFields } from '../contract/contract-layers.ts'
+import { noViolations } from '../contract/check/validators.ts'
 import { refuseUnchecked, whyUnchecked } from '../contract/contract-options.ts'
 import { rejectionKindOf } from '../contract/request-contract.ts'
-import { type ClientFields, toClientHead } from '../contract/response-contract.ts'
+import { type ClientFields, createClientFields, toClientHead } from '../contract/response-contract.ts'
 import { RedisRegistry } from '../redis/redis-registry.ts'
 import type { Sample, SampleMessage, SampleRequest, SampleResponse } from './sample.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { batchWrite } from '../../../src/core/lib/clock.ts'
-import { DeferredWork } from '../../../src/features/contract/deferred-work.ts'
+import { DeferredWork } from '../../../src/features/contract/check-queue.ts'
 
 test('work runs in its order, in a later turn of the event loop', async () => {
   const work = new DeferredWork(() => {})

@@ -3,7 +3,7 @@ import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
 import { now } from '../../../core/lib/clock.ts'
 import { FairQuota } from '../../../core/lib/fair-quota.ts'
 import type { OperationId } from '../../../operations.ts'
-import type { DeferredWork } from '../../contract/deferred-work.ts'
+import type { DeferredWork } from '../../contract/check-queue.ts'
 import type { OnShadowPair } from '../observe/compare/comparison.ts'
 import { type SlotEntry, SlotList } from './slot-list.ts'
 

@@ -1,11 +1,10 @@
-import type { Violation } from '../../../core/exchange/failures/errors.ts'
+import type { Violation, ViolationPlace } from '../../../core/exchange/failures/errors.ts'
 import type { HeaderFields } from '../../../core/exchange/header-fields.ts'
-import { checkParameters } from './check-parameters.ts'
 import type { MediaTypeContract, RequestContract, ResponseContract, SchemaName } from './compiled-contract.ts'
 import { findMediaType, formatMediaType, isCoded, isJson, isUtf8Charset, readMediaType } from './media-type.ts'
+import { checkParameters } from './parameter-values.ts'
 import { type JsonFault, parseStrictJson } from './strict-json.ts'
-import { type ContractValidators, tooComplex } from './validators.ts'
-import { shorten } from './violations.ts'
+import { type ContractValidators, shorten, tooComplex } from './validators.ts'
 
 /** What a check of a message's head leaves to do: nothing, a body to check, or a body that cannot be checked. */
 export type BodyCheck =
@@ -20,12 +19,17 @@ export type BodyCheck =
  */
 export type UncheckedReason = 'too-large' | 'coded' | 'not-json' | 'partial' | 'too-complex' | 'busy'
 
+/** Describes what a message as a whole breaks. */
+function violation(place: ViolationPlace, rule: string, detail: string): Violation {
+  return { pointer: '', in: place, rule, detail }
+}
+
 /** The violation of a body that has a schema and cannot be checked, where such a message is refused. */
 export const uncheckedViolations: Readonly<Record<Exclude<UncheckedReason, 'busy'>, Violation>> = {
-  'too-large': { pointer: '', in: 'body', rule: 'too-large', detail: 'the body is too large to be checked' },
+  'too-large': violation('body', 'too-large', 'the body is too large to be checked'),
   coded: { pointer: '/content-encoding', in: 'header', rule: 'coded', detail: 'the body has to come without a coding' },
-  'not-json': { pointer: '', in: 'content-type', rule: 'not-json', detail: 'the type of the body has to be JSON' },
-  partial: { pointer: '', in: 'status', rule: 'partial', detail: 'a part of a body cannot be checked' },
+  'not-json': violation('content-type', 'not-json', 'the type of the body has to be JSON'),
+  partial: violation('status', 'partial', 'a part of a body cannot be checked'),
   'too-complex': { pointer: '', in: 'body', ...tooComplex },
 }
 
@@ -58,12 +62,7 @@ export const checkRequestHead = (
   return { violations, body: checkType(body.content, fields, violations) }
 }
 
-export const missingBody: Violation = {
-  pointer: '',
-  in: 'body',
-  rule: 'required',
-  detail: 'the request has to have a body',
-}
+export const missingBody = violation('body', 'required', 'the request has to have a body')
 
 /** The head of a response, as the client gets it. */
 export interface ResponseHeadParts {
@@ -94,20 +93,14 @@ export const checkResponseHead = (
   return { violations, body: check(contract.content, fields, violations) }
 }
 
-const unknownStatus: Violation = {
-  pointer: '',
-  in: 'status',
-  rule: 'status',
-  detail: 'the contract has no response of this status',
-}
+const unknownStatus = violation('status', 'status', 'the contract has no response of this status')
 
 /** The violation of a response by which the upstream says that it has failed, with a status not in the contract. */
-export const upstreamError: Violation = {
-  pointer: '',
-  in: 'status',
-  rule: 'upstream-error',
-  detail: 'the upstream failed, with a status that the contract does not have',
-}
+export const upstreamError = violation(
+  'status',
+  'upstream-error',
+  'the upstream failed, with a status that the contract does not have',
+)
 
 /** Tells whether a message breaks the contract by its missing type, which one without content needs not have. */
 export const lacksType = (violations: readonly Violation[]): boolean =>
@@ -135,27 +128,25 @@ export const checkBody = (
   return violations[0]?.rule === tooComplex.rule ? null : violations
 }
 
-const jsonViolation = (rule: string, detail: string): Violation => ({ pointer: '', in: 'body', rule, detail })
-
 const faultViolations: Readonly<Record<JsonFault, Violation>> = {
-  'not-utf8': jsonViolation('utf-8', 'the body has to be UTF-8 (RFC 8259 §8.1)'),
-  'not-json': jsonViolation('json', 'the body has to be JSON'),
-  'duplicate-member': jsonViolation('duplicate-member', 'no name may stand twice in an object (RFC 8259 §4)'),
-  'too-deep': jsonViolation('depth', 'arrays and objects may stand in each other 100 levels deep'),
+  'not-utf8': violation('body', 'utf-8', 'the body has to be UTF-8 (RFC 8259 §8.1)'),
+  'not-json': violation('body', 'json', 'the body has to be JSON'),
+  'duplicate-member': violation('body', 'duplicate-member', 'no name may stand twice in an object (RFC 8259 §4)'),
+  'too-deep': violation('body', 'depth', 'arrays and objects may stand in each other 100 levels deep'),
 }
 
 const checkType = (content: readonly MediaTypeContract[], fields: HeaderFields, violations: Violation[]): BodyCheck => {
   if (content.length === 0) return noBody
   const mediaType = readMediaType(fields)
   if (mediaType === 'several') {
-    violations.push(typeViolation('duplicate-field', 'Content-Type may stand there once'))
+    violations.push(violation('content-type', 'duplicate-field', 'Content-Type may stand there once'))
     return noBody
   }
   const contract = mediaType === null ? null : findMediaType(content, mediaType)
   if (mediaType === null || contract === null) {
     const types = content.map(formatMediaType).join(', ')
     const rule = mediaType === null ? 'required' : 'content-type'
-    violations.push(typeViolation(rule, shorten(`the type of the body has to be ${types}`)))
+    violations.push(violation('content-type', rule, shorten(`the type of the body has to be ${types}`)))
     return noBody
   }
   const { type, parameters } = mediaType
@@ -163,7 +154,7 @@ const checkType = (content: readonly MediaTypeContract[], fields: HeaderFields, 
   if (contract.schema === null) return noBody
   if (!isUtf8Charset(parameters)) {
     violations.push(
-      typeViolation('charset', 'the charset of JSON is UTF-8 (RFC 8259 §8.1): say charset=utf-8, or none'),
+      violation('content-type', 'charset', 'the charset of JSON is UTF-8 (RFC 8259 §8.1): say charset=utf-8, or none'),
     )
     return noBody
   }
@@ -184,5 +175,3 @@ const checkTypeOfPart: typeof checkType = (content, fields, violations) => {
 
 const coded: BodyCheck = { kind: 'unchecked', why: 'coded', hasSchema: true }
 const partial: BodyCheck = { kind: 'unchecked', why: 'partial', hasSchema: true }
-
-const typeViolation = (rule: string, detail: string): Violation => ({ pointer: '', in: 'content-type', rule, detail })

@@ -112,3 +112,16 @@ export interface ResponseContract {
   /** Null: the contract says nothing of the body. */
   readonly content: readonly MediaTypeContract[] | null
 }
+
+interface ContractSettings {
+  readonly compiledContract: CompiledContract | null
+  readonly operations: Readonly<
+    Record<OperationId, { readonly contract: { readonly request: ContractMode; readonly response: ContractMode } }>
+  >
+}
+
+export const enforcesContract = (
+  { operations, compiledContract }: ContractSettings,
+  id: OperationId,
+  direction: 'request' | 'response',
+): boolean => operations[id].contract[direction] === 'enforce' && compiledContract?.operations[id] !== undefined

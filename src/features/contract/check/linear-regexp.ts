@@ -1,7 +1,6 @@
 import { RE2JS } from 're2js'
-import { splitLookaheads, withoutNeedlessEscapes } from './leading-lookaheads.ts'
 import type { StepBudget } from './step-budget.ts'
-import { translatePattern } from './translate-pattern.ts'
+import { splitLookaheads, translatePattern, withoutNeedlessEscapes } from './translate-pattern.ts'
 
 interface TextPattern {
   readonly test: (text: string) => boolean

@@ -1,16 +1,82 @@
+import type { Violation } from '../../../core/exchange/failures/errors.ts'
 import { foldUnderscores, type HeaderFields, listFields, trimBlanks } from '../../../core/exchange/header-fields.ts'
 import { ownMember } from '../../../core/lib/plain-object.ts'
+import { escapeSegment } from '../../../core/lib/text/json-pointer.ts'
 import { tryOrNull } from '../../../core/lib/try.ts'
 import type { JsonType, ParameterContract } from './compiled-contract.ts'
 import { parseStrictJson } from './strict-json.ts'
+import { type ContractValidators, maxViolations, shorten } from './validators.ts'
+
+/** Checks the parameters of a message: those of its query, and its fields but for absent ones of `laterFields`. */
+export const checkParameters = (
+  contracts: readonly ParameterContract[],
+  validators: ContractValidators,
+  query: string,
+  fields: HeaderFields,
+  violations: Violation[],
+  laterFields?: ReadonlySet<string>,
+): void => {
+  if (contracts.length === 0) return
+  validators.beginHead()
+  const inQuery = parseQuery(query)
+  if (inQuery === null) violations.push({ pointer: '', in: 'query', ...parameterFaults.encoding })
+  for (const contract of contracts) {
+    if (contract.in === 'query') {
+      if (inQuery !== null) checkParameter(contract, validators, readQueryParameter(contract, inQuery), violations)
+    } else {
+      const read = readHeaderParameter(contract, fields)
+      if (read.kind === 'absent' && laterFields?.has(contract.name) === true) continue
+      checkParameter(contract, validators, read, violations)
+    }
+    if (violations.length < maxViolations) continue
+    violations.length = maxViolations
+    return
+  }
+}
+
+const checkParameter = (
+  { name, in: place, required, types, schema }: ParameterContract,
+  validators: ContractValidators,
+  read: ParameterValue,
+  violations: Violation[],
+): void => {
+  const pointer = shorten(`/${escapeSegment(name)}`)
+  if (read.kind === 'fault') violations.push({ pointer, in: place, ...parameterFaults[read.rule] })
+  else if (read.kind === 'absent') {
+    if (required) violations.push({ pointer, in: place, rule: 'required', detail: 'the parameter has to be there' })
+  } else if (schema !== null && read.value !== emptyParameter) {
+    const options = { prefix: pointer }
+    const found = validators.validate(schema, read.value, place, options)
+    if (found.length === 0) return
+    // A schema without `type` (`enum: [1, 2]`) may mean another type than a string.
+    const isOther = types.length === 0 && typeof read.value === 'string'
+    const typed = isOther ? toTyped(read.value, scalarTypes) : read.value
+    if (typed === read.value || validators.validate(schema, typed, place, options).length > 0) violations.push(...found)
+  }
+}
+
+const scalarTypes: readonly JsonType[] = ['number', 'boolean', 'null']
+
+const parameterFaults: Readonly<
+  Record<Extract<ParameterValue, { kind: 'fault' }>['rule'], Pick<Violation, 'rule' | 'detail'>>
+> = {
+  encoding: { rule: 'encoding', detail: 'the percent-encoding is broken (RFC 3986 §2.1)' },
+  'duplicate-parameter': { rule: 'duplicate-parameter', detail: 'the parameter may stand there once' },
+  'array-items': {
+    rule: 'array-items',
+    detail: 'the items of an array are written in one way: a=1&a=2, a[]=1&a[]=2, or a[0]=1&a[1]=2 without a gap',
+  },
+  json: { rule: 'json', detail: 'the value has to be JSON' },
+}
 
 /** The value of a parameter, or the rule that its text breaks. Absent: the message does not have it. */
-export type ParameterValue =
+type ParameterValue =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'absent' }
   | { readonly kind: 'fault'; readonly rule: 'encoding' | 'duplicate-parameter' | 'array-items' | 'json' }
 
 const absent: ParameterValue = { kind: 'absent' }
+const duplicate: ParameterValue = { kind: 'fault', rule: 'duplicate-parameter' }
 
 /** The parameters of a query: raw values by decoded name, in order. Null: a percent-encoding is broken. */
 type QueryParameters = ReadonlyMap<string, readonly string[]>
@@ -40,15 +106,18 @@ export const readQueryParameter = (parameter: ParameterContract, parameters: Que
     // Its members cannot be told from other parameters.
     if (known.length === 0) return { kind: 'value', value: emptyParameter }
     return readMembers(
-      parameter,
-      known.map((member) => [member, parameters.get(member)]),
+      known.map((member) => [member, parameters.get(member)] as const),
+      (member, values) => {
+        if (values === undefined) return absent
+        return values.length > 1 ? duplicate : decodeTyped(values[0] ?? '', typesOfMember(parameter, member))
+      },
     )
   }
   const values = parameters.get(name)
   if (values === undefined) return absent
   if (explode && types.includes('array')) return decodeItems(itemTypes, values)
   const [value = ''] = values
-  if (values.length > 1) return { kind: 'fault', rule: 'duplicate-parameter' }
+  if (values.length > 1) return duplicate
   if (allowsEmpty && value === '') return { kind: 'value', value: emptyParameter }
   const parts = value === '' ? [] : value.split(separators[style])
   if (types.includes('array')) return decodeItems(itemTypes, parts)
@@ -69,7 +138,7 @@ const separators = {
 /** The value of a parameter that is not compared: it is empty and may be so, or where it ends is not known. */
 export const emptyParameter: unique symbol = Symbol('empty')
 
-/** Reads a field of the header, in the style `simple`. */
+/** Reads a field, in the style `simple`. */
 export const readHeaderParameter = (parameter: ParameterContract, fields: HeaderFields): ParameterValue => {
   const values = getFoldedValues(fields, foldUnderscores(parameter.name))
   if (values.length === 0) return absent
@@ -82,7 +151,7 @@ export const readHeaderParameter = (parameter: ParameterContract, fields: Header
     return { kind: 'value', value: parts.filter(isNotEmpty).map((part) => toTyped(part, itemTypes)) }
   }
   const isSeveral = values.length > 1 && !listFields.has(parameter.name)
-  return isSeveral ? { kind: 'fault', rule: 'duplicate-parameter' } : readText(parameter, values.join(', '))
+  return isSeveral ? duplicate : readText(parameter, values.join(', '))
 }
 
 // RFC 9110 §5.6.1.2: a recipient ignores empty elements of a list, as they come about where lines are joined.
@@ -110,6 +179,11 @@ const readText = ({ style, types }: ParameterContract, text: string): ParameterV
   if (style !== 'json') return { kind: 'value', value: toTyped(text, types) }
   const parsed = parseStrictJson(Buffer.from(text))
   return 'fault' in parsed ? { kind: 'fault', rule: 'json' } : { kind: 'value', value: parsed.value }
+}
+
+const decodeTyped = (raw: string, types: readonly JsonType[]): ParameterValue => {
+  const text = decode(raw)
+  return text === null ? { kind: 'fault', rule: 'encoding' } : { kind: 'value', value: toTyped(text, types) }
 }
 
 const decodeItems = (itemTypes: readonly JsonType[], raw: readonly string[]): ParameterValue => {
@@ -145,13 +219,7 @@ const readDeepObject = (parameter: ParameterContract, parameters: QueryParameter
     if (known === undefined) found.set(member, new Map([[index, values]]))
     else known.set(index, values)
   }
-  const members: [string, unknown][] = []
-  for (const [member, values] of found) {
-    const read = readDeepMember(parameter, member, values)
-    if (read.kind !== 'value') return read
-    members.push([member, read.value])
-  }
-  return members.length === 0 ? absent : { kind: 'value', value: Object.fromEntries(members) }
+  return readMembers(found, (member, values) => readDeepMember(parameter, member, values))
 }
 
 const readDeepMember = (parameter: ParameterContract, member: string, spelled: DeepMember): ParameterValue => {
@@ -159,11 +227,9 @@ const readDeepMember = (parameter: ParameterContract, member: string, spelled: D
   const plain = spelled.get(undefined)
   const isArray = types.includes('array')
   if (plain?.length === 1 && spelled.size === 1) {
-    const text = decode(plain[0] ?? '')
-    if (text === null) return { kind: 'fault', rule: 'encoding' }
-    const value = toTyped(text, types)
-    if (!isArray || value !== text || types.includes('string')) return { kind: 'value', value }
-  } else if (!isArray) return { kind: 'fault', rule: 'duplicate-parameter' }
+    const read = decodeTyped(plain[0] ?? '', types)
+    if (!isArray || read.kind !== 'value' || typeof read.value !== 'string' || types.includes('string')) return read
+  } else if (!isArray) return duplicate
   const { memberItemTypes = {}, otherItemTypes = [] } = parameter
   const itemTypes = ownMember(memberItemTypes, member) ?? otherItemTypes
   const listed = plain ?? spelled.get('')
@@ -189,7 +255,7 @@ const readPairs = (
   for (let i = 0; i < pairs.length; i += 2) {
     const [name, text] = [toText(pairs[i] ?? ''), toText(pairs[i + 1] ?? '')]
     if (name === null || text === null) return { kind: 'fault', rule: 'encoding' }
-    if (members.has(name)) return { kind: 'fault', rule: 'duplicate-parameter' }
+    if (members.has(name)) return duplicate
     members.set(name, toTyped(text, typesOfMember(parameter, name)))
   }
   return { kind: 'value', value: Object.fromEntries(members) }
@@ -200,26 +266,25 @@ const splitPair = (part: string): readonly [string, string] => {
   return at === -1 ? [part, ''] : [part.slice(0, at), part.slice(at + 1)]
 }
 
-const readMembers = (
-  parameter: ParameterContract,
-  candidates: readonly (readonly [member: string, values: readonly string[] | undefined])[],
+/** Reads the members of an object one by one; the first fault is that of the object. */
+const readMembers = <T>(
+  members: Iterable<readonly [name: string, raw: T]>,
+  read: (name: string, raw: T) => ParameterValue,
 ): ParameterValue => {
-  const members: [string, unknown][] = []
-  for (const [member, values] of candidates) {
-    if (values === undefined) continue
-    if (values.length > 1) return { kind: 'fault', rule: 'duplicate-parameter' }
-    const text = decode(values[0] ?? '')
-    if (text === null) return { kind: 'fault', rule: 'encoding' }
-    members.push([member, toTyped(text, typesOfMember(parameter, member))])
+  const values: [string, unknown][] = []
+  for (const [name, raw] of members) {
+    const member = read(name, raw)
+    if (member.kind === 'fault') return member
+    if (member.kind === 'value') values.push([name, member.value])
   }
-  return members.length === 0 ? absent : { kind: 'value', value: Object.fromEntries(members) }
+  return values.length === 0 ? absent : { kind: 'value', value: Object.fromEntries(values) }
 }
 
 const typesOfMember = ({ memberTypes, otherMemberTypes }: ParameterContract, name: string): readonly JsonType[] =>
   ownMember(memberTypes, name) ?? otherMemberTypes
 
 /** Takes a text as another type only where the schema has no string for it; a text that fits no type stays a text. */
-export const toTyped = (text: string, types: readonly JsonType[]): unknown => {
+const toTyped = (text: string, types: readonly JsonType[]): unknown => {
   if (types.length === 0 || types.includes('string')) return text
   if ((types.includes('integer') || types.includes('number')) && jsonNumber.test(text)) return Number(text)
   if (types.includes('boolean') && (text === 'true' || text === 'false')) return text === 'true'

@@ -4,14 +4,13 @@ import { asPlainObject, isPlainObject } from '../../../core/lib/plain-object.ts'
 import { unescapeSegment } from '../../../core/lib/text/json-pointer.ts'
 import { errorMessage } from '../../../core/lib/try.ts'
 import { formats } from '../check/formats.ts'
-import { withoutNeedlessEscapes } from '../check/leading-lookaheads.ts'
 import { linearRegExp } from '../check/linear-regexp.ts'
+import { withoutNeedlessEscapes } from '../check/translate-pattern.ts'
 import { createAjv } from './compile-contract.ts'
 import type { ContractBundle } from './contract-bundle.ts'
 import { asItems, describeValue, type NodeIssue, type Tree } from './contract-node.ts'
-import { warnOfLostNull } from './misread-keywords.ts'
+import { forEachSchema, subSchemas } from './schema-keywords.ts'
 import { type FollowReference, SchemaTypeAnalysis } from './schema-types.ts'
-import { forEachSchema, subSchemas } from './schema-walk.ts'
 
 /**
  * Finds what is wrong with schemas: their form, patterns, and what can never match or would be checked without end. Of
@@ -156,6 +155,20 @@ const checkFormat = (schema: Tree, bundle: ContractBundle): void => {
     expected: `one of ${Object.keys(formats).join(', ')}`,
     found: quote(format),
     hint: near === undefined ? 'add a pattern' : `did you mean ${near}?`,
+  })
+}
+
+/**
+ * Warns of an enumeration without null in a schema whose types have it: null breaks it. OpenAPI 3.0 writes this as
+ * `nullable: true`, and its readers differed until 3.0.3 said the same.
+ */
+const warnOfLostNull = (schema: Tree, bundle: ContractBundle): void => {
+  if (!asItems(schema.type).includes('null') || !Array.isArray(schema.enum) || schema.enum.includes(null)) return
+  bundle.warn(schema, ['enum'], {
+    message: 'null breaks this: the enumeration does not have it, though the type has',
+    expected: 'null among the values, or not among the types',
+    found: 'no null among the values',
+    hint: 'add null to enum, or take it out of the type (OpenAPI 3.0: remove nullable)',
   })
 }
 

@@ -2,7 +2,7 @@ import { asPlainObject, isPlainObject } from '../../../core/lib/plain-object.ts'
 import type { JsonType, SchemaName } from '../check/compiled-contract.ts'
 import { formats } from '../check/formats.ts'
 import type { BundledDocument } from './bundle/bundle-document.ts'
-import { sharedSchema } from './compile-contract.ts'
+import { countedKeyword, sharedSchema } from './compile-contract.ts'
 import {
   asItems,
   type ContractFindings,
@@ -12,9 +12,8 @@ import {
   type NodeIssue,
   type Tree,
 } from './contract-node.ts'
-import { countedKeyword } from './own-keywords.ts'
+import { createFollow, mapSubSchemas } from './schema-keywords.ts'
 import { type FollowReference, SchemaTypeAnalysis } from './schema-types.ts'
-import { createFollow, mapSubSchemas } from './schema-walk.ts'
 
 /** A bundled document with what reads it: its references, what its schemas may match, where its objects stand. */
 export class ContractBundle {

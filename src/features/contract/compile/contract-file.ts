@@ -17,7 +17,14 @@ import { maxAliases, prototypeKey, tooManyAliases } from '../../../core/config/y
 import { parseYamlSource, type YamlSource } from '../../../core/config/yaml/yaml-document.ts'
 import { createPositionFinder } from '../../../core/config/yaml/yaml-nodes.ts'
 import { maxJsonDepth, parseStrictJson } from '../check/strict-json.ts'
-import { findRepeatedName, type JsonSyntaxFault, jsonProblem, parseJsonNodes } from './json-nodes.ts'
+import {
+  findRepeatedName,
+  type JsonMember,
+  type JsonNode,
+  type JsonSyntaxFault,
+  jsonProblem,
+  parseJsonNodes,
+} from './json-nodes.ts'
 
 /** The largest size of a contract, with the files that it refers to, in bytes. */
 export const maxContractBytes = 8 * 1024 ** 2
@@ -47,7 +54,11 @@ export const readContractFile = (file: string, limit: number): ContractFile | st
   const json = /^\s*\{/.test(text) ? parseStrictJson(Buffer.from(text)) : null
   if (json !== null && 'value' in json) {
     const at = createPositionFinder(text)
-    const locate = (path: KeyPath, atKey = false): FilePosition => at(findInJson(text, path, atKey))
+    let root: JsonNode | null = null
+    const locate = (path: KeyPath, atKey = false): FilePosition => {
+      root ??= parseJsonNodes(text, maxJsonDepth) as JsonNode // it is valid
+      return at(findOffset(root, path, atKey))
+    }
     const path = findPrototypeKey(json.value)
     if (path === null) return { ...read, tree: json.value, locate, problems: [] }
     return broken({ file, ...locate(path, true), path: formatKeyPath(path), ...prototypeKey })
@@ -94,65 +105,21 @@ const toTree = ({ document, issues, usable }: YamlSource): { tree: unknown; issu
   }
 }
 
-/** Finds the offset of a value in a valid text of JSON, or of its key. A missing one has that of what is above it. */
-const findInJson = (text: string, path: KeyPath, atKey = false): number => {
-  let at = skipSpace(text, 0)
-  let found = at
+/** Finds the offset of a value in JSON, or of its key. A missing one has that of what is above it. */
+const findOffset = (root: JsonNode, path: KeyPath, atKey = false): number => {
+  let node = root
+  let found = root.start
   for (const key of path) {
-    const entry = findEntry(text, at, key)
-    if (entry === null) break
-    found = atKey || isOpening(text, entry.value) ? entry.key : entry.value
-    at = entry.value
+    const entry = findEntry(node, key)
+    if (entry === undefined) break
+    node = entry.value
+    found = atKey || node.kind !== 'scalar' ? entry.nameStart : node.start
   }
   return found
 }
 
-const isOpening = (text: string, at: number): boolean => text[at] === '{' || text[at] === '['
-
-/** Finds an entry of the map or list at an offset: where its key begins, and its value. Null: there is none. */
-const findEntry = (
-  text: string,
-  start: number,
-  wanted: string | number,
-): { readonly key: number; readonly value: number } | null => {
-  if (!isOpening(text, start)) return null
-  const isMap = text[start] === '{'
-  let at = skipSpace(text, start + 1)
-  for (let index = 0; at < text.length && text[at] !== '}' && text[at] !== ']'; index++) {
-    const key = at
-    let name: unknown = index
-    if (isMap) {
-      at = skipString(text, at)
-      name = JSON.parse(text.slice(key, at))
-      at = skipSpace(text, skipSpace(text, at) + 1)
-    }
-    if (name === wanted) return { key, value: at }
-    at = skipSpace(text, skipValue(text, at))
-    if (text[at] === ',') at = skipSpace(text, at + 1)
-  }
-  return null
-}
-
-const skipSpace = (text: string, start: number): number => {
-  let at = start
-  while (text[at] === ' ' || text[at] === '\n' || text[at] === '\r' || text[at] === '\t') at++
-  return at
-}
-
-const skipString = (text: string, start: number): number => {
-  let at = start + 1
-  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1
-  return at + 1
-}
-
-const skipValue = (text: string, start: number): number => {
-  let at = start
-  for (let depth = 0; at < text.length; at++) {
-    const character = text[at]
-    if (character === '"') at = skipString(text, at) - 1
-    else if (character === '{' || character === '[') depth++
-    else if (depth === 0 && (character === ',' || character === '}' || character === ']')) return at
-    else if ((character === '}' || character === ']') && --depth === 0) return at + 1
-  }
-  return at
+const findEntry = (node: JsonNode, key: string | number): Omit<JsonMember, 'name'> | undefined => {
+  if (node.kind === 'object') return node.members.find(({ name }) => name === key)
+  const item = node.kind === 'array' ? node.items[Number(key)] : undefined
+  return item && { nameStart: item.start, value: item }
 }

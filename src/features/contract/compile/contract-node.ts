@@ -6,6 +6,7 @@ import {
   type KeyPath,
 } from '../../../core/config/problem.ts'
 import type { PlainObject } from '../../../core/lib/plain-object.ts'
+import { escapeSegment } from '../../../core/lib/text/json-pointer.ts'
 import type { ContractFile } from './contract-file.ts'
 
 export type Tree = PlainObject
@@ -28,18 +29,18 @@ export const childOf = ({ file, path, value }: ContractNode, key: string | numbe
   value: typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? (value as Tree)[key] : undefined,
 })
 
-const problemAt = (
-  { file, path }: Pick<ContractNode, 'file' | 'path'>,
-  { atKey, hint, ...issue }: NodeIssue,
-): ConfigProblem => {
+const problemAt = ({ file, path }: NodePlace, { atKey, hint, ...issue }: NodeIssue): ConfigProblem => {
   const problem = { file: file.file, ...file.locate(path, atKey), path: formatKeyPath(path), ...issue }
   return hint === undefined ? problem : { ...problem, hint }
 }
 
+export type NodePlace = Pick<ContractNode, 'file' | 'path'>
+
+export const nodeKey = ({ file, path }: NodePlace): string =>
+  `${file.file}#${path.map((key) => escapeSegment(String(key))).join('/')}`
+
 // An operator mends the first ones first; a file in a foreign format would give thousands.
 const maxFindings = 100
-
-export type NodePlace = Pick<ContractNode, 'file' | 'path'>
 
 export class ContractFindings {
   readonly problems = new FirstFindings('problems')
@@ -76,7 +77,7 @@ export class ContractFindings {
     this.#open = []
   }
 
-  warn(node: Pick<ContractNode, 'file' | 'path'>, issue: NodeIssue): void {
+  warn(node: NodePlace, issue: NodeIssue): void {
     this.warnings.add(problemAt(node, issue))
   }
 }
@@ -121,15 +122,9 @@ class FirstFindings {
 }
 
 /** Describes a value without quoting it. */
-export const describeValue = (value: unknown): string =>
-  value === undefined
-    ? 'nothing'
-    : value === null
-      ? 'null'
-      : Array.isArray(value)
-        ? 'a list'
-        : typeof value === 'object'
-          ? 'a map'
-          : typeof value === 'boolean'
-            ? String(value)
-            : `a ${typeof value}`
+export const describeValue = (value: unknown): string => {
+  if (value === undefined) return 'nothing'
+  if (value === null || typeof value === 'boolean') return String(value)
+  if (Array.isArray(value)) return 'a list'
+  return typeof value === 'object' ? 'a map' : `a ${typeof value}`
+}

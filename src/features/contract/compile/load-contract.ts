@@ -14,11 +14,10 @@ import { checkSchemas } from './check-schemas.ts'
 import { CompileTimeout, compileSchemas, SchemaFault } from './compile-contract.ts'
 import { ContractBundle } from './contract-bundle.ts'
 import type { ContractFile } from './contract-file.ts'
-import { ContractFiles } from './contract-files.ts'
+import { ContractFiles, findUsedPlaces } from './contract-files.ts'
 import { ContractFindings, childOf, describeValue } from './contract-node.ts'
 import { readOperations } from './read-operations.ts'
 import { isKnownDialect, jsonSchemaDialect } from './schema-keywords.ts'
-import { findUsedPlaces } from './used-places.ts'
 
 export interface LoadedContract {
   /** Null: there are problems. */

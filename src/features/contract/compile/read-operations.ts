@@ -9,11 +9,11 @@ import type {
   ResponseContract,
 } from '../check/compiled-contract.ts'
 import { formatMediaType, isJson, parseParameters } from '../check/media-type.ts'
-import type { OneWayKeyword } from './bundle/one-way-members.ts'
+import type { OneWayKeyword } from './bundle/upgrade-schema.ts'
 import type { ContractBundle } from './contract-bundle.ts'
-import type { NodeIssue, Tree } from './contract-node.ts'
-import { warnOfOneWayMembers } from './misread-keywords.ts'
+import { asItems, type NodeIssue, type Tree } from './contract-node.ts'
 import { readParameters, readValues } from './read-parameters.ts'
+import { subSchemas } from './schema-keywords.ts'
 
 export const readOperations = (bundle: ContractBundle): Readonly<Partial<Record<OperationId, OperationContract>>> => {
   const reader = new OperationReader(bundle)
@@ -143,3 +143,39 @@ const missing = (name: string): NodeIssue => ({
   hint: `add ${name} below this line`,
   atKey: true,
 })
+
+/**
+ * Warns of members of a message that are required, though a keyword says that they belong to the other direction: in
+ * OpenAPI 3.1 it checks nothing (JSON Schema Validation §9.4). In a document of 3.0 they are no longer required by now.
+ * `seen`: the schemas that were looked at already.
+ */
+const warnOfOneWayMembers = (
+  schema: unknown,
+  keyword: OneWayKeyword,
+  bundle: ContractBundle,
+  seen: Set<unknown>,
+): void => {
+  if (!isPlainObject(schema) || seen.has(schema)) return
+  seen.add(schema)
+  const required = asItems(schema.required)
+  const written = asItems(asPlainObject(bundle.origins.get(schema)?.value).required)
+  const members = required.length === 0 ? [] : bundle.partsOf(schema).map(({ properties }) => asPlainObject(properties))
+  for (const name of required) {
+    if (typeof name !== 'string') continue
+    const stated = members.flatMap((each) => (Object.hasOwn(each, name) ? bundle.partsOf(each[name]) : []))
+    if (stated.some((each) => each[keyword] === true))
+      bundle.warn(schema, ['required', written.indexOf(name)], isRequired(name, keyword))
+  }
+  if (typeof schema.$ref === 'string') warnOfOneWayMembers(bundle.follow(schema.$ref), keyword, bundle, seen)
+  for (const inner of subSchemas(schema)) warnOfOneWayMembers(inner.schema, keyword, bundle, seen)
+}
+
+const isRequired = (name: string, keyword: OneWayKeyword) => {
+  const messages = keyword === 'readOnly' ? 'requests' : 'responses'
+  return {
+    message: `${messages} without it break the contract: ${keyword} does nothing`,
+    expected: `a schema for ${messages} that does not require it`,
+    found: `${quote(name)}, which is ${keyword}`,
+    hint: `take it out of required, or give ${messages} a schema of their own`,
+  }
+}

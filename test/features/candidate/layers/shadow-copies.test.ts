@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
-import { DeferredWork } from '../../../../src/features/contract/deferred-work.ts'
+import { DeferredWork } from '../../../../src/features/contract/check-queue.ts'
 
 test('a repeat that never began is not counted out', () => {
   const copies = new ShadowCopies(new DeferredWork(() => {}), new DeferredWork(() => {}))

@@ -6,7 +6,7 @@ import type { Exchange, Handler, ProxyResponse } from '../../../../src/core/exch
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { shadowLayer } from '../../../../src/features/candidate/layers/shadow.ts'
 import { ShadowCopies } from '../../../../src/features/candidate/layers/shadow-copies.ts'
-import { DeferredWork } from '../../../../src/features/contract/deferred-work.ts'
+import { DeferredWork } from '../../../../src/features/contract/check-queue.ts'
 import { fakeExchange } from '../../../helpers/exchange.ts'
 
 /** A response of which the whole body has come. */

@@ -13,7 +13,7 @@ import type {
   ShadowAnswer,
   ShadowedRequest,
 } from '../../../../src/features/candidate/observe/compare/comparison.ts'
-import { DeferredWork } from '../../../../src/features/contract/deferred-work.ts'
+import { DeferredWork } from '../../../../src/features/contract/check-queue.ts'
 import { retryLayer } from '../../../../src/features/retry/layer.ts'
 import { RetryBudget } from '../../../../src/features/retry/runtime.ts'
 import { fakeBody, fakeExchange } from '../../../helpers/exchange.ts'

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Violation } from '../../../../src/core/exchange/failures/errors.ts'
 import { checkBody, checkRequestHead } from '../../../../src/features/contract/check/check-message.ts'
 import type { ParameterContract } from '../../../../src/features/contract/check/compiled-contract.ts'
-import { maxTextLength, maxViolations, toViolations } from '../../../../src/features/contract/check/violations.ts'
+import { maxTextLength, maxViolations, toViolations } from '../../../../src/features/contract/check/validators.ts'
 import { schemaName, validatorsOf } from '../../../helpers/validators.ts'
 
 const schema = {

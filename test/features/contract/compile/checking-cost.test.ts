@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createValidators } from '../../../../src/features/contract/check/validators.ts'
 import { checksInPlace, findCirclesInPlace } from '../../../../src/features/contract/compile/check-schemas.ts'
 import { loadContract } from '../../../../src/features/contract/compile/load-contract.ts'
-import { createFollow } from '../../../../src/features/contract/compile/schema-walk.ts'
+import { createFollow } from '../../../../src/features/contract/compile/schema-keywords.ts'
 import { folderWith } from '../../../core/config/helper.ts'
 
 const ref = (name: string): object => ({ $ref: `#/${name}` })

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
-import { CompileTimeout, compileSchemas } from '../../../../src/features/contract/compile/compile-contract.ts'
+import {
+  CompileTimeout,
+  compileSchemas,
+  countedKeyword,
+} from '../../../../src/features/contract/compile/compile-contract.ts'
 import { loadContract } from '../../../../src/features/contract/compile/load-contract.ts'
-import { countedKeyword } from '../../../../src/features/contract/compile/own-keywords.ts'
 import { folderWith } from '../../../core/config/helper.ts'
 
 test('what many references lead to is compiled once', () => {

@@ -2,7 +2,7 @@ import type { FailureKind } from '../../../../core/exchange/failures/kinds.ts'
 import type { HeaderFields } from '../../../../core/exchange/header-fields.ts'
 import { escapeSegment } from '../../../../core/lib/text/json-pointer.ts'
 import type { OperationId } from '../../../../operations.ts'
-import { shorten } from '../../../contract/check/violations.ts'
+import { shorten } from '../../../contract/check/validators.ts'
 import { looksLikeData } from '../../../contract/looks-like-data.ts'
 
 /**

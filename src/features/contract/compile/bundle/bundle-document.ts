@@ -2,13 +2,33 @@ import { asPlainObject, isPlainObject, ownMember } from '../../../../core/lib/pl
 import { escapeSegment } from '../../../../core/lib/text/json-pointer.ts'
 import type { ContractFile } from '../contract-file.ts'
 import type { ContractFiles } from '../contract-files.ts'
-import { type ContractFindings, type ContractNode, childOf, describeValue, type Tree } from '../contract-node.ts'
+import {
+  type ContractFindings,
+  type ContractNode,
+  childOf,
+  describeValue,
+  nodeKey,
+  type Tree,
+} from '../contract-node.ts'
 import { isKnownDialect, schemaKeywords } from '../schema-keywords.ts'
 import * as issues from './bundle-issues.ts'
-import { BundlePlaces, chooseComponentName, componentSection, nodeKey, type TreeCopy } from './bundle-places.ts'
-import { documentShape, type Member, type ObjectShape, operationShape, pathItemShape } from './object-shapes.ts'
-import { type OneWayKeyword, oneWayKeywords, splitOneWayMembers } from './one-way-members.ts'
-import { type OpenApiVersion, toSchemaOf31 } from './upgrade-schema.ts'
+import {
+  chooseComponentName,
+  componentSection,
+  documentShape,
+  type Member,
+  type ObjectShape,
+  operationShape,
+  pathItemShape,
+  type TreeCopy,
+} from './object-shapes.ts'
+import {
+  type OneWayKeyword,
+  type OpenApiVersion,
+  oneWayKeywords,
+  splitOneWayMembers,
+  toSchemaOf31,
+} from './upgrade-schema.ts'
 
 /** A contract as one document, which refers to nothing outside itself. */
 export interface BundledDocument {
@@ -21,6 +41,12 @@ export interface BundledDocument {
 
 /** The shape of a schema, as far as references know it. */
 const schemaShape: ObjectShape = { name: 'a schema', section: 'schemas', members: {} }
+
+interface BundlePlace {
+  /** A JSON pointer. */
+  readonly pointer: string
+  readonly shape: ObjectShape
+}
 
 /** A reference of which the target has no place in the bundle yet. */
 interface OpenReference {
@@ -51,7 +77,8 @@ class Bundler {
   readonly #findings: ContractFindings
   readonly #version: OpenApiVersion
   readonly #origins = new WeakMap<object, ContractNode>()
-  readonly #places = new BundlePlaces()
+  /** Where the objects of the files stand in the document: the first place of each. */
+  readonly #places = new Map<string, BundlePlace>()
   readonly #faulty = new Set<object>()
   readonly #open: OpenReference[] = []
   readonly #warned = new Set<string>()
@@ -76,7 +103,7 @@ class Bundler {
 
   /** Leads a reference to the place of its target, which it makes where there is none. */
   #place({ from, copy, target, shape }: OpenReference, document: TreeCopy): void {
-    let place = this.#places.find(target)
+    let place = this.#places.get(nodeKey(target))
     if (place === undefined && shape.section !== null) {
       const section = componentSection(document, shape.section)
       const name = chooseComponentName(target, section)
@@ -96,7 +123,8 @@ class Bundler {
 
   #register(node: ContractNode, shape: ObjectShape, pointer: string, copy: TreeCopy): void {
     this.#origins.set(copy, node)
-    this.#places.add(node, { pointer, shape })
+    const key = nodeKey(node)
+    if (!this.#places.has(key)) this.#places.set(key, { pointer, shape })
   }
 
   #object(node: ContractNode, shape: ObjectShape, pointer: string): TreeCopy {

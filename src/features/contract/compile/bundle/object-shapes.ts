@@ -1,3 +1,5 @@
+import type { ContractNode, Tree } from '../contract-node.ts'
+
 /** One kind of object in an OpenAPI document, by its fixed members (OpenAPI 3.1 §4.8). */
 export interface ObjectShape {
   /** In words, for a problem: `a parameter`. */
@@ -167,4 +169,24 @@ export const documentShape: ObjectShape = {
     tags: any,
     externalDocs: any,
   },
+}
+
+export type TreeCopy = Record<string, unknown>
+
+/** Returns a section of `components`, which it makes where there is none. */
+export const componentSection = (document: TreeCopy, name: string): TreeCopy => {
+  document.components ??= {}
+  const components = document.components as TreeCopy
+  components[name] ??= {}
+  return components[name] as TreeCopy
+}
+
+/** Chooses a name under `components` for an object of another file, or a copy: its own, or that of the file. */
+export const chooseComponentName = ({ file, path }: ContractNode, section: Tree, suffix = ''): string => {
+  const [last] = path.slice(-1)
+  const wanted = String(last ?? file.file.slice(file.file.lastIndexOf('/') + 1)).replace(/\.(?:ya?ml|json)$/i, '')
+  const plain = (wanted.replaceAll(/[^\w.-]/g, '_') || 'object') + suffix
+  let name = plain
+  for (let nth = 2; Object.hasOwn(section, name); nth++) name = `${plain}-${nth}`
+  return name
 }

@@ -1,5 +1,8 @@
-import { asPlainObject, isPlainObject } from '../../../../core/lib/plain-object.ts'
-import type { Tree } from '../contract-node.ts'
+import { asPlainObject, isPlainObject, ownMember } from '../../../../core/lib/plain-object.ts'
+import { asItems, type ContractNode, type Tree } from '../contract-node.ts'
+import { createFollow, mapSubSchemas, schemaKeywords, subSchemas } from '../schema-keywords.ts'
+import type { FollowReference } from '../schema-types.ts'
+import { chooseComponentName, componentSection, type TreeCopy } from './object-shapes.ts'
 
 export type OpenApiVersion = '3.0' | '3.1' | '3.2'
 
@@ -53,4 +56,206 @@ const upgradeSchema = (given: Tree): UpgradedSchema => {
     delete schema.example
   }
   return { schema, lost }
+}
+
+/** The keywords by which a member belongs to responses, or to requests, alone. */
+export const oneWayKeywords = ['readOnly', 'writeOnly'] as const
+
+export type OneWayKeyword = (typeof oneWayKeywords)[number]
+
+/** A document of which the parts still change. */
+interface OpenDocument {
+  readonly document: TreeCopy
+  readonly origins: WeakMap<object, ContractNode>
+  readonly faulty: Set<object>
+}
+
+/**
+ * Takes members out of `required` in the direction to which they do not belong: those that are `readOnly` in requests,
+ * and those that are `writeOnly` in responses (OpenAPI 3.0.3, Schema Object; in 3.1 the two words check nothing).
+ * Components to which both directions refer get a second one: `Asset-request`.
+ */
+export const splitOneWayMembers = (open: OpenDocument, keyword: OneWayKeyword): void => {
+  const splitter = new OneWaySplitter(open, keyword)
+  const owners = schemaOwners(open.document, keyword).filter(({ schema }) => isPlainObject(schema))
+  for (const { schema } of owners) splitter.visit(schema)
+  splitter.markUsers()
+  for (const owner of owners) owner.schema = splitter.copyOf(owner.schema)
+}
+
+/** Lists what has a schema of requests (`readOnly`) or of responses: media types, parameters, fields. */
+const schemaOwners = (document: Tree, keyword: OneWayKeyword): readonly TreeCopy[] => {
+  const components = asPlainObject(document.components)
+  const items = valuesOf(document.paths).map(asPlainObject)
+  const operations = items.flatMap((item) => Object.values(item).map(asPlainObject))
+  const objects =
+    keyword === 'readOnly'
+      ? [
+          ...valuesOf(components.parameters),
+          ...valuesOf(components.requestBodies),
+          ...[...items, ...operations].flatMap(({ parameters, requestBody }) => [...asItems(parameters), requestBody]),
+        ]
+      : [
+          ...valuesOf(components.responses),
+          ...valuesOf(components.headers),
+          ...operations.flatMap(({ responses }) => valuesOf(responses)),
+        ]
+  return [...objects, ...objects.flatMap((each) => valuesOf(asPlainObject(each).headers))].flatMap((each) =>
+    [each, ...valuesOf(asPlainObject(each).content)].filter(isPlainObject),
+  )
+}
+
+const valuesOf = (map: unknown): readonly unknown[] => Object.values(asPlainObject(map))
+
+/** A schema where some names are not required. */
+interface Use {
+  readonly schema: Tree
+  readonly released: ReadonlySet<string>
+  readonly users: Use[]
+  isChanged: boolean
+  copy?: TreeCopy
+  /** The name of its copy below `components`. */
+  component?: string
+}
+
+class OneWaySplitter {
+  readonly #open: OpenDocument
+  readonly #keyword: OneWayKeyword
+  readonly #follow: FollowReference
+  readonly #uses = new Map<Tree, Map<string, Use>>()
+  readonly #members = new Map<Tree, ReadonlyMap<string, boolean>>()
+  readonly #required = new Map<Tree, ReadonlySet<string>>()
+
+  constructor(open: OpenDocument, keyword: OneWayKeyword) {
+    this.#open = open
+    this.#keyword = keyword
+    this.#follow = createFollow(open.document)
+  }
+
+  /** Visits a schema and those that it leads to. `released`: what a schema around it, for the same value, releases. */
+  visit(schema: unknown, released: Iterable<string> = []): Use | null {
+    if (!isPlainObject(schema)) return null
+    const marked = [...this.#membersOf(schema)].flatMap(([name, isMarked]) => (isMarked ? [name] : []))
+    const required = this.#requiredIn(schema)
+    const names = [...new Set([...released, ...marked])].filter((name) => required.has(name)).toSorted()
+    const known = this.#uses.get(schema) ?? new Map<string, Use>()
+    this.#uses.set(schema, known)
+    const key = JSON.stringify(names)
+    const found = known.get(key)
+    if (found !== undefined) return found
+    const use: Use = { schema, released: new Set(names), users: [], isChanged: false }
+    known.set(key, use)
+    use.isChanged = namesIn(schema.required).some((name) => use.released.has(name))
+    for (const { schema: inner, keyword } of subSchemas(schema)) this.#visitInner(use, keyword, inner)?.users.push(use)
+    if (typeof schema.$ref === 'string') this.visit(this.#follow(schema.$ref), names)?.users.push(use)
+    return use
+  }
+
+  /** Has whatever leads to a schema that changes change as well. */
+  markUsers(): void {
+    const open = [...this.#uses.values()].flatMap((each) => [...each.values()]).filter(({ isChanged }) => isChanged)
+    for (let use = open.pop(); use !== undefined; use = open.pop())
+      for (const user of use.users)
+        if (!user.isChanged) {
+          user.isChanged = true
+          open.push(user)
+        }
+  }
+
+  /** Copies a schema, without what is not required; one that does not change stays as it is. */
+  copyOf(schema: unknown, use: Use | null = this.visit(schema)): unknown {
+    if (use === null || !use.isChanged) return schema
+    if (use.copy !== undefined) return use.copy
+    const copy: TreeCopy = { ...use.schema }
+    use.copy = copy
+    const origin = this.#open.origins.get(use.schema)
+    if (origin !== undefined) this.#open.origins.set(copy, origin)
+    if (this.#open.faulty.has(use.schema)) this.#open.faulty.add(copy)
+    const required = namesIn(copy.required)
+    if (required.some((name) => use.released.has(name)))
+      copy.required = required.filter((name) => !use.released.has(name))
+    if (typeof copy.$ref === 'string') copy.$ref = this.#placeOf(copy.$ref, use.released)
+    for (const [keyword, value] of Object.entries(use.schema))
+      if (ownMember(schemaKeywords, keyword) !== 'any')
+        copy[keyword] = mapSubSchemas(keyword, value, (inner) =>
+          this.copyOf(inner, this.#visitInner(use, keyword, inner)),
+        )
+    return copy
+  }
+
+  #visitInner({ released }: Use, keyword: string, schema: unknown): Use | null {
+    // Fewer names in what must not match would have it match more.
+    if (keyword === 'not' || keyword === 'if') return null
+    return this.visit(schema, combining.includes(keyword) ? released : [])
+  }
+
+  #placeOf(reference: string, released: Iterable<string>): string {
+    const use = this.visit(this.#follow(reference), released)
+    const origin = use && this.#open.origins.get(use.schema)
+    if (!use?.isChanged || !origin) return reference
+    if (use.component === undefined) {
+      const section = componentSection(this.#open.document, 'schemas')
+      const direction = this.#keyword === 'readOnly' ? 'request' : 'response'
+      use.component = chooseComponentName(origin, section, `-${direction}`)
+      section[use.component] = true // it may refer to itself
+      section[use.component] = this.copyOf(use.schema, use)
+    }
+    return `#/components/schemas/${use.component}`
+  }
+
+  /** Lists the members that a schema names for a value, and whether each is marked by the keyword. */
+  #membersOf(schema: unknown): ReadonlyMap<string, boolean> {
+    const members = new Map<string, boolean>()
+    if (!isPlainObject(schema)) return members
+    const known = this.#members.get(schema)
+    if (known !== undefined) return known
+    this.#members.set(schema, members) // a reference may lead back
+    const add = (name: string, isMarked: boolean): void => {
+      members.set(name, isMarked || members.get(name) === true)
+    }
+    for (const [name, member] of Object.entries(asPlainObject(schema.properties))) add(name, this.#isMarked(member))
+    const parts = [...asItems(schema.allOf), ...(typeof schema.$ref === 'string' ? [this.#follow(schema.$ref)] : [])]
+    for (const part of parts) for (const [name, isMarked] of this.#membersOf(part)) add(name, isMarked)
+    for (const keyword of ['anyOf', 'oneOf']) {
+      const branches = asItems(schema[keyword]).map((each) => this.#membersOf(each))
+      for (const name of new Set(branches.flatMap((each) => [...each.keys()])))
+        add(
+          name,
+          branches.every((each) => each.get(name) !== false),
+        )
+    }
+    return members
+  }
+
+  #isMarked(member: unknown, seen = new Set<unknown>()): boolean {
+    if (!isPlainObject(member) || seen.has(member)) return false
+    seen.add(member)
+    if (member[this.#keyword] === true) return true
+    if (typeof member.$ref === 'string' && this.#isMarked(this.#follow(member.$ref), seen)) return true
+    if (asItems(member.allOf).some((each) => this.#isMarked(each, seen))) return true
+    return ['anyOf', 'oneOf'].some((keyword) => {
+      const branches = asItems(member[keyword])
+      return branches.length > 0 && branches.every((each) => this.#isMarked(each, seen))
+    })
+  }
+
+  /** Collects the names that a schema requires of a value, with those of the schemas that it combines. */
+  #requiredIn(schema: Tree): ReadonlySet<string> {
+    const known = this.#required.get(schema)
+    if (known !== undefined) return known
+    const names = new Set(namesIn(schema.required))
+    this.#required.set(schema, names) // a reference may lead back
+    const parts = combining.flatMap((keyword) => asItems(schema[keyword]))
+    if (typeof schema.$ref === 'string') parts.push(this.#follow(schema.$ref))
+    for (const part of parts) if (isPlainObject(part)) for (const name of this.#requiredIn(part)) names.add(name)
+    return names
+  }
+}
+
+const combining: readonly string[] = ['allOf', 'anyOf', 'oneOf']
+
+/** Lists the names of a `required`; none where it is of another form, which is told elsewhere. */
+const namesIn = (required: unknown): readonly string[] => {
+  const names = asItems(required)
+  return names.every((each) => typeof each === 'string') ? names : []
 }
