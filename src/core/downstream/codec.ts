@@ -42,11 +42,6 @@ export interface BodySource {
   resume(): unknown
 }
 
-/** What a response that may be the last of its connection needs to know of its request. */
-export interface LastResponseContext {
-  readonly failure: GatewayError | null
-}
-
 /** Writes a response, in the version of HTTP that the client speaks. */
 export interface DownstreamResponse {
   readonly statusCode: number
@@ -65,7 +60,7 @@ export interface DownstreamResponse {
   /** Writes an interim response, or drops it where too much waits to be taken. Throws as `writeFields` does. */
   writeInterim(status: number, fields: HeaderFields): void
   /** Makes its head say that nothing follows it: the gateway drains, or the rest of the request is left `unread`. */
-  markLast(request: LastResponseContext, unread: boolean): void
+  markLast(failure: GatewayError | null, unread: boolean): void
   /** Sends the head by the end of the next turn, unless some of the body takes it along. */
   flushHead(): void
   write(chunk: Buffer, onFlushed?: (error?: Error | null) => void): boolean

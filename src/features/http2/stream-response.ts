@@ -1,8 +1,9 @@
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import { Duplex } from 'node:stream'
-import type { DownstreamResponse, LastResponseContext } from '../../core/downstream/codec.ts'
+import type { DownstreamResponse } from '../../core/downstream/codec.ts'
 import { getLingerMode, type LingerMode, linger } from '../../core/downstream/listener/linger.ts'
 import { getMaxBodyBytes } from '../../core/downstream/request/active-request.ts'
+import type { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { fieldNameEquals, type HeaderFields } from '../../core/exchange/header-fields.ts'
 import { validateHeaderValue } from '../../core/exchange/node-http.ts'
 import { CoalescedTimer } from '../../core/lib/clock.ts'
@@ -102,7 +103,7 @@ export class StreamResponse implements DownstreamResponse {
   }
 
   /** The stream ends with its response in any case; of the connection, GOAWAY says it when nothing is under way. */
-  markLast({ failure }: LastResponseContext): void {
+  markLast(failure: GatewayError | null): void {
     this.#lingerMode = getLingerMode(failure)
   }
 

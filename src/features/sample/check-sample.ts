@@ -10,7 +10,7 @@ import {
 } from '../../core/exchange/header-fields.ts'
 import { weakMemo } from '../../core/lib/memo.ts'
 import { runtimeParts } from '../../core/runtime/runtime-parts.ts'
-import { compileHeaderMutation, type HeaderMutation } from '../../core/upstream/attempt/header-mutation.ts'
+import { compileHeaderMutation, type HeaderMutation } from '../../core/upstream/http1/write-request.ts'
 import { byOperation, type OperationId } from '../../operations.ts'
 import { createCredentialFilter } from '../auth/auth.ts'
 import { createAuthProvider } from '../auth/auth-provider.ts'

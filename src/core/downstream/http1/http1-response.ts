@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net'
+import type { GatewayError } from '../../exchange/failures/errors.ts'
 import type { HeaderFields } from '../../exchange/header-fields.ts'
 import { maxSingleWriteBytes } from '../../lib/buffers.ts'
 import { batchWrite, CoalescedTimer } from '../../lib/clock.ts'
-import type { DownstreamResponse, LastResponseContext } from '../codec.ts'
+import type { DownstreamResponse } from '../codec.ts'
 import { getLingerMode, type LingerMode } from '../listener/linger.ts'
 import { closeAfterResponse } from '../request/active-request.ts'
 import type { Http1Request } from './http1-request.ts'
@@ -97,7 +98,7 @@ export class Http1Response implements DownstreamResponse {
     else this.#queue.push({ data: '', onFlushed: onSent })
   }
 
-  markLast({ failure }: LastResponseContext, unread: boolean): void {
+  markLast(failure: GatewayError | null, unread: boolean): void {
     // A request behind it is under way, and its response says it as well.
     if (this.request.complete && this.#connection.isFollowed(this)) return
     this.isLast = true

@@ -97,7 +97,7 @@ const abortTruncatedRequest = (
   activeRequest.abort(failure)
   if (connection.closing) return
   connection.closing = true
-  activeRequest.response.markLast(activeRequest, true)
+  activeRequest.response.markLast(activeRequest.failure, true)
 }
 
 /** Detects another protocol than HTTP by its first bytes. Null: it is none that is known. */

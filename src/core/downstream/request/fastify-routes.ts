@@ -8,12 +8,6 @@ import type { GetListenerConfig } from '../listener/listener-config.ts'
 import { operationsByPath, parseRequestTarget, toRoutablePath } from './match-request.ts'
 import type { RequestHandler } from './request-handler.ts'
 
-/** Fastify as the router: it finds the operation of each request, and has the request served. */
-export interface FastifyRoutes {
-  route(request: DownstreamRequest, response: DownstreamResponse): void
-  close(): Promise<void>
-}
-
 // As Fastify's types have them. It reads the URL, the method and `headers`, and leaves a response alone once its reply
 // is hijacked.
 type RawRequest = IncomingMessage & DownstreamRequest
@@ -24,10 +18,7 @@ type RawResponse = ServerResponse & DownstreamResponse
  * `httpMethods` is a cross product, so a single one would let eighteen through. The `preHandler` takes each request
  * over, so http-proxy's own handler never runs. Fastify's server never listens.
  */
-export const registerRoutes = async (
-  getListenerConfig: GetListenerConfig,
-  handleRequest: RequestHandler,
-): Promise<FastifyRoutes> => {
+export const registerRoutes = async (getListenerConfig: GetListenerConfig, handleRequest: RequestHandler) => {
   const app = fastify({
     logger: false,
     schemaController: noSchemaCompilers,
@@ -57,13 +48,14 @@ export const registerRoutes = async (
   })
   await app.ready()
   return {
-    route(request, response) {
+    /** Finds the operation of a request, and has the request served. */
+    route(request: DownstreamRequest, response: DownstreamResponse): void {
       request.target = parseRequestTarget(request.url ?? '')
       request.originalUrl = request.url
       request.url = toRoutablePath(request.target?.path ?? '', getListenerConfig().config.listen.basePath)
       app.routing(request as RawRequest, response as RawResponse)
     },
-    close: () => app.close(),
+    close: (): Promise<void> => app.close(),
   }
 }
 

@@ -25,7 +25,7 @@ export const relayResponse = (
   const fields = toClientFields(exchange, status, proxyResponse.fields, snapshot.config.requestId.header, via)
   // Where the response came before the request was complete, what is still on its way is not another request.
   const unread = body?.received === false
-  if (unread || activeRequest.isDraining) response.markLast(activeRequest, unread)
+  if (unread || activeRequest.isDraining) response.markLast(activeRequest.failure, unread)
   if (!writeHead(activeRequest, proxyResponse, fields)) return
 
   const buffered = proxyResponse.body.takeBuffered()
@@ -231,7 +231,7 @@ export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError
   if (requestIdField !== null) fields.push(requestIdField, activeRequest.requestId)
   fields.push(...(activeRequest.exchange?.addedResponseFields ?? []))
   if (head.interactionId !== null) fields.push(interactionIdField, head.interactionId)
-  if (closesConnection(activeRequest)) response.markLast(activeRequest, true)
+  if (closesConnection(activeRequest)) response.markLast(activeRequest.failure, true)
   if (activeRequest.request.method !== 'HEAD') activeRequest.bytesOut = body.length
   response.writeFields(error.status, reasonPhrase(error.status), fields)
   activeRequest.firstByteMs = now() - activeRequest.startedAt

@@ -83,14 +83,6 @@ const getAuthorizationError = ({ authorizationError }: TLSSocket): string | null
   // A code, though Node's types say an error.
   authorizationError === null || authorizationError === undefined ? null : String(authorizationError)
 
-/** The certificates of one configuration, by the names that clients ask for. */
-interface SniContexts {
-  /** The options of the first certificate, for clients that ask for no name, or for an unknown one. */
-  readonly defaultOptions: SecureContextOptions
-  /** Finds the context for a name; undefined: the first is for it. */
-  find(name: string): SecureContext | undefined
-}
-
 // Mozilla's intermediate list without its DHE and CBC suites: forward secrecy and AEAD only. See docs/decisions/021.
 const cipherSuites = [
   'TLS_AES_128_GCM_SHA256',
@@ -104,8 +96,11 @@ const cipherSuites = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ].join(':')
 
-/** Throws when a certificate is not accepted, which loading it has checked before. */
-const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: ListenTlsConfig): SniContexts => {
+/**
+ * Prepares the certificates of one configuration, by the names that clients ask for. Throws when one is not accepted,
+ * which loading it has checked before.
+ */
+const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: ListenTlsConfig) => {
   const shared: SecureContextOptions = {
     minVersion,
     ciphers: cipherSuites,
@@ -132,8 +127,10 @@ const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: Li
   }
   const [defaultOptions = shared] = all
   return {
+    /** The options of the first certificate, for clients that ask for no name, or for an unknown one. */
     defaultOptions,
-    find(serverName) {
+    /** Finds the context for a name; undefined: the first is for it. */
+    find(serverName: string): SecureContext | undefined {
       // RFC 6066 §3 has no dot at its end; clients that take a URL's host as it stands send one.
       const name = withoutRootDot(serverName.toLowerCase())
       // A wildcard stands for one label (RFC 9525 §6.3).

@@ -6,17 +6,6 @@ import type { Log } from '../../log/log.ts'
 import { getConnectionClaims, getRemoteAddress } from '../listener/listener-config.ts'
 import { createHandshaker } from './handshakes.ts'
 
-/** Stands between an accepted connection and the server that speaks HTTP on it. */
-interface TlsAcceptor {
-  /** Takes a connection of which nothing has been read. */
-  accept(socket: Socket): void
-  /**
-   * Prepares a new configuration, and returns what applies it: it holds for clients that connect from then on. Throws
-   * when a certificate is not accepted.
-   */
-  prepareConfig(listen: ListenConfig): () => void
-}
-
 interface TlsAcceptorOptions {
   readonly listen: ListenConfig
   readonly tls: ListenTlsConfig
@@ -32,6 +21,7 @@ interface TlsAcceptorOptions {
   onPlaintext(socket: Socket, first: Buffer): void
 }
 
+/** Creates what stands between an accepted connection and the server that speaks HTTP on it. */
 export const createTlsAcceptor = ({
   listen,
   tls,
@@ -41,14 +31,15 @@ export const createTlsAcceptor = ({
   onHandshake,
   onSecure,
   onPlaintext,
-}: TlsAcceptorOptions): TlsAcceptor => {
+}: TlsAcceptorOptions) => {
   const logFailure = createHandshakeLog(log)
   let startHandshake = createHandshaker(tls, protocols, ticketSecret)
   let appliedTls = JSON.stringify(tls)
   let timeoutMs = listen.timeouts.headers
 
   return {
-    accept(socket) {
+    /** Takes a connection of which nothing has been read. */
+    accept(socket: Socket): void {
       const client = getRemoteAddress(socket)
       const authority = getConnectionClaims(socket)?.authority ?? undefined
       // From the first moment to the last of the handshake, and then once more for a head.
@@ -77,7 +68,11 @@ export const createTlsAcceptor = ({
         })
       })
     },
-    prepareConfig({ tls, timeouts }) {
+    /**
+     * Prepares a new configuration, and returns what applies it: it holds for clients that connect from then on. Throws
+     * when a certificate is not accepted.
+     */
+    prepareConfig({ tls, timeouts }: ListenConfig): () => void {
       const next = JSON.stringify(tls)
       const handshaker = tls === null || next === appliedTls ? null : createHandshaker(tls, protocols, ticketSecret)
       return () => {

@@ -8,7 +8,7 @@ import { MalformedResponseError } from '../classify-error.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import type { PlaceWaiter } from '../http1/client-places.ts'
 import type { ResponseHandler, UpstreamConnection } from '../http1/connection.ts'
-import type { RequestContent } from '../http1/write-request.ts'
+import type { HeaderMutation, RequestContent } from '../http1/write-request.ts'
 import {
   type AttemptOutcome,
   classifyFailure,
@@ -16,7 +16,6 @@ import {
   type OnFailedAttempt,
   recordIfFailed,
 } from './attempt-outcome.ts'
-import type { HeaderMutation } from './header-mutation.ts'
 
 export interface SendOptions {
   readonly headersTimeoutMs: number | null

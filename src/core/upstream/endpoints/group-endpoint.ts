@@ -8,11 +8,10 @@ import {
   toAttemptReport,
 } from '../../exchange/failures/errors.ts'
 import { foldUnderscores } from '../../exchange/header-fields.ts'
-import { compileHeaderMutation } from '../attempt/header-mutation.ts'
 import { type SendOptions, UpstreamAttempt } from '../attempt/upstream-attempt.ts'
 import type { BalancerCandidate } from '../balancing/balancers.ts'
 import type { EndpointHealth } from '../health/endpoint-health.ts'
-import { renderRequestHead } from '../http1/write-request.ts'
+import { compileHeaderMutation, renderRequestHead } from '../http1/write-request.ts'
 import type { Endpoint } from './endpoint.ts'
 
 /** Whether a member is sent to, and why not. `since` is milliseconds since the epoch. */

@@ -132,12 +132,8 @@ export class EndpointHealth {
    * What is known of its name and its certificates is of the connections, and is not taken over.
    */
   continueFrom(before: EndpointHealth): void {
-    const { latency, counts, countedSince, recent, responses, consecutiveFailures } = before
-    Object.assign(this, { latency, counts, countedSince, recent, responses, consecutiveFailures })
-    const { failuresInARow, drainingSince, down, lastFailure, ejection, ejectionsInARow } = before
-    Object.assign(this, { failuresInARow, drainingSince, down, lastFailure, ejection, ejectionsInARow })
-    const { succeededAt, failingSince, onProbation, lastProbe, returnedAt } = before
-    Object.assign(this, { succeededAt, failingSince, onProbation, lastProbe, returnedAt })
+    const { unresolved, outdated, certificates, judge, isDrainedByOrder } = this
+    Object.assign(this, before, { unresolved, outdated, certificates, judge, isDrainedByOrder })
   }
 
   /** Whether it must not be counted on: its health check fails, or its name does not resolve. */

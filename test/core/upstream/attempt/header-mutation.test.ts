@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compileHeaderMutation } from '../../../../src/core/upstream/attempt/header-mutation.ts'
+import { compileHeaderMutation } from '../../../../src/core/upstream/http1/write-request.ts'
 
 const set = (...fields: readonly (readonly [string, string])[]) =>
   fields.map(([name, value]) => ({ name, value, secret: false, hidden: true }))

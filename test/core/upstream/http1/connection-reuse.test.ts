@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { maxReuseMarginMs, reusableMs } from '../../../../src/core/upstream/http1/connection-reuse.ts'
+import { maxReuseMarginMs, reusableMs } from '../../../../src/core/upstream/http1/connector.ts'
 
 test.each([
   [400, 300],
