@@ -1,10 +1,15 @@
+import { dirname, isAbsolute } from 'node:path'
 import type { OpenApiPart, PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
 import type { StatusInputs } from '../../core/admin/api/status.ts'
+import { pluralize } from '../../core/admin/commands/phrases.ts'
+import { rejectedPhrase, tallyRejected } from '../../core/admin/findings/failure-phrases.ts'
+import { type Finding, type FindingSource, finding } from '../../core/admin/findings/finding.ts'
 import { type MetricDefinitions, metricsOf } from '../../core/admin/metrics/metric.ts'
-import { asBoolean, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../core/lib/text/decode.ts'
-import { formatTime } from '../../core/lib/text/format-time.ts'
-import { derived } from '../../core/runtime/status/field.ts'
-import { auditFindings } from './findings.ts'
+import { shellQuote } from '../../core/lib/program.ts'
+import { asWord } from '../../core/lib/text/decode.ts'
+import { formatAge, formatRoundedSize } from '../../core/lib/text/units.ts'
+import type { Shown } from '../../core/runtime/status/field.ts'
+import * as field from '../../core/runtime/status/field.ts'
 
 const audit = metricsOf(({ parts }) => parts.audit.state)
 
@@ -26,38 +31,40 @@ const auditMetrics: MetricDefinitions = {
   audit_disk_size_bytes: audit.gauge('The size of the disk of the audit log.', ({ disk }) => disk?.sizeBytes),
 }
 
-export const findings: readonly PlacedFindings[] = [{ after: 'process', value: auditFindings }]
-
 export const metrics: readonly PlacedMetrics[] = [{ after: 'recording', value: auditMetrics }]
 
-const auditShape = asObject({
-  file: asText,
-  chain: asText,
-  /** How many lines of the chain are written, and the HMAC of the last. */
-  count: asNumber,
-  hash: asText,
-  reason: asNullable(asText),
-  since: asText,
-  waitingBytes: asNumber,
-  lost: asNumber,
-  /** The file system of the file, as measured within the last minute; null: it has none, or does not tell. */
-  disk: asNullable(
-    asObject({
-      freeBytes: asNumber,
-      sizeBytes: asNumber,
-      /** At the pace of the last hour; null: nothing fills it, or that is not known yet. */
-      fullInSeconds: asNullable(asNumber),
-      /** Whether it needs an operator before it is full. */
-      low: asBoolean,
-    }),
-  ),
-  state: asWord<'written' | 'failing'>(),
-})
+const auditField = field.nullable(
+  field.record({
+    file: field.text,
+    chain: field.text,
+    /** How many lines of the chain are written, and the HMAC of the last. */
+    count: field.number,
+    hash: field.text,
+    reason: field.optionalText,
+    since: field.time,
+    waitingBytes: field.number,
+    lost: field.number,
+    /** The file system of the file, as measured within the last minute; null: it has none, or does not tell. */
+    disk: field.nullable(
+      field.record({
+        freeBytes: field.number,
+        sizeBytes: field.number,
+        /** At the pace of the last hour; null: nothing fills it, or that is not known yet. */
+        fullInSeconds: field.optionalNumber,
+        /** Whether it needs an operator before it is full. */
+        low: field.flag,
+      }),
+    ),
+    state: field.derived(asWord<'written' | 'failing'>(), ({ reason }: { readonly reason: string | null }) =>
+      reason === null ? 'written' : 'failing',
+    ),
+  }),
+)
 
 declare module '../../core/admin/api/status.ts' {
   interface Status {
     /** Null: there is no audit log, or another process writes it. */
-    readonly audit: Decoded<typeof auditShape> | null
+    readonly audit: Shown<typeof auditField>
   }
 }
 
@@ -65,19 +72,72 @@ export const status: readonly PlacedStatus[] = [
   {
     after: 'retiring',
     key: 'audit',
-    field: derived(asNullable(auditShape), ({ inputs }: StatusInputs) => {
-      const audit = inputs.parts.audit.state
-      return (
-        audit && {
-          ...audit,
-          state: audit.reason === null ? ('written' as const) : ('failing' as const),
-          since: formatTime(audit.since),
-        }
-      )
-    }),
+    field: field.derived(auditField.decode, ({ inputs }: StatusInputs, context) =>
+      auditField.show(inputs.parts.audit.state, context),
+    ),
   },
 ]
 
 export const loadOpenApi = async (): Promise<OpenApiPart> => ({
   describe: (_, { audit }) => (audit?.onFailure === 'refuse' ? { failures: ['audit-unavailable'] } : {}),
 })
+
+/** Finds why the audit log has gaps, or will have. */
+const auditFindings: FindingSource = ({ parts, config, report }) => {
+  const audit = parts.audit.state
+  const refused = tallyRejected(report, 'audit-unavailable')
+  // An edit to `continue` ends an outage: what was refused before it is over, and its lines are not lost either.
+  const refuses = config.audit?.onFailure === 'refuse'
+  if (audit !== null && audit.reason !== null) {
+    const facts = { ...audit, refuses, refused, command: diskCommand(audit.file, audit.reason) }
+    return finding('audit-unwritable', 'critical', 'audit', facts, ({ file, reason, lost, refuses, refused }) => {
+      const then = refuses
+        ? `so requests are refused (audit.onFailure: refuse), and /ready says no${rejectedPhrase(refused)}`
+        : 'and requests are served (audit.onFailure: continue): their lines wait in memory while there is room'
+      const lostPhrase = lost === 0 ? '' : `; ${pluralize(lost, 'line')} lost`
+      return [`the audit log cannot be written to ${file}: ${reason}, ${then}${lostPhrase}`]
+    })
+  }
+  const found: Finding[] = []
+  if (audit?.disk?.low === true) {
+    const { file, disk } = audit
+    const facts = { file, ...disk, refuses, command: `df -h ${shellQuote(dirname(file))}` }
+    found.push(
+      finding('audit-disk-low', 'warning', 'audit', facts, ({ file, freeBytes, sizeBytes, fullInSeconds, refuses }) => {
+        const full = fullInSeconds === null ? null : formatAge(fullInSeconds * 1000)
+        const pace = full === null ? '' : `, and at the pace of the last hour it is full in ${full}`
+        const then = refuses
+          ? 'requests are refused when it is full (audit.onFailure: refuse)'
+          : 'lines wait in memory when it is full, up to 16 MiB, and are then lost (audit.onFailure: continue)'
+        return [
+          `the disk of the audit log ${file} has ${formatRoundedSize(freeBytes)} free of ${formatRoundedSize(sizeBytes)}${pace}: ${then}`,
+        ]
+      }),
+    )
+  }
+  if (refused.last15Min > 0) {
+    const severity = refused.lastMinute > 0 ? 'warning' : 'notice'
+    const facts = { refused, since: refused.firstAt }
+    found.push(
+      finding('audit-was-unwritable', severity, 'audit', facts, ({ refused }) => [
+        `the audit log could not be written for a while${rejectedPhrase(refused)}`,
+      ]),
+    )
+  }
+  if (audit !== null && audit.lost > 0)
+    found.push(
+      finding('audit-lines-lost', 'notice', 'audit', { lost: audit.lost }, ({ lost }) => [
+        `the audit log lacks ${pluralize(lost, 'line')}, and says where`,
+      ]),
+    )
+  return found
+}
+
+/** Formats the command that shows why a file cannot be written: no bytes or inodes are left, or who may write there. */
+const diskCommand = (file: string, reason: string): string | null => {
+  if (!isAbsolute(file)) return null
+  const folder = shellQuote(dirname(file))
+  return reason.startsWith('ENOSPC') ? `df -h ${folder}; df -i ${folder}` : `ls -ld ${folder}`
+}
+
+export const findings: readonly PlacedFindings[] = [{ after: 'process', value: auditFindings }]

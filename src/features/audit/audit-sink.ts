@@ -1,5 +1,6 @@
 import { epochMs } from '../../core/lib/clock.ts'
 import type { ExchangeObserver } from '../../core/log/exchange-record.ts'
+import type { Channel, ChannelEnd, ProcessPlace } from '../../core/runtime/channel.ts'
 import { exchangeLine } from './audit-line.ts'
 
 /** The destination of the lines of one process. One for all snapshots. */
@@ -16,3 +17,108 @@ export const auditObserver = (sink: AuditSink): ExchangeObserver => ({
   name: 'audit',
   record: (record) => sink.record(exchangeLine(epochMs(), record)),
 })
+
+/** Sends lines to the primary, with the number of those that were lost; `done` is called when they are on their way. */
+type SendLines = (lines: readonly string[], lost: number, done: () => void) => void
+
+// More than that has not piled up for want of time, but because the primary hangs.
+const maxUnsentBytes = 4 * 1024 * 1024
+
+/**
+ * The audit log of a worker, which the primary writes: gathers the lines of one turn of the event loop. What has been
+ * sent is not lost with this process: it is in the pipe, which the primary reads to its end.
+ */
+export class RemoteAuditSink implements ProcessAuditSink {
+  readonly #send: SendLines
+  #primaryFailing = false
+  #lines: string[] = []
+  #bytes = 0
+  #unsentBytes = 0
+  /** How many messages are not on their way yet. */
+  #unsent = 0
+  #lost = 0
+  #isScheduled = false
+  #onFlushed: (() => void)[] = []
+
+  constructor(send: SendLines) {
+    this.#send = send
+  }
+
+  receive(failing: boolean): void {
+    this.#primaryFailing = failing
+  }
+
+  get failing(): boolean {
+    return this.#primaryFailing || this.#isFull
+  }
+
+  get #isFull(): boolean {
+    return this.#unsentBytes + this.#bytes >= maxUnsentBytes
+  }
+
+  record(line: string): void {
+    // The loss is reported with the next message, or when the primary has read one.
+    if (this.#isFull) return void this.#lost++
+    this.#lines.push(line)
+    this.#bytes += line.length
+    this.#scheduleFlush()
+  }
+
+  #scheduleFlush(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => this.#flush())
+  }
+
+  /** Resolves when all are on their way. */
+  flushed(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onFlushed.push(resolve)
+      this.#flush()
+      this.#notifyFlushed()
+    })
+  }
+
+  #flush(): void {
+    this.#isScheduled = false
+    if (this.#lines.length === 0 && this.#lost === 0) return
+    const bytes = this.#bytes
+    this.#unsentBytes += bytes
+    this.#unsent++
+    const [lines, lost] = [this.#lines, this.#lost]
+    this.#lines = []
+    this.#bytes = 0
+    this.#lost = 0
+    this.#send(lines, lost, () => {
+      this.#unsentBytes -= bytes
+      this.#unsent--
+      if (this.#lost > 0) this.#flush()
+      this.#notifyFlushed()
+    })
+  }
+
+  #notifyFlushed(): void {
+    if (this.#unsent > 0) return
+    for (const notify of this.#onFlushed.splice(0)) notify()
+  }
+}
+
+interface ProcessAuditSink extends AuditSink, Pick<ChannelEnd, 'receive'> {
+  /** Resolves when all lines are on their way. */
+  flushed?(): Promise<void>
+}
+
+/** Opens where the lines of a process go: to the audit log of the gateway. */
+export const openAuditSink = (role: ProcessPlace['role'], channel: Pick<Channel, 'notify'>): ProcessAuditSink => {
+  if (role === 'primary') return nullAuditSink
+  if (role === 'worker')
+    return new RemoteAuditSink((lines, lost, onSent) => channel.notify({ lines, lost }, { onSent }))
+  const sink = {
+    failing: false,
+    record: (line: string) => channel.notify(line),
+    receive(failing: boolean) {
+      sink.failing = failing
+    },
+  }
+  return sink
+}

@@ -6,8 +6,7 @@ import type { AuditOutput, OpenedAuditOutput } from './audit-output.ts'
 import { Backlog, type PendingLine, pendingHeadLine, SealedBatch, TornTail } from './backlog.ts'
 import type { AuditKey, ChainPosition } from './chain/chain.ts'
 import type { AuditConfig } from './config.ts'
-import { DiskSpace } from './disk-space.ts'
-import { errorReason, WriterHealth } from './writer-health.ts'
+import { DiskSpace, errorReason, WriterHealth } from './writer-health.ts'
 
 /** How lines are gathered, and the timeouts. Tests set others. */
 export const defaultWriterOptions = {

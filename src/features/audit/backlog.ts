@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { epochMs } from '../../core/lib/clock.ts'
 import { headLine, lostLine } from './audit-line.ts'
-import { type AuditKey, type ChainPosition, seal, type TornLine } from './chain/chain.ts'
+import { type AuditKey, type ChainPosition, joinPieces, seal, type TornLine } from './chain/chain.ts'
 
 /** A line that waits: its content, which may depend on the line before it, and the next key where it announces one. */
 export interface PendingLine {
@@ -164,7 +164,7 @@ export class TornTail {
   /** Describes what stands between a line and the next one; null: nothing. */
   describeAfter({ count }: ChainPosition): TornLine | null {
     if (count !== this.#afterCount || this.#pieces.length === 0) return null
-    return toTornLine(Buffer.concat(this.#pieces.flatMap((piece, at) => (at === 0 ? [piece] : [lineEnd, piece]))))
+    return toTornLine(joinPieces(this.#pieces))
   }
 }
 
@@ -178,6 +178,3 @@ export const pendingHeadLine = (event: 'start' | 'file', tornTail: () => TornTai
   content: (before, key) => headLine(epochMs(), event, before, key, tornTail().describeAfter(before), more),
   bytes: 0,
 })
-
-// Each piece is ended before anything is written after it.
-const lineEnd = Buffer.from('\n')

@@ -1,9 +1,14 @@
+import { createHash, type Hash, hash } from 'node:crypto'
 import type { Config } from '../../core/config/config.ts'
+import { ObservedResponseBody } from '../../core/exchange/bodies/response-bodies.ts'
+import { addDataListener, type RequestBody, type ResponseBody } from '../../core/exchange/body.ts'
+import type { Handler, Layer } from '../../core/exchange/exchange.ts'
+import { auditUnavailableError } from '../../core/exchange/failures/errors.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart } from '../../core/runtime/runtime-part.ts'
-import { type AuditSink, auditObserver, nullAuditSink } from './audit-sink.ts'
-import { auditLayer } from './layer.ts'
-import { openAuditSink } from './remote-audit-sink.ts'
+import { type BodyDigests, digestsOf } from './audit-line.ts'
+import { type AuditSink, auditObserver, nullAuditSink, openAuditSink } from './audit-sink.ts'
+import type { AuditConfig } from './config.ts'
 
 const layerRows = ({ audit }: Config, sink: AuditSink): readonly LayerRow[] => [
   layerRow(
@@ -27,4 +32,59 @@ export const open: RuntimePart['open'] = ({ place, channel }) => {
       observer: config.audit && auditObserver(sink),
     }),
   }
+}
+
+/**
+ * Rejects an exchange that would leave no record, and takes the digests of bodies. It is the outermost layer: no other
+ * layer spends anything on a rejected exchange, and the digests are of the bytes that the client sent and received.
+ * Null: the configuration asks for neither.
+ */
+export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSink): Layer | null => {
+  const digestsRequest = digests === 'request' || digests === 'both'
+  const digestsResponse = digests === 'answer' || digests === 'both'
+  const rejectsOnFailure = onFailure === 'refuse'
+  if (digests === 'none')
+    return rejectsOnFailure ? (next) => (exchange) => (auditor.failing ? auditFailure() : next(exchange)) : null
+  return (next): Handler =>
+    (exchange) => {
+      if (rejectsOnFailure && auditor.failing) return auditFailure()
+      const bodyDigests = { request: null, response: null }
+      digestsOf.set(exchange, bodyDigests)
+      if (digestsRequest) digestRequest(exchange.body, bodyDigests)
+      if (!digestsResponse) return next(exchange)
+      return next(exchange).then((response) => ({
+        ...response,
+        body: digestingBody(response.body, bodyDigests),
+      }))
+    }
+}
+
+const auditFailure = (): Promise<never> => Promise.reject(auditUnavailableError())
+
+/** Records the digest of a request's body when all of it has come. A body that is not read has none. */
+const digestRequest = (body: RequestBody, digests: BodyDigests): void => {
+  if (body.length === 0) return
+  let digest: Hash | null = null
+  addDataListener(body, (chunk) => {
+    digest ??= createHash('sha256')
+    if (chunk === null) digests.request = digest.digest('hex')
+    else digest.update(chunk)
+  })
+}
+
+const digestingBody = (body: ResponseBody, digests: BodyDigests): ResponseBody => {
+  let digest: Hash | null = null
+  return new ObservedResponseBody(body, {
+    onChunk(chunk) {
+      digest ??= createHash('sha256')
+      digest.update(chunk)
+    },
+    onWhole(whole) {
+      digests.response = hash('sha256', whole)
+    },
+    onEnd() {
+      digests.response ??= (digest ?? createHash('sha256')).digest('hex')
+    },
+    onCut() {},
+  })
 }

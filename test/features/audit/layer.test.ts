@@ -5,7 +5,7 @@ import type { ResponseBody } from '../../../src/core/exchange/body.ts'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { digestsOf } from '../../../src/features/audit/audit-line.ts'
 import type { AuditConfig } from '../../../src/features/audit/config.ts'
-import { auditLayer } from '../../../src/features/audit/layer.ts'
+import { auditLayer } from '../../../src/features/audit/runtime.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
 
 const config: AuditConfig = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RemoteAuditSink } from '../../../src/features/audit/remote-audit-sink.ts'
+import { RemoteAuditSink } from '../../../src/features/audit/audit-sink.ts'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 

@@ -1,16 +1,18 @@
 import {
   type AuditKey,
+  type AuditLinePosition,
   type ChainFields,
   type ChainPosition,
   computeMac,
   linePrefix,
   nextLinePrefix,
   type ParsedAuditLine,
+  type PieceDigest,
   parseAuditLine,
   parseChainFields,
   type TornLine,
+  TornPieces,
 } from './chain.ts'
-import { type AuditLinePosition, type PieceDigest, TornPieces } from './torn-pieces.ts'
 
 /** What differs from what was written, and what was expected there. */
 export interface AuditFinding extends AuditLinePosition {

@@ -1,4 +1,5 @@
-import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { createHash, createHmac, createSecretKey, type Hash, type KeyObject, randomBytes } from 'node:crypto'
+import type { FileHandle } from 'node:fs/promises'
 
 /** The end of a chain: what the next line follows. */
 export interface ChainPosition {
@@ -54,7 +55,7 @@ export const linePrefix = '{"audit":"'
 export const nextLinePrefix = ({ chain, count }: ChainPosition): string => `${linePrefix}${chain}","seq":${count + 1},`
 
 /** Checks whether a piece can be the beginning of a text with this prefix, however short it is. */
-export const couldStartWith = (piece: Buffer, prefix: string): boolean =>
+const couldStartWith = (piece: Buffer, prefix: string): boolean =>
   prefix.startsWith(piece.toString('latin1', 0, prefix.length))
 
 /** Parses a line given without its end; null: it has not the form of one. */
@@ -100,5 +101,143 @@ export const parseChainFields = ({ sealed }: ParsedAuditLine) => {
     }
   } catch {
     return null
+  }
+}
+
+// No line is nearly as long, and a torn line is shorter than a line.
+const windowBytes = 256 * 1024
+
+/**
+ * Finds the end of the chain in a file. Bytes after the last line that form no line were left by a crash. Throws when
+ * the file holds no line, or when its last line was not sealed with this key: a chain is continued only with the key
+ * that could have begun it. `link` null: a crash tore off the first line. `isEnded`: the last byte is a line feed;
+ * otherwise the next append has to write one first.
+ */
+export const readTail = async (file: FileHandle, size: number, key: AuditKey) => {
+  const from = Math.max(0, size - windowBytes)
+  const window = Buffer.alloc(size - from)
+  const { bytesRead } = await file.read(window, 0, window.length, from)
+  const lines = splitLines(window.subarray(0, bytesRead))
+  const last = lines.findLastIndex(({ read }) => read !== null)
+  const found = lines[last]
+  if (found?.read == null) {
+    if (from > 0 || !lines.every(({ bytes }) => couldStartWith(bytes, linePrefix)))
+      throw new Error('it holds something else than an audit log')
+    return { link: null, torn: joinPieces(lines.map(({ bytes }) => bytes)), isEnded: lines.at(-1)?.isEnded ?? true }
+  }
+  checkSeal(found.read, lines[last - 1]?.read ?? null, key)
+  const behind = lines.slice(last + 1)
+  const isEnded = (behind.at(-1) ?? found).isEnded
+  const { chain, number: count, mac } = found.read
+  return {
+    link: { chain, count, mac },
+    torn: behind.length === 0 ? null : joinPieces(behind.map(({ bytes }) => bytes)),
+    isEnded,
+  }
+}
+
+interface Line {
+  readonly bytes: Buffer
+  readonly read: ParsedAuditLine | null
+  readonly isEnded: boolean
+}
+
+const newline = Buffer.from('\n')
+
+const splitLines = (bytes: Buffer): readonly Line[] => {
+  const lines: Line[] = []
+  for (let at = 0; at < bytes.length; ) {
+    const end = bytes.indexOf(newline, at)
+    const line = bytes.subarray(at, end === -1 ? bytes.length : end)
+    lines.push({ bytes: line, read: parseAuditLine(line), isEnded: end !== -1 })
+    at = end === -1 ? bytes.length : end + 1
+  }
+  return lines
+}
+
+/** Joins pieces as a file has them: each is ended before anything is written after it. */
+export const joinPieces = (pieces: readonly Buffer[]): Buffer =>
+  Buffer.concat(pieces.flatMap((piece, at) => (at === 0 ? [piece] : [newline, piece])))
+
+/** Throws unless the last line can have been sealed with this key. */
+const checkSeal = (last: ParsedAuditLine, before: ParsedAuditLine | null, key: AuditKey): void => {
+  const fields = parseChainFields(last)
+  // A `key` line ends the use of its own key: it names the one that follows.
+  if (fields?.event === 'key' && fields.next === key.id) return
+  const previous = fields?.previous ?? before?.mac
+  if (previous !== undefined && computeMac(key, previous, last.sealed) === last.mac) return
+  throw new Error(
+    `its last line, number ${last.number}, was not sealed with audit.key, or was edited: start with the key that it was sealed with, and change that by a reload; or move the file away`,
+  )
+}
+
+export interface AuditLinePosition {
+  readonly file: string
+  readonly line: number
+}
+
+/** Torn pieces that one line may report together. */
+export class PieceDigest {
+  readonly place: AuditLinePosition
+  readonly #hash: Hash
+  #bytes: number
+
+  constructor(place: AuditLinePosition, hash = createHash('sha256'), bytes = -1) {
+    this.place = place
+    this.#hash = hash
+    this.#bytes = bytes
+  }
+
+  /** Adds a piece: each is ended before anything is written after it. */
+  add(bytes: Buffer): void {
+    if (this.#bytes >= 0) this.#hash.update('\n')
+    this.#hash.update(bytes)
+    this.#bytes += bytes.length + 1
+  }
+
+  copy(): PieceDigest {
+    return new PieceDigest(this.place, this.#hash.copy(), this.#bytes)
+  }
+
+  /** Returns them as the next line reports them. Only once: it ends the hash. */
+  toTornLine(): TornLine {
+    return { bytes: this.#bytes, sha256: this.#hash.digest('hex') }
+  }
+}
+
+/**
+ * Bytes of one file that form no line: what a crash has left, or what is just being written. Others may stand at the
+ * end of the files before it.
+ */
+export class TornPieces {
+  /** Those at the end of the files before this one; null: none. */
+  readonly earlier: TornPieces | null
+  /** These alone. */
+  readonly own: PieceDigest
+  /** With the earlier ones. */
+  readonly joined: PieceDigest
+  readonly #first: Buffer
+  #count = 0
+  #isEnded = false
+
+  constructor(place: AuditLinePosition, first: Buffer, earlier: TornPieces | null) {
+    this.earlier = earlier
+    this.own = new PieceDigest(place)
+    this.joined = earlier?.joined.copy() ?? new PieceDigest(place)
+    this.#first = first
+  }
+
+  /** Adds a piece, given without its end; `isEnded`: it has one. */
+  add(bytes: Buffer, isEnded: boolean): void {
+    this.own.add(bytes)
+    this.joined.add(bytes)
+    this.#count++
+    this.#isEnded = isEnded
+  }
+
+  /** Checks whether all can be the beginning of the line that is due. A whole line among them had its end edited. */
+  mayBegin(due: string): boolean {
+    if (this.earlier !== null || this.#isEnded || this.#count > 1) return false
+    return !/,"mac":"[0-9a-f]{64}"/.test(this.#first.toString('latin1')) && couldStartWith(this.#first, due)
   }
 }
