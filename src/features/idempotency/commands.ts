@@ -17,7 +17,7 @@ import type { Config } from '../../core/config/config.ts'
 import { asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../core/lib/text/decode.ts'
 import { formatTime } from '../../core/lib/text/format-time.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
-import type { KeyReference, LookupFailure } from './idempotency-lookup.ts'
+import type { KeyReference, LookupFailure } from './runtime.ts'
 import type { RecordSummary } from './store/idempotency-store.ts'
 
 const addressArgument: Argument<string> = {

@@ -1,4 +1,5 @@
 import { type BufferedResponseBody, bufferResponseBody } from '../../core/exchange/bodies/buffered-bodies.ts'
+import { BytesBody } from '../../core/exchange/bodies/response-bodies.ts'
 import {
   createBackgroundExchange,
   type Exchange,
@@ -8,10 +9,59 @@ import {
 import type { IdempotencyOutcome, RecordedOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { failureTable } from '../../core/exchange/failures/kinds.ts'
+import { type HeaderFields, omitFields, perExchangeFields } from '../../core/exchange/header-fields.ts'
 import { findRequestOwner, formatOwner } from '../../core/exchange/request-owner.ts'
+import { CoalescedTimer, sleep } from '../../core/lib/clock.ts'
 import { FairQuota, type QuotaShare, usualBodyBytes } from '../../core/lib/fair-quota.ts'
-import type { HeldClaim } from './held-claim.ts'
-import { encodeKeptResponse } from './kept-response.ts'
+import type { Claim, IdempotencyStore, Settlement } from './store/idempotency-store.ts'
+
+/** How long an attempt may go without a renewal, in milliseconds. Then its outcome is unknown: its gateway is gone. */
+export const claimLeaseMs = 15_000
+
+const renewalMs = claimLeaseMs / 3
+
+// The pause before a store is told again what it could not be told.
+const resendMs = 1000
+
+/** An attempt that this process makes. It is renewed until it is settled. */
+export class HeldClaim {
+  readonly #store: IdempotencyStore
+  readonly #claim: Claim
+  readonly #renewal = new CoalescedTimer(() => void this.#renew())
+  #isSettled = false
+
+  constructor(store: IdempotencyStore, claim: Claim) {
+    this.#store = store
+    this.#claim = claim
+    this.#renewal.set(renewalMs)
+  }
+
+  /**
+   * Settles the attempt. A store that cannot be told is told again as long as the attempt may still be this one's;
+   * that is not waited for.
+   */
+  async settle(settlement: Settlement): Promise<void> {
+    this.#isSettled = true
+    this.#renewal.clear()
+    if ((await this.#tell(settlement)) === null) void this.#resend(settlement)
+  }
+
+  #tell(settlement: Settlement): Promise<boolean | null> {
+    return this.#store.call({ type: 'settle', claim: this.#claim, settlement })
+  }
+
+  async #resend(settlement: Settlement): Promise<void> {
+    for (let waitedMs = 0; waitedMs < claimLeaseMs; waitedMs += resendMs) {
+      await sleep(resendMs)
+      if ((await this.#tell(settlement)) !== null) return
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const isHeld = await this.#store.call({ type: 'renew', claim: this.#claim })
+    if (!this.#isSettled && isHeld !== false) this.#renewal.set(renewalMs)
+  }
+}
 
 // Attempts that go on without their client, of one process.
 const maxAbandoned = 1000
@@ -186,3 +236,35 @@ const mayBeProcessed = ({ attempts }: Exchange): boolean =>
   attempts.failed?.some(({ errorOrStatus: end }) => typeof end === 'number' || !sentNothing(end)) === true
 
 const sentNothing = ({ kind }: GatewayError): boolean => failureTable[kind].retry === 'always'
+
+/** The field of a replayed response. It is this gateway's own: the draft has none. */
+const replayedField = 'Idempotency-Replayed'
+
+// A cookie is for whom the first response was for, and may be over by the time of a replay.
+const unkeptFields: ReadonlySet<string> = new Set(['set-cookie', 'set-cookie2', ...perExchangeFields])
+
+/**
+ * Encodes a response to be replayed: the length of its head in four bytes, the head as JSON, the body. It may lie in
+ * memory that others share, so stores copy it.
+ */
+export const encodeKeptResponse = ({ status, reason, fields }: Omit<ProxyResponse, 'body'>, body: Buffer): Buffer => {
+  const head = JSON.stringify([status, reason, omitFields(fields, unkeptFields)])
+  const headLength = Buffer.byteLength(head)
+  const encoded = Buffer.allocUnsafe(4 + headLength + body.length)
+  encoded.writeUInt32BE(headLength)
+  encoded.write(head, 4)
+  body.copy(encoded, 4 + headLength)
+  return encoded
+}
+
+/** Decodes a response that {@link encodeKeptResponse} has encoded, marked as replayed. */
+export const decodeKeptResponse = (encoded: Buffer): ProxyResponse => {
+  const bodyAt = 4 + encoded.readUInt32BE(0)
+  const [status, reason, fields] = JSON.parse(encoded.toString('utf8', 4, bodyAt)) as [number, string, HeaderFields]
+  return {
+    status,
+    reason,
+    fields: [...fields, replayedField, 'true'],
+    body: new BytesBody(encoded.subarray(bodyAt)),
+  }
+}

@@ -9,6 +9,7 @@ import { describeKeyspace, isSameKeyspace, withReplicas } from '../redis/redis-s
 import type { IdempotencyConfig } from './config.ts'
 import { AbandonedAttempts } from './forward-once.ts'
 import type { IdempotencyDeps } from './idempotency.ts'
+import type { IdempotencyReport } from './status.ts'
 import type {
   CallOf,
   IdempotencyCall,
@@ -25,34 +26,8 @@ type IdempotencyRole =
   | { readonly kind: 'alone' | 'primary' }
   | { readonly kind: 'worker'; readonly askPrimary: BatchCall<IdempotencyCall, IdempotencyReply> }
 
-export interface IdempotencyState {
-  readonly store: 'memory' | 'redis'
-  /**
-   * `shared`: all gateways remember together. `local`: this gateway remembers for itself alone. `unavailable`: the
-   * store cannot be asked, so nothing new is remembered.
-   */
-  readonly state: 'shared' | 'local' | 'unavailable'
-  /** Since when that is so, in milliseconds since the epoch. */
-  readonly since: number
-  /** Why the store cannot be asked. Null: it can. */
-  readonly reason: string | null
-  /** How many keys are remembered, and how many may be. Null: the store does not tell. */
-  readonly entries: number | null
-  readonly maxEntries: number | null
-  /** Bytes of stored responses, and how many may be stored. Null: the store does not tell. */
-  readonly bytes: number | null
-  readonly maxBytes: number | null
-  /** How many attempts are under way. Null: the store does not tell. */
-  readonly inProgress: number | null
-  /** How many outcomes are unknown. Null: the store does not tell. */
-  readonly unknown: number | null
-  /** Since when the oldest unknown outcome is so, in milliseconds since the epoch. Null: there is none. */
-  readonly oldestUnknown: number | null
-  /** How many responses were given up for want of room, since the process started. */
-  readonly dropped: number
-  /** How many keys were refused for want of room, since the process started. */
-  readonly refused: number
-}
+/** The state of the store of one process. */
+type IdempotencyState = Omit<IdempotencyReport, 'where'>
 
 /** What requests with a key are remembered with, as long as a snapshot needs it. */
 export interface IdempotencyLease extends Pick<IdempotencyDeps, 'store' | 'rooms' | 'abandoned'> {

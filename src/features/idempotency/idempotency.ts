@@ -9,11 +9,16 @@ import { sleepUnlessAborted } from '../../core/exchange/sleep-unless-aborted.ts'
 import { now, settlesWithin } from '../../core/lib/clock.ts'
 import type { FairQuota, QuotaShare } from '../../core/lib/fair-quota.ts'
 import type { OperationIdempotencyConfig } from './config.ts'
-import { type AbandonedAttempts, forwardAndSettle, forwardDetachable, toRecord } from './forward-once.ts'
-import { claimLeaseMs, HeldClaim } from './held-claim.ts'
-import { parseIdempotencyKey } from './idempotency-key.ts'
-import { decodeKeptResponse } from './kept-response.ts'
-import { findKeyOwner, toKeyDigest, toShareDigest } from './key-digest.ts'
+import {
+  type AbandonedAttempts,
+  claimLeaseMs,
+  decodeKeptResponse,
+  forwardAndSettle,
+  forwardDetachable,
+  HeldClaim,
+  toRecord,
+} from './forward-once.ts'
+import { findKeyOwner, parseIdempotencyKey, toKeyDigest, toShareDigest } from './idempotency-key.ts'
 import type { Claim, ClaimResult, IdempotencyStore } from './store/idempotency-store.ts'
 
 export interface IdempotencyDeps {

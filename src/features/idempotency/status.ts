@@ -5,9 +5,13 @@ import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 
 const remembered = field.record({
   store: field.word<'memory' | 'redis'>(),
-  /** `unavailable`: the store cannot be asked, so nothing new is remembered. */
+  /**
+   * `shared`: all gateways remember together. `local`: this gateway remembers for itself alone. `unavailable`: the
+   * store cannot be asked, so nothing new is remembered.
+   */
   state: field.word<'shared' | 'local' | 'unavailable'>(),
   since: field.time,
+  /** Why the store cannot be asked; null: it can. */
   reason: field.optionalText,
   where: field.optionalText,
   /** How many keys. Null, as the members below: the store does not tell. */
@@ -20,7 +24,7 @@ const remembered = field.record({
   unknown: field.optionalNumber,
   /** Since when the oldest unknown outcome is so; null: there is none. */
   oldestUnknown: field.optionalTime,
-  /** Responses that were given up for want of room. */
+  /** Responses that were given up for want of room. Their requests are not forgotten. */
   dropped: field.count,
   /** Keys that were refused for want of room. */
   refused: field.count,

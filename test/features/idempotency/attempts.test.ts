@@ -6,8 +6,7 @@ import { FailedAttempt, GatewayError } from '../../../src/core/exchange/failures
 import { FairQuota, usualBodyBytes } from '../../../src/core/lib/fair-quota.ts'
 import { deadlineLayer } from '../../../src/core/runtime/pipeline/compose-layers.ts'
 import type { OperationIdempotencyConfig } from '../../../src/features/idempotency/config.ts'
-import { AbandonedAttempts } from '../../../src/features/idempotency/forward-once.ts'
-import { HeldClaim } from '../../../src/features/idempotency/held-claim.ts'
+import { AbandonedAttempts, HeldClaim } from '../../../src/features/idempotency/forward-once.ts'
 import { idempotencyLayer } from '../../../src/features/idempotency/idempotency.ts'
 import type {
   ClaimResult,

@@ -100,16 +100,3 @@ export interface IdempotencyStore {
   readonly failure?: string | null
   call<Type extends IdempotencyCall['type']>(call: CallOf<Type>): Promise<IdempotencyReplies[Type] | null>
 }
-
-export interface IdempotencyStoreState {
-  readonly entries: number
-  readonly bytes: number
-  readonly inProgress: number
-  readonly unknown: number
-  /** Since when the oldest unknown outcome is so, in milliseconds since the epoch; null: there is none. */
-  readonly oldestUnknown: number | null
-  /** How many responses were given up for want of room. Their requests are not forgotten. */
-  readonly dropped: number
-  /** How many keys were refused for want of room. */
-  readonly refused: number
-}

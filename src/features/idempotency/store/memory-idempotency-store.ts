@@ -7,7 +7,6 @@ import type {
   IdempotencyReplies,
   IdempotencyReply,
   IdempotencyStore,
-  IdempotencyStoreState,
   KeyDigest,
   RecordSummary,
   Settlement,
@@ -66,7 +65,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     }
   }
 
-  state(): IdempotencyStoreState {
+  state() {
     const at = now()
     this.#lapseAll(at)
     this.#settled.removeExpired(at)

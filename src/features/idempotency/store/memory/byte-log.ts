@@ -64,6 +64,15 @@ export class LogMemory {
   lengthOf(place: number): number {
     return this.memoryOf(place).readUInt32LE(positionOf(place) - headerBytes) - headerBytes
   }
+
+  /** Reads the double that stands in an entry, so many bytes behind its beginning. */
+  readNumber(place: number, offset: number): number {
+    return this.memoryOf(place).readDoubleLE(positionOf(place) + offset)
+  }
+
+  writeNumber(place: number, offset: number, value: number): void {
+    this.memoryOf(place).writeDoubleLE(value, positionOf(place) + offset)
+  }
 }
 
 /** Returns where an entry begins in its memory. */

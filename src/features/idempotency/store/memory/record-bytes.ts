@@ -13,8 +13,11 @@ export interface SettledRecord {
   readonly ttlMs: number
 }
 
-// A record is its numbers, then its texts one behind the other, a byte for each character.
-const at = {
+/**
+ * Where the parts of a record begin: its numbers, then its texts one behind the other, a byte for each character. The
+ * place of its response is 0 where it has none.
+ */
+export const at = {
   state: 0,
   hasFingerprint: 1,
   nameLength: 4,
@@ -87,16 +90,6 @@ export const readRecord = (memory: Buffer, from: number): SettledRecord => {
 }
 
 export const isUnknown = (memory: Buffer, from: number): boolean => memory[from + at.state] === unknown
-
-export const readSince = (memory: Buffer, from: number): number => memory.readDoubleLE(from + at.since)
-
-/** Reads where a record's response is; 0: it has none. */
-export const readResponsePlace = (memory: Buffer, from: number): number => memory.readDoubleLE(from + at.responsePlace)
-
-/** Writes where a record's response is; 0: nowhere any more. */
-export const writeResponsePlace = (memory: Buffer, from: number, place: number): void => {
-  memory.writeDoubleLE(place, from + at.responsePlace)
-}
 
 export const hasName = (memory: Buffer, from: number, name: string): boolean => {
   if (memory.readUInt32LE(from + at.nameLength) !== name.length) return false

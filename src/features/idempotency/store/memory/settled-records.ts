@@ -1,16 +1,6 @@
 import { ByteLog, LogMemory, positionOf } from './byte-log.ts'
 import { NameIndex } from './name-index.ts'
-import {
-  hasName,
-  isUnknown,
-  readRecord,
-  readResponsePlace,
-  readSince,
-  recordLength,
-  type SettledRecord,
-  writeRecord,
-  writeResponsePlace,
-} from './record-bytes.ts'
+import { at, hasName, isUnknown, readRecord, recordLength, type SettledRecord, writeRecord } from './record-bytes.ts'
 
 /** The records that are kept for the same time, and their responses: what was settled first expires first. */
 interface Generation {
@@ -69,11 +59,11 @@ export class SettledRecords {
     return oldest
   }
 
-  find(name: string, at: number): number | null {
+  find(name: string, time: number): number | null {
     const place = this.#index.find(name)
     if (place === null) return null
     const { since, ttlMs } = this.read(place)
-    if (since + ttlMs > at) return place
+    if (since + ttlMs > time) return place
     this.remove(place)
     return null
   }
@@ -147,11 +137,11 @@ export class SettledRecords {
   }
 
   #sinceOf(place: number): number {
-    return readSince(this.#memory.memoryOf(place), positionOf(place))
+    return this.#memory.readNumber(place, at.since)
   }
 
   #responsePlaceOf(place: number): number {
-    return readResponsePlace(this.#memory.memoryOf(place), positionOf(place))
+    return this.#memory.readNumber(place, at.responsePlace)
   }
 
   #nextUnknown({ records }: Generation, place: number): number {
@@ -162,9 +152,8 @@ export class SettledRecords {
 
   #addResponse({ responses }: Generation, response: Buffer, recordPlace: number): number {
     const place = responses.add(responseHeaderBytes + response.length)
-    const [memory, from] = [this.#memory.memoryOf(place), positionOf(place)]
-    memory.writeDoubleLE(recordPlace, from)
-    response.copy(memory, from + responseHeaderBytes)
+    this.#memory.writeNumber(place, 0, recordPlace)
+    response.copy(this.#memory.memoryOf(place), positionOf(place) + responseHeaderBytes)
     this.#bytes += response.length
     return place
   }
@@ -179,14 +168,14 @@ export class SettledRecords {
     for (const generation of this.#generations.values()) {
       const place = generation.responses.first()
       if (place === null) continue
-      const record = this.#memory.memoryOf(place).readDoubleLE(positionOf(place))
+      const record = this.#memory.readNumber(place, 0)
       const since = this.#sinceOf(record)
       if (since < oldest.since) oldest = { generation, place, record, since }
     }
     const { generation, place, record } = oldest
     if (generation === null) return
     this.#removeResponse(generation, place)
-    writeResponsePlace(this.#memory.memoryOf(record), positionOf(record), 0)
+    this.#memory.writeNumber(record, at.responsePlace, 0)
     this.#dropped++
   }
 
@@ -203,12 +192,11 @@ export class SettledRecords {
   #onRecordMoved(generation: Generation, from: number, to: number): void {
     this.#index.move(this.read(to).name, from, to)
     const response = this.#responsePlaceOf(to)
-    if (response !== 0) this.#memory.memoryOf(response).writeDoubleLE(to, positionOf(response))
+    if (response !== 0) this.#memory.writeNumber(response, 0, to)
     if (generation.oldestUnknown === from) generation.oldestUnknown = to
   }
 
   #onResponseMoved(to: number): void {
-    const record = this.#memory.memoryOf(to).readDoubleLE(positionOf(to))
-    writeResponsePlace(this.#memory.memoryOf(record), positionOf(record), to)
+    this.#memory.writeNumber(this.#memory.readNumber(to, 0), at.responsePlace, to)
   }
 }
