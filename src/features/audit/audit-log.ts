@@ -9,12 +9,6 @@ import { AuditWriter, type AuditWriterState, type UnwrittenLines } from './audit
 import { genesis, toAuditKey } from './chain/chain.ts'
 import type { AuditConfig } from './config.ts'
 
-/** The change that a reload makes here, prepared: exactly one of the two is called. */
-interface PreparedAuditChange {
-  commit(): void
-  discard(): Promise<void>
-}
-
 /** The main log, for events about the audit log, and its queue, for lines when `audit.file` is stdout. */
 export interface AuditLogOptions {
   readonly log: Log
@@ -77,8 +71,11 @@ export class AuditLog implements AuditSink {
     else if (this.#early !== null) this.#earlyLost += lines
   }
 
-  /** Does all that can fail before a configuration takes effect. Rejects when it cannot be enforced. */
-  async prepare(next: AuditConfig | null): Promise<PreparedAuditChange> {
+  /**
+   * Does all that can fail before a configuration takes effect. Rejects when it cannot be enforced. Exactly one of what
+   * it resolves to is called.
+   */
+  async prepare(next: AuditConfig | null) {
     if (next === null || (await this.#writesTo(next.file)))
       return { commit: () => this.#update(next), discard: async () => {} }
     await this.#waitUntilClosed(next.file)

@@ -18,8 +18,8 @@ import { copiesOf } from './layers/shadow.ts'
 import type { ShadowReport } from './layers/shadow-copies.ts'
 import { zeroDifferences, zeroUncompared } from './observe/compare/comparison.ts'
 import type { ComparisonTotals } from './observe/comparison-report.ts'
+import { comparisonViews, getShadowReport } from './status/candidate-status.ts'
 import { type ComparisonView, comparisonShape } from './status/describe-comparison.ts'
-import { comparisonViews, getShadowReport } from './status/shadow-report.ts'
 
 export const reports: readonly AdminReport[] = [{ path: '/shadow', respond: getShadowReport }]
 

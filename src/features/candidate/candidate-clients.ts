@@ -1,3 +1,4 @@
+import type { GroupClients } from '../../core/admin/admin-part.ts'
 import { bucketCount, bucketsOfShare } from '../../core/exchange/sides.ts'
 import { formatPercent } from '../../core/lib/text/units.ts'
 import type { CandidateConfig } from './config/candidate.ts'
@@ -7,7 +8,10 @@ import type { ShiftState } from './shift/shift-state.ts'
  * What becomes of clients when the candidate of their group fails. `none`: it has none. `covered`: the primary serves
  * what could not be sent. `exposed`: their requests fail.
  */
-export type CandidateClients = 'none' | 'covered' | 'exposed'
+export type CandidateClients = GroupClients['others']
+
+/** The shift of a group. Null: the file says the share. */
+type ShiftOfGroup = Pick<ShiftState, 'share' | 'isStopped'> | null | undefined
 
 /** What follows for clients from a candidate that fails, as the end of a clause. */
 export const clientConsequences: Readonly<Record<CandidateClients, string>> = {
@@ -16,13 +20,8 @@ export const clientConsequences: Readonly<Record<CandidateClients, string>> = {
   exposed: ', so requests of its clients fail',
 }
 
-export type PrimaryClients = 'all' | 'some' | 'none'
-
 /** Finds how many of the clients of a group are on its primary, by the share as it stands. `shift` null: the file's. */
-export const findPrimaryClients = (
-  candidate: CandidateConfig | null,
-  shift: Pick<ShiftState, 'share' | 'isStopped'> | null | undefined,
-): PrimaryClients => {
+export const findPrimaryClients = (candidate: CandidateConfig | null, shift: ShiftOfGroup): GroupClients['primary'] => {
   const use = findCandidateUse(candidate, shift)
   if (use === null) return 'all'
   return bucketsOfShare(use.share) === bucketCount ? 'none' : 'some'
@@ -33,30 +32,19 @@ export const isTakenBack = ({ isStopped, cause }: Pick<ShiftState, 'isStopped' |
   isStopped && cause === 'guard'
 
 /** Finds what becomes of clients when the candidate of their group fails. `shift` null: the file says the share. */
-export const findCandidateClients = (
-  candidate: CandidateConfig | null,
-  shift: Pick<ShiftState, 'share' | 'isStopped'> | null | undefined,
-): CandidateClients => {
+export const findCandidateClients = (candidate: CandidateConfig | null, shift: ShiftOfGroup): CandidateClients => {
   if (candidate === null || findCandidateUse(candidate, shift) === null) return 'none'
   return candidate.fallback ? 'covered' : 'exposed'
 }
 
-/** Which clients of a group are on its candidate now. */
-export interface CandidateUse {
-  /** Part of all clients, from 0 to 1. */
-  readonly share: number
-  /** Those that are there whatever the share is. */
-  readonly clients: readonly string[]
-}
+/** Which clients of a group are on its candidate now: a part of all, and those that are there whatever it is. */
+export type CandidateUse = Pick<CandidateConfig, 'share' | 'clients'>
 
 /**
  * Returns which clients of a group are on its candidate: the share as it stands now, and those that the file names.
  * Null: none are, and the group has no sides. `shift` null: the file decides.
  */
-export const findCandidateUse = (
-  candidate: CandidateConfig | null,
-  shift: Pick<ShiftState, 'share' | 'isStopped'> | null | undefined,
-): CandidateUse | null => {
+export const findCandidateUse = (candidate: CandidateConfig | null, shift: ShiftOfGroup): CandidateUse | null => {
   if (candidate === null || shift?.isStopped === true) return null
   const { clients } = candidate
   const share = shift?.share ?? candidate.share

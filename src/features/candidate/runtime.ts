@@ -214,8 +214,8 @@ const continueComparison = (
   const { candidate } = upstream
   const compare = candidate?.shadow?.compare
   if (!candidate?.shadow || !compare) return null
-  const { arrays: unordered, minEqual: _, ...rules } = compare
-  const options = { ...rules, unordered, maxBody: candidate.shadow.maxBody }
+  const { minEqual: _, ...rules } = compare
+  const options = { ...rules, maxBody: candidate.shadow.maxBody }
   const digest = hashValue([options, answeringSide(upstream), answeringSide(candidate.upstream)])
   return before?.digest === digest ? before : new ComparisonCounts(digest, options, key)
 }

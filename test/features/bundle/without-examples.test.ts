@@ -4,7 +4,7 @@ import { withoutExamples } from '../../../src/features/bundle/redact.ts'
 import { createShadowCounts } from '../../../src/features/candidate/layers/shadow-copies.ts'
 import { type ComparedAnswer, zeroDifferences } from '../../../src/features/candidate/observe/compare/comparison.ts'
 import { ComparisonCounts } from '../../../src/features/candidate/observe/comparison-counts.ts'
-import { comparisonViews } from '../../../src/features/candidate/status/shadow-report.ts'
+import { comparisonViews } from '../../../src/features/candidate/status/candidate-status.ts'
 import { findingInputs } from '../../core/admin/findings/finding-inputs.ts'
 import { answer, answerWith } from '../candidate/observe/compare/answer.ts'
 
@@ -28,7 +28,7 @@ const pairs: readonly (readonly [primary: ComparedAnswer, candidate: ComparedAns
 
 /** Returns what /shadow says of the pairs. */
 const shadowResponse = (examples: boolean) => {
-  const rules = { fields: ['ETag'], ignore: [], numbers: null, unordered: {}, maxBody: 1024, noise: false, examples }
+  const rules = { fields: ['ETag'], ignore: [], numbers: null, arrays: {}, maxBody: 1024, noise: false, examples }
   const counts = new ComparisonCounts('digest', rules, 'key')
   for (const [primary, candidate] of pairs) {
     const more = { contentType: null, headMs: 1, totalMs: 1 }

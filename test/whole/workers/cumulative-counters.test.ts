@@ -323,7 +323,7 @@ const contract = {
 const comparison = {
   about: 'a comparison',
   report(digest: string, times: number): StatusReport {
-    const rules = { fields: [], ignore: [], numbers: null, unordered: {} }
+    const rules = { fields: [], ignore: [], numbers: null, arrays: {} }
     const counts = new ComparisonCounts(digest, { ...rules, maxBody: 1024, noise: false, examples: false }, 'key')
     const same = { ...answer('{}'), headMs: 10 }
     for (let n = 0; n < times; n++) counts.onPair(same, same, { operation: 'market.insights', requestId: 'r-1' })

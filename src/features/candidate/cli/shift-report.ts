@@ -9,6 +9,7 @@ import { formatTable, renderCounts, type TableRow } from '../../../core/cli/rend
 import type { UpstreamStatus } from '../../../core/runtime/status/upstreams.ts'
 import type { ShiftStatus } from '../shift/shift-state.ts'
 import { describeShift } from '../shift/shift-state.ts'
+import { shadowReportShape } from '../status/candidate-status.ts'
 import {
   type ComparisonView,
   type DifferenceView,
@@ -18,7 +19,6 @@ import {
   describeShadow,
   describeValues,
 } from '../status/describe-comparison.ts'
-import { shadowReportShape } from '../status/shadow-report.ts'
 
 export const showShiftReport = async (
   group: string,

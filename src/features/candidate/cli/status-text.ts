@@ -14,21 +14,12 @@ export const candidateRows = (
   at: number,
 ): readonly TableRow[] => {
   const { shadow, comparison, shift } = candidate
-  const copies: TableRow | null = shadow && [
-    'copies',
-    '',
-    `${shadow.underWay}`,
-    `${describeShadow(shadow)} ${sinceStart}`,
+  const rows: readonly (TableRow | null)[] = [
+    shadow && ['copies', '', `${shadow.underWay}`, `${describeShadow(shadow)} ${sinceStart}`],
+    comparison && ['compared', '', '', renderCompared(comparison, at)],
+    shift && ['share', '', '', describeShift(shift, timesBeside(at))],
   ]
-  const compared: readonly TableRow[] =
-    comparison === null ? [] : [['compared', '', '', renderCompared(comparison, at)]]
-  const share: readonly TableRow[] = shift === null ? [] : [['share', '', '', describeShift(shift, timesBeside(at))]]
-  return labelRows(`${group} candidate`, [
-    ...sideRows(candidate, at),
-    ...(copies === null ? [] : [copies]),
-    ...compared,
-    ...share,
-  ])
+  return labelRows(`${group} candidate`, [...sideRows(candidate, at), ...rows.filter((row) => row !== null)])
 }
 
 const renderCompared = (

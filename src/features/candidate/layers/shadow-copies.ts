@@ -4,6 +4,7 @@ import { now } from '../../../core/lib/clock.ts'
 import { FairQuota } from '../../../core/lib/fair-quota.ts'
 import type { OperationId } from '../../../operations.ts'
 import type { DeferredWork } from '../../contract/check-queue.ts'
+import type { CandidateShadowConfig } from '../config/candidate.ts'
 import type { OnShadowPair } from '../observe/compare/comparison.ts'
 import { type SlotEntry, SlotList } from './slot-list.ts'
 
@@ -96,11 +97,7 @@ export interface StoppableCopy extends SlotEntry {
 }
 
 /** How much the copies of a group may take of a process. */
-interface ShadowBounds {
-  readonly concurrency: number
-  /** The most memory of their bodies, and of the answers to them. */
-  readonly maxBytes: number
-}
+type ShadowBounds = Pick<CandidateShadowConfig, 'concurrency' | 'maxBytes'>
 
 /** One request in a hundred is sent to the primary twice: it is not to have more of them at once than this. */
 export const maxRepeats = 4

@@ -11,14 +11,10 @@ import {
 } from '../../../core/exchange/request-owner.ts'
 import { bucketCount, bucketsOfShare } from '../../../core/exchange/sides.ts'
 import type { Group, Side } from '../../../operations.ts'
+import type { CandidateUse } from '../candidate-clients.ts'
 
-/** Which clients of a group are on the candidate. */
-interface SideRules {
+interface SideRules extends CandidateUse {
   readonly group: Group
-  /** Part of all clients, from 0 to 1. */
-  readonly share: number
-  /** Ids of clients that are on the candidate whatever the share is. */
-  readonly clients: readonly string[]
 }
 
 export interface SideOptions extends SideRules {

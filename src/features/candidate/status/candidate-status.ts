@@ -1,35 +1,33 @@
-import { asNullable, asNumber, asObject, asText } from '../../../core/lib/text/decode.ts'
+import type { AdminContext } from '../../../core/admin/admin-context.ts'
+import { epochMs } from '../../../core/lib/clock.ts'
+import { asList, asNullable, asObject, asText, type Decoded } from '../../../core/lib/text/decode.ts'
 import { formatTime } from '../../../core/lib/text/format-time.ts'
+import { roundToTenths } from '../../../core/lib/text/units.ts'
+import { type HistogramReport, quantile } from '../../../core/log/metrics/histogram.ts'
 import { sum } from '../../../core/log/sum-reports.ts'
 import type { Reported, Shown } from '../../../core/runtime/status/field.ts'
 import * as field from '../../../core/runtime/status/field.ts'
+import type { StatusReport } from '../../../core/runtime/status/report.ts'
 import { collectSide, sideMembers } from '../../../core/runtime/status/side.ts'
 import type { GroupSection } from '../../../core/runtime/status/status-part.ts'
-import { zeroShadowDrops, zeroShadowOutcomes } from '../layers/shadow-copies.ts'
-import { type ComparisonReport, mergeComparisonReports } from '../observe/comparison-report.ts'
+import { type Group, groups } from '../../../operations.ts'
+import {
+  type ComparisonReport,
+  type DifferencePlace,
+  type DifferenceRow,
+  isNoise,
+  mergeComparisonReports,
+  placeKey,
+} from '../observe/comparison-report.ts'
 import { shiftField } from '../shift/shift-state.ts'
-
-/** What became of copies. */
-const shadow = field.record({
-  sent: field.count,
-  /** Copies that have an answer of which the primary's is known too. */
-  pairs: field.count,
-  underWay: field.total,
-  /** Requests that the primary was sent twice, so that its noise is learnt. */
-  repeated: field.count,
-  outcomes: field.record(field.counts(zeroShadowOutcomes)),
-  dropped: field.record(field.counts(zeroShadowDrops)),
-})
-
-export const shadowShape = shadow.decode
-
-/** The members that say how many answers of a candidate were compared with those of its primary. */
-export const comparedMembers = {
-  compared: asNumber,
-  equal: asNumber,
-  /** Those of the last five minutes. */
-  recent: asObject({ compared: asNumber, equal: asNumber }),
-}
+import {
+  type ComparisonView,
+  comparedMembers,
+  comparisonShape,
+  type DifferenceView,
+  describeComparison,
+  shadowField,
+} from './describe-comparison.ts'
 
 const comparedShape = asObject({
   ...comparedMembers,
@@ -50,7 +48,7 @@ export const sumComparison = (totals: ComparisonReport['totals']) => ({
 const candidateField = field.record({
   ...sideMembers,
   /** Null: the file asks for no copies. */
-  shadow: field.nullable(shadow),
+  shadow: field.nullable(shadowField),
   /** Null: answers are not compared. What they differ in is in /shadow. */
   comparison: field.nullable(
     field.shownAs(
@@ -104,3 +102,73 @@ export const ofGroup: readonly GroupSection[] = [
 ]
 
 export { totals } from '../observe/comparison-report.ts'
+
+/** Decodes the response of /shadow. Times are RFC 3339. */
+export const shadowReportShape = asObject({
+  at: asText,
+  comparisons: asList(comparisonShape),
+})
+
+export type ShadowReportView = Decoded<typeof shadowReportShape>
+
+export const getShadowReport = async ({ report }: AdminContext): Promise<ShadowReportView> => ({
+  at: formatTime(epochMs()),
+  comparisons: comparisonViews(await report()),
+})
+
+export const comparisonViews = (
+  { upstreams }: StatusReport,
+  maxRows = Number.POSITIVE_INFINITY,
+): readonly ComparisonView[] =>
+  groups.flatMap((group): readonly ComparisonView[] => {
+    const { comparison, shadow } = upstreams[group].candidate ?? { comparison: null, shadow: null }
+    return comparison === null || shadow === null ? [] : [toView(group, comparison, shadow, maxRows)]
+  })
+
+const toView = (
+  group: Group,
+  report: ComparisonReport,
+  shadow: ComparisonView['shadow'],
+  maxRows: number,
+): ComparisonView => {
+  const { totals, others, since } = report
+  const noisePairs = new Map(totals.map((each) => [each.operation, each.noisePairs]))
+  const noise = new Map(report.noise.map((row) => [placeKey(row), row.count]))
+  const view = {
+    ...sumComparison(totals),
+    operations: totals.map(({ latency, ...counts }) => ({
+      ...counts,
+      latency: { primary: toLatency(latency.primary), candidate: toLatency(latency.candidate) },
+    })),
+    rows: report.rows.map((row) => toRow(row, noise.get(placeKey(row)) ?? 0)),
+    ways: report.rows.length,
+    others,
+    noise: report.noise.flatMap((row: DifferencePlace & { readonly count: number }) => {
+      const of = noisePairs.get(row.operation) ?? 0
+      return isNoise(row.count, of) ? [{ ...row, of }] : []
+    }),
+  }
+  const verdict = describeComparison(view)
+  return { group, verdict, since: formatTime(since), shadow, ...view, rows: view.rows.slice(0, maxRows) }
+}
+
+const toRow = ({ firstAt, lastAt, example, pairs, ...row }: DifferenceRow, noise: number): DifferenceView => ({
+  ...row,
+  firstAt: formatTime(firstAt),
+  lastAt: formatTime(lastAt),
+  ...example,
+  noise,
+  pairs: pairs.map(({ values, ...pair }) => ({
+    ...pair,
+    primary: values?.primary ?? null,
+    candidate: values?.candidate ?? null,
+  })),
+})
+
+const toLatency = (histogram: HistogramReport): ComparisonView['operations'][number]['latency']['primary'] => {
+  const at = (share: number): number | null => {
+    const ms = quantile(histogram, share)
+    return ms === null ? null : roundToTenths(ms)
+  }
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
+}

@@ -9,11 +9,31 @@ import {
   type Decoded,
 } from '../../../core/lib/text/decode.ts'
 import { sum } from '../../../core/log/sum-reports.ts'
+import * as field from '../../../core/runtime/status/field.ts'
 import type { Group, OperationId } from '../../../operations.ts'
-import type { ShadowReport } from '../layers/shadow-copies.ts'
+import { type ShadowReport, zeroShadowDrops, zeroShadowOutcomes } from '../layers/shadow-copies.ts'
 import { type DifferenceKind, zeroDifferences, zeroUncompared } from '../observe/compare/comparison.ts'
 import { isWholeShift, type ShiftStatus } from '../shift/shift-state.ts'
-import { comparedMembers, shadowShape } from './candidate-status.ts'
+
+/** What became of copies. */
+export const shadowField = field.record({
+  sent: field.count,
+  /** Copies that have an answer of which the primary's is known too. */
+  pairs: field.count,
+  underWay: field.total,
+  /** Requests that the primary was sent twice, so that its noise is learnt. */
+  repeated: field.count,
+  outcomes: field.record(field.counts(zeroShadowOutcomes)),
+  dropped: field.record(field.counts(zeroShadowDrops)),
+})
+
+/** The members that say how many answers of a candidate were compared with those of its primary. */
+export const comparedMembers = {
+  compared: asNumber,
+  equal: asNumber,
+  /** Those of the last five minutes. */
+  recent: asObject({ compared: asNumber, equal: asNumber }),
+}
 
 const placeMembers = {
   operation: asWord<OperationId>(),
@@ -69,7 +89,7 @@ export const comparisonShape = asObject({
   verdict: asText,
   since: asText,
   ...comparedMembers,
-  shadow: shadowShape,
+  shadow: shadowField.decode,
   operations: asList(comparedOperationShape),
   /** The worst first. */
   rows: asList(differenceShape),

@@ -1,4 +1,5 @@
 import { now, toEpochMs } from '../../../core/lib/clock.ts'
+import type { IdempotencyConfig } from '../config.ts'
 import type {
   CallOf,
   Claim,
@@ -15,10 +16,7 @@ import { NameIndex } from './memory/name-index.ts'
 import type { SettledRecord } from './memory/record-bytes.ts'
 import { SettledRecords } from './memory/settled-records.ts'
 
-interface MemoryStoreBounds {
-  readonly maxEntries: number
-  readonly maxBytes: number
-}
+type MemoryStoreBounds = Pick<IdempotencyConfig, 'maxEntries' | 'maxBytes'>
 
 // The pause between two looks at all attempts for those whose lease has run out.
 const lapsePauseMs = 15_000

@@ -13,27 +13,26 @@ const effort = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }
 
 const [plain, packed] = [Buffer.from([0]), Buffer.from([1])]
 
-/** Encrypts responses for a store that others can read or edit, and decrypts them again. */
-export interface ResponseSealer {
-  seal(response: Buffer, context: string): Buffer
-  /** Decrypts a response; null: it was edited, is of another context, or its key is gone. */
-  open(sealed: Buffer, context: string): Buffer | null
-}
+export type ResponseSealer = ReturnType<typeof createResponseSealer>
 
-/** The first key encrypts, all decrypt. Each has 32 bytes. */
-export const createResponseSealer = (bytes: readonly Buffer[]): ResponseSealer => {
+/**
+ * Creates what encrypts responses for a store that others can read or edit, and decrypts them again. The first key
+ * encrypts, all decrypt. Each has 32 bytes.
+ */
+export const createResponseSealer = (bytes: readonly Buffer[]) => {
   const keys = bytes.map((key) => createSecretKey(key))
   const [newest] = keys
   if (newest === undefined) throw new Error('there is no key')
   return {
-    seal(response, context) {
+    seal(response: Buffer, context: string): Buffer {
       const nonce = takeNonce()
       const encrypting = createCipheriv(cipher, newest, nonce).setAAD(Buffer.from(context))
       const encrypted = encrypting.update(pack(response))
       encrypting.final()
       return Buffer.concat([nonce, encrypting.getAuthTag(), encrypted])
     },
-    open(sealed, context) {
+    /** Decrypts a response; null: it was edited, is of another context, or its key is gone. */
+    open(sealed: Buffer, context: string): Buffer | null {
       for (const key of keys) {
         const opened = decrypt(sealed, key, context)
         if (opened !== null) return unpack(opened)

@@ -16,7 +16,7 @@ const createCounts = (options: Partial<ComparisonOptions> = {}, key = 'secret'):
       fields: [],
       ignore: [],
       numbers: null,
-      unordered: {},
+      arrays: {},
       maxBody: 1024 ** 2,
       noise: false,
       examples: false,

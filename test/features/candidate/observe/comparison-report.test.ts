@@ -18,7 +18,7 @@ const options: ComparisonOptions = {
   fields: [],
   ignore: [],
   numbers: null,
-  unordered: {},
+  arrays: {},
   maxBody: 1024,
   noise: true,
   examples: false,

@@ -12,7 +12,7 @@ const [secretsFile = '', heapFile = '', examples = 'false'] = process.argv.slice
 const counts = new ComparisonCounts(
   'digest',
   {
-    ...{ fields: ['x-owner'], ignore: ['/ignored'], numbers: { relative: 0.01 }, unordered: { '/list': 'id' } },
+    ...{ fields: ['x-owner'], ignore: ['/ignored'], numbers: { relative: 0.01 }, arrays: { '/list': 'id' } },
     ...{ maxBody: 1024 ** 2, noise: true, examples: examples === 'true' },
   },
   'key',

@@ -10,7 +10,7 @@ import { answer } from './compare/answer.ts'
 const counts = new ComparisonCounts(
   'digest',
   {
-    ...{ fields: ['x-hostile'], ignore: [], numbers: null, unordered: { '/list': 'id' } },
+    ...{ fields: ['x-hostile'], ignore: [], numbers: null, arrays: { '/list': 'id' } },
     ...{ maxBody: 1024 ** 2, noise: true, examples: true },
   },
   'key',

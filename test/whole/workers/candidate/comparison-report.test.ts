@@ -1,6 +1,6 @@
 /** Two workers, and one report of how a candidate answers. */
 import { expect, onTestFinished, test } from 'vitest'
-import type { ShadowReportView } from '../../../../src/features/candidate/status/shadow-report.ts'
+import type { ShadowReportView } from '../../../../src/features/candidate/status/candidate-status.ts'
 import { rawClient } from '../../../helpers/raw-client.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { startWorkerGateway } from '../../../helpers/worker-gateway.ts'

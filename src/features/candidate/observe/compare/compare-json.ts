@@ -196,13 +196,10 @@ interface RuleNode {
 }
 
 /** Returns those of the whole document. */
-export const compilePointerRules = ({
-  ignore,
-  unordered,
-}: Pick<ComparisonRules, 'ignore' | 'unordered'>): PlaceRules => {
+export const compilePointerRules = ({ ignore, arrays }: Pick<ComparisonRules, 'ignore' | 'arrays'>): PlaceRules => {
   const root = createNode()
   for (const pointer of ignore) findOrAddNode(root, pointer).isIgnored = true
-  for (const [pointer, member] of Object.entries(unordered)) findOrAddNode(root, pointer).keyMember = member
+  for (const [pointer, member] of Object.entries(arrays)) findOrAddNode(root, pointer).keyMember = member
   return toPlaceRules([root])
 }
 

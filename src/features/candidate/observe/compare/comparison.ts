@@ -4,6 +4,7 @@ import { escapeSegment } from '../../../../core/lib/text/json-pointer.ts'
 import type { OperationId } from '../../../../operations.ts'
 import { shorten } from '../../../contract/check/validators.ts'
 import { looksLikeData } from '../../../contract/looks-like-data.ts'
+import type { CandidateShadowConfig } from '../../config/candidate.ts'
 
 /**
  * Called with what the primary and the candidate of a group answered to the same request. It runs in a turn of the
@@ -43,19 +44,13 @@ export interface ShadowBody {
 
 export type ComparedAnswer = Pick<ShadowAnswer, 'status' | 'fields' | 'body' | 'failure'>
 
-/** How far two numbers may be apart: a share of the primary's number, or an amount. */
-export type NumberTolerance = { readonly relative: number } | { readonly absolute: number }
+type CompareConfig = NonNullable<CandidateShadowConfig['compare']>
 
-/** What is compared of two answers, beyond their status, type and body. */
-export interface ComparisonRules {
-  readonly fields: readonly string[]
-  /** Pointers (RFC 6901) of what is not compared, with all below it; a segment `*` stands for every name and index. */
-  readonly ignore: readonly string[]
-  /** Null: numbers have to be equal. */
-  readonly numbers: NumberTolerance | null
-  /** By pointer, as in `ignore`: the member by which the items of an array are found, in any order. */
-  readonly unordered: Readonly<Record<string, string>>
-}
+/** How far two numbers may be apart: a share of the primary's number, or an amount. */
+export type NumberTolerance = NonNullable<CompareConfig['numbers']>
+
+/** What is compared of two answers, beyond their status, type and body. Pointers are those of RFC 6901, with `*`. */
+export type ComparisonRules = Pick<CompareConfig, 'fields' | 'ignore' | 'numbers' | 'arrays'>
 
 /** The kinds of differences, as counts that are all 0. */
 export const zeroDifferences = {

@@ -1,5 +1,6 @@
 import { formatDuration, formatShare } from '../../../../core/lib/text/units.ts'
 import { allOperations } from '../../../../operations.ts'
+import type { CandidateGuardConfig } from '../../config/candidate.ts'
 import {
   type BadOf,
   compareWith,
@@ -15,14 +16,7 @@ import {
 } from './guard-comparison.ts'
 import type { GuardEvidence } from './guard-window.ts'
 
-export interface GuardRules {
-  /** How many times as many failures as the primary. */
-  readonly errors: number
-  /** How many times the primary's 95th percentile of the time until the head. */
-  readonly latency: number
-  /** With fewer requests of the candidate nothing is judged. */
-  readonly minRequests: number
-}
+export type GuardRules = Pick<CandidateGuardConfig, 'errors' | 'latency' | 'minRequests'>
 
 export interface GuardVerdict extends Stratum {
   readonly fault: GuardFault

@@ -10,7 +10,7 @@ afterEach(() => vi.useRealTimers())
 const createCounts = (): ComparisonCounts =>
   new ComparisonCounts(
     'digest',
-    { fields: [], ignore: [], numbers: null, unordered: {}, maxBody: 1024, noise: false, examples: true },
+    { fields: [], ignore: [], numbers: null, arrays: {}, maxBody: 1024, noise: false, examples: true },
     'key',
   )
 

@@ -15,7 +15,7 @@ const compare = (
   candidate: ComparedAnswer,
   rules: Partial<ComparisonRules> = {},
 ): readonly string[] => {
-  const noRules: ComparisonRules = { fields: [], ignore: [], numbers: null, unordered: {} }
+  const noRules: ComparisonRules = { fields: [], ignore: [], numbers: null, arrays: {} }
   return describeComparison(createComparison({ ...noRules, ...rules }, maxBytes)(primary, candidate))
 }
 
@@ -197,7 +197,7 @@ describe('the bodies', () => {
   test('with more differences than are told apart say so', () => {
     const members = (value: number) =>
       JSON.stringify(Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`m${n}`, value])))
-    const rules: ComparisonRules = { fields: [], ignore: [], numbers: null, unordered: {} }
+    const rules: ComparisonRules = { fields: [], ignore: [], numbers: null, arrays: {} }
 
     const found = createComparison(rules, maxBytes)(answer(members(1)), answer(members(2)))
 

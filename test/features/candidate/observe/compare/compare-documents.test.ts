@@ -5,7 +5,7 @@ import type { Comparison, ComparisonRules } from '../../../../../src/features/ca
 import { answer } from './answer.ts'
 import { documentPairs } from './document-pairs.ts'
 
-const noRules: ComparisonRules = { fields: [], ignore: [], numbers: null, unordered: {} }
+const noRules: ComparisonRules = { fields: [], ignore: [], numbers: null, arrays: {} }
 const maxBytes = 1024 ** 2
 
 const compareTexts = (primary: string, candidate: string, rules: Partial<ComparisonRules> = {}): Comparison =>

@@ -76,19 +76,19 @@ const pairs: readonly HostilePair[] = [
       .split(',')
       .toReversed()
       .join()}]`,
-    rules: { unordered: { '': 'id' } },
+    rules: { arrays: { '': 'id' } },
   },
   {
     name: 'an unordered array of one key',
     primary: list(() => '{"id":1}'),
     candidate: list(() => '{"id": 1}'),
-    rules: { unordered: { '': 'id' } },
+    rules: { arrays: { '': 'id' } },
   },
   {
     name: 'an unordered array of long keys',
     primary: list((n) => `{"id":"${'k'.repeat(10_000)}${n}"}`),
     candidate: list((n) => `{"id": "${'k'.repeat(10_000)}${n}"}`),
-    rules: { unordered: { '': 'id' } },
+    rules: { arrays: { '': 'id' } },
   },
   {
     name: 'many rules that hold everywhere',
@@ -105,7 +105,7 @@ const pairs: readonly HostilePair[] = [
 ]
 
 test.each(pairs)('the time of a comparison is bounded: $name', ({ primary, candidate, rules }) => {
-  const compare = createComparison({ fields: [], ignore: [], numbers: null, unordered: {}, ...rules }, maxBytes)
+  const compare = createComparison({ fields: [], ignore: [], numbers: null, arrays: {}, ...rules }, maxBytes)
   const startedAt = process.cpuUsage()
   const found = compare(answer(primary), answer(candidate))
   const { user } = process.cpuUsage(startedAt)
@@ -117,7 +117,7 @@ test.each(pairs)('the time of a comparison is bounded: $name', ({ primary, candi
 
 test('a comparison that takes too many steps is given up', () => {
   const numbers = (text: string) => answer(list(() => text))
-  const rules: ComparisonRules = { fields: [], ignore: [], numbers: { absolute: 0.01 }, unordered: {} }
+  const rules: ComparisonRules = { fields: [], ignore: [], numbers: { absolute: 0.01 }, arrays: {} }
 
   const found = createComparison(rules, maxBytes)(numbers('0.30'), numbers('0.29'))
 
