@@ -23,7 +23,6 @@ const outcomes = seriesFor(['operation', 'outcome'], ({ report }) =>
 const cache = metricsOf(({ report }) => report.cache)
 const redis = metricsOf(({ report }) => report.cache?.redis)
 
-/** No series while no operation is cached. */
 const cacheMetrics: MetricDefinitions = {
   cache_requests_total: outcomes.counter('Requests for an operation that is cached, by what the cache did.'),
   cache_stored_errors_total: storedErrors.counter(

@@ -13,33 +13,27 @@ import { BodyTee } from './store/body-tee.ts'
 import { storeNotModified, storeResponse } from './store/store-response.ts'
 import type { Reservation, StoredResponse } from './store/stored-response.ts'
 
-// How long a detached body may still come without a reader, to be stored in the end.
+// How long the body of a detached fetch may arrive without a reader.
 const unreadMs = 30_000
 
 /**
- * A request of the gateway's own, for one exchange or several. It lives as long as an exchange waits for it or reads
- * it, and ends with no single client. It asks for the whole response, without the client's conditions: those apply to
- * what is stored then.
+ * A request that the gateway sends for one or several exchanges, and that lives as long as any of them. It has no
+ * conditions: the client's conditions apply to the stored response.
  */
 export class CacheFetch {
   readonly request: CacheRequest
   readonly exchange: Exchange
-  /** On the monotonic clock. */
   readonly startedAt = now()
-  /** The result, as long as its body can be read from the beginning; null: nothing yet. */
+  /** Null also once the beginning of the body can no longer be read. */
   result: SharedResult | null = null
   times: ResponseTimes = { requestedAt: 0, receivedAt: 0, receivedEpoch: 0 }
   readonly context: FetchContext
-  /**
-   * Room for the response. Cancelled when its key became invalid after the fetch began: a later request must not get
-   * the response (RFC 9111 §4.4).
-   */
+  /** Canceled when the key becomes invalid during the fetch: no later request may get this response (RFC 9111 §4.4). */
   readonly reservation: Reservation
   readonly #waiters = new Set<FetchWaiter>()
   readonly #unreadTimer = new CoalescedTimer(() => {
     if (!this.#isRead) this.#abandon()
   })
-  /** Whether the fetch goes on without a waiter. */
   #isDetached: boolean
   #isFinished = false
   #validating: StoredResponse | null
@@ -63,7 +57,7 @@ export class CacheFetch {
     if (this.#waiters.size === 0 && !this.#isDetached) this.#abandon()
   }
 
-  /** Lets the body come to its end without a reader: it is of use for later requests. */
+  /** Lets the body arrive without a reader, for later requests. */
   detach(): void {
     this.#isDetached = true
   }
@@ -105,11 +99,11 @@ export class CacheFetch {
     this.onReadersGone()
   }
 
-  /** Turns a response into the result for those who wait; null: it is a 304 about something else. */
+  /** Null: a 304 about another response than the stored one. */
   #toResult(response: ProxyResponse): FetchResult | null {
     const validated = response.status === 304 ? this.#validating : null
-    // What the primary has sent to a client of the candidate is not stored among the candidate's responses, nor does it
-    // say anything of one that is.
+    // The primary's response to a client of the candidate is not stored for the candidate, and says nothing of a stored
+    // one.
     if (this.exchange.attempts.fellBack) {
       if (validated === null) return { kind: 'unshared', response, notStored: null }
       response.body.discard()
@@ -142,14 +136,12 @@ export class CacheFetch {
     return body instanceof BodyTee && body.isRead
   }
 
-  /** Called when the body is longer than may be stored: only its present readers get the rest. */
   onOverflow(): void {
     this.finish()
     this.#isDetached = false
     this.onReadersGone()
   }
 
-  /** Abandons the body once it has no reader, or gives a detached one {@link unreadMs}. */
   onReadersGone(): void {
     const body = this.result?.body
     if (!(body instanceof BodyTee) || body.ended || body.isRead) return
@@ -158,7 +150,7 @@ export class CacheFetch {
   }
 
   #abandon(): void {
-    this.finish() // first, so that no request joins what is about to fail
+    this.finish() // first, so that no request joins the failing fetch
     this.exchange.abort(
       new GatewayError('client-gone', { reason: 'nobody-waits', cause: new Error('nobody waits for it') }),
     )
@@ -173,10 +165,10 @@ export class CacheFetch {
   }
 }
 
-// Fetches for one key at the same time: as many as it can have variants. Further requests are forwarded.
+// Fetches for one key at the same time: its most variants. Further requests are forwarded.
 const maxPerKey = 32
 
-// The longest wait for another's fetch: what that client sent besides the key may be why no response comes.
+// The longest wait for another client's fetch: that client's fields may be why the upstream does not respond.
 const maxJoinWaitMs = 5_000
 
 export class SingleFlight {
@@ -199,9 +191,8 @@ export class SingleFlight {
   }
 
   /**
-   * Finds a fetch whose response a request may have, and that has not been under way for too long. While the response
-   * is still to come, it is unknown what it varies by: `varies` is what the last response said, and null means that
-   * there was none. Null: there is no fetch to join.
+   * Finds a fetch whose response the request may use; null: none. Until a fetch has a response, `varies` of the last
+   * stored response (null: none) tells which requests may share the fetch.
    */
   find(key: string, request: CacheRequest, varies: readonly string[] | null, now: number): CacheFetch | null {
     const fetches = this.#byKey.get(key)

@@ -36,27 +36,24 @@ import { selectVariant } from './policy/stored-head.ts'
 import { BodyTee } from './store/body-tee.ts'
 import { emptyStoredBody, StoredBody, type StoredResponse } from './store/stored-response.ts'
 
-// For each operation. No client waits for these, so no limit of exchanges in flight holds them back.
+// Of each operation: no limit of exchanges in flight bounds fetches without a client.
 const maxDetached = 100
 
-// Of these, so that what clients leave to the store keeps no stale response from being fetched anew.
+// Fetches that clients left: the other half stays for revalidations.
 const maxDetachedLater = maxDetached / 2
 
 export type FillerDeps = Pick<FetchContext, 'next' | 'rules' | 'partition' | 'events'>
 
 type LookUpAgain = (miss: CacheMiss) => Promise<ProxyResponse>
 
-/** Asks the upstream for what is not stored or no longer fresh: once for all who want the same at the same time. */
+/** Fetches responses once for all requests that want the same at the same time. */
 export class CacheFiller {
   readonly #deps: FillerDeps
   readonly #lookUpAgain: LookUpAgain
   readonly #singleFlight = new SingleFlight()
-  /** The fetches under way that go on without a client. */
   readonly #detached = new Set<CacheFetch>()
 
-  /**
-   * `lookUpAgain` serves a request that waited for what turns out to be another variant: its own may be stored by now.
-   */
+  /** `lookUpAgain` serves a request that waited for another variant: its own may be stored by now. */
   constructor(deps: FillerDeps, lookUpAgain: LookUpAgain) {
     this.#deps = deps
     this.#lookUpAgain = lookUpAgain
@@ -65,8 +62,8 @@ export class CacheFiller {
   fetchOrJoin(miss: CacheMiss): Promise<ProxyResponse> {
     const { exchange, request, key, at, stored, varies, why, joinsLeft, tierLookup } = miss
     const isHitForMiss = this.#deps.partition.hitForMiss.has(key)
-    // A Range may be a small piece of something large: its client is not to wait for the whole. Where something is
-    // stored, a 304 must reach the cache (§4.3.4).
+    // A client must not wait for all of a large response when its Range wants a small part. With a stored response, the
+    // 304 must reach the cache (RFC 9111 §4.3.4).
     if (request.range !== null || (isHitForMiss && stored === null)) return this.#forward(miss)
     const isExclusive = isHitForMiss || (stored !== null && isUnshareable(stored))
     if (joinsLeft > 0 && !isExclusive && !request.noCache && why !== 'request') {
@@ -80,7 +77,6 @@ export class CacheFiller {
     return response
   }
 
-  /** Tells whether a stale response is to be fetched anew: no such fetch is under way, and there are not too many. */
   mayRevalidate({ request, key, stored, at }: BackgroundRevalidation): boolean {
     if (
       this.#detached.size >= maxDetached ||
@@ -91,7 +87,7 @@ export class CacheFiller {
     return this.#singleFlight.find(key, request, stored.head.varies, at) === null
   }
 
-  /** Fetches anew what is served stale meanwhile (RFC 5861 §3). */
+  /** RFC 5861 §3 */
   revalidate(revalidation: BackgroundRevalidation, tierLookup: TierLookup | null): void {
     if (!this.mayRevalidate(revalidation)) return
     const { exchange, request, key, stored } = revalidation
@@ -128,7 +124,6 @@ export class CacheFiller {
     })
   }
 
-  /** Throws the failure. */
   #respond(miss: CacheMiss, fetch: CacheFetch, result: FetchResult): ProxyResponse | Promise<ProxyResponse> {
     const { request } = miss
     const trouble = troubleOfResult(result)
@@ -142,7 +137,7 @@ export class CacheFiller {
       this.#record(miss, 'miss', { collapsed: true })
       throw result.error
     }
-    // A response that may not be stored is only for the exchange that began the fetch, also where a 304 forbids it.
+    // A response that may not be stored is only for the exchange that began the fetch.
     if (result.kind !== 'shared' || !result.isShareable) return this.#forward(miss)
     const at = now()
     if (selectVariant([result], request) === null) return this.#lookUpAgain(miss)
@@ -154,7 +149,6 @@ export class CacheFiller {
     return response
   }
 
-  /** Responds to the exchange that began the fetch: whatever the result is, it is its own. */
   #respondToInitiator(miss: CacheMiss, fetch: CacheFetch, result: FetchResult): ProxyResponse | Promise<ProxyResponse> {
     const { exchange } = miss
     if (result.kind === 'none') return this.#forward(miss)
@@ -232,9 +226,7 @@ export class CacheFiller {
     recordCacheOutcome(exchange, this.#deps.partition, outcome, forwardedStatus({ why, ...forwarded }))
   }
 
-  /**
-   * Lets a body that may have no reader be stored all the same; false: too many do, and it ends with its readers.
-   */
+  /** Lets a body without a reader be stored; false: there are too many, so it ends with its readers. */
   #detach(fetch: CacheFetch): boolean {
     if (this.#detached.size >= maxDetachedLater) return false
     this.#detached.add(fetch)
@@ -258,5 +250,5 @@ type FetchMode = Pick<FetchContext, 'stored' | 'tierLookup' | 'isDetached' | 'is
 
 const isInitiator = ({ request }: CacheMiss, fetch: CacheFetch): boolean => request === fetch.request
 
-/** Tells whether every request for it must go to the upstream: waiting for another's response would be in vain. */
+/** Every request must go to the upstream, so none waits for another's response. */
 export const isUnshareable = ({ head }: StoredResponse): boolean => head.noCache || head.freshUntil <= head.receivedAt

@@ -14,14 +14,13 @@ export type CacheLease = ReturnType<CacheRegistry['acquire']>
 
 export interface PurgeResult {
   readonly removed: number
-  /** Whether Redis knows of the purge, or is not used. */
+  /** True also without Redis. */
   readonly isSharedPurged: boolean
 }
 
 /**
- * The stored responses of each operation. They stay as long as the operation's own configuration and its upstream's
- * stay as they are: after any other edit, a stored response might not be what the upstream would send now. One for each
- * process; all snapshots share it.
+ * The stored responses of one process. They survive a reload unless something changes that shapes the upstream's
+ * responses.
  */
 export class CacheRegistry {
   readonly #store = new CacheStore(0)
@@ -30,10 +29,7 @@ export class CacheRegistry {
   readonly #notifyPeers: (targets: readonly InvalidationTarget[]) => void
   readonly #sharedCaches: SharedCacheRegistry | null
 
-  /**
-   * `notifyPeers` is called with what has become invalid: other processes may have stored it too. `sharedCaches` is
-   * null in a process that serves no clients.
-   */
+  /** `notifyPeers` tells other processes what is invalid. `sharedCaches`: null in a process that serves no clients. */
   constructor(
     logEvent: LogEvent,
     notifyPeers: (targets: readonly InvalidationTarget[]) => void = () => {},
@@ -47,10 +43,6 @@ export class CacheRegistry {
     }
   }
 
-  /**
-   * Acquires what a configuration needs. The stored responses of an operation are still there if nothing that shapes
-   * them has changed. `otherSide` finds the side of a group whose responses are stored too.
-   */
   acquire(config: Config, otherSide: (group: Group) => Pick<OtherSide, 'upstream'> | null = () => null) {
     const { maxBytes, credentials, redis } = config.cache
     const cached = allOperations.filter(({ id }) => config.operations[id].cache !== null)
@@ -76,11 +68,10 @@ export class CacheRegistry {
         })
       },
       sharedState: () => sharedLease?.state() ?? null,
-      /** Returns what is stored of an operation and a side of its group. Null: it is not cached, or not in use. */
       get: (id: OperationId, side: Side): CachePartition | null => stores.get(`${id} ${side}`)?.partition ?? null,
       isUsed: cached.length > 0,
       events: this.#events,
-      /** Removes what has become invalid: here, in the other processes, and in Redis, which is waited for. */
+      /** Also in the other processes, and in Redis, which alone is waited for. */
       invalidate: (targets: readonly InvalidationTarget[]): ReturnType<Invalidate> => {
         const shared = this.invalidate(targets)
         this.#notifyPeers(targets)
@@ -100,10 +91,7 @@ export class CacheRegistry {
     return { removed, isSharedPurged: (await this.#sharedCaches?.purge(scope)) ?? true }
   }
 
-  /**
-   * Removes what an unsafe request has made invalid (RFC 9111 §4.4), here and in Redis. Returns what {@link Invalidate}
-   * does.
-   */
+  /** RFC 9111 §4.4, in this process and in Redis. */
   invalidate(targets: readonly InvalidationTarget[]): Promise<void> | null {
     for (const { operation, query } of targets) this.#store.invalidate(operation, query)
     return this.#sharedCaches?.invalidate(targets) ?? null
@@ -111,8 +99,8 @@ export class CacheRegistry {
 }
 
 /**
- * Lists what decides the responses of each side of an operation. It does not name the side: a candidate that becomes
- * the upstream keeps what is stored. Only where the sides differ in nothing else, it does.
+ * Lists what shapes the responses of each side. A side is named only where both are equal: a candidate that becomes the
+ * upstream keeps its stored responses.
  */
 const sideFingerprints = (
   config: Config,
@@ -129,10 +117,7 @@ const sideFingerprints = (
   ]
 }
 
-/**
- * Serialises everything that decides what a response is. How endpoints share the work, and in which order they are
- * tried, does not.
- */
+/** The order of endpoints and how they share the work do not shape responses. */
 const responseFingerprint = (
   { operations, auth, cache, contract, compiledContract, requestId }: Config,
   { id }: Operation,
@@ -144,7 +129,7 @@ const responseFingerprint = (
   return JSON.stringify([
     id,
     operations[id].cache,
-    // A response that was stored for a client's credentials must not outlive the edit that says that they are some.
+    // When an edit names a credential field, responses stored for such credentials must go.
     cache.credentials,
     operations[id].auth,
     mode === 'enforce' ? [compiledContract?.digest, unchecked, contract?.maxBody] : null,
@@ -154,7 +139,7 @@ const responseFingerprint = (
     response,
     tls,
     identitySettings,
-    // Upstreams repeat the id of a request in its field, which clients get of their own request alone.
+    // Upstreams repeat this field, and a client may only get the id of its own request.
     requestId.header,
   ])
 }

@@ -17,7 +17,7 @@ export const toCacheKey = ({ identity, query }: Exchange, { site }: CacheRequest
   query,
 })
 
-/** Records what the cache did, for the access log and for readers of `Cache-Status` (RFC 9211). */
+/** For the access log and for readers of `Cache-Status` (RFC 9211). */
 export const recordCacheOutcome = (
   exchange: Exchange,
   partition: CachePartition,
@@ -31,14 +31,14 @@ export const recordCacheOutcome = (
   else exchange.addedResponseFields.push('Cache-Status', status)
 }
 
-/** Records that a client gets an error that was stored, or validated, and is not the upstream's response to it. */
+/** For a client that got a stored or validated error instead of the upstream's response to its request. */
 export const recordIfError = (partition: CachePartition, { status, receivedAt, freshUntil }: StoredHead): void => {
   if (status < 500) return
   const [sentAt, fresh] = [toEpochMs(receivedAt), toEpochMs(freshUntil)]
   partition.tally.lastError = { status, sentAt, freshUntil: fresh, servedAt: epochMs() }
 }
 
-/** Responds with a body that is all there. `fields` are those of a plain response. */
+/** `fields` are those of a response without conditions and Range. */
 export const respondFromStored = (
   head: StoredHead,
   body: StoredBody,
@@ -60,10 +60,7 @@ export const respondFromStored = (
   }
 }
 
-/**
- * Responds with the result of a fetch, whose body may still be coming. `fields` as for {@link respondFromStored}. Null:
- * the beginning of the body is gone.
- */
+/** The body may still arrive. Null: its beginning is dropped. */
 export const respondFromResult = (
   exchange: Exchange,
   request: CacheRequest,
@@ -72,7 +69,7 @@ export const respondFromResult = (
 ): ProxyResponse | null => {
   if (body instanceof StoredBody) return respondFromStored(head, body, request, fields)
   if (request.ifNoneMatch !== null || request.ifModifiedSince !== null) {
-    // A range request does not wait for the whole, and is never served here.
+    // A range request never gets here.
     const plan = planResponse(head, null, request, fields)
     if (plan.body === 'none') return { status: plan.status, reason: '', fields: plan.fields, body: emptyStoredBody }
   }
@@ -84,7 +81,7 @@ export const respondFromResult = (
 
 interface ResponsePlan {
   readonly status: number
-  /** With `Content-Length` as it is for this body. */
+  /** `Content-Length` is that of `body`. */
   readonly fields: HeaderFields
   readonly body: 'whole' | 'none' | ByteRange
 }
@@ -92,10 +89,7 @@ interface ResponsePlan {
 // RFC 9111 §1.2.2
 const maxSeconds = 2 ** 31
 
-/**
- * Lists the fields of a stored response that is used without asking the upstream: the stored ones, and its `Age` (RFC
- * 9111 §4, §5.1).
- */
+/** Adds `Age`, because the upstream was not asked (RFC 9111 §4, §5.1). */
 export const storedFields = (head: StoredHead, now: number): string[] => {
   const fields = head.fields.slice()
   fields.push('Age', `${Math.min(maxSeconds, Math.floor(currentAge(head, now) / 1000))}`)
@@ -103,10 +97,8 @@ export const storedFields = (head: StoredHead, now: number): string[] => {
 }
 
 /**
- * Plans the response to a request from a stored or just received one: the request's conditions come first, then its
- * Range (RFC 9110 §13.2.2). `fields` are those of a plain 200: {@link storedFields}, or those that the upstream has
- * just sent. Only a 200 is subject to either (§13.2.1, §14.2). `bodyBytes`: null while it is unknown; there are no
- * parts of it then.
+ * Applies the request's conditions, then its Range (RFC 9110 §13.2.2); only a 200 is subject to either (§13.2.1,
+ * §14.2). `bodyBytes` null: not known yet, so there are no ranges.
  */
 export const planResponse = (
   head: StoredHead,
@@ -124,7 +116,7 @@ export const planResponse = (
   return { status: 206, fields: rangeFields(range, bodyBytes, request, fields), body: range }
 }
 
-/** RFC 9110 §15.3.7: a client that sends If-Range has the rest of the fields already. */
+/** RFC 9110 §15.3.7: a client that sends If-Range has the other fields already. */
 const rangeFields = (
   { start, end }: ByteRange,
   bodyBytes: number | null,
@@ -136,10 +128,10 @@ const rangeFields = (
   return kept
 }
 
-// Fields about the content of a message, and not about the representation (RFC 9110 §8.6, RFC 9530 §2).
+// RFC 9110 §8.6, RFC 9530 §2: fields of the message content, not of the representation.
 const contentFields = new Set(['content-length', 'content-range', 'content-digest', 'content-md5'])
 
-// RFC 9110 §15.4.5: a 304 omits what describes the representation, except what guides caches.
+// RFC 9110 §15.4.5: a 304 omits these, and keeps the fields that guide caches.
 const descriptive = new Set([
   ...contentFields,
   'content-type',
@@ -151,33 +143,27 @@ const descriptive = new Set([
 ])
 const descriptiveWithoutTag = new Set([...descriptive].filter((name) => name !== 'last-modified'))
 
-/**
- * Omits what the client has already. Last-Modified stays where there is no ETag: it is then all that tells one response
- * from another.
- */
+/** Without ETag, Last-Modified stays: nothing else tells one response from another. */
 const withoutDescriptive = (fields: HeaderFields): string[] =>
   omitFields(
     fields,
     fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'etag') ? descriptive : descriptiveWithoutTag,
   )
 
-/**
- * Tells whether the client has the stored response already, so that it gets a 304 (RFC 9110 §13.2.2, RFC 9111 §4.3.2).
- * Where If-None-Match is there, it alone counts. If-Match and If-Unmodified-Since do not get here.
- */
+/** RFC 9110 §13.2.2, RFC 9111 §4.3.2: If-None-Match overrides If-Modified-Since. Other conditions bypass the cache. */
 const isNotModified = (head: StoredHead, { ifNoneMatch, ifModifiedSince }: CacheRequest): boolean => {
   if (ifNoneMatch !== null) {
-    if (ifNoneMatch.trim() === '*') return true // RFC 9110 §13.1.2: there is one, whichever it is
+    if (ifNoneMatch.trim() === '*') return true // RFC 9110 §13.1.2: any representation matches
     return head.etag !== null && listMatchesWeakly(ifNoneMatch, head.etag)
   }
   if (ifModifiedSince === null) return false
   const since = parseHttpDate(ifModifiedSince, head.receivedEpoch)
-  if (since === null) return false // §13.1.3: what is no single date is not there
-  // Without Last-Modified, the response was modified no later than it was made. Dates are in whole seconds.
+  if (since === null) return false // RFC 9110 §13.1.3: an invalid date counts as absent
+  // Without Last-Modified, the response was modified at its Date at the latest, in whole seconds.
   return (head.lastModifiedAt ?? head.date - (head.date % 1000)) <= since
 }
 
-/** A part of a body: its bytes from `start` until before `end`. */
+/** From `start` until before `end`. */
 interface ByteRange {
   readonly start: number
   readonly end: number
@@ -186,10 +172,7 @@ interface ByteRange {
 const intRange = /^(\d+)-(\d*)$/
 const suffixRange = /^-(\d+)$/
 
-/**
- * Parses which part of a body is asked for (RFC 9110 §14.1.2). Null: the Range is not followed, because it is invalid,
- * in another unit, or about several parts: all of the body is always a right response (§14.2).
- */
+/** RFC 9110 §14.1.2. Null: invalid, another unit, or several ranges; the whole body is then correct (§14.2). */
 export const parseByteRange = (range: string, bodyBytes: number): ByteRange | 'unsatisfiable' | null => {
   const at = range.indexOf('=')
   if (at < 0 || range.slice(0, at).trim().toLowerCase() !== 'bytes') return null
@@ -199,7 +182,7 @@ export const parseByteRange = (range: string, bodyBytes: number): ByteRange | 'u
   const suffix = suffixRange.exec(spec)?.[1]
   if (suffix !== undefined) {
     if (Number(suffix) === 0) return 'unsatisfiable'
-    // The last bytes of an empty body are none, and no Content-Range can say that.
+    // Content-Range cannot express zero bytes of an empty body.
     return bodyBytes === 0 ? null : { start: Math.max(0, bodyBytes - Number(suffix)), end: bodyBytes }
   }
   const [, first, last] = intRange.exec(spec) ?? []
@@ -209,7 +192,7 @@ export const parseByteRange = (range: string, bodyBytes: number): ByteRange | 'u
   return { start: Number(first), end: last === '' ? bodyBytes : Math.min(Number(last) + 1, bodyBytes) }
 }
 
-/** Tells whether the client's part belongs to this response (RFC 9110 §13.1.5): both validators have to be strong. */
+/** RFC 9110 §13.1.5: If-Range must match strongly. */
 const rangeApplies = (head: StoredHead, { ifRange }: CacheRequest): boolean => {
   if (ifRange === null) return true
   if (isEntityTag(ifRange.trim())) return head.etag !== null && matchesStrongly(ifRange.trim(), head.etag)

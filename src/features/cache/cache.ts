@@ -11,10 +11,10 @@ import { selectVariant } from './policy/stored-head.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 
 /**
- * Serves from memory what RFC 9111 allows. It stands outside the deadline, so that a hit never times out; and inside
- * authentication and the limits of clients. Requests for the same share one fetch from the upstream, and no client's
- * leaving ends it. Whatever fails in here, the request is forwarded as if there were no cache. `sharedTier` is where
- * other gateways find what this one has stored; null: nowhere.
+ * Serves stored responses (RFC 9111). Stands outside the deadline, so that a hit never times out, and inside
+ * authentication and the limits of clients. Requests for the same share one fetch, which goes on when one of the
+ * clients leaves. When the cache itself fails, the request is forwarded. `sharedTier` null: no gateway shares the
+ * stored responses.
  */
 export const cacheLayer =
   (rules: CacheRules, partition: CachePartition, events: CacheEvents, sharedTier: SharedTier | null = null): Layer =>
@@ -39,7 +39,7 @@ class CacheServer {
   handle(exchange: Exchange): Promise<ProxyResponse> {
     try {
       const { fields, authority, body, peer, identity } = exchange
-      // No upstream sees the certificate. Where the client authenticated with it, the client's id is in the key.
+      // No upstream sees the certificate. The id of a client that authenticated with it is in the key.
       const hasCertificate = identity === null && peer.certificate() !== null
       const facts = { authority, hasBody: body.length !== 0, hasCertificate }
       const request = parseCacheRequest(fields, facts, this.#deps.rules)
@@ -56,7 +56,6 @@ class CacheServer {
     return this.#deps.next(exchange)
   }
 
-  /** `joinsLeft` is how often the request may still wait for another's fetch. */
   #serve(
     exchange: Exchange,
     request: CacheRequest,
@@ -88,7 +87,6 @@ class CacheServer {
     return Promise.resolve(response)
   }
 
-  /** A request waits for the shared tier only once. */
   #lookUpAndServe(
     exchange: Exchange,
     request: CacheRequest,
@@ -97,7 +95,7 @@ class CacheServer {
     stored: StoredResponse | null,
   ): Promise<ProxyResponse> {
     const tierLookup = this.#lookUpTier(exchange, request, key)
-    // What must be validated with the upstream anyway is not waited for.
+    // A response that must be validated anyway is not worth the wait.
     const isUseless = request.noCache || (stored !== null && isUnshareable(stored))
     const loaded = isUseless ? null : (tierLookup?.loaded ?? null)
     if (loaded === null) return this.#serve(exchange, request, key, joinsLeft, tierLookup)
@@ -122,7 +120,7 @@ class CacheServer {
     const revalidateIfStale = (): void => {
       const at = now()
       const stored = selectVariant(this.#deps.partition.find(key)?.variants ?? [], request)
-      // What was removed meanwhile is validated by no 304, or it would be stored again.
+      // A 304 must not store a response again that was removed meanwhile.
       if (stored !== null && decideReuse(stored.head, request, at).kind !== 'fresh')
         this.#filler.revalidate({ ...revalidation, stored, at }, tierLookup)
     }

@@ -45,7 +45,7 @@ interface PurgeCommandResult {
   readonly removed: number
 }
 
-/** A response on its way from an upstream meanwhile is not stored. */
+/** Responses on their way are not stored either. */
 const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResult> = {
   choice: 'clear',
   page: 'clear-cache',
@@ -73,7 +73,7 @@ const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResul
   },
   async run(context, scope) {
     const { results, unanswered } = await context.runEverywhere('purge', scope)
-    // What workers had in memory ends with them, but Redis keeps it, and has not been told.
+    // Memory ends with the workers, but Redis keeps its entries.
     if (results.length === 0 && unanswered === 0) return noWorkerAnswered
     const removed = results.reduce((sum, each) => sum + each.removed, 0)
     const done = { ...scope, removed }

@@ -41,7 +41,7 @@ const cacheSchema = z
 
 const statusWords = `${heuristicStatuses.slice(0, -1).join(', ')} or ${heuristicStatuses.at(-1)}`
 
-// RFC 9111 §3: of any other status, only what says itself how long it is fresh may be stored.
+// RFC 9111 §3: other statuses need an explicit lifetime.
 const storableStatus = keySchema({
   expected: `a status that RFC 9110 §15.1 lets a cache store: ${statusWords}`,
   parse: (text) =>
@@ -53,7 +53,7 @@ const storableStatus = keySchema({
         ),
 }).meta({ pattern: `^(${heuristicStatuses.join('|')})$` })
 
-/** The lifetimes by status, in milliseconds; a duration alone is that of 200. */
+/** Milliseconds by status; a duration alone is that of 200. */
 const ttl = z
   .union([
     optionalDuration('How long a 200 is fresh that does not say so itself'),
@@ -99,7 +99,7 @@ const operationCacheSchema = z
 
 type ParsedCache = z.output<typeof operationCacheSchema>
 
-/** How responses of one operation are cached (RFC 9111). `staleWhenDisconnected` 0: no stale response is used. */
+/** RFC 9111. `staleWhenDisconnected` 0: no stale response is used. */
 export type OperationCacheConfig = NonNullable<DeepReadonly<ParsedCache>>
 
 declare module '../../core/config/config.ts' {

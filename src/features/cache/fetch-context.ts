@@ -22,13 +22,13 @@ export interface FetchContext {
   readonly events: CacheEvents
   readonly key: string
   readonly stored: StoredResponse | null
-  /** The lookup in the shared tier before the fetch; null: there is no tier. */
+  /** Null: there is no shared tier. */
   readonly tierLookup: TierLookup | null
-  /** Whether no exchange waits for it: it refreshes what is stored. */
+  /** A revalidation that no exchange waits for. */
   readonly isDetached: boolean
-  /** Whether no other exchange may wait for it. */
+  /** No other exchange may wait for it. */
   readonly isExclusive: boolean
-  /** Called once, when no exchange can join it any more. */
+  /** Called once, when no further exchange can join. */
   onClosed(): void
 }
 
@@ -36,14 +36,13 @@ export interface CacheMiss {
   readonly exchange: Exchange
   readonly request: CacheRequest
   readonly key: string
-  /** When it was looked up, on the wall clock. */
   readonly at: number
   readonly stored: StoredResponse | null
-  /** What the latest response under the key varies by; null: there is none. */
+  /** The Vary fields of the latest response under the key; null: none is stored. */
   readonly varies: readonly string[] | null
   readonly why: FwdReason
   readonly tierLookup: TierLookup | null
-  /** How often it may still wait for another's fetch. */
+  /** How often the request may still wait for another client's fetch. */
   readonly joinsLeft: number
 }
 
@@ -52,30 +51,27 @@ export type BackgroundRevalidation = Pick<CacheMiss, 'exchange' | 'request' | 'k
 }
 
 export interface CacheEvents {
-  /** Called when the policy has thrown, which it never should: the request is forwarded as if there were no cache. */
+  /** The policy threw, which it never should: the request is forwarded. */
   onError(error: unknown): void
   onRevalidationFailed(error: GatewayError): void
 }
 
-/** A response that other exchanges may use too. The exchange that began the fetch gets `fields`, as they came. */
+/** A response that other exchanges may use too. The exchange that began the fetch gets `fields` as received. */
 export interface SharedResult {
   readonly kind: 'shared'
   readonly head: StoredHead
   readonly fields: HeaderFields
   readonly body: StoredBody | BodyTee
-  /** Whether it is the stored response, which the upstream says is still good. */
+  /** A 304 confirmed the stored response. */
   readonly isValidated: boolean
-  /** Whether the exchanges that waited may use it: it may be stored. */
+  /** The exchanges that waited may use the response, because it may be stored. */
   readonly isShareable: boolean
-  /** Whether it is stored, or is to be when its body has ended. */
+  /** Stored, or to be stored when its body has ended. */
   readonly isStored: boolean
   readonly notStored: NotStoredReason | null
 }
 
-/**
- * The result of a fetch, for those who wait: a response that all may use; a response for the initiator alone; nothing
- * of use, so that each has to ask for itself; or a failure.
- */
+/** For all that wait: `unshared` is for the initiator alone; after `none`, each sends its own request. */
 export type FetchResult =
   | SharedResult
   | { readonly kind: 'unshared'; readonly response: ProxyResponse; readonly notStored: NotStoredReason | null }
@@ -93,8 +89,7 @@ export const troubleOfResult = (result: FetchResult): UpstreamTrouble | null => 
   return status === null ? null : troubleOfStatus(status)
 }
 
-// RFC 9111 §4.2.4: the upstream cannot be reached, or is not tried because it could not be before. As far as the
-// gateway knows, nothing was processed.
+// RFC 9111 §4.2.4: the upstream cannot be reached, or is not tried because of that.
 const disconnectedKinds: ReadonlySet<FailureKind> = new Set<FailureKind>([
   'connect-failed',
   'connect-timeout',
@@ -104,30 +99,30 @@ const disconnectedKinds: ReadonlySet<FailureKind> = new Set<FailureKind>([
   'circuit-open',
 ])
 
-// RFC 5861 §4 names these four, whether the upstream says so or the gateway in its stead.
+// RFC 5861 §4, whether the upstream or the gateway sends it.
 const errorStatuses: ReadonlySet<number> = new Set([500, 502, 503, 504])
 
 export const troubleOfStatus = (status: number): UpstreamTrouble | null => (errorStatuses.has(status) ? 'error' : null)
 
-/** Returns the trouble that a failure shows; null: it is the client's, and no stored response makes it better. */
+/** Null: the client's fault, for which a stored response is no remedy. */
 export const troubleOfError = ({ kind, status }: GatewayError): UpstreamTrouble | null =>
   disconnectedKinds.has(kind) ? 'disconnected' : troubleOfStatus(status)
 
 export interface SharedTier {
-  /** Looks a key up there, unless the tier is unavailable. `key` is the one in memory. */
+  /** `key` is the key in memory. While the tier is unavailable, as {@link skipLookup}. */
   lookUp(cacheKey: CacheKey, key: string, request: CacheRequest): TierLookup
-  /** Stands in for a lookup that is not made: nothing is loaded or written, and what is taken back is removed. */
+  /** Loads and writes nothing; only `remove` has an effect. */
   skipLookup(cacheKey: CacheKey, request: CacheRequest): TierLookup
 }
 
 export interface TierLookup {
   /**
-   * Resolves when a later response than memory had is loaded, or the lookup has taken long enough. Never rejects. Null:
-   * the tier is not asked.
+   * Resolves when a response later than the one in memory is loaded, or at the lookup's time limit; never rejects.
+   * Null: the tier is not asked.
    */
   readonly loaded: Promise<void> | null
-  /** Writes the response that was fetched instead, in the background. */
+  /** In the background. */
   store(entry: StoredResponse): void
-  /** Removes what is there: the upstream no longer says it. */
+  /** The upstream no longer sends this response. */
   remove(): void
 }

@@ -5,14 +5,14 @@ import { allOperations, type OperationId } from '../../operations.ts'
 import { fieldLines } from './policy/fields.ts'
 
 /**
- * Removes what named resources are stored as. Returns what the response waits for: that no gateway finds it in Redis
- * any more, or that Redis has taken long enough. Null: it waits for nothing. The promise never rejects.
+ * Resolves when no gateway finds the stored responses in Redis, or at Redis's time limit; never rejects. Null: nothing
+ * to wait for.
  */
 export type Invalidate = (targets: readonly InvalidationTarget[]) => Promise<void> | null
 
 /**
- * Removes what a successful unsafe request has made invalid (RFC 9111 §4.4), before its response goes out: a client
- * that asks again after the response gets no outdated one. What other gateways share of it is waited for.
+ * Removes stored responses before the response to a successful unsafe request goes out (RFC 9111 §4.4): a client that
+ * then asks again gets no outdated response.
  */
 export const cacheInvalidationLayer =
   ({ publicUrl, basePath }: Pick<ListenConfig, 'publicUrl' | 'basePath'>, invalidate: Invalidate): Layer =>
@@ -29,7 +29,6 @@ export const cacheInvalidationLayer =
       return response
     })
 
-/** Returns the response, unless the exchange has ended while it waited: its body is cut then. */
 const passOn = ({ aborted }: Exchange, response: ProxyResponse): ProxyResponse => {
   if (aborted === null) return response
   response.body.discard()
@@ -39,36 +38,34 @@ const passOn = ({ aborted }: Exchange, response: ProxyResponse): ProxyResponse =
 const namesTarget = ({ fields }: ProxyResponse): boolean =>
   getFirstFieldValue(fields, 'location') !== undefined || getFirstFieldValue(fields, 'content-location') !== undefined
 
-/** Returns the origin that the gateway itself tells upstreams, or one that no reference names. */
+/** The origin that upstreams are told. An invalid origin becomes an origin that no reference names. */
 const requestOrigin = ({ fields, authority }: Exchange): string => {
   const host = getFirstFieldValue(fields, 'x-forwarded-host') ?? authority
   const origin = `${getFirstFieldValue(fields, 'x-forwarded-proto') ?? 'http'}://${host}`
-  // HTTP/1.0 may come without Host, and no URL may have `1.2.3.4.5` for one. What a reference leaves out is still that
-  // of the request (RFC 3986 §5.2.2).
+  // HTTP/1.0 may lack Host, and `1.2.3.4.5` is no valid host of a URL. Relative references still resolve (RFC 3986
+  // §5.2.2).
   return URL.canParse(origin) ? origin : 'http://unnamed.invalid'
 }
 
-/** One resource of the interface: an operation, and the raw query with its `?`, or empty. */
+/** `query` is raw, with its `?`, or empty. */
 export interface InvalidationTarget {
   readonly operation: OperationId
   readonly query: string
 }
 
-/** The URI that `Location` and `Content-Location` are resolved against. */
 interface TargetUri {
-  /** Scheme and authority as the client wrote them: `https://gateway.example`. */
+  /** As the client wrote them: `https://gateway.example`. */
   readonly origin: string
-  /** `base_path` of `listen`: the prefix of the catalog's paths. */
+  /** `base_path` of `listen`. */
   readonly basePath: string
-  /** The operation's path, without `basePath`. */
+  /** Without `basePath`. */
   readonly path: string
   readonly query: string
 }
 
 /**
- * Lists what a successful unsafe request makes invalid: the GET operations that the Location and Content-Location of
- * its response name (RFC 9111 §4.4). Nothing of another origin: an upstream could empty the cache of others. The target
- * of the request itself is no GET operation, so nothing is stored for it.
+ * The GET operations that Location and Content-Location name (RFC 9111 §4.4), of this origin only: an upstream could
+ * empty the cache of others. For an unsafe request's own target, nothing is stored.
  */
 export const invalidationTargets = (
   { status, fields }: { readonly status: number; readonly fields: HeaderFields },
@@ -83,7 +80,7 @@ export const invalidationTargets = (
   return targets
 }
 
-/** Resolves a reference (RFC 3986 §5); null: it names nothing that can be stored. */
+/** RFC 3986 §5. Null: nothing is ever stored for the reference. */
 const resolveTarget = (reference: string, { origin, basePath, path, query }: TargetUri): InvalidationTarget | null => {
   const resolved = URL.parse(reference, `${origin}${basePath}${path}${query}`)
   if (resolved === null || resolved.origin !== URL.parse(origin)?.origin) return null
@@ -91,7 +88,7 @@ const resolveTarget = (reference: string, { origin, basePath, path, query }: Tar
   return operation === undefined ? null : { operation: operation.id, query: rawQuery(reference) }
 }
 
-/** Cuts out the query as it is written: stored responses are named by the raw query, which the resolved one is not. */
+/** Keys hold the raw query, and URL parsing would normalize it. */
 const rawQuery = (reference: string): string => {
   const [whole = ''] = reference.split('#', 1)
   const at = whole.indexOf('?')

@@ -18,7 +18,7 @@ const age: DescribedField = {
   },
 }
 
-/** What it responds itself to conditions and ranges (RFC 9110 §13.2.2, §14.2). */
+/** The cache's own responses (RFC 9110 §13.2.2, §14.2). */
 const responses = {
   206: { description: 'The part of a response that the request asks for.', content: { '*/*': {} } },
   304: { description: 'The client has the response already.' },

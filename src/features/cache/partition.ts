@@ -8,8 +8,7 @@ import type { CacheStore, CacheTally, Resource } from './store/cache-store.ts'
 import type { CacheKey, Reservation, StoredBody, StoredResponse } from './store/stored-response.ts'
 
 /**
- * The stored responses of one operation and one side of its group, as long as its configuration and that upstream stay
- * as they are.
+ * Stored responses of an operation and a side of its group, while its configuration and that upstream stay the same.
  */
 export class CachePartition {
   readonly operation: OperationId
@@ -22,7 +21,6 @@ export class CachePartition {
   readonly #keysByQuery = new Map<string, Set<string>>()
   #closed = false
 
-  /** It is empty, whatever was stored for that operation before or is elsewhere. */
   constructor(store: CacheStore, operation: OperationId) {
     this.#store = store
     this.operation = operation
@@ -31,7 +29,7 @@ export class CachePartition {
     this.tally = tally
   }
 
-  /** No client id and no query holds a line break, so no two keys collide. */
+  /** Client ids and queries hold no line break: keys never collide. */
   toStoreKey({ client, site, query }: CacheKey): string {
     return `${this.#id}\n${client}\n${site}\n${query}`
   }
@@ -40,17 +38,14 @@ export class CachePartition {
     return this.#store.find(key)
   }
 
-  /** Reserves room for a fetch that begins: what is purged or invalidated until it ends, it does not store. */
+  /** Canceled when its key is purged or invalidated before the fetch ends. */
   reserve(cacheKey: CacheKey): Reservation {
     const reservation = this.#store.reserve(this, cacheKey)
     reservation.isCancelled = this.#closed
     return reservation
   }
 
-  /**
-   * Stores a response in place of the variants that it replaces; returns whether it is stored. The room that was
-   * reserved for it becomes its own.
-   */
+  /** Takes the room reserved for the response; returns whether it is stored. */
   put(reservation: Reservation, variant: StoredResponse, replaces: (other: StoredResponse) => boolean): boolean {
     reservation.release()
     if (reservation.isCancelled) return false
@@ -59,7 +54,7 @@ export class CachePartition {
     return this.#store.put(this.toStoreKey(cacheKey), { partition: this, ...cacheKey }, variant, replaces)
   }
 
-  /** Pins a body until the client of an exchange has taken it, or never will. */
+  /** Pins a body until the exchange has finished. */
   pin(exchange: Exchange, body: StoredBody): void {
     const { pinned } = this.#store
     if (pinned.pin(body)) exchange.onFinished(() => pinned.unpin(body))
@@ -69,16 +64,13 @@ export class CachePartition {
     this.#store.remove(key, matches)
   }
 
-  /**
-   * Removes what is stored for a query, and what is on its way for it (RFC 9111 §4.4): of all clients, and of all names
-   * of this gateway.
-   */
+  /** Also cancels responses on their way (RFC 9111 §4.4); for all clients and all names of this gateway. */
   invalidate(query: string): void {
     this.#store.cancelReservations(({ partition, cacheKey }) => partition === this && cacheKey.query === query)
     for (const key of [...(this.#keysByQuery.get(query) ?? [])]) this.#store.remove(key, () => true)
   }
 
-  /** Removes all that it has; responses still on their way to it are not stored. */
+  /** Responses on their way are not stored. */
   close(): void {
     this.#closed = true
     this.#store.cancelReservations((reservation) => reservation.partition === this)
@@ -101,14 +93,13 @@ export class CachePartition {
   }
 }
 
-// Short, because the next response may be one that can be stored; and little memory, because a client may invent keys.
+// Short, because the next response may be storable; small, because a client may invent keys.
 const hitForMissMs = 5_000
 const maxHitForMissBytes = 256 * 1024
 
 /**
- * Remembers keys whose responses could not be shared: requests for them then wait for no other and are forwarded as
- * they came. Otherwise they would wait in groups for a response that each has to fetch for itself in the end. Varnish
- * calls this hit-for-miss.
+ * Remembers keys whose responses could not be shared: requests for them are forwarded at once, instead of waiting for
+ * responses that each has to fetch for itself in the end. Varnish calls this hit-for-miss.
  */
 class HitForMiss {
   readonly #entries = new LRUCache<string, { readonly why: NotStoredReason; readonly until: number }>({
@@ -116,10 +107,7 @@ class HitForMiss {
     sizeCalculation: (_, key) => key.length + 128,
   })
 
-  /**
-   * Marks a key, unless only the client's own credentials kept the response from being shared: the next client is
-   * likely to be another.
-   */
+  /** A reason in this client's credentials does not count: the next client may be another. */
   mark(key: string, why: NotStoredReason): void {
     if (isReasonOfRequest(why)) return
     this.#entries.set(copyText(key), { why, until: now() + hitForMissMs })
@@ -129,7 +117,7 @@ class HitForMiss {
     return this.reasonFor(key) !== null
   }
 
-  /** Returns why the last response under a key could not be shared; null: it could, or that is too long ago. */
+  /** Null: the last response could be shared, or came over 5 s ago. */
   reasonFor(key: string): NotStoredReason | null {
     if (this.#entries.size === 0) return null
     const entry = this.#entries.get(key)

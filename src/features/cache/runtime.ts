@@ -75,7 +75,7 @@ export const open: RuntimePart['open'] = ({ place, channel, logEvent }) => {
   }
 }
 
-/** Creates the cache of an operation: one for each side of its group. Null: nothing is stored here. */
+/** A cache for each side of the operation's group. */
 const createCacheLayer = (
   id: OperationId,
   config: Config,

@@ -5,7 +5,7 @@ import { formatAgo } from '../../core/cli/render/format-time.ts'
 import { formatTable, type TableRow } from '../../core/cli/render/table.ts'
 import { formatRoundedSize } from '../../core/lib/text/units.ts'
 
-/** Lists the cached operations with what is stored and how often it is used; what needs an operator is in capitals. */
+/** Capitals mark what needs an operator. */
 const cacheRows = (
   { bytes, maxBytes, redis, operations }: NonNullable<Status['cache']>,
   at: number,
@@ -15,7 +15,7 @@ const cacheRows = (
     const hits = hitRatio === null ? 'not asked for' : `${(hitRatio * 100).toFixed(1)}%`
     return [id, `${entries}`, formatRoundedSize(bytes), hits]
   }),
-  // More than the sum: entries that are being stored, or still read, count too.
+  // More than the sum: entries on their way or still read count too.
   ['in all', '', `${formatRoundedSize(bytes)} of ${formatRoundedSize(maxBytes)}`],
   ...(redis === null ? [] : [['redis', '', '', renderRedis(redis, at)]]),
 ]

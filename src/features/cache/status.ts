@@ -10,9 +10,8 @@ import { describeRedis } from '../redis/redis-settings.ts'
 import { zeroRedisCacheCounts } from './redis/redis-cache-store.ts'
 import type { StoredError } from './store/cache-store.ts'
 
-/** The shared tier in Redis, as a process sees it. */
 const redis = field.record({
-  /** The Redis, without a secret. */
+  /** Without secrets. */
   server: field.text,
   state: field.word<'shared' | 'local'>(),
   since: field.time,
@@ -21,12 +20,11 @@ const redis = field.record({
   where: field.optionalText,
 })
 
-/** What is stored of one operation, and the outcomes of its requests. */
 const ofOperation = field.record({
   operation: field.hidden<OperationId>(),
   bytes: field.total,
   entries: field.total,
-  /** Of the requests that did not bypass the cache; null: there was none. */
+  /** Of the requests that did not bypass the cache; null: none. */
   hitRatio: field.derived(
     asNullable(asNumber),
     ({ hit, stale, miss, revalidated, collapsed }: typeof zeroCacheOutcomes) => {
@@ -41,13 +39,13 @@ const ofOperation = field.record({
   ),
 })
 
-/** What processes store, each for itself. Null: no operation is cached. */
+/** Sums of what each process stores. Null: no operation is cached. */
 export const cacheField = field.nullable(
   field.record({
     bytes: field.total,
     maxBytes: field.total,
     evictions: field.count,
-    /** Null: there is no second level. */
+    /** Null: `cache.redis` is not set. */
     redis: field.nullable(field.worst(redis, ({ state }) => state === 'local')),
     operations: field.mapOf('operation', ofOperation),
   }),

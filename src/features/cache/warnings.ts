@@ -50,10 +50,7 @@ const entryWithoutRoom: WarningRule = ({ config, processes }) => {
   })
 }
 
-/**
- * Warns of a lifetime that the gateway writes into every response of a cached operation. The cache reads what the
- * gateway writes, so a 500 of the upstream is stored as a 200 is.
- */
+/** The cache reads fields that the gateway itself sets, so a lifetime set on every response stores a 500 like a 200. */
 const lifetimeOfEveryStatus: WarningRule = ({ parsed: { upstreams }, config: { operations } }) =>
   groups.map((group) => {
     const cached = allOperations.filter(({ id, group: own }) => own === group && operations[id].cache !== null)

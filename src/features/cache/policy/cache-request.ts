@@ -10,23 +10,23 @@ import type { OperationCacheConfig } from '../config.ts'
 import { type CacheDirective, parseDeltaMs, parseDirectives, restricts } from './fields.ts'
 
 export interface CacheRules extends OperationCacheConfig {
-  /** The names, in lower case, of the credential fields besides Authorization and Cookie. */
+  /** Names in lower case, besides Authorization and Cookie. */
   readonly credentials: readonly string[]
 }
 
-/** What a request asks of the cache, parsed once. Durations are milliseconds; null: it does not say. */
+/** Durations are milliseconds; null: not stated. */
 export interface CacheRequest {
   readonly fields: HeaderFields
-  /** The Host of the request: not among the fields, and yet a response may vary by it. */
+  /** Not among the fields, but a response may vary by Host. */
   readonly authority: string
   /**
-   * Scheme and authority of the target URI (RFC 9111 §2), as the upstream is told of them, and whatever else it is told
-   * of the target: it may repeat them in its response, and clients write whatever they like for a Host.
+   * The target URI (RFC 9111 §2) and whatever else the upstream is told of the target: a response may repeat it, and a
+   * client may write any Host.
    */
   readonly site: string
   readonly hasBody: boolean
   readonly hasAuthorization: boolean
-  /** Whether there are credentials other than Authorization: a Cookie, a certificate, a field of `credentials`. */
+  /** A Cookie, a certificate or a field of `credentials`. */
   readonly hasOtherCredentials: boolean
   /** RFC 9111 §5.2.1.4, or `Pragma: no-cache` where there is no Cache-Control. */
   readonly noCache: boolean
@@ -42,22 +42,21 @@ export interface CacheRequest {
   readonly maxStaleMs: number | null
   /** RFC 5861 §4 */
   readonly staleIfErrorMs: number | null
-  /** Whether it has If-Match or If-Unmodified-Since: the upstream alone can tell (RFC 9111 §4.3.2). */
+  /** If-Match or If-Unmodified-Since, which only the upstream can evaluate (RFC 9111 §4.3.2). */
   readonly hasUpstreamCondition: boolean
-  /** Several lines are joined with a comma. */
+  /** Lines joined with a comma. */
   readonly ifNoneMatch: string | null
   readonly ifModifiedSince: string | null
   readonly range: string | null
   readonly ifRange: string | null
-  /** Whether it has no demands: whatever is fresh will do, and as a whole. */
+  /** Any fresh response will do, as a whole. */
   readonly isPlain: boolean
 }
 
-/** The facts about a request that are not among its fields. */
 interface CacheRequestFacts {
   readonly authority: string
   readonly hasBody: boolean
-  /** Whether the client has presented a certificate that its id does not stand for. */
+  /** A certificate for which the client's id does not stand. */
   readonly hasCertificate: boolean
 }
 
@@ -84,7 +83,7 @@ export const parseCacheRequest = (
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string
     const value = fields[i + 1] as string
-    // By length first: most fields are none of these, and lengths cost nothing to compare.
+    // Lengths are cheap to compare, and most fields are none of these.
     switch (name.length) {
       case 5:
         if (fieldNameEquals(name, 'range')) range = joinValues(range, value)
@@ -98,7 +97,7 @@ export const parseCacheRequest = (
         else if (fieldNameEquals(name, 'if-range')) ifRange = joinValues(ifRange, value)
         break
       case 11:
-        // RFC 9440: a certificate that was presented to the proxy in front.
+        // RFC 9440: the client's certificate, from the proxy in front.
         if (foldUnderscores(name) === 'client-cert') hasOtherCredentials = true
         break
       case 13:
@@ -155,14 +154,13 @@ export const parseCacheRequest = (
 }
 
 export const bypassReason = (request: CacheRequest, { shared }: CacheRules): BypassReason | null => {
-  if (request.hasBody) return 'body' // RFC 9110 §9.3.1: it has no meaning, but the upstream may see one
+  if (request.hasBody) return 'body' // RFC 9110 §9.3.1: meaningless in GET, but the upstream may read it
   if (!shared && (request.hasAuthorization || request.hasOtherCredentials)) return 'credentials'
   if (request.hasUpstreamCondition) return 'condition' // RFC 9111 §4.3.2
-  // RFC 9111 §5.2.1.5 forbids to store. What is stored already may still satisfy the request.
+  // RFC 9111 §5.2.1.5 forbids storing, not using a stored response.
   return request.noStore && !request.onlyIfCached ? 'no-store' : null
 }
 
-/** Removes the client's own conditions and its Range: the cache fetches the whole response. */
 export const withoutConditions = (fields: HeaderFields): string[] => omitFields(fields, conditions)
 
 const conditions = new Set(['if-none-match', 'if-modified-since', 'if-range', 'range'])
@@ -182,11 +180,11 @@ const noDirectives: RequestDirectives = {
   staleIfErrorMs: null,
 }
 
-/** RFC 9111 §5.4: deprecated, and all that a client of HTTP/1.0 can say. */
+/** RFC 9111 §5.4: deprecated, but the only directive of HTTP/1.0 clients. */
 const parsePragma = (pragma: string | null): RequestDirectives =>
   pragma !== null && restricts(parseDirectives(pragma), 'no-cache') ? { ...noDirectives, noCache: true } : noDirectives
 
-/** RFC 9111 §5.2.1. An unreadable directive is read as strictly as possible: it limits reuse, and allows nothing. */
+/** RFC 9111 §5.2.1. Unreadable directives limit reuse and allow nothing. */
 const parseRequestDirectives = (directives: readonly CacheDirective[]): RequestDirectives => ({
   noCache: restricts(directives, 'no-cache'),
   noStore: restricts(directives, 'no-store'),
@@ -197,7 +195,7 @@ const parseRequestDirectives = (directives: readonly CacheDirective[]): RequestD
   staleIfErrorMs: orIfUnreadable(parseDeltaMs(directives, 'stale-if-error'), null),
 })
 
-/** §5.2.1.2: without an argument, however stale the response is. */
+/** RFC 9111 §5.2.1.2: without an argument, any staleness. */
 const maxStale = (directives: readonly CacheDirective[]): number | null => {
   const named = directives.filter(({ name }) => name === 'max-stale')
   const isUnlimited = named.length > 0 && named.every(({ argument, sound }) => sound && argument === null)
@@ -206,24 +204,20 @@ const maxStale = (directives: readonly CacheDirective[]): number | null => {
 
 const orIfUnreadable = <T>(ms: number | null, unreadable: T): number | null | T => (Number.isNaN(ms) ? unreadable : ms)
 
-/** Tells whether a field is one of those named, or the twin of one with underscores. */
+/** Some servers read `X_Api_Key` as `X-Api-Key`. */
 const isAmong = (names: readonly string[], name: string): boolean => {
   for (const one of names) if (one.length === name.length && foldUnderscores(name) === foldUnderscores(one)) return true
   return false
 }
 
-// Most names have a length that none of these has: they pass without being folded.
+// Most names have none of these lengths and are not folded.
 const byLength: (readonly string[] | undefined)[] = []
 for (const name of ['forwarded', ...targetOverrides]) byLength[name.length] = [...(byLength[name.length] ?? []), name]
 
-// Only those of a trusted proxy get here. X-Forwarded-For is about the client, and the other two are read by
-// themselves.
+// Sent by a trusted proxy. X-Forwarded-For is about the client; Proto and Host are read above.
 const furtherForwarded = /^x-forwarded-(?!(?:for|proto|host)$)/i
 
-/**
- * Writes what a field says of the target URI, or of the method, in place of the request's own; null: it says nothing of
- * them.
- */
+/** Writes a field that may change the target or method at the upstream; null: any other field. */
 const targetOverride = (name: string, value: string): string | null => {
   const isMeant =
     byLength[name.length]?.includes(foldUnderscores(name)) || (name.length > 12 && furtherForwarded.test(name))
@@ -232,14 +226,13 @@ const targetOverride = (name: string, value: string): string | null => {
   return `\n${folded}:${folded === 'forwarded' ? withoutNodes(value) : value}`
 }
 
-// RFC 7239 §6: the client, and the proxy's own address. Only plain addresses: what a back end may read in another way
-// stays.
+// RFC 7239 §6: plain addresses of the client and the proxy; a back end may read other forms differently.
 const node = /(?<![^\s;,])(?:for|by)=(?:[\w.]+|"(?:[\w.]+|\[[\da-f:.]+\])(?::\d+)?")[ \t]*(?=[;,]|$)/gi
 
-/** Removes from `Forwarded` what differs from client to client and says nothing of the target. */
+/** These parts differ by client and say nothing of the target. */
 const withoutNodes = (value: string): string => value.replaceAll(node, '')
 
-// Fields in which a proxy in front names the client that it has let in: Envoy's, and those of authenticating proxies.
+// In which Envoy and authenticating proxies name the client.
 const identityNames = new Set([
   'x-forwarded-access-token',
   'x-forwarded-client-cert',

@@ -1,10 +1,7 @@
 import { fieldNameEquals, getFieldValues, type HeaderFields, joinValues } from '../../../core/exchange/header-fields.ts'
 import { parseHttpDate } from '../../../core/exchange/http1/http-date.ts'
 
-/**
- * Joins the lines of a field with a comma, as RFC 9110 §5.3 allows; null: there is none. `lower` is the name in lower
- * case.
- */
+/** RFC 9110 §5.3. `lower`: the name in lower case. */
 export const joinFieldLines = (fields: HeaderFields, lower: string): string | null => {
   let value: string | null = null
   for (let i = 0; i < fields.length; i += 2) {
@@ -17,10 +14,8 @@ export const fieldLines = (fields: HeaderFields, lower: string): string[] =>
   getFieldValues(fields, lower).map((value) => value.trim())
 
 /**
- * Splits a list at its commas, except in quoted strings. A quoted string that never ends is split at its commas all the
- * same. `members` are without surrounding whitespace, and without the empty ones (RFC 9110 §5.6.1.2). `soundUntil` is
- * the index at which a quoted string begins that never ends, since the meaning is unknown from there on; otherwise the
- * number of members.
+ * Splits at commas outside quoted strings and drops empty members (RFC 9110 §5.6.1.2). `soundUntil`: the index of the
+ * first member of an unclosed quoted string, whose meaning is unknown; otherwise the number of members.
  */
 export const parseListMembers = (list: string) => {
   const members: string[] = []
@@ -50,22 +45,22 @@ export const parseListMembers = (list: string) => {
 }
 
 export interface CacheDirective {
-  /** In lower case: names are not case-sensitive (RFC 9111 §5.2). */
+  /** In lower case: names are case-insensitive (RFC 9111 §5.2). */
   readonly name: string
-  /** Unquoted; null: there is none. */
+  /** Unquoted. */
   readonly argument: string | null
   /**
-   * Whether the directive follows the grammar. A malformed one counts where it restricts and not where it allows:
-   * `no-store;x` forbids storing, and `public;x` allows nothing.
+   * Whether it follows the grammar. Otherwise it restricts but does not allow: `no-store;x` forbids storing, `public;x`
+   * allows nothing.
    */
   readonly sound: boolean
 }
 
-// RFC 9111 §1.2.2: a greater number counts as 2^31, which is 68 years.
+// RFC 9111 §1.2.2: greater numbers count as 2^31 (68 years).
 const maxSeconds = 2 ** 31
 
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-// §5.2: arguments as tokens and as quoted strings, whatever a directive's own definition prefers.
+// RFC 9111 §5.2: any argument may be a token or a quoted string.
 const directivePattern = new RegExp(`^(${token})(?:=(?:(${token})|"((?:[^"\\\\]|\\\\.)*)"))?$`, 's')
 const nameAtStart = new RegExp(`^${token}`)
 const fieldName = new RegExp(`^${token}$`)
@@ -88,17 +83,17 @@ const parseDirective = (member: string, sound: boolean): CacheDirective => {
   return { name: name.toLowerCase(), argument: plain ?? quoted?.replaceAll(/\\(.)/gs, '$1') ?? null, sound }
 }
 
-/** Tells whether a restricting directive is there, however it is written. */
+/** A malformed directive counts too. */
 export const restricts = (directives: readonly CacheDirective[], name: string): boolean =>
   directives.some((directive) => directive.name === name)
 
-/** Tells whether an allowing directive is there: it has no argument, and is well-formed. */
+/** Only a well-formed directive without an argument counts. */
 export const allows = (directives: readonly CacheDirective[], name: string): boolean =>
   directives.some((directive) => directive.name === name && directive.sound && directive.argument === null)
 
 /**
- * Parses delta-seconds as milliseconds; null: there are none; NaN: they are something else, or several that differ. RFC
- * 9111 §4.2.1 then lets the first count, or takes the response for stale: the latter is the safer.
+ * Milliseconds; null: absent; NaN: invalid, or several that differ. RFC 9111 §4.2.1 lets a cache then use the first or
+ * take the response for stale, which is safer.
  */
 export const parseDeltaMs = (directives: readonly CacheDirective[], name: string): number | null => {
   let found: number | null = null
@@ -111,14 +106,11 @@ export const parseDeltaMs = (directives: readonly CacheDirective[], name: string
   return found
 }
 
-/** Parses delta-seconds (RFC 9111 §1.2.2) as milliseconds; NaN for anything else. */
+/** RFC 9111 §1.2.2. NaN: anything else. */
 export const parseDeltaSeconds = (text: string): number =>
   digits.test(text) ? Math.min(Number(text), maxSeconds) * 1000 : Number.NaN
 
-/**
- * Lists, in lower case, the fields that `no-cache` or `private` names; `all`: the directive is about the whole
- * response; null: it is absent.
- */
+/** In lower case; `all`: the directive covers the whole response; null: absent. */
 export const directiveFields = (
   directives: readonly CacheDirective[],
   name: string,
@@ -128,26 +120,26 @@ export const directiveFields = (
     if (found !== name) continue
     const listed = argument === null || !sound ? [] : argument.split(',').map((part) => part.trim().toLowerCase())
     const named = listed.filter((part) => part !== '')
-    // A directive that names no field, or something else, is about all there is.
+    // No field, or an invalid one: the directive covers the whole response.
     if (named.length === 0 || !named.every((part) => fieldName.test(part))) return 'all'
     names = [...(names ?? []), ...named]
   }
   return names
 }
 
-/** The validators that tell one representation from another (RFC 9110 §8.8). */
+/** RFC 9110 §8.8 */
 export interface Validators {
-  /** As it came; null: there is none, several, or it is no entity tag. */
+  /** As received; null: absent, repeated, or invalid. */
   readonly etag: string | null
-  /** As it came; null: there is none, several, or it is no date. */
+  /** As received; null: absent, repeated, or invalid. */
   readonly lastModified: string | null
-  /** The same in milliseconds. */
+  /** Milliseconds since the epoch. */
   readonly lastModifiedAt: number | null
-  /** Whether `Last-Modified` is a strong validator (RFC 9110 §8.8.2.2). */
+  /** RFC 9110 §8.8.2.2: a strong validator */
   readonly isLastModifiedStrong: boolean
 }
 
-/** `date` is its own Date, or null. */
+/** `date` is the response's own Date. */
 export const parseValidators = (fields: HeaderFields, date: number | null, now: number): Validators => {
   const etag = onlyLine(fieldLines(fields, 'etag'))
   const modified = onlyLine(fieldLines(fields, 'last-modified'))
@@ -156,7 +148,7 @@ export const parseValidators = (fields: HeaderFields, date: number | null, now: 
     etag: etag !== null && isEntityTag(etag) ? etag : null,
     lastModified: lastModifiedAt === null ? null : modified,
     lastModifiedAt,
-    // Both are of one clock. Within the same second it could have been modified again.
+    // Within the same second the resource could have been modified again.
     isLastModifiedStrong: lastModifiedAt !== null && date !== null && date - lastModifiedAt >= 1000,
   }
 }
@@ -165,22 +157,21 @@ export const hasValidator = ({ etag, lastModified }: Validators): boolean => eta
 
 const onlyLine = (lines: readonly string[]): string | null => (lines.length === 1 ? (lines[0] ?? null) : null)
 
-// RFC 9110 §8.8.3: no escapes, so a backslash is a character like any other. W/ is case-sensitive.
+// RFC 9110 §8.8.3: a backslash does not escape, and W/ is case-sensitive.
 const entityTag = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/
 const nextTag = /[ \t,]*((?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)/y
 
 export const isEntityTag = (text: string): boolean => entityTag.test(text)
 
-/** Tells whether an entity tag is weak: representations with the same one are equivalent, not identical. */
 export const isWeak = (tag: string): boolean => tag.startsWith('W/')
 
-/** Compares two entity tags weakly (RFC 9110 §8.8.3.2): enough where the whole response is meant. */
+/** RFC 9110 §8.8.3.2: enough for whole responses. */
 export const matchesWeakly = (one: string, other: string): boolean => opaque(one) === opaque(other)
 
-/** Compares two entity tags strongly (RFC 9110 §8.8.3.2): required where parts of responses are put together. */
+/** RFC 9110 §8.8.3.2: required where parts of responses are combined. */
 export const matchesStrongly = (one: string, other: string): boolean => one === other && !isWeak(one)
 
-/** Tells whether a list of entity tags has a weak match. What follows a malformed member is not read. */
+/** Reads until the first malformed member. */
 export const listMatchesWeakly = (list: string, tag: string): boolean => {
   nextTag.lastIndex = 0
   for (let found = nextTag.exec(list); found !== null; found = nextTag.exec(list)) {

@@ -15,14 +15,14 @@ import {
 } from './fields.ts'
 import { isHeuristicallyCacheable } from './status-codes.ts'
 
-/** The head of a response as it came: end-to-end fields only. */
+/** End-to-end fields only. */
 export type ReceivedHead = Omit<ProxyResponse, 'body'>
 
-/** When a request went out and when the head of its response came, in milliseconds of the monotonic clock. */
+/** Milliseconds of the monotonic clock. */
 export interface ResponseTimes {
   readonly requestedAt: number
   readonly receivedAt: number
-  /** When the head came by the wall clock, in milliseconds since the epoch: to compare with its `Date`. */
+  /** By the wall clock, to compare with `Date`. */
   readonly receivedEpoch: number
 }
 
@@ -32,9 +32,8 @@ export const readDate = (fields: HeaderFields, now: number): number | null => {
 }
 
 /**
- * Computes the age of a response when it arrives, in milliseconds (RFC 9111 §4.2.3): by its Date or by its Age,
- * whichever is greater. The time since the request counts as age. `date` is the response's own; without one, the time
- * of its arrival (RFC 9110 §6.6.1).
+ * Milliseconds (RFC 9111 §4.2.3): by Date or Age, whichever is greater. The time since the request counts. `date`: the
+ * time of arrival if the response has none (RFC 9110 §6.6.1).
  */
 export const initialAge = (
   fields: HeaderFields,
@@ -46,17 +45,14 @@ export const initialAge = (
   return Math.max(apparentAge, readAge(fields) + responseDelay)
 }
 
-/** RFC 9111 §5.1: of several the first counts, and what is no number counts as absent. */
+/** RFC 9111 §5.1: the first value counts, and an invalid value is ignored. */
 const readAge = (fields: HeaderFields): number => {
   const [first = ''] = parseListMembers(joinFieldLines(fields, 'age') ?? '').members
   const ms = parseDeltaSeconds(first)
   return Number.isNaN(ms) ? 0 : ms
 }
 
-/**
- * Computes for how many milliseconds a response says that it is fresh in a shared cache (RFC 9111 §4.2.1); null: it
- * does not say. An unreadable or contradictory lifetime means not fresh at all.
- */
+/** Milliseconds in a shared cache (RFC 9111 §4.2.1); null: not stated. Unreadable or contradictory: 0. */
 const explicitLifetime = (
   fields: HeaderFields,
   directives: readonly CacheDirective[],
@@ -68,7 +64,7 @@ const explicitLifetime = (
   return Number.isNaN(ms) ? 0 : ms
 }
 
-/** RFC 9111 §5.3: what is no date, `0` above all, is in the past. */
+/** RFC 9111 §5.3: an invalid date, often `0`, is in the past. */
 const expiresAfter = (fields: HeaderFields, date: number, now: number): number | null => {
   const [expires, ...others] = fieldLines(fields, 'expires')
   if (expires === undefined) return null
@@ -79,8 +75,8 @@ const expiresAfter = (fields: HeaderFields, date: number, now: number): number |
 const dayMs = 24 * 3_600_000
 
 /**
- * Computes the lifetime of a response that does not say one: a tenth of the time since its last modification, a day at
- * most; or what `ttl` says for its status; the shorter of the two (RFC 9111 §4.2.2). Null: neither is asked for.
+ * RFC 9111 §4.2.2: a tenth of the time since the last modification, at most a day, or `ttl` of the status, whichever is
+ * shorter. Null: neither is configured.
  */
 const heuristicLifetime = (
   status: number,
@@ -90,7 +86,7 @@ const heuristicLifetime = (
   { heuristic, ttl }: CacheRules,
 ): number | null => {
   const configuredMs = ttl?.[status] ?? null
-  // §4.2.2: by its status, or because it says that it may be cached.
+  // RFC 9111 §4.2.2: its status or `public` must allow it.
   if (!heuristic || lastModifiedAt === null || !(isPublic || isHeuristicallyCacheable(status))) return configuredMs
   return Math.min(dayMs, Math.max(0, date - lastModifiedAt) / 10, configuredMs ?? dayMs)
 }
@@ -111,22 +107,18 @@ export const readMetadata = (
   const explicitMs = explicitLifetime(fields, directives, date, receivedEpoch)
   return {
     directives,
-    /** Whether it is for one client alone (RFC 9111 §5.2.2.7). */
+    /** RFC 9111 §5.2.2.7 */
     isPrivate: coversAll(privateFields),
-    /** Whether it has to be validated each time (§5.2.2.4). */
+    /** Must be validated each time (§5.2.2.4). */
     noCache: coversAll(noCacheFields),
-    /**
-     * The fields, in lower case, that are for one client or need validation each time, where the rest is neither
-     * (§3.1).
-     */
+    /** In lower case: fields for one client or to validate each time, unlike the rest (§3.1). */
     withheld: [...listed(privateFields), ...listed(noCacheFields)],
     isDated: ownDate !== null,
-    /** Its Date, or the time of its arrival (RFC 9110 §6.6.1). */
+    /** Without Date, the time of arrival (RFC 9110 §6.6.1). */
     date,
     validators,
-    /** How long it says that it is fresh; null: it does not say (§4.2.1). */
     explicitMs,
-    /** How long it counts as fresh where it does not say; null: it says so, or does not count as fresh (§4.2.2). */
+    /** Null: not fresh without an explicit lifetime, or it has one. */
     heuristicMs:
       explicitMs === null
         ? heuristicLifetime(status, date, validators.lastModifiedAt, allows(directives, 'public'), rules)
@@ -136,10 +128,7 @@ export const readMetadata = (
 
 type NamedFields = readonly string[] | 'all' | null
 
-/**
- * Tells whether a directive is about the whole response: without the named fields, the rest could not be read, or not
- * be kept as it should.
- */
+/** Without these fields the rest of the response could not be read or stored correctly. */
 const coversAll = (named: NamedFields): boolean => named === 'all' || (named?.some(isEssential) ?? false)
 
 const listed = (named: NamedFields): readonly string[] => (coversAll(named) || named === 'all' ? [] : (named ?? []))

@@ -27,10 +27,7 @@ import {
 import { isServerError, isStorableStatus, isUnderstoodStatus } from './status-codes.ts'
 import { headMemoryBytes, type StoredHead, selectingKey, servableUntil, varyNames } from './stored-head.ts'
 
-/**
- * Why a response is not stored: `detail` of Cache-Status (RFC 9211 §2.8). No word says more than the response itself,
- * or its length.
- */
+/** `detail` of Cache-Status (RFC 9211 §2.8). Clients learn no more from these than from the response and its length. */
 export type NotStoredReason =
   | 'status'
   | 'no-store'
@@ -49,17 +46,14 @@ export type NotStoredReason =
 
 export type Storability = { readonly head: StoredHead } | { readonly head: null; readonly notStored: NotStoredReason }
 
-/**
- * Tells whether the credentials of the request alone are why: the response says nothing of what is stored for requests
- * without them.
- */
+/** These depend on the request's credentials, and say nothing of responses stored for requests without credentials. */
 export const isReasonOfRequest = (why: NotStoredReason): boolean => why === 'authorization' || why === 'credentials'
 
 const notStorable = (why: NotStoredReason): Storability => ({ head: null, notStored: why })
 
 /**
- * Decides whether a response may be stored (RFC 9111 §3), and computes its head. The credentials of the request are the
- * reason only where there is no other. CDN-Cache-Control (RFC 9213), and Pragma in responses, are not read.
+ * RFC 9111 §3. The request's credentials are the reason only if there is no other. CDN-Cache-Control (RFC 9213) and
+ * Pragma in responses are not read.
  */
 export const assessStorability = (
   request: CacheRequest,
@@ -75,7 +69,7 @@ export const assessStorability = (
     (hasLifetime(metadata) ? null : 'no-lifetime')
   if (forbidden !== null) return notStorable(forbidden)
   const varies = varyNames(response.fields)
-  if (varies === '*') return notStorable('vary') // §4.1: it matches no request
+  if (varies === '*') return notStorable('vary') // RFC 9111 §4.1: matches no request
   const head = buildStoredHead(request, response, metadata, varies, times, rules)
   const why = isUseful(head) ? credentialsReason(request, metadata) : 'already-stale'
   return why === null ? { head } : notStorable(why)
@@ -87,9 +81,9 @@ const forbiddenBy = (
   directives: readonly CacheDirective[],
 ): NotStoredReason | null => {
   if (!isStorableStatus(status)) return 'status'
-  // It is about a part that this request alone has asked for.
+  // It is about the part that this request asked for.
   if (status === 416 && request.range !== null) return 'status'
-  // §5.2.2.3: a cache that understands the status is to store what others are told not to.
+  // RFC 9111 §5.2.2.3: with must-understand, a cache that knows the status ignores no-store.
   if (restricts(directives, 'must-understand') && !isUnderstoodStatus(status)) return 'status'
   if (restricts(directives, 'no-store') && !allows(directives, 'must-understand')) return 'no-store'
   return request.noStore ? 'no-store' : null // §5.2.1.5
@@ -100,15 +94,14 @@ const privacyReason = (
   { directives, isPrivate }: ResponseMetadata,
 ): NotStoredReason | null => {
   if (isPrivate) return 'private'
-  // Not of the RFC (§7.3 only warns of it): a cookie is for one client, unless the response is marked public.
+  // Stricter than RFC 9111 §7.3, which only warns: a cookie is for one client, unless the response is public.
   return fieldLines(fields, 'set-cookie').length > 0 && !allows(directives, 'public') ? 'set-cookie' : null
 }
 
-/** Tells whether a response has a lifetime, of its own or by the configuration, or can be validated each time. */
 const hasLifetime = ({ explicitMs, heuristicMs, noCache, validators }: ResponseMetadata): boolean =>
   explicitMs !== null || heuristicMs !== null || (noCache && hasValidator(validators))
 
-/** Returns which credentials of its request a response does not allow. Where there are any, a guess is not enough. */
+/** A request with credentials needs explicit permission or freshness. */
 const credentialsReason = (
   request: CacheRequest,
   { directives, explicitMs }: ResponseMetadata,
@@ -117,20 +110,17 @@ const credentialsReason = (
   return request.hasOtherCredentials && explicitMs === null ? 'credentials' : null
 }
 
-/** §3.5 */
+/** RFC 9111 §3.5 */
 const allowsAuthorized = (directives: readonly CacheDirective[]): boolean =>
   allows(directives, 'must-revalidate') ||
   allows(directives, 'public') ||
   Number.isFinite(parseDeltaMs(directives, 's-maxage'))
 
-/**
- * Tells whether a response is of use to more than a client that accepts anything stale: served as it is, now or later,
- * or validated.
- */
+/** Only clients that accept any staleness could use another response. */
 const isUseful = (head: StoredHead): boolean =>
   hasValidator(head) || (!head.noCache && head.receivedAt < servableUntil(head))
 
-/** `varies`: the request fields it was selected by. */
+/** `varies`: the request fields that selected the response. */
 const buildStoredHead = (
   request: CacheRequest,
   { status, reason, fields }: ReceivedHead,
@@ -142,7 +132,7 @@ const buildStoredHead = (
   const { directives, date, noCache } = metadata
   const bornAt = times.receivedAt - initialAge(fields, date, times)
   const freshUntil = bornAt + (metadata.explicitMs ?? metadata.heuristicMs ?? 0)
-  // RFC 9111 §4.2.4 leaves it to the cache: in place of a failure, an older failure helps no client.
+  // RFC 9111 §4.2.4 allows it, but no client wants an older failure in place of a failure.
   const mayBeStale = !noCache && !forbidsStale(directives) && !isServerError(status)
   const staleFor = (ms: number): number => (mayBeStale ? freshUntil + ms : freshUntil)
   const head = {
@@ -169,30 +159,26 @@ const buildStoredHead = (
   return { ...head, bytes: headMemoryBytes(head) }
 }
 
-/** RFC 9111 §4.2.4: these forbid to serve it stale; `s-maxage` means `proxy-revalidate` as well (§5.2.2.10). */
+/** RFC 9111 §4.2.4: each forbids serving stale; `s-maxage` implies `proxy-revalidate` (§5.2.2.10). */
 const forbidsStale = (directives: readonly CacheDirective[]): boolean =>
   restricts(directives, 'must-revalidate') ||
   restricts(directives, 'proxy-revalidate') ||
   restricts(directives, 's-maxage')
 
-/** The response's own directive counts before the configuration; an unreadable one allows nothing (RFC 5861 §3, §4). */
+/** RFC 5861 §3, §4: the response overrides the configuration; an unreadable directive allows nothing. */
 const staleAllowance = (directives: readonly CacheDirective[], name: string, configuredMs: number | null): number => {
   const ms = parseDeltaMs(directives, name) ?? configuredMs ?? 0
   return Number.isNaN(ms) ? 0 : ms
 }
 
-/**
- * Lists the stored fields (§3.1). Age is computed anew (§4), and a Date is added where none can be read (RFC 9110
- * §6.6.1).
- */
+/** RFC 9111 §3.1. Age is computed anew (§4), and a missing or invalid Date added (RFC 9110 §6.6.1). */
 const storableFields = (fields: HeaderFields, { withheld, isDated, date }: ResponseMetadata): HeaderFields => {
   if (isDated) return omitFields(fields, new Set(['age', ...withheld]))
   return [...omitFields(fields, new Set(['age', 'date', ...withheld])), 'Date', formatHttpDate(date)]
 }
 
 /**
- * Lists the conditions that validate a stored response with the upstream (RFC 9111 §4.3.1): all that there are. The
- * client's own must be removed first: otherwise a 304 would not say whose copy is meant.
+ * RFC 9111 §4.3.1. The client's own conditions must be removed first: otherwise a 304 could be about the client's copy.
  */
 export const conditionFields = ({ etag, lastModified }: Validators): HeaderFields => {
   const fields: string[] = []
@@ -202,19 +188,15 @@ export const conditionFields = ({ etag, lastModified }: Validators): HeaderField
 }
 
 /**
- * The effect of a 304 on a stored response. `updated`: to be stored anew where there is still a head. `reused`: good
- * for this one request, and left as it is. `other`: the 304 is about something else, so the gateway has to fetch
- * without a condition. `fields` are those to respond with.
+ * `updated`: to be stored if `stored` has a head. `reused`: served once and left as it is. `other`: the 304 is about
+ * another response, so the gateway fetches without conditions.
  */
 type FreshenResult =
   | { readonly kind: 'updated'; readonly stored: Storability; readonly fields: HeaderFields }
   | { readonly kind: 'reused'; readonly fields: HeaderFields }
   | { readonly kind: 'other' }
 
-/**
- * Freshens a stored response from the 304 that has come for it (RFC 9111 §3.2, §4.3.4). `request` is the one that it
- * was validated for. A response that the update forbids to store still serves that request.
- */
+/** RFC 9111 §3.2, §4.3.4. A response that the 304 forbids to store still serves `request`. */
 export const freshenStored = (
   head: StoredHead,
   request: CacheRequest,
@@ -230,7 +212,7 @@ export const freshenStored = (
   return { kind: 'updated', stored, fields }
 }
 
-/** Returns which response a 304 is about (RFC 9111 §4.3.4): the stored one, another one, or it does not say. */
+/** RFC 9111 §4.3.4. `unnamed`: the 304 has no validator. */
 const matchNotModified = (head: StoredHead, validators: Validators): 'stored' | 'other' | 'unnamed' => {
   const either = (matches: boolean): 'stored' | 'other' => (matches ? 'stored' : 'other')
   if (validators.etag !== null && !isWeak(validators.etag))
@@ -240,12 +222,10 @@ const matchNotModified = (head: StoredHead, validators: Validators): 'stored' | 
   return validators.etag === null ? 'unnamed' : 'other'
 }
 
-// RFC 9111 §3.2: the length is that of the stored body. So are its coding, its range and its digests (RFC 9530 §2).
+// RFC 9111 §3.2, RFC 9530 §2: a 304 does not replace the fields of the stored body.
 const bodyFields = ['content-length', 'content-encoding', 'content-range', 'content-digest', 'content-md5']
 
-/**
- * Replaces the fields that a 304 has. Without a Date it was made when it arrived, and not when the stored response was.
- */
+/** Without a Date, the 304 counts as generated on arrival. */
 const updateFields = (stored: HeaderFields, received: HeaderFields, now: number): HeaderFields => {
   const replacements = omitFields(received, new Set(bodyFields))
   const replaced = new Set(replacements.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()))

@@ -3,76 +3,61 @@ import { copyText } from '../../../core/lib/buffers.ts'
 import type { CacheRequest } from './cache-request.ts'
 import { fieldLines, joinFieldLines, parseListMembers, type Validators } from './fields.ts'
 
-/**
- * The head of a stored response. All that a hit needs is computed when it is stored. Plain data: it can be written as
- * JSON. Times are milliseconds of the monotonic clock, unless they say that they are since the epoch.
- */
+/** All that a hit needs, as plain JSON data. Times are milliseconds of the monotonic clock unless stated. */
 export interface StoredHead extends Validators {
   readonly status: number
   readonly reason: string
-  /**
-   * The fields to send, without `Age`: all that it came with, less what may not be stored (RFC 9111 §3.1). There is
-   * always a `Date`.
-   */
+  /** Without `Age` and fields that may not be stored (RFC 9111 §3.1); always with `Date`. */
   readonly fields: HeaderFields
-  /** The time of its `Date`, since the epoch: of two matching responses, the later one is selected (§4.1). */
+  /** Its `Date`, since the epoch: decides between matching responses (§4.1). */
   readonly date: number
   readonly receivedAt: number
-  /** The same by the wall clock of the gateway that received it, since the epoch. */
+  /** By the receiving gateway's wall clock, since the epoch. */
   readonly receivedEpoch: number
-  /** The time at which its age was 0: its current age is the time since then (§4.2.3). */
+  /** When its age was 0 (§4.2.3). */
   readonly bornAt: number
-  /** The end of its freshness lifetime (§4.2.1). */
+  /** §4.2.1 */
   readonly freshUntil: number
-  /** Whether its freshness lifetime is a guess (§4.2.2). */
+  /** §4.2.2 */
   readonly isHeuristic: boolean
-  /** Whether it has to be validated each time (§5.2.2.4). */
+  /** Must be validated each time (§5.2.2.4). */
   readonly noCache: boolean
-  /**
-   * Whether it may ever be served stale: `must-revalidate`, `proxy-revalidate`, `s-maxage` and `no-cache` forbid it
-   * (§4.2.4), and so does a status of 5xx.
-   */
+  /** Forbidden by `must-revalidate`, `proxy-revalidate`, `s-maxage`, `no-cache` (§4.2.4) and 5xx. */
   readonly mayBeStale: boolean
-  /**
-   * The end of the time in which it may be served stale while it is validated (RFC 5861 §3). Where it may never be
-   * stale, this and the next two are `freshUntil`.
-   */
+  /** RFC 5861 §3. This and the next two are `freshUntil` where it may never be stale. */
   readonly staleWhileRevalidateUntil: number
-  /** The end of the time in which it may be served in place of an error (RFC 5861 §4). */
+  /** RFC 5861 §4 */
   readonly staleIfErrorUntil: number
-  /** The end of the time in which it may be served because the upstream cannot be reached (RFC 9111 §4.2.4). */
+  /** RFC 9111 §4.2.4 */
   readonly staleWhenDisconnectedUntil: number
-  /** The request fields it was selected by: lower case, sorted, each once (§4.1). */
+  /** Request fields in lower case, sorted, each once (§4.1). */
   readonly varies: readonly string[]
-  /** The values of these fields, as `selectingKey` writes them. */
+  /** Their values, written by `selectingKey`. */
   readonly selecting: string
-  /** The bytes that it counts in the cache, without its body. */
+  /** Memory that counts, without the body. */
   readonly bytes: number
 }
 
 export const servableUntil = (head: StoredHead): number =>
   Math.max(head.freshUntil, head.staleWhileRevalidateUntil, head.staleIfErrorUntil, head.staleWhenDisconnectedUntil)
 
-/** Computes its age in milliseconds (RFC 9111 §4.2.3). */
+/** In milliseconds (RFC 9111 §4.2.3). */
 export const currentAge = ({ bornAt }: StoredHead, now: number): number => Math.max(0, now - bornAt)
 
-/**
- * Completes a head when the body has ended: adds `Content-Length`, where it came without. Null: the body does not have
- * the declared length.
- */
+/** Adds a missing `Content-Length`. Null: the body does not have the declared length. */
 export const withContentLength = (head: StoredHead, bodyBytes: number): StoredHead | null => {
   const lengths = fieldLines(head.fields, 'content-length')
   if (lengths.length > 0) return lengths.every((length) => length === `${bodyBytes}`) ? head : null
-  if (head.status === 204) return head // RFC 9110 §8.6: it has none
+  if (head.status === 204) return head // RFC 9110 §8.6: a 204 has none
   const complete = { ...head, fields: [...head.fields, 'Content-Length', `${bodyBytes}`] }
   return { ...complete, bytes: headMemoryBytes(complete) }
 }
 
-// The size of an object of this shape, and of a string besides its characters.
+// Of an object of this shape; of a string without its characters.
 const headBytes = 400
 const stringBytes = 32
 
-/** Estimates the memory of a head: strings are latin1, a byte a character. */
+/** Strings are latin1: a byte a character. */
 export const headMemoryBytes = ({ fields, varies, selecting }: Omit<StoredHead, 'bytes'>): number => {
   let bytes = headBytes + selecting.length
   for (const text of fields) bytes += text.length + stringBytes
@@ -80,19 +65,16 @@ export const headMemoryBytes = ({ fields, varies, selecting }: Omit<StoredHead, 
   return bytes
 }
 
-// Each request is compared with each variant in all of them: thousands, in the 16 KiB of a head, would take longer than
-// any upstream.
+// Each request is compared with each variant in all of these fields: the thousands that fit in a head of 16 KiB would
+// take longer than any upstream.
 const maxVaryNames = 32
 
-/**
- * Lists the fields that a response varies by: lower case, sorted, each once; `*`: no other request will ever match (RFC
- * 9111 §4.1), or there are too many to compare.
- */
+/** Lower case, sorted, each once; `*`: no other request matches (RFC 9111 §4.1), or there are too many fields. */
 export const varyNames = (fields: HeaderFields): readonly string[] | '*' => {
   const vary = joinFieldLines(fields, 'vary')
   if (vary === null) return noNames
   const names = parseListMembers(vary.toLowerCase()).members
-  // A text that is no field name stands for something that the gateway cannot compare.
+  // The gateway cannot compare a member that is no field name.
   if (!names.every((name) => name !== '*' && fieldName.test(name))) return '*'
   const once = [...new Set(names)]
   return once.length > maxVaryNames ? '*' : once.sort()
@@ -104,27 +86,23 @@ const noNames: readonly string[] = []
 const fieldName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
 /**
- * Writes a request's values of the fields that responses vary by, normalised: two requests that match write the same.
- * There is a line for each name; no name and no value holds the end of a line, so an absent field is distinct. Empty
- * for no names.
+ * The request's values of these fields, normalized: equal for requests that match. A line for each name; no name or
+ * value holds a line break, so an absent field is distinct.
  */
 export const selectingKey = (names: readonly string[], request: CacheRequest): string => {
   let key = ''
   for (const name of names) {
     const value = requestValue(name, request)
-    key += value === null ? `${name}\n` : `${name}:${normalise(name, value)}\n`
+    key += value === null ? `${name}\n` : `${name}:${normalize(name, value)}\n`
   }
   return key
 }
 
-// Host is no longer among the fields when a request gets here.
+// Host is not among the fields here.
 const requestValue = (name: string, { fields, authority }: CacheRequest): string | null =>
   name === 'host' ? authority : joinFieldLines(fields, name)
 
-/**
- * Selects the latest of the variants that match a request, and one with Vary before one without (RFC 9111 §4, §4.1);
- * null: none matches.
- */
+/** Selects the latest, and variants with Vary before those without (RFC 9111 §4, §4.1). */
 export const selectVariant = <T extends { readonly head: StoredHead }>(
   variants: Iterable<T>,
   request: CacheRequest,
@@ -138,24 +116,18 @@ export const selectVariant = <T extends { readonly head: StoredHead }>(
   return chosen
 }
 
-// §4.1: some origins forget Vary in responses to plain requests. Such a response is never the better choice.
+// RFC 9111 §4.1: some origins omit Vary in responses to plain requests.
 const isBetter = (one: StoredHead, other: StoredHead): boolean =>
   (one.varies.length === 0) === (other.varies.length === 0) ? isLater(one, other) : one.varies.length > 0
 
 const isLater = (one: StoredHead, other: StoredHead): boolean =>
   one.date > other.date || (one.date === other.date && one.receivedAt >= other.receivedAt)
 
-/**
- * Normalises a request field's value, so that values of the same meaning are equal (RFC 9111 §4.1). It removes only
- * what the field's own definition calls meaningless; of an unknown field, the whitespace around it.
- */
-const normalise = (name: string, value: string): string => normalisers[name]?.(value) ?? value.trim()
+/** RFC 9111 §4.1. Removes what the field's definition calls meaningless; of an unknown field, outer whitespace. */
+const normalize = (name: string, value: string): string => normalizers[name]?.(value) ?? value.trim()
 
-/**
- * Normalises a list: no whitespace, and `each` applied to each member. A quoted string may hold anything, so a list
- * that has one stays as it is.
- */
-const listNormaliser =
+/** A list with a quoted string stays as it is. */
+const listNormalizer =
   (each: (member: string) => string, order: (members: string[]) => string[] = (members) => members) =>
   (value: string): string => {
     if (value.includes('"')) return value.trim()
@@ -163,7 +135,7 @@ const listNormaliser =
     return order(members).join(',')
   }
 
-// Clients are of a few kinds, and each kind sends the same values each time: most values are in the map.
+// Each kind of client sends the same values: most are in the map.
 const maxMemoized = 100
 const maxMemoizedLength = 200
 
@@ -181,18 +153,18 @@ const memoized = (write: (value: string) => string): ((value: string) => string)
 
 const lower = (member: string): string => member.toLowerCase()
 
-// RFC 9110 §12.5.1: the media range is not case-sensitive, its parameters may be.
+// RFC 9110 §12.5.1: the media range is case-insensitive, its parameters may not be.
 const lowerRange = (member: string): string => {
   const end = member.indexOf(';')
   return end < 0 ? member.toLowerCase() : member.slice(0, end).toLowerCase() + member.slice(end)
 }
 
-// The order of Accept and Accept-Language means nothing either (§12.5.1, §12.5.4), but upstreams are known to go by it
-// where weights are equal.
-const normalisers: Readonly<Record<string, (value: string) => string>> = {
+// Order is meaningless in Accept and Accept-Language too (RFC 9110 §12.5.1, §12.5.4), but some upstreams use it between
+// equal weights.
+const normalizers: Readonly<Record<string, (value: string) => string>> = {
   __proto__: null as never, // a field may be called `constructor`
-  accept: memoized(listNormaliser(lowerRange)),
-  'accept-charset': memoized(listNormaliser(lower)),
-  'accept-encoding': memoized(listNormaliser(lower, (members) => members.sort())),
-  'accept-language': memoized(listNormaliser(lower)),
+  accept: memoized(listNormalizer(lowerRange)),
+  'accept-charset': memoized(listNormalizer(lower)),
+  'accept-encoding': memoized(listNormalizer(lower, (members) => members.sort())),
+  'accept-language': memoized(listNormalizer(lower)),
 }

@@ -8,25 +8,21 @@ import type { CacheKey } from '../store/stored-response.ts'
 
 export interface RecordKey extends CacheKey {
   readonly operation: string
-  /** The digest of the configuration that decides what a response is. */
+  /** The digest of the configuration that shapes a response. */
   readonly shape: string
 }
 
-/** The record of a response in Redis. Its reader computes the rest of the head again, by its own configuration. */
+/** The reading gateway computes the rest of the head by its own configuration. */
 export interface CacheRecord extends Pick<StoredHead, 'status' | 'reason' | 'fields' | 'selecting'> {
   /**
-   * When the response arrived by the writer's wall clock, in milliseconds since the epoch; and the same plus the time
-   * until it was written, which the writer has measured.
+   * By the writer's wall clock, since the epoch. `writtenAt` is `receivedAt` plus the measured time until the write.
    */
   readonly receivedAt: number
   readonly writtenAt: number
   readonly initialAgeMs: number
 }
 
-/**
- * Encodes the head of a stored response; the checksum also covers `body`. `now`: when that is written, on the monotonic
- * clock, which means nothing to the gateway that reads it.
- */
+/** The checksum covers `body`. `now`: the time of the write, on the monotonic clock. */
 export const encodeRecord = (key: RecordKey, head: StoredHead, body: Buffer, now: number): Buffer => {
   const { operation, shape, client, site, query } = key
   const { status, reason, fields, selecting, bornAt } = head
@@ -38,7 +34,7 @@ export const encodeRecord = (key: RecordKey, head: StoredHead, body: Buffer, now
   return Buffer.from(checksum(text, body) + text)
 }
 
-/** Decodes a record; null: it is of another key, or no record at all. Never throws, whatever its input. */
+/** Null: the record is invalid or of another key. Never throws, whatever the input. */
 export const decodeRecord = (key: RecordKey, head: Buffer, body: Buffer): CacheRecord | null => {
   const text = head.toString()
   const json = text.slice(checksumLength)
@@ -48,9 +44,8 @@ export const decodeRecord = (key: RecordKey, head: Buffer, body: Buffer): CacheR
 }
 
 /**
- * Computes from a record the head that this request would have stored; null: it would store none, or another one.
- * `ageMs`: how long the record was in Redis. All times become those of this gateway's monotonic clock, `now`: an
- * error of the writer's clock does not matter, and no response is younger than when it was written.
+ * The head that this request would have stored; null: none, or another. Times are shifted to this gateway's monotonic
+ * clock: the writer's clock may be wrong, and no response gets younger. `ageMs`: the record's time in Redis.
  */
 export const toStoredHead = (
   { status, reason, fields, selecting, receivedAt, writtenAt, initialAgeMs }: CacheRecord,
@@ -76,7 +71,7 @@ export const toStoredHead = (
 
 const checksumLength = 8
 
-/** Detects damage on the way or in storage. It does not keep a client of Redis from writing what it likes. */
+/** Detects damage only: a client of Redis can write any record. */
 const checksum = (text: string, body: Buffer): string =>
   crc32(text, crc32(body)).toString(16).padStart(checksumLength, '0')
 
@@ -94,7 +89,7 @@ const isRecord = (record: unknown): record is CacheRecord & { readonly of: unkno
   )
 }
 
-// Up to the last millisecond of a JavaScript date.
+// The last millisecond of a JavaScript Date.
 const isTime = (ms: unknown): boolean => typeof ms === 'number' && ms >= 0 && ms <= 8.64e15
 
 const isOfKey = (of: unknown, key: RecordKey): boolean =>
@@ -102,7 +97,7 @@ const isOfKey = (of: unknown, key: RecordKey): boolean =>
 
 const keyNames = ['operation', 'shape', 'client', 'site', 'query'] as const
 
-// RFC 9110 §5.1, §5.5: what is neither would end a field, or the head.
+// RFC 9110 §5.1, §5.5: other characters would end a field or the head.
 const isFieldList = (fields: unknown): fields is HeaderFields =>
   Array.isArray(fields) &&
   fields.length % 2 === 0 &&

@@ -16,41 +16,36 @@ import {
 interface PendingWrite {
   readonly base: string
   readonly bytes: number
-  /** Encodes the response when its turn has come. */
+  /** Called when the write is sent. */
   toScriptArgs(): ScriptArgs
 }
 
-/** The most bytes of a response: the next command on the same connection waits until it has come. */
+/** The largest shared response: the next command on the connection waits until a response has arrived. */
 export const maxSharedBytes = 1024 * 1024
 
-// The head grows a little when it is written.
+// Encoding adds a little to the head.
 const maxFoundBytes = String(maxSharedBytes + 128 * 1024)
 
-// Of the writes that wait. A response beyond that is not shared.
+// The most waiting writes. A response beyond these is not shared.
 const maxQueuedBytes = 16 * 1024 * 1024
 const maxQueuedWrites = 1000
 
-// No request waits for these, but for an operator's purge.
+// No request waits for these commands, except an operator's purge.
 const backgroundTimeoutMs = 1000
 
-/** The counts of a Redis that gateways store in. Those of several workers add up, and /status shows each. */
 export const zeroRedisCacheCounts = {
   found: 0,
-  /** Entries that were no records, or of another key. */
+  /** Entries that were invalid, or of another key. */
   refused: 0,
-  /** Responses that were not written: too much was waiting, or Redis did not take them. */
+  /** Responses not written: too many were waiting, or Redis failed. */
   dropped: 0,
 }
 
-/** They never decrease. */
 export type RedisCacheCounts = Readonly<typeof zeroRedisCacheCounts>
 
 type Link = Pick<ManagedRedis, 'isShared' | 'timeoutMs' | 'run'>
 
-/**
- * The Redis in which several gateways store, for all operations of this one. Nothing here rejects, and no request waits
- * for a response to be written.
- */
+/** Nothing here rejects, and no request waits for a write. */
 export class RedisCacheStore {
   readonly space: CacheKeySpace
   readonly counts: { -readonly [Name in keyof RedisCacheCounts]: number } = { ...zeroRedisCacheCounts }
@@ -60,7 +55,7 @@ export class RedisCacheStore {
   #queuedBytes = 0
   #isWriting = false
 
-  /** `pendingKeys`: those of generations that have ended, and of which Redis does not know yet. */
+  /** `pendingKeys`: generations that have ended without Redis knowing. */
   constructor(link: Link, space: CacheKeySpace, pendingKeys: readonly string[] = []) {
     this.link = link
     this.space = space
@@ -75,7 +70,7 @@ export class RedisCacheStore {
     return this.#pendingPurges.keys
   }
 
-  /** Finds what is under a key; null: unknown. */
+  /** Null: no reply, an invalid one, or a pending purge. */
   async find(key: string, generationKeys: readonly string[]): Promise<RedisEntry | null> {
     if (this.#pendingPurges.has(generationKeys)) return null
     const reply = await this.link.run(findScript, { keys: [key, ...generationKeys], args: [maxFoundBytes] })
@@ -95,7 +90,7 @@ export class RedisCacheStore {
     if (!this.#isWriting) void this.#writeAll()
   }
 
-  /** Removes keys of one base; resolves with whether Redis did. What is still to be written under it goes, too. */
+  /** Also drops waiting writes. Resolves with whether Redis removed the keys. */
   async remove(base: string, keys: readonly string[]): Promise<boolean> {
     for (const pendingWrite of this.#queue.splice(0)) {
       if (pendingWrite.base !== base) this.#queue.push(pendingWrite)
@@ -105,24 +100,20 @@ export class RedisCacheStore {
   }
 
   /**
-   * Ends generations; resolves with whether Redis knows by now. Until it does, no entry of theirs is looked up, and
-   * they are sent again as soon as Redis is available.
+   * Resolves with whether Redis acknowledged. Until then no entry of these generations is looked up, and the command is
+   * repeated when Redis is available.
    */
   renewGenerations(keys: readonly string[]): Promise<boolean> {
     return this.#pendingPurges.add(keys)
   }
 
-  /**
-   * Ends generations as {@link renewGenerations} does, while a request waits: no longer than for a lookup. Null: Redis
-   * is not available, and there is nothing to wait for.
-   */
+  /** As {@link renewGenerations}, but waits no longer than a lookup. Null: Redis is not available. */
   renewGenerationsInTime(keys: readonly string[]): Promise<boolean> | null {
     const { isShared, timeoutMs } = this.link
     const renewed = this.#pendingPurges.add(keys, timeoutMs)
     return isShared ? renewed : null
   }
 
-  /** Tells Redis of the generations that have ended while it was not available. */
   resendRenewals(): void {
     void this.#pendingPurges.resend()
   }
@@ -150,29 +141,26 @@ export class RedisCacheStore {
   }
 }
 
-// Beyond so many, one purge covers all of the operation that has the most.
+// Beyond this number, one purge covers the operation with the most.
 const maxPending = 10_000
 const batchSize = 500
 
-/** Sends purges; resolves with whether Redis acknowledged them within `waitMs`, or a time of its own. Never rejects. */
+/** Resolves with whether Redis acknowledged within `waitMs` (default 1 s). */
 type SendPurges = (keys: readonly string[], waitMs?: number) => Promise<boolean>
 
 /**
- * The purges that Redis has not acknowledged. While Redis is down its entries stay, and when it is back they must not
- * be believed before it has the purges.
+ * Purges that Redis has not acknowledged. Entries stay while Redis is down, and must not be used before Redis has the
+ * purges.
  */
 export class PendingPurges {
   readonly #send: SendPurges
   readonly #operations: readonly string[]
-  /** By key, the number of its last purge: a purge that is repeated while it is sent stays pending. */
+  /** By key, the number of its last purge: a purge that is repeated while being sent stays pending. */
   readonly #keys = new Map<string, number>()
   #last = 0
   #sending = 0
 
-  /**
-   * `operations`: the keys of operations; each other key begins with one of them and a colon, and is of a part of it.
-   * `pending`: those of purges that are pending already.
-   */
+  /** Every other key starts with one of `operations` and a colon. */
   constructor(operations: readonly string[], send: SendPurges, pending: readonly string[] = []) {
     this.#operations = operations
     this.#send = send
@@ -183,14 +171,14 @@ export class PendingPurges {
     return [...this.#keys.keys()]
   }
 
-  /** Tells whether one of these keys is pending; if any is, the pending purges are sent again. */
+  /** If any purge is pending, all are sent again. */
   has(keys: readonly string[]): boolean {
     if (this.#keys.size === 0) return false
     if (this.#sending === 0) void this.resend()
     return keys.some((key) => this.#keys.has(key))
   }
 
-  /** Sends the pending purges again, until Redis does not acknowledge some. */
+  /** Stops at the first batch that Redis does not acknowledge. */
   async resend(): Promise<void> {
     const { keys } = this
     for (let at = 0; at < keys.length; at += batchSize)
@@ -203,7 +191,7 @@ export class PendingPurges {
     return this.#sendAll(keys, waitMs)
   }
 
-  /** Has one purge cover all of the operation that has the most: a client that causes many takes no other with it. */
+  /** A client that causes many purges affects no other operation. */
   #widenLargest(): void {
     const { keys } = this
     const [largest] = this.#operations

@@ -4,22 +4,22 @@ import { createScript } from '../../redis/redis-server.ts'
 import type { PurgeScope } from '../store/cache-store.ts'
 import type { CacheKey } from '../store/stored-response.ts'
 
-/** Hashes texts: what a client says may be long, and hold anything. */
+/** Client-supplied text may be long and hold any character. */
 const digestTexts = (...texts: readonly string[]): string => hash('sha256', JSON.stringify(texts), 'base64url')
 
 export interface CacheKeySpace {
   readonly prefix: string
-  /** Whether it is a cluster. There a script needs keys of one slot, so those of one operation share a `{tag}`. */
+  /** The keys of a script must be of one slot, so those of an operation share a `{tag}`. */
   readonly isCluster: boolean
 }
 
-// Not in other Redises too: gateways of neighbouring versions share what is in them (docs/versioning.md).
+// No tag outside clusters: neighboring versions share the keys (docs/versioning.md).
 const operationPrefix = ({ prefix, isCluster }: CacheKeySpace, operation: OperationId): string =>
   isCluster ? `${prefix}:cache:{${operation}}` : `${prefix}:cache`
 
 /**
- * Builds the Redis key of all variants of a cache key. `shape` is of the configuration that decides what a response is:
- * gateways with another one do not find it.
+ * The key of all variants. `shape`: a digest of the configuration, so that gateways with another configuration do not
+ * find the entry.
  */
 export const baseKey = (
   space: CacheKeySpace,
@@ -30,10 +30,10 @@ export const baseKey = (
 
 export const variantKey = (base: string, selecting: string): string => `${base}:${digestTexts(selecting)}`
 
-/** The generations of a response: of its operation, and within that of its client and of its query. */
+/** The generations of an operation, a client and a query. */
 const generationCount = 3
 
-/** They have no shape: a purge is for all gateways. */
+/** Without `shape`: a purge is for all gateways. */
 export const generationKeys = (
   space: CacheKeySpace,
   operation: OperationId,
@@ -58,12 +58,12 @@ const clientGenerationKey = (space: CacheKeySpace, operation: OperationId, clien
 export const queryGenerationKey = (space: CacheKeySpace, operation: OperationId, query: string): string =>
   `${operationGenerationKey(space, operation)}:query:${digestTexts(query)}`
 
-// A stored entry is a hash. `g` holds its generations. Then follows either `v`, the names of the fields that responses
-// vary by, or a response: `t` when it was written, by Redis's own clock, `d` its Date, `h` its head, `b` its body.
+// An entry is a hash. `g`: generations. Then `v`: names of Vary fields; or `t`: time of the write by Redis's clock,
+// `d`: Date, `h`: head, `b`: body.
 
 /**
- * Finds a stored entry. KEYS: its key, and its generations. ARGV: the most bytes wanted. Returns the time in
- * milliseconds, the present generations, and `v`, `t`, `h` and `b`, unless they are of another generation, or too long.
+ * KEYS: entry, generations. ARGV: the most bytes wanted. Returns the time in ms, the present generations, and `v`, `t`,
+ * `h`, `b` unless of another generation or too long.
  */
 export const findScript = createScript(`
 local time = redis.call('TIME')
@@ -89,10 +89,10 @@ return found
 `)
 
 /**
- * Stores a response, unless since it was looked up a generation has ended, or one with a later Date was stored. KEYS:
- * its base key, its own key, and its generations. ARGV: these as they were (empty: there was none), a new one, how long
- * a generation lives, how long the response lives, the names of what it varies by, its head and its body, `1` if it
- * must replace no other, its Date, and when it was looked up. Returns 1 if it is stored.
+ * Stores a response, unless since the lookup a generation ended or a response with a later Date was stored. KEYS: base
+ * key, entry, generations. ARGV: generations at the lookup (empty: none), a new one, lifetimes of a generation and of
+ * the response, names of Vary fields, head, body, `1` to replace no other, Date, time of the lookup. Returns 1 if
+ * stored.
  */
 export const storeScript = createScript(`
 for i = 3, 5 do
@@ -129,34 +129,33 @@ return 1
 
 export const maxLifetimeMs = 7 * 24 * 3_600_000
 
-// An entry of a forgotten generation has expired before it.
+// Entries expire before their generation does.
 export const generationMs = String(maxLifetimeMs + 24 * 3_600_000)
 
 export const newGeneration = (): string => randomBytes(16).toString('hex')
 
-/** Ends generations. KEYS: theirs. ARGV: the new one, and how long it lives. */
+/** KEYS: generations. ARGV: the new one, and its lifetime. */
 export const renewScript = createScript(`
 for i = 1, #KEYS do redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end
 return 1
 `)
 
 export interface RedisEntry {
-  /** When, by Redis's own clock: in milliseconds since the epoch. */
+  /** By Redis's clock, in milliseconds since the epoch. */
   readonly foundAt: number
-  /** The generations as they were; an empty text means that there was none. */
+  /** Empty text: no generation. */
   readonly generations: readonly string[]
   readonly content: RedisEntryContent | null
 }
 
-/** The content of a key: the names that responses vary by, or one response. */
 type RedisEntryContent =
   | { readonly kind: 'varies'; readonly names: string }
   | { readonly kind: 'response'; readonly head: Buffer; readonly body: Buffer; readonly ageMs: number }
 
-// Of the names of fields that responses vary by.
+// Of the names of Vary fields.
 const maxNamesLength = 4096
 
-/** Parses what {@link findScript} returns; null: it is no entry. */
+/** Parses the reply of {@link findScript}; null: invalid. */
 export const parseEntry = (reply: unknown): RedisEntry | null => {
   if (!Array.isArray(reply)) return null
   const [time, ...rest] = reply as readonly unknown[]
@@ -178,7 +177,7 @@ const parseContent = ([names, time, head, body]: readonly unknown[], now: number
   return { kind: 'response', head, body, ageMs: Math.max(0, now - writtenAt) }
 }
 
-/** Reads a short text; for anything else, one that matches no pattern. */
+/** Returns a text that matches no pattern if the reply is no text. */
 const parseText = (bytes: unknown): string => (bytes instanceof Buffer ? bytes.toString('latin1') : ' ')
 
 const parseNumber = (bytes: unknown): number => {

@@ -25,16 +25,16 @@ export interface RedisTierOptions {
   readonly partition: CachePartition
   readonly rules: CacheRules
   readonly events: CacheEvents
-  /** The digest of the configuration that decides what responses are: gateways with another one store apart. */
+  /** The digest of the configuration that shapes responses: gateways with another configuration store apart. */
   readonly shape: string
 }
 
 interface TierRead {
-  /** When, by Redis's own clock: in milliseconds since the epoch; 0: unknown. */
+  /** By Redis's clock, in milliseconds since the epoch; 0: unknown. */
   readonly foundAt: number
-  /** The generations as they were; null: unknown. */
+  /** Null: unknown. */
   readonly generations: readonly string[] | null
-  /** The names of the fields that tell one variant from another; null: there are no variants. */
+  /** Names of Vary fields; null: there are no variants. */
   readonly names: readonly string[] | null
   readonly response: ReadResponse | null
 }
@@ -43,17 +43,17 @@ interface ReadResponse {
   readonly record: CacheRecord
   readonly body: StoredBody
   readonly ageMs: number
-  /** When it was asked for, on the monotonic clock: it was not younger then. */
+  /** When the gateway asked, on the monotonic clock: the response was at least `ageMs` old. */
   readonly askedAt: number
 }
 
-// A response with a validator is of use when it may no longer be served: it spares the body.
+// How long a stale response with a validator stays: a 304 spares the body.
 const revalidatableMs = 3_600_000
 
 const emptyRead: TierRead = { foundAt: 0, generations: null, names: null, response: null }
 const notRead = Promise.resolve(emptyRead)
 
-/** The shared tier of one operation. Requests for the same at the same time read once. */
+/** The shared tier of one operation. Simultaneous requests for the same response read once. */
 export class RedisTier implements SharedTier {
   readonly #state: TierState
 
@@ -83,7 +83,7 @@ class RedisLookup implements TierLookup {
   readonly #base: string
   readonly #first: Promise<TierRead>
 
-  /** `key` is the one in memory; null: Redis is not asked. */
+  /** `key` is the key in memory; null: Redis is not asked. */
   constructor(tier: TierState, cacheKey: CacheKey, request: CacheRequest, key: string | null) {
     const { store, shape, partition } = tier
     this.#tier = tier
@@ -104,10 +104,9 @@ class RedisLookup implements TierLookup {
   }
 
   /**
-   * Removes what a request selects, and what is under further keys. What was asked of them before does not get into
-   * memory. Names of variants stay, so that each other one is found, and can be removed in its turn. Redis is asked now
-   * where it was not before, or did not reply in time. Where it does not say what there is, or that it is gone, the
-   * whole query goes: for all clients, and while Redis does not respond, as soon as it does.
+   * Removes the selected response and `furtherKeys`, also from reads under way. The names of Vary fields stay, so that
+   * other variants can still be found and removed. Without a reply to the lookup, Redis is asked again. If that fails
+   * too, the generation of the whole query ends, for all clients, as soon as Redis responds.
    */
   async #remove(found: TierRead, furtherKeys: readonly string[] = []): Promise<void> {
     const { store, partition } = this.#tier
@@ -157,7 +156,7 @@ class RedisLookup implements TierLookup {
     }
   }
 
-  /** Reads a key, once for all who want it. What became invalid meanwhile is not for later requests. */
+  /** Reads once for all requests. Later requests do not get a result that became invalid meanwhile. */
   #read(key: string): Promise<TierRead> {
     const { pending, partition } = this.#tier
     const underWay = pending.get(key)
@@ -192,7 +191,7 @@ class RedisLookup implements TierLookup {
     const forMs = usefulMs(head)
     const isError = isServerError(head.status)
     const key = head.varies.length === 0 ? this.#base : variantKey(this.#base, head.selecting)
-    // The stored response is older, and would be used on; one that may stand in for an error stays.
+    // Redis would go on serving its older entry. An entry that may stand in for an error stays.
     if (bytes > maxSharedBytes || forMs <= 0) {
       if (!isError) void this.#remove(found, [key])
       return
@@ -228,16 +227,12 @@ class RedisLookup implements TierLookup {
   }
 }
 
-/** Tells whether the response in memory stays, instead of the one found. */
 const keepsPresent = (present: StoredHead, found: StoredHead, request: CacheRequest, now: number): boolean => {
   if (keepsPlace(found, present.status, request, now)) return false
   return keepsPlace(present, found.status, request, now) || present.receivedAt >= found.receivedAt
 }
 
-/**
- * Returns for how long a response may be of any use: an error no longer than it is fresh, so that it keeps no other
- * out.
- */
+/** An error counts only while fresh, so that it keeps no other response out. */
 const usefulMs = (head: StoredHead): number => {
   const isValidatedLater = hasValidator(head) && !isServerError(head.status)
   return Math.min(maxLifetimeMs, servableUntil(head) - now() + (isValidatedLater ? revalidatableMs : 0))

@@ -10,15 +10,11 @@ import { type RedisCacheCounts, RedisCacheStore } from './redis-cache-store.ts'
 import { type CacheKeySpace, purgedGenerationKeys, queryGenerationKey } from './redis-entry.ts'
 import { RedisTier, type RedisTierOptions } from './redis-tier.ts'
 
-/** The shared tiers of a process, with the connection to each, and with the purges that Redis has yet to learn of. */
 export class SharedCacheRegistry {
   readonly #links: RedisRegistry
   readonly #storesByConfig = new RefCountedMap<RedisCacheStore>()
   readonly #stores = new Set<RedisCacheStore>()
-  /**
-   * The last one that was closed, while no other of its keys is open: the next tells Redis what this one could not, and
-   * what has ended since. Null: there is none.
-   */
+  /** The last closed store, until a store with the same keys opens and takes over its pending purges. */
   #closedStore: RedisCacheStore | null = null
 
   constructor(logEvent: LogEvent) {
@@ -26,7 +22,7 @@ export class SharedCacheRegistry {
     this.#links = new RedisRegistry((isShared, reason) => {
       logChange(isShared, reason)
       if (!isShared) return
-      // Not only at the next lookup: other gateways look up too.
+      // Not at the next lookup: other gateways look up too.
       for (const store of this.#stores) store.resendRenewals()
     })
   }
@@ -49,7 +45,7 @@ export class SharedCacheRegistry {
           this.#stores.delete(store)
           const other = [...this.#stores].find((each) => isSameSpace(each.space, space))
           if (other === undefined) this.#closedStore = store
-          // Not only those that the other began with.
+          // The other store may have opened before these purges.
           else if (store.pendingKeys.length > 0) void other.renewGenerations(store.pendingKeys)
         }
         release()
@@ -58,15 +54,15 @@ export class SharedCacheRegistry {
   }
 
   /**
-   * Lists what a Redis has yet to learn. A new password or time-out is another way to the same one, and the old way is
-   * closed. Another Redis loses a few responses by it.
+   * A new password or timeout makes a new store for the same Redis, and the old connection closes. If the new store is
+   * of another Redis, that Redis loses a few responses.
    */
   #pendingKeysOf(space: CacheKeySpace): readonly string[] {
     const same = [...this.#stores, this.#closedStore ?? []].flat().filter((store) => isSameSpace(store.space, space))
     return [...new Set(same.flatMap(({ pendingKeys }) => pendingKeys))]
   }
 
-  /** Makes sure that no gateway finds what is purged any more. Tells whether every Redis knows. */
+  /** Resolves with whether every Redis acknowledged. */
   async purge(scope: PurgeScope): Promise<boolean> {
     const purgeIn = (store: RedisCacheStore) => store.renewGenerations(purgedGenerationKeys(store.space, scope))
     if (this.#closedStore !== null) void purgeIn(this.#closedStore)
@@ -75,8 +71,8 @@ export class SharedCacheRegistry {
   }
 
   /**
-   * Makes sure that no gateway finds what has become invalid. Resolves when every Redis knows, or has had the time that
-   * a lookup has. Null: no Redis can be told now. What it was not told, it is told when it can be.
+   * Resolves when every Redis acknowledged, or at a lookup's time limit. Null: no Redis is available; it gets the
+   * invalidations when it is back.
    */
   invalidate(targets: readonly InvalidationTarget[]): Promise<void> | null {
     const keysIn = ({ space }: RedisCacheStore): readonly string[] =>

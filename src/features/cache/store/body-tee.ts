@@ -5,41 +5,35 @@ import { freeBuffer, sliceBytes } from '../../../core/lib/buffers.ts'
 import type { Reservation } from './stored-response.ts'
 
 interface BodyTeeCallbacks {
-  /** Called when the whole body has come, in memory of its own. `readBy` are the exchanges that still read it. */
+  /** `readBy`: the exchanges that still read the body. */
   onComplete(body: Buffer, readBy: readonly Exchange[]): void
-  /**
-   * Called when the body is longer than may be stored, or there is no room for it: only its present readers get the
-   * rest.
-   */
+  /** The body is longer than may be stored, or there is no room: only its present readers get the rest. */
   onOverflow(): void
   onFailed(error: GatewayError): void
-  /** Called when the last reader has left, whether the body has ended or not. */
+  /** Called whether the body has ended or not. */
   onReadersGone(): void
 }
 
-/** A part of a body: `filled` bytes of its memory, from the body's offset `start` on. */
+/** `start` is an offset in the body. */
 interface TeeSegment {
   readonly memory: Buffer
   readonly start: number
   filled: number
 }
 
-// For a body of unknown length: the segments double, from a small one.
+// Segments of a body of unknown length double in size.
 const firstSegmentBytes = 8 * 1024
 const maxSegmentBytes = 1024 * 1024
 
-// Of a body that is not stored, so much may wait for its slowest reader.
+// The most of an unstored body that waits for its slowest reader.
 const windowBytes = 256 * 1024
 
 /**
- * Records the body of a response while it comes. Any number of readers read it from its beginning, each at its own
- * pace: a slow reader holds up neither the others nor the recording. The bytes are copied into memory of their own, so
- * that the used memory is what counts, however small the chunks. A body that is not as long as it should be becomes a
- * window: it drops what all have read, and the slowest reader sets the pace. What had come by then counts until it is
- * dropped.
+ * Records a response body while any number of readers read it from the beginning, each at its own pace. Bytes are
+ * copied, so that the counted memory is the used memory, however small the chunks. A body of another length than
+ * expected becomes a window: it drops the bytes that all have read, and the slowest reader sets the pace.
  */
 export class BodyTee implements BodySink {
-  /** The whole body, once it has come and was not too long. */
   whole: Buffer | null = null
   ended = false
   failure: GatewayError | null = null
@@ -54,10 +48,7 @@ export class BodyTee implements BodySink {
   #isWindow = false
   #paused = false
 
-  /**
-   * `declared` is the length that the response declares and that is reserved; null: it declares none. `maxBytes` is the
-   * most that is stored.
-   */
+  /** `declared`: Content-Length, which is reserved. `maxBytes`: the most to store. */
   constructor(
     body: ResponseBody,
     declared: number | null,
@@ -72,14 +63,14 @@ export class BodyTee implements BodySink {
     this.#callbacks = callbacks
   }
 
-  /** A reader is there by then, or comes by {@link openReader} before the body becomes a window. */
+  /** A reader must open before the body becomes a window. */
   start(): void {
     if (this.#declared !== null)
       this.#segments.push({ memory: Buffer.allocUnsafeSlow(this.#declared), start: 0, filled: 0 })
     this.#body.consume(this)
   }
 
-  /** Opens a reader for an exchange; null: the beginning of the body is gone. */
+  /** Null: the beginning of the body is dropped. */
   openReader(exchange: Exchange): TeeReader | null {
     if (this.#isWindow || this.failure !== null) return null
     const reader = new TeeReader(this, exchange)
@@ -119,7 +110,7 @@ export class BodyTee implements BodySink {
     this.#readers.clear()
   }
 
-  /** Returns the bytes from an offset on, up to the largest chunk; null: nothing yet. */
+  /** At most one chunk; null: nothing yet. */
   from(offset: number): Buffer | null {
     const until = offset + sliceBytes
     if (this.whole !== null) return offset < this.whole.length ? this.whole.subarray(offset, until) : null
@@ -165,7 +156,7 @@ export class BodyTee implements BodySink {
     if (!this.#isWindow) {
       const room = this.#maxBytes - this.length
       bytes = Math.min(bytes, room)
-      // A body that exceeds its declared length is not stored either.
+      // A body longer than its declared length is not stored either.
       if (this.#declared !== null || minBytes > room || !this.#reservation.grow(bytes)) this.#becomeWindow()
     }
     if (this.#isWindow) bytes = Math.max(minBytes, firstSegmentBytes)
@@ -180,7 +171,7 @@ export class BodyTee implements BodySink {
     this.#callbacks.onOverflow()
   }
 
-  /** Drops what all readers have; false: too much waits for the slowest. */
+  /** False: too much waits for the slowest reader. */
   #trimWindow(): boolean {
     if (!this.#isWindow) return true
     const backlog = this.#backlogBytes()
@@ -247,7 +238,6 @@ class TeeReader implements ResponseBody {
     this.#close()
   }
 
-  /** Called when there is more to read, or the body has ended. */
   onData(): void {
     const [source, sink] = [this.#source, this.#sink]
     if (sink === null || this.#isClosed) return

@@ -3,7 +3,7 @@ import { type CacheOutcome, zeroCacheOutcomes } from '../../../core/exchange/exc
 import type { OperationId } from '../../../operations.ts'
 import { type CacheKey, maxOutsideShare, PinnedBytes, Reservation, type StoredResponse } from './stored-response.ts'
 
-/** What the cache did for one operation, of all partitions that it has, or had. */
+/** Of one operation, with all its present and former partitions. */
 export interface CacheTally {
   /** They never decrease. */
   readonly counts: Record<CacheOutcome, number>
@@ -18,7 +18,6 @@ export interface StoredError {
   readonly servedAt: number
 }
 
-/** The partition that something is stored in. */
 interface StoredIn {
   readonly operation: OperationId
   invalidate(query: string): void
@@ -28,28 +27,26 @@ interface StoredIn {
 
 export interface Resource extends CacheKey {
   readonly partition: StoredIn
-  /** Responses that `Vary` tells apart, the latest first. */
+  /** The latest first. */
   readonly variants: readonly StoredResponse[]
 }
 
-/** The scope of a purge; null: all. */
+/** Null: all. */
 export interface PurgeScope {
   readonly operation: OperationId | null
   readonly client: string | null
 }
 
-// What a resource and a variant take besides what is counted of them: objects, memory of its own for a body, map, LRU
-// list.
+// Uncounted memory of a resource and a variant: objects, a body's allocation, map, LRU list.
 const resourceBytes = 768
 const variantBytes = 512
 
-// The most variants of one key: a client may vary at will what a response varies by.
+// Of one key: a client may vary the Vary fields at will.
 const maxVariants = 32
 
 /**
- * Stores the responses of all operations within one limit of bytes. It counts bodies, fields and keys, also of
- * responses that are still on their way, and bodies that clients still read. The least recently used entry makes room.
- * There is one store for each process; it outlives snapshots.
+ * One store for each process, across reloads. Counts bodies, fields and keys, also of responses on their way, and
+ * bodies that clients still read. Evicts the least recently used entry.
  */
 export class CacheStore {
   #maxBytes: number
@@ -65,7 +62,7 @@ export class CacheStore {
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
     this.#resources = new LRUCache<string, Resource>({
-      // Its own limit would not count what is on its way, and cannot be changed.
+      // The library's limit ignores responses on their way and cannot be changed.
       maxSize: Number.MAX_SAFE_INTEGER,
       sizeCalculation: sizeOf,
       dispose: ({ partition, query, variants }, key, reason) => {
@@ -76,7 +73,7 @@ export class CacheStore {
     })
   }
 
-  /** Adds a partition. Returns an id that is unique among them, and the tally of its operation. */
+  /** The id is unique in this store. */
   add(partition: StoredIn): { readonly id: string; readonly tally: CacheTally } {
     const { operation } = partition
     const tally = this.#tallies.get(operation) ?? { counts: { ...zeroCacheOutcomes }, lastError: null }
@@ -85,12 +82,12 @@ export class CacheStore {
     return { id: String(this.#opened++), tally }
   }
 
-  /** Bytes of all that is stored, on its way, or still read. */
+  /** Stored, on their way, and still read. */
   get bytes(): number {
     return this.#resources.calculatedSize + this.#outside
   }
 
-  /** Bytes that no eviction gives back. */
+  /** Bytes that no eviction frees. */
   get #outside(): number {
     return this.#reservedBytes + this.pinned.bytes
   }
@@ -104,14 +101,11 @@ export class CacheStore {
     while (this.bytes > maxBytes && this.#resources.size > 0) this.#resources.pop()
   }
 
-  /**
-   * Removes what is stored for a query of an operation, of all clients, and what is on its way for it (RFC 9111 §4.4).
-   */
+  /** For all clients, also responses on their way (RFC 9111 §4.4). */
   invalidate(operation: OperationId, query: string): void {
     for (const partition of this.#partitions) if (partition.operation === operation) partition.invalidate(query)
   }
 
-  /** The number of keys. */
   get size(): number {
     return this.#resources.size
   }
@@ -122,7 +116,7 @@ export class CacheStore {
       (operation === null || operation === partition.operation) && (client === null || client === cacheKey.client)
     this.cancelReservations(({ partition, cacheKey }) => isInScope(partition, cacheKey))
     let removed = 0
-    // A copy: deleting from the map would end the walk over it.
+    // A copy: deleting from the map would end its iteration.
     for (const [key, resource] of [...this.#resources.entries()]) {
       if (!isInScope(resource.partition, resource)) continue
       removed += resource.variants.length
@@ -137,12 +131,12 @@ export class CacheStore {
       if (resource.partition === partition) this.#resources.delete(key)
   }
 
-  /** Returns what is stored under a key, which counts as a use. */
+  /** Counts as a use. */
   find(key: string): Resource | undefined {
     return this.#resources.get(key)
   }
 
-  /** Puts a variant before those that are there, without those that it replaces; false: there is no room. */
+  /** False: no room. */
   put(
     key: string,
     resource: Omit<Resource, 'variants'>,
@@ -161,7 +155,6 @@ export class CacheStore {
     return hasRoom
   }
 
-  /** Removes the matching variants; the resource goes with the last of them. */
   remove(key: string, matches: (variant: StoredResponse) => boolean): void {
     const resource = this.#resources.peek(key)
     if (resource === undefined) return
@@ -179,12 +172,12 @@ export class CacheStore {
     return reservation
   }
 
-  /** Cancels the matching reservations: their responses were requested before they became invalid. */
+  /** Their responses were requested before they became invalid. */
   cancelReservations(matches: (reservation: Reservation) => boolean): void {
     for (const reservation of this.#reservations) if (matches(reservation)) reservation.isCancelled = true
   }
 
-  /** Reserves bytes; false: there is no room, even with everything stored evicted. */
+  /** False: no room, even with everything evicted. */
   reserveBytes(bytes: number): boolean {
     if (this.#outside + bytes > this.#maxBytes * maxOutsideShare || !this.#makeRoom(bytes)) return false
     this.#reservedBytes += bytes
@@ -206,7 +199,7 @@ export class CacheStore {
   }
 
   #makeRoom(bytes: number): boolean {
-    // A body that is still read gives no room when it is evicted, so there may be none in the end.
+    // Evicting a body that a client still reads frees no room.
     while (bytes <= this.#maxBytes - this.#outside && this.bytes + bytes > this.#maxBytes) this.#resources.pop()
     return this.bytes + bytes <= this.#maxBytes
   }
@@ -215,6 +208,6 @@ export class CacheStore {
 const sizeOf = ({ variants }: Pick<Resource, 'variants'>, key: string): number =>
   variants.reduce(
     (sum, { head, body }) => sum + head.bytes + body.bytes.length + variantBytes,
-    // The query in the key is a copy of the one beside it, once it has been compared.
+    // Comparing keys flattens the key, which then holds a second copy of the query.
     resourceBytes + 2 * key.length,
   )

@@ -17,10 +17,10 @@ interface StoringFetch {
   readonly reservation: Reservation
   readonly times: ResponseTimes
   readonly exchange: Pick<Exchange, 'attempts'>
-  /** Ends the time in which other exchanges can join. */
+  /** No other exchange can join from here on. */
   finish(): void
   onOverflow(): void
-  /** Called when a reader has left, and it may have been the last. */
+  /** A reader has left, and it may have been the last. */
   onReadersGone(): void
 }
 
@@ -28,7 +28,7 @@ export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): Fet
   const { request, context, times, reservation } = fetch
   const { rules, partition, key } = context
   const { status, fields, body } = response
-  // Not what was stored when the request was sent: another fetch may have stored something better meanwhile.
+  // Not `context.stored`: another fetch may have stored a better response meanwhile.
   const present = selectVariant(partition.find(key)?.variants ?? [], request)
   if (present !== null && keepsPlace(present.head, status, request, times.receivedAt))
     return unsharedResult(response, 'stale-if-error')
@@ -56,19 +56,16 @@ export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): Fet
   return { ...newShared, head, fields, body: tee, isStored: !reservation.isCancelled }
 }
 
-/** Reads the declared length of a response; null: there is none; undefined: it is not valid. */
+/** Null: none; undefined: invalid. */
 const declaredLength = ({ fields }: Pick<ProxyResponse, 'fields'>): number | null | undefined => {
   const value = getFirstFieldValue(fields, 'content-length')
   if (value === undefined) return null
   return /^\d{1,15}$/.test(value) ? Number(value) : undefined
 }
 
-/** What is told of a response that is new, and may be stored. */
 const newShared = { kind: 'shared', isValidated: false, isShareable: true, notStored: null } as const
 
-/**
- * Updates a stored response by a 304 (RFC 9111 §4.3.4), and lets it be used; null: the 304 was about something else.
- */
+/** RFC 9111 §4.3.4. Null: the 304 was about another response. */
 export const storeNotModified = (
   fetch: StoringFetch,
   response: ProxyResponse,
@@ -134,7 +131,7 @@ const teeIntoStore = (
     onReadersGone: () => fetch.onReadersGone(),
   })
 
-/** Stores a complete response; null: it must not be stored. Never throws: the body is on its way to clients by then. */
+/** Null: must not be stored. Never throws: the body is on its way to clients. */
 const storeComplete = (
   fetch: StoringFetch,
   head: StoredHead,
@@ -152,8 +149,7 @@ const storeComplete = (
 }
 
 /**
- * Stores a response in place of those that the same request would have selected before; returns whether it is stored.
- * One that has come since the fetch began, and was made later, stays (RFC 9111 §4).
+ * Returns whether it is stored. A response that arrived since the fetch began and has a later Date stays (RFC 9111 §4).
  */
 const put = (fetch: StoringFetch, entry: StoredResponse): boolean => {
   const { request, times, reservation } = fetch
@@ -166,25 +162,23 @@ const put = (fetch: StoringFetch, entry: StoredResponse): boolean => {
   return isStored
 }
 
-/**
- * Tells which variants the request could have selected: the response is about all of them (RFC 9111 §4.3.3, §4.3.4).
- */
+/** A response is about all variants that its request could have selected (RFC 9111 §4.3.3, §4.3.4). */
 const isSelectedBy =
   ({ request, context: { stored } }: StoringFetch) =>
   (other: StoredResponse): boolean =>
     other === stored || selectVariant([other], request) !== null
 
 /**
- * Removes what was stored: the upstream no longer says it. A server error, and a client's fault, say nothing about it.
- * That a client is refused, or that nothing but its credentials keeps the response from being stored, says something
- * of what is stored for it alone: for such requests the upstream may leave out `public` (RFC 9111 §3.5).
+ * The upstream no longer sends the stored response. A server error or a client's fault says nothing of the stored
+ * response. A 401, 403 or 407, or a reason in the credentials, concerns only responses stored for that client: for such
+ * requests the upstream may omit `public` (RFC 9111 §3.5).
  */
 const discardStored = (fetch: StoringFetch, status: number, why: NotStoredReason): void => {
   const { partition, key, stored, tierLookup } = fetch.context
   if (isServerError(status) || isClientFaultStatus(status)) return
   const isOfClient = isClientRefusalStatus(status) || isReasonOfRequest(why)
   if (isOfClient && fetch.reservation.cacheKey.client === '') return
-  // The tier may have loaded it since the fetch began. What came after that was said later, perhaps.
+  // The shared tier may have loaded a later response since the fetch began.
   const isBefore = ({ head }: StoredResponse): boolean => stored !== null || head.receivedAt < fetch.times.requestedAt
   const isSelected = isSelectedBy(fetch)
   partition.remove(key, (other) => isBefore(other) && isSelected(other))

@@ -4,33 +4,32 @@ import type { OperationId } from '../../../operations.ts'
 import type { StoredHead } from '../policy/stored-head.ts'
 
 /**
- * The share of a cache's memory that responses on their way and pinned bodies may take. The rest stays for what is
- * stored: a client with many responses on their way, or that reads none of them, does not push out all the others.
+ * The share of memory for responses on their way and pinned bodies: a client with many of these leaves the rest to
+ * stored responses.
  */
 export const maxOutsideShare = 0.5
 
 export interface CacheKey {
-  /** The id of the client it belongs to; empty: any client. */
+  /** Empty: any client. */
   readonly client: string
-  /** Scheme and authority of the request, with what upstreams are told of them: a response may repeat them. */
+  /** Scheme, authority and whatever else upstreams are told of the target: a response may repeat it. */
   readonly site: string
-  /** The raw query with its `?`, or empty. */
+  /** Raw, with its `?`, or empty. */
   readonly query: string
 }
 
-/** What a reservation takes its room from. */
 interface RoomForBytes {
-  /** Reserves bytes; false: there is no room. */
+  /** False: no room. */
   reserveBytes(bytes: number): boolean
   releaseBytes(bytes: number): void
   removeReservation(reservation: Reservation): void
 }
 
-/** Room for a response on its way, until it is stored or not. */
+/** Room for a response on its way. */
 export class Reservation {
   readonly partition: { readonly operation: OperationId }
   readonly cacheKey: CacheKey
-  /** Whether its key has become invalid since: the response is not stored, and no later request may have it. */
+  /** The key has become invalid: the response is neither stored nor shared. */
   isCancelled = false
   readonly #store: RoomForBytes
   #bytes = 0
@@ -47,7 +46,7 @@ export class Reservation {
     return true
   }
 
-  /** Moves its room to a reservation of its own: what is no longer to be stored may still be held in memory. */
+  /** A response that is not stored may still be held in memory. */
   split(): Reservation {
     const held = new Reservation(this.#store, this.partition, this.cacheKey)
     held.#bytes = this.#bytes
@@ -67,19 +66,19 @@ export class Reservation {
   }
 }
 
-/** It is replaced, never changed. */
+/** Replaced, never changed. */
 export interface StoredResponse {
   readonly head: StoredHead
   readonly body: StoredBody
 }
 
-/** A body, or a part of one, that stays in memory and is no small part of a larger piece of it. */
+/** A whole or partial body, never a small slice of a large read buffer. */
 export class StoredBody extends BytesBody {
-  /** In how many places it is stored, and how many clients it is being sent to: for `PinnedBytes` alone. */
+  /** Places that store it, and clients that it is sent to: for `PinnedBytes` alone. */
   storedCount = 0
   pins = 0
 
-  /** Creates the body of a partial response; it shares the memory. */
+  /** For a partial response; shares the memory. */
   slice(start: number, end: number): StoredBody {
     return new StoredBody(this.bytes.subarray(start, end))
   }
@@ -87,7 +86,7 @@ export class StoredBody extends BytesBody {
 
 export const emptyStoredBody = new StoredBody(Buffer.alloc(0))
 
-/** Copies bytes into memory of their own: a small slice of a read buffer would hold on to all of it. */
+/** A small slice of a read buffer would hold all of it. */
 export const ownCopy = (bytes: Buffer): Buffer => {
   const copy = Buffer.allocUnsafeSlow(bytes.length)
   bytes.copy(copy)
@@ -95,11 +94,10 @@ export const ownCopy = (bytes: Buffer): Buffer => {
 }
 
 /**
- * Counts the memory of bodies that are still being sent but are no longer stored: a slow reader holds its body,
- * whatever has made room meanwhile. Bodies of up to 64 KiB are not counted.
+ * Memory of bodies that are being sent but no longer stored: a slow reader holds an evicted body. Bodies up to 64 KiB
+ * are not counted.
  */
 export class PinnedBytes {
-  /** Bytes of bodies that are being sent and not stored. */
   bytes = 0
 
   onStored(body: StoredBody): void {
@@ -110,9 +108,9 @@ export class PinnedBytes {
     if (--body.storedCount === 0 && body.pins > 0) this.bytes += body.bytes.length
   }
 
-  /** Pins a body for one more reader; false: it is too short to be counted. */
+  /** False: too short to be counted. */
   pin(body: StoredBody): boolean {
-    // A client that does not read holds about that much of any response.
+    // A client that does not read holds this much of any response.
     if (body.bytes.length <= sliceBytes) return false
     if (body.pins++ === 0 && body.storedCount === 0) this.bytes += body.bytes.length
     return true
