@@ -1,6 +1,6 @@
 import { withTimeout } from '../../core/lib/clock.ts'
 
-/** Sends many queries at once. Null, or a rejection: none has a result. */
+/** Null, or a rejection: no query has a result. */
 export type BatchCall<Query, Result> = (queries: readonly Query[]) => Promise<readonly Result[] | null>
 
 interface QueuedCall<Query, Result> {
@@ -8,10 +8,7 @@ interface QueuedCall<Query, Result> {
   readonly resolve: (result: Result | null) => void
 }
 
-/**
- * Gathers the queries of one turn of the event loop and sends them together. A query without a result after `timeoutMs`
- * resolves with null, and never rejects.
- */
+/** Sends the queries of one turn of the event loop together. Null: no result after `timeoutMs`; never rejects. */
 export const batchCalls = <Query, Result>(
   callAll: BatchCall<Query, Result>,
   timeoutMs: number,

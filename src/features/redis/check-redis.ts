@@ -20,8 +20,8 @@ import {
 import { watchMaster } from './sentinel.ts'
 
 /**
- * Tries each Redis as the gateway does before it uses one: it connects, to all masters, and writes to each. A warning
- * names one that cannot be used within 2 s, or that may evict what has to be remembered.
+ * Connects to all masters of each Redis and writes to each, within 2 s. Also warns of a Redis that may evict entries
+ * that must be remembered.
  */
 export const checkRedis: OnlineCheck = async (config, locate) => {
   const checked = redisSections.map(async (section): Promise<readonly ConfigProblem[]> => {
@@ -53,7 +53,7 @@ const placeOf = ({ url, sentinels }: RedisConfig): string => {
   return sentinels === null ? 'cluster' : 'sentinels'
 }
 
-/** Finds why a Redis cannot be used. Null: it can. */
+/** Null: it can be used. */
 const findReason = async (redis: RedisConfig): Promise<string | null> => {
   try {
     await tryOutside((signal) => probe(redis, signal), { waitMs: maxCheckMs, repeatsSilent: true })
@@ -73,7 +73,7 @@ const probe = async (redis: RedisConfig, signal: AbortSignal): Promise<true> => 
   }
 }
 
-/** Reads what each server of a Redis does for want of memory. Null: it does not say, or not to this user. */
+/** `maxmemory-policy`; null: not stated, or not permitted to this user. */
 const readEvictionPolicies = async (redis: RedisConfig): Promise<readonly (string | null)[]> =>
   Promise.all((await findServers(redis).catch(() => [])).map((server) => readEvictionPolicy(server)))
 

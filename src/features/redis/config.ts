@@ -8,7 +8,6 @@ import { freeTextParser, InvalidScalar, patternKind, scalar, textParser } from '
 import { duration, list } from '../../core/config/schema/scalar-types.ts'
 import { tryOrNull } from '../../core/lib/try.ts'
 
-/** Parses what the URLs of a server and of a node have in common. */
 const parseRedisUrl = (value: string): URL | InvalidScalar => {
   const parsed = URL.parse(value)
   if (parsed === null || !/^rediss?:\/\/[^/]/i.test(value))
@@ -66,7 +65,7 @@ const sentinel = scalar<string>(
     parse: textParser((value) => {
       if (value.includes('://')) return new InvalidScalar('not a host and port', 'write HOST:PORT, without redis://')
       if (/[@/?#\\\s]/.test(value)) return new InvalidScalar('not a host and port')
-      // A scheme whose default port no Sentinel has.
+      // `redis:` has no default port, so URL.parse keeps any port.
       const parsed = URL.parse(`redis://${value}`)
       if (parsed === null || parsed.hostname === '') return new InvalidScalar('not a host and port')
       return parsed.port === '' ? new InvalidScalar('a port is missing', `write ${value}:26379`) : value.toLowerCase()
@@ -132,10 +131,9 @@ const prefix = scalar(
   'What every key begins with: gateways that shall count or store together have the same',
 )
 
-/** The keys of which one says where Redis is. */
 export const redisPlaces = ['url', 'sentinels', 'cluster'] as const
 
-/** The keys of a Redis. Which of them go together, {@link redisNeeds} and `rules.ts` say. */
+/** {@link redisNeeds} and `rules.ts` say which keys go together. */
 export const redisKeys = {
   url: optionalKey(url),
   sentinels: optionalKey(list('The Sentinels that know the master; needs name', sentinel, { min: 1, max: 20 })),
@@ -162,13 +160,13 @@ export const redisNeeds: readonly KeyNeed[] = [
   })),
 ]
 
-/** Requires keys in the JSON Schema; in its strict mode each has to be named as a property too. */
+/** In ajv's strict mode each required key must also be a property. */
 const requireKeys = (...keys: readonly string[]) => ({
   required: keys,
   properties: Object.fromEntries(keys.map((key) => [key, { description: 'Needed' }])),
 })
 
-/** `otherwise` describes what the gateway does when Redis does not reply in time. */
+/** `otherwise`: what the gateway does when Redis does not reply in time. */
 export const redisSchema = (description: string, otherwise: string, timeout: '20ms' | '500ms' = '20ms') =>
   annotate(
     optionalPolicy(
@@ -189,7 +187,7 @@ export const redisSchema = (description: string, otherwise: string, timeout: '20
 
 declare module '../../core/config/config-part.ts' {
   interface ConfigPart {
-    /** Tells whether a feature has use for `limits.redis`, beside what is counted there. */
+    /** Whether the feature uses `limits.redis` for more than counting. */
     usesLimitsRedis?(config: Config): boolean
   }
 }

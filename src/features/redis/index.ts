@@ -1,6 +1,6 @@
 import type { Feature } from '../../core/feature.ts'
 
-/** Connects to Redis or Valkey, where several gateways count, store and remember together. */
+/** Redis or Valkey, which several gateways share. */
 export const redis: Feature = {
   name: 'redis',
   loadRuntimePart: () => import('./runtime.ts'),

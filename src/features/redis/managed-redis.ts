@@ -3,43 +3,39 @@ import type { ConnectRedis, RedisConnection } from './redis-connection.ts'
 import type { RedisScript, ScriptArgs, ScriptOptions } from './redis-server.ts'
 import { errorText } from './redis-settings.ts'
 
-// So many late or failed commands in a row: fewer is a hiccup, and this gateway has counted each by itself meanwhile.
+// Late or failed commands in a row: fewer are a hiccup.
 const maxConsecutiveFailures = 5
 
-// A connection that was too slow has to be in time so often in a row before requests use it again. One that is in time
-// now and then would be taken up and given up several times a second.
+// Replies in time in a row before requests use a slow connection again: one that is in time now and then would be taken
+// up and given up several times a second.
 const requiredProbes = 3
 
-// The pause between tries, at random: within a second of its return Redis is used again, and gateways do not come all
-// at once.
+// Random: Redis is used within a second of its return, but not by all gateways at once.
 const pauseMs = { min: 100, max: 300 } as const
 
-// A connection that is silent for so long is given up for a new one.
+// A connection without a reply for this long is replaced.
 const maxSilenceMs = 1000
 
 interface ManagedRedisOptions {
   readonly connect: ConnectRedis
   readonly timeoutMs: number
-  /** The key of the file that says so, for operators; by default none. */
+  /** Config key of the timeout, named in reasons. */
   readonly timeoutKey?: string
-  /** Removes secrets from a reason, which is in the words of the system, the library or the server. */
   readonly redact?: (reason: string) => string
-  /** Called on each change, with the reason. */
   readonly onChange: (isShared: boolean, reason: string | null) => void
 }
 
-/** How a connection stands: whether it is used, since when, and why it is not. */
 export type RedisState = Pick<ManagedRedis, 'isShared' | 'since' | 'reason'>
 
 /**
- * The connection to Redis, and its circuit breaker: while Redis is down or slow, no request asks it, so none waits for
- * it. It is tried again in the background, with the commands that requests would send.
+ * A connection with a circuit breaker: while Redis is down or slow, no request waits for it. In the background it is
+ * tried again with the commands of requests.
  */
 export class ManagedRedis {
   isShared = false
-  /** Since when it is so, in milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   since = epochMs()
-  /** Why it is not shared. Null: it is, or that is not known yet. */
+  /** Why it is not shared. Null: it is, or the first attempt has not ended. */
   reason: string | null = null
   readonly #options: ManagedRedisOptions
   readonly #firstOutcome = Promise.withResolvers<void>()
@@ -47,9 +43,9 @@ export class ManagedRedis {
   #failures = 0
   #lastFailure: string | null = null
   #isClosed = false
-  /** Whether the state was reported yet: that Redis is down at the start is news. */
+  /** That Redis is down at the start is reported too. */
   #wasReported = false
-  /** The first reply that is late and has not come yet. */
+  /** The first late reply that has not come yet. */
   #lateReply: Promise<unknown> | null = null
   readonly #silenceTimer = new CoalescedTimer(() => {
     this.#lateReply = null
@@ -62,12 +58,12 @@ export class ManagedRedis {
     void this.#maintain()
   }
 
-  /** Resolves when it is known for the first time whether Redis can be asked. */
+  /** Resolves after the first attempt to connect. */
   get settled(): Promise<void> {
     return this.#firstOutcome.promise
   }
 
-  /** Why a command had no reply last; null: each had one. */
+  /** Why the last failed command had no reply. */
   get failure(): string | null {
     return this.isShared ? this.#lastFailure : this.reason
   }
@@ -76,17 +72,14 @@ export class ManagedRedis {
     return this.#options.timeoutMs
   }
 
-  /**
-   * Consumes one token of a bucket. Resolves with null when there was no reply in time, by default {@link timeoutMs}.
-   */
+  /** Null: no reply within `waitMs`, by default {@link timeoutMs}. */
   consume(key: string, perMs: number, burst: number, waitMs?: number): Promise<number | null> {
     return this.#call((connection) => connection.consume(key, perMs, burst), waitMs, waitMs)
   }
 
   /**
-   * Runs a script. Resolves with null when there was no reply in time, by default {@link timeoutMs}. No request waits
-   * longer than that for a script: a later reply does not show that Redis is in time for requests. Too few replicas
-   * are a failure too.
+   * Null: no reply within `waitMs`, by default {@link timeoutMs}, or too few replicas. With a longer `waitMs`, a reply
+   * after {@link timeoutMs} does not end a row of failures.
    */
   run(
     script: RedisScript,
@@ -123,7 +116,7 @@ export class ManagedRedis {
     )
   }
 
-  /** Watches a late reply. Where it does not come at all, the connection is probed again: the reply may have no end. */
+  /** A reply that does not come within 1 s may block the others, so the connection is probed again. */
   #watchLateReply(outcome: Promise<unknown>): void {
     if (this.#lateReply !== null || !this.isShared) return
     this.#lateReply = outcome
@@ -164,7 +157,7 @@ export class ManagedRedis {
     }
   }
 
-  /** Connects, and uses the connection as long as it lasts. Rejects with the reason why it does not. */
+  /** Rejects with the reason why it does not connect. */
   async #useConnection(): Promise<void> {
     let lost: string | null = null
     const connection = await this.#options.connect((reason) => {
@@ -193,7 +186,6 @@ export class ManagedRedis {
     this.#setShared(false, lost ?? 'closed')
   }
 
-  /** Lets requests use the connection, until it fails. */
   async #serve(isLost: () => boolean): Promise<void> {
     this.#failures = 0
     const interrupted = new Promise<string>((resolve) => {
@@ -206,7 +198,7 @@ export class ManagedRedis {
 
   #setShared(isShared: boolean, reason: string | null): void {
     if (this.#isClosed) return
-    // Also after a retry: that a connection was lost says less than that it is refused.
+    // Also after a retry: "connection refused" says more than "connection lost".
     this.reason = reason && this.#redact(reason)
     if (this.isShared === isShared && this.#wasReported) return
     this.#wasReported = true
@@ -233,7 +225,7 @@ export class ManagedRedis {
     })
   }
 
-  /** Describes that a reply is late, with the key of the limit: `no answer within 20ms (cache.redis.timeout)`. */
+  /** With the config key of the limit: `no answer within 20ms (cache.redis.timeout)`. */
   #describeLateness(waitMs: number): string {
     const { timeoutMs, timeoutKey } = this.#options
     return `no answer within ${waitMs}ms${timeoutKey === undefined || waitMs !== timeoutMs ? '' : ` (${timeoutKey})`}`

@@ -2,7 +2,6 @@ import type { RedisScript, ScriptArgs, ScriptOptions } from './redis-server.ts'
 import { connectDirectory, connectServer, type RedisServer } from './redis-server.ts'
 import { errorText, formatAddress, nameServer, type RedisAddress, type RedisServerOptions } from './redis-settings.ts'
 
-/** How many slots the keys of a cluster are spread over. */
 const slotCount = 16_384
 
 interface SlotRange {
@@ -12,8 +11,8 @@ interface SlotRange {
 }
 
 /**
- * Connects to all nodes of a cluster that serve slots, of which the seeds know. It is whole or not at all: `onLost` is
- * called as soon as one connection is lost, or a slot moves to a node that is not connected.
+ * Connects to all nodes that serve slots. `onLost` is called as soon as one connection is lost or a slot moves to a
+ * node without a connection.
  */
 export const connectCluster = async (
   seeds: readonly RedisServerOptions[],
@@ -50,10 +49,10 @@ export const connectCluster = async (
   }
 
   return {
-    /** Runs a script where its first key is. Redis itself rejects keys of several slots. */
+    /** Runs a script on the node of its first key; Redis itself rejects keys of several slots. */
     run: (script: RedisScript, invocation: ScriptArgs, options?: ScriptOptions): Promise<unknown> =>
       run(script, invocation, { ...options, isAsking: false }, slots[slotOf(invocation)] ?? '', maxRedirects),
-    /** Finds for each node a key with this prefix that it serves. */
+    /** For each node, one key with this prefix that it serves. */
     nodeKeys(prefix: string): readonly string[] {
       const keys = new Map<string, string>()
       const serving = new Set(slots).size
@@ -77,15 +76,15 @@ export const findClusterNodes = async (seeds: readonly RedisServerOptions[]): Pr
 const addressesOf = (ranges: readonly SlotRange[]): ReadonlyMap<string, RedisAddress> =>
   new Map(ranges.map(({ address }) => [formatAddress(address), address]))
 
-// A slot that has moved may be moving on.
+// A slot that has moved may move again.
 const maxRedirects = 2
 
 const slotOf = ({ keys: [key = ''] }: ScriptArgs): number => keySlot(key)
 
-// A node with a single slot is found by so many names, nearly always.
+// Enough names, nearly always, to find a node with a single slot.
 const maxTries = 20 * slotCount
 
-/** Connects to each address. If one cannot be reached, it closes the others. */
+/** Closes all connections if one address cannot be reached. */
 const connectAll = async (
   addresses: ReadonlyMap<string, RedisAddress>,
   toServer: (address: RedisAddress) => RedisServerOptions,
@@ -106,7 +105,7 @@ const connectAll = async (
   throw failed.reason
 }
 
-/** Asks the seeds which node serves which slot, in an order at random: one that is cut off may know no better. */
+/** Asks the seeds in random order: a partitioned seed may know outdated slots. */
 const discoverSlots = async (seeds: readonly RedisServerOptions[]): Promise<readonly SlotRange[]> => {
   const reasons: string[] = []
   const start = Math.floor(Math.random() * seeds.length)
@@ -138,19 +137,19 @@ const asList = (value: unknown): readonly unknown[] => {
   throw new Error('no list of slots')
 }
 
-/** Parses `MOVED 3999 127.0.0.1:6381`, or `ASK`. Null: another error. Without a host, it is that of the sender. */
+/** Parses `MOVED 3999 127.0.0.1:6381` or `ASK`; null: another error. An empty host is that of the sender. */
 const parseRedirect = (error: unknown, from: RedisAddress | undefined) => {
   const [, kind, where = ''] = /^(MOVED|ASK) \d+ (\S+)$/.exec(errorText(error)) ?? []
   if (kind === undefined) return null
-  // An IPv6 address stands there without brackets.
+  // IPv6 addresses have no brackets here.
   const [, host = '', port] = /^(.*):(\d+)$/.exec(where) ?? []
   const address = formatAddress({ host: host === '' ? (from?.host ?? '') : host, port: Number(port) })
   return { kind, address }
 }
 
 /**
- * Returns the slot of a key in a cluster: of the text within its first braces, unless it is empty, otherwise of the
- * whole key (Redis Cluster specification, "Key distribution model").
+ * Hashes the text in the first braces, unless empty, otherwise the whole key (Redis Cluster specification, "Key
+ * distribution model").
  */
 export const keySlot = (key: string): number => {
   const open = key.indexOf('{')

@@ -11,19 +11,14 @@ import {
 import { nameServer, type RedisSettings, redisTopology } from './redis-settings.ts'
 import { watchMaster } from './sentinel.ts'
 
-/** One connection to Redis: to its only server, to the master that Sentinels name, or to all nodes of a cluster. */
 export type RedisConnection = ReturnType<typeof toConnection>
 
-/**
- * Connects. `onLost` is called when a connection that was made has ended, once or more often. Rejects when none can be
- * made within a short time.
- */
+/** `onLost` is called when the connection has ended, once or more often. Rejects when none can be made in time. */
 export type ConnectRedis = (onLost: (reason: unknown) => void) => Promise<RedisConnection>
 
 /**
- * Connects to Redis or Valkey in one of its topologies. It never reconnects by itself and queues nothing: that is
- * decided in one place (managed-redis.ts). So each connection begins with asking Sentinels, or a cluster, for the
- * present masters (docs/decisions/060-a-topology-is-looked-up-when-connecting.md).
+ * Only managed-redis.ts reconnects, so each connection begins by asking Sentinels or a cluster for the present masters
+ * (docs/decisions/060-a-topology-is-looked-up-when-connecting.md).
  */
 export const connectRedis = (settings: RedisSettings, connectTimeoutMs?: Milliseconds): ConnectRedis => {
   const topology = redisTopology(settings, connectTimeoutMs)
@@ -57,7 +52,7 @@ export const connectRedis = (settings: RedisSettings, connectTimeoutMs?: Millise
   }
 }
 
-// No burst is larger, so no bucket has more used.
+// The largest burst that can be configured.
 const maxUsed = 1_000_000
 
 const toConnection = ({ run, destroy }: Pick<RedisServer, 'run' | 'destroy'>, probeKeys: () => readonly string[]) => {
@@ -69,14 +64,14 @@ const toConnection = ({ run, destroy }: Pick<RedisServer, 'run' | 'destroy'>, pr
     return outcome
   }
   return {
-    /** Consumes one token of a bucket. Rejects when Redis replies with an error, or the connection ends. */
+    /** Rejects when Redis replies with an error or the connection ends. */
     consume: (key: string, perMs: number, burst: number): Promise<number> => consume(key, perMs, burst),
     /**
-     * Runs a script. Resolves with what it returns, texts as bytes. Rejects as `consume` does, and where fewer replicas
-     * have it than `isReplicated` asks for.
+     * Text in results is bytes. Rejects as `consume` does, and when fewer replicas have the write than `isReplicated`
+     * requires.
      */
     run: run as (script: RedisScript, invocation: ScriptArgs, options?: ScriptOptions) => Promise<unknown>,
-    /** Consumes of a bucket at each server: all have to write, as for requests. Rejects as `run` does. */
+    /** All servers must accept writes. Rejects as `run` does. */
     async probe(): Promise<true> {
       await Promise.all(probeKeys().map((key) => consume(key, 1, 1000, { isReplicated: true })))
       return true

@@ -5,22 +5,19 @@ import { ManagedRedis } from './managed-redis.ts'
 import { connectRedis } from './redis-connection.ts'
 import { type RedisSection, type RedisSettings, redactSecrets } from './redis-settings.ts'
 
-/** Called on each change, with the reason, which holds no secrets. */
+/** The reason holds no secrets. */
 export type OnSharedChange = (isShared: boolean, reason: string | null) => void
 
 interface RedisLinks {
   readonly link: ManagedRedis
   /**
-   * Where replicas confirm what is written. Redis runs no other command of a connection that waits for them, so what
-   * needs no replica goes by {@link link}. Null: no replica has to.
+   * For writes that replicas confirm: Redis runs no other command of a connection that waits for replicas. Null: none
+   * have to.
    */
   readonly replicated: ManagedRedis | null
 }
 
-/**
- * The connections of one kind of work, one or two for each Redis, open as long as they have a user. Another kind has
- * connections of its own, to the same Redis too: a large reply there does not hold up a small one here.
- */
+/** The connections of one kind of work: a large reply for one kind does not delay a small reply for another. */
 export class RedisRegistry {
   readonly #onChange: OnSharedChange
   readonly #byKey = new RefCountedMap<RedisLinks>()
@@ -29,7 +26,6 @@ export class RedisRegistry {
     this.#onChange = onChange
   }
 
-  /** Opens connections, or acquires those that there are. `section`: the section of the file whose Redis it is. */
   acquire(redis: RedisSettings, section: RedisSection): RedisLinks & { release(): void } {
     const key = JSON.stringify([section, redis])
     const links = this.#byKey.acquire(key, () => this.#open(redis, section))
@@ -59,12 +55,12 @@ export class RedisRegistry {
   }
 }
 
-/** Creates a function that reports a change of several connections that are shared only together. */
+/** Reports changes of connections that count as shared only together. */
 const joinChanges = (links: readonly ManagedRedis[], onChange: OnSharedChange): (() => void) => {
   let wasShared: boolean | null = null
   return () => {
     const isShared = links.every((link) => link.isShared)
-    // A connection that is being tried for the first time has no reason yet.
+    // No reason during the first attempt.
     const reason = links.find((link) => link.reason !== null)?.reason ?? null
     if (isShared === wasShared || (!isShared && reason === null)) return
     wasShared = isShared
@@ -74,13 +70,12 @@ const joinChanges = (links: readonly ManagedRedis[], onChange: OnSharedChange): 
 
 const perMs = 60_000
 
-// An outage and its end, twice. A Redis that comes and goes changes several times a second.
+// An outage and its end, twice. Redis may change several times a second.
 const maxLines = 4
 
 /**
- * Logs changes as they come, but of a Redis that comes and goes once a minute how it stands then: after
- * {@link maxLines} in a minute, until a minute is quiet. The fields are the reason, where Redis is not available, and
- * `changes`, where some were not logged.
+ * Logs at most {@link maxLines} changes a minute, then the state once a minute until a minute without change.
+ * `changes`: the number of changes that were not logged.
  */
 export const calmChanges = (logEvent: LogEvent, available: string, unavailable: string): OnSharedChange => {
   let linesLeft = maxLines

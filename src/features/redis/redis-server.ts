@@ -6,22 +6,22 @@ import { trustAnchors, verifiedTls } from '../../core/lib/net/tls.ts'
 import type { RedisServerOptions, RedisTls } from './redis-settings.ts'
 
 export interface RedisServer {
-  /** Runs a script. `isAsking`: the server is to serve keys of a slot that it is just taking over (`ASKING`). */
+  /** `isAsking`: the server is just taking over the slot of the keys (`ASKING`). */
   run(
     script: RedisScript,
     invocation: ScriptArgs,
     options?: ScriptOptions & { readonly isAsking?: boolean },
   ): Promise<unknown>
-  /** Closes it at once; {@link connectServer} calls `onLost` no more. */
+  /** Closes at once, without a call of `onLost`. */
   destroy(): void
 }
 
 type Command = readonly string[]
 
-/** A server that is asked where others are: a Sentinel, or a node of a cluster. */
+/** A Sentinel or a cluster node, asked for the addresses of others. */
 export type DirectoryServer = Awaited<ReturnType<typeof connectDirectory>>
 
-/** Connects to a server, and asks first commands. Rejects when one has no reply within a short time. */
+/** Rejects when a command has no reply within the connect timeout. */
 export const connectDirectory = async (options: RedisServerOptions, commands: readonly Command[]) => {
   const { client, replies } = await openClient(options, commands)
   return {
@@ -34,10 +34,7 @@ export const connectDirectory = async (options: RedisServerOptions, commands: re
   }
 }
 
-/**
- * Connects to one server. It never reconnects by itself and queues nothing: that is decided in one place
- * (managed-redis.ts). `onLost` is called when the connection has ended, once or more often.
- */
+/** Never reconnects and queues nothing (managed-redis.ts does). `onLost` may be called more than once. */
 export const connectServer = async (
   options: RedisServerOptions,
   onLost: (reason: unknown) => void,
@@ -58,14 +55,14 @@ export const connectServer = async (
   return {
     run({ text, sha }, { keys, args }, { isReplicated = false, isAsking = false } = {}) {
       const send = (command: 'EVALSHA' | 'EVAL', named: string): Promise<unknown> => {
-        // It holds for the next command on the connection.
+        // Applies to the next command on the connection.
         if (isAsking) client.sendCommand(['ASKING']).catch(ignore)
         const reply = asBytes.sendCommand([command, named, `${keys.length}`, ...keys, ...args])
         return isReplicated && replicas > 0 ? Promise.all([reply, confirm()]).then(([first]) => first) : reply
       }
       return send('EVALSHA', sha).catch((error) => {
         if (!isUnknownScript(error)) throw error
-        // The server has not loaded it yet, was restarted behind a proxy, or was told to forget its scripts.
+        // The server was restarted behind a proxy, or was told to forget its scripts.
         return send('EVAL', text)
       })
     },
@@ -76,12 +73,12 @@ export const connectServer = async (
   }
 }
 
-/** Opens a connection, and sends first commands. The library is only loaded here: a gateway without Redis has none. */
+/** Imports the library only here: a gateway without Redis does not load it. */
 const openClient = async (options: RedisServerOptions, commands: readonly Command[]) => {
   const { RedisClient, RESP_TYPES } = await import('@redis/client')
   const { host, port, username, password, database, connectTimeoutMs } = options
-  // `createClient` makes a class of all commands for each change of options: several servers that are tried again would
-  // cost half a core.
+  // `createClient` builds a class of all commands for each change of options: retrying several servers would cost half
+  // a core.
   const client = new RedisClient({
     ...(username !== null && { username }),
     ...(password !== null && { password }),
@@ -89,16 +86,16 @@ const openClient = async (options: RedisServerOptions, commands: readonly Comman
     socket: { host, port, connectTimeout: connectTimeoutMs, reconnectStrategy: false, ...tlsOptions(options) },
     disableOfflineQueue: true,
     disableClientInfo: true,
-    // The library's own is a signal for each command, which lives for 5 s. Who asks has a timeout already.
+    // The library's own timeout is a signal for each command, which lives for 5 s. Callers have timeouts.
     commandOptions: { timeout: 0 },
-    // What else they can do is of no use here, and not every server knows it.
+    // Not every server knows RESP 3 and maintenance notifications.
     RESP: 2,
     maintNotifications: 'disabled',
   })
-  client.on('error', ignore) // what is asked rejects
+  client.on('error', ignore) // the commands reject
   let isLate = false
   const timer = new CoalescedTimer(() => {
-    isLate = true // a server that accepts and is silent
+    isLate = true // the server accepts the connection but is silent
     client.destroy()
   })
   timer.set(connectTimeoutMs)
@@ -120,10 +117,7 @@ const tlsOptions = ({ tls, host }: RedisServerOptions) => {
   return { tls: true as const, ...verifiedTls(host), ...(!isSystemDefault && { secureContext: getSecureContext(tls) }) }
 }
 
-/**
- * Reads the authorities and the certificate once, not for each connection: servers that are away are tried again
- * several times a second.
- */
+/** Read once, not for each connection: unavailable servers are retried several times a second. */
 const getSecureContext = weakMemo(({ ca, certificate, key }: RedisTls) =>
   createSecureContext({
     ...trustAnchors,
@@ -138,11 +132,8 @@ const ignore = (): void => {}
 const isUnknownScript = (error: unknown): boolean => error instanceof Error && error.message.startsWith('NOSCRIPT')
 
 /**
- * Creates a function that confirms what was sent on a connection before: `sendWait` sends `WAIT` there, and resolves
- * with how many replicas have it. The function rejects when there are fewer than `replicas`.
- *
- * Redis runs no other command of the connection while it waits. So one `WAIT` at a time is on its way, and the next is
- * for all that was sent meanwhile.
+ * Rejects when fewer than `replicas` replicas have the writes sent before. While `WAIT` (`sendWait`) runs, Redis runs
+ * no other command of the connection, so the next one covers all writes sent since.
  */
 const replicaConfirmation = (replicas: number, sendWait: () => Promise<unknown>): (() => Promise<void>) => {
   let last: Promise<unknown> = Promise.resolve()
@@ -162,21 +153,21 @@ const replicaConfirmation = (replicas: number, sendWait: () => Promise<unknown>)
   }
 }
 
-/** A Lua script, which Redis runs in one step. */
+/** Redis runs a script atomically. */
 export interface RedisScript {
   readonly text: string
-  /** The name by which Redis knows the script once it has loaded it. */
+  /** For EVALSHA. */
   readonly sha: string
 }
 
-/** The arguments that a script is run with. In a cluster all keys must be of one slot: they share a `{tag}`. */
+/** In a cluster all keys must be of one slot: they share a `{tag}`. */
 export interface ScriptArgs {
   readonly keys: readonly string[]
   readonly args: readonly (string | Buffer)[]
 }
 
 export interface ScriptOptions {
-  /** Whether as many replicas as the settings say must have what it wrote. Otherwise it is rejected. */
+  /** Rejects unless the configured number of replicas has the write. */
   readonly isReplicated?: boolean
 }
 
@@ -185,14 +176,13 @@ export const createScript = (text: string): RedisScript => ({
   sha: hash('sha1', text, 'hex'),
 })
 
-/** Removes entries. KEYS: theirs. Returns how many there were. */
+/** KEYS: entries. Returns how many there were. */
 export const removeScript = createScript(`return redis.call('DEL', unpack(KEYS))`)
 
 /**
- * Does in Redis what `consumeToken` in rate-limiter/token-bucket.ts does in memory: the same steps on the same kind of
- * numbers, which are stored and returned with all their digits. The clock is Redis's own, so that gateways need not
- * agree on one. KEYS: the bucket. ARGV: how many tokens a millisecond, and how many at once. Redis itself expires a
- * bucket that has drained.
+ * Does in Redis what `consumeToken` of core/lib/token-bucket.ts does: the same steps on the same floating-point
+ * numbers, with all digits. The clock is Redis's, so that gateways need not agree on one. KEYS: the bucket. ARGV:
+ * tokens per millisecond, burst. Redis expires a drained bucket.
  */
 export const consumeScript = createScript(`
 local time = redis.call('TIME')

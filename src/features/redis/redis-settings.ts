@@ -2,60 +2,55 @@ import { isIPv6 } from 'node:net'
 import type { Milliseconds } from '../../core/lib/text/units.ts'
 import type { RedisConfig } from './config.ts'
 
-/** The Redis of a section, with how many replicas must have what is written with `isReplicated`; by default none. */
+/** `replicas`: how many must have a write with `isReplicated`; default 0. */
 export type RedisSettings = RedisConfig & { readonly replicas?: number }
 
 export type RedisTls = NonNullable<RedisSettings['tls']>
 
-/** The sections of the file that may have a Redis. */
 export const redisSections = ['limits', 'cache', 'idempotency'] as const
 
 export type RedisSection = (typeof redisSections)[number]
 
 interface SectionWithRedis {
   readonly redis: RedisConfig | null
-  /** Left out: the section says nothing of replicas. */
+  /** Undefined: the section has no such key. */
   readonly replicas?: number | null
 }
 
-/** Returns what a section of a configuration says of its Redis; that of a feature which is left out has none. */
+/** A missing feature has no section, so no Redis. */
 export const sectionWithRedis = (config: object, name: RedisSection): SectionWithRedis =>
   (config as { readonly [Name in RedisSection]?: SectionWithRedis })[name] ?? { redis: null }
 
-/** A host, without brackets, and a port. */
+/** The host is without brackets. */
 export interface RedisAddress {
   readonly host: string
   readonly port: number
 }
 
 export interface RedisServerOptions extends RedisAddress {
-  /** Null: without TLS. */
+  /** Null: no TLS. */
   readonly tls: RedisTls | null
   readonly username: string | null
   readonly password: string | null
   readonly database: number
-  /** The longest wait for a connection and its first replies, and for a Sentinel that is asked again. */
+  /** The longest wait for a connection with its first replies, and for each further reply of a Sentinel. */
   readonly connectTimeoutMs: Milliseconds
-  /** How many replicas must have what is written with `isReplicated`, and the longest wait for them. */
+  /** The replicas that must have a write with `isReplicated`, and the longest wait for them. */
   readonly replicas: number
   readonly replicaTimeoutMs: Milliseconds
 }
 
 const [redisPort, sentinelPort] = [6379, 26_379]
 
-// For a Redis that is near enough to be asked for every request, this is plenty; and one that comes back is tried again
-// soon.
+// Plenty for a Redis that is near enough to be asked for every request.
 const defaultConnectTimeoutMs = 500
 
 const systemTls: RedisTls = { ca: null, certificate: null, key: null }
 
-/**
- * Reads from settings where Redis is: one server, the master that Sentinels name, or a cluster, of which some nodes are
- * known. Throws when they name none, which the rules of the file do not let through.
- */
+/** Throws when the settings name no Redis, which the rules of the file exclude. */
 export const redisTopology = (settings: RedisSettings, connectTimeoutMs: Milliseconds = defaultConnectTimeoutMs) => {
   const { url, sentinels, name, cluster, username, password, sentinelUsername, sentinelPassword, tls } = settings
-  // A reply that there are too few comes in time as well. 0 would be for ever.
+  // Half, so that the reply "too few" is in time as well. 0 would mean for ever.
   const replicaTimeoutMs = Math.max(1, Math.floor(settings.timeout / 2))
   const common = { connectTimeoutMs, replicas: settings.replicas ?? 0, replicaTimeoutMs }
   if (url !== null) return { kind: 'server' as const, server: { ...parseServer(url, settings), ...common } }
@@ -85,16 +80,12 @@ const parseServer = (
   }
 }
 
-/** Parses `host`, `host:port` or `[address]:port`. */
 const parseAddress = (text: string, defaultPort: number): RedisAddress => {
   const [, bracketed, bare = '', port] = /^(?:\[(.+)\]|([^:]*))(?::(\d+))?$/.exec(text) ?? []
   return { host: bracketed ?? bare, port: port === undefined ? defaultPort : Number(port) }
 }
 
-/**
- * Adds how many replicas must have a write. Null: one where Redis itself replaces a master, by Sentinels or as a
- * cluster, and none with one server.
- */
+/** Null: 1 where Redis itself replaces masters (Sentinels, cluster), otherwise 0. */
 export const withReplicas = <Settings extends RedisSettings>(
   settings: Settings,
   replicas: number | null,
@@ -103,7 +94,7 @@ export const withReplicas = <Settings extends RedisSettings>(
   replicas: replicas ?? (settings.url === null ? 1 : 0),
 })
 
-/** Names a Redis for operators, without a secret. */
+/** For operators, without secrets. */
 export const describeRedis = (settings: RedisSettings): string => {
   const topology = redisTopology(settings)
   switch (topology.kind) {
@@ -116,23 +107,20 @@ export const describeRedis = (settings: RedisSettings): string => {
   }
 }
 
-/** Names the keys in a Redis for operators, without a secret. */
+/** For operators, without secrets. */
 export const describeKeyspace = (settings: RedisSettings): string => {
   const topology = redisTopology(settings)
   const database = topology.kind === 'server' ? topology.server.database : 0
   return `${describeRedis(settings)}, database ${database}, prefix ${settings.prefix}`
 }
 
-/**
- * Tells whether settings name the same keys of the same Redis, as far as they tell. Sentinels, and nodes of a cluster,
- * are the same as long as one of them is.
- */
+/** As far as the settings show: one common Sentinel or node is enough. */
 export const isSameKeyspace = (settings: RedisSettings, other: RedisSettings): boolean => {
   const [one, another] = [identify(settings), identify(other)]
   return one.name === another.name && one.addresses.some((address) => another.addresses.includes(address))
 }
 
-/** What does not change as long as a Redis is the same, and what is known of where it is. */
+/** `name` must be equal in both settings, `addresses` must overlap. */
 const identify = (settings: RedisSettings): { readonly name: string; readonly addresses: readonly string[] } => {
   const { prefix } = settings
   const topology = redisTopology(settings)
@@ -147,7 +135,7 @@ const identify = (settings: RedisSettings): { readonly name: string; readonly ad
   }
 }
 
-// A cluster may have many, and the name stands in a line.
+// A cluster may have many nodes, and the name must fit in a line.
 const maxNamed = 3
 
 const formatAddresses = (addresses: readonly RedisAddress[]): string => {
@@ -155,10 +143,7 @@ const formatAddresses = (addresses: readonly RedisAddress[]): string => {
   return addresses.slice(0, maxNamed).map(formatAddress).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
-/**
- * Removes from a reason what the server may have repeated of a command: Redis lists the arguments of a command that it
- * does not know, and `AUTH` may be one (`rename-command`).
- */
+/** Redis lists the arguments of an unknown command in its error, and `AUTH` may be one (`rename-command`). */
 export const redactSecrets = (reason: string, { url, password, sentinelPassword }: RedisSettings): string => {
   const masked = reason.replace(/,? with args beginning with:.*$/s, '')
   const inUrl = url === null ? '' : new URL(url).password
@@ -168,14 +153,14 @@ export const redactSecrets = (reason: string, { url, password, sentinelPassword 
 
 export const formatAddress = ({ host, port }: RedisAddress): string => `${isIPv6(host) ? `[${host}]` : host}:${port}`
 
-/** Says what went wrong, in words of the system, the library or the server. */
+/** In words of the system, the library or the server. */
 export const errorText = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   const { code } = error as NodeJS.ErrnoException
   return error.message === '' && code !== undefined ? code : error.message
 }
 
-/** Names the server of several that an error is about, unless its text does already. */
+/** Prefixes the server's address unless the text has it. */
 export const nameServer = (address: RedisAddress, error: unknown): Error => {
   const [name, text] = [formatAddress(address), errorText(error)]
   return text.includes(name) ? new Error(text) : new Error(`${name}: ${text}`)

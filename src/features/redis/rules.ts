@@ -103,7 +103,6 @@ const halfPair = (base: KeyPath, name: string, other: string): RuleResult => ({
 
 const rules: readonly RedisRule[] = [onePlace, credentials, unmetNeeds, tlsOfUrls, certificates]
 
-/** Checks the Redis of one section. */
 export const redisRule =
   (path: KeyPath): ConfigRule =>
   (tree) =>

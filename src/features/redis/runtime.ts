@@ -2,7 +2,7 @@ import type { ProcessPart, RuntimePart } from '../../core/runtime/runtime-part.t
 import { calmChanges, RedisRegistry } from './redis-registry.ts'
 
 interface RedisProcess extends ProcessPart {
-  /** The connections to `limits.redis`, one for all that counts there. */
+  /** The connections to `limits.redis`. */
   readonly limits: RedisRegistry
 }
 

@@ -2,14 +2,13 @@ import { repeatWithJitter, withTimeout } from '../../core/lib/clock.ts'
 import { connectDirectory, type DirectoryServer } from './redis-server.ts'
 import { formatAddress, nameServer, type RedisAddress, type RedisServerOptions } from './redis-settings.ts'
 
-// The master that is replaced in an orderly way goes on taking commands for seconds, which are lost. So each Sentinel
-// is asked again so often. It would also publish the change, but whether it is there would have to be asked anyway.
+// In an orderly failover the old master takes commands for seconds, and these writes are lost. So Sentinels are polled
+// this often. They also publish the change, but whether they are alive would need polling anyway.
 const watchMs = 500
 
 /**
- * Asks all Sentinels for the address of a master, takes what the latest election says, and watches for a later one:
- * `onReplaced` is then called, once or more often. Rejects when no Sentinel knows the master. Whether the server is a
- * master, the first command that writes shows: a replica takes none.
+ * Finds the master of the latest election that any Sentinel knows, and watches for a later one (`onReplaced`, once or
+ * more often). Rejects when no Sentinel knows the master. A server that is a replica after all rejects the first write.
  */
 export const watchMaster = async (
   sentinels: readonly RedisServerOptions[],
@@ -46,13 +45,13 @@ const leavingError = (master: RedisAddress): Error =>
   new Error(`the Sentinels are replacing the master: ${formatAddress(master)}`)
 
 interface NamedMaster extends RedisAddress {
-  /** The number of its election: a Sentinel that was cut off knows an earlier one. */
+  /** Its election number: a partitioned Sentinel knows an earlier one. */
   readonly election: number
-  /** Whether the Sentinel is about to replace it, and has not said by what. */
+  /** The Sentinel is replacing this master, and does not name the next yet. */
   readonly isLeaving: boolean
 }
 
-/** A Sentinel that is asked again and again, on one connection as long as that lasts. */
+/** Polls one Sentinel, on one connection as long as that lasts. */
 class SentinelWatch {
   readonly #options: RedisServerOptions
   readonly #commands: readonly (readonly string[])[]
@@ -65,7 +64,7 @@ class SentinelWatch {
     this.#commands = ['MASTER', 'GET-MASTER-ADDR-BY-NAME'].map((what) => ['SENTINEL', what, name])
   }
 
-  /** Asks for the master. Rejects with the name of the Sentinel when it does not know. */
+  /** The error names the Sentinel. */
   async ask(): Promise<NamedMaster> {
     try {
       const replies = this.#sentinel === null ? await this.#connect() : await this.#askAgain(this.#sentinel)
@@ -76,7 +75,7 @@ class SentinelWatch {
     }
   }
 
-  /** Asks again and again, whether the Sentinel knows or not. */
+  /** Goes on if the Sentinel does not know the master. */
   start(onReply: (master: NamedMaster) => void): void {
     this.#stop = repeatWithJitter(async () => {
       const master = await this.ask().catch(() => null)
@@ -114,9 +113,8 @@ class SentinelWatch {
 }
 
 /**
- * Parses the replies to `SENTINEL MASTER`, names and values by turns, and `GET-MASTER-ADDR-BY-NAME`. While a Sentinel
- * leads a failover, the second is already the elected replica, and the number in the first still that of the election
- * before.
+ * Parses the replies to `SENTINEL MASTER` and `GET-MASTER-ADDR-BY-NAME`. While a Sentinel leads a failover, the second
+ * already names the elected replica, but the first still has the old election number.
  */
 const parseMaster = (state: unknown, address: unknown): NamedMaster => {
   const list = Array.isArray(state) ? state.map(String) : []
