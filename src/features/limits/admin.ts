@@ -113,13 +113,13 @@ const rejectingLimitFindings: FindingSource = (inputs) =>
     const facts = { key, state, tally, since: tally.firstAt, command }
     return finding('limit-rejects', rejectionSeverity(same, inputs), key, facts, ({ key, state, tally }) => {
       const now = state === undefined ? '' : `, ${state.inFlight} of ${state.limit} in flight now`
-      // A limit that the running configuration does not have refuses nothing any more.
+      // A limit that is no longer configured rejects nothing now.
       const is = state !== undefined && state.inFlight >= state.limit ? 'is' : 'was'
       return [`${key} ${is} full: ${countPhrase(tally, 'refused')}${now}`]
     })
   })
 
-/** Says how bad it is that requests find no room: critical while at least half of those for their operations do not. */
+/** Critical while at least half of the operations' requests find no room. */
 const rejectionSeverity = (same: readonly LimitError[], { at, recent }: FindingInputs): Severity => {
   const { lastMinute, lastAt } = tallyFailures(same)
   if (lastMinute === 0 || lastAt === null) return 'notice'
@@ -129,7 +129,7 @@ const rejectionSeverity = (same: readonly LimitError[], { at, recent }: FindingI
   return areMostFailing(lastMinute, requests) ? 'critical' : 'warning'
 }
 
-/** Finds limits that are full, but have rejected no request yet. */
+/** Full, but without a rejected request so far. */
 const fullLimitFindings: FindingSource = ({ report }) => {
   const refused = new Set(report.recentErrors.causes.filter(isConcurrencyError).map(limitKey))
   return report.limits.concurrency
@@ -141,7 +141,6 @@ const fullLimitFindings: FindingSource = ({ report }) => {
     )
 }
 
-/** Finds groups whose endpoints have no room for more, or none for one of the clients. */
 const fullEndpointFindings: FindingSource = (inputs) =>
   groupByKey(
     inputs.report.recentErrors.causes.filter(hasReason('endpoint-connections', 'endpoint-share')),
@@ -160,7 +159,7 @@ const fullEndpointFindings: FindingSource = (inputs) =>
     })
   })
 
-/** Finds that bodies which the contract or idempotency reads whole have no room. The room is that of a process. */
+/** The room is for each process. */
 const fullBodyRoomFindings: FindingSource = (inputs) => {
   const same = inputs.report.recentErrors.causes.filter(hasReason('buffered-bodies'))
   if (same.length === 0) return []
@@ -172,13 +171,13 @@ const fullBodyRoomFindings: FindingSource = (inputs) => {
   ])
 }
 
-/** Finds limits that close connections at once: the client gets no response, and the access log has no line. */
+/** Such connections get no response and no line in the access log. */
 const connectionFindings: FindingSource = ({ report, config }) =>
   report.rejectedConnections.map(({ setting, firstAt: since, ...counts }) => {
     const key = `listen.${setting}`
     const severity = counts.lastMinute > 0 && setting === 'maxConnections' ? 'warning' : 'notice'
     const facts = { key, limit: config.listen[setting], counts, since }
-    // Not that it is reached: an edit may have raised it, or clients may have left.
+    // Not "is reached": an edit may have raised the limit, or clients have left.
     return finding('connections-full', severity, key, facts, ({ key, limit, counts }) => [
       `${key} was reached: ${countPhrase(counts, 'closed at once', 'connection')}; it is ${limit ?? 'none'} now`,
     ])
@@ -187,7 +186,7 @@ const connectionFindings: FindingSource = ({ report, config }) =>
 const redisFindings: FindingSource = ({ config, file, report: { limits, cache } }) => {
   const found: Finding[] = []
   const { rate } = limits
-  const command = checkCommandLine(file.name, '--online') // tries each Redis
+  const command = checkCommandLine(file.name, '--online')
   if (rate?.store === 'redis' && rate.state === 'local') {
     const severity = config.auth?.dpop?.withoutRedis === 'refuse' ? 'critical' : 'warning'
     found.push(

@@ -117,7 +117,7 @@ export const dividedLimits: Required<ConfigPart>['dividedLimits'] = ({
   processes,
 }) => {
   const isInherited = groups.some((group) => upstreams[group].concurrency === undefined)
-  // Of thousands of clients it names the first that is exceeded.
+  // Names only the first of possibly thousands of clients.
   const client = clients.findIndex(({ concurrency }) => concurrency !== null && concurrency < processes)
   return [
     [['limits', 'concurrency'], limits.concurrency],

@@ -1,6 +1,5 @@
 import type { Feature } from '../../core/feature.ts'
 
-/** Bounds rates, concurrency and body sizes, and sheds load. */
 export const limits: Feature = {
   name: 'limits',
   needs: ['auth', 'redis'],

@@ -19,25 +19,19 @@ interface InFlightCounter {
 
 const createCounter = (): InFlightCounter => ({ inFlight: 0 })
 
-/**
- * Creates the counters of what one process has in flight, at each level that has a limit: in all, for each upstream,
- * each operation and each client. A new snapshot takes them over: an exchange that began under an earlier one still
- * counts, whatever the limit was then.
- */
+/** The counters of one process. New snapshots take them over: exchanges of an earlier snapshot still count. */
 export const createInFlightCounters = () => ({
   all: createCounter(),
   upstreams: byGroup(createCounter),
   operations: byOperation(createCounter),
-  /** The exchanges in flight by client id; a client with none has no entry. */
+  /** By client id; no entry means 0. */
   clients: new Map<string, number>(),
 })
 
 /**
- * Sheds load: at most `max` exchanges are in flight, and the excess is rejected at once. An exchange counts until the
- * client has taken the last byte of its response or the exchange ends: a slow reader keeps its slot. One that fails
- * counts no longer, or a client without a credential that takes no byte of its 401 would hold a slot of the others for
- * as long as it is waited for. Nothing queues here: a request that waits in a queue is served late or never, and a full
- * queue serves no request in time. `reason` names the limit.
+ * A slow reader keeps its slot until it has taken the last byte. A failed exchange frees its slot at once: otherwise a
+ * client that does not read its 401 would hold a slot of the others. Nothing queues: queued requests are served late or
+ * never, and a full queue serves none in time.
  */
 export const concurrencyLimitLayer = (max: number, count: InFlightCounter, reason: ReasonFor<'overloaded'>): Layer => {
   const release = (): void => {
@@ -52,10 +46,8 @@ export const concurrencyLimitLayer = (max: number, count: InFlightCounter, reaso
 }
 
 /**
- * Limits how many exchanges one client has in flight. `limitOf` returns the limit of a client id, or null for no limit.
- * The status is 429 and not 503: the client is the one that can do something about it, and the gateway has room. A 5xx
- * would wake operators because one client does too much at once. An exchange counts until the client has taken the last
- * byte of its response, or until it fails.
+ * `limitOf` null: no limit. The status is 429, not 503: the client can do something about it, the gateway has room, and
+ * a 5xx would wake operators because of one client.
  */
 export const clientConcurrencyLimitLayer = (
   limitOf: (client: string) => number | null,
@@ -78,9 +70,7 @@ export const clientConcurrencyLimitLayer = (
   }
 }
 
-/**
- * RFC 9110 §10.2.3: whole seconds, so 1 is the shortest delay. Only the client knows when one of its exchanges ends.
- */
+/** RFC 9110 §10.2.3: whole seconds, and 1 is the shortest. Only the client knows when its exchanges end. */
 const tooManyInFlight = (): GatewayError =>
   new GatewayError('rate-limited', {
     reason: 'client-concurrency',
@@ -88,7 +78,7 @@ const tooManyInFlight = (): GatewayError =>
     fields: ['Retry-After', '1'],
   })
 
-/** Counts the requests of one key, adds the remaining quota to each response, and rejects a request over the limit. */
+/** Adds the remaining quota to each response. */
 const rateLimitEnforcer = (
   limiter: RateLimiter,
   reason: ReasonFor<'rate-limited'>,
@@ -109,9 +99,8 @@ const rateLimitEnforcer = (
 }
 
 /**
- * Limits how many requests one client sends, from whatever address. It stands behind `auth`, so that no client uses up
- * the quota of another, and a call that the client may not make is not counted. `getLimiter` returns the limiter of a
- * client; undefined means that the client has no limit.
+ * Stands behind `auth`: no client uses up the quota of another, and forbidden requests do not count. `getLimiter`
+ * undefined: no limit.
  */
 export const clientRateLimitLayer = (getLimiter: (client: string) => RateLimiter | undefined): Layer => {
   const getEnforcer = weakMemo((limiter: RateLimiter) =>
@@ -126,9 +115,8 @@ export const clientRateLimitLayer = (getLimiter: (client: string) => RateLimiter
 }
 
 /**
- * Limits how many requests come from one address, or from one network in IPv6. It stands before all work that costs
- * more than counting, so that no client guesses keys or has signatures checked faster than this. Every response names
- * the remaining quota.
+ * Counts an address, or a network in IPv6. Stands before all work that costs more than counting, so that it bounds how
+ * fast a client can guess keys or have signatures checked.
  */
 export const addressRateLimitLayer = (limiter: RateLimiter, ipv6Prefix: number): Layer => {
   const enforce = rateLimitEnforcer(limiter, 'address-rate')
@@ -136,11 +124,10 @@ export const addressRateLimitLayer = (limiter: RateLimiter, ipv6Prefix: number):
 }
 
 /**
- * Renders the fields of draft-ietf-httpapi-ratelimit-headers-11. The quota of a bucket is its burst, and its window the
- * time in which an empty bucket fills. `t` is the time until there is one token more than `r`: for so long there are no
- * more (§4.1.2), and Retry-After, which must not be sooner (§6), says the same. The time until the bucket is full would
- * be too long: a client that keeps to it would have a fraction of the rate. What is the same in each is serialised
- * once: the rest are two whole numbers, which serialise as they are (RFC 9651 §4.1.4).
+ * draft-ietf-httpapi-ratelimit-headers-11. The quota is the burst; the window is the time in which an empty bucket
+ * fills. `t` is the time until there is one token more than `r` (§4.1.2), and Retry-After, which must not be sooner
+ * (§6), is the same. The time until the bucket is full would hold an obedient client to a fraction of its rate.
+ * Integers serialize as they are (RFC 9651 §4.1.4).
  */
 export const rateLimitFields = (limit: RateLimit) => {
   const { policy, burst, perMs } = limit
@@ -152,7 +139,7 @@ export const rateLimitFields = (limit: RateLimit) => {
   ])
   const start = item([])
   return {
-    /** Lists `RateLimit-Policy` and `RateLimit`, name and value by turns. */
+    /** Names and values in turn. */
     render: (outcome: ConsumeResult): readonly string[] => [
       'RateLimit-Policy',
       policyItem,

@@ -3,10 +3,7 @@ import { overloadedError } from '../../core/exchange/failures/errors.ts'
 import { epochMs, now } from '../../core/lib/clock.ts'
 import type { LogEvent } from '../../core/log/log.ts'
 
-/**
- * Sheds load while the event loop lags: new exchanges, and even their rejection, would add to the lag. It is the
- * outermost layer, before anything is counted or looked up for an exchange.
- */
+/** Outermost: while the event loop lags, even rejecting adds to the lag. */
 export const loadSheddingLayer =
   (loop: { readonly sheds: boolean }): Layer =>
   (next) =>
@@ -15,50 +12,41 @@ export const loadSheddingLayer =
 
 const tickMs = 20
 
-/**
- * The period over which the delay is smoothed: it forgives a pause of the garbage collector, and not half a second of
- * standstill.
- */
+/** Forgives a garbage collection, not a standstill of half a second. */
 const smoothedMs = 500
 
-/**
- * The largest delay that counts, as a multiple of the limit. However long the process stood still, a second later that
- * is forgotten.
- */
+/** The largest delay that counts, as a multiple of the limit: any standstill is forgotten a second later. */
 const maxOvershoot = 4
 
-/** The share of the limit below which the delay must fall before shedding ends. Without it, shedding would flap. */
+/** The share of the limit below which shedding ends: hysteresis, or shedding would flap. */
 const recoveryShare = 0.5
 
 const logIntervalMs = 10_000
 
 /**
- * Measures the lag of the event loop: by how much a timer is overdue, averaged over time. An exchange that arrives
- * waits that long before its handler runs. The measurement costs one timer while there is a limit, and nothing
- * otherwise.
- *
- * The class has a timer of its own and does not use `monitorEventLoopDelay`. That averages over its samples, so half a
- * second without a sample weighs as much as the 10 ms between any two; and no test could set its time.
+ * How overdue a timer is, smoothed: a new exchange waits that long before its handler runs. Costs one timer while there
+ * is a limit. Not `monitorEventLoopDelay`: it averages over samples, so half a second without a sample weighs as much
+ * as 10 ms between two, and tests cannot set its time.
  */
 export class EventLoopLag {
   delayMs = 0
   sheds = false
   since = epochMs()
   readonly #logEvent: LogEvent
-  /** One of Node's: those of core/lib/clock.ts let the loop turn once more when they are late. */
+  /** Node's timer: those of core/lib/clock.ts, when late, let the loop turn once more. */
   #timer: NodeJS.Timeout | undefined
   #limitMs: number | null = null
   #lastAt = 0
-  /** The state that the log shows, and the monotonic time of that line. */
+  /** The last logged state, and its monotonic time. */
   #logged = false
   #loggedAt = Number.NEGATIVE_INFINITY
 
-  /** `log` is called when shedding begins or ends, at most every ten seconds. */
+  /** `log` is called when shedding begins or ends, at most every 10 s. */
   constructor(log: LogEvent = () => {}) {
     this.#logEvent = log
   }
 
-  /** Starts to measure, or goes on with a new limit. Null stops the measurement and leaves no timer behind. */
+  /** Null stops the measurement. */
   setLimit(limitMs: number | null): void {
     const started = this.#limitMs === null && limitMs !== null
     this.#limitMs = limitMs
@@ -89,7 +77,7 @@ export class EventLoopLag {
       this.sheds = sheds
       this.since = epochMs()
     }
-    // A change that has reverted in the meantime is not logged; the log shows the state that lasts.
+    // A change that has reverted is not logged.
     if (this.#logged === sheds || (limitMs !== null && now() - this.#loggedAt < logIntervalMs)) return
     this.#logged = sheds
     this.#loggedAt = now()

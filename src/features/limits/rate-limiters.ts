@@ -15,29 +15,21 @@ import type { ManagedRedis, RedisState } from '../redis/managed-redis.ts'
 import type { RedisRegistry } from '../redis/redis-registry.ts'
 import type { RedisSettings } from '../redis/redis-settings.ts'
 
-/**
- * The role of a process in counting: it serves alone, it is the primary of several workers, or one of
- * those.
- */
 export type LimiterRole =
   | { readonly kind: 'alone' | 'primary' }
   | {
       readonly kind: 'worker'
       readonly workerCount: number
-      /** How long it waits for the primary. */
+      /** The longest wait for the primary. */
       readonly timeoutMs: number
       askPrimary(limit: string, keys: readonly string[]): ReturnType<BatchCall<string, ConsumeResult>>
     }
 
-/** A rate limiter, as long as a snapshot needs it. */
 export type RateLimiterLease = ReturnType<RateLimiterRegistry['acquire']>
 
-/**
- * The rate limiters of a process, each open as long as any snapshot needs it: a reload goes on with the counts, as long
- * as the limit is the same.
- */
+/** A reload keeps the counts of unchanged limits. */
 export class RateLimiterRegistry {
-  /** How many keys of all rate limiters were removed for want of room, those of earlier configurations among them. */
+  /** Keys evicted for want of room, in present and former limiters. */
   readonly counts = { evictions: 0 }
   readonly #since = epochMs()
   readonly #role: LimiterRole
@@ -49,14 +41,10 @@ export class RateLimiterRegistry {
     this.#redis = redis
   }
 
-  /**
-   * Creates a rate limiter, or acquires the one that there is. The primary of several workers counts in memory only: it
-   * serves no client.
-   */
   acquire(limit: RateLimit, redis: RedisSettings | null) {
     const name = limitKey(limit)
     const limiter = this.#limiters.acquire(name, () => this.#createLimiter(name, limit))
-    // The primary of several workers serves no client: they use the connection.
+    // The primary of several workers serves no client; its workers use the connection.
     const shared = redis === null || this.#role.kind === 'primary' ? null : this.#redis.acquire(redis, 'limits')
     return {
       limiter:
@@ -72,12 +60,12 @@ export class RateLimiterRegistry {
     }
   }
 
-  /** Returns this process's share of a limit of the whole gateway: rounded up, so that each has at least one. */
+  /** This process's share of a limit, rounded up: at least 1. */
   localShare(limit: number): number {
     return this.#role.kind === 'worker' ? Math.ceil(limit / this.#role.workerCount) : limit
   }
 
-  /** Counts for another process. Null: that limit is not known here, or not any more. */
+  /** Counts for another process. Null: no such limit here (any more). */
   consumeAll(name: string, keys: readonly string[]): readonly ConsumeResult[] | null {
     const limiter = this.#limiters.get(name)
     return limiter instanceof MemoryRateLimiter ? keys.map((key) => limiter.consume(key)) : null
@@ -93,7 +81,7 @@ export class RateLimiterRegistry {
 
 const limitKey = ({ policy, perMs, burst }: RateLimit): string => `${policy} ${perMs} ${burst}`
 
-/** Counts in Redis for several gateways. While Redis is down or slow, it counts for this gateway alone. */
+/** While Redis is down or slow, counts for this gateway alone. */
 const redisLimiter = (
   limit: RateLimit,
   link: Pick<ManagedRedis, 'isShared' | 'consume'>,
@@ -107,7 +95,7 @@ const redisLimiter = (
       : fallback.consume(key),
 })
 
-/** Counts in the primary for all workers. Where it does not reply in time, the worker counts by its share. */
+/** Without a timely reply, counts by this worker's share. */
 export const remoteLimiter = (
   limit: RateLimit,
   callAll: BatchCall<string, ConsumeResult>,
@@ -118,7 +106,7 @@ export const remoteLimiter = (
   return { limit, consume: (key) => call(key).then((outcome) => outcome ?? share.consume(key)) }
 }
 
-/** Counts in memory one process's share of a limit, and reports it as if it were the whole. */
+/** Counts one process's share and reports it as the whole limit. */
 export const localShareLimiter = (processes: number, limit: RateLimit): RateLimiter => {
   const { policy, perMs, burst } = limit
   const share = new MemoryRateLimiter({ policy, perMs: perMs / processes, burst: Math.max(1, burst / processes) })
@@ -127,7 +115,7 @@ export const localShareLimiter = (processes: number, limit: RateLimit): RateLimi
     consume(key) {
       const outcome = share.consume(key)
       if (isAllowed(outcome)) return outcome * processes
-      // What an empty bucket of the whole limit would show that has its next token when the share has.
+      // Reports an empty bucket of the whole limit with its next token at the same time.
       return 1 - burst - msUntilNextToken(outcome, share.limit) * perMs
     },
   }
@@ -135,26 +123,24 @@ export const localShareLimiter = (processes: number, limit: RateLimit): RateLimi
 
 const maxRateLimitKeys = 100_000
 
-// So many are visited for each new key: more than one, so that drained keys go faster than others come.
+// Keys visited for each new key: over 1, so that drained keys go faster than new ones come.
 const sweepCount = 2
 
-// Of so many, the one that loses least by it is evicted.
+// The emptiest of this number is evicted.
 const evictionCandidates = 8
 
 /**
- * A rate limiter in memory. Keys whose bucket has drained are removed as new ones come. Where there are too many, the
- * emptiest of a few is evicted. To push out a busy key, an attacker has to send several requests from each of as many
- * addresses as there is room for, and all that it gains is a fresh burst for that one. No request is ever rejected for
- * want of room.
+ * New keys push out drained ones and, where there are too many, the emptiest of a few. To push out a busy key, an
+ * attacker must send several requests from as many addresses as there is room for, and gains one fresh burst. No
+ * request is rejected for want of room.
  */
 export class MemoryRateLimiter implements RateLimiter {
   readonly limit: RateLimit
-  /** How many keys were removed for want of room that had not drained; limiters may count together. */
+  /** Evictions of keys that had not drained; limiters may share the count. */
   readonly counts: { evictions: number }
   readonly #max: number
   readonly #buckets = new Map<string, TokenBucket>()
-  // Goes round and round. To begin at the front each time would pass over everything that was deleted there, which an
-  // attacker can make slow.
+  // A ring: an iteration from the front passes over all entries deleted there, which an attacker can make slow.
   #cursor = this.#buckets.entries()
 
   constructor(limit: RateLimit, max: number = maxRateLimitKeys, counts = { evictions: 0 }) {
@@ -163,7 +149,6 @@ export class MemoryRateLimiter implements RateLimiter {
     this.counts = counts
   }
 
-  /** How many keys are counted. */
   get size(): number {
     return this.#buckets.size
   }
@@ -188,7 +173,7 @@ export class MemoryRateLimiter implements RateLimiter {
     this.counts.evictions++
   }
 
-  /** Visits so many more keys, removes those that have drained, and returns the emptiest of the others. */
+  /** Removes drained keys and returns the emptiest of the others. */
   #sweep(count: number, at: number): string | null {
     let emptiest: string | null = null
     let minUsed = Number.POSITIVE_INFINITY

@@ -19,7 +19,7 @@ import {
 import { EventLoopLag, loadSheddingLayer } from './load-shedding.ts'
 import { type RateLimiterLease, RateLimiterRegistry } from './rate-limiters.ts'
 
-/** What a process counts, whatever its snapshots are. */
+/** Outlives snapshots. */
 interface LimitsResources {
   readonly limiters: RateLimiterRegistry
   readonly counts: ReturnType<typeof createInFlightCounters>
@@ -29,7 +29,7 @@ interface LimitsResources {
 type LimitsProcess = LimitsResources & ProcessPart
 
 interface LimitsPart extends SnapshotPart, LimitsResources {
-  /** Of what counts in the same Redis, or in memory. Null: nothing does. */
+  /** Null: nothing counts in Redis or in memory. */
   state(): RedisState | null
 }
 
@@ -106,7 +106,7 @@ const layerRows = (
   ofClients: ClientLimits,
 ): readonly LayerRow[] => {
   const { limits, upstreams, operations } = config
-  /** How many clients a limit is for. Null: for none, or the operation asks no client who it is. */
+  /** Null: no client has the limit, or the operation does not authenticate clients. */
   const limited = (clients: number): number | null => (operations[id].auth === null || clients === 0 ? null : clients)
   return [
     layerRow('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelay, formatDuration, () =>
@@ -145,10 +145,7 @@ const formatClientCount = (clients: number): string => (clients === 1 ? 'of 1 cl
 
 type ClientLimits = ReturnType<typeof acquireClientLimits>
 
-/**
- * Acquires the rate limiters of clients: one for all that have the same rate and burst, since each counts by the
- * client's id.
- */
+/** One rate limiter counts all clients of the same rate and burst, by client id. */
 export const acquireClientLimits = (
   clients: readonly ClientConfig[],
   { redis }: LimitsConfig,
@@ -159,28 +156,28 @@ export const acquireClientLimits = (
   return {
     rateLimitedCount: limitIndexes.size,
     concurrencyLimitedCount: concurrencyLimits.size,
-    /** Returns the rate limiter of a client. Undefined: the client has none. */
+    /** Undefined: no limit. */
     getRateLimiter(client: string): RateLimiter | undefined {
       const index = limitIndexes.get(client)
       return index === undefined ? undefined : leases[index]?.limiter
     },
-    /** Returns how many exchanges a client may have in flight in this process. Null: any number. */
+    /** In this process; null: no limit. */
     getConcurrencyLimit(client: string): number | null {
       const max = concurrencyLimits.get(client)
       return max === undefined ? null : limiters.localShare(max)
     },
-    state: (): RedisState | null => leases[0]?.state() ?? null, // they share one Redis, or none
+    state: (): RedisState | null => leases[0]?.state() ?? null, // all share one Redis, or none
     release(): void {
       for (const each of leases) each.release()
     },
   }
 }
 
-// A reload that leaves all clients as they are need not look at each of thousands.
+// Most reloads leave the clients, possibly thousands, unchanged.
 const parseClientLimits = frozenMemo((clients: readonly ClientConfig[]) => {
   const indexes = new Map<string, number>()
   const limits: RateLimit[] = []
-  /** The index of each client's rate limit, by the client's id. */
+  /** By client id. */
   const limitIndexes = new Map<string, number>()
   const concurrencyLimits = new Map<string, number>()
   for (const { id, rate, burst, concurrency } of clients) {

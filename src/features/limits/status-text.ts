@@ -36,7 +36,6 @@ const eventLoopRow = (
   return ['limits.eventLoopDelay', `${late}${shed}`]
 }
 
-/** Keeps the limits that requests of an operation have to pass. */
 const applicableLimits = (
   { concurrency, eventLoop }: Status['limits'],
   owners: readonly string[],

@@ -5,28 +5,28 @@ import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 import { allOperations, groups } from '../../operations.ts'
 import { describeRedis } from '../redis/redis-settings.ts'
 
-/** The state of what counts requests: the rate limiters, and Redis where it remembers proofs. */
+/** Of the rate limiters, and of Redis where it remembers proofs. */
 const rate = field.record({
   store: field.word<'memory' | 'redis'>(),
-  /** The Redis, without a secret. Null: counts are in memory. */
+  /** Without secrets. Null: counts are in memory. */
   server: field.optionalText,
   /** `local`: this gateway counts for itself alone. */
   state: field.word<'shared' | 'local'>(),
   since: field.time,
-  /** Why the counts are not shared. Null: they are, or they are not meant to be. */
+  /** Null: counts are shared, or no Redis is set. */
   reason: field.optionalText,
   where: field.optionalText,
-  /** How many keys were removed for want of room before they expired. */
+  /** Keys removed for want of room before they expired. */
   evictions: field.count,
 })
 
 export type RateLimitReport = Reported<typeof rate>
 
 const concurrency = field.record({
-  /** The key that sets the limit: `upstreams.risk.concurrency`. */
+  /** The config key: `upstreams.risk.concurrency`. */
   key: field.text,
   inFlight: field.total,
-  /** Each worker has its share of it. */
+  /** Each worker has a share. */
   limit: field.total,
 })
 
@@ -34,18 +34,16 @@ const eventLoop = field.record({
   delayMs: field.highestTenths,
   limitMs: field.number,
   sheds: field.flag,
-  /** Since when it sheds, or does not. */
   since: field.time,
   where: field.optionalText,
 })
 
-/** How near the gateway is to its limits. */
 export const limitsField = field.record({
   /** Null: there is no rate limit, and no proof is counted in Redis. */
   rate: field.nullable(field.worst(rate, ({ state }) => state === 'local')),
-  /** The limits that are set, in the order in which an exchange meets them. */
+  /** In the order in which an exchange meets them. */
   concurrency: field.listOf('key', concurrency),
-  /** Null: its limit is off. */
+  /** Null: no limit. */
   eventLoop: field.nullable(field.worst(eventLoop, ({ sheds }) => sheds)),
 })
 
