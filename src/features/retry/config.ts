@@ -9,7 +9,6 @@ import { duration, integer, percent, reject } from '../../core/config/schema/sca
 import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
 import { formatDuration } from '../../core/lib/text/units.ts'
 
-/** The failures after which another attempt can make sense. */
 const retriedFailures = [
   'connect-failed',
   'connect-timeout',
@@ -19,7 +18,6 @@ const retriedFailures = [
   'bad-answer',
 ] as const satisfies readonly FailureKind[]
 
-/** The statuses that another time, or another endpoint, may change. */
 const retriedStatuses = [429, 500, 502, 503, 504] as const
 
 type RetryCause = (typeof retriedFailures)[number] | (typeof retriedStatuses)[number]

@@ -8,30 +8,26 @@ import { epochMs, now } from '../../core/lib/clock.ts'
 import type { Side } from '../../operations.ts'
 import type { RetryConfig } from './config.ts'
 
-// The longest wait that a Retry-After imposes on an exchange without a deadline.
+// The longest Retry-After that an exchange without a deadline waits.
 const maxRetryAfterMs = 30_000
 
-/** The facts that allow an operation to be processed twice. */
 export interface Idempotency {
-  /** Whether the method is safe (RFC 9110 §9.2.1). */
+  /** RFC 9110 §9.2.1 */
   readonly safe: boolean
-  /**
-   * The field, in lower case, of the key by which the upstream recognises a request that it has processed. Null: it
-   * recognises none.
-   */
+  /** The field, in lower case, of the key by which the upstream recognizes a repeated request. Null: there is none. */
   readonly keyField: string | null
-  /** What differs at the candidate; null or left out: the group has none in use. */
+  /** Null or undefined: the group uses no candidate. */
   readonly candidate?: {
     readonly keyField: string | null
     /**
-     * Whether the next attempt goes to the primary. One that relies on a key does not: the primary may not recognise
-     * what the candidate has processed.
+     * The next attempt goes to the primary, unless it relies on a key: the primary may not recognize the candidate's
+     * requests.
      */
     readonly fallback: boolean
   } | null
 }
 
-/** What limits retries. `take`: takes a token for a retry at a side; false: there is none. */
+/** `take` spends a token for a retry; false: there is none. */
 export interface RetryAllowance {
   requested(): void
   take(side: Side | null): boolean
@@ -43,10 +39,9 @@ interface NextAttempt {
 }
 
 /**
- * Repeats an attempt that failed. A request that was never sent is repeated whatever its method. A request that may
- * have been processed is repeated only when that does no harm: its method is safe, or a key lets the upstream recognise
- * it (RFC 9110 §9.2.2). The layer stands inside the deadline, so that all attempts and the waits between them share
- * one; and outside the balancing, so that each attempt chooses an endpoint again.
+ * Repeats failed attempts: of any method if the request was never sent, otherwise only if the method is safe or a key
+ * lets the upstream recognize the request (RFC 9110 §9.2.2). Stands inside the deadline, which attempts and waits
+ * share, and outside the balancing, so that each attempt chooses an endpoint.
  */
 export const retryLayer = (
   { attempts, on, backoff }: RetryConfig,
@@ -55,10 +50,7 @@ export const retryLayer = (
   random: () => number = Math.random,
 ): Layer => {
   const causes: ReadonlySet<string | number> = new Set(on)
-  /**
-   * Plans what follows the nth attempt, which had an error, or a response (null); null: nothing. The budget comes last,
-   * because a token that it gives is spent.
-   */
+  /** `error` null: the attempt had a response. The budget comes last: its token is spent at once. */
   const planNext = (
     exchange: Exchange,
     nth: number,
@@ -77,16 +69,13 @@ export const retryLayer = (
   }
 
   return (next) => {
-    /**
-     * `previousError` is the failure of the attempt before; null: this is the first, or the one before had a response.
-     */
+    /** `previousError` null: the first attempt, or the previous one had a response. */
     const attempt = (exchange: Exchange, nth: number, previousError: GatewayError | null): Promise<ProxyResponse> => {
       const attemptsBefore = exchange.attempts.count
       return next(exchange).then(
         (response) => (causes.has(response.status) ? onResponse(exchange, nth, response) : response),
         (error) => {
-          // It reached no endpoint, for example because a breaker has opened: the attempt before says more of the
-          // upstream.
+          // No endpoint was reached, for example because a breaker has opened: the previous error tells more.
           if (previousError !== null && exchange.attempts.count === attemptsBefore && exchange.aborted === null)
             throw previousError
           return onError(exchange, nth, error)
@@ -101,7 +90,7 @@ export const retryLayer = (
     ): ProxyResponse | Promise<ProxyResponse> => {
       const planned = planNext(exchange, nth, null, response.fields)
       if (planned === null) return response
-      response.body.discard() // before the wait: the connection is of use to others
+      response.body.discard() // before the wait: others can use the connection
       return attemptAgain(exchange, nth, planned, null)
     }
 
@@ -130,22 +119,21 @@ export const retryLayer = (
   }
 }
 
-/** Tells whether a request that may have been processed can be sent again, to the side that may have processed it. */
+/** Whether the request may go again to the side that may have processed it. */
 const canRepeat = ({ body, fields, servingSide }: Exchange, { safe, keyField, candidate }: Idempotency): boolean => {
   if (body.length !== 0 && !body.replayable) return false
   const field = servingSide === 'candidate' && candidate != null ? candidate.keyField : keyField
   return safe || (field !== null && hasKey(fields, field))
 }
 
-/** Tells whether the next attempt leaves the candidate. A key is known only to the side that it was sent to. */
+/** A key is known only to the side that it was sent to. */
 const mayFallBack = ({ servingSide, attempts }: Exchange, { safe, candidate }: Idempotency): boolean =>
   servingSide === 'candidate' && candidate?.fallback === true && (safe || !attempts.wasSent)
 
-/** Tells whether the body of an unsent request is still there to be sent: a body that streams is read only once. */
+/** A streamed body can be read only once. */
 const isBodySendable = ({ body }: Exchange): boolean => body.length === 0 || body.replayable || !body.started
 
-// With two keys, the gateway cannot know which one the upstream uses; a CGI-like upstream reads Idempotency_Key as a
-// second.
+// With two keys, the upstream may use either; a CGI-like upstream reads Idempotency_Key as a second.
 const hasKey = (fields: HeaderFields, keyField: string): boolean => {
   let keys = 0
   let isSound = false
@@ -158,10 +146,7 @@ const hasKey = (fields: HeaderFields, keyField: string): boolean => {
   return keys === 1 && isSound
 }
 
-/**
- * Draws from the whole range up to a limit that doubles, so that requests that failed together do not come back
- * together ("full jitter").
- */
+/** "Full jitter", with a limit that doubles: requests that failed together do not come back together. */
 const jitteredBackoff = ({ base, max }: RetryConfig['backoff'], nth: number, random: () => number): number =>
   Math.round(random() * Math.min(max, base * 2 ** (nth - 1)))
 
@@ -172,9 +157,8 @@ const fitsDeadline = ({ deadlineAt }: Exchange, ms: number, retryAfter: number |
 const maxSeconds = 2_147_483
 
 /**
- * Reads how many milliseconds a response asks to wait, by `Retry-After` (RFC 9110 §10.2.3): in delta-seconds, or until
- * a date. A date is compared with the response's own `Date`, so that the clocks of upstream and gateway may differ. Of
- * several fields it is unknown which one holds. Null: there is nothing to follow.
+ * RFC 9110 §10.2.3, in milliseconds. A date is compared with the response's own `Date`, as clocks differ. Null: none,
+ * invalid, or several.
  */
 export const retryAfterMs = (fields: HeaderFields): number | null => {
   const [found = '', ...others] = getFieldValues(fields, 'retry-after')

@@ -1,7 +1,7 @@
 import type { PrimaryFeature } from '../../core/runtime/primary-part.ts'
 import { byGroup } from '../../operations.ts'
 
-// A rate needs no rounding: of one retry a second, each of two workers has one every two seconds.
+// A rate needs no rounding: one retry in two seconds is a rate too.
 export const divide: Required<PrimaryFeature>['divide'] = ({ upstreams, ...config }, workers) => ({
   ...config,
   upstreams: byGroup((group) => {

@@ -7,22 +7,18 @@ import { byGroup, type Group, type Operation } from '../../operations.ts'
 import type { RetryConfig } from './config.ts'
 import { type Idempotency, type RetryAllowance, retryLayer } from './layer.ts'
 
-// The seconds of floor that are paid in advance: the budget starts with them, and the floor saves up no more.
+// A budget starts with this many seconds of `floor`, and saves up no more.
 const advanceSeconds = 1
 
-// The number of requests whose share is saved up: enough for a hiccup, too little to double the load of an upstream
-// that breaks down.
+// The requests whose share is saved up: enough for a hiccup, too few to double the load of a failing upstream.
 const rememberedRequests = 100
 
 /**
- * Limits the retries to an upstream: each request adds a share of a token, time adds some more, each retry takes one.
- * So many retries are made when few requests fail, and hardly any when all do: then they would only keep an overloaded
- * upstream down.
- *
- * The budget starts with an advance on what time will add: until that time is over, time adds nothing. Whenever as many
- * tokens are there again, they count as such an advance. So take an upstream that was quiet and then fails at every
- * request of a steady load: once that load lasts as long as the advance, the upstream gets no more retries than the
- * share of those requests and the floor of the time they took.
+ * Each request adds a share of a token, time adds some more, each retry takes one: many retries when few requests fail,
+ * hardly any when all fail and retries would keep an overloaded upstream down. The budget starts with an advance on the
+ * tokens of time, which adds none until that time is over; whenever the budget holds that many again, they count as an
+ * advance again. So once a steady load of failing requests on a quiet upstream has lasted as long as the advance, the
+ * upstream has had at most the requests' share plus `floor` × time of retries.
  */
 export class RetryBudget {
   readonly #floorPerMs: number
@@ -30,7 +26,7 @@ export class RetryBudget {
   readonly #maxTokens: number
   readonly #advanceMs: number
   #tokens: number
-  /** The time from which the floor adds tokens; in the future while an advance is paid back. */
+  /** `floor` adds tokens from this time; in the future while an advance is paid back. */
   #since: number
   /** Requests whose share has not been added yet. */
   #requests = 0
@@ -40,7 +36,7 @@ export class RetryBudget {
     const { share, floor } = settings
     this.settings = settings
     this.#floorPerMs = floor / 1000
-    // With a floor of less than one token a second, the first token would never be whole.
+    // With a floor below one token a second, the first token would never be whole.
     this.#initialTokens = floor === 0 ? 0 : Math.max(1, floor * advanceSeconds)
     this.#maxTokens = Math.max(1, this.#initialTokens, share * rememberedRequests)
     this.#advanceMs = floor === 0 ? 0 : this.#initialTokens / this.#floorPerMs
@@ -48,12 +44,12 @@ export class RetryBudget {
     this.#since = now()
   }
 
-  /** Counts a request, however often it is sent. */
+  /** Counts a request once, however often it is sent. */
   requested(): void {
     this.#requests++
   }
 
-  /** Takes a token for a retry; false: there is none. */
+  /** False: there is no token. */
   take(): boolean {
     this.#refill()
     if (this.#tokens < 1) return false
@@ -80,7 +76,7 @@ export class RetryBudget {
 }
 
 interface RetryPart extends SnapshotPart {
-  /** What all retries to a group share. Null: they are off. */
+  /** Null: retries are off. */
   readonly budgets: Readonly<Record<Group, RetryBudget | null>>
 }
 
@@ -130,7 +126,7 @@ export const open: RuntimePart['open'] = () => ({
   },
 })
 
-/** They stay as long as their settings are the same; otherwise every edit would refill them. */
+/** Unchanged settings keep their budget; otherwise every edit would refill it. */
 const carryBudgets = ({ upstreams }: Config, before: RetryPart['budgets'] | null): RetryPart['budgets'] =>
   byGroup((group) => {
     const { retry } = upstreams[group]
@@ -139,10 +135,7 @@ const carryBudgets = ({ upstreams }: Config, before: RetryPart['budgets'] | null
     return new RetryBudget(retry.budget)
   })
 
-/**
- * Limits the retries of a group: none is granted, and none taken from the budget, while the circuit breaker of the side
- * that it would go to rejects it.
- */
+/** No retry, and no token spent, while the circuit breaker of its side would reject it. */
 const limitByBreakers = (
   budget: RetryBudget | null,
   group: Group,
