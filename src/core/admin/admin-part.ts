@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Group, Operation } from '../../operations.ts'
-import type { AdminConfig, Config, ListenConfig } from '../config/config.ts'
+import type { AdminConfig, Config, ListenConfig, OperationConfig } from '../config/config.ts'
+import type { FailureReason } from '../exchange/failures/errors.ts'
 import type { FailureKind } from '../exchange/failures/kinds.ts'
 import type { Beside } from '../lib/beside.ts'
 import type { OperatorScope } from '../lib/operators.ts'
@@ -17,7 +18,8 @@ import type { TokenRefusals } from './access/token-refusals.ts'
 import type { AdminContext } from './admin-context.ts'
 import type { AdminError } from './admin-error.ts'
 import type { CommandGroup } from './commands/command.ts'
-import type { FindingSource } from './findings/finding.ts'
+import type { FindingSource, Found } from './findings/finding.ts'
+import type { FindingInputs } from './findings/finding-inputs.ts'
 import type { MetricDefinitions } from './metrics/metric.ts'
 
 /** A report of the operator's listener, which a GET by anyone with the scope `read` gets as JSON. */
@@ -126,6 +128,14 @@ export interface AdminPart {
   readonly overview?: readonly PlacedOverview[]
   /** Gets what its findings are made from. It adds that to `FindingInputs` (`declare module`). */
   findingInputs?(context: AdminContext): object
+  /** Finds what is wrong with the upstream of a group of which an endpoint serves. */
+  findOfGroup?(group: Group, inputs: FindingInputs): Found
+  /** Says more of the errors that clients make for a reason. */
+  describeClientErrors?(reason: FailureReason | null, config: Config): ClientErrorNote | null
+  /** Lists the ids of the clients that may call. */
+  listClients?(config: Config): readonly string[]
+  /** Tells whether stored responses answer requests of an operation. */
+  isStored?(operation: OperationConfig): boolean
   readonly findClients?: FindClients
   readonly openProofs?: OpenProofs
   readonly openPages?: OpenPages
@@ -134,9 +144,16 @@ export interface AdminPart {
   readonly loadOpenApi?: () => Promise<OpenApiPart>
 }
 
+export interface ClientErrorNote {
+  /** The key of the senders that make them: they get no response. By default, clients make them. */
+  readonly senders?: string
+  /** What stands behind the reason. */
+  readonly note?: string
+}
+
 /** What finds what is wrong; of findings that are as severe, the place is the order. */
 export type PlacedFindings = Beside<
-  'serving' | 'process' | 'upstreams' | 'operations' | 'credentials' | 'configuration'
+  'serving' | 'eventLoop' | 'log' | 'upstreams' | 'relayedErrors' | 'gatewayErrors' | 'certificates' | 'configuration'
 > & {
   readonly value: FindingSource
 }
@@ -148,12 +165,14 @@ export type PlacedStatus = Beside<'upstreams' | 'operations' | 'retiring'> & {
 }
 
 /** A member of /overview, which follows from `OverviewInputs`. Its feature adds it to `Overview` (`declare module`). */
-export type PlacedOverview = Beside<'unmatchedPerSecond' | 'clients'> & {
+export type PlacedOverview = Beside<'unmatchedPerSecond' | 'refusals'> & {
   readonly key: string
   readonly field: DerivedField<unknown>
 }
 
-export type PlacedMetrics = Beside<'upstreams' | 'configuration' | 'process' | 'recording'> & {
+export type PlacedMetrics = Beside<
+  'requests' | 'endpoints' | 'upstreams' | 'configuration' | 'process' | 'recording'
+> & {
   readonly value: MetricDefinitions
 }
 

@@ -3,7 +3,6 @@ import { isIP } from 'node:net'
 import type { AdminConfig } from '../config/config.ts'
 import { includesScope, type OperatorScope } from '../lib/operators.ts'
 import type { Operator } from './access/operator.ts'
-import { takesTokens } from './access/operator-tokens.ts'
 import { findRouteScope } from './access/route-scopes.ts'
 import type { AdminError } from './admin-error.ts'
 
@@ -29,18 +28,19 @@ export const guardRequest = (
   { method, path, headers }: GuardedRequest,
   { operator, session }: GuardedPrincipal,
   admin: AdminConfig,
+  takesTokens: boolean,
 ): AdminError | null => {
   const { scope, bySession } = findRouteScope(method, path)
   if (scope === 'none' && probePaths.has(path)) return null
   if (!isOwnHost(headers.host, admin)) return misdirected(headers.host)
   if (isCrossOrigin(headers)) return crossOrigin
   if (scope === 'none') return null
-  if (operator === null) return takesTokens(admin) ? unauthenticated : withoutCertificate
+  if (operator === null) return takesTokens ? unauthenticated : withoutCertificate
   if (!includesScope(operator.scope, scope)) return insufficientScope(operator, scope, method)
   // A browser sends a certificate along as it does a cookie: by itself it gives no order.
   const isAmbient = session !== null || (operator.proof === 'certificate' && isFromBrowser(headers))
   if (!isAmbient || bySession) return null
-  return takesTokens(admin) ? unauthenticated : ambientCertificate
+  return takesTokens ? unauthenticated : ambientCertificate
 }
 
 const isFromBrowser = ({ origin, 'sec-fetch-site': site, cookie }: IncomingHttpHeaders): boolean =>

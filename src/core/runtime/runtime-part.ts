@@ -51,6 +51,8 @@ export interface ProcessPart extends ChannelEnd {
   findOtherSide?(input: SnapshotInput, group: Group): OtherSide | null
   /** Returns a response field of a group that the gateway alone sets: that of upstreams is removed. Null: none. */
   ownResponseField?(config: Config, group: Group): string | null
+  /** Lists the request fields that carry credentials. */
+  credentialFields?(config: Config): readonly string[]
   /** Resolves when what the primary has to get from it is on its way. */
   flushed?(): Promise<void>
   /** The process shuts down: its requests still run. */
@@ -67,6 +69,8 @@ export interface SnapshotContext {
   otherSide(group: Group): OtherSide | null
   /** See {@link SnapshotPart.repeatKeyField}: of all features. When layers are made. */
   repeatKeyField(operation: Operation, upstream: UpstreamConfig): string | null
+  /** See {@link ProcessPart.credentialFields}: of all features. */
+  readonly credentialFields: readonly string[]
   /** The primary of each group. */
   readonly upstreams: Readonly<Record<Group, Upstream>>
   /** Null: the group has no such side. When layers are made. */

@@ -140,4 +140,4 @@ const diskCommand = (file: string, reason: string): string | null => {
   return reason.startsWith('ENOSPC') ? `df -h ${folder}; df -i ${folder}` : `ls -ld ${folder}`
 }
 
-export const findings: readonly PlacedFindings[] = [{ after: 'process', value: auditFindings }]
+export const findings: readonly PlacedFindings[] = [{ after: 'log', value: auditFindings }]

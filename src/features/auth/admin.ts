@@ -1,5 +1,13 @@
 import type { AdminContext } from '../../core/admin/admin-context.ts'
-import type { OpenProofs, PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
+import type {
+  AdminPart,
+  OpenProofs,
+  PlacedFindings,
+  PlacedMetrics,
+  PlacedOverview,
+  PlacedStatus,
+} from '../../core/admin/admin-part.ts'
+import type { OverviewInputs } from '../../core/admin/api/overview.ts'
 import type { StatusInputs } from '../../core/admin/api/status.ts'
 import {
   checkCommandLine,
@@ -8,6 +16,7 @@ import {
   finding,
   wherePhrase,
 } from '../../core/admin/findings/finding.ts'
+import { className } from '../../core/admin/metrics/families/traffic.ts'
 import { addUp, gauge, type MetricDefinitions, metricsOf, seriesFor } from '../../core/admin/metrics/metric.ts'
 import type { MetricInputs } from '../../core/admin/metrics/metric-inputs.ts'
 import type { Config } from '../../core/config/config.ts'
@@ -17,6 +26,7 @@ import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
 import { asList, asNullable, asNumber, asObject, asText, type Decoded } from '../../core/lib/text/decode.ts'
 import type { OperationMetricsReport } from '../../core/log/metrics/request-metrics.ts'
 import { derived, fromReport, type Shown } from '../../core/runtime/status/field.ts'
+import { type ClientActivityView, clientActivityShape, toClientActivityView } from './client-activity.ts'
 import { tokensField } from './status.ts'
 import type { IssuerKeysState } from './tokens/jwt/jwks-cache.ts'
 
@@ -102,6 +112,22 @@ const countedOf = ({ accepted, reasons }: OperationMetricsReport): Authenticatio
   }),
 ]
 
+const clients = ({ config, requestMetrics }: MetricInputs): readonly (readonly [string, string, number])[] => {
+  if (config.metrics?.clients !== true) return []
+  const known = new Set(config.clients.map(({ id }) => id))
+  const counted = requestMetrics.clients.filter(({ client }) => known.has(client))
+  return addUp([
+    ...[...known].flatMap((id) => [2, 4, 5].map((each) => [id, className(each), 0] as const)),
+    ...counted.map(({ client, statusClass, count }) => [client, className(statusClass), count] as const),
+  ])
+}
+
+const clientMetrics: MetricDefinitions = {
+  client_requests_total: seriesFor(['client', 'status_class'], clients).counter(
+    'Requests of each client of the file, by the class of their status; with metrics.clients only.',
+  ),
+}
+
 const sources = seriesFor(['source'], ({ report: { tokens } }) =>
   (['jwt', 'introspection'] as const).flatMap((name) => {
     const source = tokens[name]
@@ -129,16 +155,21 @@ const authMetrics: MetricDefinitions = {
   proofs_room: proofs.gauge('How many proofs of possession may come in a window.', 'room'),
 }
 
-export const findings: readonly PlacedFindings[] = [{ after: 'credentials', value: tokenFindings }]
+export const findings: readonly PlacedFindings[] = [{ after: 'certificates', value: tokenFindings }]
 
 export const findingInputs = ({ operatorKeys }: AdminContext) => ({
   operatorKeys: operatorKeys() as IssuerKeysState | null,
 })
 
+export const listClients: NonNullable<AdminPart['listClients']> = ({ clients }) => clients.map(({ id }) => id)
+
 export const openProofs: OpenProofs = async (log, refusals) =>
   new (await import('./operator-jwts.ts')).OperatorJwts(log, refusals)
 
-export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: authMetrics }]
+export const metrics: readonly PlacedMetrics[] = [
+  { after: 'requests', value: clientMetrics },
+  { before: 'configuration', value: authMetrics },
+]
 
 const clientsShape = asObject({ methods: asList(asText), count: asNumber, disabled: asNumber })
 
@@ -173,3 +204,21 @@ export const status: readonly PlacedStatus[] = [
 ]
 
 export const loadOpenApi = () => import('./openapi.ts')
+
+declare module '../../core/admin/api/overview.ts' {
+  interface Overview {
+    /** What clients did over the last fifteen minutes. Null: clients do not authenticate. */
+    readonly clients: ClientActivityView | null
+  }
+}
+
+export const overview: readonly PlacedOverview[] = [
+  {
+    after: 'refusals',
+    key: 'clients',
+    field: derived(
+      asNullable(clientActivityShape),
+      ({ report: { clients } }: OverviewInputs) => clients && toClientActivityView(clients),
+    ),
+  },
+]

@@ -43,6 +43,10 @@ export class OperatorJwts implements OperatorProofs {
     before?.lease.release()
   }
 
+  takesTokens({ jwt }: Pick<AdminConfig, 'jwt'>): boolean {
+    return jwt !== null
+  }
+
   isTaken(token: string, { jwt }: Pick<AdminConfig, 'jwt'>): boolean {
     return jwt !== null && isJwt(token)
   }

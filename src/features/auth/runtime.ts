@@ -1,10 +1,10 @@
 import type { Config } from '../../core/config/config.ts'
-import { ClientActivity } from '../../core/log/client-activity.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
 import type { Operation } from '../../operations.ts'
 import { authLayer, stripIdentityHeaderLayer } from './auth.ts'
 import { type AuthProvider, createAuthProvider, nullAuthProvider } from './auth-provider.ts'
+import { ClientActivity } from './client-activity.ts'
 import type { OperationAuthConfig } from './config.ts'
 import { ReplayCacheRegistry } from './tokens/replay-cache.ts'
 import { type KeysHandover, TokenVerifiers } from './tokens/token-verifiers.ts'
@@ -54,6 +54,7 @@ export const open: RuntimePart['open'] = ({ place, channel, logEvent, parts: { r
     },
     handOver: () => verifiers.keysToHandOver,
     answer: (uses) => replayCaches.recordAll(uses as readonly string[]),
+    credentialFields: ({ auth }) => [auth?.apiKey.field, auth?.identityField].filter((each) => each != null),
     acquire({ config }): AuthPart {
       const provider = createAuthProvider(config, verifiers, replayCaches)
       return {

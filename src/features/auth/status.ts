@@ -1,9 +1,9 @@
 import { asNullable } from '../../core/lib/text/decode.ts'
-import { type ClientActivityReport, mergeClientActivity } from '../../core/log/client-activity.ts'
 import type { Snapshot } from '../../core/runtime/snapshot/snapshot.ts'
 import type { Reported } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
 import type { ReportSection } from '../../core/runtime/status/status-part.ts'
+import { type ClientActivityReport, mergeClientActivity } from './client-activity.ts'
 import type { IssuerKeysState } from './tokens/jwt/jwks-cache.ts'
 
 /** The health of a server that tokens are checked with. */

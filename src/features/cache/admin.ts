@@ -1,8 +1,44 @@
-import type { PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
+import type { AdminPart, PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
+import { pluralize } from '../../core/admin/commands/phrases.ts'
+import { areMostFailing, isQuiet } from '../../core/admin/findings/failure-phrases.ts'
+import { type FindingSource, finding } from '../../core/admin/findings/finding.ts'
 import { type MetricDefinitions, metricsOf, seriesFor } from '../../core/admin/metrics/metric.ts'
 import { cacheOutcomes } from '../../core/exchange/exchange-outcomes.ts'
+import { commandLine } from '../../core/lib/program.ts'
+import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
 import { fromReport, type Shown } from '../../core/runtime/status/field.ts'
+import { allOperations } from '../../operations.ts'
 import { cacheField } from './status.ts'
+
+export const isStored: NonNullable<AdminPart['isStored']> = ({ cache }) => cache !== null
+
+/** Finds operations whose clients get an error that the cache has stored: its upstream may be well by now. */
+const storedErrorFindings: FindingSource = ({ at, config, recent, report }) =>
+  allOperations.flatMap(({ id }) => {
+    const { requests, storedErrors } = recent?.[id] ?? { requests: 0, storedErrors: 0 }
+    const last = report.cache?.operations.find(({ operation }) => operation === id)?.lastError ?? null
+    if (storedErrors === 0 || last === null) return []
+    const hasEnded = isQuiet(last.servedAt, at)
+    const severity = hasEnded ? 'notice' : areMostFailing(storedErrors, requests) ? 'critical' : 'warning'
+    const command = commandLine('cache', 'clear', id)
+    const facts = { requests, storedErrors, ...last, hasEnded, isShared: config.cache.redis !== null }
+    const found = { ...facts, since: last.sentAt, command }
+    return finding('error-stored', severity, `operations.${id}`, found, (facts, at) => {
+      const { status, sentAt, freshUntil, servedAt, hasEnded } = facts
+      const time = (ms: number): string => formatTimeOfDay(ms, at)
+      // One that says no-cache is never fresh: the upstream has said by 304 that it still holds.
+      const fresh = freshUntil > servedAt ? `which is fresh until ${time(freshUntil)}` : 'which it has confirmed by 304'
+      return [
+        `the cache ${hasEnded ? 'answered' : 'answers'} with a stored ${status}, ` +
+          `which the upstream sent at ${time(sentAt)} and ${fresh}: ` +
+          `${facts.storedErrors} of ${pluralize(facts.requests, 'request')} in the last minute` +
+          `${hasEnded ? `, none since ${time(servedAt)}` : ''}`,
+        ...(facts.isShared ? ['each gateway has a memory of its own: run it on each of them'] : []),
+      ]
+    })
+  })
+
+export const findings: readonly PlacedFindings[] = [{ after: 'relayedErrors', value: storedErrorFindings }]
 
 const cached = seriesFor(['operation'], ({ report }) =>
   (report.cache?.operations ?? []).map((each) => [each.operation, each] as const),

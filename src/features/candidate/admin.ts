@@ -56,7 +56,7 @@ export const overview: readonly PlacedOverview[] = [
     ),
   },
   {
-    after: 'clients',
+    after: 'refusals',
     key: 'comparisons',
     field: derived(asList(comparisonShape), ({ report }: OverviewInputs) => comparisonViews(report, maxRowViews)),
   },

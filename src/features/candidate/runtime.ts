@@ -47,6 +47,8 @@ interface GroupParts {
   readonly use: CandidateUse | null
   /** Where copies of requests go. Null: none are made. */
   readonly shadow: ShadowDestination | null
+  /** The request fields that carry credentials. */
+  readonly credentialFields: readonly string[]
   /** Null: nothing is to be counted. */
   readonly guard: GuardOptions | null
 }
@@ -54,7 +56,7 @@ interface GroupParts {
 const layerRows = (
   operation: Operation,
   config: Config,
-  { use, shadow: destination, guard }: GroupParts,
+  { use, shadow: destination, credentialFields, guard }: GroupParts,
 ): readonly LayerRow[] => {
   const { group } = operation
   const { candidate } = config.upstreams[group]
@@ -70,7 +72,7 @@ const layerRows = (
       : [
           layerRow('shadow-marker', `${key}.shadow.marker`, shadow.marker, String, markerLayer),
           layerRow('shadow', `${key}.shadow`, copiesOf(operation, shadow), formatShadow, (rules) =>
-            createShadowLayer(config, rules, destination),
+            createShadowLayer(config, rules, destination, credentialFields),
           ),
         ]),
     layerRow(
@@ -94,7 +96,7 @@ export const describe: RuntimePart['describe'] = (config) => ({
   layers(operation) {
     const { group } = operation
     const use = findCandidateUse(config.upstreams[group].candidate, shiftOfFile(config, group))
-    return layerRows(operation, config, { use, shadow: nullShadow, guard: null })
+    return layerRows(operation, config, { use, shadow: nullShadow, credentialFields: [], guard: null })
   },
 })
 
@@ -131,7 +133,7 @@ interface CandidateResources {
 const acquireCandidates = (
   input: SnapshotInput,
   previous: CandidatePart | null,
-  { upstreams: primaries, openUpstream }: SnapshotContext,
+  { upstreams: primaries, openUpstream, credentialFields }: SnapshotContext,
   { copies, guards, digestKey }: CandidateResources,
 ): CandidatePart => {
   const { config } = input
@@ -165,7 +167,7 @@ const acquireCandidates = (
     const guard = isGuarded
       ? createGuardOptions(config, group, members, guards.open(group, guardEra(shifts?.get(group) ?? null)))
       : null
-    return { use, shadow: shadows[group], guard }
+    return { use, shadow: shadows[group], credentialFields, guard }
   })
   return {
     upstreams,

@@ -1,7 +1,6 @@
 import type { Config } from '../../core/config/config.ts'
 import type { Layer } from '../../core/exchange/exchange.ts'
 import type { Channel, ChannelEnd, ProcessPlace } from '../../core/runtime/channel.ts'
-import { listCredentialFields } from '../../core/runtime/credential-fields.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart, SnapshotPart } from '../../core/runtime/runtime-part.ts'
 import { defaultMaxCheckedBytes } from '../contract/check/compiled-contract.ts'
@@ -47,10 +46,10 @@ export const open: RuntimePart['open'] = ({ place, channel, digestKey, parts }) 
   let current: LearningNow | null = null
   return {
     ...openLearnedArchive(place, channel, () => current),
-    acquire({ config, overrides }, previous): LearningPart {
+    acquire({ config, overrides }, previous, { credentialFields }): LearningPart {
       const mode = getLearningMode(config, overrides.learning)
       const before = (previous as LearningPart | null)?.learning ?? null
-      const learning = continueLearning(mode, config, before, digestKey)
+      const learning = continueLearning(mode, config, before, digestKey, credentialFields)
       const mark = `${config.hash} ${learning?.orderedAt}`
       return {
         learning,
@@ -130,10 +129,12 @@ export const continueLearning = (
   config: Config,
   before: ContractLearning | null,
   key: string,
+  credentials: readonly string[],
 ): ContractLearning | null => {
   if (mode === null) return before && { ...before, isOn: false }
   const { enums, orderedAt } = mode
-  const credentialFields = listOmittedFields(config)
+  // Of these not even the names are learnt.
+  const credentialFields = [...credentials, config.requestId.header].filter((each) => each !== null)
   const isContinued =
     before !== null &&
     String(before.credentialFields) === String(credentialFields) &&
@@ -144,7 +145,3 @@ export const continueLearning = (
   learner.keepEnums(enums)
   return { learner, enumsOfFile, orderedAt, credentialFields, isOn: true }
 }
-
-/** Lists the header fields of which not even the names are learnt: those with credentials, and the gateway's own. */
-const listOmittedFields = (config: Config): readonly string[] =>
-  [...listCredentialFields(config), config.requestId.header].filter((each) => each !== null)

@@ -140,7 +140,7 @@ const placeText = ({ in: place, pointer, rule }: DriftRow): string =>
 
 export const reports: readonly AdminReport[] = [{ path: '/contract', respond: getContractReport }]
 
-export const findings: readonly PlacedFindings[] = [{ after: 'operations', value: contractFindings }]
+export const findings: readonly PlacedFindings[] = [{ after: 'gatewayErrors', value: contractFindings }]
 
 export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: contractMetrics }]
 
@@ -170,7 +170,7 @@ declare module '../../core/admin/api/overview.ts' {
 
 export const overview: readonly PlacedOverview[] = [
   {
-    before: 'clients',
+    after: 'refusals',
     key: 'drift',
     field: derived(asList(driftRowShape), ({ report }: OverviewInputs) =>
       driftRowViews(report.drift).slice(0, maxRowViews),

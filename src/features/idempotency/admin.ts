@@ -79,7 +79,7 @@ const unknownFindings: FindingSource = ({ at, config, report }) => {
 
 const policyOf = ({ operations }: FindingInputs['config'], id: OperationId) => operations[id].idempotency
 
-export const findings: readonly PlacedFindings[] = [{ before: 'credentials', value: idempotencyFindings }]
+export const findings: readonly PlacedFindings[] = [{ before: 'certificates', value: idempotencyFindings }]
 
 const outcomes = seriesOfCounts('operation', ({ config, requestMetrics }) =>
   allOperations.flatMap(({ id }) =>

@@ -5,6 +5,7 @@ import {
   groupOfOperation,
   isQuiet,
   minFailures,
+  rejectedPhrase,
   tallyFailures,
 } from '../../core/admin/findings/failure-phrases.ts'
 import {
@@ -23,6 +24,8 @@ import { addUp, counter, gauge, type MetricDefinitions, seriesFor } from '../../
 import type { MetricInputs } from '../../core/admin/metrics/metric-inputs.ts'
 import { type FailureReason, reasonsFor } from '../../core/exchange/failures/errors.ts'
 import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
+import { commandLine } from '../../core/lib/program.ts'
+import { formatDuration } from '../../core/lib/text/units.ts'
 import type { ErrorCount } from '../../core/log/recent-errors.ts'
 import { groupByKey, sum } from '../../core/log/sum-reports.ts'
 import { fromReport, type Shown } from '../../core/runtime/status/field.ts'
@@ -183,6 +186,22 @@ const connectionFindings: FindingSource = ({ report, config }) =>
     ])
   })
 
+const loadFindings: FindingSource = ({ report: { limits, recentErrors } }) => {
+  const { eventLoop: loop } = limits
+  const shed = tallyFailures(recentErrors.causes.filter(({ reason }) => reason === 'event-loop'))
+  if (loop?.sheds === true) {
+    const facts = { ...loop, shed, explains: 'event-loop-late', command: commandLine('top') }
+    return finding('load-shed', 'critical', 'process', facts, ({ shed, ...loop }) => [
+      `the event loop is ${formatDuration(Math.round(loop.delayMs))} late${wherePhrase(loop)}, over limits.eventLoopDelay (${formatDuration(loop.limitMs)}), so new requests are refused${rejectedPhrase(shed)}`,
+    ])
+  }
+  if (shed.last15Min === 0) return []
+  const severity = shed.lastMinute > 0 ? 'warning' : 'notice'
+  return finding('load-was-shed', severity, 'process', { shed, since: shed.firstAt }, ({ shed }) => [
+    `the event loop was late, over limits.eventLoopDelay${rejectedPhrase(shed)}`,
+  ])
+}
+
 const redisFindings: FindingSource = ({ config, file, report: { limits, cache } }) => {
   const found: Finding[] = []
   const { rate } = limits
@@ -218,7 +237,10 @@ const unsharedPhrases = ({ auth, limits, clients }: FindingInputs['config']): re
 const redisGone = ({ server, reason, where }: Pick<RateLimitReport, 'server' | 'reason' | 'where'>): string =>
   `Redis (${server}) cannot be asked${wherePhrase({ where })}${reason === null ? '' : ` (${reason})`}`
 
-export const findings: readonly PlacedFindings[] = [{ after: 'operations', value: limitFindings }]
+export const findings: readonly PlacedFindings[] = [
+  { after: 'eventLoop', value: loadFindings },
+  { after: 'gatewayErrors', value: limitFindings },
+]
 
 export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', value: limitMetrics }]
 

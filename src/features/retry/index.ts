@@ -2,6 +2,7 @@ import type { Feature } from '../../core/feature.ts'
 
 export const retry: Feature = {
   name: 'retry',
+  loadAdminPart: () => import('./admin.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadStatusPart: () => import('./status.ts'),

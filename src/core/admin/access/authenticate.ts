@@ -8,7 +8,7 @@ import { guardRequest } from '../guard.ts'
 import { targetPath } from '../url.ts'
 import { type Operator, unnamedOperator } from './operator.ts'
 import type { OperatorProofs } from './operator-proofs.ts'
-import { findOperatorToken, takesTokens } from './operator-tokens.ts'
+import { findOperatorToken, listOperatorTokens } from './operator-tokens.ts'
 import { type Principal, setPrincipal } from './principal.ts'
 import type { TokenRefusals } from './token-refusals.ts'
 
@@ -40,7 +40,7 @@ export const authenticateAdmin = async (
   const shown = await access.proofs.verify(token, request.ip)
   if (shown === null) return rejection
   if (isAdminError(shown)) return shown
-  return guard(request, access.withoutSession(shown.operator), admin)
+  return guard(request, access.withoutSession(shown.operator), access, admin)
 }
 
 /**
@@ -48,11 +48,16 @@ export const authenticateAdmin = async (
  * open: a session ends, a token is removed or expires, a scope changes.
  */
 export const recheckAdmin = (request: CheckedRequest, access: AdminAccess, admin: AdminConfig): AdminError | null =>
-  guard(request, findPrincipal(request.headers, access, admin, request.socket), admin)
+  guard(request, findPrincipal(request.headers, access, admin, request.socket), access, admin)
 
-const guard = ({ method, url, headers, raw }: CheckedRequest, principal: Principal, admin: AdminConfig) => {
+const guard = (
+  { method, url, headers, raw }: CheckedRequest,
+  principal: Principal,
+  { proofs }: AdminAccess,
+  admin: AdminConfig,
+) => {
   setPrincipal(raw, principal)
-  return guardRequest({ method, path: targetPath(url), headers }, principal, admin)
+  return guardRequest({ method, path: targetPath(url), headers }, principal, admin, takesTokens(proofs, admin))
 }
 
 /**
@@ -65,7 +70,9 @@ export const findPrincipal = (
   admin: AdminConfig,
   socket: Socket | null = null,
 ): Principal => {
-  if (!asksForProof(admin)) return withoutSession(unnamedOperator)
+  // On loopback, it may ask for none.
+  if (!takesTokens(proofs, admin) && (admin.tls?.clientCertificate ?? null) === null)
+    return withoutSession(unnamedOperator)
   const token = parseBearerToken(headers.authorization)
   if (token === null)
     return findInSession(headers, admin) ?? withoutSession(socket && proofs.ofConnection(socket, admin))
@@ -73,8 +80,8 @@ export const findPrincipal = (
   return withoutSession(listed === null ? recall(token, proofs, admin) : listed.operator)
 }
 
-const asksForProof = (admin: AdminConfig): boolean =>
-  takesTokens(admin) || (admin.tls?.clientCertificate ?? null) !== null
+const takesTokens = (proofs: AdminAccess['proofs'], admin: AdminConfig): boolean =>
+  listOperatorTokens(admin).length > 0 || proofs.takesTokens(admin)
 
 const recall = (token: string, proofs: AdminAccess['proofs'], admin: AdminConfig): Operator | null =>
   proofs.isTaken(token, admin) ? proofs.recall(digestSecret(token)) : null

@@ -7,6 +7,8 @@ import type { OperatorToken } from './operator-tokens.ts'
 /** The proofs of operators that the file does not list as tokens. */
 export interface OperatorProofs {
   applyConfig(admin: AdminConfig): void
+  /** Tells whether there are tokens among them. */
+  takesTokens(admin: AdminConfig): boolean
   /** Tells by its form whether a token may be one of them. */
   isTaken(token: string, admin: AdminConfig): boolean
   /** Verifies a token. Null: it is no good. An error: it cannot be verified now, or not from that address. */
@@ -22,6 +24,7 @@ export interface OperatorProofs {
 
 export const noProofs: OperatorProofs = {
   applyConfig() {},
+  takesTokens: () => false,
   isTaken: () => false,
   verify: async () => null,
   recall: () => null,

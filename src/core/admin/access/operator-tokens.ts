@@ -33,8 +33,6 @@ export const findOperatorToken = (given: string, admin: AdminConfig): OperatorTo
   return found
 }
 
-export const takesTokens = (admin: AdminConfig): boolean => listOperatorTokens(admin).length > 0 || admin.jwt !== null
-
 const toToken = (name: string, scope: Operator['scope'], digest: Buffer): OperatorToken => ({
   operator: { name, scope, proof: 'token' },
   digest,

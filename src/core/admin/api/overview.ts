@@ -24,7 +24,6 @@ import { endpointRateShape } from '../endpoint-rates.ts'
 import type { FindingSubject } from '../findings/finding.ts'
 import { groupOutage } from '../findings/outage.ts'
 import { type OperationRates, type RateHistory, rateMembers, stepSeconds } from '../rate-history.ts'
-import { clientActivityShape, clientActivityView } from './client-activity.ts'
 import { changeShape, problemShape } from './config-responses.ts'
 import { recentErrorShape, toRecentErrorViews } from './recent-errors.ts'
 import { type Status, statusFromReport, statusShape } from './status.ts'
@@ -97,8 +96,6 @@ const ownShapes = {
   orders: asList(orderShape),
   /** Newest first: at most 100 that matched an operation, and 100 that matched none. */
   refusals: asList(recentErrorShape),
-  /** What clients did over the last fifteen minutes. Null: clients do not authenticate. */
-  clients: asNullable(clientActivityShape),
 }
 
 /** What an operator on call wants to see at once: what the page and `top` show. Times are RFC 3339. */
@@ -115,7 +112,7 @@ const ofFeatures = adminParts.flatMap(({ overview = [] }) => overview)
 
 /** Puts the members of features in their places. */
 const withFeatures = <T>(
-  own: Readonly<Record<'unmatchedPerSecond' | 'clients', T>> & Readonly<Record<string, T>>,
+  own: Readonly<Record<'unmatchedPerSecond' | 'refusals', T>> & Readonly<Record<string, T>>,
   value: (field: DerivedField<unknown>) => T,
 ): Readonly<Record<string, T>> =>
   Object.fromEntries(
@@ -155,7 +152,6 @@ export const getPageView = async (context: AdminContext): Promise<PageView> => {
     reloads: history.last.map(toReloadView),
     orders: context.orders.last.map((order) => ({ ...order, at: formatTime(order.at) })),
     refusals: toRecentErrorViews(report, config),
-    clients: clientActivityView(report),
   }
   return withFeatures<unknown>(own, ({ derive }) => derive({ context, report, status }, context)) as unknown as PageView
 }

@@ -118,11 +118,14 @@ export const badRequest = (detail: string): AdminError => ({ status: 400, code: 
 
 const quoted = (key: string): string => JSON.stringify(key.slice(0, 60))
 
-export const rejectUnknownClient = async (name: string, { clients }: Config): Promise<AdminError | null> => {
-  const known = clients.map(({ id }) => id)
-  if (known.includes(name)) return null
+export const rejectUnknownClient = async (name: string, config: Config): Promise<AdminError | null> => {
   // The command line reads the commands too, and looks no name up.
-  const { suggestNearest } = await import('../../config/suggest.ts')
+  const [{ adminParts }, { suggestNearest }] = await Promise.all([
+    import('../admin-parts.ts'),
+    import('../../config/suggest.ts'),
+  ])
+  const known = adminParts.flatMap((part) => part.listClients?.(config) ?? [])
+  if (known.includes(name)) return null
   const near = suggestNearest(name, known)
   return badRequest(
     `client: none under clients is named ${name}${near === undefined ? '' : `; probably meant: ${near}`}`,

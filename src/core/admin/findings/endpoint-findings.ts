@@ -27,7 +27,7 @@ import {
   tryCommandLine,
 } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
-import { isServing } from './outage.ts'
+import { isServing, mayBeStored } from './outage.ts'
 
 // Of the timeout of its requests.
 const slowShare = 0.5
@@ -132,17 +132,14 @@ const staleAddressFinding = (group: Group, { url, outdated }: EndpointReport, in
 }
 
 /** Finds failures at an endpoint that cost no request: another attempt was made, or its own error was relayed. */
-const recoveredFailureFinding = (
-  group: Group,
-  { url, lastFailure }: EndpointReport,
-  { at, config }: FindingInputs,
-): Found => {
+const recoveredFailureFinding = (group: Group, { url, lastFailure }: EndpointReport, inputs: FindingInputs): Found => {
+  const { at, config } = inputs
   if (lastFailure === null || at - lastFailure.at > recentMs) return []
-  const isCached = allOperations.some((each) => each.group === group && config.operations[each.id].cache !== null)
+  const hasStored = allOperations.some(({ id, group: of }) => of === group && mayBeStored(id, inputs))
   const command = liveCommandLine(group, config)
-  const facts = { url, lastFailure, isCached, endpoints: [url], since: lastFailure.at, command }
-  return finding('endpoint-failed', 'notice', sideKey(group, 'primary'), facts, ({ url, lastFailure, isCached }) => {
-    const passedOn = `which is passed on${isCached ? ', unless a stored response stands in for it' : ''}`
+  const facts = { url, lastFailure, hasStored, endpoints: [url], since: lastFailure.at, command }
+  return finding('endpoint-failed', 'notice', sideKey(group, 'primary'), facts, ({ url, lastFailure, hasStored }) => {
+    const passedOn = `which is passed on${hasStored ? ', unless a stored response stands in for it' : ''}`
     const other = lastFailure.kind === null ? passedOn : 'and another attempt was made'
     return [`${lastFailurePhrase(lastFailure, url)}, ${other}`]
   })

@@ -9,7 +9,7 @@ import { listDifferingFiles } from '../../runtime/reload/config-drift.ts'
 import type { ReloadRejection } from '../../runtime/reload/reload-history.ts'
 import type { StatusReport } from '../../runtime/status/report.ts'
 import type { AdminContext } from '../admin-context.ts'
-import type { FindClients } from '../admin-part.ts'
+import type { AdminPart, FindClients } from '../admin-part.ts'
 import { adminParts, findClients } from '../admin-parts.ts'
 import type { RecentTraffic } from '../rate-history.ts'
 
@@ -26,6 +26,8 @@ export interface FindingInputs {
   readonly recent: Readonly<Record<OperationId, RecentTraffic>> | null
   readonly overrides: OverridesView
   readonly parts: PrimaryParts
+  /** What features bring. A file that they import must not import it: it waits for all of them. */
+  readonly adminParts: readonly AdminPart[]
   readonly findClients: FindClients
   readonly notServing: NotServingReason | null
   readonly draining: boolean
@@ -66,6 +68,7 @@ export const collectFindingInputs = (
     recent: requestMetrics && byOperation(({ id }) => context.history.recent(id, requestMetrics)),
     overrides: context.overrides,
     parts: context.parts,
+    adminParts,
     findClients,
     notServing: context.notServing(),
     draining: context.draining(),

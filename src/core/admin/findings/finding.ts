@@ -53,6 +53,8 @@ export interface FindingSubject {
 export interface Finding extends FindingSubject {
   /** What is wrong, in a word of the code: `breaker-not-closed`. */
   readonly code: string
+  /** The code of findings that it makes superfluous, since it says why. Null: none. */
+  readonly explains: string | null
   /** Other groups of which it is true, and which its sentence does not name by itself. */
   readonly behind: readonly string[]
   /** In ms since the epoch; null: unknown. */
@@ -65,7 +67,7 @@ export interface Finding extends FindingSubject {
   readonly say: (facts: never, at: number) => readonly string[]
 }
 
-type FindingOptions = Partial<Pick<Finding, 'alsoAbout' | 'endpoints' | 'since' | 'command'>>
+type FindingOptions = Partial<Pick<Finding, 'alsoAbout' | 'endpoints' | 'explains' | 'since' | 'command'>>
 
 /** Finds what is wrong, for one feature or one part of the gateway. */
 export type FindingSource = (inputs: FindingInputs) => Found
@@ -81,8 +83,8 @@ export const finding = <Facts extends object>(
   facts: Facts & FindingOptions,
   say: (facts: Facts, at: number) => readonly string[],
 ): Finding => {
-  const { alsoAbout = [], endpoints = [], since = null, command = null } = facts
-  return { code, severity, about, alsoAbout, behind: [], endpoints, since, command, facts, say }
+  const { alsoAbout = [], endpoints = [], explains = null, since = null, command = null } = facts
+  return { code, severity, about, alsoAbout, behind: [], endpoints, explains, since, command, facts, say }
 }
 
 /** Renders a finding: the one place where its sentence is made. */

@@ -3,19 +3,30 @@ import { adminParts } from '../admin-parts.ts'
 import { certificateFindings, upstreamCertificateFindings } from './credentials.ts'
 import { type Finding, type FindingSource, worstFirst } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
-import { configFindings, processFindings, servingFindings } from './gateway-findings.ts'
-import { clientFindings, operationFindings } from './operations.ts'
+import { configFindings, eventLoopFindings, heapFindings, logFindings, servingFindings } from './gateway-findings.ts'
+import {
+  clientFindings,
+  drainedFindings,
+  gatewayErrorFindings,
+  rejectedFindings,
+  relayedErrorFindings,
+} from './operations.ts'
 import { upstreamFindings } from './upstreams.ts'
 
 /** In the order in which findings of the same severity are shown. */
 const findingSources: readonly FindingSource[] = insertBeside(
   {
     serving: servingFindings,
-    process: processFindings,
+    eventLoop: eventLoopFindings,
+    heap: heapFindings,
+    log: logFindings,
     upstreams: upstreamFindings,
-    operations: operationFindings,
-    credentials: certificateFindings,
-    certificates: upstreamCertificateFindings,
+    refused: rejectedFindings,
+    drained: drainedFindings,
+    relayedErrors: relayedErrorFindings,
+    gatewayErrors: gatewayErrorFindings,
+    certificates: certificateFindings,
+    upstreamCertificates: upstreamCertificateFindings,
     configuration: configFindings,
     clients: clientFindings,
   },
@@ -26,5 +37,8 @@ const findingSources: readonly FindingSource[] = insertBeside(
 const maxFindings = 50
 
 /** Collects what is wrong, the worst first; none: nothing is. */
-export const collectFindings = (inputs: FindingInputs): readonly Finding[] =>
-  worstFirst(findingSources.flatMap((find) => find(inputs))).slice(0, maxFindings)
+export const collectFindings = (inputs: FindingInputs): readonly Finding[] => {
+  const found = findingSources.flatMap((find) => find(inputs))
+  const explained = new Set(found.map(({ explains }) => explains))
+  return worstFirst(found.filter(({ code }) => !explained.has(code))).slice(0, maxFindings)
+}

@@ -4,17 +4,13 @@ import { formatDuration } from '../../lib/text/units.ts'
 import type { NotServingReason } from '../../runtime/proxy-server.ts'
 import { applyFailedMessage } from '../../runtime/reload/reload-problems.ts'
 import { sinceStart } from '../commands/phrases.ts'
-import { rejectedPhrase, tallyFailures } from './failure-phrases.ts'
-import { checkCommandLine, type FindingSource, finding, joinWithAnd, wherePhrase } from './finding.ts'
+import { checkCommandLine, type FindingSource, finding, joinWithAnd } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
 // Far longer than pauses of the garbage collector, or the hiccups of a machine that is shared: clients notice.
 const lateMs = 500
 
 const fullHeap = 0.9
-
-export const processFindings: FindingSource = (inputs) =>
-  [eventLoopFindings, heapFindings, logFindings].flatMap((find) => find(inputs))
 
 const notServingText: Readonly<Record<NotServingReason | 'draining', string>> = {
   draining: 'the gateway stops: it finishes what runs, and /ready says no',
@@ -31,30 +27,16 @@ export const servingFindings: FindingSource = ({ notServing, draining }) => {
     : [finding('not-serving', severity, 'process', { why }, (facts) => [notServingText[facts.why]])]
 }
 
-const eventLoopFindings: FindingSource = ({ report }) => {
-  const command = commandLine('top')
-  const { eventLoop: loop } = report.limits
-  const shed = tallyFailures(report.recentErrors.causes.filter(({ reason }) => reason === 'event-loop'))
-  if (loop?.sheds === true)
-    return finding('load-shed', 'critical', 'process', { ...loop, shed, command }, ({ shed, ...loop }) => [
-      `the event loop is ${formatDuration(Math.round(loop.delayMs))} late${wherePhrase(loop)}, over limits.eventLoopDelay (${formatDuration(loop.limitMs)}), so new requests are refused${rejectedPhrase(shed)}`,
-    ])
-  const late = report.runtimes.flatMap(({ process, eventLoop: { delayMs } }) => {
+export const eventLoopFindings: FindingSource = ({ report }) =>
+  report.runtimes.flatMap(({ process, eventLoop: { delayMs } }) => {
     if (delayMs === null || delayMs.p99 < lateMs) return []
-    const facts = { process, ms: Math.round(delayMs.p99), command }
+    const facts = { process, ms: Math.round(delayMs.p99), command: commandLine('top') }
     return finding('event-loop-late', 'warning', 'process', facts, ({ process, ms }) => [
       `the event loop${process === 'gateway' ? '' : ` of ${process}`} is up to ${formatDuration(ms)} late: something keeps the process from its work`,
     ])
   })
-  if (shed.last15Min === 0) return late
-  const severity = shed.lastMinute > 0 ? 'warning' : 'notice'
-  const was = finding('load-was-shed', severity, 'process', { shed, since: shed.firstAt }, ({ shed }) => [
-    `the event loop was late, over limits.eventLoopDelay${rejectedPhrase(shed)}`,
-  ])
-  return [...late, was]
-}
 
-const heapFindings: FindingSource = ({ report }) =>
+export const heapFindings: FindingSource = ({ report }) =>
   report.runtimes.flatMap(({ process, heap: { usedBytes, limitBytes } }) => {
     const percent = Math.round((usedBytes / limitBytes) * 100)
     if (usedBytes < fullHeap * limitBytes) return []
@@ -63,7 +45,7 @@ const heapFindings: FindingSource = ({ report }) =>
     ])
   })
 
-const logFindings: FindingSource = ({ droppedLines: lines }) =>
+export const logFindings: FindingSource = ({ droppedLines: lines }) =>
   lines === 0
     ? []
     : [

@@ -25,14 +25,8 @@ import {
 import { explainCommandLine, type FindingSource, finding, tailCommand } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 import { groupOutage } from './outage.ts'
-import { storedErrorFindings } from './stored-errors.ts'
 
-export const operationFindings: FindingSource = (inputs) =>
-  [rejectedFindings, drainedFindings, relayedErrorFindings, storedErrorFindings, gatewayErrorFindings].flatMap((find) =>
-    find(inputs),
-  )
-
-const rejectedFindings: FindingSource = ({ overrides, config, report }) =>
+export const rejectedFindings: FindingSource = ({ overrides, config, report }) =>
   allOperations.flatMap(({ id }) => {
     const override = overrides.operations.get(id)
     if ((override?.state ?? config.operations[id].state) !== 'refuse') return []
@@ -51,7 +45,7 @@ const rejectedFindings: FindingSource = ({ overrides, config, report }) =>
   })
 
 /** Finds endpoints that an operator drains: a forgotten override ends by itself, but later. */
-const drainedFindings: FindingSource = ({ overrides, report }) =>
+export const drainedFindings: FindingSource = ({ overrides, report }) =>
   groups.flatMap((group) => {
     // One that an edit has taken out gets nothing anyway.
     const endpoints = reportedSides<SideReport>(report.upstreams[group]).flatMap((side) => side.report.endpoints)
@@ -75,7 +69,7 @@ const minErrors = 3
 const recentMs = 60_000 + stepSeconds * 1000
 
 /** Finds operations that are answered, but with errors: the gateway relays what an upstream says of itself. */
-const relayedErrorFindings: FindingSource = (inputs) =>
+export const relayedErrorFindings: FindingSource = (inputs) =>
   allOperations.flatMap(({ id, group }) => {
     const { recent, report } = inputs
     const { requests, passedOn: errors } = recent?.[id] ?? { requests: 0, passedOn: 0 }
@@ -117,7 +111,7 @@ const isGatewayError = ({ kind, endpoint }: ErrorCount): boolean =>
   kind === 'identity-unavailable' ||
   (kind === 'deadline-exceeded' && endpoint === null)
 
-const gatewayErrorFindings: FindingSource = ({ report }) =>
+export const gatewayErrorFindings: FindingSource = ({ report }) =>
   groupByKey(
     report.recentErrors.causes.filter(isGatewayError),
     ({ kind, reason, operation }) => `${kind} ${reason} ${operation}`,
@@ -143,30 +137,24 @@ export const clientFindings: FindingSource = (inputs) =>
     const tally = tallyFailures(same)
     if (tally.lastMinute < often.inAMinute && tally.last15Min < often.in15Minutes) return []
     const [{ kind, reason }] = same
-    const isUnanswered = loadBalancerReasons.has(reason)
-    const severity = isUnanswered && tally.lastMinute > 0 ? 'warning' : 'notice'
-    const about = isUnanswered ? 'listen.proxyProtocol' : subjectOf(same)
-    const isOff = reason === 'proxy-header' && inputs.config.listen.proxyProtocol === null
+    const { senders = null, note = '' } = describeClientErrors(reason, inputs) ?? {}
+    const severity = senders !== null && tally.lastMinute > 0 ? 'warning' : 'notice'
+    const about = senders ?? subjectOf(same)
     const last = inputs.report.recentErrors.last.filter((each) => each.kind === kind && each.reason === reason)
     // As far as the last errors tell: by the id where it was authenticated, else by the address.
     const clients = [...new Set(last.map(({ client, clientId }) => clientId ?? client))]
-    const facts = { kind, reason, tally, isUnanswered, isOff, clients, since: tally.firstAt, command: tailCommand }
-    return finding('client-errors', severity, about, facts, ({ kind, reason, tally, isUnanswered, ...facts }) => {
-      const count = countPhrase(tally, isUnanswered ? 'refused' : `refused with ${failureTable[kind].status}`)
-      const off = facts.isOff ? ', which is off' : ''
+    const facts = { kind, reason, tally, senders, note, clients, since: tally.firstAt, command: tailCommand }
+    return finding('client-errors', severity, about, facts, ({ kind, reason, tally, note, ...facts }) => {
+      const count = countPhrase(tally, facts.senders === null ? `refused with ${failureTable[kind].status}` : 'refused')
       const [one, ...others] = facts.clients
       const who = others.length === 0 ? one : `${facts.clients.length} clients, the last one ${one}`
       const from = one === undefined ? '' : `, from ${who}`
-      return [`${failureText(kind, reason)}${maxBodyPhrase(same, inputs.config)}${off}: ${count}${from}`]
+      return [`${failureText(kind, reason)}${maxBodyPhrase(same, inputs.config)}${note}: ${count}${from}`]
     })
   })
 
-// What load balancers cause, and not clients: only from their addresses is a header waited for.
-const loadBalancerReasons: ReadonlySet<ErrorCount['reason']> = new Set([
-  'no-proxy-header',
-  'bad-proxy-header',
-  'proxy-header-too-slow',
-])
+const describeClientErrors = (reason: ErrorCount['reason'], { adminParts, config }: FindingInputs) =>
+  adminParts.flatMap((part) => part.describeClientErrors?.(reason, config) ?? [])[0]
 
 const isClientFault = (each: ErrorCount): boolean =>
   failureTable[each.kind].fault === 'client' && !isContractFailure(each)

@@ -1,4 +1,4 @@
-import { allOperations, type Group, groups } from '../../../operations.ts'
+import { allOperations, type Group, groups, type OperationId } from '../../../operations.ts'
 import { type AttemptReport, lastFailurePhrase, reasonTable } from '../../exchange/failures/errors.ts'
 import { mayBeUpstreamFault } from '../../exchange/failures/kinds.ts'
 import { sideKey } from '../../exchange/sides.ts'
@@ -158,11 +158,8 @@ const consequences: Readonly<Record<GroupClients['primary'], Consequence>> = {
 }
 
 /** `say` says what happens to requests to them. */
-const failingOperations = (
-  names: readonly Group[],
-  { report, recent, config }: FindingInputs,
-  say: (what: string) => string,
-): string => {
+const failingOperations = (names: readonly Group[], inputs: FindingInputs, say: (what: string) => string): string => {
+  const { report, recent } = inputs
   const affected = allOperations.filter(
     ({ id, group }) =>
       names.includes(group) &&
@@ -170,9 +167,13 @@ const failingOperations = (
         report.recentErrors.causes.some((each) => each.operation === id && mayBeUpstreamFault(each.kind))),
   )
   if (affected.length === 0) return ''
-  const cached = affected.some(({ id }) => config.operations[id].cache !== null) ? ' that no cache answers' : ''
+  const cached = affected.some(({ id }) => mayBeStored(id, inputs)) ? ' that no cache answers' : ''
   return `; ${say(`${joinWithAnd(affected.map(({ id }) => id))}${cached}`)}`
 }
+
+/** Tells whether stored responses answer requests of an operation. */
+export const mayBeStored = (id: OperationId, { adminParts, config }: FindingInputs): boolean =>
+  adminParts.some((part) => part.isStored?.(config.operations[id]) ?? false)
 
 const outageDetails = (names: readonly Group[], inputs: FindingInputs): readonly string[] => {
   const { report, at, undoableEditAt } = inputs

@@ -39,7 +39,7 @@ export const upstreamFindings: FindingSource = (inputs) => [
           breakerFinding(group, causes, inputs),
           ...endpoints.flatMap((each) => endpointFindings(group, each, causes, inputs)),
           noEndpointFinding(group, endpoints, inputs),
-          retryBudgetFinding(group, inputs),
+          inputs.adminParts.flatMap((part) => part.findOfGroup?.(group, inputs) ?? []),
           clientErrorFindings(group, inputs),
         ].flat()
       }),
@@ -115,12 +115,4 @@ const consequences: Readonly<Record<GroupClients['primary'], string>> = {
   all: 'so nobody answers',
   some: 'so nobody answers clients that are not on the candidate',
   none: 'and every client is on the candidate',
-}
-
-const retryBudgetFinding = (group: Group, { report }: FindingInputs): Found => {
-  const { retryBudget } = report.upstreams[group]
-  if (retryBudget === null || retryBudget.left >= 1) return []
-  return finding('retries-used-up', 'notice', sideKey(group, 'primary'), { group }, (facts) => [
-    `the retry budget of ${facts.group} is used up: what fails is not tried again`,
-  ])
 }

@@ -4,8 +4,8 @@ import type { AdminContext } from '../admin-context.ts'
 import { sendProblem } from '../admin-error.ts'
 import { adminParts } from '../admin-parts.ts'
 import { configurationMetrics, processMetrics, recordingMetrics, retiringMetrics } from './families/process.ts'
-import { trafficMetrics } from './families/traffic.ts'
-import { upstreamMetrics } from './families/upstreams.ts'
+import { requestCounts, trafficMetrics } from './families/traffic.ts'
+import { endpointMetrics, upstreamMetrics } from './families/upstreams.ts'
 import { expositionContentType, type MetricDefinitions, renderExposition } from './metric.ts'
 import { collectMetricInputs } from './metric-inputs.ts'
 
@@ -26,7 +26,9 @@ const metricsOff = {
 
 const definitions = insertBeside(
   {
+    requests: requestCounts,
     traffic: trafficMetrics,
+    endpoints: endpointMetrics,
     upstreams: upstreamMetrics,
     configuration: configurationMetrics,
     process: processMetrics,

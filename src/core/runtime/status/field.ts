@@ -22,7 +22,7 @@ import type { OverridesView } from '../overrides.ts'
 
 /** What the gateway knows besides reports. */
 export interface StatusContext {
-  readonly overrides: Pick<OverridesView, 'endpoints' | 'shifts'>
+  readonly overrides: Omit<OverridesView, 'operations'>
   /** Describes what proofs of operators are verified with, for the feature that does; null: there are none. */
   operatorKeys(): object | null
   /** The group whose upstream is shown. */

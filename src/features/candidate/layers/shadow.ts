@@ -2,7 +2,6 @@ import type { Config, UpstreamConfig } from '../../../core/config/config.ts'
 import type { Handler, Layer } from '../../../core/exchange/exchange.ts'
 import { foldUnderscores, type HeaderFields, namesCredential } from '../../../core/exchange/header-fields.ts'
 import { formatPercent } from '../../../core/lib/text/units.ts'
-import { listCredentialFields } from '../../../core/runtime/credential-fields.ts'
 import type { Upstream } from '../../../core/upstream/upstream.ts'
 import type { Operation, OperationId, Side } from '../../../operations.ts'
 import { DeferredWork } from '../../contract/check-queue.ts'
@@ -154,6 +153,7 @@ export const createShadowLayer = (
   config: Config,
   { sample, timeout, maxBody, marker, credentials }: CandidateShadowConfig,
   destination: ShadowDestination | null,
+  credentialFields: readonly string[],
 ): Layer | null =>
   destination &&
   shadowLayer({
@@ -163,7 +163,7 @@ export const createShadowLayer = (
     maxBody,
     timeoutMs: timeout,
     forwardsCredentials: credentials === 'forward',
-    credentialFields: listCredentialFields(config),
+    credentialFields,
     keptFields: Object.values(config.operations).flatMap(({ idempotency }) => idempotency?.header ?? []),
     requestIdField: config.requestId.header?.toLowerCase() ?? null,
   })

@@ -1,6 +1,6 @@
 /** Inputs of findings of a gateway that is well, but for what a test overrides. */
 
-import { findClients } from '../../../../src/core/admin/admin-parts.ts'
+import { adminParts, findClients } from '../../../../src/core/admin/admin-parts.ts'
 import { type FindingView, renderFinding } from '../../../../src/core/admin/findings/finding.ts'
 import type { FindingInputs } from '../../../../src/core/admin/findings/finding-inputs.ts'
 import { collectFindings } from '../../../../src/core/admin/findings/findings.ts'
@@ -111,6 +111,7 @@ export const findingInputs = ({
   recent: null,
   overrides: { operations: nothing, endpoints: nothing, learning: nothing, shifts: nothing },
   parts: { audit: { state: null }, workers: { states: [] } } as object as PrimaryParts,
+  adminParts,
   findClients,
   operatorKeys: null,
   notServing: null,

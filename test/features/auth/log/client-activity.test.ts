@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
-import { ClientActivity, mergeClientActivity } from '../../../../src/core/log/client-activity.ts'
 import { quantile } from '../../../../src/core/log/metrics/histogram.ts'
+import { ClientActivity, mergeClientActivity } from '../../../../src/features/auth/client-activity.ts'
 import { exchangeRecord } from '../../../core/log/exchange-record.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-23T10:00:00Z') }))

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { findPrincipal } from '../../../../src/core/admin/access/authenticate.ts'
+import { listOperatorTokens } from '../../../../src/core/admin/access/operator-tokens.ts'
 import { principalsWithoutSession } from '../../../../src/core/admin/access/principal.ts'
 import { TokenRefusals } from '../../../../src/core/admin/access/token-refusals.ts'
 import { guardRequest } from '../../../../src/core/admin/guard.ts'
@@ -33,7 +34,12 @@ const access = () => {
 
 /** Guards a request; returns the error, or null when it is let in. */
 const guard = (headers: IncomingHttpHeaders, admin = open, path = '/status', method = 'GET') =>
-  guardRequest({ method, path, headers }, findPrincipal(headers, access(), admin), admin)
+  guardRequest(
+    { method, path, headers },
+    findPrincipal(headers, access(), admin),
+    admin,
+    listOperatorTokens(admin).length > 0,
+  )
 
 const statusOf = (...request: Parameters<typeof guard>): number | null => guard(...request)?.status ?? null
 

@@ -32,20 +32,10 @@ const expected: OperationMetricsReport['requests'] = [
   { statusClass: 2, failure: 'truncated', count: 0 }, // the status that was relayed
 ]
 
-const clients = ({ config, requestMetrics }: MetricInputs): readonly (readonly [string, string, number])[] => {
-  if (config.metrics?.clients !== true) return []
-  const known = new Set(config.clients.map(({ id }) => id))
-  const counted = requestMetrics.clients.filter(({ client }) => known.has(client))
-  return addUp([
-    ...[...known].flatMap((id) => [2, 4, 5].map((each) => [id, className(each), 0] as const)),
-    ...counted.map(({ client, statusClass, count }) => [client, className(statusClass), count] as const),
-  ])
-}
-
 const servingStates = ({ overrides, config }: MetricInputs): readonly (readonly [OperationId, boolean])[] =>
   allOperations.map(({ id }) => [id, (overrides.operations.get(id)?.state ?? config.operations[id].state) === 'serve'])
 
-const className = (statusClass: number): string => `${statusClass}xx`
+export const className = (statusClass: number): string => `${statusClass}xx`
 
 /**
  * Converts a histogram in milliseconds to Prometheus' form, in seconds. Exact: every exported bound is a recorded one.
@@ -82,7 +72,7 @@ const handshakes = seriesFor(['version', 'group'], ({ config, requestMetrics }) 
   ])
 })
 
-export const trafficMetrics: MetricDefinitions = {
+export const requestCounts: MetricDefinitions = {
   requests_total: endedRequests.counter(
     'Requests that have ended, by operation, by the class of their status, and by what went wrong (none: nothing of the gateway).',
   ),
@@ -101,9 +91,9 @@ export const trafficMetrics: MetricDefinitions = {
   request_body_bytes_total: perLabel.counter('Bytes of request bodies that came.', 'bytesIn'),
   response_body_bytes_total: perLabel.counter('Bytes of answer bodies that were sent.', 'bytesOut'),
   retries_total: perOperation.counter('Attempts at endpoints after the first one of a request.', 'retries'),
-  client_requests_total: seriesFor(['client', 'status_class'], clients).counter(
-    'Requests of each client of the file, by the class of their status; with metrics.clients only.',
-  ),
+}
+
+export const trafficMetrics: MetricDefinitions = {
   operation_serving: seriesFor(['operation'], servingStates).gauge(
     'Whether an operation is in service (1), or refused by the file or an operator (0).',
   ),

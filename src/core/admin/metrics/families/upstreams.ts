@@ -57,8 +57,6 @@ const breakerState = seriesFor(['group', 'side', 'state'], ({ report }) =>
   }),
 )
 
-const upstream = seriesFor(['group'], ({ report }) => groups.map((group) => [group, report.upstreams[group]]))
-
 const failed = seriesFor(['group', 'side', 'reason'], ({ report, requestMetrics }) =>
   listUpstreams(report).flatMap(([group, side]) => {
     const operations = allOperations
@@ -75,7 +73,7 @@ const failed = seriesFor(['group', 'side', 'reason'], ({ report, requestMetrics 
   }),
 )
 
-export const upstreamMetrics: MetricDefinitions = {
+export const endpointMetrics: MetricDefinitions = {
   endpoint_state: endpointState.gauge('Which state an endpoint is in: 1 for that one, 0 for the others.'),
   endpoint_weight: endpoint.gauge(
     'The share of the work of its upstream that the file gives an endpoint, relative to the others.',
@@ -99,10 +97,9 @@ export const upstreamMetrics: MetricDefinitions = {
   upstream_breaker_state: breakerState.gauge(
     'Which state the circuit breaker of an upstream is in: 1 for that one, 0 for the others; the worst of several workers.',
   ),
-  retry_budget_left: upstream.gauge(
-    'Retries that a group’s budget allows just now.',
-    ({ retryBudget }) => retryBudget?.left,
-  ),
+}
+
+export const upstreamMetrics: MetricDefinitions = {
   upstream_failures_total: failed.counter(
     'Attempts that an upstream failed, retries among them, and requests that it could not be asked for, by what was wrong.',
   ),

@@ -1,4 +1,3 @@
-import type { ClientActivityView } from '../../../../core/admin/api/client-activity.ts'
 import type { Overview } from '../../../../core/admin/api/overview.ts'
 import { type Html, html } from '../../../../core/admin/html.ts'
 import { htmlSection, htmlTable, timeHtml } from '../components.ts'
@@ -25,6 +24,8 @@ const missingText = ({ rows, seen, complete }: NonNullable<Overview['clients']>)
     return `More clients came than are followed, so some are missing: ${formatCount(seen)} are, and the first ${formatCount(rows.length)} listed.`
   return seen > rows.length ? `${formatCount(seen - rows.length)} more are not listed.` : null
 }
+
+type ClientActivityView = NonNullable<Overview['clients']>['rows'][number]
 
 const [name, heading] = ['activity', 'By client']
 

@@ -1,9 +1,11 @@
-import { epochMs } from '../lib/clock.ts'
-import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
-import { bucketBoundsMs, bucketIndex, type HistogramReport } from './metrics/histogram.ts'
-import { isErrorOutcome, toStatusClass } from './metrics/request-metrics.ts'
-import { BoundedMap } from './rolling-counter.ts'
-import { mergeBy, type NonEmpty, pluck, sumReports } from './sum-reports.ts'
+import { epochMs } from '../../core/lib/clock.ts'
+import { asBoolean, asList, asNullable, asNumber, asObject, asText, type Decoded } from '../../core/lib/text/decode.ts'
+import { formatTime } from '../../core/lib/text/format-time.ts'
+import type { ExchangeObserver, ExchangeRecord } from '../../core/log/exchange-record.ts'
+import { bucketBoundsMs, bucketIndex, type HistogramReport, quantile } from '../../core/log/metrics/histogram.ts'
+import { isErrorOutcome, toStatusClass } from '../../core/log/metrics/request-metrics.ts'
+import { BoundedMap } from '../../core/log/rolling-counter.ts'
+import { mergeBy, type NonEmpty, pluck, sumReports } from '../../core/log/sum-reports.ts'
 
 /** What became of the requests of a client that was authenticated, over the last fifteen minutes. */
 export interface ClientActivityRow {
@@ -187,3 +189,55 @@ class ClientWindow {
 /** Tells whether a time is in none of the slices that count now. A clock that was put back may have left it ahead. */
 const isOver = (time: number, at: number): boolean =>
   Math.abs(Math.trunc(at / sliceMs) - Math.trunc(time / sliceMs)) >= sliceCount
+
+const clientActivityRowShape = asObject({
+  /** Its id in `clients`. */
+  client: asText,
+  requests: asNumber,
+  /** Answered 429. */
+  limited: asNumber,
+  /** Answered with another 4xx, or rejected with a 5xx for what the client did. */
+  rejected: asNumber,
+  /** Answered with another 5xx, or cut short. */
+  failed: asNumber,
+  /** In milliseconds, to the last byte of the response. Null: there was no request. */
+  p50: asNullable(asNumber),
+  p99: asNullable(asNumber),
+  lastAt: asText,
+  /** The id of the key that it came with. Null: the method has none. */
+  keyId: asNullable(asText),
+})
+
+export const clientActivityShape = asObject({
+  /** At most 100, the ones that fare worst first. */
+  rows: asList(clientActivityRowShape),
+  seen: asNumber,
+  /** Whether these are all that came. Null: the gateway is of a version that does not say. */
+  complete: asNullable(asBoolean),
+})
+
+// What an operator reads of them.
+const maxRows = 100
+
+export type ClientActivityView = Decoded<typeof clientActivityShape>
+
+export const toClientActivityView = ({ rows, isComplete }: ClientActivityReport): ClientActivityView => ({
+  rows: rows.slice(0, maxRows).map(toRowView),
+  seen: rows.length,
+  complete: isComplete,
+})
+
+const toRowView = ({
+  client,
+  counts,
+  latency,
+  lastAt,
+  keyId,
+}: ClientActivityRow): ClientActivityView['rows'][number] => ({
+  client,
+  ...counts,
+  p50: quantile(latency, 0.5),
+  p99: quantile(latency, 0.99),
+  lastAt: formatTime(lastAt),
+  keyId,
+})

@@ -1,0 +1,20 @@
+import type { AdminPart } from '../../core/admin/admin-part.ts'
+import type { FailureReason } from '../../core/exchange/failures/errors.ts'
+
+// What load balancers cause, and not clients: only from their addresses is a header waited for.
+const loadBalancerReasons: ReadonlySet<FailureReason | null> = new Set([
+  'no-proxy-header',
+  'bad-proxy-header',
+  'proxy-header-too-slow',
+] as const)
+
+export const describeClientErrors: NonNullable<AdminPart['describeClientErrors']> = (reason, { listen }) => {
+  if (loadBalancerReasons.has(reason)) return { senders: 'listen.proxyProtocol' }
+  return reason === 'proxy-header' && listen.proxyProtocol === null ? { note: ', which is off' } : null
+}
+
+export const loadOpenApi: NonNullable<AdminPart['loadOpenApi']> = async () => ({
+  // TLS may end in front, at a load balancer that does not say so.
+  clientScheme: ({ proxyProtocol }) =>
+    proxyProtocol === null ? null : proxyProtocol.scheme === 'https' ? 'https:' : '',
+})

@@ -1,0 +1,27 @@
+import type { AdminPart, PlacedMetrics } from '../../core/admin/admin-part.ts'
+import { finding } from '../../core/admin/findings/finding.ts'
+import { seriesFor } from '../../core/admin/metrics/metric.ts'
+import { sideKey } from '../../core/exchange/sides.ts'
+import { groups } from '../../operations.ts'
+
+export const findOfGroup: NonNullable<AdminPart['findOfGroup']> = (group, { report }) => {
+  const { retryBudget } = report.upstreams[group]
+  if (retryBudget === null || retryBudget.left >= 1) return []
+  return finding('retries-used-up', 'notice', sideKey(group, 'primary'), { group }, (facts) => [
+    `the retry budget of ${facts.group} is used up: what fails is not tried again`,
+  ])
+}
+
+const upstream = seriesFor(['group'], ({ report }) => groups.map((group) => [group, report.upstreams[group]]))
+
+export const metrics: readonly PlacedMetrics[] = [
+  {
+    after: 'endpoints',
+    value: {
+      retry_budget_left: upstream.gauge(
+        'Retries that a group’s budget allows just now.',
+        ({ retryBudget }) => retryBudget?.left,
+      ),
+    },
+  },
+]
