@@ -10,27 +10,26 @@ export const pemBlocks = (text: string): readonly string[] =>
   text.split(/(?=-----BEGIN )/).filter((block) => block.startsWith('-----BEGIN '))
 
 interface CertificateFacts {
-  /** Its DNS names, in lower case; a wildcard as `*.example.com`. */
+  /** In lower case; a wildcard as `*.example.com`. */
   readonly names: readonly string[]
-  /** Its last moment, in ms since the epoch. */
+  /** In ms since the epoch. */
   readonly notAfter: number
 }
 
-/** Reads the first certificate of a PEM text, which is the host's. Throws when that cannot be read. */
+/** Reads the leaf, the first certificate of a PEM text. Throws if it cannot be read. */
 export const readCertificateFacts = (certificate: string): CertificateFacts => {
   const { subjectAltName, validToDate } = new X509Certificate(certificate)
-  // Node writes other names in quotes. No client can ask for one: SNI is letters, digits, hyphens and dots (RFC 6066
-  // §3).
+  // Node quotes names with other characters. No client can ask for those: SNI has letters, digits, hyphens and dots
+  // (RFC 6066 §3).
   const names = (subjectAltName ?? '').split(', ').flatMap((name) => /^DNS:([\w.*-]+)$/.exec(name)?.[1] ?? [])
   return { names: names.map((name) => withoutRootDot(name.toLowerCase())), notAfter: validToDate.getTime() }
 }
 
-/** `path` leads to the map that holds it, or to the list of authorities. */
+/** `path` leads to the map with the certificate, or to the list of authorities. */
 interface ConfiguredCertificate extends CertificateFacts {
   readonly path: KeyPath
 }
 
-/** Lists the gateway's certificates: the public listener's in the order of the file, then the admin listener's. */
 export const listenerCertificates = ({ listen, admin }: Config): readonly ConfiguredCertificate[] => [
   ...(listen.tls?.certificates ?? []).map(({ certificate }, index) => ({
     path: ['listen', 'tls', 'certificates', index],
@@ -39,7 +38,7 @@ export const listenerCertificates = ({ listen, admin }: Config): readonly Config
   ...(admin.tls === null ? [] : [{ path: ['admin', 'tls'], ...readCertificateFacts(admin.tls.certificate) }]),
 ]
 
-/** Lists, for each key with authorities of clients, the one that expires first, named by its subject in one line. */
+/** Lists for each key with client authorities the one that expires first, named by its subject. */
 export const clientAuthorities = (config: Config): readonly ConfiguredCertificate[] => [
   ...earliestExpiring(['listen', 'tls', 'clientCa'], config.listen.tls?.clientCa ?? ''),
   ...configTransfers.flatMap((each) => {
@@ -59,12 +58,11 @@ const earliestExpiring = (path: ConfiguredCertificate['path'], text: string): re
       notAfter: validToDate.getTime(),
     }))
 
-/** `path` leads to the map that holds both. */
 export function validateKeyPair(
   path: KeyPath,
   { certificate, key }: { readonly certificate: string; readonly key: string },
 ): readonly ConfigIssue[] {
-  // What was thrown quotes parts of the text.
+  // Node's errors quote parts of the text.
   const leaf = tryOrNull(() => new X509Certificate(certificate))
   if (leaf === null) return [unreadableIssue([...path, 'certificate'], 'a certificate')]
   const privateKey = tryOrNull(() => createPrivateKey(key))
@@ -87,7 +85,7 @@ export function validateCaBundle(path: KeyPath, text: string): readonly ConfigIs
   return isAccepted ? [] : [unreadableIssue(path, 'a certificate')]
 }
 
-/** Lists what is wrong with authorities (a PEM text) of which one must have issued a certificate itself. */
+/** Lists the issues of authorities (PEM) for client certificates: at least one of them must be a CA. */
 export function validateIssuers(path: KeyPath, text: string): readonly ConfigIssue[] {
   const unreadable = validateCaBundle(path, text)
   if (unreadable.length > 0 || readAll(text).some(({ ca }) => ca)) return unreadable
@@ -102,12 +100,9 @@ export function validateIssuers(path: KeyPath, text: string): readonly ConfigIss
   ]
 }
 
-/**
- * Lists the authorities (a PEM text) whose own issuer is not among them: with lists of revoked certificates OpenSSL
- * goes up to a root, and accepts no certificate where it finds none.
- */
+/** Lists authorities without their issuer: with revocation lists, OpenSSL accepts no certificate without a root. */
 export function validateChainsToRoots(path: KeyPath, text: string): readonly ConfigIssue[] {
-  const authorities = tryOrNull(() => readAll(text)) ?? [] // what cannot be read is told elsewhere
+  const authorities = tryOrNull(() => readAll(text)) ?? [] // an unreadable certificate has an issue of its own
   const [cut] = authorities.filter((authority) => !authorities.some((issuer) => authority.checkIssued(issuer)))
   if (cut === undefined) return []
   return [
@@ -128,13 +123,13 @@ export function validateRevocationLists(path: KeyPath, text: string): readonly C
   return isBroken ? [unreadableIssue(path, 'a list of revoked certificates')] : []
 }
 
-/** Loads both with OpenSSL, which rejects a short key, and a chain whose later parts are broken. */
+/** OpenSSL rejects a short key, and a chain whose later parts are broken. */
 function validateByTls(path: KeyPath, certificate: string, key: string): readonly ConfigIssue[] {
   try {
     createSecureContext({ cert: certificate, key })
     return []
   } catch (error) {
-    // `reason` is one of OpenSSL's own phrases; the message might quote more.
+    // `reason` is a phrase of OpenSSL; the message might quote the text.
     const reason = error instanceof Error && 'reason' in error ? String(error.reason) : 'something else'
     return [
       {
@@ -156,6 +151,6 @@ const unreadableIssue = (path: KeyPath, what: string): ConfigIssue => ({
   hint: 'check the file: it may be cut short',
 })
 
-/** Names the fields in which a proxy tells of the client's certificate (RFC 9440), where they are read; else none. */
+/** Lists the fields with the client's certificate that a proxy in front sends (RFC 9440), if they are read. */
 export const certificateFields = ({ from }: { readonly from: 'connection' | 'client-cert' }): readonly string[] =>
   from === 'client-cert' ? ['client-cert', 'client-cert-chain'] : []

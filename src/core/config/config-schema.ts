@@ -24,7 +24,6 @@ const operations = operationsSchema(keysOf('get'), keysOf('post')).prefault({})
 
 type Shape = Readonly<Record<string, z.core.$ZodType>>
 
-/** Puts keys of features in their places among those of core. */
 const extend = <S extends z.ZodObject>(own: S, more: readonly PlacedKey<Shape>[], shape: Shape = own.shape) =>
   annotate(
     z
@@ -45,7 +44,7 @@ const defaults = extend(
   configParts.flatMap((part) => part.policyKeys ?? []),
 )
 
-// One definition for both in the JSON Schema: defaults and groups.
+// The JSON Schema defines each key once, for defaults and groups.
 for (const [key, schema] of Object.entries(defaults.shape))
   z.globalRegistry.add(schema, { id: key.replace(/^./, (letter) => letter.toUpperCase()) })
 
@@ -53,7 +52,6 @@ export const upstreamKeys = configParts.flatMap((part) => part.upstreamKeys ?? [
 
 export const sections = configParts.flatMap((part) => part.sections ?? [])
 
-/** The schema of the configuration file: the keys of core and of features. */
 export const configSchema = extend(coreSchema, sections, {
   ...coreSchema.shape,
   listen: extend(
@@ -66,7 +64,7 @@ export const configSchema = extend(coreSchema, sections, {
   operations,
 }) as z.ZodType as z.ZodType<ParsedConfig> & typeof coreSchema
 
-/** The same for editors. */
+/** For editors: with the built-in values. */
 export const describedSchema = configSchema
   .extend({ upstreams: upstreamsSchema(defaults, upstreamKeys, true) })
   .meta(configSchema.meta() ?? {})

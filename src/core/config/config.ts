@@ -13,8 +13,8 @@ export type DeepReadonly<T> = T extends string | number | boolean | null | undef
     : { readonly [K in keyof T]: DeepReadonly<T[K]> }
 
 /**
- * A validated file: units are parsed, references followed, levels not yet merged. A feature declares the keys of its
- * section here (`declare module`), so that they have a type where the feature is, and nowhere without it.
+ * A validated file: units parsed, references followed, levels not merged. A feature declares the keys of its section
+ * here (`declare module`), so that their types exist only with the feature.
  */
 export interface ParsedConfig
   extends Omit<z.output<typeof coreSchema>, 'listen' | 'admin' | 'defaults' | 'upstreams' | 'operations'> {
@@ -35,15 +35,12 @@ export interface ParsedUpstream
   extends z.output<z.ZodObject<typeof targetShape>>,
     z.output<z.ZodObject<typeof upstreamPolicyShape>> {}
 
-/** What the file says of an operation. A feature declares its keys here, and what they are resolved to below. */
+/** A feature declares its keys of operations here, and their resolved form in `OperationConfig`. */
 export interface ParsedOperation extends z.output<z.ZodObject<typeof coreOperationShape>> {}
 
 type ParsedFile = DeepReadonly<ParsedConfig>
 
-/**
- * A resolved configuration: every default is filled in, every reference read, every object frozen. Its names are those
- * of the file; the schemas in `sections/` describe them. `null` stands for what is turned off or left out.
- */
+/** A resolved configuration, frozen: all defaults filled in, all references read. `null`: turned off or left out. */
 export interface Config extends Omit<ParsedFile, 'version' | 'defaults' | 'upstreams' | 'operations'> {
   /** The first 12 hex digits of the SHA-256 of all other members, contents of referenced files included. */
   readonly hash: string
@@ -53,7 +50,6 @@ export interface Config extends Omit<ParsedFile, 'version' | 'defaults' | 'upstr
 
 type UpstreamPolicy = DeepReadonly<Omit<z.output<typeof defaultsSchema>, keyof typeof operationDefaults>>
 
-/** The interchangeable endpoints of a group, with one policy. `defaults` has been merged into it. */
 export interface UpstreamConfig
   extends Omit<UpstreamPolicy, 'healthCheck'>,
     DeepReadonly<z.output<z.ZodObject<typeof targetShape>>> {
@@ -64,9 +60,9 @@ export interface HealthCheckConfig extends NonNullable<UpstreamPolicy['healthChe
   readonly path: string
 }
 
-/** The settings of one operation: its keys, its group's and the defaults, merged. */
+/** Merged from the operation, its group and the defaults. */
 export interface OperationConfig extends Pick<ParsedOperation, 'state'> {
-  /** The time until the head of the response, attempts and waits included. */
+  /** Until the head of the response, attempts and waits included. */
   readonly deadline: ParsedFile['defaults']['deadline']
   readonly maxBody: ParsedFile['defaults']['maxBody']
 }
@@ -78,7 +74,7 @@ export type InstanceConfig = Config['instance']
 export type AdminConfig = Config['admin']
 export type LogConfig = Config['log']
 export type ReloadConfig = Config['reload']
-/** The edits of the fields of one direction: `remove` first, then `set`. Names compare case-insensitively. */
+/** `remove` applies before `set`. Names compare case-insensitively. */
 export type HeaderMutationConfig = UpstreamConfig['request']
 export type EndpointConfig = UpstreamConfig['endpoints'][number]
 /** The texts are PEM. */

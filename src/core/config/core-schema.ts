@@ -9,7 +9,6 @@ import { listenSchema } from './sections/listen.ts'
 import { deadlineSchema, defaultsSchema, maxBodySchema } from './sections/upstream-defaults.ts'
 import { upstreamsSchema } from './sections/upstreams.ts'
 
-/** The keys of an operation that core reads. Those of features follow them. */
 export const coreOperationShape = {
   state: choice('serve, or refuse every request with 503', ['serve', 'refuse']).prefault('serve'),
   deadline: deadlineSchema.optional(),
@@ -18,7 +17,6 @@ export const coreOperationShape = {
 
 type OperationShape = Readonly<Record<string, z.core.$ZodType>>
 
-/** The schema of `operations`. The method decides which keys of features are allowed. */
 export const operationsSchema = (getShape: OperationShape, postShape: OperationShape) => {
   const shapeOf = (shape: OperationShape) => z.strictObject({ ...coreOperationShape, ...shape })
   const getOperation = shapeOf(getShape).meta({ id: 'GetOperation' })
@@ -40,7 +38,7 @@ export const operationsSchema = (getShape: OperationShape, postShape: OperationS
 
 const maxLength = 40
 
-/** A name as it stands in a title and in a question: a word or two, without anything invisible. */
+/** No invisible characters: the name stands in a title and in questions. */
 const labelKind = patternKind(
   `1 to ${maxLength} letters, digits, spaces and ._-, such as gateway-eu-1`,
   `^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,${maxLength - 2}}[A-Za-z0-9])?$`,
@@ -48,10 +46,7 @@ const labelKind = patternKind(
   'letters, digits, spaces and ._-, with a letter or a digit at either end',
 )
 
-/**
- * The colours that the head of the page may have. They are names, because the policy of the page lets in no style but
- * its own sheet: a value of the file could not become one. There is no green, which says that something goes well.
- */
+/** Names, as the page's CSP allows only its own style sheet. No green: it would say that all is well. */
 export const instanceColours = ['grey', 'red', 'orange', 'brown', 'teal', 'blue', 'purple', 'pink'] as const
 
 const instanceSchema = z
@@ -62,7 +57,7 @@ const instanceSchema = z
   })
   .meta({ description: 'Which gateway this is, for operators of several' })
 
-// Each level writes more lines than the one before; `silent` writes none.
+// Each level logs more than the one before; `silent` logs nothing.
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 const logFormats = ['pino', 'ecs', 'otel'] as const
@@ -129,7 +124,7 @@ const metricsSwitch = scalar<boolean>(
   'Whether exchanges are counted',
 )
 
-/** The schema of `metrics`; null: nothing is counted for /metrics, the admin page and `top`. */
+/** Null: nothing is counted for /metrics, the admin page and `top`. */
 const metricsSchema = z
   .union([metricsSwitch, metricsOptions])
   .transform((given) => (given === true ? metricsOptions.parse({}) : given === false ? null : given))
@@ -154,10 +149,7 @@ const shutdownSchema = z
   })
   .meta({ description: 'How the gateway ends: say not ready, wait, finish what runs' })
 
-/**
- * The sections of the configuration file that core reads, one line each. Unknown keys are errors; every key but
- * `upstreams` has a default. Sections of a few keys stand above, the others in `sections/`.
- */
+/** Unknown keys are errors; every key but `upstreams` has a default. */
 export const coreSchema = z
   .strictObject({
     version: version.prefault(1),

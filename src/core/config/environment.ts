@@ -8,9 +8,8 @@ import { forEachNode } from './yaml/yaml-nodes.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Replaces `${NAME}` and `${NAME:-default}` in every scalar that is a value, never in a key. It runs after parsing:
- * positions stay, and a variable cannot inject YAML. As in a shell, `:-` also replaces an empty variable. `$${` is a
- * literal `${`.
+ * Replaces `${NAME}` and `${NAME:-default}` in scalar values, never in keys. Runs after parsing: positions stay, and a
+ * variable cannot inject YAML. As in a shell, `:-` also replaces an empty variable. `$${` is a literal `${`.
  */
 export function substituteVariables(document: Document, environment: Environment): ConfigIssue[] {
   const issues: ConfigIssue[] = []
@@ -26,13 +25,13 @@ export function substituteVariables(document: Document, environment: Environment
   return issues
 }
 
-// The length of a default is limited, so that many openings without an end do not take quadratic time.
+// The limit of 1024 keeps many unclosed openings from taking quadratic time.
 const placeholder = /\$(\$\{)|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]{0,1024}))?\}/g
 const onlyPlaceholder = /^\$\{[^}]*\}$/
 
 interface FilledText {
   readonly text: string
-  /** Whether anything but an escape was replaced. */
+  /** An escape does not count. */
   readonly isReplaced: boolean
   readonly missing: readonly string[]
 }

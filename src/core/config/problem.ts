@@ -1,17 +1,15 @@
 import { escapeControls } from '../lib/text/escape-controls.ts'
 
-/** The keys and list indexes that lead from the top of the file to one value. */
+/** Keys and list indexes from the top of the file. */
 export type KeyPath = readonly (string | number)[]
 
-/**
- * One thing that is wrong with a configuration file, for an operator and for a program alike. It never quotes a secret.
- */
+/** A problem of a configuration file, for operators and programs. It never quotes a secret. */
 export interface ConfigProblem {
   readonly file: string
-  /** Counted from 1; 1:1 for a problem with the file as a whole. */
+  /** Counted from 1; 1:1 for the file as a whole. */
   readonly line: number
   readonly column: number
-  /** The key path, such as `upstreams.risk.endpoints[1].weight`; empty for the file as a whole. */
+  /** Such as `upstreams.risk.endpoints[1].weight`; empty for the file as a whole. */
   readonly path: string
   readonly expected: string
   readonly found: string
@@ -19,29 +17,29 @@ export interface ConfigProblem {
   readonly hint?: string
 }
 
-/** A problem that is not located yet: it has a key path, but no line. */
+/** A problem without a line yet. */
 export interface ConfigIssue {
   readonly path: KeyPath
-  /** Whether the key itself is wrong, rather than its value. */
+  /** The key itself is wrong, not its value. */
   readonly atKey?: boolean
   readonly expected: string
   readonly found: string
   readonly message: string
   readonly hint?: string | undefined
-  /** What wrong indentation may have done to the key: unknown here, missing where it belongs, or without its value. */
+  /** A possible effect of wrong indentation. `missing`: the key is missing where it belongs. */
   readonly keyFault?: 'unknown' | 'missing' | 'empty'
 }
 
-/** A tag of a section: a key that says nothing without another one beside it, and the issue where that is missing. */
+/** A key that says nothing without another key, and the issue where that key is missing. */
 export interface KeyNeed extends Pick<ConfigIssue, 'message' | 'found' | 'hint'> {
   readonly key: string
   readonly needs: string
 }
 
-/** An issue that may have an offset in the text, which then locates it instead of its key path. */
+/** An offset in the text locates the issue instead of its key path. */
 export type LocatableIssue = ConfigIssue & { readonly offset?: number }
 
-/** A place in a file; line and column count from 1. */
+/** Both count from 1. */
 export interface FilePosition {
   readonly line: number
   readonly column: number
@@ -52,7 +50,6 @@ export interface PositionLookup {
   readonly locate: (path: KeyPath, atKey?: boolean) => FilePosition
 }
 
-/** Locates a key by the positions of what a file states: 1:1 where it does not state that key. */
 export const locateKey = (path: string, positions: ReadonlyMap<string, FilePosition>, file: string) => {
   const { line, column } = positions.get(path) ?? { line: 1, column: 1 }
   // A built-in value has the position 0:0.
@@ -69,16 +66,15 @@ export const fileProblem = (file: string, message: string, expected: string, fou
   message,
 })
 
-/** Formats a problem: `file:line:column path: message`, then, indented, what was expected and found, and a hint. */
+/** Formats `file:line:column path: message`, then, indented, expected, found and the hint. */
 export function formatProblem(problem: ConfigProblem): string {
   const { expected, found, message, hint } = problem
   const lines = [`${formatPlace(problem)}: ${message}`, `    expected ${expected}`, `    found    ${found}`]
   if (hint !== undefined) lines.push(`    hint     ${hint}`)
-  // Contracts and certificates are written by others, and terminals print what is quoted of them.
+  // Others write contracts and certificates, and terminals print the quoted parts.
   return lines.map(escapeControls).join('\n')
 }
 
-/** Formats where a problem stands: `file:line:column path`. */
 export const formatPlace = ({ file, line, column, path }: ConfigProblem): string =>
   escapeControls(`${file}:${line}:${column}${path === '' ? '' : ` ${path}`}`)
 
@@ -87,7 +83,7 @@ export const formatProblems = (problems: readonly ConfigProblem[]): string =>
 
 export const formatProblemCount = (count: number): string => (count === 1 ? '1 problem' : `${count} problems`)
 
-/** Formats a key path as `upstreams.risk.endpoints[1].weight`. A key that is not a plain word is quoted. */
+/** Formats `upstreams.risk.endpoints[1].weight`. A key that is not a plain word is quoted. */
 export function formatKeyPath(path: KeyPath, format: (key: string, parent: KeyPath) => string = formatKey): string {
   let text = ''
   for (const [depth, key] of path.entries()) {
@@ -97,8 +93,6 @@ export function formatKeyPath(path: KeyPath, format: (key: string, parent: KeyPa
   return text
 }
 
-/** Formats a key, in quotes when it is not a plain word. */
 export const formatKey = (key: string): string => (/^[\w.-]{1,64}$/.test(key) ? key : quote(key))
 
-/** Quotes text from the file, cut to a length that fits a line. */
 export const quote = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 59)}…` : text)

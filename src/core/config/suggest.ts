@@ -1,16 +1,16 @@
 import { distance } from 'fastest-levenshtein'
 import { allOperations, type Operation } from '../../operations.ts'
 
-/** Finds the known key that was probably meant: within a few edits, whatever the case. */
+/** Finds the known key within a few edits, whatever the case. */
 export function suggestNearest(key: string, known: readonly string[]): string | undefined {
   const folded = key.toLowerCase()
-  // Two letters that changed places count as two edits.
+  // Two swapped letters count as two edits.
   const maxEdits = key.length < 3 ? 1 : Math.max(2, Math.floor(key.length * 0.4))
   let best: string | undefined
   let fewestEdits = maxEdits + 1
   for (const candidate of known) {
     const foldedCandidate = candidate.toLowerCase()
-    // Each letter more is an edit at least. Clients write what is compared here, and could make the comparison slow.
+    // Each extra letter is an edit. Clients write `key`, and could make the comparison slow.
     if (Math.abs(folded.length - foldedCandidate.length) >= fewestEdits) continue
     const edits = distance(folded, foldedCandidate)
     if (edits < fewestEdits) {
@@ -35,9 +35,8 @@ interface PathContext {
 type Show = (written: string) => string
 
 /**
- * Finds out how an unknown path differs from a known one. It decides nothing, so it may guess: each step takes one kind
- * of difference away and names it. `show` renders what the client wrote: as it is, for the client itself, or not at
- * all.
+ * Explains how an unknown path differs from a known one. It decides nothing, so it may guess: each step removes and
+ * names one kind of difference. `show` renders the client's text: as it is for the client itself, or not at all.
  */
 export const explainPathMismatch = (path: string, { basePath, baseKey, show = String }: PathContext): PathMismatch => {
   const isUnder = (written: string): boolean => written.startsWith(`${basePath}/`)
@@ -61,7 +60,7 @@ export const explainPathMismatch = (path: string, { basePath, baseKey, show = St
       meant: found,
     }
 
-  // A client with the wrong base may have the wrong path as well.
+  // A client with the wrong base may have the wrong path too.
   const known = suggestNearest(plain, [
     ...allOperations.map((row) => row.path),
     ...allOperations.map((row) => basePath + row.path),
@@ -73,7 +72,6 @@ export const explainPathMismatch = (path: string, { basePath, baseKey, show = St
 
 type NormalizationStep = (path: string) => readonly [path: string, ...differences: string[]]
 
-/** Decodes escapes, up to three levels deep, and names each. */
 const decodeEscapes =
   (show: Show): NormalizationStep =>
   (path) => {
@@ -97,7 +95,7 @@ const dropMatch =
     return [path.replace(pattern, ''), describe(dropped)]
   }
 
-/** Resolves dot segments (RFC 3986 §5.2.4). The gateway itself does not: some servers do it in another order. */
+/** RFC 3986 §5.2.4. The gateway itself resolves no dot segments: some servers do so in another order. */
 const resolveDotSegments: NormalizationStep = (path) => {
   const kept: string[] = []
   for (const segment of path.split('/')) {
@@ -123,7 +121,6 @@ const normalizationSteps = (show: Show): readonly NormalizationStep[] => [
 
 const contains = (path: string, known: string): boolean => path.endsWith(known) || path.includes(`${known}/`)
 
-/** Describes what stands before and after a known path, and whether its case differs. */
 const describeAround = (
   plain: string,
   { path }: Operation,

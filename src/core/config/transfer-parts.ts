@@ -1,10 +1,9 @@
 import type { Config } from './config.ts'
 import { transferLoaders } from './transfer-part.ts'
 
-/** In the order of the list of features, in every thread and process. */
+/** In the order of the feature list, in every thread and process. */
 export const configTransfers = (await transferLoaders.load()).map(({ transfer }) => transfer)
 
-/** A configuration that can be sent. */
 export interface PackedConfig {
   readonly config: Config
   readonly packed: readonly unknown[]

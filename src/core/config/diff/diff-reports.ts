@@ -11,17 +11,16 @@ export interface ReportedConfig {
   readonly report: ConfigReport
 }
 
-/** Lists what differs, in the order of the file, and what the reports leave out of it. */
+/** In the order of the file, with the changes that reports leave out. */
 export const diffConfigs = (from: ReportedConfig, to: ReportedConfig): readonly ConfigChange[] =>
   diffReports(from.report, to.report).flatMap((change) => [
     change,
     ...configTransfers.flatMap((each) => each.detailChange?.(change, from.config, to.config) ?? []),
   ])
 
-/** Lists what differs, part by part in the order of the file. */
 export const diffReports = (from: ConfigReport, to: ConfigReport): readonly ConfigChange[] => {
   const [before, after] = [comparedParts(from), comparedParts(to)]
-  // One of the two may be of another version of the gateway, with a part more or less.
+  // The two may be of different versions of the gateway, with different parts.
   return [...new Map([...before, ...after]).values()].flatMap(({ part, path, group }): readonly ConfigChange[] =>
     diffValues(path, before.get(part)?.compared, after.get(part)?.compared).flatMap((change) => {
       const refined = refine(change, from, to)
@@ -47,7 +46,7 @@ const comparedParts = ({ config, digests }: ConfigReport) =>
     ]),
   )
 
-/** Lists the groups that changes belong to. A change of all groups adds none. */
+/** A change of all groups adds none. */
 export const changedGroups = (changes: readonly ConfigChange[]): readonly Group[] =>
   groups.filter((group) => changes.some((change) => change.group === group))
 
@@ -58,7 +57,6 @@ interface ConfigPart {
   readonly value: unknown
 }
 
-/** Splits a configuration, as the file has it, into its parts: each group and each operation is one by itself. */
 export function splitIntoParts(tree: { readonly [key: string]: unknown }): readonly ConfigPart[] {
   return Object.entries(tree).flatMap(([key, value]): readonly ConfigPart[] => {
     if (key !== 'upstreams' && key !== 'operations') return [{ part: key, path: [key], group: null, value }]
@@ -76,7 +74,6 @@ const groupOfOperation = (operation: string): Group | null =>
 
 type NextConfig = Pick<LoadedConfig, 'restartOnly' | 'provenance'>
 
-/** `file` names the new configuration. */
 export const findRestartRequired = (
   running: RestartOnlySettings,
   { restartOnly, provenance }: NextConfig,

@@ -2,14 +2,14 @@ import type { Group } from '../../../operations.ts'
 import { isPlainObject, ownMember } from '../../lib/plain-object.ts'
 import { formatKeyPath, type KeyPath } from '../problem.ts'
 
-/** What a value was and is, with the key path at which the two differ; null: not set. */
+/** `path` is where the two differ; null: not set. */
 export interface ValueChange {
   readonly path: string
   readonly from: unknown
   readonly to: unknown
 }
 
-/** The hash of each secret, by its key path. */
+/** The hash of each secret, by key path. */
 export type Digests = { readonly [path: string]: string }
 
 export type ReportTree = { readonly [key: string]: unknown }
@@ -18,29 +18,28 @@ export interface ConfigReport {
   readonly hash: string
   /** In the shape of the file, secrets as `***`. */
   readonly config: ReportTree
-  /** The hash of each secret and of what stands in other files, by its key path: it shows that one has changed. */
+  /** Hashes of secrets and of other files' contents, by key path: they show a change. */
   readonly digests: Digests
 }
 
 export interface ConfigChange extends ValueChange {
-  /** The part of the file: `upstreams.market`, `operations.market.insights`, `listen`. */
+  /** `upstreams.market`, `operations.market.insights`, `listen`. */
   readonly part: string
-  /** The group that it belongs to; null: all. */
+  /** Null: all groups. */
   readonly group: Group | null
   /**
-   * The value before; null: not set. A secret is `***`, before and after. A file that has changed under the same name
-   * may have the start of its digest: `contract.yaml@1f0c9a7be2d4`.
+   * Null: not set. A secret is `***`. A file that changed under the same name may have the start of its digest:
+   * `contract.yaml@1f0c9a7be2d4`.
    */
   readonly from: unknown
   readonly to: unknown
 }
 
 interface ComparedValue {
-  /** As the report has it. */
   readonly shown: unknown
-  /** As JSON, the same for equal values: what the report masks stands here by its digest. */
+  /** JSON, the same for equal values; a masked value has its digest here. */
   readonly identity: unknown
-  /** Of a map by key, of a list whose entries have names by name; null: it is one value. */
+  /** Members of a map by key, of a list with named entries by name; null: one value. */
   readonly members: ReadonlyMap<string, ComparedValue> | null
 }
 
@@ -61,8 +60,8 @@ export const toComparedValue = (value: unknown, path: KeyPath, digests: Digests)
 }
 
 /**
- * Lists what differs, map by map. A list is one value, since a moved endpoint changes it; but where its entries have
- * names each is compared with its own: whole, a list of clients is a line of JSON in which a change is hard to find.
+ * Compares map by map. A list is one value, since a moved endpoint changes it; named entries are compared one by one,
+ * as a change in one long line of JSON is hard to find.
  */
 export const diffValues = (
   path: KeyPath,
@@ -73,7 +72,7 @@ export const diffValues = (
     const [before, after] = [from.members, to.members]
     const keys = [...new Set([...before.keys(), ...after.keys()])]
     const changes = keys.flatMap((key) => diffValues([...path, key], before.get(key), after.get(key)))
-    // A list whose entries only stand in another order is a change of its own.
+    // Another order of the same entries is a change too.
     if (changes.length > 0 || !Array.isArray(to.shown)) return changes
   }
   if (JSON.stringify(from?.identity) === JSON.stringify(to?.identity)) return []
@@ -97,7 +96,7 @@ const nameOf = ({ members }: ComparedValue): string | null => {
   return typeof name === 'string' ? name : null
 }
 
-/** Leaves out the name, which the path has, and secrets. A single member stands by its value alone. */
+/** Drops the name, which the path has, and secrets. A single member is shown by its value alone. */
 const withoutName = ({ members }: ComparedValue): ComparedValue => {
   const own = new Map([...(members ?? [])].filter(([key]) => !nameKeys.some((name) => name === key)))
   const shown = [...own].flatMap(([key, member]) => (member.shown === '***' ? [] : [[key, member.shown]]))
@@ -108,7 +107,7 @@ const withoutName = ({ members }: ComparedValue): ComparedValue => {
   }
 }
 
-/** Joins the entries of one name: an operator has two tokens while one is being replaced. */
+/** An operator has two tokens of one name while one is being replaced. */
 const joinEntries = (entries: readonly ComparedValue[]): ComparedValue => {
   const [only] = entries
   if (only !== undefined && entries.length === 1) return only

@@ -7,10 +7,7 @@ import { type RenderedValue, renderMap, Secret } from '../schema/annotations.ts'
 import { schemaKeys } from '../schema/schema-keys.ts'
 import type { ConfigReport } from './diff-values.ts'
 
-/**
- * Renders a configuration in the shape and the spelling of the file, with every default filled in. Policies stand at
- * each group, since `defaults` has been merged into them. Keys without a value are left out.
- */
+/** Renders as the file spells it: all defaults filled in, policies at each group, keys without a value left out. */
 export const renderEffectiveConfig = (config: Config): { readonly [key: string]: RenderedValue } => {
   const ownRendered = sections.flatMap(({ key, render }) => (render === undefined ? [] : [{ key, render }]))
   return {
@@ -23,7 +20,7 @@ export const renderEffectiveConfig = (config: Config): { readonly [key: string]:
   }
 }
 
-/** Makes the report of a configuration. The loading thread does it, since the serving thread has no schema. */
+/** Runs in the loading thread: the serving thread has no schema. */
 export const reportConfig = (config: Config): ConfigReport => {
   const tree = renderEffectiveConfig(config)
   const digests = collectSecrets(tree).map(
@@ -36,7 +33,7 @@ export const reportConfig = (config: Config): ConfigReport => {
   }
 }
 
-/** Settings that need a restart, by key path: the value as the file writes it, for a map its path; null: not set. */
+/** Settings that need a restart, by key path: the value as in the file, for a map its path; null: not set. */
 export type RestartOnlySettings = { readonly [path: string]: string | null }
 
 export const getRestartOnlySettings = ({ config }: ConfigReport): RestartOnlySettings =>

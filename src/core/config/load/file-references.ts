@@ -6,7 +6,7 @@ import { ExternalValue } from '../schema/scalar.ts'
 import { type SchemaKey, schemaKeys } from '../schema/schema-keys.ts'
 import { isReadError, maxReferencedBytes, readFileWithLimit, type SourceFile, toSourceFile } from './source-files.ts'
 
-// The serving thread compares their contents every `reload.poll`.
+// The serving thread compares all contents every `reload.poll`.
 const maxFiles = 256
 
 const referenceKeys = schemaKeys.filter(({ file }) => file !== undefined)
@@ -14,14 +14,13 @@ const referenceKeys = schemaKeys.filter(({ file }) => file !== undefined)
 interface ResolvedTree {
   readonly tree: unknown
   readonly issues: readonly ConfigIssue[]
-  /** The files that were referred to, each once, whether they could be read or not. */
+  /** Each file once, unreadable ones too. */
   readonly sources: readonly SourceFile[]
 }
 
 /**
- * Replaces `file:` references by the contents of the files, less one trailing line end. Relative names start at
- * `folder`. A file that is missing, unreadable, empty, larger than 64 KiB or not text is an issue at its key; so is
- * each one beyond 256 files.
+ * Replaces `file:` references by the contents, less one trailing line end. Relative names start at `folder`. A file
+ * that is missing, unreadable, empty, over 64 KiB or not text is an issue at its key; so is each file after the 256th.
  */
 export function resolveFileReferences(tree: unknown, folder: string): ResolvedTree {
   const issues: ConfigIssue[] = []
@@ -60,7 +59,7 @@ export function resolveFileReferences(tree: unknown, folder: string): ResolvedTr
   return { tree: filled, issues, sources }
 }
 
-// The folder of the file alone: what a variable has put into the name is not shown.
+// Shows only the folder: a variable may have filled in the name.
 const hintOfFolder = (reference: string, folder: string): string | undefined =>
   isAbsolute(reference.slice('file:'.length))
     ? undefined

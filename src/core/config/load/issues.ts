@@ -17,12 +17,12 @@ import { suggestNearest } from '../suggest.ts'
 
 type ZodIssue = z.core.$ZodIssue
 
-/** Translates the issues of zod into the gateway's, without values that may be secrets. `tree` is the input of zod. */
+/** Translates zod's issues, without values that may be secrets. `tree` is zod's input. */
 export function issuesFromZod(zodIssues: readonly ZodIssue[], tree: unknown): readonly ConfigIssue[] {
   const issues: ConfigIssue[] = []
   const seen = new Set<ExternalValue>()
   for (const issue of zodIssues.flatMap((zodIssue) => translateIssue(zodIssue, [], tree))) {
-    // zod takes an ExternalValue for a map of unknown keys: one issue, of the value itself.
+    // zod takes an ExternalValue for a map of unknown keys: report one issue, of the value itself.
     const external = outermostExternal(tree, issue.path)
     if (external === undefined) issues.push(issue)
     else if (!seen.has(external.value)) {
@@ -66,7 +66,7 @@ function translateIssue(zodIssue: ZodIssue, base: KeyPath, tree: unknown): reado
   return [{ path, message: zodIssue.message, expected: describeExpected(zodIssue), found, hint: getHint(zodIssue) }]
 }
 
-/** Picks the branch of a union that the value was meant for: the one that agrees at least on text, list or map. */
+/** Picks the branch of a union that agrees with the value on text, list or map. */
 function matchingBranch(branches: readonly (readonly ZodIssue[])[], value: unknown): readonly ZodIssue[] {
   if (value instanceof ExternalValue) return branches[0] ?? []
   return (
@@ -115,7 +115,6 @@ function wrongTypeIssue(path: KeyPath, expected: string, value: unknown): Config
   return { path, message: 'the wrong kind of value', expected, found, ...hintOfList(expected, value, path) }
 }
 
-/** Suggests a list of one for a value that stands alone, as far as it may be shown. */
 function hintOfList(expected: string, value: unknown, path: KeyPath): Pick<ConfigIssue, 'hint'> {
   if (expected === kinds.array && describeFound(value, path) === 'a map')
     return { hint: 'begin each entry of the list with "- "' }
@@ -123,16 +122,13 @@ function hintOfList(expected: string, value: unknown, path: KeyPath): Pick<Confi
   return isEntry && !holdsSecrets(path) ? { hint: `write [${value}]` } : {}
 }
 
-// Where a key set or a certificate is meant, a secret key may stand.
+// A secret key may stand in place of a key set or a certificate.
 const mayHoldKey = /^\s*(?:\{|\[\s*[[{"])|-----BEGIN/
 
-/**
- * Describes a value of the file as far as it may be shown: no external value, no field value, no URL with a password,
- * no JSON and no PEM.
- */
+/** Describes a value without showing external values, field values, URLs with passwords, JSON or PEM. */
 function describeFound(value: unknown, path: KeyPath): string {
   const written = value instanceof ExternalValue ? value.asWritten : value
-  // Which file it is stands in the configuration. What is in it may be a secret.
+  // The configuration shows the name of the file; its contents may be secret.
   if (value instanceof ExternalValue && value.asWritten.startsWith('file:')) return `the contents of ${value.asWritten}`
   if (written === null || written === undefined) return 'nothing'
   if (Array.isArray(written)) return 'a list'
@@ -154,7 +150,7 @@ function outermostExternal(
   return undefined
 }
 
-/** Problems beyond this many are only counted: locating one takes a walk through the file. */
+/** Further problems are only counted: locating each takes a walk through the file. */
 const maxProblems = 1000
 
 export function locateIssues(
@@ -177,7 +173,6 @@ export function locateIssues(
   return [...problems, { ...rest, line: last.line, column: last.column }]
 }
 
-/** Makes the problem of a file that is not UTF-8, at the first line that is not. */
 export function notUtf8Problem(bytes: Uint8Array, file: string): ConfigProblem {
   let line = 1
   let start = 0
@@ -192,7 +187,7 @@ export function notUtf8Problem(bytes: Uint8Array, file: string): ConfigProblem {
   }
 }
 
-/** Leaves out issues of a path with an earlier one: a value that could not be filled in is not also of a wrong type. */
+/** Drops later issues at the path of an earlier one: a value that is not filled in also has the wrong type. */
 export const withoutRepeats = (
   later: readonly ConfigIssue[],
   earlier: readonly ConfigIssue[],
@@ -202,9 +197,8 @@ export const withoutRepeats = (
 }
 
 /**
- * Leaves out the issues that one wrongly indented line causes elsewhere. The issue of the key that is unknown where it
- * stands now stays. Three others go: the key is missing where it belongs, its parent has no value, and the keys after
- * it are unknown too.
+ * Drops the follow-on issues of one wrongly indented line: the key is missing where it belongs, its parent has no
+ * value, and the keys after it are unknown. The issue of the unknown key itself stays.
  */
 export const dropCascadingIssues = <I extends ConfigIssue>(issues: readonly I[], tree: unknown): readonly I[] => {
   const unknown = new Map(
@@ -212,7 +206,6 @@ export const dropCascadingIssues = <I extends ConfigIssue>(issues: readonly I[],
   )
   if (unknown.size === 0) return issues
   const cascading = new Set<ConfigIssue>()
-  /** Adds the unknown siblings from `path` on that `properParent` knows, up to the first other key. */
   const addSiblings = (path: KeyPath | null, properParent: KeyPath): void => {
     const known = knownKeys(properParent)
     for (let next = path; next !== null; next = nextSibling(tree, next)) {
@@ -253,8 +246,5 @@ const nextSibling = (tree: unknown, path: KeyPath): KeyPath | null => {
   return next === undefined ? null : [...above, next]
 }
 
-/**
- * Finds the key that follows one without a value in the file: its next sibling, or that of the nearest map around it.
- */
 const nextKey = (tree: unknown, path: KeyPath): KeyPath | null =>
   path.length === 0 ? null : (nextSibling(tree, path) ?? nextKey(tree, path.slice(0, -1)))

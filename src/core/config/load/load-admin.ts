@@ -12,19 +12,18 @@ import { parseYamlSource } from '../yaml/yaml-document.ts'
 import { resolveFileReferences } from './file-references.ts'
 import { isReadError, maxConfigBytes, readFileWithLimit } from './source-files.ts'
 
-/** The admin section of a file that may be broken. */
 interface AdminLoadResult {
   readonly admin: AdminConfig
-  /** Why built-in values stand for some or all of it; null: all is as the file says. */
+  /** Why some or all values are built in; null: all come from the file. */
   readonly reason: string | null
-  /** Whether its address is built in, because the file could not be read that far. */
+  /** The address is built in: the file could not be read that far. */
   readonly isGuessed: boolean
   readonly isUnreadable: boolean
 }
 
 /**
- * Reads the admin section of a file in which only `admin` need be sound: the running gateway may have an older one.
- * Each key that cannot be read has its built-in value, and `reason` names it. Never throws.
+ * Reads `admin` of a file whose other sections may be broken: the running gateway may have an older file. Each unusable
+ * key gets its built-in value, and `reason` names it. Never throws.
  */
 export function loadAdmin(file: string, environment: Environment = process.env): AdminLoadResult {
   const bytes = readFileWithLimit(file, maxConfigBytes)
@@ -36,20 +35,19 @@ export function loadAdmin(file: string, environment: Environment = process.env):
 export function parseAdmin(bytes: Uint8Array, file: string, environment: Environment): AdminLoadResult {
   if (!isUtf8(bytes)) return builtInAdmin(`${file} is not UTF-8`)
   const { document, usable } = parseYamlSource(new TextDecoder().decode(bytes))
-  // The warnings of the library would quote the file.
+  // The yaml library's warnings would quote the file.
   document.options.logLevel = 'silent'
   const unfilled = new Set(substituteVariables(document, environment).map(({ path }) => formatKeyPath(path)))
-  // After a syntax error the parser goes on as well as it can. Half an address is better than none for the operator's
-  // command.
+  // After a syntax error the parser continues: half an address is better than none for the operator's command.
   const top: unknown = document.contents
   const node: unknown = isMap(top) ? top.get('admin', true) : undefined
   if (!isNode(node) && !usable) return builtInAdmin(`${file} has errors of syntax`)
-  // No gateway runs such a file: it was cut short, say, and the one that is meant may listen elsewhere.
+  // No gateway runs such a file: it may be cut short, and the running gateway may listen elsewhere.
   if (!isMap(top)) return builtInAdmin(`${file} is empty, or no map`)
   if (!isNode(node)) return builtInAdmin(null)
   try {
     const section: unknown = node.toJS(document, { maxAliasCount: maxAliases + 1 })
-    // Without the rest of the tree: an operator command has no business with the secrets of upstreams.
+    // Only `admin`: an operator command needs no secrets of upstreams.
     const { tree: filled, issues } = resolveFileReferences({ admin: section }, dirname(file))
     for (const { path } of issues) unfilled.add(formatKeyPath(path))
     return selectSoundKeys(Object(filled).admin, unfilled, file)
@@ -63,7 +61,6 @@ const { shape } = schema.unwrap()
 const parse = (section: object) => deepFreeze(schema.parse(section) as object as AdminConfig)
 const defaults = parse({})
 
-/** `unfilled` are the paths of values that could not be filled in. */
 function selectSoundKeys(section: unknown, unfilled: ReadonlySet<string>, file: string): AdminLoadResult {
   if (typeof section !== 'object' || section === null || Array.isArray(section))
     return builtInAdmin(`admin in ${file} is no map`)
@@ -78,7 +75,7 @@ function selectSoundKeys(section: unknown, unfilled: ReadonlySet<string>, file: 
     else broken.push(path)
   }
   const admin = parse(Object.fromEntries(sound))
-  // The reason never quotes a value: a token may be in it.
+  // The reason never quotes a value: it may be a token.
   const reason = broken.length === 0 ? null : `${broken.join(', ')} in ${file} cannot be used; see: check ${file}`
   const isGuessed = broken.includes('admin.host') || broken.includes('admin.port')
   return { admin, reason, isGuessed, isUnreadable: false }

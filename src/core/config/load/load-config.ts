@@ -8,16 +8,11 @@ const readers = new Map(
   await Promise.all(configParts.flatMap(({ namedFile }) => (namedFile === undefined ? [] : [load(namedFile)]))),
 )
 
-/**
- * Loads a configuration file: reads, parses, fills in the environment and secrets, validates, resolves, and compiles
- * the files that it names. Never throws.
- */
+/** Loads and resolves a configuration file, and compiles the files that it names. Never throws. */
 export const loadConfig = (file: string, environment: Environment = process.env): LoadResult =>
   complete(openConfig(file, environment), file)
 
-/**
- * Does what {@link loadConfig} does, with the bytes of the file. `file` names it, and is the base of relative names.
- */
+/** Like {@link loadConfig}, with the bytes of `file`. Relative names start at its folder. */
 export const parseConfig = (bytes: Uint8Array, file: string, environment: Environment): LoadResult =>
   complete(parseConfigBytes(bytes, file, environment), file)
 

@@ -14,31 +14,30 @@ import { maxConfigBytes, readSourceFile, type SourceFile, toSourceFile } from '.
 
 const script = new URL('../../../load-thread.ts', import.meta.url)
 
-// An ordinary file takes a few hundredths of a second, on a machine that is starved some seconds. One made as an attack
-// could take fifteen seconds, and gigabytes.
+// An ordinary file takes hundredths of a second, seconds on a starved machine; an attack's file 15 s and gigabytes.
 const withinMs = 30_000
-// Where the process and its thread stand still, one step is lost, and not all of the time.
+// A stalled process loses one step of the limit, not all of it.
 const limitSteps = 30
 const maxHeapMib = 512
-// 10,000 clients in YAML take 160.
+// 10,000 clients in YAML take 160 MiB.
 const minHeapMib = 192
-// What the thread takes beside that heap, 66, and the process for what it is sent.
+// The thread takes 66 MiB beside its heap; the process needs the rest to receive the configuration.
 const besideHeapMib = 96
 
-/** The thread that waits for the next file: starting one takes ten times as long as reading a file. */
+/** Starting a thread takes ten times as long as reading a file. */
 let idleThread: Worker | null = null
 
-// Edits come in bursts. Between them, the libraries and the schema of the thread would hold tens of megabytes.
+// Edits come in bursts; between them, the thread's libraries and schema would hold tens of megabytes.
 const maxIdleMs = 5_000
 let cancelIdleTimer = (): void => {}
 
-// One at a time: on a file system that hangs, each would hold one of the four threads of Node's pool.
+// One read at a time: on a hung file system each read would hold one of the four threads of Node's pool.
 const sourceReads = new SerialQueue()
 
 /**
- * Does what `loadConfig` does, in a thread of its own: parsing and checking a large file takes time in which no request
- * would be served. Never throws; a load that takes longer than `limitMs` is a problem of the file. What is dear to send
- * and the same as in `running` is the same object. `onAsked`: from then on the thread goes on by itself.
+ * Does what `loadConfig` does, in a thread: a large file would stop the serving of requests. Never throws; a load over
+ * `limitMs` is a problem of the file. Parts that are dear to send and equal in `running` are the same objects.
+ * `onAsked`: from then on the thread works by itself.
  */
 export const loadInThread = (
   file: string,
@@ -80,7 +79,7 @@ export const loadInThread = (
     thread.on('message', onReply).on('error', onError).on('exit', onExit)
     void sourceReads.run(async () => {
       if (isOver) return
-      // Before the thread reads it: an operator's edit during the load must be noticed.
+      // Before the thread reads the file, so that an edit during the load is noticed.
       source = await readSourceFile(file, maxConfigBytes)
       if (isOver) return
       readingThreads.add(thread)
@@ -89,7 +88,7 @@ export const loadInThread = (
     })
   })
 
-/** Completes the configuration, in turns that leave the serving thread time for requests. */
+/** Unpacks in turns that leave the serving thread time for requests. */
 const restore = async (
   result: LoadedConfig,
   packed: LoadReply['packed'],
@@ -100,9 +99,9 @@ const restore = async (
 })
 
 /**
- * Returns how many MiB the heap of a thread that reads a file may take: half a gigabyte, or what the memory limit of
- * the service or container leaves beside what the process has. A file that takes more is refused, where the kernel
- * would end the process. A limit of 0 is not known, and a huge one is none.
+ * Returns the MiB of heap for a loading thread: 512, or the room that the memory limit of the service or container
+ * leaves. A file that needs more is rejected; without this limit the kernel would end the process. A `limitBytes` of 0
+ * is unknown, and a huge one means no limit.
  */
 export const heapMib = (limitBytes: number, residentBytes: number): number => {
   const left = Math.floor((limitBytes - residentBytes) / 1024 ** 2) - besideHeapMib

@@ -1,4 +1,4 @@
-/** Loads configurations one after another in a thread of its own, for `load-in-thread.ts`. */
+/** The thread of `load-in-thread.ts`. */
 import { dirname } from 'node:path'
 import { parentPort } from 'node:worker_threads'
 import { now } from '../../lib/clock.ts'
@@ -14,13 +14,12 @@ export interface LoadRequest {
 
 export interface LoadReply {
   readonly result: LoadResult
-  /** What features have taken out of the result: the other thread would take long to receive all at once. */
+  /** Parts that features took out of the result: receiving all at once would block the other thread. */
   readonly packed: PackedConfig['packed']
-  /** Whether the load took unusually long: the thread may still hold the memory of it. */
+  /** The load took over a second: the thread may still hold its memory. */
   readonly shouldRetire: boolean
 }
 
-// An ordinary file takes a few hundredths of a second.
 const ordinaryLoadMs = 1000
 
 parentPort?.on('message', async ({ file, environment }: LoadRequest) => {

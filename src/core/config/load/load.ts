@@ -31,7 +31,7 @@ export interface LoadedConfig {
   readonly provenance: ProvenanceMap
   readonly warnings: readonly ConfigProblem[]
   readonly sources: readonly SourceFile[]
-  /** The admin port as the file alone states it, without variables; null: the file leaves it open. */
+  /** As the file alone states it, without variables; null: the file leaves it open. */
   readonly statedAdminPort: number | null
 }
 
@@ -41,26 +41,22 @@ export type LoadResult =
       readonly ok: false
       readonly problems: readonly ConfigProblem[]
       readonly unreadable: boolean
-      /** This file first, then those that it refers to, whether they could be read or not. */
+      /** This file first, then the files that it refers to, unreadable ones too. */
       readonly sources: readonly SourceFile[]
-      /** Whether the load was given up before it was known to which files the file refers. */
+      /** The load ended before the referenced files were known. */
       readonly isCutShort?: true
     }
 
-/** A configuration that was read, but for the files that it names. */
 export interface OpenedConfig {
-  /** Its files, by their name relative to the folder of the configuration. */
+  /** By their names relative to the folder of the configuration. */
   readonly named: readonly { readonly name: string; readonly file: NamedFile }[]
-  /** Completes the load with what was read of each. The result is not frozen. */
+  /** The result is not frozen. */
   complete(read: readonly ReturnType<ReadNamedFile>[]): LoadResult
 }
 
 const includes = await Promise.all(configParts.flatMap((part) => part.loadInclude?.() ?? []))
 
-/**
- * Reads a configuration file but for the files that it names: what compiles them is loaded where one is named. Fills in
- * the environment and secrets. Never throws.
- */
+/** Reads a file but for the files that it names: their compilers load only where needed. Never throws. */
 export const openConfig = (file: string, environment: Environment): OpenedConfig => {
   const bytes = readFileWithLimit(file, maxConfigBytes)
   if (!isReadError(bytes)) return parseConfigBytes(bytes, file, environment)
@@ -70,7 +66,7 @@ export const openConfig = (file: string, environment: Environment): OpenedConfig
   return withoutFiles({ ok: false, problems: [problem], unreadable: !bytes.readable, sources })
 }
 
-/** Does what {@link openConfig} does, with the bytes of `file`, which is the base of relative names. */
+/** Like {@link openConfig}, with the bytes of `file`. Relative names start at its folder. */
 export const parseConfigBytes = (bytes: Uint8Array, file: string, environment: Environment): OpenedConfig => {
   const ownSource = toSourceFile(file, bytes, maxConfigBytes)
   if (!isUtf8(bytes)) return withoutFiles(reject([notUtf8Problem(bytes, file)], [ownSource]))
@@ -95,7 +91,7 @@ export const parseConfigBytes = (bytes: Uint8Array, file: string, environment: E
   for (const each of validated) issues.push(...withoutRepeats(each.issues, issues))
   const completeTree = withSections(secrets.tree, included, ({ value }) => value)
   issues.push(...withoutRepeats(validateCrossKeyRules(completeTree), issues))
-  // Whatever else is wrong here: an operator mends both at once.
+  // Despite other issues: an operator mends both at once.
   const named = configParts.flatMap(({ namedFile }) => {
     const name = namedFile?.find(secrets.tree)
     return namedFile === undefined || name === undefined ? [] : [{ name, file: namedFile }]

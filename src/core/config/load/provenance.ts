@@ -5,20 +5,20 @@ import { type FilePosition, formatKeyPath, type KeyPath } from '../problem.ts'
 import { isForbidden, unwrapSchema } from '../schema/schema-keys.ts'
 import { defaultsSchema, operationDefaults } from '../sections/upstream-defaults.ts'
 
-/** The level of the file that a value comes from, and its position; line and column are 0 for a built-in value. */
+/** The level that states a value, and its position; 0:0 for a built-in value. */
 export interface Provenance extends FilePosition {
-  /** `built-in`, `file`, `defaults`, `upstream`, `operation`, or the key of an upstream that a group has beside it. */
+  /** `built-in`, `file`, `defaults`, `upstream`, `operation`, or the key of an upstream nested in a group. */
   readonly source: string
 }
 
-/** The provenance of each value, by its key path in the file: `upstreams.risk.timeouts.connect`. */
+/** By key path in the file, such as `upstreams.risk.timeouts.connect`. */
 export type ProvenanceMap = ReadonlyMap<string, Provenance>
 
 type Level = readonly [Provenance['source'], KeyPath]
 
 /**
- * Finds, for every value of the configuration, the level that states it: operation > upstream > defaults > built-in. Of
- * a candidate that is candidate > upstream > defaults > built-in.
+ * Finds the level that states each value: operation > upstream > defaults > built-in; for a candidate: candidate >
+ * upstream > defaults > built-in.
  */
 export function collectProvenance(locateStated: (path: KeyPath) => FilePosition | undefined): ProvenanceMap {
   const provenance = new Map<string, Provenance>()
@@ -29,7 +29,6 @@ export function collectProvenance(locateStated: (path: KeyPath) => FilePosition 
     })
     provenance.set(formatKeyPath(path), stated[0] ?? { source: 'built-in', line: 0, column: 0 })
   }
-  /** `source` states it at its own path; `below` are the levels below that one. */
   const record = (path: KeyPath, source: string, ...below: readonly Level[]): void =>
     recordLevels(path, [source, path], ...below)
 
@@ -61,7 +60,7 @@ export function collectProvenance(locateStated: (path: KeyPath) => FilePosition 
   return provenance
 }
 
-/** Lists the paths of keys with a value of their own. A policy that may be off is one, and so is each of its keys. */
+/** A policy that may be off counts, and so does each of its keys. */
 const leafPaths = (schema: z.core.$ZodType, path: KeyPath = []): readonly KeyPath[] =>
   unwrapSchema(schema).flatMap((layer): readonly KeyPath[] => {
     if (layer instanceof z.ZodObject)
@@ -71,20 +70,19 @@ const leafPaths = (schema: z.core.$ZodType, path: KeyPath = []): readonly KeyPat
 
 const globalPaths = leafPaths(configSchema.omit({ version: true, defaults: true, upstreams: true, operations: true }))
 
-/** The keys of `defaults` that a group may state as well, but no operation. */
 const upstreamPolicyPaths = leafPaths(configSchema.shape.defaults.unwrap().omit(operationDefaults))
 
-/** The keys that an upstream beside that of its group takes from it where it states none. */
+/** Keys that a nested upstream inherits from its group. */
 const inheritedPaths: readonly KeyPath[] = [
   ...['host', 'request', 'response'].map((key) => [key]),
   ...leafPaths(defaultsSchema.omit(operationDefaults)),
 ]
 
-/** The keys of features. What an operation leaves out of a policy is what the section of the same name says. */
+/** Keys of features. Those inside a policy inherit from the section of the same name. */
 const operationPaths = operationKeys.flatMap(({ key, get, post, isInherited = false }) =>
   [get, post]
     .flatMap((schema) => (schema === undefined || isForbidden(schema) ? [] : [leafPaths(schema, [key])]))
-    .slice(0, 1) // of both methods they are the same
+    .slice(0, 1) // both methods have the same paths
     .flat()
     .map((path) => ({ path, isInherited: isInherited || path.length > 1 })),
 )

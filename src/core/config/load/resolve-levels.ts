@@ -15,10 +15,7 @@ import { configParts } from '../config-part.ts'
 import { mergeLevels, type PartialLevel, resolvePolicy } from '../schema/inheritance.ts'
 import { circuitBreakerSchema, healthCheckSchema, outlierSchema } from '../sections/upstream-defaults.ts'
 
-/**
- * Merges the levels (operation > upstream > defaults > built-in) into a configuration, which is not frozen yet. `read`
- * is what stands in other files.
- */
+/** Merges operation > upstream > defaults > built-in. `read` has other files' contents. The result is not frozen. */
 export function resolveConfig(parsed: ParsedConfig, ...read: readonly Partial<Config>[]): Config {
   const { version: _, defaults, upstreams, operations, ...sections } = parsed
   const settings: Omit<Config, 'hash'> = Object.assign(
@@ -47,13 +44,12 @@ const resolveOperation = (
   return Object.assign(own, ...configParts.map((part) => part.resolveOperation?.(given, parsed)))
 }
 
-/** Takes the first level that states a value. `null` means "no limit", and wins like any other value. */
+/** `null` means "no limit", and wins like any other value. */
 function firstStated<T>(...levels: readonly (T | undefined)[]): T {
   for (const level of levels) if (level !== undefined) return level
   throw new TypeError('the last level has a value for everything')
 }
 
-/** Merges a group with the defaults; what features have of it follows. */
 const resolveUpstream = (given: ParsedUpstream, defaults: ParsedDefaults): UpstreamConfig => {
   const { deadline: _, maxBody: __, ...merged } = resolveSide(given, defaults)
   const keys = configParts.flatMap(({ policyKeys = [], upstreamKeys = [] }) => [...policyKeys, ...upstreamKeys])
@@ -61,10 +57,7 @@ const resolveUpstream = (given: ParsedUpstream, defaults: ParsedDefaults): Upstr
   return Object.assign({ ...own }, ...configParts.map((part) => part.resolveUpstream?.(given, defaults, own)))
 }
 
-/**
- * Merges what an upstream states with what it inherits. A policy that it alone turns on has built-in values for its
- * other keys.
- */
+/** A policy that only this upstream turns on has built-in values for its other keys. */
 export const resolveSide = <T extends InheritedPolicies>(stated: object & StatedPolicies, inherited: T) => ({
   ...mergeLevels<T>(stated as PartialLevel<T>, inherited),
   healthCheck: requirePath(resolvePolicy(stated.healthCheck, inherited.healthCheck, healthCheckSchema)),

@@ -6,27 +6,22 @@ import { now } from '../../lib/clock.ts'
 import type { ReloadConfig } from '../config.ts'
 
 export interface SourceFile {
-  /** The absolute path. */
   readonly file: string
-  /** The SHA-256 of its contents, in hex; null: it could not be read. */
+  /** SHA-256 of the contents, in hex; null: the file could not be read. */
   readonly digest: string | null
-  /** The largest size at which it is read, in bytes. */
+  /** In bytes; a larger file is not read. */
   readonly limit: number
 }
 
 export const maxConfigBytes = 1024 ** 2
 
-/** Makes the record of a file that was read. `bytes` null: it could not be. */
 export const toSourceFile = (file: string, bytes: Uint8Array | null, limit: number): SourceFile => ({
   file: resolve(file),
   digest: bytes === null ? null : hash('sha256', bytes, 'hex'),
   limit,
 })
 
-/**
- * Makes the record of a file as it is now. It reads in the background: a network file system that hangs would stop the
- * serving thread. In that case this never resolves.
- */
+/** Reads in the background: a hung network file system would stop the serving thread. There, this never resolves. */
 export const readSourceFile = async (file: string, limit: number): Promise<SourceFile> => ({
   file: resolve(file),
   digest: await digestFile(file, limit),
@@ -34,9 +29,8 @@ export const readSourceFile = async (file: string, limit: number): Promise<Sourc
 })
 
 /**
- * Reads the stat data of the files, which differ after an edit. It follows links: Kubernetes changes a mounted
- * ConfigMap by renaming one on the way. One file at a time, in the background: a file that hangs holds one thread of
- * Node's pool.
+ * Reads stat data, which differs after an edit. Follows links: Kubernetes updates a mounted ConfigMap by renaming a
+ * link on the way. One file at a time: a hung file holds one thread of Node's pool.
  */
 export const readStatStamp = async (sources: readonly SourceFile[]): Promise<string> => {
   let stamp = ''
@@ -44,21 +38,19 @@ export const readStatStamp = async (sources: readonly SourceFile[]): Promise<str
   return stamp
 }
 
-/** Reads the stat data of one file, with its name: the files may be others than before. */
 const readFileStamp = (file: string): Promise<string> =>
   stat(file, { bigint: true }).then(
     ({ dev, ino, size, mtimeNs, ctimeNs }) => `${file} ${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`,
     () => `${file} is not there`,
   )
 
-/** Lists the files whose contents have changed. It reads in the background, as {@link readSourceFile} does. */
 export const findChangedFiles = async (sources: readonly SourceFile[]): Promise<readonly string[]> => {
   const changed: string[] = []
   for (const { file, digest, limit } of sources) if ((await digestFile(file, limit)) !== digest) changed.push(file)
   return changed
 }
 
-/** Hashes a file; null: it cannot be read, or is too large. */
+/** Null: unreadable, or too large. */
 const digestFile = async (file: string, limit: number): Promise<string | null> => {
   try {
     await using opened = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -80,14 +72,13 @@ const digestFile = async (file: string, limit: number): Promise<string | null> =
 /** `reason` quotes nothing of the file. */
 interface ReadError {
   readonly reason: string
-  /** Whether the file exists and can be read, but is too large. */
+  /** The file can be read, but is too large. */
   readonly readable: boolean
 }
 
-/** The most bytes of a file that a value `file:NAME` stands for. */
 export const maxReferencedBytes = 64 * 1024
 
-/** Reads a regular file of at most `limit` bytes. It follows symbolic links, and never blocks on a pipe or a device. */
+/** Reads a regular file. Follows symbolic links; never blocks on a pipe or a device. */
 export function readFileWithLimit(file: string, limit: number): Buffer | ReadError {
   let descriptor: number | undefined
   try {
@@ -95,7 +86,7 @@ export function readFileWithLimit(file: string, limit: number): Buffer | ReadErr
     const stat = fstatSync(descriptor)
     if (stat.isDirectory()) return { reason: 'it is a directory', readable: false }
     if (!stat.isFile()) return { reason: 'it is not a regular file', readable: false }
-    // One byte more than allowed: the size of `stat` may be stale by now.
+    // One byte more than allowed: the size in `stat` may be stale.
     const buffer = Buffer.alloc(limit + 1)
     let length = 0
     for (let read = -1; read !== 0 && length <= limit; length += read)
@@ -127,24 +118,21 @@ function describeError(error: unknown): string {
 }
 
 interface WatchTarget {
-  /** Reads the stat data of the files, as one text. */
   stamp(): Promise<string>
   changed(): Promise<boolean>
-  /** Whether a load is running: its contents are not known yet, so there is nothing to compare with. */
+  /** A load is running: there are no known contents to compare with. */
   reading(): boolean
   onChange(): void
 }
 
 const checkIntervalMs = 250
-// A save is several writes. It has settled when two checks this far apart see the same. After `maxSettleMs` the watcher
-// waits no longer.
+// A save is several writes: it has settled when two checks this far apart agree, or after `maxSettleMs`.
 const settleMs = 50
 const maxSettleMs = 500
 
 /**
- * Watches the files of a configuration. It calls `stat` four times a second, and compares contents when the result is
- * new. It compares them every `reload.poll` as well, for a file system with coarse times. One check at a time: on a
- * file system that hangs, only one waits.
+ * Calls `stat` four times a second, and compares contents when it differs, and every `reload.poll` for file systems
+ * with coarse times. One check at a time: on a hung file system only one waits.
  */
 export class FileWatcher {
   readonly #target: WatchTarget
@@ -154,7 +142,7 @@ export class FileWatcher {
   #timer: NodeJS.Timeout | null = null
   #isChecking = false
   #lastStamp = ''
-  /** The stat data of the contents compared last; empty: they were being written. */
+  /** The stat data at the last comparison; empty: the files were being written. */
   #comparedStamp = ''
   #comparedAt = 0
   #unsettledSince: number | null = null
@@ -169,7 +157,7 @@ export class FileWatcher {
     this.#scheduleCheck(settleMs)
   }
 
-  /** Stops for good, whatever is configured later. */
+  /** Stops for good: `configure` has no effect afterwards. */
   close(): void {
     this.#isClosed = true
     this.configure({ watch: false, poll: null })
@@ -202,7 +190,7 @@ export class FileWatcher {
     const changed = await this.#target.changed()
     this.#unsettledSince = null
     if (!this.#enabled || this.#target.reading()) return // the next check compares again
-    // A write after two equal checks has another time, however coarse the kernel's file clock.
+    // After two equal checks, a later write has another time, however coarse the kernel's file clock.
     this.#comparedStamp = isSettled ? stamp : ''
     this.#comparedAt = now()
     if (changed) this.#target.onChange()

@@ -10,7 +10,7 @@ const tokenShape = shape.tokens.unwrap().element.shape
 const certificateShape = shape.tls.in.unwrap().shape.clientCertificate.in.unwrap().shape
 const clientCertificatePath = ['admin', 'tls', 'clientCertificate']
 
-/** Tells whether operators have to prove who they are. A broken credential counts: it has an issue of its own. */
+/** A broken credential counts: it has an issue of its own. */
 const hasCredential = (tree: unknown): boolean =>
   valueAt(tree, ['admin', 'token']) !== undefined ||
   listAt(tree, ['admin', 'tokens']).length > 0 ||
@@ -30,14 +30,14 @@ const metricsToken: ConfigRule = (tree) => {
   }
 }
 
-/** Rejects a token that stands in the section twice: it would not be clear whose it is, or what it is good for. */
+/** A token that stands twice has no clear owner and scope. */
 const duplicateTokens: ConfigRule = (tree) => {
   const places = new Map<string, string>()
   for (const key of ['token', 'metricsToken'] as const) {
     const token = parseAt(tree, shape[key], ['admin', key])
     if (typeof token !== 'string') continue
     places.set(digestSecret(token).toString('hex'), `admin.${key}`)
-    // A token of hex digits looks like a hash.
+    // A plain token of hex digits looks like a hash.
     places.set(token.toLowerCase(), `admin.${key} itself, and not its hash`)
   }
   return listAt(tree, ['admin', 'tokens']).map((_, index) => {
@@ -75,7 +75,6 @@ const operatorRules: readonly ConfigRule[] = [metricsToken, duplicateTokens, cli
 
 const listenShape = coreSchema.shape.listen.unwrap().shape
 
-/** A listener; an address that cannot be read is undefined. */
 interface ConfiguredListener {
   readonly name: 'listen' | 'admin'
   readonly host: string | undefined

@@ -5,7 +5,7 @@ import { parseAt } from './rule.ts'
 
 const requestIdField = coreSchema.shape.requestId.unwrap().shape.header
 
-/** Lists the fields of requests that the gateway reads or writes itself, whatever the operation. */
+/** Lists the request fields that the gateway reads or writes itself in all operations. */
 export const listOwnFields = (tree: unknown): readonly OwnField[] => {
   const ofFeatures = configParts.flatMap((part) => part.ownFields?.(tree) ?? [])
   const path = ['requestId', 'header']
@@ -18,7 +18,7 @@ export const listOwnFields = (tree: unknown): readonly OwnField[] => {
   ]
 }
 
-/** Finds a field by its name, as a CGI-like back end reads names. */
+/** `_` equals `-`, as in CGI-like back ends. */
 export const findField = (fields: readonly OwnField[], name: string): OwnField | undefined => {
   const folded = foldUnderscores(name)
   return fields.find((field) => foldUnderscores(field.name) === folded)

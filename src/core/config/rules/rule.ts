@@ -5,24 +5,20 @@ import { ExternalValue } from '../schema/scalar.ts'
 
 export type RuleResult = ConfigIssue | readonly RuleResult[] | false | null | undefined
 
-/**
- * A rule across several keys, on a tree that is not validated yet. It reads the tree value by value and skips broken
- * ones, so that its issues appear together with those of the schema.
- */
+/** A rule across keys. It skips broken values, so that its issues appear beside the schema's. */
 export type ConfigRule = (tree: unknown) => RuleResult
 
-/** A rule about settings that work but were probably not meant, or must not be overlooked. */
+/** A rule about valid settings that were probably not meant, or must not be overlooked. */
 export type WarningRule = (loaded: WarningInput) => RuleResult
 
 export interface WarningInput {
   readonly parsed: ParsedConfig
   readonly config: Config
   readonly cores: number
-  /** How many processes serve clients. */
   readonly processes: number
 }
 
-/** A limit for the whole gateway that is divided among processes: each has one at least. */
+/** A limit for the whole gateway, divided among processes: each has at least one. */
 export type DividedLimit = readonly [path: KeyPath, limit: number | null | undefined]
 
 export const applyRules = <T>(rules: readonly ((subject: T) => RuleResult)[], subject: T): readonly ConfigIssue[] =>
@@ -33,7 +29,6 @@ const flattenResult = (found: RuleResult): readonly ConfigIssue[] => {
   return 'path' in found ? [found] : found.flatMap(flattenResult)
 }
 
-/** Rejects each key below a path that stands without the one that it needs. */
 export const findUnmetNeeds = (tree: unknown, base: KeyPath, needs: readonly KeyNeed[]): RuleResult =>
   needs.map(({ key, needs: other, ...issue }) => {
     const path = [...base, key]
@@ -41,13 +36,11 @@ export const findUnmetNeeds = (tree: unknown, base: KeyPath, needs: readonly Key
     return isUnmet && { path, expected: `${other} beside it`, ...issue }
   })
 
-/** A text that may stand in a list once. */
 export interface UniqueEntry {
   readonly name: string
   readonly path: () => KeyPath
 }
 
-/** Rejects each text that an earlier entry has. */
 export const findRepeats = (entries: readonly UniqueEntry[], message: string, hint: string): RuleResult => {
   const first = new Map(entries.map((entry) => [entry.name, entry] as const).reverse())
   return entries.map(
@@ -56,38 +49,33 @@ export const findRepeats = (entries: readonly UniqueEntry[], message: string, hi
   )
 }
 
-/**
- * Finds a value in a tree that is not validated; undefined: it is not there. A scalar from outside the file is an
- * {@link ExternalValue}, as schemas and problems need it. Rules read {@link valueAt}.
- */
+/** Finds a value. One from outside the file is an {@link ExternalValue}; rules read {@link valueAt}. */
 export function rawAt(tree: unknown, path: KeyPath): unknown {
   let value = tree
   for (const key of path) {
     if (typeof value !== 'object' || value === null || value instanceof ExternalValue) return undefined
-    // No descriptors: there may be thousands of clients.
+    // Without descriptors: there may be thousands of clients.
     value = Object.hasOwn(value, key) ? (value as Readonly<Record<string, unknown>>)[key] : undefined
   }
   return value
 }
 
-/** Finds a value to compare; undefined: it is not there. A scalar from outside the file is its text: never show it. */
+/** Finds a value to compare. A scalar from outside the file is its text: never show it. */
 export const valueAt = (tree: unknown, path: KeyPath): unknown => toPlain(rawAt(tree, path))
 
 const toPlain = (value: unknown): unknown => (value instanceof ExternalValue ? value.text : value)
 
-/** Parses a value with its schema; undefined: it is broken, or it is missing and the schema has no default. */
+/** Undefined: broken, or missing without a default. */
 export const parseAt = <T>(tree: unknown, schema: z.ZodType<T>, path: KeyPath): T | undefined =>
   schema.safeParse(rawAt(tree, path)).data
 
-/** Finds the entries of a list to compare, as {@link valueAt} does; empty where there is none. */
 export const listAt = (tree: unknown, path: KeyPath): readonly unknown[] => {
   const list = valueAt(tree, path)
   return Array.isArray(list) ? list.map(toPlain) : []
 }
 
-/** Tells whether a policy is stated, and not turned off. */
 export const isEnabledAt = (tree: unknown, path: KeyPath): boolean => {
   const value = valueAt(tree, path)
-  // A variable that says false is the text.
+  // A variable's `false` is text.
   return value !== undefined && value !== 'none' && value !== false && value !== 'false'
 }

@@ -61,7 +61,7 @@ const revocationLists: ConfigRule = (tree) =>
     return text !== undefined && validateRevocationLists(path, text)
   })
 
-/** Requires TLS for HTTP/2. Without ALPN a client would have to know beforehand (RFC 9113 §3.3), and none does. */
+/** HTTP/2 without ALPN needs prior knowledge (RFC 9113 §3.3), which no client has. */
 const alpn: ConfigRule = (tree) =>
   parseAt(tree, http2, ['listen', 'http2']) === true &&
   valueAt(tree, base) === undefined && {
@@ -74,7 +74,6 @@ const alpn: ConfigRule = (tree) =>
 
 const listenRules: readonly ConfigRule[] = [keyPairs, clientCaPresence, clientCaBundle, revocationLists, alpn]
 
-/** Checks the rules across several keys, on a tree that may be broken. */
 export const validateCrossKeyRules = (tree: unknown): readonly ConfigIssue[] =>
   applyRules([...rules, ...configParts.flatMap((part) => part.rules ?? [])], tree)
 

@@ -20,7 +20,6 @@ interface StatedEndpoint {
   readonly origin: string
 }
 
-/** Lists where upstreams stand in the file: one in each group, and those that it has beside it. */
 const upstreamPaths = (tree: unknown): readonly KeyPath[] =>
   groups.flatMap((group): readonly KeyPath[] => {
     const path: KeyPath = ['upstreams', group]
@@ -28,7 +27,6 @@ const upstreamPaths = (tree: unknown): readonly KeyPath[] =>
     return [path, ...nested.filter((at) => valueAt(tree, at) !== undefined)]
   })
 
-/** Lists the readable endpoints, in the short and the long form. */
 const parseEndpoints = (tree: unknown): readonly StatedEndpoint[] =>
   upstreamPaths(tree).flatMap((path) => {
     const list = valueAt(tree, [...path, 'endpoints'])
@@ -107,8 +105,8 @@ export const headerMutationRule: ConfigRule = (tree) =>
   })
 
 /**
- * Makes a rule of rules about the merged policies of each upstream: a candidate may state one half, its group or
- * `defaults` the other. It skips broken values, and reports an inherited issue once for all that inherit it.
+ * Applies rules to the merged policies of each upstream: a candidate may state one half, its group or `defaults` the
+ * other. Skips broken values, and reports an inherited issue once.
  */
 const ofEachUpstream =
   (rules: readonly PolicyRule[], nestedKeys: readonly string[] = []): ConfigRule =>
@@ -124,9 +122,9 @@ const ofEachUpstream =
   }
 
 interface StatedKey<T> {
-  /** Undefined: no level states it, or the level that does has a broken value. */
+  /** Undefined: not stated, or broken. */
   readonly value: T | undefined
-  /** The path where it is stated, or where it would best be. */
+  /** Where it is stated, or would best be. */
   readonly path: KeyPath
   readonly stated: boolean
 }
@@ -143,7 +141,7 @@ const getLevels = (tree: unknown, ...bases: readonly KeyPath[]): Levels => {
     for (const base of bases) {
       const path = [...base, ...key]
       if (valueAt(tree, path) !== undefined) return path
-      // A level that turns the whole policy off hides what those below it say of it.
+      // A level that turns the whole policy off hides the levels below.
       const policy = valueAt(tree, [...base, ...key.slice(0, 1)])
       if (policy !== undefined && !isPlainObject(policy)) return undefined
     }
@@ -157,7 +155,7 @@ const getLevels = (tree: unknown, ...bases: readonly KeyPath[]): Levels => {
     },
     enabledAt: (policy) => {
       const path = first([policy])
-      // Any other value there has an issue of its own.
+      // Any other value has an issue of its own.
       return path !== undefined && isPlainObject(valueAt(tree, path)) ? path : null
     },
   }
@@ -213,7 +211,7 @@ const keyPair: PolicyRule = ({ read }) => {
   return typeof statedKey.value === 'string' && halfPair('key', statedKey, 'certificate', statedCertificate)
 }
 
-/** Rejects one half without the other. A half that is stated and broken has an issue of its own. */
+/** A broken half has an issue of its own. */
 const halfPair = (
   name: string,
   { path }: StatedKey<unknown>,
@@ -227,7 +225,7 @@ const halfPair = (
     : { path, ...details, found: `a ${name} alone`, hint: `add ${other}: file:PATH beside it` }
 }
 
-/** Makes a rule of what a feature's policy says that stands above the sides of a group. */
+/** For a policy that all sides of a group share. */
 export const groupPolicyRule = (rule: PolicyRule): ConfigRule => ofEachUpstream([rule])
 
 export const upstreamPolicyRule: ConfigRule = (tree) =>

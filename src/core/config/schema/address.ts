@@ -2,10 +2,9 @@ import { isIP, isIPv6 } from 'node:net'
 import { suggestNearest } from '../suggest.ts'
 import { InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
 
-/** The range of a TCP port; with 0 the system chooses one. */
+/** With 0 the system chooses a port. */
 export const portRange = { min: 0, max: 65_535 } as const
 
-/** The schema of a listener's address: an IP address or a host name, without port or brackets. */
 export const hostOrAddress = (description: string) =>
   scalar<string>(
     {
@@ -22,7 +21,7 @@ export const hostOrAddress = (description: string) =>
     description,
   )
 
-/** The schema of a Host that clients send: a name or an address, IPv6 in brackets. Without a port, any port matches. */
+/** A Host that clients send. Without a port, any port matches. */
 export const hostHeader = (description: string) =>
   scalar<string>(
     {
@@ -32,7 +31,7 @@ export const hostHeader = (description: string) =>
         if (value.includes('*')) return new InvalidScalar('not a host', 'write each name: there are no wildcards')
         if (isIPv6(value)) return new InvalidScalar('not a host', `write [${value}], in brackets`)
         const [, name = '', port] = /^(.*?)(?::(\d+))?$/.exec(value) ?? []
-        // Without its port: URL would drop http's default port.
+        // Without the port: URL would drop http's default port.
         const origin = isHostName(name) || name.startsWith('[') || isIP(name) !== 0 ? parseOrigin('http', name) : null
         if (origin === null) return new InvalidScalar('not a host')
         if (origin instanceof InvalidScalar) return new InvalidScalar('not a host', origin.hint)
@@ -46,7 +45,6 @@ export const hostHeader = (description: string) =>
     description,
   )
 
-/** The schema of a network: `10.0.0.0/8`, or a plain address for a single host. */
 export const cidrOrAddress = (description: string) =>
   scalar<string>(
     {
@@ -66,7 +64,6 @@ export const cidrOrAddress = (description: string) =>
     description,
   )
 
-/** The schema of a base path: empty, or `/…`; a trailing slash is dropped. */
 export const basePath = (description: string) =>
   scalar<string>(
     {
@@ -78,16 +75,15 @@ export const basePath = (description: string) =>
   )
 
 export interface ParsedEndpoint {
-  /** `sandbox` for the embedded upstream, else scheme, host and port: `http://host:port`, default port omitted. */
+  /** `sandbox`, or `http://host:port` without a default port. */
   readonly origin: string
-  /** The text before the operation's path: empty, or `/…` without a trailing slash. */
+  /** Empty, or `/…` without a trailing slash. */
   readonly pathPrefix: string
-  /** Its share of traffic relative to the other endpoints: 0–10000, default 100. */
+  /** Relative to the other endpoints: 0–10000, default 100. */
   readonly weight: number
   readonly drain: boolean
 }
 
-/** The URL of an endpoint, or `sandbox`, with a weight of 100. */
 export const endpointUrl: ScalarKind<ParsedEndpoint> = {
   expected: 'a URL such as http://risk.internal:8080, or sandbox',
   parse: textParser((value) => {
@@ -124,7 +120,6 @@ const urlHint = (value: string): string => {
   return 'write http:// or https://, a host, and nothing around them'
 }
 
-/** The schema of the Host sent upstream: `endpoint`, `client`, or a name with an optional port. */
 export const upstreamHost = (description: string) =>
   scalar<'endpoint' | 'client' | { readonly name: string }>(
     {
@@ -142,7 +137,7 @@ export const upstreamHost = (description: string) =>
     description,
   )
 
-/** The name of a server in TLS. RFC 6066 §3: no address, and no dot at its end. */
+/** RFC 6066 §3: no address, no trailing dot. */
 export const serverName: ScalarKind<string> = {
   expected: 'a host name such as risk.internal',
   parse: textParser((value) => {
@@ -156,7 +151,7 @@ export const serverName: ScalarKind<string> = {
 }
 
 function parseOrigin(scheme: string, authority: string): string | InvalidScalar {
-  // YAML reads a line that is indented further than the one before as the rest of the value.
+  // YAML continues a value on a line that is indented further.
   if (/\s-\s/.test(authority))
     return new InvalidScalar('an item of the list inside the one before it', 'indent each - of the list alike')
   if (!/^[\x21-\x7e]*$/.test(authority))
@@ -169,7 +164,7 @@ function parseOrigin(scheme: string, authority: string): string | InvalidScalar 
   return url?.origin ?? new InvalidScalar('not a host name or an address')
 }
 
-/** Parses a path (RFC 3986 §3.3). It rejects dot segments in any spelling: they would climb out of the prefix. */
+/** RFC 3986 §3.3. Rejects dot segments in any spelling: they would climb out of the prefix. */
 function parsePath(path: string): string | InvalidScalar {
   if (path === '' || path === '/') return ''
   if (!path.startsWith('/'))
@@ -186,5 +181,5 @@ function parsePath(path: string): string | InvalidScalar {
 const isHostName = (text: string): boolean =>
   text.length <= 253 &&
   /^[0-9A-Za-z_]([0-9A-Za-z_-]*[0-9A-Za-z_])?(\.[0-9A-Za-z_]([0-9A-Za-z_-]*[0-9A-Za-z_])?)*\.?$/.test(text) &&
-  // All digits and dots, yet no address: a mistake such as 127.0.0.256.
+  // Digits and dots without an address are a mistake, such as 127.0.0.256.
   !/^[\d.]+$/.test(text)

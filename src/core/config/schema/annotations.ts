@@ -1,28 +1,24 @@
 import * as z from 'zod'
 
-/** The facts of a key that zod does not know: how its values are rendered, and whether they are secret. */
 export interface SchemaAnnotations {
-  /**
-   * Renders a value as the file spells it; undefined: its key is left out. A method, so that each kind may take its own
-   * type.
-   */
+  /** Renders as the file spells it; undefined: no key. A method, so that each kind may take its own type. */
   render?(value: unknown): RenderedValue | undefined
-  /** Lists the keys of a map that add nothing to the others: they are not rendered. */
+  /** Lists keys of a map that are not rendered: they add nothing to the others. */
   redundantKeys?(value: unknown): readonly string[]
-  /** Marks a secret: shown as `***`, compared by its hash, never quoted in a problem. */
+  /** Shown as `***`, compared by its hash, never quoted in a problem. */
   readonly secret?: true
-  /** Marks a place where a secret may stand by mistake: never quoted in a problem. */
+  /** A secret may stand here by mistake: never quoted in a problem. */
   readonly sensitive?: boolean
   /** Allows `file:PATH`, for a file of one line or of several. */
   readonly file?: 'line' | 'lines'
-  /** Marks a key that every value is rejected of: it exists elsewhere, or existed once. */
+  /** Every value is rejected: the key exists elsewhere, or existed once. */
   readonly forbidden?: true
   readonly restart?: true
 }
 
 const annotations = new WeakMap<z.core.$ZodType, SchemaAnnotations>()
 
-/** Returns the annotations of a schema; a copy that zod makes of it has the same. */
+/** zod's copy of a schema has the same annotations. */
 export const getAnnotations = (schema: z.core.$ZodType): SchemaAnnotations => {
   const { parent } = schema._zod
   return { ...(parent && getAnnotations(parent)), ...annotations.get(schema) }
@@ -33,32 +29,31 @@ export const annotate = <S extends z.core.$ZodType>(schema: S, additions: Schema
   return schema
 }
 
-/** Makes a key optional; its value is null when the key is left out. */
+/** The value is null when the key is left out. */
 export const optionalKey = <S extends z.ZodType>(schema: S) => schema.optional().transform((value) => value ?? null)
 
 export const isOptionalKey = (schema: z.core.$ZodType): schema is z.ZodPipe<z.ZodOptional> =>
   schema instanceof z.ZodPipe && schema.in instanceof z.ZodOptional
 
 export class Secret {
-  // Private, so that no inspection prints it either.
+  // Private, so that no inspection prints it.
   readonly #value: string
 
   constructor(value: string) {
     this.#value = value
   }
 
-  /** Returns the value itself, for hashing. */
   reveal(): string {
     return this.#value
   }
 
-  /** Returns the mask. JSON.stringify calls this. */
+  /** JSON.stringify calls this. */
   toJSON(): string {
     return '***'
   }
 }
 
-/** A part of a configuration in the spelling of the file. As JSON it shows no secret. */
+/** In the spelling of the file. As JSON it shows no secret. */
 export type RenderedValue =
   | string
   | number
@@ -67,10 +62,9 @@ export type RenderedValue =
   | readonly RenderedValue[]
   | { readonly [key: string]: RenderedValue }
 
-/** Escapes each `${` of a literal value as the file does: `$${`. */
+/** Escapes `${` of a literal value as `$${`. */
 export const escapePlaceholders = (value: string): string => value.replaceAll('${', () => '$${')
 
-/** Renders text, numbers and booleans as they are, and null as `none`. */
 export const renderPlain = (value: unknown): RenderedValue => {
   if (value === null) return 'none'
   if (typeof value === 'string') return escapePlaceholders(value)
@@ -78,7 +72,7 @@ export const renderPlain = (value: unknown): RenderedValue => {
   throw new TypeError('a kind whose values are no plain ones says how they are written')
 }
 
-/** Renders a value in the shape and the spelling of the file, as its schema says; undefined: its key is left out. */
+/** Undefined: the key is left out. */
 export const renderValue = (schema: z.core.$ZodType, value: unknown): RenderedValue | undefined => {
   if (value === undefined) return undefined
   const { render, secret } = getAnnotations(schema)

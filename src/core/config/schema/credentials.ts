@@ -13,14 +13,14 @@ const pemKind = (what: string, label: RegExp): ScalarKind<string> => ({
   json: { type: 'string' },
 })
 
-/** Allows `file:` for a schema, and hides its values everywhere: certificates too, which no operator reads. */
+/** Allows `file:`, and hides all values, certificates too: no operator reads them. */
 const fileSecret = <S extends z.ZodType>(schema: S): S => annotate(schema, { secret: true, file: 'lines' })
 
 const certificateKind = pemKind('a certificate', /-----BEGIN CERTIFICATE-----/)
 const privateKeyKind = pemKind('a private key', /-----BEGIN [A-Z ]*PRIVATE KEY-----/)
 const revocationListKind = pemKind('a list of revoked certificates', /-----BEGIN X509 CRL-----/)
 
-/** The schema of one or more certificates in PEM. It does not check what stands between BEGIN and END. */
+/** Does not check the text between BEGIN and END. */
 export const certificate = (description: string) => fileSecret(scalar(certificateKind, description))
 
 export const optionalCertificate = (description: string) => fileSecret(scalar(orNone(certificateKind), description))
@@ -31,7 +31,7 @@ export const privateKey = (description: string) => fileSecret(scalar(privateKeyK
 
 export const optionalPrivateKey = (description: string) => fileSecret(scalar(orNone(privateKeyKind), description))
 
-/** The schema of the SHA-256 of a secret, which `command` makes; parsed to lower case. It is never shown. */
+/** The SHA-256 of a secret, made by `command`; parsed to lower case, never shown. */
 export const secretDigest = (description: string, command: string) =>
   annotate(
     scalar<string>(
@@ -52,10 +52,7 @@ export const secretDigest = (description: string, command: string) =>
 
 const expected = 'dns:, uri: or email: and a name, or sha256: and a fingerprint'
 
-/**
- * The schema of the name of a client certificate: a name that stands in it, in the spelling that is compared, or the
- * SHA-256 of the whole certificate, parsed to base64url.
- */
+/** A name in the client's certificate, or the SHA-256 of the certificate, parsed to base64url. */
 export const certificateName = (description: string) =>
   scalar<string>(
     {
@@ -66,7 +63,6 @@ export const certificateName = (description: string) =>
     description,
   )
 
-/** Parses a certificate name into the spelling that is compared. */
 export const parseCertificateName = (text: string): string | InvalidScalar => {
   const [, kind = '', name = ''] = /^([a-z0-9]+):(.*)$/.exec(text) ?? []
   if (!Object.hasOwn(nameParsers, kind))

@@ -12,21 +12,17 @@ import { ExternalValue, InvalidScalar, refineKind, type ScalarKind, scalar, text
 import { orNone } from './scalar-kinds.ts'
 import { keySchema, list, reject } from './scalar-types.ts'
 
-// Those that frame a message, or that the gateway sets anew, beside those that end at each hop (RFC 9110 §7.6.1).
+// They frame a message, or the gateway sets them. Fields that end at each hop (RFC 9110 §7.6.1) are rejected as well.
 const perHopFields = ['content-length', 'expect', 'host', 'via']
 
 const forwarded = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']
 
 export type EditDirection = 'request' | 'response'
 
-/**
- * Folds the name of a field that is edited: two names are one field if they are the same then. A CGI-like back end
- * reads X_Forwarded_For as X-Forwarded-For, and an edit of a request edits both.
- */
+/** A CGI-like back end reads X_Forwarded_For as X-Forwarded-For, so an edit of a request edits both. */
 export const foldEditedName = (name: string, direction: EditDirection): string =>
   direction === 'request' ? foldUnderscores(name) : name.toLowerCase()
 
-/** Rejects fields that an operator may not edit in a direction, with what to do instead. */
 function rejectField(name: string, direction: EditDirection): InvalidScalar | undefined {
   const field = foldEditedName(name, direction)
   if (!isHttpToken(name) || name === '__proto__')
@@ -47,7 +43,7 @@ const editedFieldKind = (direction: EditDirection): ScalarKind<string> => ({
   json: { type: 'string', pattern: httpTokenPattern },
 })
 
-/** The name of a request field; not one that would break framing or the hop-by-hop rules. */
+/** Rejects fields that would break framing or the hop-by-hop rules. */
 export const requestFieldKind = (example: string): ScalarKind<string> => ({
   expected: `a field name such as ${example}`,
   parse: textParser(
@@ -58,27 +54,25 @@ export const requestFieldKind = (example: string): ScalarKind<string> => ({
 
 export const fieldName = (description: string, example: string) => scalar(requestFieldKind(example), description)
 
-/** The schema of a field name that is parsed to lower case, for comparison. */
 export const lowerFieldName = (description: string, example: string) =>
   scalar(
     refineKind(requestFieldKind(example), (name) => name.toLowerCase()),
     description,
   )
 
-/** The schema of a field name, or of `none`/`false` for null: no field. */
+/** `none` and `false` are null: no field. */
 export const optionalFieldName = (description: string, example: string) =>
   scalar(orNone(requestFieldKind(example)), description)
 
 interface ConfiguredField {
   readonly name: string
   readonly value: string
-  /** Whether it is a credential: its value came from outside the file, or its name says so. */
+  /** A credential: its value came from outside the file, or its name says so. */
   readonly secret: boolean
-  /** Whether its value is shown nowhere: also that of a request field whose name does not say that it is harmless. */
+  /** Never shown: a credential, or a request field that is not known to be harmless. */
   readonly hidden: boolean
 }
 
-/** The schema of a field value: a string, or the contents of a `file:` reference or a variable. */
 const fieldValue = annotate(
   z
     .unknown()
@@ -97,7 +91,7 @@ const fieldValue = annotate(
   { secret: true, file: 'line' },
 )
 
-/** Rejects control characters but tab, and characters beyond one byte (RFC 9110 §5.5). */
+/** RFC 9110 §5.5: no control characters but tab, no characters beyond one byte. */
 function rejectValue(value: string): InvalidScalar | undefined {
   if (!isFieldValue(value))
     return new InvalidScalar('a value with a control character or one beyond U+00FF', 'write it in one line of Latin-1')
@@ -105,10 +99,10 @@ function rejectValue(value: string): InvalidScalar | undefined {
   return undefined
 }
 
-// Servers take about a hundred fields, and every request is searched for each edit.
+// Servers take about 100 fields, and each edit searches every request.
 const maxMutations = 100
 
-/** The schema of fields with their values; none that the gateway sets itself. `check` may reject more names. */
+/** Rejects fields that the gateway sets itself; `check` may reject more. */
 export const fieldValues = (
   direction: EditDirection,
   description: string,
@@ -134,7 +128,7 @@ export const fieldValues = (
   )
 }
 
-/** Rejects a field that is there already by another spelling: the message would have both. */
+/** A field in two spellings would stand in the message twice. */
 const rejectTwins = (names: readonly string[], direction: EditDirection, context: z.core.ParsePayload): void => {
   const seen = new Set<string>()
   for (const name of names) {
@@ -145,8 +139,7 @@ const rejectTwins = (names: readonly string[], direction: EditDirection, context
   }
 }
 
-// Fields that authenticate nothing, in lower case. Any other field may hold a key, as vendors name theirs freely
-// (`X-Honeycomb-Team`, `X-Tenant`).
+// Authenticate nothing. Any other field may hold a key, as vendors name theirs freely: `X-Honeycomb-Team`, `X-Tenant`.
 const harmlessRequestFields: ReadonlySet<string> = new Set([
   ...['accept', 'accept-charset', 'accept-encoding', 'accept-language', 'cache-control', 'content-language'],
   ...['content-type', 'date', 'dnt', 'from', 'max-forwards', 'origin', 'pragma', 'prefer', 'priority', 'referer'],
@@ -158,14 +151,14 @@ const toConfiguredFields = (
   direction: EditDirection,
 ): readonly ConfiguredField[] =>
   Object.entries(values).map(([name, { value, external }]) => {
-    // A credential is one even when it stands in the file itself.
+    // A credential in the file itself is secret too.
     const secret = external || namesCredential(name)
-    // Clients see the fields of responses anyway.
+    // Clients see response fields anyway.
     const isShown = direction === 'response' || harmlessRequestFields.has(name.toLowerCase())
     return { name, value, secret, hidden: secret || !isShown }
   })
 
-/** The schema of the edits of the fields of one direction: `remove` first, then `set`. */
+/** `remove` applies before `set`. */
 export const headerMutationSchema = (direction: EditDirection) => {
   const removed = scalar(editedFieldKind(direction), 'A field name; case does not matter')
   return annotate(

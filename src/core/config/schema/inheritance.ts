@@ -3,7 +3,6 @@ import { isPlainObject } from '../../lib/plain-object.ts'
 import { annotate, getAnnotations, isOptionalKey } from './annotations.ts'
 import { InvalidScalar, scalar } from './scalar.ts'
 
-/** A value as one level of the file states it: any key may be left to the level below. */
 export type PartialLevel<T> = T extends string | number | boolean | readonly unknown[]
   ? T
   : T extends object
@@ -14,14 +13,14 @@ type PartialShape<S extends z.core.$ZodShape> = {
   readonly [K in keyof S]: z.ZodOptional<z.ZodType<PartialLevel<z.output<S[K]>>>>
 }
 
-/** Makes the shape of a higher level: the same keys at every depth, all optional, without defaults. */
+/** The same keys at every depth, all optional, without defaults. */
 export const partialShape = <S extends z.core.$ZodShape>(shape: S): PartialShape<S> =>
   // Object.fromEntries loses the types of the keys.
   Object.fromEntries(
     Object.entries(shape).map(([key, schema]) => [key, z.optional(withoutDefaults(schema))]),
   ) as PartialShape<S>
 
-/** Removes the defaults of a schema, at every depth: with them, a level would state keys that it leaves out. */
+/** With defaults, a level would state keys that it leaves out. */
 function withoutDefaults(schema: z.core.$ZodType): z.core.$ZodType {
   if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return withoutDefaults(schema.unwrap())
   if (isOptionalKey(schema)) return withoutDefaults(schema.in)
@@ -33,7 +32,7 @@ function withoutDefaults(schema: z.core.$ZodType): z.core.$ZodType {
 const copyAnnotations = <S extends z.ZodType>(schema: S, other: z.ZodType): S =>
   annotate(schema.meta(other.meta() ?? {}), getAnnotations(other))
 
-/** The schema of a policy, or of `none`/`false` for null: it is off. `example` is a value that turns it on. */
+/** `none` and `false` are null: off. `example` turns the policy on. */
 export const optionalPolicy = <T extends z.ZodType>(policy: T, example: string) => {
   const off = scalar<null>(
     {
@@ -53,7 +52,7 @@ export const optionalPolicy = <T extends z.ZodType>(policy: T, example: string) 
   return z.union([off, policy]).meta({ description: policy.description ?? '' })
 }
 
-/** The schema of what stands in place of a policy of an operation: `true` for its defaults, `false` for none. */
+/** In place of an operation's policy: `true` for its defaults, `false` for none. */
 export const policySwitch = (description: string, form: string, example: string) =>
   scalar<boolean>(
     {
@@ -63,13 +62,13 @@ export const policySwitch = (description: string, form: string, example: string)
         if (fromVariable && (value === 'true' || value === 'false')) return value === 'true'
         return new InvalidScalar('neither true nor false', `write true for the defaults, or ${example}`)
       },
-      render: () => false, // only null gets here: an operation that has it has a policy
+      render: () => false, // only null gets here: an operation with `true` has a policy
       json: { type: 'boolean' },
     },
     description,
   )
 
-/** Merges a policy that a level may turn off. One that it alone turns on has built-in values for its other keys. */
+/** A policy that only this level turns on has built-in values for its other keys. */
 export const resolvePolicy = <S extends z.ZodObject>(
   stated: PartialLevel<z.output<S>> | null | undefined,
   inherited: z.output<S> | null,
@@ -77,7 +76,7 @@ export const resolvePolicy = <S extends z.ZodObject>(
 ): z.output<S> | null =>
   stated === null ? null : mergeLevels(stated, stated === undefined ? inherited : (inherited ?? schema.parse({})))
 
-/** Fills in the keys that a level leaves out from the one below. Only maps merge: `none` and a list replace a value. */
+/** Only maps merge: `none` and a list replace the value below. */
 export function mergeLevels<T>(stated: PartialLevel<T> | undefined, inherited: T): T {
   if (stated === undefined) return inherited
   if (!isPlainObject(stated) || !isPlainObject(inherited)) return stated as T

@@ -1,4 +1,3 @@
-/** How quantities are parsed from the file, rendered and described: each with its range, its unit and its hints. */
 import type { Notation } from '../../lib/text/units.ts'
 import { renderPlain } from './annotations.ts'
 import { InvalidScalar, type ScalarKind } from './scalar.ts'
@@ -9,23 +8,23 @@ export const day = 24 * hour
 
 export const mebibyte = 1024 ** 2
 
-/** Both ends of a range, included. */
+/** Both ends included. */
 export interface Range {
   readonly min?: number
   readonly max?: number
 }
 
-/** The hint for `none` where {@link orNone} does not apply. */
+/** For `none` where {@link orNone} does not apply. */
 const cannotDisable = 'this bound cannot be turned off: write a larger one, or leave the key out'
 
 interface Quantity extends Required<Range> {
   readonly what: string
-  /** What stands in front of its range; `what` unless it is given. */
+  /** Text in front of the range; `what` by default. */
   readonly lead?: string
   readonly examples: string
 }
 
-/** Makes the kind of a quantity. `name` is that of its definition in the JSON Schema; the range is its widest. */
+/** `name` is the definition in the JSON Schema; the range in `Quantity` is the widest. */
 export const quantityKind =
   <N extends number>(
     name: string,
@@ -68,7 +67,7 @@ const withinRange = <N extends number>(value: N, min: number, max: number, forma
   return value > max ? new InvalidScalar('too large', `write at most ${format(max as N)}`) : value
 }
 
-/** Adds `none` and `false` to a kind: both are 0, which is rendered as `none`. */
+/** `none` and `false` are 0, which is rendered as `none`. */
 export const orZero = (kind: ScalarKind<number>): ScalarKind<number> => {
   const { parse, render = renderPlain, ...rest } = orNone(kind)
   return {
@@ -78,7 +77,7 @@ export const orZero = (kind: ScalarKind<number>): ScalarKind<number> => {
   }
 }
 
-/** Adds `none` and `false` to a kind: both are null, no limit. */
+/** `none` and `false` are null: no limit. */
 export const orNone = <T>({
   name,
   expected,

@@ -22,19 +22,19 @@ const durationKind = quantityKind('Duration', durations, {
   max: day,
 })
 
-/** The schema of a duration in milliseconds: from 1ms to 24h unless a range says otherwise. */
+/** In ms: from 1ms to 24h unless a range says otherwise. */
 export const duration = typeOf(durationKind)
 
 export const optionalDuration = typeOf(optional(durationKind))
 
-/** The schema of a duration, or of `none`/`false` for 0, which allows nothing either. */
+/** `none` and `false` are 0, which allows nothing either. */
 export const durationOrZero = typeOf((range) => orZero(durationKind(range)))
 
 const tebibyte = 1024 ** 4
 
 const sizeKind = quantityKind('Size', sizes, { what: 'a size', examples: '512B, 64KiB or 1MiB', min: 0, max: tebibyte })
 
-/** The schema of a size in bytes: from 0B to 1TiB unless a range says otherwise. */
+/** In bytes: from 0B to 1TiB unless a range says otherwise. */
 export const size = typeOf(sizeKind)
 
 export const optionalSize = typeOf(optional(sizeKind))
@@ -51,12 +51,12 @@ export const optionalByteRate = typeOf(optional(byteRateKind))
 
 const percentKind = quantityKind('Percent', percentages, { what: 'a percentage', examples: '10%', min: 0, max: 1 })
 
-/** The schema of a percentage, parsed to a fraction: from 0% to 100% unless a range, also in fractions, differs. */
+/** Parsed to a fraction: from 0% to 100% unless a range, in fractions, says otherwise. */
 export const percent = typeOf(percentKind)
 
 export const optionalPercent = typeOf(optional(percentKind))
 
-/** The schema of a factor: from 1x to 100x unless a range says otherwise. */
+/** From 1x to 100x unless a range says otherwise. */
 export const multiple = typeOf(
   quantityKind('Multiple', multiples, {
     what: 'a multiple',
@@ -101,7 +101,7 @@ export const choice = <const W extends string>(description: string, words: reado
     description,
   )
 
-/** The schema of a key that exists elsewhere but not here: it rejects every value, and says why. */
+/** For a key that exists elsewhere: rejects every value, and says why. */
 export const forbiddenKey = (message: string, hint: string) =>
   annotate(
     scalar<never>(
@@ -126,7 +126,6 @@ const suggestWord = (value: unknown, words: readonly string[]): string | undefin
 export const clientName = (description: string) =>
   scalar(patternKind('1 to 64 letters, digits and -_.', '^[0-9A-Za-z_.-]{1,64}$', 'not a name'), description)
 
-/** `range` is for the number of its entries. */
 export const list = <S extends z.ZodType>(description: string, entry: S, { min, max }: Range = {}) => {
   let entries = z.array(entry)
   if (min !== undefined) entries = entries.min(min)
@@ -134,7 +133,6 @@ export const list = <S extends z.ZodType>(description: string, entry: S, { min, 
   return entries.meta({ description })
 }
 
-/** The schema of the keys of a map of which any may be stated: texts of one kind. */
 export const keySchema = ({ expected, parse }: Pick<ScalarKind<string>, 'expected' | 'parse'>) =>
   z.string().check((context) => {
     if (context.value.includes('${'))
@@ -143,7 +141,7 @@ export const keySchema = ({ expected, parse }: Pick<ScalarKind<string>, 'expecte
     if (parsed instanceof InvalidScalar) reject(context, parsed.message, expected, parsed.hint)
   })
 
-/** `path` leads from the value to what is wrong in it. */
+/** `path` leads from the value to the fault in it. */
 export const reject = (
   context: z.core.ParsePayload,
   message: string,

@@ -2,15 +2,12 @@ import * as z from 'zod'
 import type { RenderedValue } from './annotations.ts'
 import { annotate, renderPlain } from './annotations.ts'
 
-/**
- * Text from outside the file: an environment variable or a `file:` reference. A class, so that it cannot be taken for
- * text that the file itself shows: errors print `asWritten`, never `text`.
- */
+/** Text of a variable or a `file:` reference. A class, so that problems print `asWritten`, and never `text`. */
 export class ExternalValue {
   readonly text: string
-  /** The text of the configuration file in its place: `${NAME}`, `file:/run/secrets/risk`. */
+  /** The text in the configuration file: `${NAME}`, `file:/run/secrets/risk`. */
   readonly asWritten: string
-  /** Whether the scalar was one `${NAME}` and nothing else: it may then stand for a number or a boolean. */
+  /** The scalar was one `${NAME}` and nothing else: it may stand for a number or a boolean. */
   readonly fromVariable: boolean
 
   constructor(text: string, asWritten: string, fromVariable: boolean) {
@@ -20,7 +17,7 @@ export class ExternalValue {
   }
 }
 
-/** What is wrong with a scalar, and a hint. It never quotes the value: only `load/issues.ts` decides on that. */
+/** Never quotes the value: only `load/issues.ts` decides on that. */
 export class InvalidScalar {
   readonly message: string
   readonly hint: string | undefined
@@ -34,18 +31,18 @@ export class InvalidScalar {
 type PlainScalar = string | number | boolean
 
 export interface ScalarKind<T> {
-  /** The name of its definition in the JSON Schema, where many keys share it. */
+  /** The definition in the JSON Schema that many keys share. */
   readonly name?: string
-  /** The text that a problem prints as expected: `a duration such as 2s`. */
+  /** Printed by problems: `a duration such as 2s`. */
   readonly expected: string
-  /** Parses a plain scalar. `fromVariable`: it came from the environment, where everything is a string. */
+  /** `fromVariable`: from the environment, where everything is a string. */
   readonly parse: (value: PlainScalar, fromVariable: boolean) => T | InvalidScalar
-  /** Renders a value as the file spells it; undefined: its key is left out. The default is {@link renderPlain}. */
+  /** Renders as the file spells it; undefined: the key is left out. Default: {@link renderPlain}. */
   render?(value: T): RenderedValue | undefined
   readonly json: Readonly<Record<string, unknown>>
 }
 
-/** Makes the parser of a kind that is always text. What would be right as text is to be put in quotes. */
+/** Tells an operator to quote a value that would be right as text. */
 export const textParser =
   <T>(parse: (text: string) => T | InvalidScalar): ScalarKind<T>['parse'] =>
   (value) => {
@@ -54,13 +51,12 @@ export const textParser =
     return new InvalidScalar('wrong type', isRightAsText ? 'put it in quotes' : undefined)
   }
 
-/** Makes the parser of a kind that takes nearly any text: a value of another type is to be put in quotes. */
+/** For kinds that take nearly any text: tells an operator to quote any other value. */
 export const freeTextParser =
   <T>(parse: (text: string) => T | InvalidScalar): ScalarKind<T>['parse'] =>
   (value) =>
     typeof value === 'string' ? parse(value) : new InvalidScalar('not text', 'put it in quotes')
 
-/** Makes a kind whose values are those of another, changed or rejected. */
 export const refineKind = <T>(kind: ScalarKind<T>, refine: (value: T) => T | InvalidScalar): ScalarKind<T> => ({
   ...kind,
   parse(value, fromVariable) {
@@ -69,7 +65,7 @@ export const refineKind = <T>(kind: ScalarKind<T>, refine: (value: T) => T | Inv
   },
 })
 
-/** Makes a kind of text that one pattern describes, for the gateway and for editors. `fault`: what other text is. */
+/** The pattern is for the gateway and for editors. `fault`: the message for other text. */
 export const patternKind = (expected: string, pattern: string, fault: string, hint?: string): ScalarKind<string> => {
   const whole = new RegExp(pattern)
   return {
@@ -79,7 +75,7 @@ export const patternKind = (expected: string, pattern: string, fault: string, hi
   }
 }
 
-/** Makes the zod schema of a kind of scalar. An issue carries `expected` and `hint` in its `params`. */
+/** An issue carries `expected` and `hint` in its `params`. */
 export const scalar = <T>(
   { name, expected, parse, render = renderPlain, json }: ScalarKind<T>,
   description: string,
@@ -94,7 +90,7 @@ export const scalar = <T>(
       if (!(parsed instanceof InvalidScalar)) return parsed
       // A hint may be made from the value, which is shown only when it stands in the file.
       const hint = input instanceof ExternalValue ? undefined : parsed.hint
-      // `kind: true`: not a scalar at all, so the issue is taken from another branch of a union.
+      // `kind: true`: not a scalar, so the issue comes from another branch of a union.
       const params = { expected, hint, kind: !isPlainScalar(value) }
       context.addIssue({ code: 'custom', message: parsed.message, params })
       return z.NEVER
@@ -113,7 +109,7 @@ const referenceDefinition = (name: string, json: ScalarKind<unknown>['json']): S
   return { allOf: [{ $ref: `#/definitions/${name}` }] }
 }
 
-/** Lets an editor accept `${NAME}` wherever a scalar may stand: it does not know the environment. */
+/** An editor does not know the environment. */
 function allowPlaceholder(json: ScalarKind<unknown>['json']): Readonly<Record<string, unknown>> {
   if (json.type === 'string' && json.pattern === undefined) return json
   return { anyOf: [json, { type: 'string', pattern: '\\$\\{' }] }

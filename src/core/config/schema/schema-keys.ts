@@ -8,12 +8,12 @@ import { sharedDefinitions } from './scalar.ts'
 type Schema = z.core.$ZodType
 
 export interface SchemaKey extends SchemaAnnotations {
-  /** Its key path; `*` stands for any key, `#` for any index of a list. */
+  /** `*` stands for any key, `#` for any index of a list. */
   readonly path: readonly string[]
 }
 
 /** Lists a schema and all that it wraps as defaults, unions and transforms, the outermost first. */
-// Each load walks over the whole schema, several times.
+// Memoized: each load walks the whole schema several times.
 export const unwrapSchema: (schema: Schema) => readonly Schema[] = weakMemo((schema) => [
   schema,
   ...innerSchemas(schema).flatMap(unwrapSchema),
@@ -44,25 +44,22 @@ const collectKeys = (schema: Schema, path: readonly string[]): readonly SchemaKe
 
 export const schemaKeys: readonly SchemaKey[] = collectKeys(configSchema, [])
 
-/** Lists the keys that may stand at a path; empty where any key may. */
+/** Empty where any key may stand. */
 export const knownKeys = (path: KeyPath): readonly string[] => {
   const { layers, isKnown } = schemaAt(path)
   if (!isKnown) return []
   return [...new Set(layers.flatMap((each) => (each instanceof z.ZodObject ? offeredKeys(each) : [])))]
 }
 
-/** Lists the keys of an object, without those that no value may be given to. */
 const offeredKeys = ({ shape }: z.ZodObject): readonly string[] =>
   Object.entries<Schema>(shape).flatMap(([key, schema]) => (isForbidden(schema) ? [] : [key]))
 
 export const isForbidden = (schema: Schema): boolean => mergeAnnotations(unwrapSchema(schema)).forbidden === true
 
-/** Tells whether a secret may stand at a path or below it. Its value is then never shown. */
+/** Tells whether a secret may stand at a path or below it: the value is never shown. */
 export const holdsSecrets = (path: KeyPath): boolean => schemaAt(path).isHidden
 
-/**
- * Formats a key. Where a secret may stand, a key that is not a plain word may be one in the wrong column: it is hidden.
- */
+/** Where a secret may stand, a key that is not a plain word may be a secret in the wrong column: it is hidden. */
 export const redactKey = (key: string, parent: KeyPath): string => {
   const formatted = formatKey(key)
   return formatted !== key && holdsSecrets(parent) ? '"…"' : formatted
@@ -70,12 +67,12 @@ export const redactKey = (key: string, parent: KeyPath): string => {
 
 interface SchemaAtPath {
   readonly layers: readonly Schema[]
-  /** Whether the schema knows the whole path; else the layers are those of the deepest known key. */
+  /** False: the layers are those of the deepest known key. */
   readonly isKnown: boolean
   readonly isHidden: boolean
 }
 
-/** Finds the schema at a path. An entry of a list or a record is as secret as the whole, unless its schema differs. */
+/** An entry of a list or a record is as secret as the whole, unless its schema differs. */
 const schemaAt = (path: KeyPath): SchemaAtPath => {
   let layers = unwrapSchema(configSchema)
   let isHidden = false
@@ -91,10 +88,7 @@ const schemaAt = (path: KeyPath): SchemaAtPath => {
   return { layers, isKnown: true, isHidden }
 }
 
-/**
- * Makes the JSON Schema (draft-7) for editors from the schema that validates. Placeholders such as `${NAME}` pass. Keys
- * that no value may be given to are left out: an editor would offer them.
- */
+/** Makes the JSON Schema (draft-7) for editors: with placeholders such as `${NAME}`, and without forbidden keys. */
 export function jsonSchema(): Record<string, unknown> {
   const { definitions = {}, ...schema } = z.toJSONSchema(describedSchema, {
     io: 'input',
@@ -109,5 +103,4 @@ export function jsonSchema(): Record<string, unknown> {
   return { ...schema, definitions: { ...Object(definitions), ...Object.fromEntries([...sharedDefinitions].sort()) } }
 }
 
-/** Renders the JSON Schema as it stands in `config/gateway.schema.json`, with a line feed at the end. */
 export const jsonSchemaText = (): string => `${JSON.stringify(jsonSchema(), null, 2)}\n`

@@ -7,7 +7,7 @@ import { certificate, certificateName, privateKey, secretDigest } from '../schem
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
 import { boolean, choice, integer, list } from '../schema/scalar-types.ts'
 
-// An attacker on a local network may well guess a shorter one. The characters are those of RFC 6750 §2.1.
+// An attacker on a local network may guess a shorter token. RFC 6750 §2.1 has the characters.
 const minTokenLength = 16
 
 const token = (description: string) =>
@@ -46,7 +46,7 @@ const scope = choice(
   [...operatorScopes],
 )
 
-// Each request is compared with all of them.
+// Each request is compared with all tokens.
 const maxTokens = 100
 
 const tokens = annotate(

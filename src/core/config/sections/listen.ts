@@ -25,7 +25,7 @@ const via = scalar<string>(
   'The pseudonym of this gateway in Via (RFC 9110 §7.6.3). Default: made at random for the process',
 )
 
-/** The schema of `{base_url}` as clients write it; a slash at its end is dropped. */
+/** `{base_url}` as clients write it; a trailing slash is dropped. */
 const publicUrl = scalar<string>(
   {
     expected: 'a URL such as https://gateway.example or https://gateway.example/lender',

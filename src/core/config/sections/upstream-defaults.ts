@@ -18,7 +18,7 @@ import {
   percent,
 } from '../schema/scalar-types.ts'
 
-/** A range of statuses, both ends included. */
+/** Both ends included. */
 interface StatusRange {
   readonly from: number
   readonly to: number
@@ -68,7 +68,7 @@ const path = scalar<string>(
     parse: textParser((value) => {
       if (/^https?:/i.test(value))
         return new InvalidScalar('not a path', 'write the path alone: it is asked of each endpoint')
-      // The target in a request line ends at a blank, and a fragment is never sent (RFC 9112 §3.2.1).
+      // RFC 9112 §3.2.1: the request target ends at a blank, and a fragment is never sent.
       if (!/^[\x21-\x7e]*$/.test(value))
         return new InvalidScalar(
           'a path with a character that must be encoded',
@@ -86,7 +86,7 @@ const path = scalar<string>(
 
 const probeStreak = (description: string) => integer(description, { min: 1, max: 100 })
 
-/** The schema of the probes of an endpoint, with the built-in values; the path has none. */
+/** With built-in values, except for `path`. */
 export const healthCheckSchema = z
   .strictObject({
     path: optionalKey(path),
@@ -131,10 +131,7 @@ export const circuitBreakerSchema = z
   })
   .meta({ description: 'Stops traffic to the whole upstream while most of it fails' })
 
-/**
- * The schema of TLS towards endpoints, with the built-in values. A key without one may be `none`, where a level below
- * states it.
- */
+/** With built-in values. A key without one may be `none`, to override a level below. */
 export const upstreamTlsSchema = annotate(
   z
     .strictObject({
@@ -152,12 +149,11 @@ export const upstreamTlsSchema = annotate(
   { sensitive: true, redundantKeys: ({ verify }: { verify: boolean }) => (verify ? ['insecure'] : []) },
 )
 
-/** The schema of the deadline of one request. It may stand in the defaults, in a group and in an operation. */
+/** Allowed in defaults, groups and operations. */
 export const deadlineSchema = optionalDuration(
   "Longest time until the answer's head, or its end where the gateway reads it first; attempts and waits included",
 )
 
-/** The schema of the largest request body. It may stand where {@link deadlineSchema} may. */
 export const maxBodySchema = optionalSize('Largest request body')
 
 export const defaultsSchema = z
@@ -170,7 +166,7 @@ export const defaultsSchema = z
       })
       .meta({ description: 'How long an upstream may take' })
       .prefault({}),
-    // `none`, `false` and `0s` allow no reuse: then every request gets a connection of its own.
+    // `none`, `false` and `0s` allow no reuse: every request gets its own connection.
     keepAlive: durationOrZero('How long an idle upstream connection is kept, less a margin; none or 0s: not at all', {
       min: 0,
     }).prefault('1500ms'),
@@ -190,8 +186,7 @@ export const defaultsSchema = z
   })
   .meta({ description: 'What applies to every group; a group states only what differs' })
 
-/** The keys of `defaults` that stand in an operation as well. */
+/** Keys of `defaults` that an operation may state. */
 export const operationDefaults = { deadline: true, maxBody: true } as const
 
-/** Core's keys of `defaults` for one group, all optional. */
 export const upstreamPolicyShape = partialShape(defaultsSchema.shape)

@@ -43,7 +43,6 @@ const endpointListSchema = z
   })
   .meta({ description: 'Interchangeable endpoints that share the traffic by weight' })
 
-/** The shape of where the requests of an upstream go, and of what is changed about them. */
 export const targetShape = {
   endpoints: endpointListSchema,
   host: upstreamHost("The Host sent upstream: the endpoint's own, the client's, or a name").prefault('endpoint'),
@@ -51,21 +50,21 @@ export const targetShape = {
   response: headerMutationSchema('response'),
 }
 
-/** A key of a group alone, behind all others. Its value is null where the group does not state it. */
+/** A key of a group alone, after all others; null where the group does not state it. */
 export interface UpstreamKey {
   readonly key: string
   readonly schema: z.ZodType
-  /** For editors; where it is not given, `schema`. */
+  /** For editors; `schema` by default. */
   readonly described?: z.ZodType
-  /** Whether its value is an upstream too, which inherits from its group. */
+  /** Its value is an upstream that inherits from its group. */
   readonly isUpstream?: true
-  /** Renders its value, beside what is rendered of its group. */
+  /** `group` has the rendered keys of the group. */
   render?(schema: z.ZodType, value: unknown, group: Readonly<Record<string, RenderedValue>>): RenderedValue | undefined
 }
 
 const longForm = z.strictObject(targetShape)
 
-/** The schema of `upstreams`; for editors, it shows the built-in values. */
+/** For editors, it shows the built-in values. */
 export const upstreamsSchema = (defaults: z.ZodObject, keys: readonly UpstreamKey[], isForEditors = false) => {
   const ownShape = Object.fromEntries(
     keys.map(({ key, schema, described = schema }) => [key, isForEditors ? described : schema]),

@@ -31,14 +31,13 @@ const ofBothSides = (upstream: ParsedUpstream): Endpoints => ({
   endpoints: [upstream, ...nestedIn(upstream)].flatMap(({ endpoints }) => endpoints),
 })
 
-/** Returns the endpoints that the `tls.verify` of a group holds for: not those of a candidate that states its own. */
+/** Leaves out a candidate that states its own `tls.verify`. */
 const ofInheritingSides = (upstream: ParsedUpstream): Endpoints =>
   nestedIn(upstream).some(({ tls }) => tls?.verify !== undefined) ? upstream : ofBothSides(upstream)
 
 const duplicateEndpoints: WarningRule = ({ parsed: { upstreams } }) =>
   groups.map((group) => findDuplicates(['upstreams', group], upstreams[group]))
 
-/** `path` is that of their upstream. */
 export const findDuplicates = (path: KeyPath, { endpoints }: Endpoints): RuleResult => {
   const urls = endpoints.map(({ origin, pathPrefix }) => `${origin}${pathPrefix}`)
   return urls.map(
@@ -53,7 +52,7 @@ export const findDuplicates = (path: KeyPath, { endpoints }: Endpoints): RuleRes
   )
 }
 
-/** Finds the levels that state a key of `tls` for some groups, each with the groups that it holds for. */
+/** Lists the levels that state a key of `tls`, each with the groups that it holds for. */
 const statingLevels = (
   parsed: ParsedConfig,
   key: 'verify' | 'insecure',
@@ -76,7 +75,7 @@ const unverifiedTls: WarningRule = ({ parsed, config: { upstreams } }) => {
   )
 }
 
-/** `path` is that of the key, and `where` names what has TLS by it. */
+/** `path` is the key's; `where` names the connections. */
 export const warnOfUnverifiedTls = (path: KeyPath, where: string): ConfigIssue => ({
   path,
   message:
@@ -100,10 +99,9 @@ const unusedInsecure: WarningRule = ({ parsed, config: { upstreams } }) => {
   )
 }
 
-/** Tells whether `insecure` says nothing: a candidate inherits it. */
+/** `insecure` then has no effect; a candidate inherits it. */
 const verifiesBothSides = (upstream: UpstreamConfig): boolean => resolvedSides(upstream).every(({ tls }) => tls.verify)
 
-/** Lists the upstream of a group, and those that it has beside it. */
 export const resolvedSides = (upstream: UpstreamConfig): readonly UpstreamConfig[] => {
   const nested = upstream as object as Record<string, { readonly upstream: UpstreamConfig } | null>
   return [upstream, ...nestedUpstreamKeys().flatMap((key) => nested[key]?.upstream ?? [])]
@@ -113,11 +111,10 @@ const unusedTls: WarningRule = ({ parsed }) =>
   groups.map(
     (group) =>
       parsed.upstreams[group].tls !== undefined &&
-      // A candidate inherits it.
+      // A candidate inherits the group's `tls`.
       findUnusedTls(['upstreams', group, 'tls'], 'group', ofBothSides(parsed.upstreams[group])),
   )
 
-/** `path` is theirs, and `owner` has the endpoints. */
 export const findUnusedTls = (path: KeyPath, owner: string, upstream: Endpoints): RuleResult =>
   !hasTls(upstream) && {
     path,

@@ -50,7 +50,7 @@ const scopesOfFeatures = (admin: Config['admin']) => operatorKeys().flatMap(({ s
 
 const adminWarnings: readonly WarningRule[] = [unusedScrapers, noOrders]
 
-/** Lists settings that work but were probably not meant, or must not be overlooked. `cores`: this machine's. */
+/** `cores`: this machine's. */
 export const collectWarnings = (
   parsed: ParsedConfig,
   config: Config,
@@ -62,8 +62,8 @@ export const collectWarnings = (
 }
 
 /**
- * Warns of authorities that expire. TLS rejects the clients of an expired one. For Client-Cert the proxy in front
- * decides: RFC 5280 §6.1.1 gives an anchor no time.
+ * TLS rejects the clients of an expired authority. For Client-Cert the proxy in front decides: RFC 5280 §6.1.1 gives a
+ * trust anchor no time.
  */
 const expiringAuthorities: WarningRule = ({ config }) =>
   clientAuthorities(config).map(
@@ -80,10 +80,7 @@ const expiringAuthorities: WarningRule = ({ config }) =>
       },
   )
 
-/**
- * Warns of certificates that expire. An expired one is no error: a gateway that must restart then still serves the
- * clients that do not verify.
- */
+/** An expired certificate is no error: a gateway that must restart still serves the clients that do not verify. */
 const expiringCertificates: WarningRule = ({ config }) =>
   listenerCertificates(config).map(
     ({ path, notAfter }) =>

@@ -13,19 +13,19 @@ import {
 import type { FilePosition, KeyPath, LocatableIssue } from '../problem.ts'
 import { forEachNode } from './yaml-nodes.ts'
 
-/** The largest number of aliases in one file; nested ones count as often as they unfold. */
+/** Nested aliases count as often as they unfold. */
 export const maxAliases = 100
 
-/** The largest number of syntax errors that are reported: later ones repeat the first. */
+/** Later errors repeat the first. */
 const maxSyntaxErrors = 20
 
 interface SyntaxResult {
   readonly issues: readonly LocatableIssue[]
-  /** Whether the tree is reliable. */
+  /** The tree is reliable. */
   readonly usable: boolean
 }
 
-/** Collects syntax errors, and YAML that the gateway forbids: tags, directives, duplicate keys, too many aliases. */
+/** Collects syntax errors and forbidden YAML: tags, directives, duplicate keys, too many aliases. */
 export function findSyntaxIssues(document: Document, text: string, at: (offset: number) => FilePosition): SyntaxResult {
   const issues: LocatableIssue[] = []
   const lines = new Set<number>()
@@ -34,17 +34,17 @@ export function findSyntaxIssues(document: Document, text: string, at: (offset: 
     issues.push({ ...issue, offset })
   }
 
-  // With an alias that leads nowhere, or in a circle, the tree cannot be built.
+  // With a dangling or circular alias the tree cannot be built.
   let usable = findForbiddenConstructs(document, add)
   const forbiddenCount = issues.length
   let lostAt: number | null = null
   for (const error of document.errors.slice(0, 1000)) {
-    // After a mistake the parser reports more errors, on its line and on later ones. The first describes it best.
+    // After a mistake the parser reports more errors, on its line and later ones. The first describes it best.
     const [start] = error.pos
     const isLost =
       lostAt !== null && !hasResynchronized(text, lostAt, start) && isIndentationError(error.code, text, start)
     if (derailingErrors.has(error.code)) lostAt = start
-    // The parser reports a key over several lines a second time, as a key.
+    // The parser reports a key over several lines twice.
     if (isLost && error.code === 'MULTILINE_IMPLICIT_KEY') lines.add(at(start).line)
     const isFollowOn = isLost || lines.has(at(start).line) || (!usable && error.code === 'UNEXPECTED_TOKEN')
     if (!isFollowOn && issues.length < forbiddenCount + maxSyntaxErrors) {
@@ -57,14 +57,14 @@ export function findSyntaxIssues(document: Document, text: string, at: (offset: 
   return { issues, usable }
 }
 
-// After a line that is indented wrongly, the parser misreads all that follows.
+// After a wrongly indented line the parser misreads all that follows.
 const derailingErrors: ReadonlySet<string> = new Set(['BAD_INDENT', 'BLOCK_AS_IMPLICIT_KEY', 'MULTILINE_IMPLICIT_KEY'])
 
-/** Tells whether the parser has recovered: a top-level key stands between the two offsets. */
+/** A top-level key between the offsets shows that the parser has recovered. */
 const hasResynchronized = (text: string, lostAt: number, offset: number): boolean =>
   /[\r\n][^\s#-]/.test(text.slice(lostAt, offset + 1))
 
-/** Tells whether an error is about the indentation of lines to one another. A second colon in one line, say, is not. */
+/** A second colon in one line, say, is not about indentation. */
 const isIndentationError = (code: string, text: string, offset: number): boolean => {
   if (code !== 'BLOCK_AS_IMPLICIT_KEY') return derailingErrors.has(code)
   const [line = ''] = text.slice(text.lastIndexOf('\n', offset - 1) + 1).split(/[\r\n]/, 1)
@@ -73,7 +73,7 @@ const isIndentationError = (code: string, text: string, offset: number): boolean
 
 type AddIssue = (offset: number, issue: LocatableIssue) => void
 
-/** Reports forbidden constructs; false: the tree cannot be built because of them. */
+/** Returns false if the tree cannot be built. */
 function findForbiddenConstructs(document: Document, add: AddIssue): boolean {
   if (document.directives?.yaml.explicit === true) {
     add(0, {
@@ -113,7 +113,7 @@ function findForbiddenConstructs(document: Document, add: AddIssue): boolean {
   return isIntact
 }
 
-/** The issue of `__proto__`: JavaScript gives this name a meaning of its own, and zod ignores it. */
+/** JavaScript gives `__proto__` a meaning of its own, and zod ignores it. */
 export const prototypeKey = { message: 'unknown key', expected: 'a known key', found: '__proto__', hint: 'remove it' }
 
 const duplicateKey = {
@@ -123,7 +123,7 @@ const duplicateKey = {
   hint: 'keep one of the two',
 }
 
-/** The issue of an alias bomb, wherever it is noticed. */
+/** For an alias bomb, wherever it is noticed. */
 export const tooManyAliases = {
   message: 'too many aliases',
   expected: `at most ${maxAliases} aliases, nested ones counted as often as they unfold`,
@@ -153,9 +153,8 @@ function aliasIssue(
 type MessageAndHint = readonly [message: string, hint: string]
 
 /**
- * Describes an error of the parser in the gateway's words, because the parser's own may quote the file, at the place
- * where an operator would look for it. `isIndentationError`: the lines are indented wrongly to one another; this line
- * alone is sound.
+ * Describes an error in the gateway's words, as the parser's may quote the file, at the place where an operator would
+ * look. `isIndentationError`: lines are indented wrongly to one another; this line alone is sound.
  */
 function describeSyntaxError(
   { code, pos: [start] }: YAMLError,
@@ -166,7 +165,7 @@ function describeSyntaxError(
   const scalar = scalarAt(document, start)
   const isUnclosedQuote = code === 'MISSING_CHAR' && scalar?.type?.startsWith('QUOTE') === true
   const bracketAt = code === 'BAD_INDENT' ? openBracketAt(document, start) : undefined
-  // The parser reads on, and reports what is missing further down. It was opened here.
+  // The parser reports a missing end further down; the opening is the better place.
   const offset = bracketAt ?? (isUnclosedQuote ? (scalar.range?.[0] ?? start) : start)
   const isMultiline = scalar?.range != null && at(scalar.range[0]).line !== at(scalar.range[1]).line
   const context = { isUnclosedQuote, isUnclosedBracket: bracketAt !== undefined, isMultiline, isIndentationError }
@@ -226,7 +225,7 @@ const messages: Readonly<Partial<Record<YAMLError['code'], MessageAndHint>>> = {
   RESOURCE_EXHAUSTION: ['nested too deeply', 'write fewer levels'],
 }
 
-/** Finds the innermost bracket whose content the parser gave up at an offset, as it does where one is not closed. */
+/** Finds the innermost bracket whose content ends at an offset: there the parser gave up an unclosed bracket. */
 function openBracketAt(document: Document, offset: number): number | undefined {
   let found: number | undefined
   forEachNode(document, (node) => {
@@ -235,7 +234,6 @@ function openBracketAt(document: Document, offset: number): number | undefined {
   return found
 }
 
-/** Finds the scalar that an offset lies in or ends. */
 function scalarAt(document: Document, offset: number): Scalar | undefined {
   let found: Scalar | undefined
   forEachNode(document, (node) => {
@@ -245,9 +243,7 @@ function scalarAt(document: Document, offset: number): Scalar | undefined {
   return found
 }
 
-/**
- * Finds the key path of an offset, as far as the parser understood the file. A key itself belongs to the map around it.
- */
+/** Goes as far as the parser understood the file. A key belongs to the map around it. */
 function pathAt(node: unknown, offset: number, path: KeyPath = []): KeyPath {
   if (path.length >= maxDepth) return path
   if (isMap(node)) {
@@ -265,7 +261,7 @@ const maxDepth = 16
 
 const startOf = (node: unknown): number => rangeOf(node)?.[0] ?? Number.POSITIVE_INFINITY
 
-/** Finds the end of a node. One without a value has no end: the error may be about what is missing. */
+/** A node without a value has no end: the error may be about the missing value. */
 const endOf = (node: unknown): number =>
   isScalar(node) && node.value === null ? Number.POSITIVE_INFINITY : (rangeOf(node)?.[2] ?? Number.POSITIVE_INFINITY)
 

@@ -9,22 +9,20 @@ import { createPositionFinder, findOffset, forEachNode, hasPath } from './yaml-n
 
 export interface YamlSource {
   readonly document: Document
-  /** All syntax errors and forbidden constructs. */
+  /** Forbidden constructs included. */
   readonly issues: readonly LocatableIssue[]
-  /** Whether the tree is reliable: false after a syntax error. */
+  /** False after a syntax error: the tree is not reliable. */
   readonly usable: boolean
   readonly at: (offset: number) => FilePosition
-  /** Finds a value, or its key. A missing one has the position of the deepest key above it that exists. */
+  /** A missing value has the position of the deepest existing key above it. */
   readonly locate: (path: KeyPath, atKey?: boolean) => FilePosition
-  /** Finds a value that the file itself states. */
   readonly locateStated: (path: KeyPath) => FilePosition | undefined
 }
 
-// With `uniqueKeys` the parser compares each key with each other one. `findSyntaxIssues` finds duplicates in linear
-// time.
+// `uniqueKeys` compares each key with every other; `findSyntaxIssues` finds duplicates in linear time.
 const parserOptions = { prettyErrors: false, stringKeys: true, uniqueKeys: false, version: '1.2' } as const
 
-/** Parses YAML 1.2 and keeps positions. Never throws, and never lets the parser quote the text. */
+/** Parses YAML 1.2 with positions. Never throws, and never lets the parser quote the text. */
 export function parseYamlSource(text: string): YamlSource {
   const isMasked = text.includes('${') && !text.includes(opening) && !text.includes(closing)
   const document = parseDocument(isMasked ? maskPlaceholders(text) : text, parserOptions)
@@ -42,21 +40,20 @@ interface ParsedTree {
   readonly issues: readonly LocatableIssue[]
 }
 
-/** Fills in the environment and turns a document into plain values. */
 export const toPlainTree = (source: YamlSource, environment: Environment): ParsedTree => {
   if (!source.usable) return { tree: undefined, issues: source.issues }
   const issues: readonly LocatableIssue[] = [...source.issues, ...substituteVariables(source.document, environment)]
   try {
-    // The library counts the anchor as well.
+    // The library counts the anchor too.
     return { tree: source.document.toJS({ maxAliasCount: maxAliases + 1 }), issues }
   } catch {
-    // Its aliases unfold into too much, or into nothing.
+    // The aliases unfold into too much, or into nothing.
     return { tree: undefined, issues: issues.length === 0 ? [{ path: [], ...tooManyAliases }] : issues }
   }
 }
 
-// In { } or [ ] the parser takes the brace of a placeholder for YAML's own. Characters for private use, of the same
-// length, replace it during parsing. A text that has such a character itself stays as it is.
+// In { } or [ ] the parser takes a placeholder's brace for YAML's. Private-use characters of the same length replace it
+// during parsing, unless the text has such a character itself.
 const [opening, closing] = ['\ue000', '\ue001']
 
 const maskPlaceholders = (text: string): string => text.replaceAll(/\$\{([^{}"'\r\n]*)\}/g, `$$${opening}$1${closing}`)
@@ -64,8 +61,7 @@ const maskPlaceholders = (text: string): string => text.replaceAll(/\$\{([^{}"'\
 const unmask = (text: string): string => text.replaceAll(opening, '{').replaceAll(closing, '}')
 
 /**
- * Restores placeholders, those of comments too, and reports those that mislead the parser: they stay masked, against
- * further issues.
+ * Restores placeholders. Reports those that mislead the parser: they stay masked, so that they cause no more issues.
  */
 const unmaskPlaceholders = (document: Document): readonly LocatableIssue[] => {
   const issues: LocatableIssue[] = []
@@ -92,10 +88,7 @@ const unmaskPlaceholders = (document: Document): readonly LocatableIssue[] => {
 
 const options = { aliasDuplicateObjects: false, compat: 'yaml-1.1', lineWidth: 120 } as const
 
-/**
- * Formats plain data as YAML 1.2. What YAML 1.1 would read differently (`no`, `1:30`) is quoted for its readers, and
- * what would control a terminal is escaped.
- */
+/** Quotes text that YAML 1.1 reads differently (`no`, `1:30`), and escapes terminal controls. */
 export const formatYaml = (value: unknown): string => {
   const document = new Document(value, options)
   visit(document, {

@@ -13,16 +13,16 @@ import {
 } from 'yaml'
 import type { FilePosition, KeyPath } from '../problem.ts'
 
-/** The place of a node in its document. Valid only during the call: the walk reuses the arrays. */
+/** Valid only during the call: the walk reuses the arrays. */
 interface NodeContext {
-  /** The path of the node. That of a key includes the key itself. */
+  /** The path of a key includes the key. */
   readonly path: KeyPath
-  /** The nodes around it, the innermost last. */
+  /** The innermost last. */
   readonly parents: readonly Node[]
   readonly isKey: boolean
 }
 
-/** Calls `visit` with each node in order. yaml's own `visit` is ten times as slow: it copies each node's ancestors. */
+/** yaml's own `visit` is ten times as slow: it copies each node's ancestors. */
 export function forEachNode(document: Document, visit: (node: Node, context: NodeContext) => void): void {
   const path: (string | number)[] = []
   const parents: Node[] = []
@@ -44,13 +44,13 @@ export function forEachNode(document: Document, visit: (node: Node, context: Nod
   visitNode(document.contents, false)
 }
 
-/** Tells whether the document itself states a value at a path. Aliases are followed. */
+/** Follows aliases. */
 export const hasPath = (document: Document, path: KeyPath): boolean => followPath(document, path).found
 
-/** Finds the offset of a value, or of its key. A missing one has the offset of the deepest key above it that exists. */
+/** A missing value has the offset of the deepest existing key above it. */
 export function findOffset(document: Document, path: KeyPath, atKey: boolean): number {
   const { found, pair, node } = followPath(document, path)
-  // A block starts on the line after its key, and a missing value has no start: both are better shown at the key.
+  // A block starts on the line after its key, and a missing value has no start: both are shown at the key.
   const block = isCollection(node) && node.flow !== true
   const empty = node === null || (isScalar(node) && node.value === null && node.source === '')
   if (pair !== undefined && (!found || atKey || block || empty)) return startOffset(pair.key) ?? 0
@@ -59,7 +59,6 @@ export function findOffset(document: Document, path: KeyPath, atKey: boolean): n
 
 interface PathLookup {
   readonly found: boolean
-  /** The pair that leads to the deepest node that exists. */
   readonly pair: Pair | undefined
   readonly node: unknown
 }
@@ -87,7 +86,6 @@ const pairKey = (pair: Pair): string => String(isScalar(pair.key) ? pair.key.val
 const startOffset = (node: unknown): number | undefined =>
   isScalar(node) || isCollection(node) || isAlias(node) ? node.range?.[0] : undefined
 
-/** Makes a function that finds the line and the column of an offset in a text. It reads the text once, when asked. */
 export const createPositionFinder = (text: string): ((offset: number) => FilePosition) => {
   let lines: LineCounter | null = null
   return (offset) => {
