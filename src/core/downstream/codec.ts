@@ -2,22 +2,22 @@ import type { Socket } from 'node:net'
 import type { GatewayError } from '../exchange/failures/errors.ts'
 import type { HeaderFields } from '../exchange/header-fields.ts'
 
-/** A parsed request-target, byte for byte as the client spelled it. */
+/** Byte for byte as the client sent it. */
 export interface RequestTarget {
   readonly path: string
-  /** The raw query with its `?`, or empty. */
+  /** With its `?`, or empty. */
   readonly query: string
   /** The host of an absolute-form, which overrides Host (RFC 9112 §3.2.2); null in the origin-form. */
   readonly authority: string | null
 }
 
-/** A client's request: one of HTTP/1, or a stream of HTTP/2 in the terms of HTTP/1. */
+/** A request of HTTP/1, or a stream of HTTP/2 in the terms of HTTP/1. */
 export interface DownstreamRequest extends BodySource {
-  /** Whether requests share the connection without waiting for each other. */
+  /** Requests share the connection without waiting for each other. */
   readonly multiplexed: boolean
-  /** The request-target, parsed when it arrives; null: it can name no resource. */
+  /** Null: the request-target can name no resource. */
   target: RequestTarget | null
-  /** The target as it came, set before Fastify sees the request. */
+  /** The raw target, set before Fastify sees the request. */
   originalUrl?: string | undefined
   /** Once `originalUrl` is set, the path that Fastify routes on. */
   url?: string | undefined
@@ -27,49 +27,48 @@ export interface DownstreamRequest extends BodySource {
   readonly rawHeaders: string[]
   readonly complete: boolean
   readonly socket: Socket
-  /** Rejects what is no valid request in this version; null: it is valid. */
+  /** Returns the failure if this version of HTTP does not allow the request. */
   validate(): GatewayError | null
   destroy(): unknown
 }
 
-/** Takes the chunks of a body; null: its end. */
+/** Null: the end. */
 export type BodyConsumer = (chunk: Buffer | null) => void
 
 export interface BodySource {
-  /** Hands the body on from now on, beginning with what has come of it already. */
+  /** Hands on the body, from its first byte on. */
   consume(consumer: BodyConsumer): void
   pause(): unknown
   resume(): unknown
 }
 
-/** Writes a response, in the version of HTTP that the client speaks. */
 export interface DownstreamResponse {
   readonly statusCode: number
   readonly headersSent: boolean
   readonly destroyed: boolean
   readonly writableEnded: boolean
-  /** Whether the client got, or will get, all of it; valid once it has closed. */
+  /** Whether the client got, or will get, the whole response; valid after `close`. */
   readonly writableFinished: boolean
   readonly writableLength: number
-  /** Whether its bytes go out at once, and do not wait behind earlier responses. */
+  /** Whether bytes go out at once, not behind earlier responses. */
   readonly isHeadOfLine: boolean
-  /** Whether the system has taken all of a response that has ended and is the head of the line. */
+  /** Whether the system has taken all bytes of an ended response at the head of the line. */
   readonly isFlushed: boolean
-  /** Writes the head. Throws when it holds what this version cannot express. `reason` empty: the standard phrase. */
+  /** Throws on fields that this version cannot express. `reason` empty: the standard phrase. */
   writeFields(status: number, reason: string, fields: HeaderFields): void
-  /** Writes an interim response, or drops it where too much waits to be taken. Throws as `writeFields` does. */
+  /** Writes or, where too much is buffered, drops an interim response. Throws as `writeFields` does. */
   writeInterim(status: number, fields: HeaderFields): void
-  /** Makes its head say that nothing follows it: the gateway drains, or the rest of the request is left `unread`. */
+  /** Announces the end of the connection: the gateway drains, or leaves the rest of the request `unread`. */
   markLast(failure: GatewayError | null, unread: boolean): void
-  /** Sends the head by the end of the next turn, unless some of the body takes it along. */
+  /** Sends the head by the end of the next turn, or earlier with the first bytes of the body. */
   flushHead(): void
   write(chunk: Buffer, onFlushed?: (error?: Error | null) => void): boolean
-  /** Ends it; `body`: what is left of it, as bytes or as latin1. */
+  /** A string is latin1. */
   end(body?: Buffer | string): unknown
-  /** Tells the client to send the body. `onSent` is called when that is out, or need not be said. */
+  /** Sends `100 Continue` if necessary. `onSent` is called once it is sent or unnecessary. */
   writeContinue(onSent: () => void): void
-  /** Cuts it off, so that it cannot pass for a complete one. */
+  /** Cuts the response off so that it cannot pass for a complete one. */
   reset(): void
-  /** Notifies of an event; `close` and `finish` come once. */
+  /** `close` and `finish` come once. */
   on(event: 'close' | 'drain' | 'finish', listener: () => void): this
 }

@@ -12,7 +12,7 @@ import {
   openDownstreamServer,
 } from './listener/downstream-server.ts'
 
-/** Serves clients in this process; without a `bindTarget`, where the file says. Rejects when it cannot listen there. */
+/** Listens at `bindTarget` or as configured. Rejects when it cannot. */
 export const serveInProcess = async (
   dataPlane: DataPlane,
   log: Log,

@@ -1,21 +1,18 @@
 import { concatAndFree } from '../../lib/buffers.ts'
 
-// Below this size, the overhead of a chunk is more than its content.
+// A smaller chunk has more overhead than content.
 const smallChunkBytes = 1024
-// A chunk keeps the memory of the whole packet that it came in.
+// A chunk keeps the memory of the whole packet that carried it.
 const maxOverheadFactor = 8
 const blockBytes = 4 * 1024
 
-/**
- * A queue of the chunks of a body, in memory not much larger than they are: a client may send chunks of a byte each, or
- * each beside much that is thrown away.
- */
+/** Queues a body in little more memory than its bytes: a client may send chunks of one byte, or of much overhead. */
 export class ChunkQueue {
   bytes = 0
   #chunks: Buffer[] = []
   #block: Buffer = emptyBuffer
   #blockEnd = 0
-  /** Where in the block the bytes begin that are not in the list yet. */
+  /** Where the bytes begin that are not in `#chunks` yet. */
   #blockStart = 0
 
   push(chunk: Buffer): void {
@@ -35,14 +32,14 @@ export class ChunkQueue {
     this.#blockEnd += chunk.copy(this.#block, this.#blockEnd)
   }
 
-  /** Takes all chunks as they are: nothing is copied once more. */
+  /** Without another copy. */
   takeAll(): Buffer[] {
     this.#sealBlock()
     this.bytes = 0
     return this.#chunks.splice(0)
   }
 
-  /** Takes whole chunks, joined: the first, and others up to `maxBytes`. */
+  /** Takes the first chunk, and more whole chunks up to `maxBytes`, joined. */
   take(maxBytes: number): Buffer {
     this.#sealBlock()
     let [count, bytes] = [0, 0]
@@ -61,7 +58,7 @@ export class ChunkQueue {
     this.bytes = this.#blockEnd = this.#blockStart = 0
   }
 
-  /** Adds what has been copied so far to the list; the rest of the block is for later chunks. */
+  /** Moves the copied bytes to `#chunks`. The rest of the block is for later chunks. */
   #sealBlock(): void {
     if (this.#blockEnd > this.#blockStart) this.#chunks.push(this.#block.subarray(this.#blockStart, this.#blockEnd))
     this.#blockStart = this.#blockEnd

@@ -7,10 +7,10 @@ import type { BodySource, DownstreamResponse } from '../codec.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 import { MinRateMonitor } from './min-rate.ts'
 
-// A body up to this size, with a known length, is read first: sent in one write, and possible to send again.
+// A body of a known length up to this is read first: the upstream gets one write, and a retry can send it again.
 const maxReplayableBytes = 64 * 1024
 
-/** The body of a client's request, untouched until it is asked for. */
+/** Reads no byte before the first demand. */
 export class ClientBody implements RequestBody {
   readonly length: number | null
   readonly replayable: boolean
@@ -21,28 +21,25 @@ export class ClientBody implements RequestBody {
   onData: ((chunk: Buffer | null) => void) | null = null
   onStarted: (() => void) | null = null
   onReceived: (() => void) | null = null
-  /** Called with why the body will never be complete: `request-timeout`, `content-too-large`. */
+  /** The body will never be complete: `request-timeout` or `content-too-large`. */
   onFailure: ((error: GatewayError) => void) | null = null
-  /** Whether the client was told to continue, or never waited. Until then it may send the body or not. */
+  /** False until the client that waits for `100 Continue` gets it. Such a client may still send the body earlier. */
   clientMaySend: boolean
   readonly #request: BodySource
   readonly #response: Pick<DownstreamResponse, 'writeContinue'>
   readonly #idleTimeoutMs: number | null
-  /** Both are null where there is nothing to wait for: most requests have no body. */
+  /** Both null: no body. */
   readonly #idleTimer: CoalescedTimer | null
   readonly #rateMonitor: MinRateMonitor | null
   #buffering: Promise<readonly Buffer[]> | null = null
   #chunks: readonly Buffer[] = []
   #failReader: ((error: GatewayError) => void) | null = null
-  /** Why it is not read any more, for a reader that comes later; null: it is. */
+  /** Why reading stopped, for a later reader; null: it did not. */
   #abortReason: GatewayError | null = null
   #isContinueDue = false
   #isWaiting = false
 
-  /**
-   * `length` is Content-Length's; null: chunked; 0: no body. `clientMaySend`: the client does not wait for `100
-   * Continue`.
-   */
+  /** `length`: Content-Length; null: chunked; 0: no body. `clientMaySend`: the client waits for no `100 Continue`. */
   constructor(
     request: BodySource,
     response: Pick<DownstreamResponse, 'writeContinue'>,
@@ -104,10 +101,7 @@ export class ClientBody implements RequestBody {
     return upload
   }
 
-  /**
-   * Fails the reader that waits for the rest, also one that has not begun: the client has gone, or is not read from any
-   * more.
-   */
+  /** Fails the current or a later reader: the client is gone, or the gateway reads no more from it. */
   abort(reason: GatewayError): void {
     this.#abortReason ??= reason
     this.#setWaiting(false)
@@ -115,7 +109,7 @@ export class ClientBody implements RequestBody {
     this.#failReader = null
   }
 
-  /** Frees the buffers when the exchange is over and none of it waits to be written. */
+  /** Call only after the exchange, when no buffer waits to be written. */
   freeBuffers(): void {
     for (const chunk of this.#chunks) freeBuffer(chunk)
   }
@@ -125,7 +119,7 @@ export class ClientBody implements RequestBody {
     this.onStarted?.()
     if (!this.clientMaySend) {
       this.clientMaySend = true
-      // It may have to wait behind earlier responses: until it is out, the client is not slow.
+      // `100 Continue` may wait behind earlier responses. Until it is sent, the client is not slow.
       this.#isContinueDue = true
       this.#response.writeContinue(() => {
         this.#isContinueDue = false
@@ -133,7 +127,7 @@ export class ClientBody implements RequestBody {
       })
     }
     this.#request.consume((chunk) => {
-      // Trailers end here: only the data is read.
+      // Trailers end here.
       if (chunk === null) {
         this.received = true
         this.#setWaiting(false)
@@ -170,12 +164,12 @@ const createStalledError = (): GatewayError => new GatewayError('request-timeout
 const createTooLargeError = (): GatewayError =>
   new GatewayError('content-too-large', { reason: 'body-too-large-streamed' })
 
-// Each chunk is a write of its own, which costs much more than a byte, and a client may send a byte a chunk.
+// Each chunk is a write, which costs much more than a byte, and a client may send chunks of one byte.
 const minWriteBytes = 4 * 1024
 
 /**
- * Hands the chunks of a request body upstream one at a time, on demand. Nothing is read before the first demand: until
- * there is a connection, the client is not told to continue, and after a failure to connect the body is still there.
+ * Hands a request body upstream on demand. Before the upstream has a connection nothing is read and no `100 Continue`
+ * sent, so after a failure to connect the body is still there.
  */
 class UploadStream implements Upload {
   readonly #request: BodySource
@@ -185,7 +179,7 @@ class UploadStream implements Upload {
   #scheduledFlush: NodeJS.Immediate | null = null
   #ended = false
   #failure: Error | null = null
-  /** Continues the reader when more has come; null: the reader does not wait. */
+  /** Null: the reader does not wait. */
   #resumeReader: (() => void) | null = null
 
   constructor(request: BodySource, start: () => void, onFlow: (waitingForClient: boolean) => void) {
@@ -205,10 +199,10 @@ class UploadStream implements Upload {
   }
 
   push(chunk: Buffer): void {
-    if (this.#failure !== null) return // discarded
+    if (this.#failure !== null) return
     this.#chunks.push(chunk)
     if (this.#chunks.bytes >= (this.#resumeReader === null ? maxWaitingBytes : minWriteBytes)) return this.#flush()
-    // More chunks of the same packet may be about to come.
+    // The same packet may hold more chunks.
     this.#scheduledFlush ??= setImmediate(() => this.#flush())
   }
 
@@ -238,7 +232,7 @@ class UploadStream implements Upload {
     })
   }
 
-  /** Passes the chunks on, or holds the client back when the reader wants no more. */
+  /** Wakes the reader, or pauses the client when the reader is behind. */
   #flush(): void {
     if (this.#scheduledFlush !== null) clearImmediate(this.#scheduledFlush)
     this.#scheduledFlush = null

@@ -1,13 +1,11 @@
 import { CoalescedTimer, now } from '../../lib/clock.ts'
 
-// With a shorter window, a client whose network pauses for a moment, or that sends in bursts, would be taken for a slow
-// one.
+// A shorter window would take a client for slow whose network pauses briefly, or that sends in bursts.
 const windowMs = 10_000
 
 /**
- * Monitors whether the other side keeps up a rate (as Kestrel's MinDataRate). Only the time counts for which the
- * gateway waited for it: what the gateway or an upstream holds back counts against no side. A side that has been waited
- * for ten seconds must have moved what the rate asks for in that time.
+ * Monitors a minimum rate (as Kestrel's MinDataRate). Only time in which the gateway waits for the other side counts,
+ * not time in which the gateway or an upstream holds data back. Judged after each 10 s of waiting.
  */
 export class MinRateMonitor {
   readonly bytesPerSecond: number
@@ -18,22 +16,22 @@ export class MinRateMonitor {
   })
   #waitedMs = 0
   #waitStartedAt = 0
-  /** The bytes that had moved when the window began; null: there was no wait yet. */
+  /** The bytes moved when the window began; null: no wait so far. */
   #movedAtStart: number | null = null
-  /** The owner of the current wait; null: the other side is not waited for. */
+  /** Null: no wait now. */
   #waiter: object | null = null
   #countMoved: (() => number) | null = null
   #onTooSlow: (() => void) | null = null
 
-  /** `unreportedBytes`: so many may have moved, in the middle of a wait, without a report of it. */
+  /** `unreportedBytes` may have moved during a wait without a report. */
   constructor(bytesPerSecond: number, unreportedBytes = 0) {
     this.bytesPerSecond = bytesPerSecond
     this.#unreportedBytes = unreportedBytes
   }
 
   /**
-   * Waits for the other side from now on, on behalf of `waiter`: of several at once, the last. `moved` counts the bytes
-   * that it has moved in all, here exactly or to within `toleranceBytes`.
+   * Starts a wait for `waiter`; the last of several counts. `moved` counts all bytes so far, to within
+   * `toleranceBytes`.
    */
   wait(waiter: object, moved: () => number, toleranceBytes: number, onTooSlow: () => void): void {
     if (this.#waiter === waiter) return
@@ -47,12 +45,11 @@ export class MinRateMonitor {
     this.#evaluate(toleranceBytes)
   }
 
-  /** Judges a wait that goes on though something has moved. */
+  /** Judges the wait so far, after bytes have moved. */
   check(): void {
     this.#evaluate(0)
   }
 
-  /** Ends the wait of `waiter`: it is the other side's turn to wait. */
   stop(waiter: object): void {
     if (this.#waiter === waiter) this.#pause()
   }

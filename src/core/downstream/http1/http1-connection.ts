@@ -15,33 +15,33 @@ export interface Http1ConnectionOptions {
   readonly getListenerConfig: GetListenerConfig
   readonly clientErrors: ClientErrorHandler
   readonly onRequest: (request: Http1Request, response: Http1Response) => void
-  /** No connection waits for another request. */
+  /** Connections wait for no further request. */
   readonly isClosing: boolean
 }
 
-// A client that goes by `Keep-Alive: timeout` may send at its last moment.
+// A client that follows `Keep-Alive: timeout` may send at the last moment.
 const idleMarginMs = 1000
-// Of a client that pipelines, some requests are under way at once and the rest waits unread: one connection must not
-// hold a group's places at its upstream. No proxy and no library pipelines more.
+// The requests of a pipelining client that run at once; the rest waits unread. Otherwise one connection could take a
+// group's places at its upstream. No known proxy or library pipelines more.
 const maxInFlight = 4
-// As much of the rest as is read all the same, since the end of a connection shows only behind it.
+// Read even while requests are held back: the end of a connection shows only behind them.
 const maxUnreadBytes = 16 * 1024
 
-/** A client's connection of HTTP/1: its requests one after another, and their responses in the same order. */
+/** One client connection: serves its requests in order. */
 export class Http1Connection implements RequestEvents, ResponseConnection {
   readonly socket: Socket
   readonly #options: Http1ConnectionOptions
   readonly #parser: RequestParser
-  /** The responses that are due, oldest first. */
+  /** Oldest first. */
   readonly #responses: Http1Response[] = []
-  /** The request whose body comes. */
+  /** The request whose body is being received. */
   #current: Http1Request | null = null
-  /** Why nothing is read: the body that comes is not wanted yet, or too much waits to be taken by the client. */
+  /** Why reading pauses: the body is not wanted yet, or the client takes its responses too slowly. */
   #isBodyPaused = false
   #isBacklogged = false
-  /** What has come of requests that are held back; null: nothing. */
+  /** Bytes of requests that are held back. */
   #unread: ChunkQueue | null = null
-  /** Ends the wait for a head that has begun, or for one that has not. */
+  /** Limits the wait for a head, begun or not. */
   readonly #timer = new CoalescedTimer(() => this.#onTimeout())
   #awaitsHead = true
 
@@ -85,7 +85,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     this.#timer.clear()
     this.#awaitsHead = false
     const state = this.#state
-    // Behind the last request of a connection no further one is served (RFC 9112 §9.6).
+    // RFC 9112 §9.6: no request is served after the last one of a connection.
     if (state.closing) return this.#parser.stop()
     const request = new Http1Request(message, this.socket, this)
     const response = new Http1Response(request, this)
@@ -99,8 +99,8 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   }
 
   body(bytes: Buffer, from: number, to: number): void {
-    // A smaller piece is copied: it would keep the memory of all that came with it. What is handed on may be freed:
-    // only the last piece of a read takes its memory.
+    // Copies a small piece, which would keep the memory of the whole read. The consumer may free its piece, so only the
+    // last piece of a read may take that memory.
     const size = to - from
     const isLarge = to === bytes.length && size >= minFreeBytes && 2 * size >= bytes.buffer.byteLength
     this.#current?.receive(isLarge ? takeExclusively(bytes, from) : Buffer.from(bytes.subarray(from, to)))
@@ -112,7 +112,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     if (request === null) return
     request.receive(null)
     if (this.#isBacklogged) this.#controlFlow()
-    // Its response went out before all of it had come.
+    // The response went out before the whole request was received.
     if (this.#responses.length === 0 && !this.#state.closing) this.#onAllSent(request)
   }
 
@@ -125,7 +125,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     const { request } = response
     if (!request.complete) request.discard()
     const [next] = this.#responses
-    // One of HTTP/1.0 without a length ends the connection, though others may be due behind it.
+    // An HTTP/1.0 response without a length ends the connection, even with other responses due.
     if (response.isLast || next?.destroyed) {
       this.#dropResponses()
       return this.#end(request, response.lingerMode)
@@ -142,13 +142,12 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     return this.#responses.at(-1) !== response
   }
 
-  /** Closes it if no request is under way, nor has one begun. */
   closeIfIdle(): void {
     const isIdle = this.#responses.length === 0 && !this.#parser.isInRequest && !this.#state.closing
     if (isIdle) this.socket.destroy()
   }
 
-  /** Waits for another request, unless the client or the listener has none for it. */
+  /** Waits for the next request, unless the client or the listener ends the connection. */
   #onAllSent(request: Http1Request): void {
     if (this.socket.readableEnded) return this.socket.destroySoon()
     if (this.#options.isClosing) return this.#end(request, 'long')
@@ -164,8 +163,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   }
 
   /**
-   * Reads on, or holds the client back. One that sends requests and takes no responses has these held here: it is not
-   * read from meanwhile. But a body that has begun is, since the time for it is running.
+   * A client that sends requests but takes no responses is not read from. A body that has begun is: its timeout runs.
    */
   #controlFlow(): void {
     const isBehind = this.#isBacklogged || (this.#unread !== null && this.#unread.bytes >= maxUnreadBytes)
@@ -178,7 +176,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
       if (this.#hasBacklog) return
       this.#isBacklogged = false
       this.#controlFlow()
-      // It was not read from meanwhile, so its client was not slow.
+      // The gateway did not read meanwhile, so the client was not slow.
       if (this.#awaitsHead) this.#startHeadTimer()
     }
     const unread = this.#unread
@@ -194,7 +192,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     this.#relieve()
   }
 
-  /** Has a request served. What goes wrong with it is answered there: this is for what Fastify throws. */
+  /** Other failures have become responses inside; this catches exceptions of Fastify. */
   #begin(request: Http1Request, response: Http1Response): void {
     try {
       this.#options.onRequest(request, response)
@@ -218,7 +216,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     if (!this.#isBacklogged) this.#startHeadTimer()
   }
 
-  /** Leaves the requests behind those that are under way unread, until one of these has its response. */
+  /** Leaves requests beyond `maxInFlight` unread until a response is sent. */
   #holdBack(bytes: Buffer): void {
     this.#unread ??= new ChunkQueue()
     this.#unread.push(bytes)
@@ -229,7 +227,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     this.#timer.set(this.#options.getListenerConfig().config.listen.timeouts.headers)
   }
 
-  /** Handles a request that cannot be read on: nothing that follows it is one. */
+  /** Handles a malformed request: no later byte can be taken for a request. */
   #fail(failure: GatewayError, bytes: Buffer | null): void {
     const isHeadRequest = this.#parser.isInHead && this.#parser.method === 'HEAD'
     this.#timer.clear()
@@ -237,19 +235,19 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     this.#unread = null
     this.resume()
     const current = this.#current
-    // Its response has gone out: a second one would be taken for that to another request.
+    // Its response is sent: the client would take a second one for the response to another request.
     if (current !== null && !this.#responses.some(({ request }) => request === current))
       return this.#state.closing ? undefined : this.#end(current, 'long')
     this.#options.clientErrors.onMalformed(this.#state, this.socket, failure, bytes, isHeadRequest)
   }
 
-  /** Ends the connection. A client that is still sending can read what it was sent. */
+  /** Lingers, so that a client that is still sending can read its response. */
   #end(request: Http1Request, mode: LingerMode): void {
     const { socket } = this
     this.#state.closing = true
     const { isStopped } = this.#parser
     if (request.complete && !isStopped && (!request.isPersistent || socket.readableEnded)) return socket.destroySoon()
-    // Otherwise more may come than the request.
+    // Otherwise bytes beyond the request may come.
     if (!request.complete && !isStopped) request.onComplete = () => socket.destroy()
     destroyAfterLinger(socket, mode)
     socket.end()
@@ -265,15 +263,15 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     else if (!this.#state.closing) this.socket.end()
   }
 
-  /** Rejects a request of which no more can come. */
+  /** Rejects an incomplete request at the end of the connection. */
   #checkComplete(): void {
     if (this.#parser.isInRequest) this.#fail(new GatewayError('bad-request', { reason: 'cut-short' }), null)
   }
 
   #onTimeout(): void {
     if (!this.#awaitsHead) return void this.socket.destroy()
-    // To a client that has sent nothing, a 408 would be the response to its first request before that comes; RFC 9110
-    // §15.5.9 leaves it out.
+    // RFC 9110 §15.5.9: no 408 to a client that has sent nothing, which would take it for the response to its first
+    // request.
     if (hasReceivedNothing(this.socket)) return this.socket.destroySoon()
     this.#fail(new GatewayError('request-timeout', { reason: 'head-too-slow' }), null)
   }

@@ -11,10 +11,9 @@ interface FlowControl {
   resume(): void
 }
 
-// In pieces, so that its consumer can pause between them.
+// In pieces, so that the consumer can pause between them.
 const maxHandedOnBytes = 16 * 1024
 
-/** A request of HTTP/1.0 or 1.1. Its body is handed on as it is parsed. */
 export class Http1Request implements DownstreamRequest {
   readonly multiplexed = false
   target: RequestTarget | null = null
@@ -23,7 +22,7 @@ export class Http1Request implements DownstreamRequest {
   readonly method: string
   readonly httpVersion: string
   readonly httpVersionMajor = 1
-  /** The fields that Fastify reads: none. */
+  /** Fastify must find none. */
   readonly headers = {}
   readonly rawHeaders: string[]
   readonly socket: Socket
@@ -32,7 +31,7 @@ export class Http1Request implements DownstreamRequest {
   onComplete: (() => void) | null = null
   readonly #flow: FlowControl
   #consumer: BodyConsumer | null = null
-  /** What has come of the body and was not handed on: it was not asked for yet, or its consumer pauses. */
+  /** Body bytes without a consumer, or whose consumer pauses. */
   #held: ChunkQueue | null = null
   #isPaused = false
   #isHandingOn = false
@@ -58,13 +57,13 @@ export class Http1Request implements DownstreamRequest {
   }
 
   consume(consumer: BodyConsumer): void {
-    // A part of it is gone: it must not pass for the whole.
+    // A partial body must not pass for a whole one.
     if (this.#isDiscarded) return
     this.#consumer = consumer
     this.resume()
   }
 
-  /** Takes what the parser finds of its body; null: the end. */
+  /** Null: the end of the body. */
   receive(chunk: Buffer | null): void {
     if (chunk === null) {
       this.complete = true
@@ -79,12 +78,12 @@ export class Http1Request implements DownstreamRequest {
     }
   }
 
-  /** Leaves its body unread, if it was not asked for: its response needs none of it. */
+  /** The response needs no body that no consumer has asked for. */
   discardUnasked(): void {
     if (this.#consumer === null && !this.complete) this.discard()
   }
 
-  /** Leaves the rest of its body unread, as it comes. */
+  /** Ignores the rest of the body. */
   discard(): void {
     this.#isDiscarded = true
     this.#consumer = ignore
@@ -107,7 +106,7 @@ export class Http1Request implements DownstreamRequest {
     this.socket.destroy()
   }
 
-  /** Hands on what is held, for as long as its consumer goes on; and behind all of it the end. */
+  /** Hands on the held bytes until the consumer pauses, then the end. */
   #handOn(): void {
     const consumer = this.#consumer
     if (consumer === null || this.#isHandingOn) return

@@ -11,7 +11,7 @@ import { renderInterimHead, renderResponseHead } from './response-head.ts'
 
 export interface ResponseConnection {
   readonly socket: Socket
-  /** How long an idle client connection is kept, in ms, as its client is told. */
+  /** As announced to clients. */
   readonly keepAliveMs: number
   isHeadOfLine(response: Http1Response): boolean
   isFollowed(response: Http1Response): boolean
@@ -25,21 +25,21 @@ interface QueuedWrite {
   readonly onFlushed: Flushed | undefined
 }
 
-/** A response of HTTP/1.0 or 1.1: it goes out behind those before it, and not between them. */
+/** Goes out after the earlier responses of its connection. */
 export class Http1Response implements DownstreamResponse {
   statusCode = 200
   headersSent = false
   destroyed = false
   writableEnded = false
   writableFinished = false
-  /** The number of characters of the head that have gone out ahead of it. */
+  /** The characters of the head that `probeHalfClosed` has sent early. */
   charsSentAhead = 0
   isLast = false
-  /** How long to wait for a client that is still sending after it. */
+  /** How long to wait afterwards for a client that is still sending. */
   lingerMode: LingerMode = 'long'
   readonly request: Http1Request
   readonly #connection: ResponseConnection
-  /** The head, until it goes out: with the first bytes of the body, where these have come. */
+  /** Kept until the first bytes of the body come or `flushHead` sends it. */
   #head = ''
   #hasBody = true
   #isChunked = false
@@ -67,7 +67,7 @@ export class Http1Response implements DownstreamResponse {
   }
 
   get isFlushed(): boolean {
-    // Nearly always the system has taken all of it at once.
+    // Nearly always the system has taken all bytes at once.
     return this.writableFinished || this.#connection.socket.writableLength === 0
   }
 
@@ -86,20 +86,20 @@ export class Http1Response implements DownstreamResponse {
 
   writeInterim(status: number, fields: HeaderFields): void {
     const head = renderInterimHead(status, fields)
-    // What a client does not take is buffered, and nothing holds the upstream back. Interim responses are hints: the
-    // excess is dropped.
+    // Nothing holds the upstream back while a client does not read, so the buffer is bounded. Interim responses are
+    // hints: the excess is dropped.
     if (this.writableLength < this.#connection.socket.writableHighWaterMark) this.#writeAhead(head)
   }
 
   writeContinue(onSent: () => void): void {
     this.#writeAhead(renderInterimHead(100, []))
-    // What is written now goes out first.
+    // At the head of the line, the write goes out first.
     if (this.isHeadOfLine) onSent()
     else this.#queue.push({ data: '', onFlushed: onSent })
   }
 
   markLast(failure: GatewayError | null, unread: boolean): void {
-    // A request behind it is under way, and its response says it as well.
+    // A request behind it is under way, and that response announces the end.
     if (this.request.complete && this.#connection.isFollowed(this)) return
     this.isLast = true
     if (unread) this.lingerMode = getLingerMode(failure)
@@ -107,7 +107,7 @@ export class Http1Response implements DownstreamResponse {
 
   flushHead(): void {
     if (this.#head === '') return
-    // What comes of the body in the next turn takes the head along: many upstreams write the two apart.
+    // Many upstreams write head and body apart: the body of the next turn takes the head along.
     batchWrite(() => {
       if (!this.destroyed && this.#head !== '') this.#put(this.#takeHead())
     })
@@ -115,7 +115,7 @@ export class Http1Response implements DownstreamResponse {
 
   write(chunk: Buffer, onFlushed?: Flushed): boolean {
     if (this.destroyed) return true
-    // RFC 9112 §7.1: an empty chunk would be the last one.
+    // RFC 9112 §7.1: an empty chunk would be the last chunk.
     if (!this.#hasBody || chunk.length === 0) {
       if (onFlushed !== undefined) process.nextTick(onFlushed)
       return true
@@ -167,7 +167,7 @@ export class Http1Response implements DownstreamResponse {
     return this
   }
 
-  /** Lets out what has waited behind earlier responses. */
+  /** Sends the writes that waited behind earlier responses. */
   onHeadOfLine(): void {
     if (this.#queue.length === 0) return
     const { socket } = this.#connection
@@ -180,7 +180,7 @@ export class Http1Response implements DownstreamResponse {
     if (!this.writableEnded && socket.writableLength === 0) this.onDrain()
   }
 
-  /** Cuts it off before any of it has gone out: the connection ends in its place, behind the earlier responses. */
+  /** Cancels an unsent response: the connection ends in its place, after the earlier responses. */
   #withdraw(): void {
     closeAfterResponse(this.request.socket)
     this.#queue = []
@@ -193,7 +193,7 @@ export class Http1Response implements DownstreamResponse {
     for (const listener of this.#drainListeners) listener()
   }
 
-  /** Notes that the connection closes before all of it has gone out. */
+  /** The connection closes before the whole response has gone out. */
   onConnectionClosed(): void {
     this.destroyed = true
     this.#notifyClosed()
@@ -217,7 +217,7 @@ export class Http1Response implements DownstreamResponse {
     return head
   }
 
-  /** Writes an interim response. Once the final response has begun, nothing may come before it. */
+  /** Nothing may precede the final response once that has begun. */
   #writeAhead(head: string): void {
     if (this.charsSentAhead === 0 && !this.headersSent && !this.destroyed) this.#put(head)
   }
@@ -241,11 +241,11 @@ const firstWaitMs = 125
 const maxWaitMs = 16_000
 
 /**
- * Finds out whether a client that has ended its side (FIN, or close_notify) after its request still reads. TCP shows no
- * difference between a client that has sent all and waits, and one that has closed. But the system of a client that has
- * closed replies to a write with a reset, and the next write fails, which aborts the exchange. So the beginning of the
- * response goes out ahead, byte by byte. Once the head is out, an empty write tests whether what was written of the
- * response is accepted: nothing else does while it pauses, for nothing is read after the end.
+ * Finds out whether a client that has ended its side (FIN, or close_notify) still reads. TCP shows no difference
+ * between a client that waits for its response and a client that has closed, but a closed client's system replies to a
+ * write with a reset; the next write fails and aborts the exchange. So the start of the response goes out early, byte
+ * by byte. After the head, empty writes test the connection: while the response pauses, nothing else would notice a
+ * reset, since nothing is read after the end.
  */
 export const probeHalfClosed = (socket: Socket, response: Http1Response): void => {
   let waitMs = firstWaitMs

@@ -4,24 +4,24 @@ import { knownMethods, METHODS } from '../../exchange/node-http.ts'
 
 const [lf, cr, space] = [0x0a, 0x0d, 0x20]
 
-/** Rejects CONNECT (RFC 9110 §9.3.6): the gateway is no tunnel. Null: it is another method. */
+/** RFC 9110 §9.3.6: the gateway is no tunnel. */
 export const rejectTunnel = (method: string | undefined): GatewayError | null =>
   method === 'CONNECT' ? new GatewayError('method-not-allowed', { fields: ['Allow', 'GET, POST'] }) : null
 
-// As far as a method has come: a client that speaks something else is told at once, and not when its line ends.
+// All prefixes of methods: a client of another protocol is rejected at once, not at the end of its line.
 const beginnings: ReadonlySet<string> = new Set(
   METHODS.flatMap((method) => [...method].map((_, i) => method.slice(0, i + 1))),
 )
 
-// RFC 9112 §2.3: in upper case, a digit on both sides of the dot.
+// RFC 9112 §2.3: upper case, one digit on each side of the dot.
 const versionPattern = Buffer.from('HTTP/0.0')
 
-// The states: what the next byte belongs to.
+// States: where the next byte belongs.
 const inMethod = 0
 const inTarget = 1
 const inVersion = 2
 
-/** The first line of a request (RFC 9112 §3): one blank between its parts, and nothing else. Throws `bad-request`. */
+/** RFC 9112 §3: exactly one space between the parts. Throws `bad-request`. */
 export class RequestLine implements StartLine {
   method: string | null = null
   /** `1.0` or `1.1`. */
@@ -36,12 +36,12 @@ export class RequestLine implements StartLine {
     this.#targetFrom = this.#targetTo = 0
   }
 
-  /** Returns the target of the head `text`, byte for byte. */
+  /** Byte for byte; `text` is the head. */
   target(text: string): string {
     return text.slice(this.#targetFrom, this.#targetTo)
   }
 
-  /** Tells whether the target is known to have more bytes than `max`; `bytes` is how much has come of the head. */
+  /** Whether the target surely exceeds `max` bytes, after `bytes` of the head. */
   isTargetLonger(max: number, bytes: number): boolean {
     if (this.#state === inMethod) return false
     return (this.#state === inTarget ? bytes : this.#targetTo) - this.#targetFrom > max
@@ -60,11 +60,11 @@ export class RequestLine implements StartLine {
       this.#state = inTarget
     }
     if (this.#state === inTarget) {
-      // RFC 3986 §2: all other bytes have to be encoded.
+      // RFC 3986 §2: all other bytes must be encoded.
       while (at < end && isTargetByte(bytes[at] as number)) at++
       if (at === end) return end
       this.#targetTo = at - base
-      // As HTTP/0.9 had it, without a version.
+      // HTTP/0.9: no version.
       if (bytes[at] === cr) throw new GatewayError('unsupported-version')
       if (bytes[at] !== space) throw lineError('bad-target', describeByte(bytes[at]))
       if (this.#targetTo === this.#targetFrom) throw lineError('bad-target', 'no target')

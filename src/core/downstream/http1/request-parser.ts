@@ -11,37 +11,34 @@ import {
 import { validateFraming } from '../request/match-request.ts'
 import { RequestLine } from './request-line.ts'
 
-/** The head of a request as it came, framing included. */
+/** The head as received, with the framing fields. */
 export interface RequestMessage {
   readonly method: string
   readonly target: string
   readonly version: string
-  /** Flat, latin1, as received. */
+  /** Flat, latin1. */
   readonly fields: string[]
-  /** The bytes of its body; null: it comes in chunks. */
+  /** Body bytes; null: chunked. */
   readonly length: number | null
-  /** Whether the client means to send more requests on the connection (RFC 9112 §9.3). */
+  /** RFC 9112 §9.3: the client means to send more requests. */
   readonly isPersistent: boolean
 }
 
-/** Receives the parts of a request, in the order in which they come. */
+/** Calls come in the order of the bytes. */
 export interface RequestEvents extends BodyEvents {
-  /** Whether no further request is to be read now. Default: each is. */
+  /** Read no further request now. Default: false. */
   readonly holdsBack?: boolean
   head(message: RequestMessage): void
-  /** The end of a body. A request without one ends with its head. */
+  /** The end of a body. Not called for a request without a body. */
   end(): void
 }
 
-/** The limits of a whole head, the request line included. */
+/** Of the whole head, request line included. */
 export interface RequestLimits extends HeadLimits {
   readonly maxTargetBytes: number
 }
 
-/**
- * Returns the limits of a listener's parser. The limits on target and fields are checked later; these only keep it from
- * reading for ever.
- */
+/** Only keeps the parser from reading without end. The limits of target and fields are checked later. */
 export const getRequestLimits = ({
   maxTarget,
   maxHeaders,
@@ -51,7 +48,7 @@ export const getRequestLimits = ({
   maxFields: Number.POSITIVE_INFINITY,
 })
 
-// The states: what the next byte belongs to.
+// States: where the next byte belongs.
 const betweenRequests = 0
 const inEmptyLine = 1
 const inHead = 2
@@ -62,9 +59,8 @@ const stopped = 5
 const [lf, cr] = [0x0a, 0x0d]
 
 /**
- * Parses the requests of one connection, one after another, strictly: what RFC 9112 leaves to a lenient parser is
- * rejected. Each byte is read once, and the checked bytes are the ones that are handed on. It lives as long as its
- * connection.
+ * Parses the requests of one connection strictly: anything that RFC 9112 permits only to lenient parsers is rejected.
+ * Each byte is read once, so the checked bytes are the forwarded bytes.
  */
 export class RequestParser {
   readonly #events: RequestEvents
@@ -76,7 +72,7 @@ export class RequestParser {
   #state = betweenRequests
   #remaining = 0
 
-  /** `getLimits` is asked for each head: a connection outlives a configuration. */
+  /** `getLimits` is called for each head: a connection outlives a configuration. */
   constructor(events: RequestEvents, getLimits: () => RequestLimits) {
     this.#events = events
     this.#getLimits = getLimits
@@ -94,7 +90,7 @@ export class RequestParser {
     return this.#state !== betweenRequests && this.#state !== inEmptyLine && this.#state !== stopped
   }
 
-  /** Whether HTTP has ended: more may come, and is ignored. */
+  /** No longer HTTP: further bytes are ignored. */
   get isStopped(): boolean {
     return this.#state === stopped
   }
@@ -104,8 +100,8 @@ export class RequestParser {
   }
 
   /**
-   * Reads bytes, and returns how many: those of a further request stay where it is held back. Throws GatewayError; then
-   * nothing more may be read.
+   * Returns the number of bytes read: requests that are held back stay unread. Throws GatewayError; do not call again
+   * then.
    */
   read(bytes: Buffer): number {
     const { length } = bytes
@@ -115,17 +111,16 @@ export class RequestParser {
     return at
   }
 
-  /** Ignores all further bytes: HTTP ends here. */
   stop(): void {
     this.#state = stopped
     this.#chunkedBody.stop()
   }
 
-  /** Reads one part, or as much as there is of it. Returns where the next one begins. */
+  /** Reads one part, or its beginning. Returns the index of the next part. */
   #step(bytes: Buffer, at: number, length: number): number {
     switch (this.#state) {
       case betweenRequests:
-        // RFC 9112 §2.2: empty lines in front of a request are left out.
+        // RFC 9112 §2.2: empty lines before a request are ignored.
         if (bytes[at] === cr) {
           this.#state = inEmptyLine
           return at + 1
@@ -153,7 +148,7 @@ export class RequestParser {
         this.#end()
         return next
       }
-      default: // it was stopped
+      default: // stopped
         return length
     }
   }
@@ -165,11 +160,11 @@ export class RequestParser {
     const { method, version } = this.#requestLine
     const target = this.#requestLine.target(scanner.text)
     const { fields, length, isPersistent } = this.#readFields(scanner, version)
-    // A head keeps no memory while a body comes, or nothing.
+    // Frees the head's memory while a body, or nothing, comes.
     scanner.awaitHead()
     this.#state = length === null ? bodyInChunks : length === 0 ? betweenRequests : bodyOfLength
     this.#remaining = length ?? 0
-    // RFC 9110 §9.3.6: what follows CONNECT is for a tunnel, and not HTTP.
+    // RFC 9110 §9.3.6: the bytes after CONNECT belong to a tunnel and are not HTTP.
     const isTunnel = method === 'CONNECT'
     if (isTunnel) this.stop()
     const persists = isPersistent && !isTunnel
@@ -182,7 +177,7 @@ export class RequestParser {
     this.#events.end()
   }
 
-  /** Reads the framing (RFC 9112 §6.3) and whether the connection stays open (§9.3). */
+  /** Reads the framing (RFC 9112 §6.3) and the persistence (§9.3). */
   #readFields(scanner: HeadScanner, version: string): Pick<RequestMessage, 'fields' | 'length' | 'isPersistent'> {
     const fields: string[] = []
     let contentLength: string | null = null
@@ -193,7 +188,7 @@ export class RequestParser {
       const value = scanner.value(i)
       fields.push(name, value)
       if (name.length === 14 && fieldNameEquals(name, 'content-length')) {
-        // RFC 9112 §6.3: no second length, even if it says the same.
+        // RFC 9112 §6.3: no second length, even an equal one.
         if (contentLength !== null) throw headError('bad-length', 'a length twice')
         contentLength = value
       } else if (name.length === 17 && fieldNameEquals(name, 'transfer-encoding')) {
@@ -203,7 +198,7 @@ export class RequestParser {
       }
     }
     const failure = validateFraming({ contentLength, transferEncoding }, version)
-    // Another coding below the chunks leaves no doubt where the request ends: it gets its response like any other.
+    // With another coding inside the chunks, the end of the request is still certain: it gets a normal response.
     if (failure !== null && failure.kind !== 'unsupported-coding') throw failure
     const length = transferEncoding === null ? Number(contentLength ?? 0) : null
     return { fields, length, isPersistent: isPersistent(version === '1.1', connection) }
@@ -212,7 +207,7 @@ export class RequestParser {
   #reject(flaw: MessageFlaw, message: string): GatewayError {
     if (flaw !== 'too-large') return headError(reasonByFlaw[flaw], message)
     const cause = new StacklessError(message)
-    // One limit for the target and the fields together.
+    // One limit covers target and fields.
     return this.#state === inHead &&
       this.#requestLine.isTargetLonger(this.#limits.maxTargetBytes, this.#limits.maxBytes)
       ? new GatewayError('uri-too-long', { cause })

@@ -12,15 +12,14 @@ interface ResponseHead {
 
 interface HeadContext {
   readonly request: Pick<Http1Request, 'method' | 'httpVersion' | 'isPersistent'>
-  /** Whether the gateway has decided that the connection ends. */
+  /** The gateway has decided to end the connection. */
   readonly isLast: boolean
   readonly keepAliveMs: number
 }
 
 /**
- * Renders the head of a final response, and decides how its body is framed (RFC 9112 §6.3) and whether the connection
- * persists (§9.3). `fields` are end-to-end. `phrase` empty: the standard one. Throws where a head cannot hold what it
- * is given.
+ * Decides the framing of the body (RFC 9112 §6.3) and the persistence (§9.3). `fields`: end-to-end only. `phrase`
+ * empty: the standard one. Throws on fields, a phrase or a status that a head cannot hold.
  */
 export const renderResponseHead = (
   status: number,
@@ -35,10 +34,10 @@ export const renderResponseHead = (
     if (fieldNameEquals(fields[i] as string, 'content-length')) hasLength = true
     else if (fieldNameEquals(fields[i] as string, 'date')) hasDate = true
   }
-  // RFC 9110 §9.3.2, §15.3.5, §15.4.5: they have no content.
+  // RFC 9110 §9.3.2, §15.3.5, §15.4.5: no content.
   const hasBody = method !== 'HEAD' && status !== 204 && status !== 304
   const isChunked = hasBody && !hasLength && httpVersion === '1.1'
-  // Without a length or chunks, which HTTP/1.0 does not know, a body ends with the connection.
+  // HTTP/1.0 knows no chunks: a body without a length ends with the connection.
   const closes = isLast || !isPersistent || (httpVersion === '1.0' && hasBody && !hasLength)
   let text = renderStatusLine(status, phrase) + renderFields(fields)
   if (isLast) text += closeLine
@@ -51,7 +50,7 @@ export const renderResponseHead = (
 
 const closeLine = 'Connection: close\r\n'
 
-/** Renders the head of an interim response (RFC 9110 §15.2). Throws as {@link renderResponseHead} does. */
+/** RFC 9110 §15.2. Throws as {@link renderResponseHead} does. */
 export const renderInterimHead = (status: number, fields: HeaderFields): string =>
   `${renderStatusLine(status, '')}${renderFields(fields)}\r\n`
 
@@ -61,7 +60,7 @@ const renderStatusLine = (status: number, phrase: string): string => {
   return `HTTP/1.1 ${status} ${reason}\r\n`
 }
 
-/** Renders fields, a line each. Throws where a name or a value would be something else on the wire. */
+/** Throws on a name or value that would change the framing. */
 const renderFields = (fields: HeaderFields): string => {
   let lines = ''
   for (let i = 0; i < fields.length; i += 2) {
@@ -77,7 +76,7 @@ const renderFields = (fields: HeaderFields): string => {
 let formattedSecond = 0
 let formatted = ''
 
-/** Formats the time for `Date` (RFC 9110 §5.6.7), once a second. */
+/** For `Date` (RFC 9110 §5.6.7), rendered once a second. */
 const formatNow = (): string => {
   const second = Math.floor(epochMs() / 1000)
   if (second !== formattedSecond) {

@@ -7,12 +7,9 @@ import { getLingerMode, writeAndLinger } from './linger.ts'
 import type { GetListenerConfig } from './listener-config.ts'
 import { listenerParts } from './listener-parts.ts'
 
-/** Responds to what never becomes a request: in the shape of every other error, on the bare socket. */
+/** Writes errors on the bare socket for bytes that never become a request. */
 export interface ClientErrorHandler {
-  /**
-   * Handles a request that is malformed or too late; `bytes` are those at which it was rejected, null: none. To HEAD
-   * (`headOnly`) no body is sent.
-   */
+  /** `bytes` are those that were rejected; null: none. `headOnly`: no body, for HEAD. */
   onMalformed(
     connection: ClientConnection,
     socket: Socket,
@@ -20,9 +17,9 @@ export interface ClientErrorHandler {
     bytes: Buffer | null,
     headOnly: boolean,
   ): void
-  /** Handles plain HTTP where TLS is spoken; `first` is its beginning. */
+  /** Plain HTTP on a TLS port. */
   onPlainHttp(socket: Socket, first: Buffer): void
-  /** Records a failure to which no response was written. */
+  /** Records a failure that got no response. */
   reportUnparsed(client: string, failure: GatewayError): void
 }
 
@@ -48,12 +45,12 @@ export const createClientErrorHandler = (
     const requestId = createRequestId()
     const requestIdField = config.requestId.header
     const { head, body } = renderRawProblem(failure.kind, requestId, requestIdField, failure.fields)
-    // The response before this one may have ended the connection.
+    // The previous response may have ended the connection.
     if (socket.writable) writeAndLinger(socket, headOnly ? head : head + body, getLingerMode(failure))
     reportUnparsed(client, failure, requestId, headOnly ? 0 : body.length)
   }
 
-  /** Sends the error after the responses due: nothing may be written between them (RFC 9112 §9.3.2). */
+  /** RFC 9112 §9.3.2: nothing may be written between the responses that are due. */
   const sendProblemInOrder = (
     connection: ClientConnection,
     socket: Socket,
@@ -88,7 +85,7 @@ export const createClientErrorHandler = (
   }
 }
 
-/** Aborts a request whose body has broken off: its own response says so, or is cut when it had begun. */
+/** The truncated request's own response reports the failure, or is cut if it has begun. */
 const abortTruncatedRequest = (
   activeRequest: ActiveRequest,
   connection: ClientConnection,
@@ -100,9 +97,8 @@ const abortTruncatedRequest = (
   activeRequest.response.markLast(activeRequest.failure, true)
 }
 
-/** Detects another protocol than HTTP by its first bytes. Null: it is none that is known. */
 const detectOtherProtocol = (first: Buffer): GatewayError | null => {
-  // RFC 8446 §5.1: a record of type handshake, with a version that begins with 3.
+  // RFC 8446 §5.1: a record of type handshake, major version 3.
   if (first[0] === 0x16 && first[1] === 0x03) {
     const cause = new Error('TLS where plain HTTP is spoken')
     return new GatewayError('bad-request', { reason: 'tls-on-plain-port', cause })

@@ -25,35 +25,27 @@ import { listenerParts } from './listener-parts.ts'
 import { OpenConnections } from './open-connections.ts'
 
 export interface DownstreamServer extends Pick<ProxyServer, 'address' | 'drain' | 'stopAccepting' | 'close'> {
-  /** Whether it listens: not after `stopAccepting`, and never where another process accepts. */
+  /** False after `stopAccepting`, and where another process accepts. */
   readonly isListening: boolean
-  /**
-   * Prepares the limits and the certificates of a new configuration, and returns what applies them; where it listens
-   * stays. Throws when a certificate is not accepted.
-   */
+  /** Returns a function that applies the limits and certificates; the address stays. Throws on a bad certificate. */
   prepareConfig(listen: ListenConfig): () => void
-  /** Serves a connection that another process accepted, unless the limit of connections is reached. */
+  /** Serves a connection that another process accepted, up to the limit of connections. */
   adoptConnection(socket: Socket): void
 }
 
 export interface DownstreamServerOptions {
-  /** `elsewhere`: another process listens, and hands connections over. */
+  /** `elsewhere`: another process listens and hands connections over. */
   readonly bindTarget?: BindTarget | 'elsewhere' | undefined
-  /** The gateway's name in `Via`, where the file has none. */
+  /** The name in `Via`, if `listen.via` is not set. */
   readonly pseudonym?: string
-  /**
-   * The secret of the keys of session tickets: processes that share it resume each other's sessions. Default: random.
-   */
+  /** Derives the keys of session tickets: processes that share it resume each other's sessions. Default: random. */
   readonly ticketSecret?: string
-  /**
-   * Counts a connection by the address of its client, where another process counts for all; false: the address has as
-   * many as it may have. Default: all connections are counted here.
-   */
+  /** Counts connections by client address in another process; false: at the limit. Default: counted here. */
   readonly countElsewhere?: CountConnection | undefined
   readonly worker?: number
 }
 
-/** Opens the listener, at `bindTarget` or where the file says. Rejects when it cannot listen there. */
+/** Rejects when it cannot listen. */
 export const openDownstreamServer = async (
   currentSnapshot: CurrentSnapshot,
   log: Log,
@@ -99,7 +91,7 @@ export const openDownstreamServer = async (
   // A client that has ended its side may still read.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, accept)
   server.on('drop', () => rejected.record())
-  // The rest of the descriptors is kept: a flood of connections must not keep probes, operators and upstreams out.
+  // The other descriptors are kept, or a flood of connections would keep out probes, operators and upstreams.
   const maxFiles = maxClientFiles(maxOpenFiles())
   const applyConfig = (next: ListenConfig): void => {
     server.maxConnections = Math.min(next.maxConnections ?? Number.POSITIVE_INFINITY, maxFiles)
@@ -130,7 +122,7 @@ export const openDownstreamServer = async (
     },
     async close(deadlineMs) {
       state.isDraining = true
-      // A server waits for the connections that it accepted itself, and does not know those that were handed over.
+      // `server.close` waits only for connections that this server accepted itself.
       const allClosed = Promise.all([connections.allClosed(), new Promise((resolve) => server.close(resolve))])
       protocols.closeConnections(deadlineMs)
       for (const socket of sockets)
@@ -162,10 +154,9 @@ interface ProtocolsOptions {
   readonly ticketSecret: string
 }
 
-// The ALPN names; some clients still ask for HTTP/1.0 by name.
+// ALPN names; some clients still ask for HTTP/1.0.
 const http1Protocols = ['http/1.1', 'http/1.0']
 
-/** Creates what is spoken on the connections of a listener: TLS, HTTP/1, and what features bring. */
 const createProtocols = async (options: ProtocolsOptions) => {
   const { currentSnapshot, getListenerConfig, clientErrors, connections, state } = options
   const { listen } = currentSnapshot.value.config
@@ -175,13 +166,13 @@ const createProtocols = async (options: ProtocolsOptions) => {
   const acceptHttp1 = (socket: Socket): void => {
     if (connections.track(socket)) http1.accept(socket)
   }
-  // A reload changes neither: a module that is off is never loaded.
+  // A reload opens no further protocol: the module of a protocol that is off is never loaded.
   const opened = await Promise.all(
     listenerParts.map((part) =>
       part.openProtocol?.({
         getListenerConfig,
         reportUnparsed: clientErrors.reportUnparsed,
-        // Fastify knows no other methods, and renders all of its routes to say so.
+        // For other methods Fastify would render all of its routes into an error.
         onRequest: (request, response) =>
           knownMethods.has(request.method ?? '')
             ? routes.route(request, response)
@@ -218,10 +209,9 @@ const createProtocols = async (options: ProtocolsOptions) => {
   }
 
   return {
-    /** Takes a connection of which nothing has been read. */
     accept: tls === null ? acceptHttp1 : acceptTls,
     isInHandshake: (socket: Socket) => tls !== null && !('encrypted' in socket),
-    /** Prepares a new configuration, and returns what applies it. Throws when a certificate is not accepted. */
+    /** Returns a function that applies the configuration. Throws on a bad certificate. */
     prepareConfig(next: ListenConfig) {
       const applyTls = tls?.prepareConfig(next)
       return () => {
@@ -229,7 +219,7 @@ const createProtocols = async (options: ProtocolsOptions) => {
         for (const protocol of negotiated.values()) protocol.applyConfig(next)
       }
     },
-    /** Lets every connection end, before `deadlineMs` where it can. */
+    /** Ends connections gracefully, by `deadlineMs` if possible. */
     closeConnections(deadlineMs: number) {
       for (const protocol of negotiated.values()) protocol.close(deadlineMs)
       http1.closeConnections()
@@ -238,7 +228,7 @@ const createProtocols = async (options: ProtocolsOptions) => {
   }
 }
 
-/** Creates the HTTP/1 side of a listener. `closeConnections` closes each when no request is under way on it. */
+/** `closeConnections` closes each connection once it has no request under way. */
 export const createHttp1Server = (listener: Omit<Http1ConnectionOptions, 'isClosing'>) => {
   const options = { ...listener, isClosing: false }
   const connections = new Set<Http1Connection>()
@@ -255,18 +245,17 @@ export const createHttp1Server = (listener: Omit<Http1ConnectionOptions, 'isClos
   }
 }
 
-/** Serves a connection that another process accepted. */
 const adopt = (server: NetServer, socket: Socket, { isClosed, sockets, rejected }: OpenConnections): void => {
   if (isClosed) return void socket.destroy()
   if (sockets.size >= server.maxConnections) {
     rejected.record()
     return void socket.destroy()
   }
-  // As on the connections that are accepted here.
+  // As `createServer` does for accepted connections.
   socket.allowHalfOpen = true
   socket.setNoDelay(true)
   server.emit('connection', socket)
 }
 
-/** Creates a random name for `Via`: a second gateway in the chain is no loop, the same one is. */
+/** Random, so that a second gateway in the chain is no loop. */
 export const createPseudonym = (): string => `lender-gateway-${randomId().slice(0, 8)}`

@@ -3,45 +3,37 @@ import type { GatewayError } from '../../exchange/failures/errors.ts'
 import { CoalescedTimer } from '../../lib/clock.ts'
 import { closeAfterResponse, getMaxBodyBytes } from '../request/active-request.ts'
 
-// nginx's lingering_time and lingering_timeout, counted in checks. By the clock, a process that has stood still for as
-// long would find all of its clients quiet: timers come before what has arrived meanwhile.
+// nginx's lingering_time and lingering_timeout, counted in checks. By the clock, a process that stood still for 5 s
+// would find all clients quiet, since timers run before data that arrived meanwhile.
 const checkIntervalMs = 1000
 const maxChecks = 30
 const maxIdleChecks = 5
 export const maxLingerIdleMs = maxIdleChecks * checkIntervalMs
 
-// Of one process, and of each kind. Each is a connection, or a stream of one, whose client could as well stay idle for
-// longer (`keepAlive`). What they send costs time and serves no request: the limit keeps it from growing with their
-// number.
+// Per process and kind. Discarding costs time and serves no request; the limit keeps that cost from growing with the
+// number of clients. Each could as well stay idle for longer (`keepAlive`).
 const maxLingering = 1000
-// The wait of a client beyond that limit: enough within a data centre.
+// For clients beyond that limit: enough within a data center.
 const shortLingerMs = 300
 
-/** The clients of one kind that are waited for at once in a process. */
+/** The lingering clients of one kind. */
 export interface LingerSlots {
   taken: number
 }
 
-/** The connections of HTTP/1, and the streams of HTTP/2. */
+/** HTTP/1 connections and HTTP/2 streams. */
 const requestSlots: LingerSlots = { taken: 0 }
 
-/**
- * How long to wait for a client that is still sending after its response: as long as it sends, within limits, or for
- * 300 ms.
- */
+/** `long`: while the client sends, within limits; `short`: 300 ms. */
 export type LingerMode = 'long' | 'short'
 
-/**
- * Returns how long to wait for a client that was sent an error. One that sends too slowly has been waited for already
- * (RFC 9110 §15.5.9).
- */
+/** RFC 9110 §15.5.9: the gateway has already waited for a client that sends too slowly. */
 export const getLingerMode = (failure: GatewayError | null): LingerMode =>
   failure?.kind === 'request-timeout' ? 'short' : 'long'
 
 /**
- * Waits for a client that is still sending after its response: as long as it sends, for 30 s in all, and for
- * `maxBytes`; then calls `end`. The caller discards what comes, and counts it by `received`. Returns a function that
- * stops the wait.
+ * Waits while the client still sends after its response, for 30 s and `maxBytes` at most, 5 s without a byte, then
+ * calls `end`. The caller discards the bytes and counts them by `received`. Returns a function that stops the wait.
  */
 export const linger = (
   mode: LingerMode,
@@ -74,9 +66,7 @@ export const linger = (
   }
 }
 
-/**
- * Writes the last bytes of a connection that has no request any more, and lets them reach the client in the same way.
- */
+/** Writes the last bytes of a connection without a request, and lingers. */
 export const writeAndLinger = (socket: Socket, bytes: string, mode: LingerMode): void => {
   closeAfterResponse(socket)
   destroyAfterLinger(socket, mode)
@@ -85,10 +75,9 @@ export const writeAndLinger = (socket: Socket, bytes: string, mode: LingerMode):
 }
 
 /**
- * Closes a socket when the other side has ended, or is not waited for any more. It lets the response reach a client
- * that is still sending: closing a socket with unread input makes the kernel reset it, and the response is lost. So
- * when the response closes the connection, the gateway half-closes, discards what comes, and closes when the request
- * ends, or when the limits of {@link linger} are reached (RFC 9112 §9.6).
+ * Lets a response reach a client that is still sending (RFC 9112 §9.6): closing a socket with unread input makes the
+ * kernel reset the connection, and the response is lost. So the gateway half-closes, discards input, and closes at the
+ * end of the request or at the limits of {@link linger}.
  */
 export const destroyAfterLinger = (socket: Socket, mode: LingerMode, slots?: LingerSlots): void => {
   const end = () => void socket.destroy()

@@ -12,17 +12,17 @@ import { createRequestId } from '../request/request-head.ts'
 export interface CompiledListenerConfig {
   readonly config: Config
   readonly isTrusted: TrustedProxyMatcher
-  /** Reads who the client is where `Forwarded` may say so; null: X-Forwarded-For alone does. */
+  /** Null: only X-Forwarded-For is read. */
   readonly readForwarded: ReadForwarded | null
   readonly matchesAuthority: AuthorityMatcher
   readonly requestLimits: RequestLimits
   readonly maxRequestsPerConnection: number
   readonly maxBodyBytes: number
-  /** The longest time from a response to the next request, where the rest of its own request is still to come. */
+  /** From a response to the next request, while the rest of the answered request is still to come. */
   readonly idleTimeoutMs: number
-  /** The lower-case name of the field that carries the request id, or null. */
+  /** Lower-case; null: request ids are off. */
   readonly requestIdField: string | null
-  /** Whether fields that name another target or method pass from every client. */
+  /** `listen.overrideFields`: fields that name another target or method pass from every client. */
   readonly keepsOverrides: boolean
   readonly createRequestId: () => string
 }
@@ -37,7 +37,7 @@ const compileListenerConfig = (config: Config): CompiledListenerConfig => {
     requestLimits: getRequestLimits(config.listen),
     maxRequestsPerConnection: config.listen.maxRequestsPerConnection ?? Number.POSITIVE_INFINITY,
     maxBodyBytes: Math.max(...Object.values(config.operations).map((each) => each.maxBody ?? Number.POSITIVE_INFINITY)),
-    // The wait for a request, the time that a head may take, and a margin.
+    // The wait for a request, the time for its head, and a margin.
     idleTimeoutMs: config.listen.timeouts.keepAlive + config.listen.timeouts.headers + 2000,
     requestIdField: config.requestId.header?.toLowerCase() ?? null,
     keepsOverrides: config.listen.overrideFields === 'forward',
@@ -47,7 +47,7 @@ const compileListenerConfig = (config: Config): CompiledListenerConfig => {
 
 export type GetListenerConfig = () => CompiledListenerConfig
 
-/** Creates a getter that compiles anew when the configuration has changed, which costs one comparison a request. */
+/** Compiles once for each configuration: one comparison a request. */
 export const createListenerConfigGetter = (currentSnapshot: CurrentSnapshot): GetListenerConfig => {
   let compiled = compileListenerConfig(currentSnapshot.value.config)
   return () => {
@@ -57,17 +57,17 @@ export const createListenerConfigGetter = (currentSnapshot: CurrentSnapshot): Ge
   }
 }
 
-/** What a load balancer in front has said of a connection: kept for as long as the connection is there. */
+/** Facts about a client from a load balancer in front, kept with the connection. */
 export interface ConnectionClaims {
-  /** How many bytes it took to say so. */
+  /** The bytes of the claims on the wire. */
   readonly length: number
-  /** The address of the client; null: not known. */
+  /** The client's; null: not known. */
   readonly address: string | null
-  /** Whether the load balancer knows nothing of the client: whose fields are believed is not known either then. */
+  /** The load balancer knows nothing of the client, so whether to trust its fields is unknown too. */
   readonly isAnonymous: boolean
-  /** The name that the client asked the load balancer for, for the log; null: not said. */
+  /** The name that the client asked for, for the log. */
   readonly authority: string | null
-  /** Tells whether the client speaks TLS with the load balancer, as the configuration is now. */
+  /** The client speaks TLS with the load balancer, judged by the current configuration. */
   isSecure(): boolean
 }
 
@@ -75,28 +75,27 @@ const claims = new WeakMap<Socket, ConnectionClaims>()
 
 export const setConnectionClaims = (socket: Socket, said: ConnectionClaims): void => void claims.set(socket, said)
 
-/** Returns what was said of a connection; undefined: nothing was asked for. */
 export const getConnectionClaims = (socket: Socket): ConnectionClaims | undefined => claims.get(socket)
 
-/** Gives a TLS socket what was said of the connection below it, of which it receives no byte itself. */
+/** `length` is 0 there: the claims came on the raw socket. */
 export const inheritConnectionClaims = (secured: Socket, raw: Socket): void => {
   const said = claims.get(raw)
   if (said !== undefined) claims.set(secured, { ...said, length: 0 })
 }
 
-/** Tells whether nothing has come on a connection yet, apart from what was said of it. */
+/** Claims do not count. */
 export const hasReceivedNothing = (socket: Socket): boolean => socket.bytesRead === (claims.get(socket)?.length ?? 0)
 
-/** Describes the other end of a connection: the client that a load balancer in front names, if it does. */
+/** The client that a load balancer in front names, or the other end of the connection. */
 export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMatcher): Peer => {
   const said = getConnectionClaims(socket)
   const address = getRemoteAddress(socket)
-  // The fields of a client of which the load balancer says nothing are its own, however much the balancer is trusted.
+  // The fields of an anonymous client are its own, even behind a trusted load balancer.
   const trusted = said?.isAnonymous !== true && isTrusted(address)
   const isEncrypted = 'encrypted' in socket && socket.encrypted === true
-  // A load balancer that only passes TLS on says that it has seen none.
+  // A load balancer that only passes TLS on claims no TLS.
   const isSecureInFront = said?.isSecure() === true
-  // Always the same object for one connection: facts about it may be keyed by it.
+  // One object per connection: facts about it may be keyed by it.
   let cachedCertificate: X509Certificate | null | undefined
   const certificate = (): X509Certificate | null => {
     cachedCertificate ??= (isEncrypted && socket.authorized && socket.getPeerX509Certificate()) || null
@@ -105,6 +104,6 @@ export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMa
   return { address, trusted, secure: isEncrypted || isSecureInFront, inFlight: 0, certificate }
 }
 
-/** Returns the address of the client, or of the load balancer where that names no client. */
+/** The client's address, or the load balancer's if that names no client. */
 export const getRemoteAddress = (socket: Socket): string =>
   getConnectionClaims(socket)?.address ?? normalizeAddress(socket.remoteAddress ?? '')

@@ -6,63 +6,60 @@ import { PartLoaders } from '../../lib/part-loaders.ts'
 import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
 import type { GetListenerConfig } from './listener-config.ts'
 
-/** What a feature brings to the listener of clients. */
+/** A feature's part of the client listener. */
 export interface ListenerPart {
-  /** Creates what reads connections before TLS or HTTP is spoken on them. */
+  /** Reads connections before TLS or HTTP. */
   createAcceptor?(options: AcceptorOptions): ConnectionAcceptor
-  /** Compiles which addresses say by a connection's first bytes whose it is. */
+  /** Which addresses send claims about a client in a connection's first bytes. */
   compileIntroducers?(listen: ListenConfig): (address: string) => boolean
-  /** Names a protocol by its first bytes, where HTTP is expected; null: it is another one. */
+  /** Detects a known protocol where HTTP is expected. */
   detectProtocol?(first: Buffer): GatewayError | null
-  /** Opens a protocol that clients may choose by ALPN; null: it is off. */
+  /** For ALPN; null: off. */
   openProtocol?(options: ProtocolOptions): Promise<NegotiatedProtocol> | null
-  /** Describes the listener, in the line of the log that says where it listens. */
+  /** For the log line that announces the listener. */
   describe?(listen: ListenConfig): object
 }
 
 export interface ProtocolOptions {
   readonly getListenerConfig: GetListenerConfig
-  /** Records a failure to which no response was written. */
+  /** Records a failure that got no response. */
   reportUnparsed(client: string, failure: GatewayError): void
   onRequest(request: DownstreamRequest, response: DownstreamResponse): void
-  /** Whether the gateway takes no new connections soon: a client that has nothing under way is to leave. */
+  /** The gateway will soon take no connections: idle clients are to leave. */
   isDraining(): boolean
 }
 
-/** What serves the clients that have chosen a protocol. */
 export interface NegotiatedProtocol {
-  /** Its name in ALPN. */
+  /** In ALPN. */
   readonly name: string
   accept(socket: TLSSocket): void
   applyConfig(listen: ListenConfig): void
-  /** Lets every connection end, before `deadlineMs` where it can. */
+  /** Ends connections gracefully, by `deadlineMs` if possible. */
   close(deadlineMs: number): void
 }
 
-/** Stands between an accepted connection and the server that speaks TLS or HTTP on it. */
 export interface ConnectionAcceptor {
-  /** Takes a connection of which nothing has been read. */
+  /** The connection must be unread. */
   accept(socket: Socket): void
-  /** Applies a new configuration: it holds for connections that come from now on. */
+  /** For connections from now on. */
   applyConfig(listen: ListenConfig): void
-  /** Tells whether a connection has not sent all that it has to. */
+  /** Whether the connection still has to send its claims. */
   isAwaited(socket: Socket): boolean
 }
 
-/** Resolves to false when the address has as many as it may have. */
+/** Resolves to false when the address is at its limit. */
 export type CountConnection = (socket: Socket, address: string) => Promise<boolean>
 
 export interface AcceptorOptions {
   readonly listen: ListenConfig
-  /** Called with a connection at once, or when its own bytes begin. What follows has not been read. */
+  /** Called at once or after the claims, with the rest unread. */
   onConnection(socket: Socket): void
-  /** Called with a connection of which something has to come first. */
+  /** Called with a connection whose claims have not come yet. */
   onAwaited(socket: Socket): void
-  /** Counts a connection by the address of its client, where another process counts; undefined: none does. */
+  /** Undefined: no other process counts. */
   readonly countElsewhere: CountConnection | undefined
-  /** Called when it has not come, or is malformed; the connection is closed. `sender` is the other end of it. */
+  /** Called when claims are missing or malformed; the connection is closed. `sender` is its other end. */
   onFailure(sender: string, failure: GatewayError): void
 }
 
-/** Of each feature that the listener of clients takes. */
 export const listenerPartLoaders = new PartLoaders<ListenerPart>()

@@ -10,12 +10,11 @@ import {
 import type { TrustedProxyMatcher } from '../request/forwarded.ts'
 import { getConnectionClaims, getRemoteAddress } from './listener-config.ts'
 
-/** The open connections of a listener, and those that a limit has closed. */
 export class OpenConnections {
   readonly sockets = new Set<Socket>()
   isClosed = false
   readonly addressLimit = new PerAddressConnectionLimit()
-  /** Those beyond `listen.maxConnections`. */
+  /** By `listen.maxConnections`. */
   readonly rejected: RejectedConnectionLog
   readonly #rejectedPerAddress: RejectedConnectionLog
 
@@ -24,7 +23,6 @@ export class OpenConnections {
     this.#rejectedPerAddress = createRejectedConnectionLog(log, 'maxConnectionsPerAddress', counts)
   }
 
-  /** Remembers a connection until it closes, or is forgotten. */
   remember(socket: Socket): void {
     this.sockets.add(socket)
     socket.once('close', () => this.sockets.delete(socket))
@@ -34,16 +32,15 @@ export class OpenConnections {
     this.sockets.delete(socket)
   }
 
-  /** Remembers a connection, and counts it by its address. False: it was closed. */
+  /** Counts a connection by its address. False: it was closed. */
   track(socket: Socket): boolean {
-    // Reset before it was accepted, as HAProxy ends its checks, or right behind its handshake: no response can reach
-    // the client, and its address is gone. Its request would pass the limits, and stand in the log, as one of no
-    // address.
+    // Reset before it was accepted (HAProxy ends its checks so) or right after its handshake: no response can arrive,
+    // and without an address the request would pass the limits per address.
     if (socket.remoteAddress === undefined) {
       socket.destroy()
       return false
     }
-    // A TLS socket on a connection is not another connection. And a load balancer stands for all of its clients.
+    // A TLS socket shares the slot of its raw socket. A load balancer stands for all of its clients.
     const slot =
       'encrypted' in socket || getConnectionClaims(socket)?.address === null
         ? null
@@ -58,12 +55,11 @@ export class OpenConnections {
     return true
   }
 
-  /** Resolves when all that are open have closed. */
   async allClosed(): Promise<void> {
     await Promise.all([...this.sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve))))
   }
 
-  /** Takes none from now on, and logs the rejected ones that were not logged yet. */
+  /** Logs the rejections that are not logged yet. */
   close(): void {
     this.isClosed = true
     this.rejected.close()
@@ -71,19 +67,16 @@ export class OpenConnections {
   }
 }
 
-// The prefix that one customer has of IPv6.
+// One customer's IPv6 prefix.
 const ipv6Prefix = 64
 
-/**
- * Counts connections by the address that they come from. A trusted proxy stands for all of its clients, and is not
- * counted.
- */
+/** Trusted proxies stand for all of their clients and are not counted. */
 export class PerAddressConnectionLimit {
   #max: number | null = null
   #isTrusted: TrustedProxyMatcher = () => false
   readonly #counts = new Map<string, number>()
 
-  /** Applies a configuration. Connections that came while there was no limit are not counted. */
+  /** Connections from a time without a limit are not counted. */
   applyConfig({ maxConnectionsPerAddress, trustedProxies }: ListenConfig): void {
     this.#max = maxConnectionsPerAddress
     this.#isTrusted = cidrMatcher(trustedProxies)
@@ -93,12 +86,9 @@ export class PerAddressConnectionLimit {
     return this.#max !== null
   }
 
-  /**
-   * Counts a connection, and returns the network that it is counted by, for {@link release}; null: by none. False: the
-   * limit is reached.
-   */
+  /** Returns the counted network, for {@link release}; null: not counted; false: the limit is reached. */
   acquire(remoteAddress: string | undefined): string | null | false {
-    if (this.#max === null || !remoteAddress) return null // a connection that has closed meanwhile has none
+    if (this.#max === null || !remoteAddress) return null // closed meanwhile: no address
     const address = normalizeAddress(remoteAddress)
     if (this.#isTrusted(address)) return null
     const network = toNetworkKey(address, ipv6Prefix)

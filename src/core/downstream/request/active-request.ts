@@ -10,24 +10,23 @@ import { type CompiledListenerConfig, createPeer } from '../listener/listener-co
 import { type ForwardedClaims, getClientAddress, type Peer } from './forwarded.ts'
 import { type Expectation, parseExpectation, parseRequestHead, type RequestHead } from './request-head.ts'
 
-/** How far the listener of a request is with its end. */
 export interface ListenerState {
   /** Every response ends its connection. */
   isDraining: boolean
-  /** The connections that are left are cut. */
+  /** The remaining connections are cut. */
   isCutting: boolean
 }
 
-/** One request of a client, from its head to the end of its response, and its access record from then on. */
+/** One request, from its head to the end of its response; then its access record. */
 export class ActiveRequest implements ExchangeRecord {
   readonly request: DownstreamRequest
   readonly response: DownstreamResponse
-  /** The snapshot that it began with, and keeps. */
+  /** The same from head to end. */
   readonly snapshot: Snapshot
   readonly peer: Peer
   readonly head: RequestHead
   readonly requestId: string
-  /** What proxies say of the client by `Forwarded`; null: it is not read. */
+  /** From `Forwarded`; null: not read. */
   readonly claims: ForwardedClaims | null
   readonly client: string
   readonly startedAt = now()
@@ -37,10 +36,10 @@ export class ActiveRequest implements ExchangeRecord {
   body: ClientBody | null = null
   exchange: Exchange | null = null
   firstByteMs: number | null = null
-  /** Set when its response has ended. */
+  /** Set when the response has ended. */
   totalMs = 0
   bytesOut = 0
-  /** Called when it becomes the head of the line, after some of its response was written. */
+  /** Called when the response becomes the head of the line, if it was written before. */
   onHeadOfLine: (() => void) | null = null
   failure: GatewayError | null = null
 
@@ -68,7 +67,7 @@ export class ActiveRequest implements ExchangeRecord {
     this.#isLast = isLast
   }
 
-  /** Whether its response ends the connection: the gateway drains, or this was the last request of the connection. */
+  /** The response ends the connection: the gateway drains, or the connection had its last request. */
   get isDraining(): boolean {
     return this.#isLast || this.#listener.isDraining
   }
@@ -79,7 +78,7 @@ export class ActiveRequest implements ExchangeRecord {
 
   get path(): string | null {
     if (this.exchange !== null) return null
-    const { originalUrl, url } = this.request // HTTP/2: one of an unknown method has no `originalUrl`
+    const { originalUrl, url } = this.request // HTTP/2: none for an unknown method
     return (originalUrl ?? url)?.slice(0, maxLoggedPathLength).split('?', 1)[0] ?? null
   }
 
@@ -101,32 +100,29 @@ export class ActiveRequest implements ExchangeRecord {
     this.body?.abort(reason)
   }
 
-  /**
-   * Cuts the response off, so that an incomplete one cannot pass for a complete one: not even one that ends with the
-   * connection.
-   */
+  /** Cuts the response off so that it cannot pass for a complete one, even if it ends with the connection. */
   reset(reason: GatewayError): void {
     this.failure ??= reason
     this.response.reset()
   }
 }
 
-// Enough to see how it differs from the nine paths.
+// Enough to see how the path differs from the nine.
 const maxLoggedPathLength = 200
 
 export interface ClientConnection {
   listenerConfig: CompiledListenerConfig
   peer: Peer
-  /** The requests whose responses are not complete, oldest first. */
+  /** Those with incomplete responses, oldest first. */
   readonly activeRequests: ActiveRequest[]
   requestCount: number
-  /** Whether a response has said that it is the last: whatever follows is not served (RFC 9112 §9.6). */
+  /** A response announced the end: no further request is served (RFC 9112 §9.6). */
   closing: boolean
 }
 
 const connections = new WeakMap<Socket, ClientConnection>()
 
-/** Finds the state of a connection, or creates it; the peer is judged anew when the configuration has changed. */
+/** Judges the peer again under a new configuration. */
 export const getClientConnection = (socket: Socket, listenerConfig: CompiledListenerConfig): ClientConnection => {
   const known = connections.get(socket)
   if (known?.listenerConfig === listenerConfig) return known
@@ -145,7 +141,6 @@ export const getClientConnection = (socket: Socket, listenerConfig: CompiledList
 
 export const getMaxBodyBytes = (socket: Socket): number => connections.get(socket)?.listenerConfig.maxBodyBytes ?? 0
 
-/** Notes that the current response on a connection is its last. */
 export const closeAfterResponse = (socket: Socket): void => {
   const known = connections.get(socket)
   if (known !== undefined) known.closing = true

@@ -8,15 +8,14 @@ import type { GetListenerConfig } from '../listener/listener-config.ts'
 import { operationsByPath, parseRequestTarget, toRoutablePath } from './match-request.ts'
 import type { RequestHandler } from './request-handler.ts'
 
-// As Fastify's types have them. It reads the URL, the method and `headers`, and leaves a response alone once its reply
-// is hijacked.
+// Fastify reads `url`, `method` and `headers`, and leaves a response alone once its reply is hijacked.
 type RawRequest = IncomingMessage & DownstreamRequest
 type RawResponse = ServerResponse & DownstreamResponse
 
 /**
- * Registers the nine routes with Fastify, each by its own registration of @fastify/http-proxy: its `routes` ×
- * `httpMethods` is a cross product, so a single one would let eighteen through. The `preHandler` takes each request
- * over, so http-proxy's own handler never runs. Fastify's server never listens.
+ * Each route has its own registration of @fastify/http-proxy: `routes` × `httpMethods` is a cross product, so one
+ * registration would allow 18 operations. The `preHandler` takes over; http-proxy's handler never runs, and Fastify's
+ * server never listens.
  */
 export const registerRoutes = async (getListenerConfig: GetListenerConfig, handleRequest: RequestHandler) => {
   const app = fastify({
@@ -26,7 +25,7 @@ export const registerRoutes = async (getListenerConfig: GetListenerConfig, handl
     genReqId: () => '',
     return503OnClosing: false,
   })
-  // Bodies stay unread, whatever they are: no method has one that Fastify knows of.
+  // So Fastify leaves all bodies unread.
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
 
   const dispatch = ({ raw }: FastifyRequest, reply: FastifyReply, operation: Operation | null): void => {
@@ -35,20 +34,19 @@ export const registerRoutes = async (getListenerConfig: GetListenerConfig, handl
   }
   for (const operation of allOperations)
     app.register(httpProxy, {
-      upstream: 'http://unused.invalid', // mandatory, and never used
+      upstream: 'http://unused.invalid', // mandatory, never used
       routes: [operation.path],
       httpMethods: [operation.method],
       preHandler: (request, reply) => dispatch(request, reply, operation),
     })
-  // The path may be one of the nine, and the method not its own.
+  // The path may be one of the nine, with another method.
   app.setNotFoundHandler((request, reply) => dispatch(request, reply, operationsByPath.get(request.url) ?? null))
   app.setErrorHandler((_error, { raw }, reply) => {
     reply.hijack()
-    raw.destroy() // an error of Fastify's own: `handleRequest` replies to every other
+    raw.destroy() // an error of Fastify: `handleRequest` handles all others
   })
   await app.ready()
   return {
-    /** Finds the operation of a request, and has the request served. */
     route(request: DownstreamRequest, response: DownstreamResponse): void {
       request.target = parseRequestTarget(request.url ?? '')
       request.originalUrl = request.url
@@ -60,9 +58,8 @@ export const registerRoutes = async (getListenerConfig: GetListenerConfig, handl
 }
 
 /**
- * Loads @fastify/http-proxy without the modules that it would send with: @fastify/reply-from, with an undici of its
- * own, and `ws` take 6 MB of each process and a tenth of the time that it takes to start. Node's module hooks put an
- * empty plugin in their place.
+ * Without @fastify/reply-from (which brings an undici) and `ws`: unused, they cost 6 MB a process and 10 % of the start
+ * time. Module hooks replace them by an empty plugin.
  */
 const loadHttpProxy = async () => {
   const hooks = registerHooks({

@@ -1,4 +1,4 @@
-/** Finds who the client of a request is, by what proxies say: X-Forwarded-* and `Forwarded` (RFC 7239). */
+/** Finds the client from the fields of proxies: X-Forwarded-* and `Forwarded` (RFC 7239). */
 import type { X509Certificate } from 'node:crypto'
 import type { ListenConfig } from '../../config/config.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
@@ -6,31 +6,29 @@ import { canonicalAddress } from '../../lib/net/addresses.ts'
 import { isValidHost } from './match-request.ts'
 import type { ForwardedFields } from './request-head.ts'
 
-/** Returns whether an address is that of a proxy whose forwarding fields are believed. */
 export type TrustedProxyMatcher = (address: string) => boolean
 
-/** The other end of a connection: the client that a load balancer in front names, if it does. */
+/** The client that a load balancer in front names, or the other end of the connection. */
 export interface Peer {
   readonly address: string
   readonly trusted: boolean
-  /** Whether the client speaks TLS: with the gateway, or with the load balancer in front that passes TCP on. */
+  /** The client speaks TLS, with the gateway or with the load balancer in front. */
   readonly secure: boolean
   inFlight: number
-  /** The certificate that it has shown and that was verified; null: none was asked for, or none was shown. */
+  /** The verified client certificate; null: not asked for, or not shown. */
   certificate(): X509Certificate | null
 }
 
 /**
- * Finds the client behind trusted proxies: the rightmost address of X-Forwarded-For that is not itself a trusted proxy.
- * The client may have made up what stands to the left of it. An entry that is no address ends the search at the last
- * one that was.
+ * Returns the rightmost address of X-Forwarded-For that is no trusted proxy: clients can invent the entries to its
+ * left. A malformed entry ends the search.
  */
 export const getClientAddress = (peer: Peer, forwardedFor: string | null, isTrusted: TrustedProxyMatcher): string => {
   if (!peer.trusted || forwardedFor === null) return peer.address
   return walkForwardedFor(forwardedFor, isTrusted).at(-1) ?? peer.address
 }
 
-/** Lists the addresses of X-Forwarded-For that trusted proxies have written, the nearest first, the client's last. */
+/** Nearest first, the client last; only entries that trusted proxies have written. */
 const walkForwardedFor = (forwardedFor: string, isTrusted: TrustedProxyMatcher): readonly string[] => {
   const addresses: string[] = []
   for (const entry of forwardedFor.split(',').reverse()) {
@@ -42,31 +40,31 @@ const walkForwardedFor = (forwardedFor: string, isTrusted: TrustedProxyMatcher):
   return addresses
 }
 
-/** Parses an entry of X-Forwarded-For, which some proxies write with a port. */
+/** Some proxies add a port. */
 const parseForwardedForEntry = (entry: string): string | null =>
   canonicalAddress(/^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry)
 
-/** What is believed of what proxies say by `Forwarded`. */
+/** The believed part of `Forwarded`. */
 export interface ForwardedClaims {
   readonly client: string
-  /** What the gateway's own fields are made of. */
+  /** For the gateway's X-Forwarded-* fields. */
   readonly fields: ForwardedFields
-  /** Renders `Forwarded` with the gateway's own hop. */
+  /** Renders `Forwarded` with the gateway's hop. */
   render(secure: boolean, authority: string): string
-  /** Rejects a request about whose client the proxies contradict themselves; null: they do not. */
+  /** Set when the two fields contradict each other about the client. */
   readonly error: GatewayError | null
 }
 
 export type ReadForwarded = (peer: Peer, fields: ForwardedFields) => ForwardedClaims
 
 interface Walk {
-  /** The addresses that were found, the nearest first; the last one is the client's. */
+  /** Nearest first, the client last. */
   readonly addresses: readonly string[]
   readonly proto: string | null
   readonly host: string | null
 }
 
-/** Compiles how `Forwarded` is read; null: it is not, and X-Forwarded-For alone says who the client is. */
+/** Null: only X-Forwarded-For is read. */
 export const compileForwarded = (
   mode: ListenConfig['forwarded'],
   isTrusted: TrustedProxyMatcher,
@@ -78,7 +76,7 @@ export const compileForwarded = (
     const byXForwarded = readsXForwarded
       ? { ...fields, addresses: walkForwardedFor(fields.for ?? '', isTrusted) }
       : null
-    // One of the two is what a client wrote then, and nothing tells which.
+    // Then a client wrote one of the two, and nothing shows which.
     if (byForwarded !== null && byXForwarded !== null && contradict(byForwarded, byXForwarded))
       return toClaims(peer, emptyWalk, new GatewayError('bad-request', { reason: 'forwarded-contradiction' }))
     return toClaims(peer, byForwarded ?? byXForwarded ?? emptyWalk, null)
@@ -87,21 +85,21 @@ export const compileForwarded = (
 
 const emptyWalk: Walk = { addresses: [], proto: null, host: null }
 
-/** Tells whether two fields name different clients, or say different things of how it has come. */
+/** Different clients, schemes or hosts. */
 const contradict = (one: Walk, other: Walk): boolean =>
   one.addresses.at(-1) !== other.addresses.at(-1) || differ(one.proto, other.proto) || differ(one.host, other.host)
 
 const differ = (one: string | null, other: string | null): boolean =>
   one !== null && other !== null && one.toLowerCase() !== other.toLowerCase()
 
-/** Walks over the elements from the last one: up to the first that no trusted proxy is named by. */
+/** From the last element to the first that names no trusted proxy. */
 const walkForwarded = (field: string, isTrusted: TrustedProxyMatcher): Walk => {
   const addresses: string[] = []
   let [proto, host]: [string | null, string | null] = [null, null]
   for (let end = field.length; end >= 0; ) {
     const element = parseLastElement(field, end)
     if (element === null) break
-    // A trusted proxy has written it, even if it does not say whose hop it was.
+    // A trusted proxy has written it, even without `for`.
     proto = element.proto ?? proto
     host = element.host ?? host
     if (element.for === null) break
@@ -127,13 +125,13 @@ const toClaims = (peer: Peer, { addresses, proto, host }: Walk, error: GatewayEr
   }
 }
 
-/** What a proxy says of the hop on which a request reached it. */
+/** A proxy's description of the hop before it. */
 interface ForwardedElement {
-  /** The address of the other end; null: not said, obfuscated or unknown. */
+  /** Null: missing, obfuscated or unknown. */
   readonly for: string | null
   readonly proto: 'http' | 'https' | null
   readonly host: string | null
-  /** Where the element before it ends; -1: it is the first. */
+  /** The end of the previous element; -1: none. */
   readonly end: number
 }
 
@@ -144,9 +142,8 @@ interface Pair {
 }
 
 /**
- * Parses the last element of what stands before `end`. Null: it is malformed. From the end, because the last element is
- * what the nearest proxy has appended: a client that leaves a quotation mark open on the left does not change how that
- * is read.
+ * Parses backwards from `end`; null: malformed. The nearest proxy appended the last element, so a quotation mark that a
+ * client leaves open on the left cannot change it.
  */
 const parseLastElement = (field: string, end: number): ForwardedElement | null => {
   const found = new Map<string, string>()
@@ -173,12 +170,12 @@ const parseLastElement = (field: string, end: number): ForwardedElement | null =
 
 const quotedContent = /^(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*$/
 
-/** Parses the last `name=value` of what stands before `end`. */
+/** `name=value`, ending at `end`. */
 const parseLastPair = (field: string, end: number): Pair | null => {
   let equals: number
   let value: string
   if (field[end - 1] === '"') {
-    // No quoted text holds this: a quotation mark in it has a backslash before it.
+    // Inside quoted text a quotation mark has a backslash before it, so `="` can only begin it.
     equals = field.lastIndexOf('="', end - 3)
     const content = field.slice(equals + 2, end - 1)
     if (equals === -1 || !quotedContent.test(content)) return null
@@ -200,7 +197,7 @@ const startOfToken = (field: string, end: number): number => {
   return start
 }
 
-/** Skips empty pairs too, which §4 allows: a proxy may end an element with a semicolon. */
+/** §4 allows empty pairs: a proxy may end an element with a semicolon. */
 const skipSemicolons = (field: string, end: number): number => {
   let at = end
   while (field[at - 1] === ';') at--
@@ -213,7 +210,7 @@ const skipBlanks = (field: string, end: number): number => {
   return at
 }
 
-// §6: an address, IPv6 in brackets, `unknown` or an obfuscated name, and perhaps a port.
+// §6: an address, IPv6 in brackets, and perhaps a port; not `unknown` or an obfuscated name.
 const nodePattern = /^(?:([\d.]+)|\[([\da-f:.]+)\])(?::(?:\d{1,5}|_[\w.-]+))?$/i
 
 const parseNode = (node: string): string | null => {
@@ -222,13 +219,12 @@ const parseNode = (node: string): string | null => {
   return ipv6 !== undefined && !ipv6.includes(':') ? null : address
 }
 
-/** Returns the scheme that a text is; null: none that clients of this gateway use. */
 const asProto = (text: string | null): 'http' | 'https' | null => {
   const proto = text?.toLowerCase()
   return proto === 'http' || proto === 'https' ? proto : null
 }
 
-/** Renders an element: what this gateway, or a proxy that it believes, says of a hop. It omits a host that is none. */
+/** Omits an invalid host. */
 const renderElement = (address: string, proto: string | null, host: string | null): string => {
   const node = canonicalAddress(address) === null ? 'unknown' : address.includes(':') ? `"[${address}]"` : address
   return `for=${node}${proto === null ? '' : `;proto=${proto}`}${host !== null && isValidHost(host) ? `;host="${host}"` : ''}`

@@ -17,15 +17,15 @@ export type MatchedRequest = Pick<Exchange, 'operation' | 'query' | 'authority'>
 
 interface MatchOptions {
   readonly matchesAuthority: AuthorityMatcher
-  /** The gateway's name in `Via`. */
+  /** In `Via`. */
   readonly pseudonym: string
   readonly secure: boolean
 }
 
 /**
- * Validates a request's head, or returns why it is rejected. Malformed comes before misdirected, that
- * before unknown, unknown before the wrong method (RFC 9112 §3, §6; RFC 9110 §15.5): a client that means another server
- * learns nothing of this one's paths. The version has been checked. `operation` is the one at the path; null: none.
+ * Rejects in this order: malformed, misdirected, unknown, wrong method (RFC 9112 §3, §6; RFC 9110 §15.5), so that a
+ * client of another server learns nothing about these paths. The version is already checked. `operation` is the one at
+ * the path.
  */
 export const validateRequest = (
   { request, head, expectation }: ParsedRequest,
@@ -42,13 +42,13 @@ export const validateRequest = (
   const framingError = validateFraming(head, httpVersion)
   if (framingError !== null) return framingError
   const [host] = head.hosts
-  // RFC 9112 §3.2: exactly one valid Host, though HTTP/1.0 may go without one.
+  // RFC 9112 §3.2: exactly one valid Host; HTTP/1.0 may omit it.
   if (target === null) return new GatewayError('bad-request', { reason: 'bad-target' })
   if (head.hosts.length > 1 || (host === undefined ? httpVersion !== '1.0' : !isValidHost(host)))
     return new GatewayError('bad-request', { reason: 'bad-host' })
 
   const authority = target.authority ?? host ?? ''
-  // RFC 9112 §3.3: HTTP/1.0 without Host names nothing, and no name is the default here (RFC 9110 §7.4, §15.5.20).
+  // RFC 9112 §3.3: HTTP/1.0 without Host has an empty authority, and none is the default (RFC 9110 §7.4, §15.5.20).
   if (!matchesAuthority(authority, secure)) return new GatewayError('misdirected')
   if (operation === null) return new GatewayError('not-found')
   if (operation.method !== request.method)
@@ -58,16 +58,16 @@ export const validateRequest = (
   return { operation, query: target.query, authority }
 }
 
-/** Checks what a request says of its length (RFC 9112 §6.1, §6.3). */
+/** RFC 9112 §6.1, §6.3. */
 export const validateFraming = (
   { transferEncoding, contentLength }: Pick<RequestHead, 'transferEncoding' | 'contentLength'>,
   httpVersion: string,
 ): GatewayError | null => {
-  // RFC 9110 §8.6: digits alone. What cannot be counted exactly is rejected.
+  // RFC 9110 §8.6: digits alone, and an exact integer.
   if (contentLength !== null && !(digits.test(contentLength) && Number.isSafeInteger(Number(contentLength))))
     return new GatewayError('bad-request', { reason: 'bad-length' })
   if (transferEncoding === null) return null
-  // Both together are how a request is smuggled.
+  // Both together allow request smuggling.
   if (httpVersion === '1.0' || contentLength !== null)
     return new GatewayError('bad-request', { reason: 'bad-transfer-coding' })
   const codings = transferEncoding.toLowerCase().split(',').map(trimBlanks)
@@ -78,15 +78,15 @@ export const validateFraming = (
 
 const digits = /^\d+$/
 
-/** Finds a pseudonym among the hops of `Via` (RFC 9110 §7.6.3): protocol, name, optional comment. */
+/** RFC 9110 §7.6.3: protocol, name, optional comment. */
 const viaContains = (via: string, pseudonym: string): boolean =>
   via.includes(pseudonym) && via.split(',').some((hop) => hop.trim().split(/[ \t]+/)[1] === pseudonym)
 
 const absoluteFormPattern = /^https?:\/\/([^/?#]*)([^#]*)$/i
 
-/** Parses a request-target; null when it can name no resource of http. */
+/** Null: no http resource. */
 export const parseRequestTarget = (raw: string): RequestTarget | null => {
-  // A fragment is never sent (RFC 9112 §3.2.1), but some clients send one, and some servers cut it off.
+  // RFC 9112 §3.2.1 has no fragment, but some clients send one, and some servers cut it off.
   if (raw.includes('#')) return null
   if (raw.charCodeAt(0) === slash) return splitTarget(raw, null)
   const match = absoluteFormPattern.exec(raw) // else the asterisk-form, the authority-form, or another scheme
@@ -102,15 +102,14 @@ const splitTarget = (raw: string, authority: string | null): RequestTarget => {
   return at === -1 ? { path: raw, query: '', authority } : { path: raw.slice(0, at), query: raw.slice(at), authority }
 }
 
-/** Returns whether clients may ask this gateway for an authority. `secure`: the client speaks TLS. */
+/** `secure`: the client speaks TLS. */
 export type AuthorityMatcher = (authority: string, secure: boolean) => boolean
 
 export const matchAnyAuthority: AuthorityMatcher = () => true
 
 /**
- * Compiles the names that clients may ask for; none: all of them. A name without a port matches every port. A name with
- * a port matches that one, which a client leaves out when it is the scheme's own. A dot at the end of a name is the
- * root of DNS, and changes nothing.
+ * Without names, all match. A name without a port matches every port; a name with the scheme's default port also
+ * matches without one. A final dot (the DNS root) is ignored.
  */
 export const compileAuthorityMatcher = ({ hosts: names }: Pick<ListenConfig, 'hosts'>): AuthorityMatcher => {
   if (names.length === 0) return matchAnyAuthority
@@ -121,16 +120,12 @@ export const compileAuthorityMatcher = ({ hosts: names }: Pick<ListenConfig, 'ho
   }
 }
 
-// RFC 3986 §3.2.2: a registered name (unreserved, sub-delims, percent-encoded) or an address in brackets, then an
-// optional port. The comma is a sub-delim too, but two Host lines joined by a proxy look like that, so it is rejected.
-// Userinfo has no place here at all.
+// RFC 3986 §3.2.2: a registered name or an address in brackets, then an optional port. The comma, though a sub-delim,
+// is rejected: a proxy joins two Host lines with it. Userinfo is rejected.
 const registeredNamePattern = /^(?:[A-Za-z0-9\-._~!$&'()*+;=]|%[0-9A-Fa-f]{2})+(?::(\d{0,5}))?$/
 const ipLiteralPattern = /^\[([0-9A-Fa-f:.]+)\](?::(\d{0,5}))?$/
 
-/**
- * Returns whether a Host field, or the authority of a target, names a host that http can mean (not empty, RFC 9110
- * §4.2.1).
- */
+/** Of a Host field or a target's authority. RFC 9110 §4.2.1: not empty. */
 export const isValidHost = (value: string): boolean => {
   const named = registeredNamePattern.exec(value)
   if (named !== null) return isValidPort(named[1])
@@ -141,15 +136,14 @@ export const isValidHost = (value: string): boolean => {
 const isValidPort = (digits: string | undefined): boolean => digits === undefined || Number(digits) <= 65535
 
 /**
- * Returns the path that is routed on: the client's own, byte for byte, below the base path. A path that Fastify would
- * read differently, decoded or without its beginning, becomes one where no operation is.
+ * Returns the client's path below the base path, byte for byte; `/`, which has no operation, for a path that Fastify
+ * would decode or that is not below the base path.
  */
 export const toRoutablePath = (path: string, basePath: string): string =>
   path.includes('%') || !path.startsWith(basePath) || path.charCodeAt(basePath.length) !== slash
     ? '/'
     : path.slice(basePath.length)
 
-/** The operation at each path that is routed on. */
 export const operationsByPath: ReadonlyMap<string, Operation> = new Map(
   allOperations.map((operation) => [operation.path, operation]),
 )

@@ -17,22 +17,21 @@ import type { ForwardedFields } from './request-head.ts'
 interface RequestHandlerOptions {
   readonly currentSnapshot: CurrentSnapshot
   readonly getListenerConfig: GetListenerConfig
-  /** The gateway's name in `Via`. */
+  /** In `Via`. */
   readonly pseudonym: string
   readonly state: ListenerState
 }
 
-/** Serves or rejects a request. `operation` is the one at its path, perhaps of another method; null: none. */
+/** `operation` is the one at the path, perhaps of another method. */
 export type RequestHandler = (
   request: DownstreamRequest,
   response: DownstreamResponse,
   operation: Operation | null,
 ) => void
 
-/** Where responses wait for their turn: a connection of HTTP/1, or a stream of HTTP/2. */
+/** One HTTP/1 connection or one HTTP/2 stream. */
 type ResponseQueue = Pick<ClientConnection, 'peer' | 'activeRequests' | 'closing'>
 
-/** Creates the request handler of a listener. It serves the requests of Fastify's routes, and those that match none. */
 export const createRequestHandler = ({
   currentSnapshot,
   getListenerConfig,
@@ -102,16 +101,13 @@ const getResponseQueue = (
 ): ResponseQueue => {
   const connection = getClientConnection(socket, listenerConfig)
   if (multiplexed) return { peer: connection.peer, activeRequests: [], closing: false }
-  // The last request that a connection may carry: its response says so, and nothing behind it is served. A client that
-  // always has another one on its way would not let a gateway that drains go.
+  // The last request of a connection: otherwise a client that always has another request on its way would keep a
+  // draining gateway from exiting.
   connection.closing = isDraining || ++connection.requestCount >= listenerConfig.maxRequestsPerConnection
   return connection
 }
 
-/**
- * Removes a request from its queue. The response behind it, which may have been written long ago, becomes the head of
- * the line.
- */
+/** The next response, perhaps written long ago, becomes the head of the line. */
 const advanceQueue = (activeRequests: ActiveRequest[], activeRequest: ActiveRequest): void => {
   activeRequests.splice(activeRequests.indexOf(activeRequest), 1)
   const [next] = activeRequests
@@ -121,13 +117,13 @@ const advanceQueue = (activeRequests: ActiveRequest[], activeRequest: ActiveRequ
   onHeadOfLine()
 }
 
-/** Aborts a request whose connection closed before its response was complete: `isCut` by the gateway. */
+/** `isCut`: by the gateway. */
 const abortUnfinished = (activeRequest: ActiveRequest, isCut: boolean): void => {
   activeRequest.failure ??= new GatewayError('client-gone', isCut ? { reason: 'shutdown-deadline' } : {})
   activeRequest.abort(activeRequest.failure)
 }
 
-/** `via` is the gateway's own hop. The body stays untouched. */
+/** `via` is the gateway's hop. */
 const createExchange = (
   activeRequest: ActiveRequest,
   { operation, query, authority }: MatchedRequest,
@@ -162,7 +158,7 @@ const createExchange = (
   })
   exchange.servedBy = snapshot
   exchange.interactionId = head.interactionId
-  // Over HTTP/2 Node leaves out, and does not report, fields with a forbidden character (RFC 9113 §8.2.1).
+  // RFC 9113 §8.2.1: Node drops HTTP/2 fields with a forbidden character and does not report them.
   exchange.mayLackFields = request.multiplexed
   body.onFailure = (error) => exchange.abort(error)
   activeRequest.body = body
@@ -170,7 +166,7 @@ const createExchange = (
   return exchange
 }
 
-/** Adds the gateway's own hop: Via (RFC 9110 §7.6.3) and X-Forwarded-*, each behind what a trusted proxy says. */
+/** Via (RFC 9110 §7.6.3) and X-Forwarded-*, each after the values of trusted proxies. */
 const addForwardingFields = (
   fields: string[],
   forwarded: ForwardedFields,
@@ -185,14 +181,13 @@ const addForwardingFields = (
 }
 
 /**
- * Returns whether a client is sent interim responses that it has not asked for. RFC 9110 §15.2 wants every client of
- * HTTP/1.1 to read them, but many take one for the final response: from then on each request on the connection gets the
- * response before its own.
+ * RFC 9110 §15.2 requires HTTP/1.1 clients to read unrequested interim responses, but many take one for the final
+ * response; then each later request on the connection gets the response to the previous one.
  */
 const acceptsInterim = (version: string, { interim }: ListenConfig): boolean =>
   version === '1.1' ? interim === 'relay' : version !== '1.0'
 
-/** Writes an interim response as it came (RFC 9110 §15.2, RFC 8297). Throws `bad-answer` when it cannot be written. */
+/** RFC 9110 §15.2, RFC 8297. Throws `bad-answer` when it cannot be written. */
 const writeInterim = ({ response, snapshot }: ActiveRequest, status: number, fields: HeaderFields): void => {
   if (response.headersSent) return
   const requestIdField = snapshot.config.requestId.header

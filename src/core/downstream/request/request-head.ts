@@ -9,31 +9,28 @@ import {
   targetOverrides,
 } from '../../exchange/header-fields.ts'
 
-/** A request's header section, read in one pass. Strings are latin1. */
+/** Read in one pass. Strings are latin1. */
 export class RequestHead {
-  /**
-   * End-to-end fields as the client sent them, without Host, Content-Length, Expect and untrusted forwarding fields.
-   */
+  /** End-to-end fields as sent, without Host, Content-Length, Expect and untrusted forwarding fields. */
   fields: string[] = []
   bytes = 0
   readonly hosts: string[] = []
   contentLength: string | null = null
-  /** Several lines are joined with a comma. */
+  /** Lines are joined with a comma. */
   transferEncoding: string | null = null
   via: string | null = null
   expect: string | null = null
-  /** The client's own request id, if it is valid and the only one. */
+  /** The client's, if valid and sent once. */
   requestId: string | null = null
-  /** The client's own interaction id, if it is valid; null where that field carries the request id. */
+  /** The client's, if valid; null also where that field carries the request id. */
   interactionId: string | null = null
   forwarded = emptyForwarded
 }
 
 /**
- * Parses the raw header list. `requestIdField` is the lower-case name of the field that carries the request id, or
- * null. A twin of it is dropped: an upstream could take it for the id. `trusted` says that the peer is a proxy whose
- * forwarding fields are believed; those of any other peer are dropped. So are fields that name another target or
- * method, unless `keepsOverrides`. `readsForwarded` says that `Forwarded` is among them, and not handed on as it came.
+ * `requestIdField`: lower-case; null: off. Its twins are dropped: an upstream could take one for the id. `trusted`: the
+ * peer is a proxy whose forwarding fields are believed; from other peers they are dropped, as are fields that name
+ * another target or method, unless `keepsOverrides`. `readsForwarded`: `Forwarded` is read, not forwarded as received.
  */
 export const parseRequestHead = (
   raw: readonly string[],
@@ -53,7 +50,7 @@ export const parseRequestHead = (
     const value = raw[i + 1] as string
     bytes += name.length + value.length + 4
     if (name.indexOf('_') !== -1 && isReservedTwin(name)) continue
-    // By length first: most fields are none of these, and lengths cost nothing to compare.
+    // Comparing lengths costs nothing, and most fields match no length.
     switch (name.length) {
       case 3:
         if (fieldNameEquals(name, 'via')) head.via = joinValues(head.via, value)
@@ -114,22 +111,19 @@ export const parseRequestHead = (
   return head
 }
 
-/** What a client waits for before it sends a body: for 100 Continue, for nothing, or for something unknown. */
+/** What `Expect` makes the client wait for before it sends a body. */
 export type Expectation = 'none' | 'continue' | 'unknown'
 
-/**
- * Parses the field `Expect` (RFC 9110 §10.1.1), its lines joined with a comma; null: there is none. HTTP/1.0 has no
- * expectations.
- */
+/** RFC 9110 §10.1.1. `field`: its lines joined with a comma. HTTP/1.0 has no expectations. */
 export const parseExpectation = (field: string | null, httpVersion: string): Expectation => {
   if (field === null || httpVersion === '1.0') return 'none'
-  // RFC 9110 §5.6.1: empty elements of a list count for nothing.
+  // RFC 9110 §5.6.1: empty elements are ignored.
   const expected = field.split(',').map((each) => each.trim().toLowerCase())
   if (expected.every((each) => each === '')) return 'none'
   return expected.every((each) => each === '' || each === '100-continue') ? 'continue' : 'unknown'
 }
 
-// The form of usual request ids: UUIDs, base64, `Root=1-…`. Nothing in it could end a field or a log line.
+// Fits UUIDs, base64 and `Root=1-…`; no character could end a field or a log line.
 const requestIdPattern = /^[A-Za-z0-9._~+/=:@-]{1,128}$/
 
 export const isValidRequestId = (id: string): boolean => requestIdPattern.test(id)
@@ -139,7 +133,7 @@ const idsPerBatch = 256
 let randomPool = Buffer.alloc(0)
 let randomOffset = 0
 
-/** Creates an id: 128 random bits in hexadecimal. */
+/** 128 random bits in hexadecimal. */
 export const randomId = (): string => {
   if (randomOffset === randomPool.length) {
     randomPool = randomBytes(idBytes * idsPerBatch)
@@ -149,43 +143,42 @@ export const randomId = (): string => {
   return randomPool.toString('hex', randomOffset - idBytes, randomOffset)
 }
 
-/** Creates the id of a request that brings none, by `requestId.format`; a UUID is of version 4 (RFC 9562 §5.4). */
+/** By `requestId.format`; a UUID is of version 4 (RFC 9562 §5.4). */
 export const createRequestId: Readonly<Record<'hex' | 'uuid', () => string>> = {
   hex: randomId,
   uuid: () => randomUUID(),
 }
 
 export interface ForwardedFields {
-  /** The values of X-Forwarded-For, joined with a comma. */
+  /** X-Forwarded-For, joined with a comma. */
   readonly for: string | null
   readonly proto: string | null
   readonly host: string | null
-  /** The values of Forwarded (RFC 7239), joined with a comma, where `listen.forwarded` has it read. */
+  /** RFC 7239, joined with a comma; null also where `listen.forwarded` does not read it. */
   readonly forwarded: string | null
 }
 
-/** What a peer that is not trusted says: nothing. */
+/** Also of every untrusted peer. */
 export const emptyForwarded: ForwardedFields = { for: null, proto: null, host: null, forwarded: null }
 
 const forwardedName = /^(?:forwarded|x-(?:forwarded(?:-.*)?|real-ip))$/i
 const overrideName = new RegExp(`^(?:${targetOverrides.join('|')})$`, 'i')
 
-/** Returns whether a field says who the client of a proxy is: those of a peer that is not trusted are dropped. */
 const isForwardedName = (name: string): boolean => {
   const first = name.charCodeAt(0) | 0x20
   return (first === 0x78 || first === 0x66) && forwardedName.test(name)
 }
 
-/** Returns whether a back end may take a field for the target, or the method, in place of the request's own. */
+/** A back end may take such a field for the target or the method. */
 const isTargetOverride = (name: string): boolean => {
   const first = name.charCodeAt(0) | 0x20
   return (first === 0x78 || first === 0x66 || first === 0x70) && overrideName.test(name)
 }
 
 /**
- * Returns whether a CGI-like back end reads the name of a field, which has an underscore, as that of another one: one
- * that the gateway drops or believes by whose it is, one that frames the message or ends at this hop, or one that
- * describes the content (RFC 9110 §8). A client could so add to what was checked, or send what was dropped.
+ * A CGI-like back end reads an underscore as a hyphen, so a client could replace a checked field or send a dropped one:
+ * fields that the gateway drops or trusts by peer, framing and hop-by-hop fields, and those that describe the content
+ * (RFC 9110 §8).
  */
 const isReservedTwin = (name: string): boolean => {
   const read = foldUnderscores(name)
@@ -199,7 +192,7 @@ const isReservedTwin = (name: string): boolean => {
   )
 }
 
-/** Keeps a trusted proxy's field, except for those from which the gateway builds its own. */
+/** Keeps a trusted proxy's field, except those that the gateway renders itself. */
 const applyForwarded = (
   forwarded: ForwardedFields,
   name: string,
@@ -212,7 +205,7 @@ const applyForwarded = (
   if (fieldNameEquals(name, 'x-forwarded-host')) return { ...forwarded, host: value }
   if (readsForwarded) {
     if (fieldNameEquals(name, 'forwarded')) return { ...forwarded, forwarded: joinValues(forwarded.forwarded, value) }
-    // A proxy that says its client by Forwarded passes these on as the client wrote them.
+    // A proxy that sends Forwarded passes these on as the client wrote them.
     if (fieldNameEquals(name, 'x-real-ip') || fieldNameEquals(name, 'x-forwarded')) return forwarded
   }
   fields.push(name, value)

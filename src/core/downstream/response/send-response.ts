@@ -9,10 +9,7 @@ import { CoalescedTimer, epochMs, now } from '../../lib/clock.ts'
 import { MinRateMonitor } from '../body/min-rate.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 
-/**
- * Writes a response to the client: a body that has already arrived in one write, any other as it comes and as the
- * client takes it.
- */
+/** Writes a body that has arrived in one write, any other at the client's pace. */
 export const relayResponse = (
   activeRequest: ActiveRequest,
   exchange: Exchange,
@@ -23,7 +20,7 @@ export const relayResponse = (
   if (response.destroyed) return proxyResponse.body.discard() // layers may wait for its end
   const { status } = proxyResponse
   const fields = toClientFields(exchange, status, proxyResponse.fields, snapshot.config.requestId.header, via)
-  // Where the response came before the request was complete, what is still on its way is not another request.
+  // The rest of an incomplete request must not be taken for another request.
   const unread = body?.received === false
   if (unread || activeRequest.isDraining) response.markLast(activeRequest.failure, unread)
   if (!writeHead(activeRequest, proxyResponse, fields)) return
@@ -42,7 +39,7 @@ export const relayResponse = (
   awaitFlush(activeRequest)
 }
 
-/** Writes the head; false: the upstream sent something that cannot be written, and the client has been sent a 502. */
+/** False: the upstream's head cannot be written, and the client got a 502. */
 const writeHead = (
   activeRequest: ActiveRequest,
   { status, reason, body }: ProxyResponse,
@@ -55,23 +52,22 @@ const writeHead = (
   } catch (cause) {
     const failure = new GatewayError('bad-answer', { reason: 'answer-field', cause })
     sendLocalReply(activeRequest, failure)
-    body.discard() // it has no recipient, and layers may wait for its end; first, as the attempt has not failed
+    body.discard() // layers may wait for its end; before `abort`, since the attempt has not failed
     activeRequest.abort(failure)
     return false
   }
 }
 
-/** Writes the body as fast as the client takes it. A client that takes nothing for longer than the limit is cut off. */
+/** Writes at the client's pace. A client that takes nothing within `timeouts.body` is cut off. */
 export class ClientSink implements BodySink {
   readonly #activeRequest: ActiveRequest
   readonly #body: ResponseBody
   readonly #flushMonitor: FlushMonitor
-  /** Chunks that were written and not taken yet, oldest first. */
+  /** Oldest first. */
   readonly #unflushed: Buffer[] = []
   readonly #onFlushed = (error?: Error | null): void => {
     const chunk = this.#unflushed.shift()
-    // Of a response that was cut, a chunk may still be on its way out to a connection that goes on: freed, it would go
-    // out as something else.
+    // A chunk of a cut response may still be on its way to a connection that stays open: freed memory would be sent.
     if (!error) freeBuffer(chunk)
   }
   #isPaused = false
@@ -90,8 +86,8 @@ export class ClientSink implements BodySink {
 
   data(chunk: Buffer): boolean {
     const { response } = this.#activeRequest
-    // For a large chunk `write` returns false before the system has been asked, which nearly always takes all of it. So
-    // what counts is whether it has taken the previous one.
+    // For a large chunk `write` returns false before the system was asked, which nearly always takes it all. So the
+    // previous chunk decides.
     const keepsUp = response.writableLength === 0
     this.#activeRequest.bytesOut += chunk.length
     if (this.#write(chunk) || keepsUp) return true
@@ -118,23 +114,17 @@ export class ClientSink implements BodySink {
   }
 }
 
-/**
- * Limits the wait for a client to take the end of a response, which nothing else limits. Called when a response has
- * been written.
- */
+/** Without this, nothing limits how long the end of a written response waits for the client. */
 const awaitFlush = (activeRequest: ActiveRequest): void => {
   const { response } = activeRequest
   if (!response.isHeadOfLine) activeRequest.onHeadOfLine = () => awaitFlush(activeRequest)
   else if (!response.isFlushed) new FlushMonitor(activeRequest).start()
 }
 
-// Linux reports room in a full send buffer when a third of it is free; it lets the buffer grow to 4 MiB, and may be
-// configured for more.
+// Linux reports room in a full send buffer when a third is free. The buffer grows to 4 MiB by default.
 const unreportedBytes = 4 * 1024 * 1024
 
-/**
- * The wait for a client to take what was written of a response. A client that takes too little for too long is cut off.
- */
+/** Cuts off a client that takes too few bytes of its response for too long. */
 export class FlushMonitor {
   readonly #activeRequest: ActiveRequest
   readonly #timer: CoalescedTimer
@@ -147,9 +137,7 @@ export class FlushMonitor {
     activeRequest.response.on('close', () => this.stop())
   }
 
-  /**
-   * Waits from now on, or from when the response is the head of the line: before that the client can take none of it.
-   */
+  /** Waits from the head of the line on: before that, the client can take no byte. */
   start(): void {
     const activeRequest = this.#activeRequest
     const { request, response } = activeRequest
@@ -162,7 +150,7 @@ export class FlushMonitor {
       ? () => activeRequest.bytesOut - response.writableLength
       : () => socket.bytesWritten - socket.writableLength
     this.#timer.set(activeRequest.snapshot.config.listen.timeouts.body)
-    // The system reports a write when it has taken all of it, and not before.
+    // The system reports a write only when it has taken all of its bytes.
     this.#rateMonitor?.wait(activeRequest, moved, sliceBytes, () =>
       resetSlowClient(activeRequest, 'takes-too-slowly', 'takes less than listen.minRate'),
     )
@@ -181,9 +169,8 @@ const resetSlowClient = (activeRequest: ActiveRequest, reason: ReasonFor<'client
 const rateMonitors = new WeakMap<object, MinRateMonitor>()
 
 /**
- * Finds the monitor of the rate at which a client takes its responses; null: no rate is configured. On HTTP/1 it is
- * that of the connection, so that many small responses count like a large one, until an edit asks for another rate; a
- * response that shares its connection with others has its own.
+ * HTTP/1: one for the connection, so that many small responses count like a large one, until `minRate` changes. HTTP/2:
+ * one for each stream.
  */
 const getRateMonitor = ({ snapshot, request }: ActiveRequest): MinRateMonitor | null => {
   const { minRate } = snapshot.config.listen
@@ -196,29 +183,26 @@ const getRateMonitor = ({ snapshot, request }: ActiveRequest): MinRateMonitor | 
   return monitor
 }
 
-// An unread body up to this size is discarded to keep the connection; a larger one costs more than a new connection.
+// Discarding a larger unread body costs more than a new connection.
 const maxDiscardBytes = 64 * 1024
 
-// RFC 9110 §15.1: a cache may store 404, 405, 414 and 501 unasked. A local reply is for one request at one moment.
+// RFC 9110 §15.1: caches may store 404, 405, 414 and 501 unasked; a local reply is for this request only.
 const problemFields = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'] as const
 
-/**
- * Renders the body of an error (RFC 9457), in ASCII: what happened, never why. `requestId` is null when ids are
- * switched off.
- */
+/** RFC 9457, in ASCII; never the cause. `requestId` null: ids are off. */
 const renderProblem = (kind: FailureKind, requestId: string | null, violations: readonly Violation[] = []): string => {
   const { status } = failureTable[kind]
   const body = { type: 'about:blank', title: reasonPhrase(status), status, code: kind }
   const known = { ...body, ...(requestId === null ? {} : { requestId }) }
   if (violations.length === 0) return JSON.stringify(known)
-  // The client's own names lead it to the place. Whatever it wrote in them, no terminal acts upon an escape.
+  // The client finds the place by its own names, which are escaped: no terminal acts on a control character in them.
   const errors = violations.map(({ ownPointer, ...each }) => ({ ...each, pointer: ownPointer ?? each.pointer }))
   return JSON.stringify({ ...known, errors }).replaceAll(/[\x7f-\uffff]/g, toEscape)
 }
 
 const toEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** Sends an error of the gateway's own, or cuts the response off when one had begun. */
+/** Sends a gateway error, or cuts off a response that has begun. */
 export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError): void => {
   const { response, snapshot, head } = activeRequest
   activeRequest.failure ??= error
@@ -235,27 +219,24 @@ export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError
   if (activeRequest.request.method !== 'HEAD') activeRequest.bytesOut = body.length
   response.writeFields(error.status, reasonPhrase(error.status), fields)
   activeRequest.firstByteMs = now() - activeRequest.startedAt
-  response.end(body) // a string and not bytes: it leaves in one piece with the head
+  response.end(body) // a string leaves in one piece with the head
   awaitFlush(activeRequest)
 }
 
-/**
- * Returns whether the connection must end with this response: it is draining, or the rest of the request is not worth
- * reading.
- */
+/** The gateway drains, or the rest of the request is not worth reading. */
 const closesConnection = ({ request, head, body, isDraining, expectation, failure }: ActiveRequest): boolean => {
-  // RFC 9110 §15.5.9: a client that sent the rest too slowly is not waited for again.
+  // RFC 9110 §15.5.9: the gateway has already waited for a client that sends too slowly.
   if (isDraining || failure?.kind === 'request-timeout') return true
   if (request.complete || body?.received === true) return false
   if (head.transferEncoding !== null) return true
   const length = Number(head.contentLength ?? 0)
   if (length === 0) return false
-  // A client that was not told to continue may send the body or not: where the next request begins is unknown (RFC 9110
-  // §10.1.1).
+  // RFC 9110 §10.1.1: without `100 Continue` the client may send the body or not, so the start of the next request is
+  // unknown.
   return length > maxDiscardBytes || !(body?.clientMaySend ?? expectation !== 'continue')
 }
 
-/** Renders an error, head and body, for a socket on which no request could be parsed. */
+/** For a socket without a parsed request. */
 export const renderRawProblem = (
   kind: FailureKind,
   requestId: string,

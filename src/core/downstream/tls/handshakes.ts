@@ -14,16 +14,15 @@ import type { ListenTlsConfig } from '../../config/config.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { setTrustAnchors, trustAnchors, withoutRootDot } from '../../lib/net/tls.ts'
 
-/** Called when a handshake has ended. With a failure, its connection is closed, or about to be. */
+/** With a failure, the connection is closed or about to be. */
 type OnHandshakeEnd = (failure: string | null, secured: TLSSocket) => void
 
-/** Starts a handshake, on a connection of which nothing has been read, or what was read has been put back. */
+/** The connection is unread, or its read bytes were put back. */
 type StartHandshake = (socket: Socket, onEnd: OnHandshakeEnd) => void
 
 /**
- * Prepares the handshakes of one configuration; those that are under way when another takes its place end as they
- * began. `protocols` are spoken afterwards, best first, as ALPN names them. The keys of session tickets are derived
- * from `ticketSecret`. Throws when a certificate is not accepted.
+ * For one configuration; handshakes under way keep theirs. `protocols`: ALPN names, best first. The keys of session
+ * tickets derive from `ticketSecret`. Throws on a bad certificate.
  */
 export const createHandshaker = (
   tls: ListenTlsConfig,
@@ -32,25 +31,25 @@ export const createHandshaker = (
 ): StartHandshake => {
   const { defaultOptions, find } = createSniContexts(tls)
   let epoch = getTicketEpoch()
-  // It does not listen. There is one for each configuration, so that all of it takes effect at once.
+  // Never listens. One for each configuration, so that all of it takes effect at once.
   const contextOptions = { ...defaultOptions, ticketKeys: deriveTicketKeys(ticketSecret, tls, epoch) }
   const server = createServer({
     ...contextOptions,
     requestCert: tls.clientCertificates !== 'none',
     rejectUnauthorized: tls.clientCertificates === 'required',
     ALPNProtocols: [...protocols],
-    // Not the server's own list, which forgets no name; and it would match a wildcard with any number of labels.
+    // Node's own list never forgets a name, and matches a wildcard with any number of labels.
     SNICallback: (name, done) => done(null, find(name)),
   })
   if (defaultOptions.allowPartialTrustChain) setTrustAnchors(server, contextOptions)
-  // Node's listener for a connection. It names its TLS socket in all that it emits, and never the connection itself.
+  // Node's connection listener: it emits the TLS socket, never the raw one.
   const [accept] = server.listeners('connection')
   return (socket, onEnd) => {
     if (getTicketEpoch() !== epoch) {
       epoch = getTicketEpoch()
       server.setTicketKeys(deriveTicketKeys(ticketSecret, tls, epoch))
     }
-    // So each connection is taken by a server of its own: this one in everything but where its events go.
+    // So each connection gets a server object that inherits from this one and emits elsewhere.
     const events = new EventEmitter()
     events.on('secureConnection', (secured: TLSSocket) => {
       const rejection = checkClientCertificate(secured, tls)
@@ -66,21 +65,20 @@ export const createHandshaker = (
   }
 }
 
-/** Checks a client's certificate; null: it may come in. A resumed session is judged by what was found when it began. */
+/** Null: accepted. A resumed session keeps the verdict of its first handshake. */
 const checkClientCertificate = (socket: TLSSocket, { clientCertificates }: ListenTlsConfig): string | null => {
   if (clientCertificates === 'none') return null
-  // Not `authorized`: Node says so of every resumed session of TLS 1.3, with or without a certificate.
+  // `authorized` is true for every resumed TLS 1.3 session, with or without a certificate.
   const certificate = socket.getPeerX509Certificate()
   if (certificate === undefined) return clientCertificates === 'required' ? 'no certificate' : null
-  // With TLS 1.3 a client that resumes gets a new ticket each time: one after the other, they would outlive the
-  // certificate.
+  // A TLS 1.3 client gets a new ticket at each resumption: a chain of tickets could outlive the certificate.
   if (certificate.validToDate.getTime() < epochMs()) return 'CERT_HAS_EXPIRED'
   return socket.authorized ? null : (getAuthorizationError(socket) ?? 'not authorized')
 }
 
-/** Returns what is wrong with a certificate that a client has shown: `CERT_REVOKED`. */
+/** `CERT_REVOKED`, for example. */
 const getAuthorizationError = ({ authorizationError }: TLSSocket): string | null =>
-  // A code, though Node's types say an error.
+  // A code, though Node's types say Error.
   authorizationError === null || authorizationError === undefined ? null : String(authorizationError)
 
 // Mozilla's intermediate list without its DHE and CBC suites: forward secrecy and AEAD only. See docs/decisions/021.
@@ -96,72 +94,65 @@ const cipherSuites = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ].join(':')
 
-/**
- * Prepares the certificates of one configuration, by the names that clients ask for. Throws when one is not accepted,
- * which loading it has checked before.
- */
+/** Throws on a bad certificate, which loading has already checked. */
 const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: ListenTlsConfig) => {
   const shared: SecureContextOptions = {
     minVersion,
     ciphers: cipherSuites,
     honorCipherOrder: true,
-    // A client that renegotiates makes the gateway do the expensive half of a handshake for a few bytes
+    // By renegotiation, a client makes the gateway do the expensive half of a handshake for a few bytes
     // (CVE-2011-1473).
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_NO_COMPRESSION,
     sessionTimeout: sessionTimeoutSeconds,
-    sessionIdContext: 'lender-gateway', // a context takes no session of another
+    sessionIdContext: 'lender-gateway', // contexts take no sessions of each other
     ...(clientCa !== null && { ca: clientCa }),
-    // OpenSSL wants a list of each authority up to the root, and of an anchor below the root it can verify none.
+    // With lists, no trust anchors: OpenSSL wants a list of each authority up to the root.
     ...(clientCrl.length === 0
       ? trustAnchors
-      : // One block each: of several lists in one text, only the first would be read.
+      : // One block each: OpenSSL reads only the first list of a text.
         { crl: clientCrl.flatMap(pemBlocks) }),
   }
   const all = certificates.map(({ certificate, key }) => ({ ...shared, cert: certificate, key }))
   const contextByName = new Map<string, SecureContext>()
   for (const options of all) {
     const context = createSecureContext(options)
-    // The first certificate with a name is for it.
+    // The first certificate with a name serves it.
     for (const name of readCertificateFacts(options.cert).names)
       if (!contextByName.has(name)) contextByName.set(name, context)
   }
   const [defaultOptions = shared] = all
   return {
-    /** The options of the first certificate, for clients that ask for no name, or for an unknown one. */
+    /** The first certificate, for clients that send no name or an unknown one. */
     defaultOptions,
-    /** Finds the context for a name; undefined: the first is for it. */
+    /** Undefined: use the first certificate. */
     find(serverName: string): SecureContext | undefined {
-      // RFC 6066 §3 has no dot at its end; clients that take a URL's host as it stands send one.
+      // RFC 6066 §3 has no final dot, but some clients send a URL's host as it is.
       const name = withoutRootDot(serverName.toLowerCase())
-      // A wildcard stands for one label (RFC 9525 §6.3).
+      // A wildcard is one label (RFC 9525 §6.3).
       return contextByName.get(name) ?? contextByName.get(name.replace(/^[^.]+/, '*'))
     },
   }
 }
 
-/**
- * How long a client may resume a session, in seconds (RFC 8446 §4.6.1). No client comes in on a certificate that has
- * expired long ago.
- */
+/** RFC 8446 §4.6.1. Short, so that no session much outlives a client's certificate. */
 const sessionTimeoutSeconds = 300
 
 const dayMs = 24 * 3_600_000
 
-/** Returns the day, for {@link deriveTicketKeys}. */
+/** The day. */
 const getTicketEpoch = (): number => Math.floor(epochMs() / dayMs)
 
 /**
- * Derives the keys of session tickets. Workers with the same secret derive the same keys, so that each resumes the
- * sessions of the others. A ticket carries the verdict on the client's certificate: whenever that would be judged in
- * another way, the keys are others, and the client shows it again. They last a day, so that a thief reads what was sent
- * with them on that day and no other (TLS 1.2).
+ * Workers with the same secret resume each other's sessions. A ticket carries the verdict on the client's certificate,
+ * so the keys change with the settings of that verdict. They last one day: a thief can decrypt only that day's TLS 1.2
+ * traffic.
  */
 export const deriveTicketKeys = (
   secret: string,
   { clientCertificates, clientCa, clientCrl }: Pick<ListenTlsConfig, 'clientCertificates' | 'clientCa' | 'clientCrl'>,
   epoch: number,
 ): Buffer => {
-  // Node takes 1024 bytes there, and one authority alone may have more.
+  // Node takes at most 1024 bytes here; one authority may have more.
   const clientAuthDigest = hash('sha256', JSON.stringify([clientCertificates, clientCa, clientCrl]))
   return Buffer.from(hkdfSync('sha256', secret, '', `tickets ${epoch} ${clientAuthDigest}`, 48))
 }

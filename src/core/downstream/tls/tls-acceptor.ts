@@ -11,17 +11,15 @@ interface TlsAcceptorOptions {
   readonly tls: ListenTlsConfig
   readonly log: Log
   readonly ticketSecret: string
-  /** The protocols that are spoken behind it, best first, as ALPN names them. */
+  /** ALPN names, best first. */
   readonly protocols: readonly string[]
-  /** Called with each completed handshake first. `getGroup` finds the number of the group of its key exchange. */
+  /** Called before `onSecure`. `getGroup` returns the number of the key exchange group. */
   onHandshake(socket: TLSSocket, getGroup: (socket: TLSSocket) => number): void
-  /** Called with the TLS socket of a client that has completed the handshake, and the connection below it. */
   onSecure(socket: TLSSocket, raw: Socket): void
-  /** Called with the connection of a client that does not speak TLS, and its first bytes. */
+  /** Called when the first bytes are not TLS. */
   onPlaintext(socket: Socket, first: Buffer): void
 }
 
-/** Creates what stands between an accepted connection and the server that speaks HTTP on it. */
 export const createTlsAcceptor = ({
   listen,
   tls,
@@ -38,20 +36,19 @@ export const createTlsAcceptor = ({
   let timeoutMs = listen.timeouts.headers
 
   return {
-    /** Takes a connection of which nothing has been read. */
+    /** The connection must be unread. */
     accept(socket: Socket): void {
       const client = getRemoteAddress(socket)
       const authority = getConnectionClaims(socket)?.authority ?? undefined
-      // From the first moment to the last of the handshake, and then once more for a head.
+      // For the whole handshake; the head of a request then has as long again.
       const timer = new CoalescedTimer(() => {
         logFailure(client, 'timeout', authority)
         socket.destroy()
       })
       timer.set(timeoutMs)
-      socket.on('error', () => {}) // an error without a TLS socket on it to report it: there may be none yet
+      socket.on('error', () => {}) // no TLS socket may report it yet
       socket.once('close', () => timer.clear())
-      // At the first bytes and not at once: the response to a client that speaks plain HTTP goes out by the socket as
-      // it is.
+      // Plain HTTP gets its response on the raw socket, so the handshake starts at the first bytes.
       socket.once('readable', () => {
         const first: Buffer | null = socket.read()
         if (first === null) return void socket.destroy()
@@ -68,10 +65,7 @@ export const createTlsAcceptor = ({
         })
       })
     },
-    /**
-     * Prepares a new configuration, and returns what applies it: it holds for clients that connect from then on. Throws
-     * when a certificate is not accepted.
-     */
+    /** Returns a function that applies the configuration to later connections. Throws on a bad certificate. */
     prepareConfig({ tls, timeouts }: ListenConfig): () => void {
       const next = JSON.stringify(tls)
       const handshaker = tls === null || next === appliedTls ? null : createHandshaker(tls, protocols, ticketSecret)
@@ -85,21 +79,17 @@ export const createTlsAcceptor = ({
   }
 }
 
-/**
- * Returns whether the first byte is not of TLS: a record begins with its type, 22, and a hello of SSLv2 with its
- * length, 128 or more.
- */
+/** A TLS record begins with its type, 22; a hello of SSLv2 with its length, 128 or more. */
 const isPlaintext = ([byte = 0]: Buffer): boolean => (byte >= 32 && byte < 127) || byte === 13 || byte === 10
 
 const logIntervalMs = 1000
 
-/** Logs a failed handshake. `authority` is the name that the load balancer in front was asked for, if it said so. */
+/** `authority`: the name that the load balancer in front reports. */
 type LogHandshakeFailure = (client: string, reason: string, authority?: string) => void
 
 /**
- * Logs failed handshakes at a limited rate, since any client can cause as many as it likes: one line a second, which
- * counts those that it stands for. A client that connects and leaves again, as a probe of a load balancer does, is
- * logged at debug.
+ * At most one line a second, since any client can cause failures; `unlogged` counts the rest. Connects without a
+ * handshake (load balancer probes) are logged at debug.
  */
 export const createHandshakeLog = (log: Log): LogHandshakeFailure => {
   let next = 0
@@ -118,9 +108,8 @@ export const createHandshakeLog = (log: Log): LogHandshakeFailure => {
 const groupTag = 0xb3
 
 /**
- * Finds the group in which the keys of a client's connection were exchanged, by its number in IANA's TLS Supported
- * Groups; 0: not said. Node tells it to clients alone (`getEphemeralKeyInfo`), but OpenSSL writes it into the session.
- * That holds secrets, so it is wiped.
+ * Returns a number of IANA's TLS Supported Groups; 0: unknown. Node tells it to TLS clients only
+ * (`getEphemeralKeyInfo`), but OpenSSL writes it into the session, which holds secrets and is wiped.
  */
 export const getNegotiatedGroup = (socket: TLSSocket): number => {
   const session = socket.getSession()
@@ -130,12 +119,12 @@ export const getNegotiatedGroup = (socket: TLSSocket): number => {
   return group
 }
 
-/** Reads the group from a session in DER, member by member; 0: there is none. */
+/** Reads DER, member by member; 0: none. */
 export const readNegotiatedGroup = (session: Buffer): number => {
   for (let at = contentStart(session, 0); at < session.length; ) {
     const start = contentStart(session, at)
     const end = start + contentLength(session, at)
-    const bytes = end - start - 2 // behind the tag and the length of the INTEGER
+    const bytes = end - start - 2 // after the INTEGER's tag and length
     if (session[at] === groupTag)
       return bytes >= 1 && bytes <= 4 && end <= session.length ? session.readUIntBE(start + 2, bytes) : 0
     at = end
@@ -143,7 +132,7 @@ export const readNegotiatedGroup = (session: Buffer): number => {
   return 0
 }
 
-// A length of 128 or more is the number of the bytes that hold it (X.690 §8.1.3).
+// X.690 §8.1.3: from 128 on, the low 7 bits count the bytes of the length.
 const contentStart = (der: Buffer, at: number): number => {
   const length = der[at + 1] ?? 0
   return at + 2 + (length < 128 ? 0 : length & 127)
