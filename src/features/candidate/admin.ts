@@ -36,9 +36,9 @@ export const findClients: FindClients = (group, config, overrides) => {
 
 declare module '../../core/admin/api/overview.ts' {
   interface Overview {
-    /** By group: the command that prints the file with the candidate as the upstream. Null: an earlier version. */
+    /** By group: the command that prints the file with the candidate as the upstream. Null: from an earlier version. */
     readonly promoteCommands: Readonly<Record<string, string>> | null
-    /** How the answers of candidates compare, each with the ten worst ways in which they differ. */
+    /** Each with the ten worst differences. */
     readonly comparisons: readonly ComparisonView[]
   }
 }
@@ -62,7 +62,7 @@ export const overview: readonly PlacedOverview[] = [
   },
 ]
 
-// The page shows the worst; /shadow has all.
+// /shadow has all rows.
 const maxRowViews = 10
 
 const listShadows = ({ report: { upstreams } }: MetricInputs): readonly (readonly [Group, ShadowReport])[] =>
@@ -110,7 +110,7 @@ const bySide = seriesFor(['operation', 'side', 'status_class'], (inputs) =>
 
 const shifted = seriesFor(['group'], ({ overrides }) => overrides.shifts?.all ?? [])
 
-/** No series for a group without copies, for an operation that is not compared, or for a group without a candidate. */
+/** Groups without copies, operations that are not compared and groups without a candidate have no series. */
 const candidateMetrics: MetricDefinitions = {
   shadow_copies_total: perGroup.counter('Copies of requests that were sent to a candidate.', 'sent'),
   shadow_repeats_total: perGroup.counter(

@@ -5,45 +5,41 @@ import type { CandidateConfig } from './config/candidate.ts'
 import type { ShiftState } from './shift/shift-state.ts'
 
 /**
- * What becomes of clients when the candidate of their group fails. `none`: it has none. `covered`: the primary serves
- * what could not be sent. `exposed`: their requests fail.
+ * What happens to clients when the candidate of their group fails. `none`: no client is on the candidate. `covered`:
+ * the primary serves requests that could not be sent. `exposed`: their requests fail.
  */
 export type CandidateClients = GroupClients['others']
 
-/** The shift of a group. Null: the file says the share. */
+/** Null: the file sets the share. */
 type ShiftOfGroup = Pick<ShiftState, 'share' | 'isStopped'> | null | undefined
 
-/** What follows for clients from a candidate that fails, as the end of a clause. */
+/** Ends of a clause. */
 export const clientConsequences: Readonly<Record<CandidateClients, string>> = {
   none: '',
   covered: ', so the primary serves its clients',
   exposed: ', so requests of its clients fail',
 }
 
-/** Finds how many of the clients of a group are on its primary, by the share as it stands. `shift` null: the file's. */
+/** How many of a group's clients are on its primary. */
 export const findPrimaryClients = (candidate: CandidateConfig | null, shift: ShiftOfGroup): GroupClients['primary'] => {
   const use = findCandidateUse(candidate, shift)
   if (use === null) return 'all'
   return bucketsOfShare(use.share) === bucketCount ? 'none' : 'some'
 }
 
-/** Tells whether the guard has taken a candidate back, and no operator and no edit has said otherwise since. */
+/** Whether the guard has taken a candidate back, and neither an operator nor an edit has ended that. */
 export const isTakenBack = ({ isStopped, cause }: Pick<ShiftState, 'isStopped' | 'cause'>): boolean =>
   isStopped && cause === 'guard'
 
-/** Finds what becomes of clients when the candidate of their group fails. `shift` null: the file says the share. */
 export const findCandidateClients = (candidate: CandidateConfig | null, shift: ShiftOfGroup): CandidateClients => {
   if (candidate === null || findCandidateUse(candidate, shift) === null) return 'none'
   return candidate.fallback ? 'covered' : 'exposed'
 }
 
-/** Which clients of a group are on its candidate now: a part of all, and those that are there whatever it is. */
+/** The clients on a candidate: a share of all, and those that the file names. */
 export type CandidateUse = Pick<CandidateConfig, 'share' | 'clients'>
 
-/**
- * Returns which clients of a group are on its candidate: the share as it stands now, and those that the file names.
- * Null: none are, and the group has no sides. `shift` null: the file decides.
- */
+/** Null: no client is on the candidate, so the group has no sides. */
 export const findCandidateUse = (candidate: CandidateConfig | null, shift: ShiftOfGroup): CandidateUse | null => {
   if (candidate === null || shift?.isStopped === true) return null
   const { clients } = candidate

@@ -12,7 +12,7 @@ type OnGuardReports = (source: string, reports: readonly GuardReport[]) => void
 
 interface CandidateGuardOptions {
   readonly shifts: Pick<Shifts, 'takeBack'>
-  /** Returns the shifts that are in effect: what processes count, they count under these. */
+  /** The shifts in effect: processes count under these. */
   shiftsInEffect(): Pick<ShiftsView, 'get'>
   config(): Pick<Config, 'upstreams'>
 }
@@ -25,10 +25,7 @@ interface OpenWindow {
   readonly window: GuardWindow
 }
 
-/**
- * Takes candidates back that are worse than their primary. It judges by what all processes report, each second while
- * there are reports.
- */
+/** Takes a candidate back that is worse than its primary. While processes send reports, it judges each second. */
 export class CandidateGuard {
   readonly #options: CandidateGuardOptions
   readonly #windows = new Map<Group, OpenWindow>()
@@ -39,7 +36,6 @@ export class CandidateGuard {
     this.#options = options
   }
 
-  /** Adds what a process has counted. It is judged within a second. */
   readonly add: OnGuardReports = (source, reports) => {
     const at = now()
     for (const report of reports) {
@@ -49,7 +45,7 @@ export class CandidateGuard {
     this.#stop ??= unrefTimeout(this.#judgedAt + judgeEveryMs - at, () => this.#judge())
   }
 
-  /** Forgets what waits in a process that has ended. */
+  /** Forgets the waiting requests of a process that has ended. */
   forget(source: string): void {
     for (const { window } of this.#windows.values()) window.forget(source)
   }
@@ -61,8 +57,8 @@ export class CandidateGuard {
   }
 
   /**
-   * Returns the window of a group, which begins anew with each share. It forgets a primary that has no endpoint left:
-   * what that did says nothing of the one in its place. Null: the group has no guard.
+   * Returns the group's window, which starts again at each change of share, and when no endpoint of the primary
+   * remains: the old primary is no evidence about the new one. Null: the group has no guard.
    */
   #windowOf(group: Group): GuardWindow | null {
     const { candidate, endpoints: primary } = this.#options.config().upstreams[group]

@@ -28,8 +28,8 @@ import { type CandidateReport, sumComparison } from './status/candidate-status.t
 import { describeMore, describePlace } from './status/describe-comparison.ts'
 
 /**
- * Finds what is wrong with candidates. Nothing is worse than a warning while it costs no request: no client is on the
- * candidate, or the primary serves what could not be sent.
+ * A finding about a candidate is at most a warning while no request fails: no client is on the candidate, or the
+ * primary serves the requests that could not be sent.
  */
 export const candidateFindings: FindingSource = (inputs) =>
   groups.flatMap((group) => {
@@ -47,7 +47,7 @@ export const candidateFindings: FindingSource = (inputs) =>
     ]
       .flat()
       .map((finding) => (clients === 'exposed' ? finding : atMostWarning(finding)))
-    // What clients were told is no less for what the others are told.
+    // Findings about single endpoints keep their severity while the candidate has clients, covered or not.
     const others = groupOutage(group, seen) !== null ? [] : endpointsFindings(group, candidate, seen)
     return [
       stopFinding(group, inputs),
@@ -63,8 +63,8 @@ const primaryIsOut = (group: Group, inputs: FindingInputs): boolean =>
   groupOutage(group, inputs) !== null
 
 /**
- * Finds what becomes of clients when the candidate fails: a primary that serves nothing covers nothing, and one that
- * serves covers only what goes on to it.
+ * `covered` becomes `exposed` when the primary serves nothing, or when the candidate fails in a way that is not retried
+ * at the primary.
  */
 const findClients = (
   group: Group,
@@ -74,7 +74,7 @@ const findClients = (
 ): CandidateClients => {
   const clients = findCandidateClients(config.upstreams[group].candidate, overrides.shifts?.get(group))
   if (clients !== 'covered') return clients
-  // Requests still go to an endpoint that fails. One that is down or ejected, or behind a breaker, gets none.
+  // A failing endpoint still gets requests. One that is down, ejected or behind a breaker gets none.
   const isExposed =
     (breaker === null || breaker.state === 'closed') &&
     endpoints.some(
@@ -84,7 +84,7 @@ const findClients = (
   return isPrimaryOut || isExposed ? 'exposed' : 'covered'
 }
 
-/** Tells whether the primary serves a request that failed at the candidate: it was not sent, or a retry follows. */
+/** Whether the primary serves a request that failed at the candidate: it was not sent, or a retry follows. */
 const goesToPrimary = (
   group: Group,
   { kind, status }: AttemptReport,
@@ -99,8 +99,8 @@ const goesToPrimary = (
 }
 
 /**
- * Finds that no operator has stopped the candidate: the guard has taken it back, or Redis does not say whether that is
- * so. It costs no request: all clients are on the primary.
+ * The guard has taken the candidate back, or Redis cannot say whether it is stopped. Only a warning: the primary serves
+ * all clients.
  */
 const stopFinding = (group: Group, { overrides }: FindingInputs): Found => {
   const shift = overrides.shifts?.get(group) ?? null
@@ -121,7 +121,7 @@ const isHeld = ({ isStopped, cause }: ShiftState): boolean => isStopped && cause
 const atMostWarning = (finding: Finding): Finding =>
   finding.severity === 'critical' ? { ...finding, severity: 'warning' } : finding
 
-/** Finds why nothing, or hardly anything, is sent to the candidate. */
+/** Why the candidate gets no requests, or hardly any. */
 const outageFinding = (
   group: Group,
   { endpoints, breaker }: CandidateReport,
@@ -170,7 +170,7 @@ const endpointsFindings = (group: Group, { endpoints }: CandidateReport, seen: F
   ]
 }
 
-/** Views the candidate of a group as its upstream, so that the same rules judge both. */
+/** Presents the candidate as its group's upstream, so that the same rules judge both. */
 const viewAsPrimary = (group: Group, candidate: CandidateReport, inputs: FindingInputs): FindingInputs => {
   const { config, report } = inputs
   const ofPrimary: ReadonlySet<string | null> = new Set(report.upstreams[group].endpoints.map(({ url }) => url))
@@ -181,7 +181,7 @@ const viewAsPrimary = (group: Group, candidate: CandidateReport, inputs: Finding
     report: {
       ...report,
       upstreams: { ...report.upstreams, [group]: { ...candidate, retryBudget: null, candidate: null } },
-      // They name an endpoint by its URL. Those of one that the primary has as well are told of the primary.
+      // Errors name an endpoint by its URL. Endpoints that the primary has too are reported for the primary.
       recentErrors: {
         ...report.recentErrors,
         causes: report.recentErrors.causes.filter(({ endpoint }) => !ofPrimary.has(endpoint)),
@@ -190,12 +190,12 @@ const viewAsPrimary = (group: Group, candidate: CandidateReport, inputs: Finding
   }
 }
 
-// Of fewer a share says little.
+// A share of fewer responses says little.
 const minCompared = 20
 
 const maxPlaces = 3
 
-/** Finds candidates of which too few answers of the last five minutes are equal to those of the primary. */
+/** Candidates whose share of equal responses in the last five minutes is below `minEqual`. */
 export const comparisonFindings: FindingSource = (inputs) =>
   groups.flatMap((group) => differingAnswers(group, inputs) ?? [])
 
@@ -215,7 +215,7 @@ const differingAnswers = (group: Group, { config, report }: FindingInputs): Find
   ])
 }
 
-/** Names how the answers differ, the worst first. `hasOthers`: also in ways that have no row. */
+/** The worst differences first. `hasOthers`: there are differences without a row. */
 const placesPhrase = (rows: readonly DifferenceRow[], hasOthers: boolean): string => {
   if (rows.length === 0) return unknownPlaces
   const places = rows.slice(0, maxPlaces).map((row) => `${row.operation} ${describePlace(row)} in ${row.recent}`)

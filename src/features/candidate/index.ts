@@ -1,6 +1,6 @@
 import type { Feature } from '../../core/feature.ts'
 
-/** Tries a second upstream beside the one that serves, before it may replace it. */
+/** Tries a second upstream beside the primary before a promotion. */
 export const candidate: Feature = {
   name: 'candidate',
   needs: ['contract', 'redis'],

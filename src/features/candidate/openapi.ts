@@ -1,7 +1,7 @@
 import type { DescribeOperation } from '../../core/admin/admin-part.ts'
 import { sides } from '../../operations.ts'
 
-/** Lists the field that names the side, where the file asks for one. It is left out while the group has no sides. */
+/** The field that names the side, if configured. Responses omit it while the group has no sides. */
 export const describe: DescribeOperation = ({ group }, { upstreams }) => {
   const field = upstreams[group].candidate?.expose ?? null
   if (field === null) return {}

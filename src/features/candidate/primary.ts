@@ -68,11 +68,11 @@ export const open = ({ log, config, recordAdminEvent, reapply }: PrimaryGateway)
     reapply(
       () => logShift(log, recordAdminEvent, group, news, state),
       (err) => log.error({ group, err }, 'a shift could not be put into effect'),
-      // The other workers must not go on sending clients there.
+      // A slow worker must not keep sending clients there.
       state.isStopped,
     ),
   )
-  /** As the processes that serve have them: an order, a step or what Redis says comes into effect a little later. */
+  /** The shifts as workers apply them: a command, a step or news from Redis takes effect a little later. */
   let inEffect: ShiftsView = shifts
   const guard = new CandidateGuard({ shifts, shiftsInEffect: () => inEffect, config })
   const shared = new SharedShifts(shifts, (level, event, fields) => log[level](fields, event))
@@ -91,7 +91,7 @@ export const open = ({ log, config, recordAdminEvent, reapply }: PrimaryGateway)
         }
       }
       if (!isFirst) return { overrides: { shifts: view }, commit, discard }
-      // Operators may give orders while the gateway starts.
+      // Operators may send commands while the gateway starts.
       isFirst = false
       commit()
       return { overrides: { shifts: view } }
@@ -106,7 +106,7 @@ export const open = ({ log, config, recordAdminEvent, reapply }: PrimaryGateway)
   }
 }
 
-/** Logs and records what has come about in a shift without an operator, when it is in effect. */
+/** Logs a change of the share without an operator, once it is in effect. */
 export const logShift = (
   log: Log,
   recordAdminEvent: RecordAdminEvent,

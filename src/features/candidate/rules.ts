@@ -59,7 +59,7 @@ const exposedTwice: ConfigRule = (tree) =>
     const field = parseAt(tree, exposeSchema, path)
     if (field == null) return null
     const found = findOtherUse(tree, field, {
-      // Of the gateway's own fields, responses have this one alone.
+      // Of the gateway's own fields, only the request id is in responses.
       fields: listOwnFields(tree).filter(({ path: [section] }) => section === 'requestId'),
       edits: [
         [...upstream, 'response', 'set'],
@@ -81,11 +81,11 @@ export const rules: readonly ConfigRule[] = [exposedTwice, postsTwice, markerTwi
 
 interface OtherUses {
   readonly fields: readonly OwnField[]
-  /** Maps and lists of the fields that are edited. */
+  /** Paths of the maps and lists of edited fields. */
   readonly edits: readonly KeyPath[]
 }
 
-/** Finds what else the file says about a field that is to be the gateway's own; null: nothing. */
+/** Null: no other use. */
 const findOtherUse = (tree: unknown, name: string, { fields, edits }: OtherUses): string | null => {
   const own = findField(fields, name)
   if (own !== undefined) return `the field of ${formatKeyPath(own.path)}`

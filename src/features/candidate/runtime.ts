@@ -29,9 +29,9 @@ import { guardEra, type ShiftState, toShiftState } from './shift/shift-state.ts'
 interface CandidatePart extends SnapshotPart {
   readonly upstreams: Readonly<Record<Group, UpstreamConfig | null>>
   readonly others: Readonly<Record<Group, Upstream | null>>
-  /** What became of copies; all snapshots of a process share it. */
+  /** Shared by all snapshots of a process. */
   readonly copies: Readonly<Record<Group, ShadowCopies>>
-  /** What the candidate of each group answers otherwise. Null: it is not compared. */
+  /** Null: responses are not compared. */
   readonly comparisons: Readonly<Record<Group, ComparisonCounts | null>>
 }
 
@@ -41,15 +41,14 @@ declare module '../../core/runtime/runtime-part.ts' {
   }
 }
 
-/** What layers of a group need. */
 interface GroupParts {
-  /** Which clients are on the candidate. Null: none are. */
+  /** Null: no client is on the candidate. */
   readonly use: CandidateUse | null
-  /** Where copies of requests go. Null: none are made. */
+  /** Null: no request is copied. */
   readonly shadow: ShadowDestination | null
   /** The request fields that carry credentials. */
   readonly credentialFields: readonly string[]
-  /** Null: nothing is to be counted. */
+  /** Null: nothing is counted. */
   readonly guard: GuardOptions | null
 }
 
@@ -85,7 +84,7 @@ const layerRows = (
   ]
 }
 
-/** Returns how much of a group goes to its candidate, as a gateway that reads the file now has it. */
+/** The shift of a gateway that starts with this file now. */
 export const shiftOfFile = (config: Config, group: Group): ShiftState | null => {
   const plan = listShiftPlans(config)[group]
   const epoch = epochMs()
@@ -159,7 +158,7 @@ const acquireCandidates = (
   const ofGroups = byGroup((group): GroupParts => {
     const use = findUse(input, group)
     const members = others[group]?.members ?? []
-    // Where operators drain all of a candidate, its clients fall back, and that is no fault of it.
+    // While operators drain the whole candidate, its clients fall back: no fault of the candidate.
     const isGuarded =
       use !== null &&
       config.upstreams[group].candidate?.guard != null &&
@@ -190,7 +189,7 @@ const acquireCandidates = (
   }
 }
 
-/** Returns what goes on from the previous snapshot. A function of its own, so that no closure sees that one. */
+/** A separate function, so that no closure keeps the previous snapshot alive. */
 const carryOver = (config: Config, previous: CandidatePart | null, digestKey: string) => ({
   breakers: byGroup((group) =>
     carryBreaker(
@@ -205,8 +204,8 @@ const carryOver = (config: Config, previous: CandidatePart | null, digestKey: st
 })
 
 /**
- * Returns the comparison of a group's candidate with its primary: that of the previous snapshot, as long as the same is
- * compared in the same way. A share, a sample or a takeback makes no difference. Null: answers are not compared.
+ * Keeps the previous comparison while the same sides are compared by the same rules: a new share or sample, or a
+ * takeback, does not reset it. Null: responses are not compared.
  */
 const continueComparison = (
   upstream: UpstreamConfig,
@@ -222,7 +221,7 @@ const continueComparison = (
   return before?.digest === digest ? before : new ComparisonCounts(digest, options, key)
 }
 
-/** Lists what decides how a side answers. */
+/** The keys that decide a side's responses. */
 const answeringSide = ({ endpoints, host, request, response }: UpstreamConfig): unknown => ({
   endpoints: endpoints.map(({ origin, pathPrefix }) => origin + pathPrefix),
   host,

@@ -15,7 +15,6 @@ interface CandidateRuleInput {
   readonly path: KeyPath
   readonly config: CandidateConfig
   readonly primary: UpstreamConfig
-  /** What the candidate itself says. */
   readonly stated: Partial<NonNullable<ParsedUpstream['candidate']>>
   readonly processes: number
 }
@@ -37,7 +36,7 @@ type ShadowRule = (
   shadow: Omit<CandidateRuleInput, 'config'> & { readonly config: CandidateShadowConfig },
 ) => RuleResult
 
-/** `path` is that of the copies. */
+/** `path`: of `shadow`. */
 const ofEachShadow = (rule: ShadowRule): WarningRule =>
   ofEachCandidate(
     ({ path, config: { shadow }, ...more }) => shadow && rule({ ...more, path: [...path, 'shadow'], config: shadow }),
@@ -101,7 +100,7 @@ const shownValues: ShadowRule = ({ path, config: { compare } }) =>
   }
 
 const bodyWithoutRoom: ShadowRule = ({ path, config: { posts, compare, maxBody, maxBytes }, processes }) => {
-  // Only the bodies of POSTs are copied, and those of answers are kept to be compared.
+  // Request bodies are copied only for POSTs; response bodies are kept only to be compared.
   if (!posts && compare === null) return null
   const room = processShare(maxBytes, processes)
   return (
@@ -133,7 +132,7 @@ const sameAsPrimary: CandidateRule = ({ path, config: { upstream }, primary }) =
   )
 }
 
-/** Warns of secrets for the upstream of a group that another host gets. They stand in copies too. */
+/** Secrets for the group's upstream that another host would get, in copies too. */
 const inheritedSecrets: CandidateRule = ({ path, config: { upstream }, primary, stated }) => {
   const known = new Set(primary.endpoints.map(({ origin }) => origin))
   const stranger = upstream.endpoints.find(({ origin }) => origin !== 'sandbox' && !known.has(origin))
@@ -204,13 +203,10 @@ const shareTooSmall: CandidateRule = ({ path, config: { share } }) =>
     hint: `write ${formatPercent(leastShare)}`,
   }
 
-// Each is compared with up to 100,000 names: thousands would take longer than a load may.
+// Each is compared with up to 100,000 names: thousands would exceed the time of a load.
 const maxSuggestions = 20
 
-/**
- * Warns of clients that a candidate names and the file does not know. It is no error: an operator who takes a client
- * out in a hurry is not kept from it by a list elsewhere.
- */
+/** A warning, not an error: a list elsewhere must not stop an operator who removes a client in a hurry. */
 const unknownClients: WarningRule = ({ config: { clients, upstreams } }) => {
   const named = groups.flatMap((group) =>
     (upstreams[group].candidate?.clients ?? []).map((name, index) => ({
@@ -258,7 +254,7 @@ export const dividedLimits: Required<ConfigPart>['dividedLimits'] = ({ parsed: {
     ] as const
   })
 
-// What is said of candidates is kept in one of the two.
+// Shifts are kept in `idempotency.redis`, else in `limits.redis`.
 export const usesLimitsRedis = (config: Config): boolean =>
   sectionWithRedis(config, 'idempotency').redis === null &&
   groups.some((group) => config.upstreams[group].candidate !== null)

@@ -15,13 +15,13 @@ ${clientCommandHelp(
   'shift report risk --admin https://gateway-1.internal:9901 --format json',
 )}`
 
-/** Makes the command `shift report`: exit 0 with a report, 1 when nothing is compared, 2 when no gateway responded. */
+/** Exit codes: 0 with a report, 1 when nothing is compared, 2 when the gateway did not respond. */
 const createShiftReportCommand = (): Command =>
   createClientCommand('report', 'Show how the answers of a candidate compare with those of its primary.')
     .addArgument(new Argument('<GROUP>', 'whose candidate').choices(groups))
     .addHelpText('after', shiftReportHelp)
     .action((group: string, options: ClientCommandOptions, command: Command) => {
-      // What stands in front of `report` is an option of `shift`.
+      // Commander assigns options before `report` to the parent command `shift`.
       const { parent } = command
       const given = (parent?.options ?? []).filter(
         (option) => parent?.getOptionValueSource(option.attributeName()) === 'cli',
@@ -36,7 +36,7 @@ const createShiftReportCommand = (): Command =>
 
 const shiftOrders = Object.entries(shiftArguments).flatMap(([name, { usage }]) => (usage.startsWith('-') ? [name] : []))
 
-/** To show how it stands, to print the edit of the file that ends it, and `report`. */
+/** `shift GROUP` without an option, `--promote` and `shift report`. */
 export const operatorExtras: readonly OperatorExtra[] = [
   {
     name: shiftCommands.name,

@@ -46,7 +46,7 @@ const getCandidate = async (target: AdminTarget, group: string): Promise<Candida
   return decoded.upstreams[group]?.candidate ?? null
 }
 
-/** Says which key is missing, so that a group has no comparison. */
+/** Names the missing key. */
 const whyNotCompared = (group: string, candidate: CandidateStatus | null): string => {
   const key = `upstreams.${group}.candidate`
   if (candidate === null) return `${group} has no candidate: write ${key} in the file`
@@ -55,10 +55,7 @@ const whyNotCompared = (group: string, candidate: CandidateStatus | null): strin
     : `answers of the candidate of ${group} are not compared: ${key}.shadow.compare is none`
 }
 
-/**
- * Renders a comparison for a screen: the verdict, then each operation, each way of differing, and the noise. `shift`
- * may say why nothing is compared; null: something is, or it is not known.
- */
+/** `shift` null: copies were compared, or the shift is not known. */
 const renderComparison = (comparison: ComparisonView, at: number, shift: ShiftStatus | null): string => {
   const { group, verdict, since, recent, shadow, operations, rows, others, noise } = comparison
   const why = shift && describeNoCopies(shift)
@@ -88,7 +85,7 @@ const operationRows = (operations: ComparisonView['operations']): readonly Table
   ]),
 ]
 
-/** Puts the times of both sides beside each other: the primary's, and then the candidate's. */
+/** In milliseconds: primary, then candidate. */
 const besideText = (primary: number | null, candidate: number | null): string =>
   primary === null || candidate === null ? '-' : `${primary} → ${candidate} ms`
 
@@ -103,10 +100,9 @@ const renderRow = (row: DifferenceView, at: number): string => {
   ].join('\n')
 }
 
-// So many requests are looked up at once.
 const maxRequests = 3
 
-/** Lists the pairs of values at a place: each where they are told, else how many there are. */
+/** Lists each pair where the values may be shown, else the number of pairs. */
 const pairLines = ({ kind, pairs, otherPairs }: DifferenceView): readonly string[] => {
   const [first] = pairs
   if (first === undefined || kind === 'missing' || kind === 'added') return []

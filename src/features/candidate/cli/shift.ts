@@ -17,7 +17,7 @@ import type { ShiftStatus } from '../shift/shift-state.ts'
 import { describeShift, isCandidateUp, isWholeShift } from '../shift/shift-state.ts'
 import { candidateRows } from './status-text.ts'
 
-/** Gets how much of a group goes to its candidate, and prints it; resolves to the exit code. */
+/** Resolves to the exit code. */
 export const showShift = async (group: string, { format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
   const target = await locateGateway(targetOptions)
   const { decoded: status, at } = await getDecoded(target, '/status', statusShape)
@@ -37,14 +37,14 @@ export const showShift = async (group: string, { format, ...targetOptions }: Cli
   return 0
 }
 
-/** Names the command that an operator needs where the candidate waits for one; null: it waits for none. */
+/** The command that the operator runs next. Null: the candidate needs none. */
 const nextCommand = (
   group: string,
   shift: ShiftStatus,
   isUp: boolean,
   { config, admin }: TargetOptions,
 ): string | null => {
-  // It asks the gateway that this command has asked.
+  // The next command goes to the same gateway.
   const ofFile = config === defaultConfigFile ? '' : ` --config ${shellQuote(config)}`
   const target = ofFile + (admin === undefined ? '' : ` --admin ${shellQuote(admin)}`)
   const commandOf = (option: string): string => `${programCommand()} shift ${group} ${option}${target}`
@@ -54,8 +54,8 @@ const nextCommand = (
 }
 
 /**
- * Prints the file with the candidate of a group as its upstream, and on stderr what changes in effect; resolves to the
- * exit code. The file stays as it is.
+ * Prints the file with a group's candidate as its upstream, and the effective changes on stderr. Resolves to the exit
+ * code. Never writes the file.
  */
 export const showPromotion = async (group: Group, options: ClientCommandOptions): Promise<number> => {
   const { config: file, format } = options
@@ -69,7 +69,7 @@ export const showPromotion = async (group: Group, options: ClientCommandOptions)
     process.stderr.write(`lender-gateway: ${file}: ${group} has no candidate\n`)
     return 1
   }
-  // Without a byte order mark, as the file was read above.
+  // loadConfig strips a byte order mark too.
   const promotion = planPromotion(new TextDecoder().decode(readFileSync(file)), file, group, loaded)
   if (!promotion.ok) {
     process.stderr.write(describeFailure(file, group, promotion))
@@ -91,7 +91,7 @@ const describeFailure = (file: string, group: string, { problems }: Extract<Prom
     ? `lender-gateway: ${file}: the edit for ${group} would not be valid: make it by hand\n${formatProblems(problems)}`
     : `lender-gateway: ${file}: the edit for ${group} would change something else too, such as a group that shares an anchor with it: make it by hand\n`
 
-/** Lists what speaks against it at the gateway. One that cannot be asked holds nothing up: the file is at hand. */
+/** Lists the gateway's objections. An unreachable gateway does not stop the promotion, which needs only the file. */
 const findWarnings = async (group: string, hash: string, options: ClientCommandOptions): Promise<readonly string[]> => {
   try {
     const target = await locateGateway(options)

@@ -7,7 +7,7 @@ import type { UpstreamStatus } from '../../../core/runtime/status/upstreams.ts'
 import { describeShift } from '../shift/shift-state.ts'
 import { describeEqual, describeShadow } from '../status/describe-comparison.ts'
 
-/** Lists the endpoints of a candidate, and below them its circuit breaker, its copies, and how much goes there. */
+/** The candidate's endpoints, circuit breaker, copies and share. */
 export const candidateRows = (
   group: string,
   candidate: NonNullable<UpstreamStatus['candidate']>,

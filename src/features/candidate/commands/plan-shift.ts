@@ -36,7 +36,7 @@ interface RunningCandidates {
   readonly report: Pick<StatusReport, 'upstreams'>
 }
 
-/** Plans an order, or says what speaks against it. Changes nothing. */
+/** Plans a command or rejects it. Changes nothing. */
 export const planShift = (
   shifts: Pick<Shifts, 'get' | 'preview'>,
   running: RunningCandidates,
@@ -85,11 +85,11 @@ const rejectDown = (
   return { status: 409, code: 'candidate-down', detail }
 }
 
-/** Checks whether an order brings more clients to the candidate: at once, or because steps go on that were held. */
+/** Whether more clients reach the candidate: at once, or because held steps continue. */
 const sendsMore = (before: ShiftState, after: ShiftState): boolean =>
   after.share > before.share ||
-  (before.isStopped && !after.isStopped) || // those that the file names come back
+  (before.isStopped && !after.isStopped) || // the clients that the file names come back
   (before.step?.nextAt == null && after.step?.nextAt != null)
 
-// One that fails, but was not ejected, may have had a hiccup.
+// An endpoint that fails but is not ejected may have had a hiccup.
 const isUp = ({ state: { name } }: EndpointReport): boolean => name === 'up' || name === 'failing'

@@ -41,7 +41,7 @@ const percentArgument: Argument<number> = {
   },
 }
 
-/** The arguments of `shift`. One of `to`, `pause`, `resume` and `abort` says what is ordered. */
+/** Exactly one of `to`, `pause`, `resume` and `abort` is given. */
 export const shiftArguments = {
   group: choiceArgument(groups, { usage: '<GROUP>', help: 'whose candidate', example: 'risk' }),
   to: optionalArgument(percentArgument),
@@ -58,7 +58,7 @@ export const shiftArguments = {
 
 const resultShape = asObject({
   group: asText,
-  /** What was ordered: a share, `pause`, `resume` or `abort`. */
+  /** A share, `pause`, `resume` or `abort`. */
   order: asText,
   by: asText,
   reason: asNullable(asText),
@@ -79,10 +79,10 @@ const shiftCommand: Command<ValuesOf<typeof shiftArguments>, PlannedShift, Decod
       ? `${name('for')} is expected with ${name('to')} or ${name('pause')}: ${name(order)} has no end`
       : null
   },
-  // An abort is in effect wherever it can be, also beside a worker that hangs.
+  // An abort takes effect even beside a worker that hangs.
   isUrgent: ({ abort }) => abort,
   async plan(context, wishes) {
-    const report = await context.report() // first, so that all that follows is decided at once
+    const report = await context.report() // first: the only wait, so that the rest sees one state
     if (context.draining()) return stoppingError
     const { config } = context.reloader
     return planShift(context.parts.candidate.shifts, { config, report }, wishes)
@@ -141,7 +141,7 @@ export const operatorCommands: readonly CommandGroup[] = [shiftCommands]
 
 const usualShares: readonly number[] = [0.01, 0.05, 0.25, 0.5, 1]
 
-/** Lists the shares that an operator may want: the usual ones, and that of the next step. */
+/** The usual shares and the next step's. */
 const listShareChoices = ({ step }: Pick<ShiftStatus, 'step'>): readonly number[] =>
   [...new Set([...usualShares, ...(step?.nextShare == null ? [] : [step.nextShare])])].sort((a, b) => a - b)
 

@@ -18,10 +18,10 @@ import {
 } from '../../../core/config/schema/scalar-types.ts'
 import { formatPercent, percentages } from '../../../core/lib/text/units.ts'
 
-// Each is looked for at each place of a document.
+// Every rule is matched at every place of a document.
 const maxRules = 100
 
-// RFC 6901 §3, without the pointer to the whole document: to ignore that is to compare nothing.
+// RFC 6901 §3, without the pointer to the whole document: ignoring that would compare nothing.
 const pointerPattern = '^(/([^~/]|~0|~1)*)+$'
 
 const maxPointerLength = 500
@@ -40,13 +40,13 @@ const pointerKind: ScalarKind<string> = {
   json: { type: 'string', pattern: pointerPattern, maxLength: maxPointerLength },
 }
 
-/** Guesses the pointer that was meant by `generatedAt`, `$.items[*].id` or `items.0.id`. */
+/** Suggests a pointer for `generatedAt`, `$.items[*].id` or `items.0.id`. */
 const suggestPointer = (text: string): string => {
   const names = text.replace(/^\$\.?/, '').split(/[.[\]/]+/)
   return `write /${names.filter((name) => name !== '').join('/')}`
 }
 
-// As a number is written in YAML.
+// A number as YAML writes it.
 const writtenNumber = /^\d+(\.\d+)?(e[+-]?\d+)?$/i
 
 const numbers = scalar<{ readonly relative: number } | { readonly absolute: number } | null>(

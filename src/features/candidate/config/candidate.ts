@@ -25,7 +25,7 @@ import { endpointUrlSchema, targetShape } from '../../../core/config/sections/up
 import { isPlainObject } from '../../../core/lib/plain-object.ts'
 import { candidateShadowSchema } from './candidate-shadow.ts'
 
-/** The smallest share that is more than none. */
+/** The smallest share above 0. */
 export const leastShare = 0.0001
 
 const maxSteps = 20
@@ -41,10 +41,10 @@ const shares = z
   })
   .meta({ description: 'The shares, one after the other' })
 
-// RFC 3339 §5.6, with seconds and a zone: a time without one is another elsewhere.
+// RFC 3339 §5.6, with seconds and a zone: without a zone, the time depends on the machine.
 const timePattern = '^\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,3})?([Zz]|[+-]\\d{2}:\\d{2})$'
 
-/** The schema of a point in time, parsed to milliseconds since the epoch. */
+/** Parsed to milliseconds since the epoch. */
 const time = (description: string) =>
   scalar<number>(
     {
@@ -53,7 +53,7 @@ const time = (description: string) =>
         const parsed = new RegExp(timePattern).test(value) ? Date.parse(value) : Number.NaN
         if (Number.isNaN(parsed))
           return new InvalidScalar('not a time', 'write the date, T, the time with seconds, and Z or the offset')
-        // To Date.parse, 30 February is 2 March.
+        // Date.parse reads 30 February as 2 March.
         const day = value.slice(0, 'YYYY-MM-DD'.length)
         return new Date(day).toISOString().startsWith(day)
           ? parsed
@@ -76,7 +76,7 @@ const stepsSchema = optionalPolicy(
   '{ shares: [1%, 5%, 25%, 100%], every: 15m }',
 )
 
-// What features add to a group stands above the two sides, as its wait and its size do.
+// The keys that features add to a group hold for both sides, as `deadline` and `maxBody` do.
 const policies = defaultsSchema.omit(operationDefaults)
 
 const { endpoints, ...inheritedTarget } = targetShape
@@ -85,7 +85,7 @@ const inheritedShape = partialShape(inheritedTarget)
 
 const policyShape = { ...inheritedShape, ...partialShape(policies.shape) }
 
-/** Null: never. */
+/** Null: the candidate is never taken back. */
 const candidateGuardSchema = optionalPolicy(
   z
     .strictObject({
@@ -102,7 +102,7 @@ const candidateGuardSchema = optionalPolicy(
 
 const exposedField = 'X-Upstream-Side'
 
-// Fields of responses that clients or caches act upon, or that the gateway adds for another reason.
+// Response fields that clients or caches act upon, or that the gateway adds.
 const responseFieldsWithMeaning = [
   ...['accept-ranges', 'age', 'allow', 'cache-control', 'cache-status', 'content-encoding', 'content-language'],
   ...['content-location', 'content-range', 'content-type', 'date', 'etag', 'expires', 'last-modified', 'link'],
@@ -122,7 +122,7 @@ export const exposeSchema = scalar(
   'The response field that names the side, or none',
 ).prefault('none')
 
-/** The keys of a candidate that no upstream has. Each has a default, so that a URL alone is a candidate. */
+/** The keys that only a candidate has. Each has a default, so that a URL alone is a candidate. */
 const ownForm = z.strictObject({
   share: percent('Part of the clients that it gets; each stays when the share grows').prefault('0%'),
   steps: stepsSchema.prefault('none'),
@@ -137,7 +137,7 @@ const ownForm = z.strictObject({
   expose: exposeSchema,
 })
 
-/** The keys of a candidate that go with it when it becomes the upstream. */
+/** The keys that a promotion removes. */
 export const candidateOnlyKeys: readonly string[] = Object.keys(ownForm.shape)
 
 const nothingStated: Partial<z.output<z.ZodObject<typeof policyShape>>> = {}
@@ -162,13 +162,10 @@ const candidateForm = <S extends z.core.$ZodLooseShape>(inherited: S) =>
     },
   )
 
-/**
- * The schema of the candidate of a group: a URL, `sandbox`, or the long form. What it leaves out is that of its group's
- * upstream.
- */
+/** A URL, `sandbox`, or the long form. Omitted keys are inherited from the group's upstream. */
 const candidateSchema = candidateForm(policyShape)
 
-/** The schema of the candidate for editors, which shows the built-in values. */
+/** For editors: with the built-in defaults. */
 const describedCandidateSchema = candidateForm({ ...inheritedShape, ...policies.shape })
 
 type ParsedCandidate = z.output<typeof candidateSchema>
@@ -184,13 +181,13 @@ declare module '../../../core/config/config.ts' {
 
 export interface CandidateConfig extends Omit<DeepReadonly<ParsedCandidate>, keyof UpstreamConfig> {
   /**
-   * Where its requests go, and its policies: what the candidate states, and else its group's. What features add to a
-   * group is null: it stands above the two sides.
+   * The candidate's endpoints and policies, merged with its group's. Keys that features add to a group are null here:
+   * they hold for both sides.
    */
   readonly upstream: UpstreamConfig
   /**
-   * The digest of what the candidate has other than its group, without its certificates and keys: they are renewed by
-   * themselves. Whether it states or inherits what both have makes no difference.
+   * The digest of the candidate's differences from its group. Certificates and keys are left out, because they are
+   * renewed without an edit. Stating an inherited value does not change the digest.
    */
   readonly digest: string
 }
@@ -205,7 +202,9 @@ export const upstreamKeys: readonly UpstreamKey[] = [
     schema: optionalKey(candidateSchema),
     described: optionalKey(describedCandidateSchema),
     isUpstream: true,
-    /** Says `none` for what the group has under `tls` and its candidate has not: left out, it would be inherited. */
+    /**
+     * Renders `none` for each `tls` key that the group has and the candidate has not: omitted keys would be inherited.
+     */
     render: (schema, value, group) => {
       const rendered = renderValue(schema, value)
       if (rendered === undefined) return undefined
@@ -223,7 +222,6 @@ export const resolveUpstream: ResolveUpstream = ({ candidate }, _, own) => ({
   candidate: candidate && resolveCandidate(candidate, own),
 })
 
-/** Merges a candidate with the upstream of its group, as a group is merged with the defaults. */
 const resolveCandidate = (given: ParsedCandidate, inherited: UpstreamConfig): CandidateConfig => {
   const { share, steps, guard, shadow, clients, fallback, expose, ...stated } = given
   const trial = { share, steps, guard, shadow, clients, fallback, expose }
@@ -232,13 +230,13 @@ const resolveCandidate = (given: ParsedCandidate, inherited: UpstreamConfig): Ca
   return { ...trial, digest: hashValue({ ...trial, ...differing, endpoints: upstream.endpoints }), upstream }
 }
 
-/** Certificates and keys are renewed by themselves. */
+/** Certificates and keys are renewed without an edit. */
 const withoutCertificates = (upstream: UpstreamConfig) => ({
   ...upstream,
   tls: { ...upstream.tls, ca: null, certificate: null, key: null },
 })
 
-/** Keeps of a map, at every depth, the keys whose values are other than in another one. */
+/** Keeps, at every depth, the keys of `map` whose values differ from `other`. */
 const omitEqual = (map: object, other: object): object =>
   Object.fromEntries(
     Object.entries(map).flatMap(([key, value]) => {

@@ -11,7 +11,7 @@ import type { QuotaShare } from '../../../core/lib/fair-quota.ts'
 import type { ShadowAnswer, ShadowBody } from '../observe/compare/comparison.ts'
 
 export class AnswerRecorder {
-  /** When its request was sent last, on the monotonic clock. */
+  /** When the request was last sent, on the monotonic clock. */
   sentAt = now()
   readonly body: RecordedBody
   #status: number | null = null
@@ -20,22 +20,22 @@ export class AnswerRecorder {
   #answer: ShadowAnswer | null = null
   #isCut = false
 
-  /** A body of more than `maxBytes` is hashed. Where answers are not compared, its bytes are only counted. */
+  /** Without `isCompared`, the bytes are only counted. */
   constructor(maxBytes: number, room: QuotaShare, isCompared: boolean) {
     this.body = new RecordedBody(maxBytes, room, isCompared)
   }
 
-  /** Null: it has not ended. */
+  /** Null: the response has not ended. */
   get answer(): ShadowAnswer | null {
     return this.#answer
   }
 
-  /** Whether its body was given up: it is out of proportion. */
+  /** Whether the rest was not read, because the body is much longer than the primary's. */
   get isCut(): boolean {
     return this.#isCut
   }
 
-  /** Null: no head has come. */
+  /** Null: no head yet. */
   get status(): number | null {
     return this.#status
   }
@@ -46,13 +46,12 @@ export class AnswerRecorder {
     this.#headMs = now() - this.sentAt
   }
 
-  /** Gives up the body: the rest of it is not read. */
   cut(): void {
     this.#isCut = true
     this.body.cut()
   }
 
-  /** Ends the answer; `failure` is why it is not complete, null: it is. */
+  /** `failure` null: the response is complete. */
   end(failure: FailureKind | null): ShadowAnswer {
     this.#answer ??= {
       status: this.#status,
@@ -65,20 +64,19 @@ export class AnswerRecorder {
   }
 }
 
-// Of a body that is longer than is kept, so many times as much is hashed: enough for a report, and an end to a body
-// that has none.
+// How many times `maxBytes` is hashed of a longer body: enough for a report, and an end to an endless body.
 const hashedTimes = 16
 
-/** The body of one side's answer as it comes: kept up to a bound, and hashed beyond it. */
+/** One side's response body: kept up to `maxBytes`, hashed beyond. */
 export class RecordedBody {
   readonly #maxHashedBytes: number
   readonly #copy: BodyCopy
   #length = 0
-  /** Null: the bytes are kept, or too many have come. */
+  /** Null: the bytes are kept, or the body is too long to hash. */
   #hash: Hash | null = null
   #sha256: string | null = null
   #isKept: boolean
-  /** Whether its bytes are kept or hashed; else they are only counted. */
+  /** False: the bytes are only counted. */
   readonly #isRead: boolean
 
   constructor(maxBytes: number, room: QuotaShare, isRead = true) {
@@ -88,7 +86,7 @@ export class RecordedBody {
     this.#copy = new BodyCopy(maxBytes, room)
   }
 
-  /** Adds a chunk; false: it is longer than is read. */
+  /** False: the body is longer than `maxBytes` × 16, and is given up. */
   push(chunk: Buffer): boolean {
     this.#length += chunk.length
     if (this.#isKept && !this.#copy.push(chunk)) this.#beginHash()
@@ -104,14 +102,14 @@ export class RecordedBody {
     return this.#length
   }
 
-  /** Gives up what has come: the rest is not read. */
+  /** Drops all bytes. */
   cut(): void {
     this.#isKept = false
     this.#hash = null
     this.#copy.close()
   }
 
-  /** Takes the whole body without a copy, in memory that is never freed by hand. */
+  /** Takes the whole body without a copy. Its memory must never be freed by hand. */
   keep(whole: Buffer): void {
     this.#length = whole.length
     if (!this.#isRead) return
@@ -138,22 +136,23 @@ export class RecordedBody {
   }
 }
 
-// So much of an answer is read, however little the primary has answered; beyond it, so many times as much.
+// The candidate's body is read up to 64 KiB or to four times the primary's body, whichever is more.
 const readAnyway = 64 * 1024
 const readTimes = 4
 
 /**
- * Reads what the candidate answers, as far as that can be compared. A body that is much longer than that of the primary
- * waits for it, and is cut when that has ended: to read on would say no more, and would cost clients their time.
+ * Reads the candidate's response while it can be compared. A body much longer than the primary's waits for the primary,
+ * and is cut when the primary has ended: reading on would not change the result, and would slow the requests of
+ * clients.
  */
 export class CandidateReader {
   readonly #candidate: AnswerRecorder
   readonly #primary: AnswerRecorder
   readonly #onEnd: (error: GatewayError | null) => void
-  /** Null: it does not stream, or not yet. */
+  /** Null: the body does not stream, or no head has arrived. */
   #body: ResponseBody | null = null
 
-  /** `onEnd` is called once, with why the answer is not complete; null: it is, or it was cut. */
+  /** `onEnd` is called once, with null when the response is complete or was cut. */
   constructor(candidate: AnswerRecorder, primary: AnswerRecorder, onEnd: (error: GatewayError | null) => void) {
     this.#candidate = candidate
     this.#primary = primary
@@ -184,12 +183,11 @@ export class CandidateReader {
     })
   }
 
-  /** Goes on, if it waits for more of the primary's answer. */
+  /** Continues when the primary's body has grown enough. */
   readOn(): void {
     if (this.#body !== null && !this.#hasEnded && this.#readsOn()) this.#body.resume()
   }
 
-  /** Ends the answer; null: there is nothing more to read. */
   end(error: GatewayError | null): void {
     if (this.#hasEnded) return
     this.#candidate.end(error?.kind ?? null)

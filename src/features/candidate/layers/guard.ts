@@ -15,17 +15,17 @@ import { clientIpv6Prefix, getBucketMemory } from './side.ts'
 export interface GuardOptions {
   readonly group: Group
   readonly counts: GuardCounts
-  /** The leading bits of an IPv6 address that count as one client where none is authenticated. */
+  /** The leading bits of an IPv6 address that count as one client when no client is authenticated. */
   readonly ipv6Prefix: number
-  /** Returns whether no endpoint of the candidate takes requests, because operators drain all. */
+  /** Whether operators drain every endpoint of the candidate. */
   isDrained(): boolean
 }
 
 /**
- * Counts what becomes of each request at the side of its client, for the guard. The layer stands below retries and sees
- * the first attempt alone: what a retry mends was a fault all the same, and a request that fails wherever it goes must
- * not count for the primary because the candidate has failed it first. An answer that is broken counts where that is
- * found, at the exchange that fetched it: its client may have left, or get a stored one. A request counts once.
+ * Counts the outcome of each request at the side of its client. Below retries, and for the first attempt alone: a fault
+ * that a retry mends is still a fault, and a request that fails at both sides must not count against the primary
+ * because it failed at the candidate first. A broken response counts at the exchange that fetched it: its client may
+ * have left, or may get a stored response. A request counts once.
  */
 export const guardLayer = ({ group, counts, ipv6Prefix, isDrained }: GuardOptions): Layer => {
   const findBucket = getBucketMemory(group)
@@ -42,10 +42,10 @@ export const guardLayer = ({ group, counts, ipv6Prefix, isDrained }: GuardOption
       counts.late(operation.id, side, cell)
     }
     const fail = (reason: GatewayError['reason'] = null): void => {
-      // The body of a 500 may have broken off before its head is seen here.
+      // The body of a 500 may have broken off before this layer sees the head.
       if (exchange.onBrokenAnswer === null) return counts.answered(request)
       exchange.onBrokenAnswer = null
-      // It may have begun before operators drained all of the candidate, and found no place there.
+      // The request may have begun before operators drained the whole candidate.
       const isKeptOut = side === 'candidate' && (exchange.attempts.fellBack || reason === 'all-draining') && isDrained()
       if (isKeptOut) counts.dropped(request)
       else counts.failed(request, 'failed')
@@ -61,7 +61,7 @@ export const guardLayer = ({ group, counts, ipv6Prefix, isDrained }: GuardOption
         const { kind, reason } = GatewayError.from(error)
         if (exchange.attempts.fellBack) fail()
         else if (kind === 'client-gone') counts.left(request)
-        // What is the client's fault or the gateway's own says nothing of a side.
+        // A fault of the client or of the gateway is no evidence about a side.
         else if (kind === 'internal' || failureTable[kind].fault === 'client') counts.dropped(request)
         else fail(reason)
         throw error
@@ -70,7 +70,7 @@ export const guardLayer = ({ group, counts, ipv6Prefix, isDrained }: GuardOption
   }
 }
 
-/** Counts the time from when the client has sent all of its request: a slow upload is no fault of a side. */
+/** Latency starts when the client has sent its whole request: a slow upload is no fault of a side. */
 const startWhenReceived = ({ body }: Exchange, request: GuardedRequest): void => {
   const before = body.onReceived
   body.onReceived = () => {
@@ -82,7 +82,7 @@ const startWhenReceived = ({ body }: Exchange, request: GuardedRequest): void =>
 export const formatGuard = ({ errors, latency, minRequests, window }: CandidateGuardConfig): string =>
   `errors: ${multiples.format(errors)}, latency: ${multiples.format(latency)}, minRequests: ${minRequests}, window: ${formatDuration(window)}`
 
-/** `members` are those of the candidate. `counts` left out: nothing is reported. */
+/** `members`: the candidate's. Without `counts`, nothing is reported. */
 export const createGuardOptions = (
   config: Config,
   group: Group,

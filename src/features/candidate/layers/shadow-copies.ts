@@ -9,10 +9,10 @@ import type { OnShadowPair } from '../observe/compare/comparison.ts'
 import { type SlotEntry, SlotList } from './slot-list.ts'
 
 /**
- * Counts, all 0, of copies that were not sent, by reason. `full`: as many as may are under way. `backoff`: those before
- * it got no whole answers. `no-endpoint`: no endpoint is up that takes work. `no-room`: its body found no room.
- * `body-too-large`: its body is longer than is copied. `body-unfinished`: its body did not come to its end.
- * `credential-in-query`: its query holds a token. `stopped`: the process stops, or nothing is copied any more.
+ * Reasons why a copy was not sent. `full`: `concurrency` copies are in flight. `backoff`: earlier copies got no
+ * complete response. `no-endpoint`: no endpoint is up and takes requests. `no-room`: `maxBytes` is used up.
+ * `body-too-large`: longer than `maxBody`. `body-unfinished`: the request's body broke off. `credential-in-query`: the
+ * query holds a token. `stopped`: the process stops, or copying was turned off.
  */
 export const zeroShadowDrops = {
   full: 0,
@@ -27,16 +27,16 @@ export const zeroShadowDrops = {
 
 export type ShadowDropReason = keyof typeof zeroShadowDrops
 
-/** Counts, all 0, of answers to copies: by the class of the status, or `failed` where there is no whole answer. */
+/** By class of the status; `failed`: no complete response. */
 export const zeroShadowOutcomes = { '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0, failed: 0 }
 
 type ShadowOutcome = keyof typeof zeroShadowOutcomes
 
-/** What became of the copies to one candidate, since the process started. */
+/** Since the process started. */
 interface ShadowCounts {
-  /** The copies that were sent. Of those that have ended, each has an outcome. */
+  /** Each of those that have ended has an outcome. */
   sent: number
-  /** The pairs of answers that were handed on. */
+  /** The pairs of responses that were compared. */
   pairs: number
   readonly outcomes: Record<ShadowOutcome, number>
   readonly dropped: Record<ShadowDropReason, number>
@@ -44,7 +44,7 @@ interface ShadowCounts {
 
 export interface ShadowReport extends Readonly<ShadowCounts> {
   readonly underWay: number
-  /** The requests that the primary was sent twice, so that its noise is learnt. */
+  /** The requests that the primary was sent twice to learn its noise. */
   readonly repeated: number
 }
 
@@ -55,16 +55,16 @@ export const createShadowCounts = (): ShadowCounts => ({
   dropped: { ...zeroShadowDrops },
 })
 
-/** Classifies a whole answer by its status. Statuses that no class of RFC 9110 §15 has count as 5xx. */
+/** Statuses outside the classes of RFC 9110 §15 count as 5xx. */
 export const toShadowOutcome = (status: number): ShadowOutcome =>
   status < 300 ? '2xx' : status < 400 ? '3xx' : status < 500 ? '4xx' : '5xx'
 
-/** What sends requests once more, on connections that carry nothing else. */
+/** Sends requests again, on connections that carry nothing else. */
 export interface CopySender {
   readonly send: Handler
-  /** Returns whether an endpoint is up that takes work. */
+  /** Whether an endpoint is up and takes requests. */
   isUp(): boolean
-  /** Null: answers are counted, and not compared. */
+  /** Null: responses are counted, not compared. */
   readonly onPair: OnShadowPair | null
 }
 
@@ -72,51 +72,49 @@ export interface CopyDestination extends CopySender {
   readonly toFields: (fields: HeaderFields) => HeaderFields
   readonly forwardsCredentials: boolean
   readonly counts: ShadowCounts
-  /** Called when a copy goes out; null: nothing is. */
+  /** Called when a copy is sent. */
   readonly onSend: ((operation: OperationId) => void) | null
-  /** How long a repeated request waits. Null: it goes to the candidate, at once. */
+  /** How long a repeat to the primary waits. Null: the copy goes to the candidate, at once. */
   readonly afterMs: number | null
 }
 
-/** How each copy is made. */
 export interface CopyOptions {
   readonly copies: ShadowCopies
-  /** The longest that a copy may take, to the end of its answer. */
+  /** From the sending to the end of the response. */
   readonly timeoutMs: number
-  /** A request with a longer body is not copied. Of a longer answer there is the hash alone. */
+  /** Requests with longer bodies are not copied; longer responses are only hashed. */
   readonly maxBody: number
-  /** The field that carries the request id, in lower case; null: there is none. */
+  /** In lower case. Null: no field carries the request id. */
   readonly requestIdField: string | null
 }
 
 export interface StoppableCopy extends SlotEntry {
-  /** Whether it goes to the primary once more. */
+  /** Whether the copy goes to the primary. */
   readonly isRepeat: boolean
-  /** Cuts it: nothing comes of it any more. */
+  /** Cuts the copy without a result. */
   stop(): void
 }
 
-/** How much the copies of a group may take of a process. */
+/** Bounds of one group in one process. */
 type ShadowBounds = Pick<CandidateShadowConfig, 'concurrency' | 'maxBytes'>
 
-/** One request in a hundred is sent to the primary twice: it is not to have more of them at once than this. */
+/** Repeats in flight. One request in 100 is sent to the primary twice, which must not burden the primary. */
 export const maxRepeats = 4
 
 /**
- * The copies of one group's requests that are under way in a process, and what became of those before. It outlives
- * reloads: what is under way counts against the bounds of the next configuration too.
+ * The copies of one group's requests in this process. It outlives reloads, so that copies in flight count against the
+ * next configuration's bounds too.
  */
 export class ShadowCopies {
   readonly counts = createShadowCounts()
-  /** What became of requests that the primary was sent twice. */
+  /** Counts of the requests that the primary was sent twice. */
   readonly repeats = createShadowCounts()
-  /** The room for their bodies, and for both answers. */
+  /** Memory for request bodies and both responses. */
   readonly room = new FairQuota(0)
-  /** What sends copies, behind the requests of clients. */
+  /** Sends copies, after the requests of clients. */
   readonly sending: DeferredWork
-  /** What is done with pairs when nothing waits for it. It holds no copy up. */
+  /** Compares pairs in idle time. Copies do not wait for it. */
   readonly comparing: DeferredWork
-  /** Whether the candidate gives answers that are worth a copy. */
   readonly backoff = new CopyBackoff()
   readonly #underWay = new SlotList<StoppableCopy>()
   #repeating = 0
@@ -140,17 +138,17 @@ export class ShadowCopies {
     }
   }
 
-  /** Null: none begins any more, also of a request from before. */
+  /** Null: no copy begins, even of a request from before the reload. */
   set bounds(bounds: ShadowBounds | null) {
     this.#isOff = bounds === null
     if (bounds === null) return
     this.#concurrency = bounds.concurrency
     this.room.max = bounds.maxBytes
-    // The configuration may be another one.
+    // The new configuration may have mended the candidate.
     this.backoff.reset()
   }
 
-  /** How many requests are on their way to the primary once more, or wait for that. */
+  /** Repeats to the primary, in flight or waiting. */
   get repeating(): number {
     return this.#repeating
   }
@@ -168,7 +166,7 @@ export class ShadowCopies {
     if (this.#underWay.delete(copy) && copy.isRepeat) this.#repeating--
   }
 
-  /** Cuts every copy, and lets none begin any more: a process that stops does not wait for them. */
+  /** Cuts every copy and begins none: a process that stops does not wait for copies. */
   stop(): void {
     this.#isStopped = true
     for (const copy of [...this.#underWay.entries]) copy.stop()
@@ -180,15 +178,14 @@ const firstPauseMs = 1000
 const maxPauseMs = 10_000
 
 /**
- * Holds copies back while a candidate gives no whole answers: each copy would open a connection for nothing. After five
- * failures in a row one copy goes out after a second, and after a pause of twice the length each time it fails, up to
- * ten seconds. A whole answer ends it.
+ * Holds copies back while the candidate gives no complete responses: each copy would open a connection for nothing.
+ * After 5 failures in a row, one copy is tried after 1 s, then after pauses that double up to 10 s. A complete response
+ * ends the backoff.
  */
 export class CopyBackoff {
   #failures = 0
   #pausedUntil = Number.NEGATIVE_INFINITY
 
-  /** Whether a copy may go out now: while the candidate fails, one for each pause. */
   take(): boolean {
     if (this.#failures < failuresInARow) return true
     if (now() < this.#pausedUntil) return false
@@ -202,7 +199,6 @@ export class CopyBackoff {
     else if (this.#failures < failuresInARow && ++this.#failures === failuresInARow) this.#pause()
   }
 
-  /** Lets all copies out again. */
   reset(): void {
     this.#failures = 0
     this.#pausedUntil = Number.NEGATIVE_INFINITY

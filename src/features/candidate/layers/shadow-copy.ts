@@ -19,8 +19,8 @@ import {
 } from './shadow-copies.ts'
 
 /**
- * The copy of one request, for the candidate or once more for the primary. It waits until the primary's request is on
- * its way, and its body is complete. It ends when both sides have answered, or when its time is over.
+ * The copy of one request, to the candidate or once more to the primary. It is sent when the primary's request has been
+ * sent and its body is complete. It ends when both sides have responded, or after `timeoutMs`.
  */
 export class ShadowCopy implements StoppableCopy {
   slot = -1
@@ -32,9 +32,9 @@ export class ShadowCopy implements StoppableCopy {
   readonly #primary: AnswerRecorder
   readonly #candidate: AnswerRecorder
   readonly #reader: CandidateReader
-  /** Null: it has not begun. */
+  /** Null: the copy has not begun. */
   #own: Exchange | null = null
-  /** Whether what the primary answers is of use: nothing has cut it but the primary itself. */
+  /** Whether the primary's response can be compared: only the primary itself may have cut it. */
   #isPairable = true
   #isOver = false
 
@@ -56,7 +56,6 @@ export class ShadowCopy implements StoppableCopy {
     this.#reader = new CandidateReader(this.#candidate, this.#primary, (error) => this.#onCandidateEnd(error))
   }
 
-  /** Takes the primary's response, and returns the one to hand on: the same. */
   onResponse(response: ProxyResponse): ProxyResponse {
     if (this.#isOver) return response
     this.#primary.head(response)
@@ -89,7 +88,7 @@ export class ShadowCopy implements StoppableCopy {
     return this.#destination.afterMs !== null
   }
 
-  /** Begins after what is written in this turn of the event loop: the primary's request first of all. */
+  /** After the writes of this turn of the event loop: the primary's request goes out first. */
   #beginLater(): void {
     if (!this.#options.copies.sending.add(() => this.#admit())) this.#drop('full')
   }
@@ -141,11 +140,11 @@ export class ShadowCopy implements StoppableCopy {
     this.#settle()
   }
 
-  /** Ends the primary's side; null: with a whole answer. */
+  /** `error` null: the response is complete. */
   #endPrimary(error: GatewayError | null): void {
     if (this.#isOver || this.#primary.answer !== null) return
     if (!this.#request.isSent) return this.#end()
-    // It will never be whole.
+    // The request's body will never be complete.
     if (this.#own === null && !this.#request.isWhole) return this.#drop('body-unfinished')
     this.#isPairable = error === null || mayBeUpstreamFault(error.kind)
     this.#primary.end(error?.kind ?? null)
@@ -157,21 +156,20 @@ export class ShadowCopy implements StoppableCopy {
     const late = new GatewayError('deadline-exceeded')
     this.#reader.end(late)
     this.#own?.abort(late)
-    // Of the primary there is no answer yet: a client may read for hours.
+    // The primary's response has not ended: a client may read for hours.
     if (!this.#isOver) this.#end()
   }
 
   #settle(): void {
     const primary = this.#primary.answer
     const candidate = this.#candidate.answer
-    // The end of the primary may cut the candidate: both ends lead here.
+    // The primary's end may cut the candidate, so both ends call this.
     if (this.#isOver || primary === null || candidate === null) return
     const { onPair } = this.#destination
     if (this.#isPairable && onPair !== null) this.#handOn(primary, candidate, onPair)
     else this.#end()
   }
 
-  /** Hands the pair on, when what is written in this turn has gone out. */
   #handOn(primary: ShadowAnswer, candidate: ShadowAnswer, onPair: OnShadowPair): void {
     const { copies } = this.#options
     const { counts } = this.#destination
@@ -205,7 +203,7 @@ export class ShadowCopy implements StoppableCopy {
     this.#freeAnswers()
   }
 
-  /** Gives back everything but the answers. */
+  /** Releases everything except both responses. */
   #leave(): void {
     this.#isOver = true
     this.#timer.clear()
@@ -222,15 +220,15 @@ export class ShadowCopy implements StoppableCopy {
 interface CopiedRequestListener {
   /** Called each time the request is handed to a connection of the primary. */
   onSent(): void
-  /** Called once, when the primary's request is on its way, and its body is here: the copy may go out. */
+  /** Called once, when the primary's request was sent and its body is complete. */
   onReady(): void
-  /** Called at most once, in place of `onReady`: there is no copy to send. */
+  /** Called at most once, instead of `onReady`. */
   onDropped(reason: ShadowDropReason): void
 }
 
 class CopiedRequest {
   isSent = false
-  /** Whether all of the body has come, also where `copy` has failed to keep it. */
+  /** Whether the whole body has arrived, even where `copy` could not keep it. */
   isWhole: boolean
   readonly copy: BodyCopy
   readonly #exchange: Exchange
@@ -250,7 +248,7 @@ class CopiedRequest {
     if (!this.isWhole && !body.replayable && !this.#isTooLong) copyRequestBody(body, this.copy, () => this.#onWhole())
   }
 
-  /** Ends the copying, and gives the body's room back. Its memory stays where some of it `isRead` still. */
+  /** Ends the copying and releases the body's quota. `isRead`: the memory is still being sent, so it is not freed. */
   close(isRead: boolean): void {
     this.#isClosed = true
     this.#exchange.onSent = null

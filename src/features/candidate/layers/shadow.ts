@@ -10,13 +10,11 @@ import type { ComparisonCounts } from '../observe/comparison-counts.ts'
 import { type CopyDestination, type CopyOptions, type CopySender, maxRepeats, ShadowCopies } from './shadow-copies.ts'
 import { ShadowCopy } from './shadow-copy.ts'
 
-/** The requests that go to the primary twice, in place of a copy, so that its noise is learnt. */
+/** The requests that go to the primary twice, instead of a copy, to learn its noise. */
 interface ShadowRepeats extends CopySender, Pick<CopyDestination, 'onSend' | 'afterMs'> {
-  /** Decides whether the next request of an operation is to be one. */
   wants(operation: OperationId): boolean
 }
 
-/** What copies go to the candidate with. */
 export interface ShadowDestination extends CopySender {
   readonly copies: ShadowCopies
   /** Null: no request goes to the primary twice. */
@@ -24,11 +22,11 @@ export interface ShadowDestination extends CopySender {
 }
 
 export interface ShadowOptions extends ShadowFieldsOptions, ShadowDestination, CopyOptions {
-  /** The share of requests that is copied, from 0 to 1. */
+  /** From 0 to 1. */
   readonly sample: number
 }
 
-/** Removes the marker from requests: a candidate may take it as a dry run, so a client must not send it. */
+/** A candidate may treat the marker as a dry run, so a client must not send the marker. */
 export const markerLayer = (marker: string): Layer => {
   const removeMarker = createMarkerRemover(marker)
   return (next) => (exchange) => {
@@ -38,9 +36,9 @@ export const markerLayer = (marker: string): Layer => {
 }
 
 /**
- * Sends the candidate a copy of some of what the primary gets, when the primary's request is on its way. Nothing that a
- * client gets waits for the copy, or depends on it. The layer stands above retries, which so never make a second copy,
- * and which end in the answer that is compared.
+ * Sends the candidate a copy of a sample of the primary's requests, after the primary's request was sent. Nothing that
+ * a client gets waits for the copy or depends on it. Above retries: a retry makes no second copy, and the final
+ * response is compared.
  */
 export const shadowLayer = (options: ShadowOptions): Layer => {
   const { copies, repeats } = options
@@ -53,13 +51,13 @@ export const shadowLayer = (options: ShadowOptions): Layer => {
   }
   const toPrimary: CopyDestination | null = repeats && {
     ...repeats,
-    // The primary has got them already.
+    // The primary has got the credentials already.
     forwardsCredentials: true,
     toFields: createShadowFields({ ...options, forwardsCredentials: true }),
     counts: copies.repeats,
   }
   return (next) => (exchange) => {
-    // The candidate gets the requests of its own clients, and not what it has failed.
+    // The candidate serves its own clients' requests, and must not get a copy of a request that it has failed.
     if (exchange.side === 'candidate' || Math.random() >= options.sample) return next(exchange)
     const isRepeat = repeats?.wants(exchange.operation.id) ?? false
     const copy = new ShadowCopy(exchange, (isRepeat ? toPrimary : null) ?? toCandidate, options)
@@ -74,19 +72,19 @@ export const shadowLayer = (options: ShadowOptions): Layer => {
 }
 
 interface ShadowFieldsOptions {
-  /** The field that says that a request is a copy. */
+  /** The field that marks a copy. */
   readonly marker: string
   readonly forwardsCredentials: boolean
-  /** Names, in any case, of the fields that hold credentials of clients as configured. */
+  /** In any case, as configured. */
   readonly credentialFields: readonly string[]
-  /** Names, in any case, of fields that hold none, whatever they are called: keys of idempotency. */
+  /** Names, in any case, that never hold credentials, whatever they look like: idempotency keys. */
   readonly keptFields: readonly string[]
 }
 
 /**
- * Creates the function that turns the fields of a request into those of its copy: without the credentials of the
- * client, unless they are forwarded, and marked. Fields that the gateway itself sets for the candidate come later.
- * Names are compared as a CGI-like back end reads them.
+ * Returns a function that makes the fields of a copy: marked, and without the client's credentials unless they are
+ * forwarded. Names are compared as CGI-like back ends read them, where `_` is `-`. Fields that the gateway sets for the
+ * candidate are added later.
  */
 export const createShadowFields = ({
   marker,
@@ -111,10 +109,7 @@ export const createShadowFields = ({
   }
 }
 
-/**
- * Creates the function that removes the marker from the fields of a client's request: what comes marked is a copy, and
- * a client must not make one. The same list comes back where there is none.
- */
+/** Returns the same list where no field is the marker. */
 export const createMarkerRemover = (marker: string): ((fields: HeaderFields) => HeaderFields) => {
   const folded = foldUnderscores(marker)
   const isMarker = (name: string): boolean => name.length === folded.length && foldUnderscores(name) === folded
@@ -125,7 +120,7 @@ export const createMarkerRemover = (marker: string): ((fields: HeaderFields) => 
   }
 }
 
-/** A destination that gets nothing, where no traffic is served. */
+/** For `explain`, which serves no traffic. */
 export const nullShadow: ShadowDestination = {
   send: () => Promise.reject(new TypeError('no traffic is served')),
   isUp: () => false,
@@ -134,10 +129,7 @@ export const nullShadow: ShadowDestination = {
   repeats: null,
 }
 
-/**
- * Returns the rules by which requests of an operation are copied. A POST is only where the file says that it does no
- * harm. Null: none are.
- */
+/** A POST is copied only with `posts: true` and `sideEffects: none`. Null: the operation is not copied. */
 export const copiesOf = (
   { method }: Pick<Operation, 'method'>,
   rules: CandidateShadowConfig,
@@ -168,7 +160,7 @@ export const createShadowLayer = (
     requestIdField: config.requestId.header?.toLowerCase() ?? null,
   })
 
-// A time in whole seconds is another one then.
+// So that times in whole seconds differ too.
 const repeatAfterMs = 1_100
 
 export interface ShadowResources {
@@ -176,15 +168,14 @@ export interface ShadowResources {
   readonly primary: UpstreamConfig
   open(use: 'shadow' | 'repeat', config: UpstreamConfig): Upstream
   readonly copies: ShadowCopies
-  /** Null: answers are not compared. */
+  /** Null: responses are not compared. */
   readonly comparison: ComparisonCounts | null
 }
 
 /**
- * Opens the destination of copies: the candidate's endpoints once more, on connections of their own, so that no client
- * on the candidate waits behind a copy. What copies come to opens no breaker and ejects no endpoint. What the probes of
- * the candidate find and what operators drain holds for copies too. The same is true of the primary's endpoints, where
- * noise is learnt. Null: the candidate gets none.
+ * Opens the candidate's endpoints again, on separate connections, so that no client on the candidate waits behind a
+ * copy. Failed copies open no breaker and eject no endpoint; the candidate's probes and operators' drains hold for
+ * copies too. The same is true of the primary's endpoints for repeats. Null: no request is copied.
  */
 export const openShadow = (
   { upstream, shadow }: CandidateConfig,
@@ -215,7 +206,7 @@ export const openShadow = (
   }
 }
 
-/** Sends around the endpoints that probes have found down on the side itself. */
+/** Copies have no probes, so they take the down endpoints from the side itself. */
 const followOutages = ({ members, send }: Upstream, running: Upstream): Handler =>
   members.length === 1
     ? send

@@ -18,13 +18,13 @@ interface SideRules extends CandidateUse {
 }
 
 export interface SideOptions extends SideRules {
-  /** The leading bits of an IPv6 address that count as one client where none is authenticated. */
+  /** The leading bits of an IPv6 address that count as one client when no client is authenticated. */
   readonly ipv6Prefix: number
-  /** The response field that names the side; null: none does. */
+  /** Null: no response field names the side. */
   readonly expose: string | null
 }
 
-/** Creates the function that decides which side an owner of requests is on. Nothing else of a request decides it. */
+/** The owner of a request alone decides the side. */
 export const createSideChooser = ({ group, share, clients }: SideRules): ((owner: RequestOwner) => Side) => {
   const named = new Set(clients)
   const below = bucketsOfShare(share)
@@ -36,9 +36,8 @@ export const createSideChooser = ({ group, share, clients }: SideRules): ((owner
 }
 
 /**
- * Decides which side of its group each exchange is on, once. It stands behind authentication, which says whose the
- * request is, and outside the cache, which keeps the sides apart. The field that names the side is the gateway's own:
- * what an upstream says there goes no further.
+ * Decides the side of each exchange, once. Behind authentication, which names the owner, and outside the cache, which
+ * keeps the sides apart. An upstream's own field of this name is removed.
  */
 export const sideLayer = ({ ipv6Prefix, expose, ...rules }: SideOptions): Layer => {
   const chooseSide = createSideChooser(rules)
@@ -55,7 +54,7 @@ export const sideLayer = ({ ipv6Prefix, expose, ...rules }: SideOptions): Layer 
   const ownName: ReadonlySet<string> = new Set([lower])
   const addField = (exchange: Exchange): void => {
     const stored = exchange.outcome?.stored ?? null
-    // A stored response is of the client's own side, also where it stands in for a failure of the other.
+    // A stored response is from the client's own side, even when it replaces a failure of the other side.
     const side = stored === null ? exchange.servingSide : exchange.side
     if (side === null || stored === 'unknown-side') return
     exchange.addedResponseFields = [...(exchange.addedResponseFields ?? []), expose, side]
@@ -77,9 +76,8 @@ export const sideLayer = ({ ipv6Prefix, expose, ...rules }: SideOptions): Layer 
 }
 
 /**
- * Returns the bucket of an owner of requests to a group, from 0 to 9,999. It depends on both alone: reloads, restarts
- * and other gateways agree, and no edit of the candidate moves a client. Each group has a salt of its own, so that the
- * same clients are not the first in all groups.
+ * The bucket of an owner within a group, from 0 to 9,999. Reloads, restarts and other gateways agree, and no edit of
+ * the candidate moves a client. Each group has its own salt, so that different clients go first in each group.
  */
 export const clientBucket = (group: Group, owner: RequestOwner): number =>
   createHmac('sha256', `lender-gateway: the side of a client of ${group}`)
@@ -87,8 +85,8 @@ export const clientBucket = (group: Group, owner: RequestOwner): number =>
     .digest()
     .readUInt32BE(0) % bucketCount
 
-// An HMAC takes 2.5 µs, and looking it up 0.03 µs. Many more than a lender has clients; a stranger's addresses push out
-// each other, and no client.
+// An HMAC takes 2.5 µs, a lookup 0.03 µs. 4,096 is far more than a lender's clients. Addresses are kept apart, so that
+// a stranger with many addresses cannot evict a client.
 const maxRemembered = 4096
 
 type FindBucket = (owner: RequestOwner) => number
@@ -96,8 +94,8 @@ type FindBucket = (owner: RequestOwner) => number
 const memories = new Map<Group, FindBucket>()
 
 /**
- * Returns the {@link clientBucket} of one group that remembers the buckets of the last owners. There is one in the
- * process: no step, order or reload makes it forget, because none changes a bucket.
+ * Returns {@link clientBucket} with a memory of the last owners. One per group and process: no step, command or reload
+ * changes a bucket.
  */
 export const getBucketMemory = (group: Group): FindBucket => {
   const memory = memories.get(group) ?? createBucketMemory(group)
@@ -120,6 +118,6 @@ const createBucketMemory = (group: Group): FindBucket => {
   }
 }
 
-/** Returns how many leading bits of an IPv6 address count as one client, as the limits by address count them. */
+/** The same prefix as `limits.address` uses. */
 export const clientIpv6Prefix = ({ limits }: Pick<Config, 'limits'>): number =>
   limits.address?.ipv6Prefix ?? defaultIpv6Prefix

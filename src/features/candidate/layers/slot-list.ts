@@ -1,11 +1,11 @@
 export interface SlotEntry {
-  /** The place in the list. -1: it is in none. */
+  /** -1: in no list. */
   slot: number
 }
 
 /**
- * What is under way, in no order. Entries come and go with each request, for which a Set is the wrong place: V8 copies
- * it for each few that were removed, and what an old copy holds is kept until the next collection of everything.
+ * An unordered collection whose entries come and go with each request. V8 copies a Set after every few removals, and an
+ * old copy holds its entries until the next full collection.
  */
 export class SlotList<Entry extends SlotEntry> {
   readonly #entries: Entry[] = []
@@ -14,17 +14,17 @@ export class SlotList<Entry extends SlotEntry> {
     return this.#entries.length
   }
 
-  /** The entries, which are to be copied before any is added or removed. */
+  /** Copy before adding or removing. */
   get entries(): readonly Entry[] {
     return this.#entries
   }
 
-  /** Adds an entry that is in no list. */
+  /** The entry must be in no list. */
   add(entry: Entry): void {
     entry.slot = this.#entries.push(entry) - 1
   }
 
-  /** Takes an entry out. False: it is not in. */
+  /** False: the entry is not in the list. */
   delete(entry: Entry): boolean {
     const { slot } = entry
     if (slot < 0) return false

@@ -6,19 +6,18 @@ import type { Upstream } from '../../../core/upstream/upstream.ts'
 import type { CandidateUse } from '../candidate-clients.ts'
 import type { CandidateConfig } from '../config/candidate.ts'
 
-/** The two sides of a group, as the innermost handler uses them. */
 export interface SplitSides {
   readonly primary: Handler
   readonly candidate: Handler
-  /** Whether the primary serves what the candidate could not be sent. */
+  /** Whether the primary serves requests that could not be sent to the candidate. */
   readonly fallback: boolean
   candidateIsUp(): boolean
 }
 
 /**
- * Sends each exchange to the side that it is on. What could not be sent to the candidate at all goes to the primary,
- * as `failover` goes on to another endpoint: nothing of it has arrived anywhere. So does what would only try endpoints
- * that are down. An exchange of the primary never goes to the candidate.
+ * Sends each exchange to its side. A request that could not be sent to the candidate at all goes to the primary, as
+ * `failover` goes to another endpoint; so does a request that would only try endpoints that are down. An exchange of
+ * the primary never goes to the candidate.
  */
 export const splitSend = ({ primary, candidate, fallback, candidateIsUp }: SplitSides): Handler => {
   if (!fallback) return (exchange) => (exchange.side === 'candidate' ? candidate(exchange) : primary(exchange))
@@ -36,25 +35,25 @@ export const splitSend = ({ primary, candidate, fallback, candidateIsUp }: Split
   }
 }
 
-/** Tells whether nothing that the candidate may have processed would be processed by the primary as well. */
+/** Whether the primary may serve the request without a risk that both sides process it. */
 const mayLeave = ({ operation, attempts }: Exchange): boolean => operation.method === 'GET' || !attempts.wasSent
 
 const isUnsent = (exchange: Exchange, error: unknown): boolean => {
   if (!(error instanceof GatewayError)) return false
   if (failureTable[error.kind].retry !== 'always' && !hasNoPlace(error)) return false
-  // A POST that its key let the candidate try twice may have been processed the first time.
+  // With an idempotency key, a POST may be tried twice: the candidate may have processed the first attempt.
   return mayLeave(exchange)
 }
 
-// The candidate has no endpoint for it.
+// The candidate has no endpoint for the request.
 const unsentKinds: ReadonlySet<FailureKind> = new Set<FailureKind>(['no-healthy-endpoint', 'circuit-open'])
 
-/** Tells whether the candidate had no place for a request: no endpoint, no connection, or an open breaker. */
+/** No endpoint, no connection, or an open breaker. */
 const hasNoPlace = ({ kind, reason }: GatewayError): boolean =>
-  // The response to a request that was sent can want for room too: `overloaded` alone says nothing.
+  // The response to a sent request can be `overloaded` too, so the reason decides.
   unsentKinds.has(kind) || (kind === 'overloaded' && (reason === 'endpoint-connections' || reason === 'endpoint-share'))
 
-/** Creates the innermost handler of a group: the send of its upstream, or of both sides while a candidate is in use. */
+/** The innermost handler of a group: both sides while a candidate is in use, else its upstream. */
 export const createSend = (
   upstream: Upstream,
   candidate: Upstream | null,

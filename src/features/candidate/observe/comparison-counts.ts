@@ -30,19 +30,19 @@ import {
 } from './comparison-report.ts'
 
 export interface ComparisonOptions extends ComparisonRules {
-  /** A body that is larger when it is decoded is not compared. */
+  /** A larger decoded body is not compared. */
   readonly maxBody: number
-  /** Whether what the primary itself answers differently is learnt first, and left out. */
+  /** Whether differences between the primary's own responses are learned first, and ignored. */
   readonly noise: boolean
   readonly examples: boolean
 }
 
 /**
- * Compares the answers of one candidate with those of its primary, in one process, and counts what they differ in. It
- * keeps names, pointers, ids of requests and statuses, and values only where examples are asked for.
+ * Counts the differences between one candidate's responses and its primary's, in one process. Keeps names, pointers,
+ * request ids and statuses; values only with `examples`.
  */
 export class ComparisonCounts {
-  /** The digest of what is compared, and how. */
+  /** The digest of the compared sides and the rules. */
   readonly digest: string
   readonly #since = epochMs()
   readonly #compare: CompareAnswers
@@ -52,10 +52,10 @@ export class ComparisonCounts {
   readonly #rows = new CountedRows<DifferencePlace & { readonly values: ValuePairs }, DifferenceExample>(
     maxDifferenceRows,
   )
-  /** How many answers had more differences than are told apart. */
+  /** Responses with more differences than are listed. */
   #cut = 0
 
-  /** `key`: what digests of values are keyed with. */
+  /** `key`: the HMAC key for digests of values. */
   constructor(digest: string, options: ComparisonOptions, key: string) {
     this.digest = digest
     this.#options = options
@@ -75,13 +75,13 @@ export class ComparisonCounts {
     if (comparison.isCut) this.#cut++
   }
 
-  /** Learns from what the primary answered to a request that it got twice. */
+  /** Learns from two responses of the primary to one request. */
   readonly onRepeatedPair: OnShadowPair = (first, second, { operation }) => {
     const comparison = this.#compare(first, second, undefined, maxNoisePlaces)
     if (comparison.kind === 'compared') this.#operations[operation].noise.learn(comparison.differences)
   }
 
-  /** Decides whether the next request of an operation is to be sent to the primary twice, and not to the candidate. */
+  /** Whether the next request is sent to the primary twice, and not to the candidate. */
   wantsRepeat(operation: OperationId): boolean {
     return this.#learnsNoise(operation) && this.#operations[operation].noise.wantsRepeat()
   }
@@ -164,7 +164,7 @@ class OperationComparison {
     }
   }
 
-  /** Notes how long both took, where both have answered: each side has the same requests. */
+  /** Only where both sides responded, so that both have the same requests. */
   observeLatency({ headMs: primaryMs }: ShadowAnswer, { headMs: candidateMs }: ShadowAnswer): void {
     if (primaryMs === null || candidateMs === null) return
     this.#latency.primary.observe(primaryMs)
@@ -188,14 +188,14 @@ class OperationComparison {
 }
 
 interface ValuePairOptions {
-  /** What digests are keyed with: one secret for all workers, made anew at each start. */
+  /** The HMAC key for digests: one secret for all workers, new at each start. */
   readonly key: string
   readonly examples: boolean
 }
 
 const maxTextLength = 100
 
-/** Counts the pairs of values that two answers had at one place. It keeps no value, unless examples are asked for. */
+/** Counts pairs of differing values at one place. Keeps values only with `examples`. */
 class ValuePairs {
   readonly #options: ValuePairOptions
   readonly #pairs = new Map<string, { -readonly [Name in keyof ValuePairCount]: ValuePairCount[Name] }>()
@@ -226,7 +226,7 @@ class ValuePairs {
   }
 }
 
-/** Digests two values. Without the key, the few that a grade may have cannot be tried one after the other. */
+/** Keyed, so that the few possible values of a grade cannot be guessed one by one. */
 const digestPair = (key: string, primary: string, candidate: string): string =>
   createHmac('sha256', key)
     .update(`shadow pair\n${primary.length}\n${primary}${candidate}`)

@@ -6,19 +6,19 @@ import { byGroup, groups, type OperationId } from '../../../operations.ts'
 import { keepWorstRows, mergeRowCounts, type RowCounts } from '../../contract/counted-rows.ts'
 import { type Difference, type DifferenceKind, differenceKey, type UncomparedReason } from './compare/comparison.ts'
 
-/** What is looked for in the logs of both upstreams: a request whose answers differ. */
+/** Finds a request with differing responses in the logs of both upstreams. */
 export interface DifferenceExample {
-  /** Null: no field carries one. */
+  /** Null: no field carries the request id. */
   readonly requestId: string | null
 }
 
 export interface ValuePairCount {
-  /** The digest of the two, keyed anew at each start: it says which pairs are the same, and nothing else. */
+  /** Keyed anew at each start: it only shows which pairs are the same. */
   readonly digest: string
   readonly count: number
-  /** The last request of it. Null: no field carries an id. */
+  /** The latest request with this pair. Null: no field carries the request id. */
   readonly requestId: string | null
-  /** Null: they are values, and the configuration asks for no examples. */
+  /** Null: values may be shown only with `compare.examples`. */
   readonly values: { readonly primary: string; readonly candidate: string } | null
 }
 
@@ -32,13 +32,13 @@ export interface DifferencePlace {
 export interface DifferenceRow extends DifferencePlace, RowCounts<DifferenceExample> {
   /** The most frequent first. */
   readonly pairs: readonly ValuePairCount[]
-  /** How many answers had further pairs. */
+  /** Responses with pairs that are not listed. */
   readonly otherPairs: number
 }
 
-/** A place where two answers of the primary to one request differed. */
+/** A place where two responses of the primary to one request differed. */
 export interface NoiseRow extends DifferencePlace {
-  /** In how many pairs of its answers. */
+  /** How many pairs of the primary's responses differed here. */
   readonly count: number
 }
 
@@ -46,50 +46,49 @@ export interface ComparisonTotals {
   readonly operation: OperationId
   readonly compared: number
   readonly equal: number
-  /** Those of the last five minutes. */
+  /** In the last five minutes. */
   readonly recent: { readonly compared: number; readonly equal: number }
-  /** Of those that differ, how many do so in each way. */
+  /** Responses that differ, by kind; one response may count for several kinds. */
   readonly byKind: Readonly<Record<DifferenceKind, number>>
   readonly uncompared: Readonly<Record<UncomparedReason, number>>
-  /** How many pairs of the primary's own answers the noise is learnt from. */
+  /** The pairs of the primary's responses that noise was learned from. */
   readonly noisePairs: number
-  /** How many more it takes before anything is compared: each process learns by itself. */
+  /** Pairs missing before the first comparison: each process learns separately. */
   readonly noisePairsMissing: number
-  /** From the sending of the request to the head of the answer, where both sides have answered. */
+  /** From the sending of the request to the head, where both sides responded. */
   readonly latency: { readonly primary: HistogramReport; readonly candidate: HistogramReport }
 }
 
-/** What processes know of how a candidate answers beside its primary, as plain data. */
 export interface ComparisonReport {
-  /** The digest of what is compared, and how: another one begins anew. */
+  /** The digest of the compared sides and the rules. Another digest starts new counts. */
   readonly digest: string
-  /** When it began, in milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly since: number
-  /** The operations of which there was a pair. */
+  /** The operations with at least one pair. */
   readonly totals: readonly ComparisonTotals[]
   /** The worst first. */
   readonly rows: readonly DifferenceRow[]
-  /** How often answers differed in further ways. */
+  /** How often responses differed beyond the listed rows. */
   readonly others: number
   readonly noise: readonly NoiseRow[]
 }
 
-/** So many rows are kept; further ways are only counted. */
+/** Beyond 200 rows, differences are only counted. */
 export const maxDifferenceRows = 200
 
-/** So many pairs of values are told apart at each place. */
+/** For each place. */
 export const maxValuePairs = 8
 
-/** What differs in fewer of the primary's own pairs is no noise, but said beside the row. */
+/** A place that differs in fewer of the primary's own pairs is reported beside the row, not ignored. */
 const leastNoiseShare = 0.02
 
-/** Tells whether a place counts as noise, by the pairs of the primary's own answers that differ there. */
+/** `count`: the primary's own pairs that differ at the place. */
 export const isNoise = (count: number, noisePairs: number): boolean =>
   count > 0 && count >= noisePairs * leastNoiseShare
 
 export const placeKey = (place: DifferencePlace): string => `${place.operation} ${differenceKey(place)}`
 
-/** Merges what several processes know of the comparison with that digest; reports on another one are left out. */
+/** Reports with another digest are left out. */
 export const mergeComparisonReports = (digest: string, each: readonly ComparisonReport[]): ComparisonReport => {
   const same = each.filter((one) => one.digest === digest)
   const rows = mergeBy(
@@ -118,7 +117,7 @@ export const mergeComparisonReports = (digest: string, each: readonly Comparison
   }
 }
 
-/** Returns what stays of a process that has ended: nothing of it is recent. */
+/** What remains of a process that has ended: nothing is recent. */
 export const withoutRecentDifferences = (report: ComparisonReport): ComparisonReport => ({
   ...report,
   totals: report.totals.map((totals) => ({ ...totals, recent: { compared: 0, equal: 0 }, noisePairsMissing: 0 })),
@@ -140,7 +139,7 @@ const mergeRows = (same: NonEmpty<DifferenceRow>): DifferenceRow => ({
   ...mergeRowCounts(same),
   ...keepFrequentPairs(
     mergeBy(
-      // The first of a pair is the one whose request is told.
+      // mergeBy keeps the request of the first, so the latest row leads.
       same.toSorted((a, b) => b.lastAt - a.lastAt).flatMap(({ pairs }) => pairs),
       ({ digest }) => digest,
       (all) => ({ ...all[0], count: sum(all.map(({ count }) => count)) }),
@@ -169,22 +168,22 @@ const comparisonTables: TotalReport<ComparisonReport> = {
 
 export const totals: readonly TotalReport[] = [comparisonTables]
 
-// So many pairs of the primary's own answers come before the first comparison.
+// Pairs of the primary's responses before the first comparison.
 const firstNoisePairs = 5
 
-// The share of the requests that are sent to the primary twice afterwards.
+// The share of requests sent to the primary twice after that.
 const repeatedShare = 0.01
 
-// A request that fails the second time teaches nothing: others are tried.
+// A request whose repeat fails teaches nothing, so others are tried.
 const maxFirstRepeats = 2 * firstNoisePairs
 
-/** An operation where more differs from one answer to the next has no comparison worth its name. */
+/** An operation with more differing places cannot be compared usefully. */
 export const maxNoisePlaces = 200
 
-// What the primary answers otherwise in these ways is a fault of its own, and none to be overlooked.
+// When the primary's own responses differ in these ways, the primary has a fault that must be seen.
 const neverNoise: ReadonlySet<DifferenceKind> = new Set(['failure', 'status', 'content-type', 'unreadable'])
 
-/** What differs between two answers of the primary to one request: times, ids, what comes in any order. */
+/** Differences between two responses of the primary to one request: times, ids, unordered lists. */
 export class Noise {
   readonly #operation: OperationId
   readonly #places = new Map<string, { readonly place: Omit<NoiseRow, 'count'>; count: number }>()
@@ -199,7 +198,7 @@ export class Noise {
     return this.#pairs
   }
 
-  /** How many more it takes before anything is compared. */
+  /** Before the first comparison. */
   get pairsMissing(): number {
     return Math.max(0, firstNoisePairs - this.#pairs)
   }
@@ -216,7 +215,7 @@ export class Noise {
     return (!this.isLearnt && this.#repeats < maxFirstRepeats) || Math.random() < repeatedShare
   }
 
-  /** Counts a request that is sent to the primary twice: one that does not come so far is no trial. */
+  /** Counts a repeat when it is sent: a repeat that is dropped earlier is no attempt. */
   countRepeat(): void {
     this.#repeats++
   }

@@ -19,8 +19,8 @@ interface TextEdit {
 }
 
 /**
- * Edits the text of a configuration file so that the candidate of a group is its upstream. What is not about that stays
- * as it is, byte for byte. The text is a valid configuration in which the group has a candidate.
+ * Edits a configuration file so that a group's candidate becomes its upstream. The rest stays byte for byte. `text`
+ * must be a valid configuration in which the group has a candidate.
  */
 export const promoteCandidate = (text: string, group: Group, rendered: RenderedCandidate): string => {
   const { document } = parseYamlSource(text)
@@ -37,7 +37,7 @@ export const promoteCandidate = (text: string, group: Group, rendered: RenderedC
   return fromEnd.reduce((edited, { start, end, text: own }) => edited.slice(0, start) + own + edited.slice(end), text)
 }
 
-/** Follows the keys of maps, through aliases. The node at the end may be an alias. */
+/** Follows map keys through aliases. The last node may be an alias. */
 const nodeAt = (document: Document, path: readonly string[]): Node => {
   const node = path.reduce<unknown>((parent, key) => {
     const map = isAlias(parent) ? parent.resolve(document) : parent
@@ -47,7 +47,7 @@ const nodeAt = (document: Document, path: readonly string[]): Node => {
   return node
 }
 
-/** Edits a group that is written over lines: whole lines of it come, change or go. */
+/** For a group in block style: whole lines are added, replaced or removed. */
 const editLines = (
   document: Document,
   text: string,
@@ -69,11 +69,11 @@ const editLines = (
     return [{ ...whole, text: added.map(write).join('') }]
   })
 
-/** Finds the lines of a key and its value, the line feed at the end included, and what they begin with. */
+/** The lines of a key and its value, with the final line feed, and their indentation. */
 const linesOf = (text: string, { key, value }: Pair) => {
   const keyStart = rangeOf(key)[0]
   const start = text.lastIndexOf('\n', keyStart - 1) + 1
-  // A block ends where the next key begins.
+  // The parser ends a block value where the next key begins.
   const last = text.slice(0, isNode(value) ? rangeOf(value)[1] : keyStart).trimEnd().length
   const lineFeed = text.indexOf('\n', last)
   return { start, end: lineFeed < 0 ? text.length : lineFeed + 1, margin: text.slice(start, keyStart) }
@@ -84,13 +84,13 @@ const rangeOf = (node: unknown): readonly [number, number] => {
   return [node.range[0], node.range[1]]
 }
 
-/** Finds where the comments begin that stand right above a line, and as deep. */
+/** Comments right above a line, with the same indentation. */
 const startOfComments = (text: string, start: number, margin: string): number => {
   const before = text.lastIndexOf('\n', start - 2) + 1
   return start > 0 && text.startsWith(`${margin}#`, before) ? startOfComments(text, before, margin) : start
 }
 
-/** Finds where the comments end that stand right below a key, and deeper. */
+/** Comments right below a key, with a deeper indentation. */
 const endOfComments = (text: string, end: number, margin: string): number => {
   const line = /^.*\n?/.exec(text.slice(end))?.[0] ?? ''
   return line.startsWith(`${margin} `) && line.trimStart().startsWith('#')
@@ -98,7 +98,9 @@ const endOfComments = (text: string, end: number, margin: string): number => {
     : end
 }
 
-/** Moves the lines of a key to the left, with the comments above. Null: it has an alias, whose anchor may go. */
+/**
+ * Moves a key's lines to the left, with the comments above. Null: the value has an alias, whose anchor may be removed.
+ */
 const moveLines = (text: string, pair: Pair, margin: string): string | null => {
   const { start, end, margin: own } = linesOf(text, pair)
   if (hasAlias(pair)) return null
@@ -131,11 +133,11 @@ const printLines = (document: Document, text: string, { key, value }: Pair, marg
   return text.includes('\r\n') ? lines.replaceAll('\n', '\r\n') : lines
 }
 
-/** Removes the comments of lines that follow: they stay where they are. */
+/** Drops the comments of following lines, which stay in place. */
 const withoutLater = (value: Node): Node =>
   isMap(value) && value.flow !== true ? Object.assign(value, { comment: null }) : value
 
-/** Replaces the whole value of a group that stands within braces, or is an alias. */
+/** For a group in flow style, or an alias. */
 const replaceValue = (document: Document, text: string, value: Node, keys: readonly PromotedKey[]): TextEdit => {
   const [start, end] = rangeOf(value)
   const map = new YAMLMap()
@@ -160,7 +162,7 @@ const print = (contents: Node): string => {
   return part.toString({ lineWidth: 0 })
 }
 
-/** Prints a list without blanks inside its brackets, as most write it. The library cannot do so for lists alone. */
+/** Prints lists as `[a]`, not `[ a ]`. The library pads lists and maps alike. */
 function printTight(this: YAMLSeq, ...args: Parameters<YAMLSeq['toString']>): string {
   return YAMLSeq.prototype.toString.apply(this, args).replace(/^\[ (.*) \]$/, '[$1]')
 }
@@ -172,18 +174,18 @@ export type Promotion =
       readonly hash: string
       readonly changes: readonly ConfigChange[]
     }
-  /** `problems`: those of the edited file. None: it would change something else too. */
+  /** `problems`: of the edited file. Empty: the edit would change something else too. */
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
 
 export const promotedUpstream = ({ upstreams }: Pick<Config, 'upstreams'>, group: Group) => {
   const { candidate, retry, concurrency } = upstreams[group]
-  // One of each for both sides: a candidate has none of its own.
+  // A group has one `retry` and one `concurrency` for both sides.
   return candidate && { ...candidate.upstream, retry, concurrency, candidate: null }
 }
 
 /**
- * Edits the text of a file so that the candidate of a group is its upstream, and verifies the edit: read anew, the file
- * has to say that and nothing else. `loaded` is what it says now.
+ * Verifies the edit: parsed again, the edited file must state the promotion and nothing else. `loaded`: the file as it
+ * is.
  */
 export const planPromotion = (
   text: string,
@@ -203,7 +205,7 @@ export const planPromotion = (
   return { ok: true, text: edited, hash: next.config.hash, changes }
 }
 
-/** Where a key of the promoted group comes from. A merged one has keys of both. */
+/** `merged`: keys of both. */
 type KeyOrigin = 'group' | 'candidate' | 'merged'
 
 interface PromotedKey {
@@ -212,15 +214,15 @@ interface PromotedKey {
   readonly pair: Pair
 }
 
-/** The values of a candidate, in the spelling of the file, with every default filled in. */
+/** In the spelling of the file, with every default filled in. */
 type RenderedCandidate = Readonly<Record<string, unknown>>
 
-// `none` of a group hides what `defaults` say of these. Without it their keys would be inherited.
+// A group's `none` hides the `defaults` of these. Without it, their keys would be inherited.
 const policies = ['healthCheck', 'outlier', 'circuitBreaker']
 
 /**
- * Lists the keys that make the candidate of a group its upstream: those that the candidate states take the place of the
- * group's, as they do while it is a candidate. The keys that the group has too come first, in their order.
+ * The keys of the promoted group. The candidate's keys replace the group's, as they do while it is a candidate. Keys
+ * that the group has too come first, in the group's order.
  */
 const listPromotedKeys = (
   document: Document,
@@ -246,7 +248,7 @@ const listPromotedKeys = (
 
 const keyOf = ({ key }: Pair): string => String(isScalar(key) ? key.value : key)
 
-/** Copies a node without anchors and aliases: its values stand in their place. */
+/** Copies a node with its aliases resolved, and without anchors. */
 const writtenOut = (document: Document, node: unknown): Node => {
   const target = isAlias(node) ? node.resolve(document) : node
   if (!isNode(target)) throw new TypeError('only nodes are written out')
@@ -268,7 +270,7 @@ const candidatePairs = (document: Document, candidate: Node): readonly Pair[] =>
 
 const withoutComments = (node: Node): Node => Object.assign(node, { comment: null, commentBefore: null })
 
-/** Merges the values of one key: only maps merge, and one level of them. Null: the candidate's replaces the group's. */
+/** Only maps merge, and only one level deep. Null: the candidate's value replaces the group's. */
 const mergeValues = (
   document: Document,
   groupValue: unknown,
@@ -289,7 +291,7 @@ const mergeValues = (
   return merged
 }
 
-/** Adds the keys that a policy leaves to the built-in values. */
+/** Fills in the built-in defaults that the policy omits. */
 const completed = (document: Document, stated: YAMLMap, rendered: unknown): YAMLMap => {
   const whole = writtenOut(document, stated) as YAMLMap
   for (const [key, value] of Object.entries(Object(rendered)))

@@ -5,28 +5,28 @@ import type { ShiftPlan } from './shift-record.ts'
 import { advance, beginRecord, heldRecord, type ShiftRecord, type ShiftStop } from './shift-record.ts'
 import { type ShiftState, toShiftState } from './shift-state.ts'
 
-/** A record that is kept elsewhere too, and how old it is. */
+/** A record from Redis, and its age. */
 export interface KeptShift {
   readonly record: ShiftRecord
   readonly ageMs: number
 }
 
-/** What is kept elsewhere of a plan that begins. Null: nothing is. A text says why it is not known. */
+/** A text: why Redis's record is not known. */
 export type FindKeptShift = (group: Group, plan: ShiftPlan) => KeptShift | string | null
 
 export interface ShiftToKeep {
   readonly digest: string
   readonly record: ShiftRecord
-  /** Another one with each change. */
+  /** Changes with each change of the record. */
   readonly revision: number
-  /** Whether it stands for one that is kept elsewhere, and has not been read. */
+  /** Whether the record is a placeholder for one in Redis that was not read. */
   readonly isHeld: boolean
 }
 
-// So many steps are made up for that fell into a time without this gateway: each has to hold for its time.
+// Only one missed step is caught up: each step must hold for its time.
 const maxStepsMadeUp = 1
 
-/** `own` is what it would be without what is kept elsewhere. */
+/** `own`: the record without Redis. */
 export const beginWithKept = (
   kept: KeptShift | string | null,
   plan: ShiftPlan,
@@ -40,8 +40,8 @@ export const beginWithKept = (
 }
 
 /**
- * Returns the record with which a plan goes on: what is kept elsewhere, with what was changed here on top. What means
- * the same has held here since it began here, a little later or earlier than at the gateway that wrote it.
+ * Returns Redis's record with this gateway's changes on top. Where the effect is the same, `since` stays: gateways
+ * differ by moments.
  */
 export const takeUpKept = (
   kept: KeptShift | null,
@@ -55,7 +55,6 @@ export const takeUpKept = (
   return hasSameEffect(merged, own, plan, epoch) ? { ...merged, since: own.since } : merged
 }
 
-/** Brings a record that is kept elsewhere up to now. */
 const bringUp = ({ record, ageMs }: KeptShift, plan: ShiftPlan, epoch: number): ShiftRecord =>
   advance(record, plan, ageMs, epoch, maxStepsMadeUp).record
 
@@ -70,8 +69,8 @@ const recordKeys = [
 ] as const satisfies readonly (keyof ShiftRecord)[]
 
 /**
- * Lists what a change is about. A stop ends orders, also those that other gateways were given. The end of a stop is
- * about everything: what was reached before it does not count.
+ * The keys that a change sets. A stop also ends orders from other gateways. The end of a stop sets every key: progress
+ * before the stop does not count.
  */
 export const changedKeys = (before: ShiftRecord, after: ShiftRecord): readonly (keyof ShiftRecord)[] => {
   if (before.stop !== null && after.stop === null) return recordKeys
@@ -79,21 +78,21 @@ export const changedKeys = (before: ShiftRecord, after: ShiftRecord): readonly (
   return recordKeys.filter((key) => before[key] !== after[key] || (isStop && key === 'order'))
 }
 
-/** What a stop is about: it ends orders too. */
+/** A stop also ends orders. */
 export const stopKeys: readonly (keyof ShiftRecord)[] = ['stop', 'order']
 
 export interface KnownStop {
   readonly knownStop: ShiftStop | null
-  /** The time of the change, in milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly at: number
 }
 
-/** What operators and the guard have changed of a record since it was kept elsewhere, and what the last one knew. */
+/** The changes by operators and the guard since Redis last had the record, and the stop that the last change knew. */
 export interface OwnChanges extends KnownStop {
   readonly keys: Set<keyof ShiftRecord>
 }
 
-/** What a candidate that a rollback has brought back is left with of what was changed before: Redis may not know it. */
+/** After a rollback, only the changes of a stop remain: Redis may not have them. */
 export const changesOfStop = ({ keys, ...last }: OwnChanges = noChanges): OwnChanges => ({
   ...last,
   keys: new Set(stopKeys.filter((key) => keys.has(key))),
@@ -102,9 +101,9 @@ export const changesOfStop = ({ keys, ...last }: OwnChanges = noChanges): OwnCha
 const noChanges: OwnChanges = { keys: new Set(), knownStop: null, at: 0 }
 
 /**
- * Puts what was changed here on top of what is kept elsewhere; of a record from before a rollback here, only its stop
- * holds. On top of a stop there that the changes did not know goes no order, and no end of a stop: an operator who had
- * known it might have said something else. `changes` are left as they were put.
+ * Applies this gateway's changes to Redis's record; if that record is from before a rollback here, only its stop holds.
+ * If Redis has a stop that the changes did not know, orders and ends of a stop are dropped: the operator might have
+ * decided otherwise. `changes` keeps the applied keys.
  */
 const mergeRecords = (kept: ShiftRecord, own: ShiftRecord, { keys, ...last }: OwnChanges): ShiftRecord => {
   const isNews = kept.stop !== null && !isKnownStop(kept.stop, last)
@@ -116,42 +115,41 @@ const mergeRecords = (kept: ShiftRecord, own: ShiftRecord, { keys, ...last }: Ow
   return { ...base, ...Object.fromEntries([...keys].map((key) => [key, put[key]])) }
 }
 
-/** Tells whether a stop was known at a change. Where Redis was not read, what it had until then counts as known. */
+/** While Redis was not read, every stop from before the change counts as known. */
 export const isKnownStop = (stop: ShiftStop, { knownStop, at }: KnownStop): boolean =>
   knownStop?.cause === 'redis' ? stop.since <= at : isSameStop(stop, knownStop)
 
 const isSameStop = (stop: ShiftStop, other: ShiftStop | null): boolean =>
   stop.since === other?.since && stop.cause === other.cause && stop.reason === other.reason
 
-/** Tells whether two records mean the same for clients and in words. An order has one time at all gateways. */
+/** The same for clients and in words. `since` of an order is the same at all gateways. */
 export const hasSameEffect = (a: ShiftRecord, b: ShiftRecord, plan: ShiftPlan, epoch: number): boolean =>
   a.order?.since === b.order?.since &&
   isDeepStrictEqual(toEffect(toShiftState(a, plan, epoch)), toEffect(toShiftState(b, plan, epoch)))
 
-/** Leaves out of a state what is a little later or earlier at another gateway. */
+/** Leaves out times, which differ between gateways by moments. */
 const toEffect = ({ share, cause, isStopped, by, reason, paused, step }: ShiftState) => ({
   ...{ share, cause, isStopped, by, reason },
   paused: paused && { by: paused.by, reason: paused.reason },
   reached: step?.reached,
 })
 
-/** A record as this gateway has it. */
 export interface ShiftEntry {
   readonly plan: ShiftPlan
   readonly timer: CoalescedTimer
-  /** Without the order that is pending. */
+  /** Without the pending order. */
   record: ShiftRecord
-  /** Null: no order waits to be in effect. */
+  /** Null: no order is pending. */
   pending: PendingOrder | null
-  /** When the record was true: monotonic, and by the wall clock. */
+  /** When `record` was brought up to date: monotonic and wall clock, in milliseconds. */
   at: number
   epoch: number
-  /** Another one with each change, but not as time goes by. */
+  /** Changes with each change, but not as time passes. */
   revision: number
   changes: OwnChanges
 }
 
-/** An order that is being put into effect, as a change of whatever record holds then. */
+/** An order not yet in effect, as a change of whichever record holds then. */
 interface PendingOrder extends KnownStop {
   change(record: ShiftRecord): ShiftRecord
 }

@@ -11,13 +11,13 @@ import { listShiftPlans, type ShiftPlan, shiftKey } from './shift-record.ts'
 import { callShiftStore, isOlder, type OtherShift } from './shift-store.ts'
 import type { PreparedShifts, Shifts } from './shifts.ts'
 
-/** What Redis had of a candidate when it was asked last. */
+/** What Redis had at the last reply. */
 interface SeenShift {
-  /** Empty: it had nothing. */
+  /** Empty: Redis had no record. */
   readonly version: string
-  /** The version that this gateway has gone on with: a later one than that of a Redis that has lost some. */
+  /** The version that this gateway continues from: later than Redis's when Redis has lost writes. */
   readonly latest: string
-  /** The revision of the record that Redis has. Null: that one is to be replaced. */
+  /** The revision that Redis has. Null: Redis's record must be replaced. */
   readonly revision: number | null
   readonly writtenAt: number
 }
@@ -28,21 +28,21 @@ interface Place {
   release(): void
 }
 
-// Another gateway's word holds here within this time.
+// Changes by another gateway take effect here within 1 s.
 const periodMs = 1000
 
-// Redis forgets what no gateway has any more.
+// Rewritten hourly: Redis expires records that no gateway has.
 const rewriteMs = 3_600_000
 
 // Candidates come and go with edits.
 const maxSeen = 100
 
-// A start, or an edit that brings a candidate, waits no longer for a connection.
+// A start, or an edit that adds a candidate, waits at most 1 s for a connection.
 const readTimeoutMs = 1000
 
 /**
- * Keeps the records of shifts in Redis, so that they outlive a restart and hold for all gateways that use it: what one
- * has written, the others take up. Without Redis each gateway goes by its own.
+ * Keeps shifts in Redis, so that they survive restarts and hold for all gateways that use this Redis. Without Redis,
+ * each gateway keeps its own.
  */
 export class SharedShifts {
   readonly #shifts: Shifts
@@ -53,7 +53,7 @@ export class SharedShifts {
   #place: Place | null = null
   #isSyncing = false
   #isDueAgain = false
-  /** Called when a Redis can be asked: the one in use, or that of an edit. */
+  /** Called when Redis connects: the one in use, or an edit's. */
   #onShared = (): void => {}
 
   constructor(shifts: Shifts, logEvent: LogEvent) {
@@ -70,8 +70,7 @@ export class SharedShifts {
   }
 
   /**
-   * Prepares the plans of another configuration, and reads what is kept of the candidates that it brings. It waits for
-   * two seconds at most.
+   * Prepares another configuration's plans, and reads the records of its new candidates from Redis. Waits at most 2 s.
    */
   async prepare(config: Config, isRollback = false): Promise<PreparedShifts & { discard(): void }> {
     const plans = listShiftPlans(config)
@@ -113,7 +112,7 @@ export class SharedShifts {
     this.#place = null
   }
 
-  /** Returns what Redis has of each; a text where that is not known. */
+  /** A text: why the record is not known. */
   async #readAll({ link, settings }: Place, plans: readonly (readonly [Group, ShiftPlan])[]) {
     if (!link.isShared) await this.#untilShared(link)
     const read = plans.map(async ([group, { digest }]): Promise<readonly [string, KeptShift | string | null]> => {
@@ -124,7 +123,7 @@ export class SharedShifts {
         this.#seen.set(key, { ...nothingSeen, version, latest: version })
         return [key, reply.kind === 'other' ? reply.kept : null]
       }
-      // What it had when the candidate ran before is not what holds now.
+      // Redis may have changed since the candidate ran before.
       this.#seen.delete(key)
       const reason = link.reason ?? 'it does not answer'
       this.#logEvent('warn', 'shift held', { group, reason })
@@ -149,7 +148,6 @@ export class SharedShifts {
     if (this.#place !== null) this.#timer.set(1)
   }
 
-  /** Asks for, or writes, the record of each group, and does so again. */
   async #sync(): Promise<void> {
     const place = this.#place
     this.#isDueAgain = this.#isSyncing
@@ -161,13 +159,13 @@ export class SharedShifts {
     if (this.#place !== null) this.#timer.set(isDone ? periodMs : 1)
   }
 
-  /** Resolves to whether nothing is left to be done now. */
+  /** Resolves to whether this gateway and Redis agree. */
   async #syncGroup({ link, settings }: Place, group: Group): Promise<boolean> {
     const own = this.#shifts.toKeep(group)
     if (own === null || !link.isShared) return true
     const { digest, record, revision } = own
     const key = shiftKey(group, digest)
-    // What stands for a record that was not read is never written: it asks as if nothing had been seen.
+    // A placeholder is never written: it is read as if nothing had been seen.
     const seen = own.isHeld ? undefined : this.#seen.get(key)
     const isWritten = seen !== undefined && (seen.revision !== revision || now() - seen.writtenAt > rewriteMs)
     const written = isWritten ? record : null
@@ -199,11 +197,10 @@ export class SharedShifts {
     return this.#shifts.toKeep(group)?.revision === this.#seen.get(key)?.revision
   }
 
-  /** Goes on with what another gateway has written. */
   #takeUp(group: Group, own: ShiftToKeep, seen: SeenShift | undefined, { version, kept }: OtherShift): void {
     const key = shiftKey(group, own.digest)
     if (kept === null) this.#logEvent('warn', 'shift not understood', { group })
-    // After a failover Redis may know less than it has confirmed: a stop must not end by that.
+    // After a failover, Redis may have lost confirmed writes: a stop must not end by that.
     const isBehind = seen !== undefined && isOlder(version, seen.latest, own.record.stop !== null)
     const isReplaced = isBehind || kept === null
     const latest = isBehind ? seen.latest : version
@@ -214,9 +211,6 @@ export class SharedShifts {
 
 const nothingSeen: SeenShift = { version: '', latest: '', revision: null, writtenAt: 0 }
 
-/**
- * Returns the Redis in which shifts are kept: one that has to keep what it is given, so not that of the cache. Null:
- * none.
- */
+/** Redis must not evict shifts, so the cache's Redis is not used. Null: shifts are not shared. */
 const keptIn = (config: Config): RedisSettings | null =>
   sectionWithRedis(config, 'idempotency').redis ?? sectionWithRedis(config, 'limits').redis

@@ -3,14 +3,13 @@ import { type Group, groups } from '../../../operations.ts'
 import type { CandidateConfig } from '../config/candidate.ts'
 
 /**
- * What the file says of how much goes to a candidate. With another digest, what operators and the guard said is
- * forgotten. Without `startedAt` the first step begins when the gateway has the plan.
+ * The file's plan for a candidate. A new digest drops what operators and the guard have said. Without `startedAt`, the
+ * first step begins when the gateway first has the plan.
  */
 export type ShiftPlan = Pick<CandidateConfig, 'digest' | 'share' | 'steps'>
 
 export type ShiftPlans = Readonly<Partial<Record<Group, ShiftPlan>>>
 
-/** Names a plan of a group among those that come and go with edits. */
 export const shiftKey = (group: Group, digest: string): string => `${group} ${digest}`
 
 export const listShiftPlans = ({ upstreams }: Pick<Config, 'upstreams'>): ShiftPlans =>
@@ -21,13 +20,12 @@ export const listShiftPlans = ({ upstreams }: Pick<Config, 'upstreams'>): ShiftP
     }),
   )
 
-/** What decides how much goes to the candidate. `redis`: what was said before is kept there, and not known yet. */
+/** `redis`: the earlier record is in Redis and was not read yet. */
 export type ShiftCause = 'file' | 'steps' | 'operator' | 'guard' | 'redis'
 
 export interface ShiftNote {
-  /** The operator's session or address. Null: the gateway itself. */
+  /** The operator's session or address. Null: the gateway. */
   readonly by: string | null
-  /** In words. Null: none were given. */
   readonly reason: string | null
   /** Milliseconds since the epoch. */
   readonly since: number
@@ -38,10 +36,7 @@ interface ShareOrder extends ShiftNote {
   readonly leftMs: number
 }
 
-/**
- * A share of 0 until an operator says otherwise: the guard's takeback, or an operator's abort; or until Redis has said
- * what holds.
- */
+/** A share of 0: the guard's takeback or an operator's abort, until an operator ends it; or until Redis was read. */
 export interface ShiftStop extends ShiftNote {
   readonly cause: 'guard' | 'operator' | 'redis'
 }
@@ -52,31 +47,31 @@ interface StepsPause extends ShiftNote {
 }
 
 /**
- * What has become of the plan of a group. Its times are durations that are left, so no clock that jumps, and no second
- * gateway with another clock, makes one longer or shorter.
+ * The state of a group's plan. Times are remaining durations, so that neither a clock jump nor another gateway's clock
+ * changes them.
  */
 export interface ShiftRecord {
-  /** Goes before the stop: it was given after it. */
+  /** Takes precedence over `stop`, which is older. */
   readonly order: ShareOrder | null
-  /** Goes before the steps and the share of the file. */
+  /** Takes precedence over the steps and the file's share. */
   readonly stop: ShiftStop | null
   readonly pause: StepsPause | null
-  /** The index of the step that is reached. -1: the steps have not begun, or there are none. */
+  /** The index of the current step. -1: the steps have not begun, or there are none. */
   readonly step: number
-  /** The share below which the steps do not go: clients that an order has moved stay when it ends. */
+  /** The minimum share of the steps: clients that an order has moved stay when it ends. */
   readonly floor: number
-  /** Until the next step, or the first one. It rests while an order, a stop or a pause holds. */
+  /** Until the next step, or the first. Rests while an order, a stop or a pause holds. */
   readonly stepLeftMs: number
-  /** Since when the step or the share of the file holds, in milliseconds since the epoch. */
+  /** Since when the step or the file's share holds, in milliseconds since the epoch. */
   readonly since: number
-  /** How often a rollback has begun it anew: what was reached before the last one does not count. */
+  /** How often rollbacks have restarted the record: progress before the last one does not count. */
   readonly rollbacks: number
 }
 
-/** What came about by itself. */
+/** Changes without an operator. */
 export type ShiftEvent = 'step' | 'order ended' | 'pause ended'
 
-/** Creates the record of a plan that begins now, or has begun when the file says. `epoch` is the wall clock's time. */
+/** A plan that begins now, or at `startedAt`. `epoch`: wall clock, in milliseconds. */
 export const beginRecord = ({ steps }: ShiftPlan, epoch: number): ShiftRecord => {
   const record = { order: null, stop: null, pause: null, step: -1, floor: 0, stepLeftMs: 0, since: epoch, rollbacks: 0 }
   if (steps === null) return record
@@ -87,44 +82,41 @@ export const beginRecord = ({ steps }: ShiftPlan, epoch: number): ShiftRecord =>
   return { ...record, step, stepLeftMs: every - (elapsed % every) }
 }
 
-/** Holds a record while Redis, where the one so far is kept, has not been read: nothing goes to the candidate. */
+/** While Redis was not read, nothing goes to the candidate. */
 export const heldRecord = (record: ShiftRecord, epoch: number, reason: string): ShiftRecord =>
   withStop(record, { cause: 'redis', by: null, reason, since: epoch })
 
-/** Tells whether a record stands for one in Redis that has not been read. */
+/** Whether the record is a placeholder for one in Redis that was not read. */
 export const isHeld = ({ stop }: ShiftRecord): boolean => stop?.cause === 'redis'
 
-/** Returns the share that holds beneath orders and stops. */
+/** The share without orders and stops. */
 export const plannedShare = ({ share, steps }: ShiftPlan, { step, floor }: ShiftRecord): number =>
   Math.max(share, steps?.shares[step] ?? 0, floor)
 
-/** Stops the shift: the share is 0. It ends an order, which was given before. */
+/** Also ends an order, which is older. */
 export const withStop = (record: ShiftRecord, stop: ShiftStop): ShiftRecord => ({ ...record, order: null, stop })
 
-/** Ends what operators and the guard have said. After a stop, the steps begin anew. */
+/** Ends what operators and the guard have said. After a stop, the steps restart. */
 export const resumed = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => {
   if (record.stop === null) return { ...endOrder(record, plan, epoch), pause: null }
   return { ...beginAnew(plan, epoch), rollbacks: record.rollbacks }
 }
 
-/**
- * Returns the record of a candidate that a rollback brings back: its steps begin anew, without an order or a pause. A
- * stop holds on.
- */
+/** After a rollback to this candidate, its steps restart without order or pause; a stop remains. */
 export const rolledBack = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => ({
   ...beginAnew(plan, epoch),
   stop: isHeld(record) ? null : record.stop,
   rollbacks: record.rollbacks + 1,
 })
 
-/** Creates the record of a plan whose steps begin now, unless the file has them begin later. */
+/** The steps begin now, or at a later `startedAt`. */
 const beginAnew = (plan: ShiftPlan, epoch: number): ShiftRecord => {
   const startedAt = plan.steps?.startedAt ?? null
   const isAhead = startedAt !== null && startedAt > epoch
   return beginRecord({ ...plan, steps: plan.steps && { ...plan.steps, startedAt: isAhead ? startedAt : null } }, epoch)
 }
 
-/** Tells how long until something comes about by itself. Null: nothing does. */
+/** Until the next change without an operator. Null: there is none. */
 export const untilNextMs = (record: ShiftRecord, plan: ShiftPlan): number | null => {
   const lefts = [record.order?.leftMs, record.pause?.leftMs, isStepping(record, plan) ? record.stepLeftMs : null]
   return lefts.reduce<number | null>((min, left) => (left == null ? min : Math.min(min ?? left, left)), null)
@@ -135,7 +127,7 @@ interface AdvancedRecord {
   readonly events: readonly ShiftEvent[]
 }
 
-/** Lets time go by. After `maxSteps` steps, time goes by for orders and pauses alone. */
+/** After `maxSteps` steps, only orders and pauses advance. */
 export const advance = (
   record: ShiftRecord,
   plan: ShiftPlan,
@@ -155,7 +147,7 @@ export const advance = (
   return { record: subtract(current, running, left), events }
 }
 
-/** Tells whether the time of a step runs. The wait for the first one does not rest: the file says when it ends. */
+/** Whether a step's time runs. The wait for the first step does not rest: the file states when it ends. */
 export const isStepping = ({ order, stop, pause, step }: ShiftRecord, { steps }: ShiftPlan): boolean =>
   steps !== null && stop === null && step < steps.shares.length - 1 && (step < 0 || (order === null && pause === null))
 
@@ -173,8 +165,8 @@ const settleDue = (record: ShiftRecord, plan: ShiftPlan, epoch: number): readonl
 }
 
 /**
- * Ends an order. The steps go on from where its clients are: none goes back because the order has ended. Where a stop
- * holds beneath it, all do.
+ * Ends an order. The steps continue from its share, so that no client moves back because the order has ended; under a
+ * stop, all clients move back.
  */
 const endOrder = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => {
   const { order, stop, step, stepLeftMs } = record
@@ -197,17 +189,16 @@ const endOrder = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRec
 
 export type ShiftOrder =
   | { readonly kind: 'to'; readonly share: number; readonly ttlMs: number }
-  /** The steps stay where they are. `ttlMs` null: until an operator resumes. */
+  /** `ttlMs` null: until an operator resumes. */
   | { readonly kind: 'pause'; readonly ttlMs: number | null }
-  /** The file's word holds. After a stop, its steps begin anew. */
+  /** The file decides again. After a stop, the steps restart. */
   | { readonly kind: 'resume' }
-  /** The share is 0 until an operator says otherwise. */
+  /** The share is 0 until an operator ends it. */
   | { readonly kind: 'abort' }
 
-/** What is said of an order: by whom, and why. */
 export type ShiftWords = Omit<ShiftNote, 'since'>
 
-/** `epoch` is the wall clock's time. */
+/** `epoch`: wall clock, in milliseconds. */
 export const applyOrder = (
   record: ShiftRecord,
   plan: ShiftPlan,
@@ -218,7 +209,7 @@ export const applyOrder = (
   const note = { ...words, since: epoch }
   switch (order.kind) {
     case 'to':
-      // What it replaces is another order; a stop holds again when it ends.
+      // Replaces an earlier order; a stop holds again when this order ends.
       return { ...record, order: { share: order.share, leftMs: order.ttlMs, ...note } }
     case 'pause':
       return { ...record, pause: { leftMs: order.ttlMs, ...note } }

@@ -13,7 +13,7 @@ import {
 } from './shift-record.ts'
 
 const noteMembers = {
-  /** The name of an operator, else the address; null: no operator did. */
+  /** The operator's name, else the address; null: no operator. */
   by: field.optionalText,
   reason: field.optionalText,
   since: field.time,
@@ -25,38 +25,37 @@ const holdingMembers = {
   cause: field.word<ShiftCause>(),
 }
 
-/** How much of a group goes to its candidate now, and why. */
 export const shiftField = field.record({
   ...holdingMembers,
   /**
-   * Whether the candidate gets nothing at all: no share, no client by name, no copy. An order of share 0 alone leaves
-   * the clients that the file names, and copies.
+   * Whether the candidate gets nothing: no share, no named client, no copy. An order of share 0 leaves named clients
+   * and copies.
    */
   stopped: field.derived(asBoolean, ({ isStopped }: { readonly isStopped: boolean }) => isStopped),
   ...noteMembers,
-  /** The end of an operator's order; null: it has none. */
+  /** The end of an operator's order; null: no order. */
   until: field.optionalTime,
   /** What holds after `until`. */
   afterwards: field.nullable(field.record(holdingMembers)),
-  /** Null: the steps are not paused, or there are none. Its `until` null: until an operator resumes. */
+  /** Null: not paused, or no steps. `until` null: until an operator resumes. */
   paused: field.nullable(field.record({ ...noteMembers, until: field.optionalTime })),
   /** Null: the file has no steps. */
   step: field.nullable(
     field.record({
-      /** Counted from 1; 0: the first has not begun. */
+      /** Counted from 1; 0: the first step has not begun. */
       reached: field.number,
       of: field.number,
-      /** Null: it is the last. */
+      /** Null: the last step is reached. */
       nextShare: field.optionalNumber,
-      /** Null: it is the last, or something holds it. */
+      /** Null: the last step is reached, or an order, stop or pause holds it. */
       nextAt: field.optionalTime,
     }),
   ),
 })
 
-/** How it stands. Plain data: workers get it as it is. */
+/** Plain data, sent to workers. */
 export interface ShiftState extends Reported<typeof shiftField> {
-  /** The digest of the candidate's part of the file that it is about. */
+  /** The digest of the candidate's part of the file. */
   readonly digest: string
   readonly isStopped: boolean
 }
@@ -87,10 +86,7 @@ export const toShiftState = (record: ShiftRecord, plan: ShiftPlan, epoch: number
   }
 }
 
-/**
- * Names how much goes to a candidate, and since when. What was counted while it was another share is no evidence for
- * this one.
- */
+/** Names the digest, share and start of a shift. Counts from another era are no evidence. */
 export const guardEra = (shift: Pick<ShiftState, 'digest' | 'share' | 'since'> | null | undefined): string =>
   shift == null ? '' : `${shift.digest} ${shift.share} ${shift.since}`
 
@@ -103,21 +99,19 @@ const planned = (record: ShiftRecord, plan: ShiftPlan): Holding => ({
 
 const stopped = ({ cause }: NonNullable<ShiftRecord['stop']>): Holding => ({ share: 0, cause })
 
-/** Returns what holds when an order has ended: the steps keep the clients that it has moved. */
+/** After an order, the steps keep its clients. */
 const beneathOrder = (share: number, beneath: Holding): Holding =>
   beneath.cause === 'steps' ? { ...beneath, share: Math.max(share, beneath.share) } : beneath
 
 const toNote = ({ by, reason, since }: ShiftNote) => ({ by, reason, since })
 
-/** Tells whether every client is on the candidate. */
 export const isWholeShift = ({ share, stopped }: Pick<ShiftStatus, 'share' | 'stopped'>): boolean =>
   share === 1 && !stopped
 
-/** Tells whether an endpoint of a candidate is up, so that it can be made the upstream. */
 export const isCandidateUp = (endpoints: readonly { readonly state: EndpointReport['state']['name'] }[]): boolean =>
   endpoints.some(({ state }) => state === 'up')
 
-/** Tells whether there is something that operators or the guard have said, which a resume ends. */
+/** Whether a resume would end something that an operator or the guard has said. */
 export const isResumable = ({ stopped, paused, until }: ResumableShift): boolean =>
   stopped || paused !== null || until !== null
 
@@ -126,7 +120,7 @@ interface ResumableShift extends Pick<ShiftStatus, 'stopped'> {
   readonly until: string | number | null
 }
 
-/** How a text about a shift formats times: RFC 3339 comes in. */
+/** Input: RFC 3339. */
 interface ShiftTimeFormat {
   since(time: string): string
   until(time: string): string
@@ -134,7 +128,7 @@ interface ShiftTimeFormat {
 
 const asWritten: ShiftTimeFormat = { since: (time) => time, until: (time) => time }
 
-/** Describes how much of a group goes to its candidate, why, and what comes next: `5% of the clients, as …`. */
+/** `5% of the clients, as …`: the share, the reason, and the next change. */
 export const describeShift = (shift: ShiftStatus, format = asWritten): string =>
   `${describeShare(shift, format)}${describePause(shift, format)}`
 
@@ -170,7 +164,7 @@ const describePause = ({ paused, step }: ShiftStatus, format: ShiftTimeFormat): 
   return `; the steps are paused by ${by} since ${format.since(since)}, ${end}${because(reason)}`
 }
 
-/** `isPaused`: the steps do not go on then. */
+/** `isPaused`: the steps do not continue then. */
 export const describeAfterwards = (
   { share, cause }: NonNullable<ShiftStatus['afterwards']>,
   isPaused: boolean,

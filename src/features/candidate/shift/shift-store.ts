@@ -7,11 +7,10 @@ import type { KeptShift } from './kept-shift.ts'
 import type { ShiftRecord } from './shift-record.ts'
 
 /**
- * Reads the record of a group, or replaces it. KEYS: the record. ARGV: the version that the caller knows (empty:
- * none), the version that it writes (empty: it only reads), how long that is kept in ms, and the record. Replies
- * `same` where Redis has the version that is known and nothing is written, `kept` where it has taken the new one,
- * `gone` where it has none any more, and else what it has: the version, its age in ms and the record. So no gateway
- * replaces what it has not seen. The clock is that of Redis.
+ * Reads or replaces a group's record. ARGV: the version that the caller knows (empty: none), the version to write
+ * (empty: only read), the TTL in ms, and the record. Replies `same`: Redis has the known version, nothing written;
+ * `kept`: written; `gone`: Redis has no record; else Redis's version, its age in ms by Redis's clock, and the record.
+ * So no gateway replaces a record that it has not seen.
  */
 const shiftScript = createScript(`
 local time = redis.call('TIME')
@@ -26,10 +25,9 @@ redis.call('SET', KEYS[1], string.format('%s %.0f %s', ARGV[2], now, ARGV[4]), '
 return 'kept'
 `)
 
-/** A record of another version than the one that is known. */
 export interface OtherShift {
   readonly version: string
-  /** Null: it is not a record. */
+  /** Null: not a valid record. */
   readonly kept: KeptShift | null
 }
 
@@ -38,16 +36,15 @@ type ShiftReply =
   | { readonly kind: 'kept'; readonly version: string }
   | ({ readonly kind: 'other' } & OtherShift)
 
-// Longer than a holiday. A gateway that has the candidate writes again long before that.
+// Longer than a holiday. A gateway with the candidate rewrites hourly.
 const ttlMs = 14 * 24 * 3_600_000
 
-// Requests do not wait for it.
+// Requests do not wait for this.
 const replyTimeoutMs = 1000
 
 /**
- * Reads or replaces the record of a group, by one script. `record` null: it only reads. `latestVersion` is one that the
- * written one follows.
- * Resolves with null when there was no reply in time.
+ * `record` null: only reads. The written version follows both `knownVersion` and `latestVersion`. Null: no reply in
+ * time.
  */
 export const callShiftStore = async (
   link: Pick<ManagedRedis, 'run'>,
@@ -74,11 +71,13 @@ export const callShiftStore = async (
   return { kind: 'other', version, kept: kept && { record: kept, ageMs: Number(age) } }
 }
 
-/** Tells whether a version was written before another one. `orAtOnce`: or by a gateway that did not know that one. */
+/**
+ * Whether a version was written before another. `orAtOnce`: or concurrently, by a gateway that did not know the other.
+ */
 export const isOlder = (version: string, known: string, orAtOnce: boolean): boolean =>
   orAtOnce ? countOf(version) <= countOf(known) : countOf(version) < countOf(known)
 
-/** Returns how many versions there were, this one included. */
+/** The number of versions up to this one. */
 const countOf = (version: string): number => Number(/^(\d{1,15})-/.exec(version)?.[1] ?? 0)
 
 const noteMembers = { by: asNullable(asText), reason: asNullable(asText), since: asNumber }
@@ -91,7 +90,7 @@ const asRecord = asObject({
   floor: asNumber,
   stepLeftMs: asNumber,
   since: asNumber,
-  // A record of an earlier version has none.
+  // Null: written by an earlier version of the gateway.
   rollbacks: asNullable(asNumber),
 })
 

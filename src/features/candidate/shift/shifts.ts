@@ -34,26 +34,25 @@ import {
 import { type ShiftState, toShiftState } from './shift-state.ts'
 
 export interface ShiftsView {
-  /** Returns how it stands. Null: the group has no candidate. */
+  /** Null: the group has no candidate. */
   get(group: Group): ShiftState | null
   readonly all: readonly (readonly [Group, ShiftState])[]
 }
 
-/** A change that is put into effect. Until it is confirmed, other gateways do not learn of it, except of an abort. */
+/** Other gateways learn of a change when it is confirmed, but of an abort at once. */
 interface ShiftChange {
-  /** Notes that it is in effect. Returns how it stands then: something may have gone before it. */
+  /** Returns the state now, which an earlier change may have altered. */
   confirm(): ShiftState
-  /** Undoes it, because it could not be put into effect. What has come since stays. */
+  /** Undoes a change that could not take effect. Later changes stay. */
   undo(): void
 }
 
-/** Why the share of a group has changed without an operator of this gateway. `taken up`: Redis has another record. */
+/** Why the share changed without an operator of this gateway. `taken up`: Redis has another record. */
 export type ShiftNews = ShiftEvent | 'taken back' | 'taken up'
 
-/** The plans of another configuration, which can be put into effect. */
 export interface PreparedShifts {
   readonly view: ShiftsView
-  /** The groups that stand otherwise than they would begin, by what is kept elsewhere. */
+  /** The groups whose kept record differs from a new plan's beginning. */
   readonly takenUp: readonly Group[]
   commit(): void
 }
@@ -61,22 +60,22 @@ export interface PreparedShifts {
 // Node's timers end at 2^31 ms.
 const maxTimerMs = 24 * 3_600_000
 
-// So many groups there are, each with a few candidates on the way to one that holds.
+// Far more than the groups with a few candidates each.
 const maxReplaced = 100
 
 /**
- * How much of each group goes to its candidate: what the file says, what its steps have come to, what operators and the
- * guard have said. It outlives a reload that leaves the candidate as it is.
+ * How much of each group goes to its candidate, by the file, its steps, operators and the guard. Outlives reloads that
+ * do not change the candidate.
  */
 export class Shifts implements ShiftsView {
-  /** Called when a record has changed, and may be kept elsewhere. */
+  /** Called when a record has changed. */
   onChange: () => void = () => {}
   readonly #onNews: (group: Group, news: ShiftNews, state: ShiftState) => void
   readonly #entries = new Map<Group, ShiftEntry>()
-  /** What the file has replaced, by group and digest: a rollback begins it anew, and leaves it stopped where it was. */
+  /** Replaced records by group and digest: a rollback restarts them, and keeps their stop. */
   readonly #replaced = new LRUCache<string, ShiftEntry>({ max: maxReplaced })
 
-  /** `onNews` is called when something has come about that no operator said, and is to be put into effect. */
+  /** `onNews`: called for a change without an operator, which must be put into effect. */
   constructor(onNews: (group: Group, news: ShiftNews, state: ShiftState) => void = () => {}) {
     this.#onNews = onNews
   }
@@ -90,10 +89,7 @@ export class Shifts implements ShiftsView {
     return [...this.#entries].map(([group, entry]) => [group, toState(entry)])
   }
 
-  /**
-   * Carries an operator's order out. An abort holds at once, the others hold for this gateway until they are confirmed.
-   * Throws when the group has no candidate.
-   */
+  /** An abort holds at once; other orders are pending until confirmed. Throws when the group has no candidate. */
   order(group: Group, order: ShiftOrder, words: ShiftWords): ShiftChange {
     const entry = this.#settled(group)
     const { plan, epoch } = entry
@@ -113,7 +109,7 @@ export class Shifts implements ShiftsView {
     }
   }
 
-  /** Returns how it would stand after an order. Null: the group has no candidate. */
+  /** The state after an order. Null: the group has no candidate. */
   preview(group: Group, order: ShiftOrder): ShiftState | null {
     const entry = this.#entries.get(group)
     if (entry === undefined) return null
@@ -123,8 +119,8 @@ export class Shifts implements ShiftsView {
   }
 
   /**
-   * Sets the share to 0 until an operator says otherwise, or the candidate's part of the file changes. Tells whether
-   * that is news: there is a candidate, and it was not stopped already.
+   * Sets the share to 0 until an operator ends it, or the candidate's part of the file changes. False: no candidate, or
+   * already stopped.
    */
   takeBack(group: Group, reason: string): boolean {
     if (this.get(group)?.isStopped !== false) return false
@@ -136,9 +132,9 @@ export class Shifts implements ShiftsView {
   }
 
   /**
-   * Prepares the plans of another configuration. A group whose candidate is another one, or gone, forgets all that was
-   * said of it. What is kept elsewhere of the other one goes on; after a rollback it begins anew, once for all
-   * gateways, and is stopped again where it was. Nothing changes until the commit.
+   * Prepares another configuration's plans; nothing changes until the commit. A group with a new candidate, or none,
+   * forgets its record, and continues with the one kept in Redis. After a rollback, the record restarts, once for all
+   * gateways, and keeps its stop.
    */
   prepare(plans: ShiftPlans, isRollback = false, findKept: FindKeptShift = () => null): PreparedShifts {
     const [at, epoch] = [now(), epochMs()]
@@ -180,10 +176,7 @@ export class Shifts implements ShiftsView {
     }
   }
 
-  /**
-   * Returns the record of a group, to be kept elsewhere: without an order that is not in effect yet. Null: the group
-   * has no candidate.
-   */
+  /** The record for Redis, without the pending order. Null: the group has no candidate. */
   toKeep(group: Group): ShiftToKeep | null {
     const entry = this.#entries.get(group)
     if (entry === undefined) return null
@@ -197,18 +190,15 @@ export class Shifts implements ShiftsView {
     if (entry?.plan.digest === digest && entry.revision === revision) entry.changes.keys.clear()
   }
 
-  /**
-   * Notes that the records will be kept at another place. One from earlier may be there, which knows nothing of a stop:
-   * it must not end by that.
-   */
+  /** Records move to another Redis, which may have older ones without a stop: the stop must not end by that. */
   noteMoved(): void {
     for (const { record, changes } of this.#entries.values())
       if (record.stop !== null && !isHeld(record)) for (const key of stopKeys) changes.keys.add(key)
   }
 
   /**
-   * Goes on with a record that is kept elsewhere, in which another gateway has the last word. What operators and the
-   * guard have said here since goes on top of it. Null: nothing is kept, so what was held until now begins.
+   * Continues with another gateway's record, with this gateway's changes since on top. `kept` null: Redis has none, so
+   * the held plan begins.
    */
   takeUp(group: Group, digest: string, kept: KeptShift | null): void {
     const entry = this.#entries.get(group)
@@ -217,7 +207,7 @@ export class Shifts implements ShiftsView {
     const { plan, epoch, record, pending, changes } = entry
     entry.record = takeUpKept(kept, plan, epoch, record, changes)
     const { stop, step, rollbacks } = entry.record
-    // What is kept elsewhere does not know of it.
+    // Redis does not have this change.
     if (changes.keys.size > 0 || step !== kept?.record.step || rollbacks !== kept.record.rollbacks) entry.revision++
     if (pending !== null && stop !== null && !isKnownStop(stop, pending)) entry.pending = null
     this.#arm(entry)
@@ -225,7 +215,7 @@ export class Shifts implements ShiftsView {
       this.#onNews(group, 'taken up', toState(entry))
   }
 
-  /** Forgets everything, so that no timer is left. */
+  /** Clears every timer. */
   clear(): void {
     this.prepare({}).commit()
   }
@@ -236,7 +226,7 @@ export class Shifts implements ShiftsView {
     this.#replaced.set(shiftKey(group, entry.plan.digest), entry)
   }
 
-  /** Brings the record of a group up to now. Throws when it has no candidate. */
+  /** Throws when the group has no candidate. */
   #settled(group: Group): ShiftEntry {
     const entry = this.#entries.get(group)
     if (entry === undefined) throw new Error(`${group} has no candidate`)
@@ -244,13 +234,13 @@ export class Shifts implements ShiftsView {
     return entry
   }
 
-  /** Changes a record that is up to now, in place of an order that is pending. */
+  /** The record must be settled. Replaces a pending order. */
   #change(group: Group, entry: ShiftEntry, change: (record: ShiftRecord) => ShiftRecord): ShiftChange {
     const before = entry.record
     const changed = change(before)
     Object.assign(entry, { record: changed, pending: null })
     const undo = (): void => {
-      // What has come since knows of this change already.
+      // Later changes build on this one.
       if (this.#entries.get(group) !== entry || entry.record !== changed) return
       entry.record = before
       this.#settle(group, entry)
@@ -271,12 +261,11 @@ export class Shifts implements ShiftsView {
     const entry = this.#entries.get(group)
     if (entry === undefined) return
     const left = untilNextMs(entry.record, entry.plan)
-    // Until something is due, the record stays the same object: an undo knows it by that.
+    // Until something is due, the record stays the same object, by which an undo recognizes it.
     if (left !== null && left <= now() - entry.at) this.#settle(group, entry)
     this.#arm(entry)
   }
 
-  /** Brings the record up to now, and tells what has come about. */
   #settle(group: Group, entry: ShiftEntry): void {
     const [at, epoch] = [now(), epochMs()]
     const { record, events } = advance(entry.record, entry.plan, at - entry.at, epoch)

@@ -31,11 +31,10 @@ import {
 
 const comparedShape = asObject({
   ...comparedMembers,
-  /** Since when they are compared. Null: the gateway is of a version that does not say. */
+  /** Null: from a gateway of an earlier version. */
   since: asNullable(asText),
 })
 
-/** Sums what was compared of all operations. */
 export const sumComparison = (totals: ComparisonReport['totals']) => ({
   compared: sum(totals.map(({ compared }) => compared)),
   equal: sum(totals.map(({ equal }) => equal)),
@@ -47,9 +46,9 @@ export const sumComparison = (totals: ComparisonReport['totals']) => ({
 
 const candidateField = field.record({
   ...sideMembers,
-  /** Null: the file asks for no copies. */
+  /** Null: the file has no `shadow`. */
   shadow: field.nullable(shadowField),
-  /** Null: answers are not compared. What they differ in is in /shadow. */
+  /** Null: responses are not compared. /shadow lists the differences. */
   comparison: field.nullable(
     field.shownAs(
       comparedShape,
@@ -57,7 +56,7 @@ const candidateField = field.record({
       (from, workers) => mergeComparisonReports(from.digest, [from, ...workers]),
     ),
   ),
-  /** Null: a reload is just under way. */
+  /** Null: during a reload. */
   shift: field.derived(asNullable(shiftField.decode), (_, context) => {
     const { overrides, group } = context
     const shift = group === undefined ? null : (overrides.shifts?.get(group) ?? null)
@@ -78,7 +77,7 @@ declare module '../../../core/runtime/status/upstreams.ts' {
   }
 }
 
-/** Null: the group has none, or a reload is under way, and some workers do not know of it. */
+/** Null: the group has no candidate, or during a reload some workers do not know of it. */
 const candidate: typeof knownCandidate = {
   ...knownCandidate,
   merge: (from, workers) => (from === null || workers.includes(null) ? null : knownCandidate.merge(from, workers)),
@@ -103,7 +102,7 @@ export const ofGroup: readonly GroupSection[] = [
 
 export { totals } from '../observe/comparison-report.ts'
 
-/** Decodes the response of /shadow. Times are RFC 3339. */
+/** Times are RFC 3339. */
 export const shadowReportShape = asObject({
   at: asText,
   comparisons: asList(comparisonShape),

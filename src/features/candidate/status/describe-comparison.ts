@@ -15,52 +15,49 @@ import { type ShadowReport, zeroShadowDrops, zeroShadowOutcomes } from '../layer
 import { type DifferenceKind, zeroDifferences, zeroUncompared } from '../observe/compare/comparison.ts'
 import { isWholeShift, type ShiftStatus } from '../shift/shift-state.ts'
 
-/** What became of copies. */
 export const shadowField = field.record({
   sent: field.count,
-  /** Copies that have an answer of which the primary's is known too. */
+  /** Copies whose response and whose primary's response are both known. */
   pairs: field.count,
   underWay: field.total,
-  /** Requests that the primary was sent twice, so that its noise is learnt. */
+  /** Requests that the primary was sent twice to learn its noise. */
   repeated: field.count,
   outcomes: field.record(field.counts(zeroShadowOutcomes)),
   dropped: field.record(field.counts(zeroShadowDrops)),
 })
 
-/** The members that say how many answers of a candidate were compared with those of its primary. */
 export const comparedMembers = {
   compared: asNumber,
   equal: asNumber,
-  /** Those of the last five minutes. */
+  /** In the last five minutes. */
   recent: asObject({ compared: asNumber, equal: asNumber }),
 }
 
 const placeMembers = {
   operation: asWord<OperationId>(),
   kind: asWord<DifferenceKind>(),
-  /** With `*` for each index, and for a name that looks like data; of `field` its name. Empty: the whole. */
+  /** With `*` for each index and each name that looks like data; for `field`, its name. Empty: the whole body. */
   pointer: asText,
 }
 
-/** Values are in it only where the file asks for examples. */
 const differenceShape = asObject({
   ...placeMembers,
   count: asNumber,
-  /** Those of the last five minutes. */
+  /** In the last five minutes. */
   recent: asNumber,
   firstAt: asText,
   lastAt: asText,
-  /** Of the last one; null: no field carries one. */
+  /** Of the latest; null: no field carries the request id. */
   requestId: asNullable(asText),
-  /** In how many pairs of the primary's own answers it differed too: too rarely to be noise. */
+  /** How many of the primary's own pairs differed here too: too few to be noise. */
   noise: asNumber,
-  /** The pairs of values there, the most frequent first. */
+  /** The most frequent first. */
   pairs: asList(
     asObject({
       digest: asText,
       count: asNumber,
       requestId: asNullable(asText),
-      /** Null: a value, and the file does not ask for examples. */
+      /** Null: a value, without `compare.examples`. */
       primary: asNullable(asText),
       candidate: asNullable(asText),
     }),
@@ -70,7 +67,7 @@ const differenceShape = asObject({
 
 export type DifferenceView = Decoded<typeof differenceShape>
 
-/** Decodes how long a side took to the head, in milliseconds; null: nothing is known. */
+/** Milliseconds to the head; null: not known. */
 const latencyShape = asObject({ p50: asNullable(asNumber), p95: asNullable(asNumber), p99: asNullable(asNumber) })
 
 const comparedOperationShape = asObject({
@@ -78,7 +75,7 @@ const comparedOperationShape = asObject({
   ...comparedMembers,
   byKind: asObject(asNumbers(zeroDifferences)),
   uncompared: asObject(asNumbers(zeroUncompared)),
-  /** From how many pairs of the primary's own answers its noise is learnt. */
+  /** The pairs of the primary's responses that noise was learned from. */
   noisePairs: asNumber,
   noisePairsMissing: asNumber,
   latency: asObject({ primary: latencyShape, candidate: latencyShape }),
@@ -93,25 +90,23 @@ export const comparisonShape = asObject({
   operations: asList(comparedOperationShape),
   /** The worst first. */
   rows: asList(differenceShape),
-  /** How many rows there are; the page has the worst of them. */
+  /** The number of rows; the page shows only the worst. */
   ways: asNumber,
-  /** How often answers differed in further ways. */
+  /** How often responses differed beyond the listed rows. */
   others: asNumber,
-  /** The places that are not compared, because the primary's own answers differ there. */
+  /** Places that are not compared, because the primary's own responses differ there. */
   noise: asList(asObject({ ...placeMembers, count: asNumber, of: asNumber })),
 })
 
 export type ComparisonView = Decoded<typeof comparisonShape>
 
-// What a sentence holds. The report has the rest.
+// As many as a sentence holds; /shadow has all.
 const maxPlaces = 3
 const maxPairs = 2
 
 type DescribedComparison = Pick<ComparisonView, 'compared' | 'equal' | 'operations' | 'rows' | 'ways' | 'others'>
 
-/**
- * Describes how the answers of a candidate compare: `4120 compared, 99.8 % equal; /grade differs in 9 (A→B 7, A→C 2)`.
- */
+/** `4120 compared, 99.8 % equal; /grade differs in 9 (A→B 7, A→C 2)`. */
 export const describeComparison = (
   { compared, equal, operations, ...differing }: DescribedComparison,
   formatCount: (count: number) => string = String,
@@ -125,19 +120,19 @@ export const describeComparison = (
   return `${whole}${uncompared === null ? '' : `, ${uncompared}`}${describeRows(differing, formatCount)}`
 }
 
-/** Describes how many of some answers are equal: `312, 98.7 % equal`. */
+/** `312, 98.7 % equal`. */
 export const describeEqual = (
   { compared, equal }: ComparisonView['recent'],
   formatCount: (count: number) => string = String,
 ): string => (compared === 0 ? 'nothing' : `${formatCount(compared)}, ${formatEqualShare(equal, compared)} equal`)
 
-/** Says that no request is copied to a candidate as things stand; null: what the primary gets is copied. */
+/** Null: the primary's requests are copied. */
 export const describeNoCopies = (shift: Pick<ShiftStatus, 'share' | 'stopped'>): string | null => {
   if (shift.stopped) return 'nothing is copied now'
   return isWholeShift(shift) ? 'nothing is copied now, as the primary gets nothing' : null
 }
 
-/** Formats how many answers are equal: `99.8 %`, rounded down, so that `all` are all. */
+/** `99.8 %`, rounded down, so that only `all` means all. */
 export const formatEqualShare = (equal: number, compared: number): string => {
   if (equal >= compared) return 'all'
   if (equal === 0) return 'none'
@@ -145,7 +140,7 @@ export const formatEqualShare = (equal: number, compared: number): string => {
   return tenths === 0 ? 'under 0.1 %' : `${tenths / 10} %`
 }
 
-/** Describes a way in which answers differ, without how many do: `/grade differs`. */
+/** `/grade differs`. */
 export const describePlace = ({ kind, pointer }: Pick<DifferenceView, 'kind' | 'pointer'>): string =>
   `${wholes[kind] ?? describePointer(kind, pointer)} ${verbs[kind] ?? 'differs'}`
 
@@ -154,11 +149,11 @@ const describePointer = (kind: DifferenceKind, pointer: string): string => {
   return pointer === '' ? 'the body' : pointer
 }
 
-/** Describes the values of a pair: `A→B`. Null: they are not told. */
+/** `A→B`. Null: values are not shown. */
 export const describeValues = ({ primary, candidate }: DifferenceView['pairs'][number]): string | null =>
   primary === null || candidate === null ? null : `${primary}→${candidate}`
 
-/** Lists the pairs of values that are told: `A→B 7`. What is missing or added says so itself. */
+/** `A→B 7`. Empty for missing and added members, whose kind says it. */
 export const listValues = (
   { kind, pairs }: DifferenceView,
   formatCount: (count: number) => string = String,
@@ -201,14 +196,14 @@ const describeRows = (
   return `; ${shown.join(', ')}${describeMore(others > 0 ? null : ways - shown.length, formatCount)}`
 }
 
-/** Says how many ways are not named; null: many. */
+/** Null: many. */
 export const describeMore = (further: number | null, formatCount: (count: number) => string = String): string => {
   if (further === null) return ', and there are many more ways'
   if (further <= 1) return further === 1 ? ', and there is 1 more way' : ''
   return `, and there are ${formatCount(further)} more ways`
 }
 
-/** Says of which operations the noise is learnt before anything is compared; null: of none. */
+/** Operations whose noise is not learned yet. Null: none. */
 const describeLearning = (operations: DescribedComparison['operations']): string | null => {
   const learning = operations.filter(
     ({ noisePairs, noisePairsMissing, uncompared }) =>
@@ -238,7 +233,7 @@ const describeUncompared = (
 
 type Counts = Readonly<Record<string, number>>
 
-/** Describes what became of copies: `1204 sent (1200 2xx, 4 failed), 31 not sent (30 full, 1 no-room)`. */
+/** `1204 sent (1200 2xx, 4 failed), 31 not sent (30 full, 1 no-room)`. */
 export const describeShadow = (
   { sent, outcomes, dropped }: Pick<ShadowReport, 'sent'> & { readonly outcomes: Counts; readonly dropped: Counts },
   formatCount: (count: number) => string = String,

@@ -9,10 +9,7 @@ import type { ComparedAnswer, Comparison, ComparisonRules } from './comparison.t
 import { Differences } from './comparison.ts'
 import { toExactNumber } from './exact-number.ts'
 
-/**
- * Compares the candidate's answer with the primary's. `isNoise` tells what is no difference: {@link differenceKey}. So
- * many differences are told apart.
- */
+/** `isNoise` excludes differences by {@link differenceKey}. At most `maxDifferences` are listed. */
 export type CompareAnswers = (
   primary: ComparedAnswer,
   candidate: ComparedAnswer,
@@ -20,10 +17,10 @@ export type CompareAnswers = (
   maxDifferences?: number,
 ) => Comparison
 
-// A document of which nothing agrees has not more to say.
+// Two documents without anything in common need no longer list.
 const maxDifferencesTold = 50
 
-/** Prepares a comparison. `maxBytes`: a body that is larger when it is decoded is not compared. */
+/** `maxBytes`: a larger decoded body is not compared. */
 export const createComparison = (rules: ComparisonRules, maxBytes: number): CompareAnswers => {
   const jsonRules: JsonRules = { places: compilePointerRules(rules), numbers: rules.numbers }
   const fieldNames = rules.fields.map((name) => ({ name, lower: name.toLowerCase() }))
@@ -39,13 +36,13 @@ export const createComparison = (rules: ComparisonRules, maxBytes: number): Comp
     const [type, otherType] = [readComparedType(primary.fields), readComparedType(candidate.fields)]
     if (type.text !== otherType.text) differences.add('content-type', '', type.text, otherType.text, true)
     const end = compareBodies({ ...primary, type }, { ...candidate, type: otherType }, differences, jsonRules, maxBytes)
-    // What was found is known, whatever the rest is.
+    // Differences found so far count, even when the rest cannot be compared.
     if (end !== 'complete' && end !== 'cut' && differences.list.length === 0) return { kind: 'uncompared', why: end }
     return { kind: 'compared', differences: differences.list, isCut: end !== 'complete' }
   }
 }
 
-/** Compares whether there is an answer, and of which status. Null: there are two of one status, and there is more. */
+/** Null: both sides responded with the same status, so fields and bodies are compared. */
 const compareOutcomes = (
   primary: ComparedAnswer,
   candidate: ComparedAnswer,
@@ -77,7 +74,7 @@ const compareBodies = (
   maxBytes: number,
 ): 'complete' | 'cut' | 'too-large' | 'coded' | 'too-complex' => {
   const areJson = primary.type.isJson && candidate.type.isJson
-  // Of two types the bodies are bound to differ.
+  // With different types, the bodies differ anyway.
   if (!areJson && primary.type.text !== candidate.type.text) return 'complete'
   const [raw, otherRaw] = [primary.body.bytes, candidate.body.bytes]
   if (raw === null || otherRaw === null) return compareHashes(primary, candidate, differences)
@@ -88,7 +85,7 @@ const compareBodies = (
   for (const fault of ['coded', 'too-large'] as const) if (body === fault || other === fault) return fault
 
   const [bytes, otherBytes] = [toBytes(body, raw), toBytes(other, otherRaw)]
-  // A part of a document (206) is none.
+  // A part of a document (206) is not valid JSON.
   const isDocument = areJson && primary.status !== 206
   const one = readDecoded(body, isDocument)
   const another = readDecoded(other, isDocument)
@@ -117,7 +114,7 @@ const faultOf = (read: ReadBody): string => ('fault' in read ? read.fault : 'rea
 
 const toBytes = (decoded: Buffer | CodingFault, raw: Buffer): Buffer => (typeof decoded === 'string' ? raw : decoded)
 
-/** Compares bodies of which at least one is longer than is kept. */
+/** For bodies of which at least one is longer than `maxBody`. */
 const compareHashes = (
   primary: TypedAnswer,
   candidate: TypedAnswer,
@@ -128,9 +125,9 @@ const compareHashes = (
   )
   if (hash == null) return 'too-large'
   if (hash === other) return 'complete'
-  // Without a hash, the candidate's is so much longer that the rest was not read. No other text of a document is.
+  // Without a hash, the candidate's body was cut because it is much longer: no other spelling of the same document.
   const isFarLonger = other == null && primary.body.bytes !== null
-  // Two texts of one document differ: members in another order, another coding.
+  // One document may have two texts: another order of members, another content coding.
   if (isCoded(primary.fields) || isCoded(candidate.fields) || (primary.type.isJson && !isFarLonger)) return 'too-large'
   const told = other == null ? `more than ${candidate.body.length} bytes` : describeBytes(candidate.body.length, other)
   differences.add('bytes', '', describeBytes(primary.body.length, hash), told)
@@ -142,12 +139,12 @@ const sha256 = (bytes: Buffer): string => hash('sha256', bytes, 'hex')
 const describeBytes = (length: number, hash: string): string => `${length} bytes, SHA-256 ${hash.slice(0, 16)}`
 
 interface ComparedType {
-  /** It comes from the upstream, and is kept and shown: what is no type is a word of the gateway. */
+  /** From the upstream, kept and shown: a malformed type is replaced by a word of the gateway. */
   readonly text: string
   readonly isJson: boolean
 }
 
-/** Reads the type of a body. Parameters say nothing of JSON (RFC 8259 §11), save for another charset. */
+/** Parameters have no meaning for JSON (RFC 8259 §11), except another charset. */
 const readComparedType = (fields: HeaderFields): ComparedType => {
   const mediaType = readMediaType(fields)
   if (mediaType === null) return { text: 'none', isJson: false }
@@ -172,10 +169,10 @@ const decoders: Readonly<Record<string, Decode>> = {
   zstd: zstdDecompressSync,
 }
 
-/** Why a body was not decoded: its coding is not known, it is larger than the bound, or it is not in that coding. */
+/** `coded`: an unknown coding. `corrupt`: not in the stated coding. */
 type CodingFault = 'coded' | 'too-large' | 'corrupt'
 
-/** Undoes the content coding of a body: two upstreams compress one document differently. */
+/** Two upstreams may compress one document differently. */
 const decodeContent = (bytes: Buffer, fields: HeaderFields, maxBytes: number): Buffer | CodingFault => {
   const [coding, ...more] = getFieldValues(fields, 'content-encoding')
     .flatMap((value) => value.split(','))
@@ -193,7 +190,7 @@ const decodeContent = (bytes: Buffer, fields: HeaderFields, maxBytes: number): B
 
 type DocumentResult = { readonly value: unknown } | { readonly fault: JsonFault }
 
-/** Reads a document of JSON, strictly. A number that no double holds as it is written is an {@link ExactNumber}. */
+/** Parses strictly. A number that a double cannot hold exactly becomes an {@link ExactNumber}. */
 const readDocument = (bytes: Buffer): DocumentResult => {
   const parsed = parseStrictJson(bytes)
   if ('fault' in parsed) return parsed
@@ -201,11 +198,11 @@ const readDocument = (bytes: Buffer): DocumentResult => {
   return longNumber.test(text) ? { value: JSON.parse(text, keepExactNumber) } : parsed
 }
 
-// A number with up to fifteen digits is another double than every other such number, short of exponents of three
-// digits. What looks so in a string costs time alone.
+// Numbers of up to 15 digits map to distinct doubles, unless the exponent has three digits. A match inside a string
+// only costs time.
 const longNumber = /[\d.]{16}|[\d.][eE][+-]?\d{3}/
 
-/** Revives a number from its text, which JSON.parse gives beside the value. */
+/** JSON.parse passes the number's text beside its value. */
 const keepExactNumber = (...[, value, context]: readonly unknown[]): unknown =>
   typeof value === 'number' && hasSource(context) ? toExactNumber(value, context.source) : value
 

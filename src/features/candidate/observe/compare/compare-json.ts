@@ -15,23 +15,23 @@ export interface JsonRules {
   readonly numbers: NumberTolerance | null
 }
 
-/** How a comparison ended: `cut`: there are more differences than are told apart. `too-complex`: it was given up. */
+/** `cut`: too many differences to list. `too-complex`: out of steps. */
 type JsonComparisonEnd = 'complete' | 'cut' | 'too-complex'
 
-// A step takes some 4 ns. A value takes some fifteen of them, and two bytes at least.
+// A step takes about 4 ns; a value takes about 15 steps and at least 2 bytes.
 const baseSteps = 200_000
 const stepsPerByte = 20
 const maxSteps = 20_000_000
 
-// What finding the rules of a place takes, for each that may hold there.
+// For each rule that may apply at a place.
 const stepsPerRule = 10
 
-// To write its pointer takes longer than to find it.
+// Writing a pointer takes longer than finding the difference.
 const stepsPerDifference = 100
 
 /**
- * Compares two documents and adds their differences. `bytes`: the length of both, by which it may take longer: some
- * tenths of a second at most.
+ * Adds the differences of two documents. `bytes`: the length of both, which raises the step limit, to some tenths of a
+ * second at most.
  */
 export const compareJson = (
   primary: unknown,
@@ -54,7 +54,7 @@ export const compareJson = (
 
 type JsonObject = Readonly<Record<string, unknown>>
 
-/** One comparison under way. The documents are at most 100 levels deep, so it is recursive. */
+/** Recursive: documents are at most 100 levels deep. */
 class DocumentWalk {
   readonly steps = new StepBudget()
   readonly #numbers: NumberTolerance | null
@@ -100,7 +100,7 @@ class DocumentWalk {
   #compareArrays(primary: readonly unknown[], candidate: readonly unknown[], places: PlaceRules): void {
     if (places.keyMember !== null) return this.#compareByKey(primary, candidate, places.keyMember, places)
     if (primary.length !== candidate.length) this.#add('length', primary.length, candidate.length)
-    // Items past the end of the shorter one are told by the length.
+    // `length` covers the items past the end of the shorter array.
     const length = Math.min(primary.length, candidate.length)
     this.#path.push(null)
     for (let i = 0; i < length; i++)
@@ -108,9 +108,9 @@ class DocumentWalk {
     this.#path.pop()
   }
 
-  /** Compares items that have the same key, in whatever order; of several with one key the first with the first. */
+  /** Pairs items of the same key in any order; of several items with one key, first with first. */
   #compareByKey(primary: readonly unknown[], candidate: readonly unknown[], member: string, places: PlaceRules): void {
-    // An index says nothing here: only `*` stands for it.
+    // An index has no meaning here: only `*` matches.
     const below = places.below('*')
     const found = this.#groupByKey(candidate, member)
     this.#path.push(null)
@@ -170,7 +170,7 @@ const jsonType = (value: unknown): string => {
   return isNumber(value) ? 'number' : typeof value
 }
 
-/** Names the key of an item. A value that is no object is its own key; items without one are paired in their order. */
+/** A value that is no object is its own key; items without a key are paired in their order. */
 const keyOf = (value: unknown): string => {
   if (typeof value === 'string') return `"${value}`
   if (isNumber(value)) return numberText(value)
@@ -178,11 +178,10 @@ const keyOf = (value: unknown): string => {
 }
 
 interface PlaceRules {
-  /** Whether what stands here is not compared. */
   readonly isIgnored: boolean
-  /** The member by which the items of an array are found. Null: their order counts. */
+  /** The member by which items are found. Null: the order counts. */
   readonly keyMember: string | null
-  /** How many rules may hold further below: what a step costs. */
+  /** How many rules may apply below: the cost of a step. */
   readonly size: number
   below(segment: string): PlaceRules
 }
@@ -195,7 +194,7 @@ interface RuleNode {
   every: RuleNode | null
 }
 
-/** Returns those of the whole document. */
+/** Returns the rules of the whole document. */
 export const compilePointerRules = ({ ignore, arrays }: Pick<ComparisonRules, 'ignore' | 'arrays'>): PlaceRules => {
   const root = createNode()
   for (const pointer of ignore) findOrAddNode(root, pointer).isIgnored = true
@@ -223,7 +222,7 @@ const findOrAddNode = (root: RuleNode, pointer: string): RuleNode => {
 
 const toPlaceRules = (nodes: readonly RuleNode[]): PlaceRules => ({
   isIgnored: nodes.some((node) => node.isIgnored),
-  // A name goes before `*`.
+  // A name takes precedence over `*`.
   keyMember: nodes.find((node) => node.keyMember !== null)?.keyMember ?? null,
   size: nodes.length,
   below(segment) {

@@ -7,38 +7,36 @@ import { looksLikeData } from '../../../contract/looks-like-data.ts'
 import type { CandidateShadowConfig } from '../../config/candidate.ts'
 
 /**
- * Called with what the primary and the candidate of a group answered to the same request. It runs in a turn of the
- * event loop in which nothing waits for it, and must not throw. The bytes of both bodies are freed when it returns: it
- * copies what it keeps.
+ * Called with both responses to one request, in an idle turn of the event loop. Must not throw. The bytes of both
+ * bodies are freed on return, so copy whatever is kept.
  */
 export type OnShadowPair = (primary: ShadowAnswer, candidate: ShadowAnswer, request: ShadowedRequest) => void
 
-/** A request of which the primary got the original, and the candidate a copy. */
 export interface ShadowedRequest {
   readonly operation: OperationId
-  /** The id that both got. Null: no field is configured for it. */
+  /** The id that both sides got. Null: no field is configured for it. */
   readonly requestId: string | null
 }
 
 export interface ShadowAnswer {
-  /** Null: no head came. */
+  /** Null: no head arrived. */
   readonly status: number | null
-  /** End-to-end fields as they came; empty where no head came. */
+  /** End-to-end fields as received; empty without a head. */
   readonly fields: HeaderFields
   readonly body: ShadowBody
-  /** From the sending of the request to the head, in milliseconds. Null: no head came. */
+  /** From the sending of the request to the head, in milliseconds. Null: no head arrived. */
   readonly headMs: number | null
-  /** Why the answer did not come to its end: a fault of the side. Null: it did. */
+  /** Why the response is incomplete: a fault of the side. Null: it is complete. */
   readonly failure: FailureKind | null
 }
 
-/** The body of an answer. Of a longer one than is kept, there are the length and the hash alone. */
+/** A body longer than `maxBody` has only length and hash. */
 export interface ShadowBody {
-  /** The bytes that were read: all of them, unless `failure` says otherwise, or there are neither bytes nor a hash. */
+  /** The bytes read: the whole body, unless `failure` is set, or both `bytes` and `sha256` are null. */
   readonly length: number
-  /** Null: the body is longer than `maxBody`, or there was no room for it. */
+  /** Null: longer than `maxBody`, or no room. */
   readonly bytes: Buffer | null
-  /** SHA-256 in hex, where there are no bytes. Null: there are, or the body is longer than is read. */
+  /** In hex, in place of the bytes. Null: `bytes` is set, or the body is too long to hash. */
   readonly sha256: string | null
 }
 
@@ -46,33 +44,33 @@ export type ComparedAnswer = Pick<ShadowAnswer, 'status' | 'fields' | 'body' | '
 
 type CompareConfig = NonNullable<CandidateShadowConfig['compare']>
 
-/** How far two numbers may be apart: a share of the primary's number, or an amount. */
+/** A share of the primary's number, or an amount. */
 export type NumberTolerance = NonNullable<CompareConfig['numbers']>
 
-/** What is compared of two answers, beyond their status, type and body. Pointers are those of RFC 6901, with `*`. */
+/** Compared beyond status, type and body. Pointers follow RFC 6901, with `*`. */
 export type ComparisonRules = Pick<CompareConfig, 'fields' | 'ignore' | 'numbers' | 'arrays'>
 
-/** The kinds of differences, as counts that are all 0. */
+/** Counts by kind of difference, all 0. */
 export const zeroDifferences = {
-  /** The primary has answered, and the candidate has not, or not to the end. */
+  /** The primary has responded; the candidate has not, or not completely. */
   failure: 0,
   /** Nothing else is compared then. */
   status: 0,
   'content-type': 0,
-  /** One of the response fields that are compared. */
+  /** One of `compare.fields`. */
   field: 0,
-  /** A member, or an item of an unordered array, that the primary has and the candidate has not. */
+  /** A member, or an item of an unordered array, that only the primary has. */
   missing: 0,
-  /** One that the candidate has and the primary has not. */
+  /** One that only the candidate has. */
   added: 0,
-  /** Two values of different JSON types. */
+  /** Different JSON types. */
   type: 0,
   value: 0,
-  /** Two arrays of different lengths. */
+  /** Arrays of different lengths. */
   length: 0,
-  /** Two bodies that are not compared as JSON: the lengths or the hashes differ. */
+  /** Bodies that are not compared as JSON: lengths or hashes differ. */
   bytes: 0,
-  /** One of two bodies cannot be read as what it says that it is; or each cannot for another reason. */
+  /** One body cannot be decoded or parsed, or both for different reasons. */
   unreadable: 0,
 }
 
@@ -81,29 +79,29 @@ export type DifferenceKind = keyof typeof zeroDifferences
 export interface Difference {
   readonly kind: DifferenceKind
   /**
-   * Where it is in the body, with `*` for each index of an array and for each name that looks like data; of `field` the
-   * name of the field. Empty: the whole.
+   * The place in the body, with `*` for each array index and for each name that looks like data; for `field`, the
+   * field's name. Empty: the whole body.
    */
   readonly pointer: string
   readonly primary: string
   readonly candidate: string
-  /** Whether both texts may be told: they are no values, but a status, a media type, a type of JSON, a failure. */
+  /** Whether both texts may be shown: a status, media type, JSON type or failure, never a value. */
   readonly isSafe: boolean
 }
 
-/** The reasons why two answers are not compared, as counts that are all 0. */
+/** Counts by reason, all 0. */
 export const zeroUncompared = {
-  /** The noise of the operation is learnt first. */
+  /** The operation's noise must be learned first. */
   learning: 0,
-  /** The primary has not answered, or not to the end. */
+  /** The primary has not responded, or not completely. */
   'primary-failed': 0,
-  /** One of the bodies is larger than what is compared, or there was no room for it. */
+  /** A body exceeds the bound, or there was no room for it. */
   'too-large': 0,
-  /** One of the bodies has a content coding that the gateway does not read. */
+  /** A body has an unknown content coding. */
   coded: 0,
-  /** The comparison takes too long, and was given up. */
+  /** The comparison ran out of steps. */
   'too-complex': 0,
-  /** One of them says that the client's copy is still good (304): validators of two upstreams differ. */
+  /** One status is 304: validators of two upstreams differ. */
   'not-modified': 0,
 }
 
@@ -111,25 +109,25 @@ export type UncomparedReason = keyof typeof zeroUncompared
 
 export type Comparison =
   | { readonly kind: 'uncompared'; readonly why: UncomparedReason }
-  /** `isCut`: there are more differences than are listed, or may be: the rest was not compared. */
+  /** `isCut`: there may be more differences; the rest was not compared. */
   | { readonly kind: 'compared'; readonly differences: readonly Difference[]; readonly isCut: boolean }
 
 export class TooManyDifferencesError extends Error {}
 
-/** A segment of a pointer: a member's name, or null for an item of an array. */
+/** A member's name, or null for an array item. */
 export type Segment = string | null
 
 export const differenceKey = ({ kind, pointer }: Pick<Difference, 'kind' | 'pointer'>): string => `${kind} ${pointer}`
 
-/** Collects the differences of two answers: one for each kind and place, the first that was met. */
+/** Collects the first difference of each kind and place. */
 export class Differences {
   readonly #byKey = new Map<string, Difference>()
-  /** How the names that were met are told: whether one is data takes longer to tell than to compare a value. */
+  /** Names as shown, cached: {@link looksLikeData} takes longer than comparing a value. */
   readonly #segments = new Map<string, string>()
   readonly #isNoise: (key: string) => boolean
   readonly #maxCount: number
 
-  /** `isNoise` tells what is left out, by {@link differenceKey}. More than `maxCount` are not told apart. */
+  /** `isNoise` excludes differences by {@link differenceKey}. */
   constructor(isNoise: (key: string) => boolean, maxCount: number) {
     this.#isNoise = isNoise
     this.#maxCount = maxCount
@@ -139,12 +137,12 @@ export class Differences {
     return [...this.#byKey.values()]
   }
 
-  /** Throws {@link TooManyDifferencesError} when there are too many. */
+  /** Throws {@link TooManyDifferencesError} beyond `maxCount`. */
   addAt(path: readonly Segment[], kind: DifferenceKind, primary: unknown, candidate: unknown, isSafe = false): void {
     this.add(kind, this.#toPointer(path), primary, candidate, isSafe)
   }
 
-  /** `isSafe`: both may be told. Throws {@link TooManyDifferencesError} when there are too many. */
+  /** `isSafe`: both values may be shown. Throws {@link TooManyDifferencesError} beyond `maxCount`. */
   add(kind: DifferenceKind, pointer: string, primary: unknown, candidate: unknown, isSafe = false): void {
     const key = differenceKey({ kind, pointer })
     if (this.#byKey.has(key) || this.#isNoise(key)) return
@@ -161,7 +159,7 @@ export class Differences {
   #toSegment(name: string): string {
     const known = this.#segments.get(name)
     if (known !== undefined) return known
-    // A pointer is kept and shown: a name that was made from data is a value.
+    // Pointers are kept and shown, so a name made from data is hidden like a value.
     const segment = looksLikeData(name) ? '/*' : `/${escapeSegment(name)}`
     if (this.#segments.size < maxSegments) this.#segments.set(name, segment)
     return segment

@@ -1,9 +1,8 @@
 import type { StepBudget } from '../../../contract/check/step-budget.ts'
 import type { NumberTolerance } from './comparison.ts'
 
-/** A number of a document that no double holds as it is written: an id of twenty digits, 1e400. */
+/** A JSON number that a double cannot hold exactly: a 20-digit id, 1e400. */
 export class ExactNumber {
-  /** The number as it stands in the document. */
   readonly text: string
 
   constructor(text: string) {
@@ -13,16 +12,15 @@ export class ExactNumber {
 
 type JsonNumber = number | ExactNumber
 
-/** Keeps the text of a number where a double would lose some of it. */
+/** Keeps the text where a double would lose digits. */
 export const toExactNumber = (value: number, text: string): JsonNumber =>
   Number.isFinite(value) && isSameDecimal(parseDecimal(text), parseDecimal(String(value)))
     ? value
     : new ExactNumber(text)
 
 /**
- * Tells whether two numbers are the same, however they are written: 1, 1.0 and 10e-1 are. Numbers that a tolerance
- * allows are the same too, save integers beyond 2^53: those are ids, and no amounts. Takes steps, as
- * {@link StepBudget.takeCall} does.
+ * Compares values, not spellings: 1, 1.0 and 10e-1 are the same. The tolerance does not hold for integers beyond 2^53,
+ * which are ids and not amounts. Takes steps as {@link StepBudget.takeCall} does.
  */
 export const isSameNumber = (
   primary: JsonNumber,
@@ -41,10 +39,10 @@ export const isSameNumber = (
   return isSameAsDecimal(parseDecimal(text), parseDecimal(other), tolerance)
 }
 
-// Exact sums and products take some 2 µs.
+// Exact sums and products take about 2 µs.
 const stepsPerDecimal = 500
 
-/** Tells what doubles can tell; null: the difference is about as large as the tolerance. */
+/** Null: doubles cannot decide, because the difference is close to the tolerance. */
 const isClearlyWithin = (primary: number, candidate: number, tolerance: NumberTolerance): boolean | null => {
   const [one, other] = [Math.abs(primary), Math.abs(candidate)]
   if (isUnsafeInteger(primary) || isUnsafeInteger(candidate)) return false
@@ -55,7 +53,7 @@ const isClearlyWithin = (primary: number, candidate: number, tolerance: NumberTo
   return apart > bound + margin ? false : null
 }
 
-// That of a sum and of a product of doubles, with room to spare.
+// The rounding error of a sum and a product of doubles, with a margin.
 const roundingError = 1e-15
 
 const isUnsafeInteger = (value: number): boolean => Number.isInteger(value) && !Number.isSafeInteger(value)
@@ -66,9 +64,9 @@ const isSameAsDecimal = (one: Decimal, other: Decimal, tolerance: NumberToleranc
 
 export const numberText = (value: JsonNumber): string => (typeof value === 'number' ? String(value) : value.text)
 
-/** A decimal number: `digits` × 10^`exponent`. */
+/** `digits` × 10^`exponent`. */
 interface Decimal {
-  /** Without zeros at either end; of 0 empty. */
+  /** Without zeros at either end; empty for 0. */
   readonly digits: string
   readonly exponent: number
   readonly isNegative: boolean
@@ -79,7 +77,7 @@ const parseDecimal = (text: string): Decimal => {
   const isNegative = mantissa.startsWith('-')
   const [whole = '', fraction = ''] = (isNegative ? mantissa.slice(1) : mantissa).split('.')
   const all = whole + fraction
-  // Loops: an expression such as /0+$/ would take the square of the length.
+  // Loops, because the regular expression /0+$/ takes quadratic time.
   let from = 0
   while (all[from] === '0') from++
   let to = all.length
@@ -94,10 +92,10 @@ const isSameDecimal = (one: Decimal, other: Decimal): boolean =>
 const isLargeInteger = ({ digits, exponent }: Decimal): boolean =>
   exponent >= 0 && digits !== '' && !Number.isSafeInteger(Number(`${digits}e${exponent}`))
 
-// What is longer is compared as doubles: the time of exact sums and products grows faster than the length.
+// Longer numbers are compared as doubles: exact sums and products take more than linear time.
 const maxDigits = 400
 
-/** Tells whether a number is as near to the primary's as the tolerance allows: 0.30 and 0.29 are exactly 0.01 apart. */
+/** Exact: 0.30 and 0.29 are exactly 0.01 apart. */
 const isWithin = (primary: Decimal, candidate: Decimal, tolerance: NumberTolerance): boolean => {
   const isRelative = 'relative' in tolerance
   const bound = parseDecimal(String(isRelative ? tolerance.relative : tolerance.absolute))
@@ -112,7 +110,7 @@ const isWithin = (primary: Decimal, candidate: Decimal, tolerance: NumberToleran
   return apart * 10n ** BigInt(-part) <= (one < 0n ? -one : one) * toScaled(bound, part)
 }
 
-/** Returns a number in units of 10^`unit`, which divides it. */
+/** In units of 10^`unit`, which must divide the number. */
 const toScaled = ({ digits, exponent, isNegative }: Decimal, unit: number): bigint => {
   const scaled = BigInt(digits) * 10n ** BigInt(digits === '' ? 0 : exponent - unit)
   return isNegative ? -scaled : scaled

@@ -1,22 +1,21 @@
 import { type GuardTotals, latencyBucketEnd } from './guard-key.ts'
 import { type OperationEvidence, slicesOfWindow } from './guard-window.ts'
 
-/** One kind of requests that both sides had: of an operation, say. */
+/** Comparable requests of both sides, such as those to one operation. */
 export interface Stratum {
-  /** How many requests the candidate had, and how many of them were bad. */
+  /** The candidate's. */
   readonly requests: number
   readonly bad: number
-  /** The same of the primary, which it is compared with. */
+  /** The reference's. */
   readonly otherRequests: number
   readonly otherBad: number
 }
 
 /**
- * Bounds the natural logarithm of the probability that so many bad requests, or more, are on the candidate by chance,
- * when both sides are alike. Given how many bad ones there are on both sides together, those on the candidate are then
- * binomial within each stratum, by its part of the requests. The sum has the bound of Chernoff: the least over t of
- * E[exp(t·X)] / exp(t·x). It is never below the true probability. Where it cannot be below `atMost`, it is not computed
- * and is 0.
+ * An upper bound of the natural logarithm of the chance that the candidate has this many bad requests, or more, when
+ * both sides are alike. Given the total of bad requests, the candidate's are then binomial within each stratum, with
+ * its share of the requests as probability. The sum has Chernoff's bound: the minimum over t of E[exp(t·X)] / exp(t·x),
+ * never below the true probability. Returns 0 without computing where the bound cannot be below `atMost`.
  */
 export const logChanceOfExcess = (strata: readonly Stratum[], atMost = 0): number => {
   const parts = strata.flatMap(({ requests, bad, otherRequests, otherBad }) => {
@@ -26,7 +25,7 @@ export const logChanceOfExcess = (strata: readonly Stratum[], atMost = 0): numbe
   const observed = strata.reduce((sum, { bad }) => sum + bad, 0)
   const mean = parts.reduce((sum, { trials, chance }) => sum + trials * chance, 0)
   if (observed <= mean) return 0
-  // The least that it can be is the chance that each of these is on the candidate.
+  // A lower bound: the chance that each of these is on the candidate.
   if (parts.reduce((sum, { bad, chance }) => sum + bad * Math.log(chance), 0) > atMost) return 0
   const exponent = (t: number): number =>
     parts.reduce((sum, { trials, chance }) => sum + trials * Math.log1p(chance * Math.expm1(t)), -t * observed)
@@ -35,7 +34,8 @@ export const logChanceOfExcess = (strata: readonly Stratum[], atMost = 0): numbe
       const tilted = chance * Math.exp(t)
       return sum + (trials * tilted) / (1 - chance + tilted)
     }, -observed)
-  // The slope rises with t. Where all bad ones are on the candidate it never reaches 0, and the bound is at the end.
+  // The slope rises with t. When all bad requests are on the candidate, the slope never reaches 0 and the bound is at
+  // `maxTilt`.
   let [low, high] = [0, maxTilt]
   for (let round = 0; round < 50; round++) {
     const middle = (low + high) / 2
@@ -45,10 +45,10 @@ export const logChanceOfExcess = (strata: readonly Stratum[], atMost = 0): numbe
   return Math.min(0, exponent(high))
 }
 
-// exp of it is far from the largest number, and beyond it a bound changes in no digit that matters.
+// exp(60) is far from the largest double, and a larger t changes no significant digit of the bound.
 const maxTilt = 60
 
-/** Returns how many bad requests the candidate would have, were it as good as the primary. */
+/** How many bad requests the candidate would have if it were as good as the primary. */
 export const expectedBad = (strata: readonly Stratum[]): number =>
   strata.reduce(
     (sum, { requests, otherRequests, otherBad }) =>
@@ -56,69 +56,69 @@ export const expectedBad = (strata: readonly Stratum[]): number =>
     0,
   )
 
-/** What a candidate does too often: it fails requests, refuses them with a 4xx, or lets them wait. */
+/** Faults of a candidate: requests failed, rejected with a 4xx, or waiting too long for the head. */
 export type GuardFault = 'failed' | 'refused' | 'slow'
 
-/** What the candidate is compared with: the primary meanwhile, the primary before, or nothing. */
+/** The reference: the primary in the same window, the primary in earlier windows, or none. */
 export type GuardReference = 'meanwhile' | 'before' | 'none'
 
-/** So many requests, and how many of them were bad. */
 export type BadOf = readonly [requests: number, bad: number]
 
-/** The requests to an operation, of which those with a fault are counted as bad. */
+/** One operation's requests, of which those with `fault` are bad. */
 interface FaultCounts {
   readonly fault: GuardFault
   readonly evidence: OperationEvidence
-  /** The last bucket of waits that are not too long. Null: waits are not looked at, or cannot be judged. */
+  /** The last latency bucket that is not too slow. Null: latency is not judged, or cannot be. */
   readonly bound: number | null
   readonly candidate: BadOf
   readonly meanwhile: BadOf
   count(totals: GuardTotals): BadOf
 }
 
-/** A comparison of one operation with one reference. */
+/** One operation compared with one reference. */
 export interface GuardComparison extends Stratum {
   readonly operation: number
-  /** The longest wait that is not too long, in milliseconds. Null: waits were not looked at. */
+  /** The longest acceptable wait in milliseconds. Null: latency was not judged. */
   readonly boundMs: number | null
-  /** Whether what the primary does now, as far as that is known, does not speak against the reference. */
+  /** Whether the primary's current requests agree with the reference. */
   isTenable(): boolean
-  /** The same of the candidate, by the cell of the client. */
+  /** The candidate's requests by client cell. */
   byCell(): ReadonlyMap<number, BadOf>
 }
 
-// Fewer requests of the primary are no measure.
+// Fewer requests of the primary are no reference.
 const minReferenceRequests = 10
 const minMeasured = 100
 const minEarlierMeasured = 20
-// No client minds less than that.
+// Clients do not notice less.
 const minExcessMs = 10
-// That the primary is as bad now, though it was not before.
+// The chance that the primary has become as bad as the candidate.
 const maxLogChanceOfOutage = Math.log(1e-3)
 
-// What was long ago is compared with more caution, since a day is no night; and nothing at all with the most.
+// Earlier windows need a clearer difference, since a day is not like a night. Without a reference, the clearest is
+// needed.
 const minShareBefore: Readonly<Record<GuardFault, number>> = { failed: 0.1, refused: 0.5, slow: 0.5 }
 const minShareAlone = 0.5
 
 export const minShare = (reference: GuardReference, fault: GuardFault): number =>
   ({ meanwhile: 0, before: minShareBefore[fault], none: minShareAlone })[reference]
 
-/** The part of the requests that is slower than the 95th percentile. */
+/** The share of requests above the 95th percentile. */
 export const slowShare = 0.05
 
-/** `latency`: how many times the primary's percentile is too slow. */
+/** `latency`: how many times the primary's 95th percentile is too slow. */
 export const countFault = (evidence: OperationEvidence, fault: GuardFault, latency: number): FaultCounts => {
   const { primary, earlier, candidate } = evidence
   const bound = fault === 'slow' ? findBound(primary, earlier, latency) : null
   const count = (totals: GuardTotals): BadOf => {
-    // A response that was cut short may have begun in a window before.
+    // The cut response may have begun in an earlier window.
     if (fault !== 'slow') return [totals.requests, Math.min(totals.requests, totals[fault])]
     return [totals.timed, bound === null ? 0 : countAbove(totals.buckets, bound)]
   }
   return { fault, evidence, bound, count, candidate: count(candidate), meanwhile: count(primary) }
 }
 
-/** Compares the candidate with one reference. Null: there is not enough of it. */
+/** Null: the reference has too few requests; for `none`: the primary has enough. */
 export const compareWith = (counts: FaultCounts, reference: GuardReference): GuardComparison | null => {
   const { fault, evidence, bound, candidate, meanwhile, count } = counts
   const [earlier, earlierBad] = count(evidence.earlier)
@@ -139,9 +139,9 @@ export const compareWith = (counts: FaultCounts, reference: GuardReference): Gua
 }
 
 /**
- * Tells whether the candidate did badly during the whole window, and the primary cannot be as bad just now: it was not
- * asked, or the few requests that it had are too well for an outage behind both sides. An outage that has just begun
- * would say nothing of what the primary did before.
+ * Whether the candidate was bad in every slice of the window while the primary is not as bad now: the primary has no
+ * requests, or its few requests went too well for an outage behind both sides. Without this, an outage that has just
+ * begun would be blamed on the candidate, because the primary did well before.
  */
 const isLasting = ({ evidence, meanwhile, count }: FaultCounts, minShare: number): boolean => {
   const shares = evidence.slices().flatMap((slice) => {
@@ -161,8 +161,8 @@ const countAbove = (buckets: readonly number[], bound: number): number => {
 }
 
 /**
- * Finds the last bucket that is not too slow: it reaches `times` the primary's 95th percentile, and no less than 10 ms
- * beyond it. Null: the primary had too few requests to say.
+ * The last bucket that is not too slow: up to `times` the primary's 95th percentile, and at least 10 ms above it. Null:
+ * the primary has too few requests.
  */
 const findBound = (primary: GuardTotals, earlier: GuardTotals, times: number): number | null => {
   const isEnough = primary.timed >= minMeasured

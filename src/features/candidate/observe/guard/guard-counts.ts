@@ -3,31 +3,30 @@ import type { Group, OperationId, Side } from '../../../../operations.ts'
 import { type SlotEntry, SlotList } from '../../layers/slot-list.ts'
 import { answeredCode, failureCode, type GuardFailure, guardKeyBase, waitedCode } from './guard-key.ts'
 
-/** What one process has counted of a group since its last report, as plain data. */
+/** One process's counts of a group since its last report. */
 export interface GuardReport {
   readonly group: Group
-  /** What the share was: evidence of another one is no evidence. */
+  /** Names the share: counts under another share are no evidence. */
   readonly era: string
-  /** Keys and counts, in turns. */
+  /** Alternating keys and counts. */
   readonly counts: readonly number[]
-  /** The requests that wait for a head just now, likewise. It replaces what the last report said of them. */
+  /** The requests that wait for a head now, in the same form. Replaces the last report's. */
   readonly waiting: readonly number[]
 }
 
-/** A request at its side, until its outcome is known. */
 export interface GuardedRequest extends SlotEntry {
   readonly keyBase: number
   /** When the gateway began to wait for the upstream alone. Null: the client is still sending. */
   startedAt: number | null
 }
 
-// Four times in a second: little to send, and little time is lost.
+// Four reports a second: cheap, with little delay.
 const reportEveryMs = 250
 
-// Most requests have a head before that, and need not be looked at.
+// Most requests have a head before 250 ms and need no report.
 const minWaitMs = 250
 
-/** Counts what becomes of the requests of a group, while its share stays the same. */
+/** Counts the outcomes of a group's requests under one share. */
 export class GuardCounts {
   readonly group: Group
   readonly era: string
@@ -43,7 +42,7 @@ export class GuardCounts {
     this.#onFirst = onFirst
   }
 
-  /** `cell` is that of its client. */
+  /** `cell`: the client's. */
   begin(operation: OperationId, side: Side, cell: number, isSent: boolean): GuardedRequest {
     const request = { keyBase: guardKeyBase(operation, side, cell), startedAt: isSent ? now() : null, slot: -1 }
     this.#waiting.add(request)
@@ -64,18 +63,18 @@ export class GuardCounts {
     else this.#settle(request, waitedCode(waitedMs(request)))
   }
 
-  /** Notes that what became of it is no fault of a side. */
+  /** The outcome is no fault of a side. */
   dropped(request: GuardedRequest): void {
     this.#waiting.delete(request)
   }
 
-  /** Notes that a response which was begun was no good. */
+  /** A response that had begun was cut short or broke the contract. */
   late(operation: OperationId, side: Side, cell: number): void {
     this.#count(guardKeyBase(operation, side, cell) + failureCode('late'))
     this.#touch()
   }
 
-  /** Takes what was counted since the last time. Tells whether there will be more without another request. */
+  /** `isWaiting`: there will be more to report without another request. */
   take(): { readonly report: GuardReport; readonly isWaiting: boolean } {
     const report = {
       group: this.group,
@@ -119,7 +118,7 @@ export class GuardCounts {
 
 const waitedMs = ({ startedAt }: GuardedRequest): number => (startedAt === null ? 0 : now() - startedAt)
 
-/** Everything that one process counts for the guards. It reports while there is something to report. */
+/** Reports to the primary process while there is something to report. */
 export class GuardReporter {
   readonly #latest = new Map<Group, GuardCounts>()
   readonly #pending = new Set<GuardCounts>()
@@ -131,8 +130,8 @@ export class GuardReporter {
   }
 
   /**
-   * Returns the counts of a group while its share stays the same. A reload goes on with them: what waits still waits,
-   * also where an edit that was rejected has opened others meanwhile.
+   * Returns the group's counts while its share stays the same. They survive reloads: waiting requests still wait, even
+   * where a rejected edit opened other counts meanwhile.
    */
   open(group: Group, era: string): GuardCounts {
     const known = [this.#latest.get(group), ...this.#pending].find((each) => each?.group === group && each.era === era)

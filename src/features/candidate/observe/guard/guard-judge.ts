@@ -21,27 +21,27 @@ export type GuardRules = Pick<CandidateGuardConfig, 'errors' | 'latency' | 'minR
 export interface GuardVerdict extends Stratum {
   readonly fault: GuardFault
   readonly reference: GuardReference
-  /** The places of the operations in the interface that were judged together. */
+  /** Indexes in `allOperations`, judged together. */
   readonly operations: readonly number[]
-  /** The longest wait that was not too long, in milliseconds. Null: waits of one operation were not what was judged. */
+  /** The longest acceptable wait in milliseconds. Null: the verdict is not about one operation's latency. */
   readonly boundMs: number | null
 }
 
-// It is judged each second, for hours, on windows that overlap.
+// Strict, because the guard judges overlapping windows every second, for hours.
 const maxLogChance = Math.log(1e-9)
-// What is left without the client that has most of it is looked at only then.
+// Checked only after that, without the clients that have the most bad requests.
 const maxLogChanceOfOthers = Math.log(1e-6)
 
-// Clients are refused for what they ask, and wait for it, one more often than the other. So it takes many to tell.
+// Clients differ in how often they are rejected or wait, because their requests differ: several must bear the excess.
 const minBearers: Readonly<Record<GuardFault, number>> = { failed: 1, refused: 6, slow: 3 }
-// With the fewest clients one more is needed: bearers are never quite as many as clients.
+// For `slow`, one more client than bearers: the estimate of bearers stays below the number of clients.
 const minClients: Readonly<Record<GuardFault, number>> = { failed: 1, refused: 6, slow: 4 }
 const faults = ['failed', 'refused', 'slow'] as const
 const references = ['meanwhile', 'before', 'none'] as const
 
 /**
- * Judges a candidate by what became of its requests: a verdict, when it is worse than the primary by more than the
- * rules allow and it is neither chance nor one client. Null: it may stay.
+ * A verdict when the candidate is worse than the primary by more than the rules allow, beyond chance and beyond one
+ * client. Null: the candidate may stay.
  */
 export const judgeCandidate = ({ operations, clients }: GuardEvidence, rules: GuardRules): GuardVerdict | null => {
   for (const fault of faults) {
@@ -51,7 +51,7 @@ export const judgeCandidate = ({ operations, clients }: GuardEvidence, rules: Gu
     if (counted.length === 0) continue
     for (const reference of references) {
       const together = counted.flatMap((each) => compareWith(each, reference) ?? [])
-      // One operation may be bad among others that are well.
+      // One operation may be bad among healthy others.
       const groups = together.length === 1 ? [together] : [together, ...together.map((one) => [one])]
       const found = groups.find(
         (group) => isTooBad(group, fault, reference, rules) && isSpread(group, fault, reference, rules, clients),
@@ -72,7 +72,7 @@ const isTooBad = (
   isBeyond(strata, fault, reference, errors, maxLogChance) &&
   strata.every((each) => each.isTenable())
 
-/** Tells whether the bad ones are more than the rules allow, and more than chance makes. */
+/** Whether the bad requests exceed the rules and chance. */
 const isBeyond = (
   strata: readonly Stratum[],
   fault: GuardFault,
@@ -88,7 +88,7 @@ const isBeyond = (
   return logChanceOfExcess(strata, maxLog) < maxLog
 }
 
-/** Tells whether it is not one client, which would fare as badly wherever it is. */
+/** Whether more than one client is affected: a single client might do as badly at the primary. */
 const isSpread = (
   strata: readonly GuardComparison[],
   fault: GuardFault,
@@ -121,11 +121,11 @@ interface ClientExcess {
   readonly cell: number
   readonly requests: number
   readonly bad: number
-  /** How many bad requests it would have had, were the candidate as good as the primary. */
+  /** How many would be bad if the candidate were as good as the primary. */
   readonly expected: number
 }
 
-/** Lists what each client of the candidate had, those that have most bad requests first. */
+/** The clients with the most bad requests first. */
 const listClientExcesses = (strata: readonly GuardComparison[]): readonly ClientExcess[] => {
   const shares = new Map<number, { requests: number; bad: number; expected: number }>()
   for (const stratum of strata)
@@ -140,8 +140,8 @@ const listClientExcesses = (strata: readonly GuardComparison[]): readonly Client
 }
 
 /**
- * Estimates how many clients bear the excess alike: (Σr)² / Σr², where r is the excess of each. One client that has all
- * of it counts as one, whatever the others have.
+ * Estimates how many clients bear the excess alike: (Σr)² / Σr², where r is each client's excess. One client that has
+ * all of the excess counts as 1.
  */
 const countBearers = (shares: readonly ClientExcess[]): number => {
   let [sum, squares] = [0, 0]
@@ -164,12 +164,12 @@ const withoutClients = (strata: readonly GuardComparison[], cells: readonly numb
     return { ...stratum, requests, bad: Math.max(0, bad) }
   })
 
-// A client with fewer requests says nothing of itself.
+// Fewer requests say nothing about a client.
 const minOfClient = 3
 
 /**
- * Tells whether nearly every client fares badly: two thirds of those that ask have more bad requests than good ones,
- * and they are at least three, or all that the candidate has.
+ * Whether nearly every client is affected: two thirds of the clients with enough requests have mostly bad ones, and
+ * these are at least three, or all of the candidate's clients.
  */
 const isBadForNearlyAll = (shares: readonly ClientExcess[], clients: number): boolean => {
   const asking = shares.filter(({ requests }) => requests >= minOfClient)
@@ -183,7 +183,7 @@ const faultWords: Readonly<Record<GuardFault, string>> = {
   slow: 'waited too long for the head',
 }
 
-/** Describes why a candidate is taken back: `44 % of 480 requests failed within 1m, and 0.1 % at the primary`. */
+/** `44 % of 480 requests failed within 1m, and 0.1 % at the primary`. */
 export const describeVerdict = (verdict: GuardVerdict, windowMs: number): string => {
   const { fault, reference, operations, requests, bad, otherRequests, otherBad, boundMs } = verdict
   const [operation, ...others] = operations.map((index) => allOperations[index]?.id)

@@ -1,27 +1,21 @@
-/**
- * What became of a request at its side, as one number: counts of it are short to send, and quick to add up. A key is
- * made of the place of the operation in the interface, the side, the cell of the client and a code.
- */
+/** An outcome as one number, short to send and quick to add up: operation index, side, client cell and code. */
 
 import { allOperations, type OperationId, type Side } from '../../../../operations.ts'
 
-/**
- * What becomes of a request that is no latency. `late`: the response that was begun was cut short, or breaks the
- * contract.
- */
+/** Outcomes without a latency. `late`: a response that had begun was cut short or broke the contract. */
 export type GuardFailure = 'failed' | 'refused' | 'late'
 
 export interface GuardEvent {
   readonly operation: number
   readonly side: Side
   readonly cell: number
-  /** A number: the bucket of the time until the head, or until the client left. */
+  /** A number: the latency bucket of the head, or of the time until the client left. */
   readonly outcome: GuardFailure | number
-  /** Whether there was a head. False: the client has left, or waits. */
+  /** False: the client has left, or still waits. */
   readonly isAnswered: boolean
 }
 
-/** How many cells clients fall into. Two clients of one cell count as one. */
+/** Clients that share a cell count as one. */
 export const cellCount = 256
 
 export const latencyBucketCount = 160
@@ -31,23 +25,23 @@ const codeCount = 512
 const bucketRatio = Math.log(1.08)
 const operationIndex = new Map<OperationId, number>(allOperations.map(({ id }, index) => [id, index]))
 
-/** Returns the first key of a request, to which its code is added. */
+/** The code is added to this. */
 export const guardKeyBase = (operation: OperationId, side: Side, cell: number): number =>
   (((operationIndex.get(operation) as number) * 2 + (side === 'candidate' ? 1 : 0)) * cellCount + cell) * codeCount
 
 export const failureCode = (failure: GuardFailure): number => failures.indexOf(failure)
 
-/** Returns the code of a response whose head took so many milliseconds. */
+/** For a response whose head took `ms`. */
 export const answeredCode = (ms: number): number => failures.length + latencyBucket(ms)
 
-/** Returns the code of a request that waited for so many milliseconds without a head. */
+/** For a request that waited `ms` without a head. */
 export const waitedCode = (ms: number): number => failures.length + latencyBucketCount + latencyBucket(ms)
 
-/** Finds the bucket of a duration. Each is 8 % wider than the one before; the first ends at 1 ms. */
+/** Each bucket is 8 % wider than the one before; the first ends at 1 ms. */
 export const latencyBucket = (ms: number): number =>
   ms <= 1 ? 0 : Math.min(latencyBucketCount - 1, Math.ceil(Math.log(ms) / bucketRatio))
 
-/** Returns the end of a bucket, in milliseconds. */
+/** In milliseconds. */
 export const latencyBucketEnd = (bucket: number): number => Math.exp(bucket * bucketRatio)
 
 export const readGuardKey = (key: number): GuardEvent => {
@@ -67,13 +61,13 @@ export const readGuardKey = (key: number): GuardEvent => {
 export const cellOf = (bucket: number): number => bucket % cellCount
 
 export interface GuardTotals {
-  /** Requests that came to an end at the side: with a head, or because it has failed them. */
+  /** Requests that ended at the side: with a head, or with a failure of the side. */
   requests: number
   failed: number
   refused: number
-  /** Requests whose time until the head is known, or is this long already. */
+  /** Requests with a known time to the head, or a known minimum of it. */
   timed: number
-  /** The same by bucket of that time. */
+  /** `timed` by latency bucket. */
   readonly buckets: number[]
 }
 

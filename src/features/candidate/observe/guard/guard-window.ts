@@ -11,49 +11,49 @@ import {
 } from './guard-key.ts'
 
 export interface OperationEvidence {
-  /** Its place in the interface. */
+  /** The index in `allOperations`. */
   readonly operation: number
   readonly primary: GuardTotals
-  /** The primary's requests of earlier windows, as many as there are. */
+  /** The primary's requests of up to 30 earlier windows. */
   readonly earlier: GuardTotals
   readonly candidate: GuardTotals
-  /** Those of the candidate by the cell of their client. */
+  /** The candidate's requests by client cell. */
   cells(): ReadonlyMap<number, GuardTotals>
-  /** Those of the candidate, a quarter of the window after the other; fewer while the window is not full. */
+  /** The candidate's requests by quarter of the window; fewer slices while the window is not full. */
   slices(): readonly GuardTotals[]
 }
 
 export interface GuardEvidence {
   readonly operations: readonly OperationEvidence[]
-  /** How many clients the candidate has had since the share is what it is, as cells count them. */
+  /** How many clients (by cell) the candidate has had under this share. */
   readonly clients: number
 }
 
-/** What was counted in a sixtieth of the window: so many batches there are, however many processes report. */
+/** Counts of 1/60 of the window, so that memory does not grow with the number of processes. */
 interface Batch {
   readonly at: number
   readonly counts: Map<number, number>
 }
 
-// Of earlier windows these are enough for a night.
+// Thirty windows with requests bridge a quiet night.
 const maxEarlier = 30
 
 const batchesOfWindow = 60
 
 export const slicesOfWindow = 4
 
-/** The last requests of one group at both its sides: those of a window that moves on, and the primary's before it. */
+/** A sliding window of one group's requests at both sides, and the primary's earlier windows. */
 export class GuardWindow {
   readonly #windowMs: number
   #era: string | null = null
-  /** What was counted, by when, the oldest first. */
+  /** The oldest first. */
   #batches: Batch[] = []
   readonly #waiting = new Map<string, readonly number[]>()
   #totals = createGuardTotals()
-  /** Keys of the candidate, and how often they came. */
+  /** The candidate's keys with their counts. */
   readonly #candidateKeys = new Map<number, number>()
   readonly #clients = new Set<number>()
-  /** What the primary did in windows that are over, by their number, the oldest first. */
+  /** The primary's past windows by number, the oldest first. */
   #earlier: { readonly number: number; readonly totals: readonly GuardTotals[] }[] = []
   readonly #earlierTotals = createSideTotals()
   #advancedAt = 0
@@ -62,7 +62,7 @@ export class GuardWindow {
     this.#windowMs = windowMs
   }
 
-  /** Begins anew when the share is another one. What the primary did before stays known. */
+  /** Starts again at a change of share. The primary's past stays known. */
   begin(era: string): void {
     if (era === this.#era) return
     this.#era = era
@@ -80,12 +80,12 @@ export class GuardWindow {
     this.#setWaiting(source, waiting)
   }
 
-  /** Forgets what waits in a process that has ended. */
+  /** Forgets the waiting requests of a process that has ended. */
   forget(source: string): void {
     this.#setWaiting(source, [])
   }
 
-  /** Lets time go by: what is older than the window counts no more. */
+  /** Drops counts older than the window. */
   advance(at: number): void {
     this.#advancedAt = at
     const fresh = this.#batches.findIndex((batch) => batch.at > at - this.#windowMs)
@@ -146,7 +146,7 @@ export class GuardWindow {
     else this.#candidateKeys.set(key, sum)
   }
 
-  /** Keeps what the primary did in a window that is over. One without requests is not worth keeping. */
+  /** Adds the primary's counts to the past windows. Windows without requests are not stored. */
   #archive({ at, counts }: Batch): void {
     const number = Math.trunc(at / this.#windowMs)
     for (const [key, count] of counts) {
