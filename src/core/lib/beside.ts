@@ -1,10 +1,6 @@
-/** The place of something beside what core has: what core calls the other thing. */
 export type Beside<Name extends string> = { readonly after: Name } | { readonly before: Name }
 
-/**
- * Lists what core has, each with what stands beside it. Of several in one place, the first of `more` comes first.
- * A place that core does not have does not compile.
- */
+/** Lists core's entries and those beside them; of several in one place, the first of `more` comes first. */
 export const insertBeside = <Name extends string, T>(
   own: Readonly<Record<NoInfer<Name>, T>> & Readonly<Record<string, T>>,
   more: readonly (Beside<Name> & { readonly value: T })[],

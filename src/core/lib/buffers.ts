@@ -1,66 +1,57 @@
 /**
- * Up to this much of a body goes out with its head as one latin1 string: head and buffer as two pieces of one write
- * cost the kernel more. Above it, copying the body costs more than a second piece.
+ * Up to this many bytes of a body go out with the head as one latin1 string: two pieces in one write cost the kernel
+ * more. Above, copying the body costs more than a second piece.
  */
 export const maxSingleWriteBytes = 8 * 1024
 
 /**
- * The most of a body in memory that is handed on, or written, in one piece. What is written is known to be taken only
- * when all of it is: a client that reads a long one slowly would pass for one that takes nothing. And TLS copies it,
- * whether the client takes it or not.
+ * The longest piece that is handed on or written at once. A write counts as taken only as a whole: a slow client with a
+ * long piece would seem to take nothing. And TLS copies the piece, whether the client takes it or not.
  */
 export const sliceBytes = 64 * 1024
 
-/** The most of a body that waits for its reader before its sender is held back; a small one fits completely. */
+/** Bytes that wait for a reader before the sender is held back; a small body fits completely. */
 export const maxWaitingBytes = 64 * 1024
 
-/** The least that is freed by hand: a smaller chunk costs more to free than to leave to the collector. */
+/** Freeing a smaller chunk by hand costs more than leaving it to the collector. */
 export const minFreeBytes = 16 * 1024
 
-/**
- * Bytes of the memory that a large body is read into. With less, a large response takes up to twice as much time; with
- * more, no less.
- */
+/** With less, a large response takes up to twice as much time; with more, no less. */
 export const largeBufferBytes = 256 * 1024
 
-// As much as a few large responses need at a time: 8 MiB.
+// As many as a few large responses need at a time: 8 MiB.
 const maxSpare = 32
 const spare: ArrayBuffer[] = []
-/** Memory that one chunk alone has, though it may not fill it. */
+/** Memory that belongs to one chunk alone, though the chunk may not fill it. */
 const exclusive = new WeakSet<ArrayBufferLike>()
 
-/**
- * Takes memory of {@link largeBufferBytes}, for {@link freeBuffer}: that of an earlier chunk, since new memory costs
- * the system more than to fill it.
- */
+/** Reuses the memory of freed chunks: new memory costs the system more than filling it. */
 const allocLargeBuffer = (): Buffer => {
   const memory = spare.pop() ?? new ArrayBuffer(largeBufferBytes)
   exclusive.add(memory)
   return Buffer.from(memory)
 }
 
-/** Takes a part of what a socket has read, for {@link freeBuffer}: nothing else of the read may be in use any more. */
+/** Takes a part of a read, for {@link freeBuffer}: nothing else of the read may be in use. */
 export const takeExclusively = (read: Buffer, from: number): Buffer => {
   exclusive.add(read.buffer)
   return read.subarray(from)
 }
 
 /**
- * Frees the memory of a chunk that was sent or copied, and is not needed any more. Left to the collector, 64 MiB of
- * such memory start a collection of the whole heap: eight a second, half of the time that large responses took. Only of
- * a chunk that fills its memory, or has it alone: other chunks may share the memory.
+ * Frees the memory of a chunk, unless other chunks share it. Left to the collector, 64 MiB of such memory start a
+ * collection of the whole heap: 8 a second, half of the time that large responses took.
  */
 export const freeBuffer = (chunk: Buffer | undefined): void => {
   if (chunk === undefined || chunk.length < minFreeBytes) return
   const { buffer } = chunk
   if (!(buffer instanceof ArrayBuffer)) return
-  // Once, however often it is freed.
+  // Once, however often the chunk is freed.
   const isExclusive = exclusive.delete(buffer)
   if (isExclusive && buffer.byteLength === largeBufferBytes && spare.length < maxSpare) spare.push(buffer)
   else if (isExclusive || chunk.length === buffer.byteLength) buffer.transfer(0)
 }
 
-/** Concatenates chunks, and frees them; a single one stays as it is. */
 export const concatAndFree = (chunks: readonly Buffer[]): Buffer => {
   if (chunks.length === 1) return chunks[0] as Buffer
   const whole = Buffer.concat(chunks)
@@ -68,12 +59,12 @@ export const concatAndFree = (chunks: readonly Buffer[]): Buffer => {
   return whole
 }
 
-// A read is over, and its bytes are parsed and copied, before the next one begins, on whichever connection.
+// Each read is parsed and copied before the next begins, on whichever connection.
 const sharedBuffer = Buffer.allocUnsafeSlow(64 * 1024)
 
 /**
- * The memory that one connection is read into: a buffer that all connections share, and a large one of its own while a
- * body comes fast. The large one is handed on with its bytes, which are not copied then.
+ * The memory for a connection's reads: a buffer that all connections share, and a large one of its own while a body
+ * comes fast. The large one is handed on with its bytes, without a copy.
  */
 export class ReadBuffer {
   isPaused = false
@@ -86,21 +77,21 @@ export class ReadBuffer {
       this.#large ??= allocLargeBuffer()
       return this.#large
     }
-    // A connection that waits, for its reader or for another request, keeps no memory.
+    // A connection that waits keeps no memory.
     if (this.#large !== null) freeBuffer(this.#large)
     this.#large = null
     return sharedBuffer
   }
 
-  /** Notes the length of a read: after one that filled the buffer, larger ones are used. */
+  /** After a read that filled the buffer, larger buffers are used. */
   onRead(bytes: Buffer, length: number): void {
     this.#length = length
     this.#isFast = length === bytes.length || (this.#isFast && length > sharedBuffer.length)
   }
 
   /**
-   * Takes a part of a body out of a read. The large buffer goes with the last part alone: who gets it may free it at
-   * once, while the rest is still to be parsed.
+   * Takes a part of a body out of a read. Only the last part takes the large buffer: its receiver may free it at once,
+   * while the rest is still to be parsed.
    */
   slice(bytes: Buffer, from: number, to: number): Buffer {
     if (bytes === this.#large && to === this.#length && to - from >= largeBufferBytes / 2) {
@@ -113,5 +104,5 @@ export class ReadBuffer {
   }
 }
 
-/** Copies text: a string cut out of a field or a target keeps all of it in memory, which may be a megabyte. */
+/** Copies text: a slice of a field or a target keeps all of it in memory, up to a megabyte. */
 export const copyText = (text: string): string => Buffer.from(text).toString()

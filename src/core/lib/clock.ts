@@ -1,30 +1,29 @@
-/** The only reader of time. Tests replace it with fake timers. */
+/** The only reader of time: tests replace it with fake timers. */
 
-/** Returns monotonic time in milliseconds, for durations. */
+/** Returns monotonic milliseconds, for durations. */
 export const now = (): number => performance.now()
 
 /**
- * Returns wall-clock time in milliseconds since the epoch: for records, and to compare with a time that a client, an
- * upstream or an issuer has written (`Date`, `exp`, `iat`). Operators and NTP set it forward and back, so no duration
- * is measured by it.
+ * Returns milliseconds since the epoch, for records and to compare with times that others wrote (`Date`, `exp`, `iat`).
+ * Operators and NTP set this clock forward and back, so it measures no duration.
  */
 export const epochMs = (): number => Date.now()
 
-/** Returns a moment of the monotonic clock in milliseconds since the epoch, as the wall clock stands now. */
+/** Converts a moment of {@link now} to milliseconds since the epoch. */
 export const toEpochMs = (at: number): number => Math.round(epochMs() + at - now())
 
 const startedAt = Number(process.hrtime.bigint()) / 1e6 - now()
 
-/** Returns the monotonic time of the system in milliseconds: it is the same in all processes of a machine. */
+/** Returns monotonic milliseconds that are the same in all processes of a machine. */
 export const systemMs = (): number => startedAt + now()
 
-/** Returns a moment of {@link systemMs} as {@link toEpochMs} does one of {@link now}. */
+/** Converts a moment of {@link systemMs} to milliseconds since the epoch. */
 export const systemToEpochMs = (at: number): number => toEpochMs(at - startedAt)
 
-/** Returns the monotonic time of the system in microseconds, which other processes read as CLOCK_MONOTONIC. */
+/** Returns CLOCK_MONOTONIC, which other processes can read too. */
 export const monotonicMicroseconds = (): bigint => process.hrtime.bigint() / 1000n
 
-/** Waits for a promise, for at most `ms`; resolves to whether it settled in time. Rejects as the promise does. */
+/** Resolves to whether a promise settles in time. Rejects as the promise does. */
 export const settlesWithin = async (ms: number, promise: Promise<unknown>): Promise<boolean> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>((resolve) => {
@@ -37,12 +36,11 @@ export const settlesWithin = async (ms: number, promise: Promise<unknown>): Prom
   }
 }
 
-// So much of a standstill counts as waiting, in milliseconds.
 const waitStepMs = 50
 
 /**
- * Tells whether a promise settles within a time that the process has waited for it. A standstill of the process counts
- * as one step: an answer that came meanwhile could not be read. Rejects as the promise does.
+ * Resolves to whether a promise settles within `ms` of waiting. A standstill of the process counts as 50 ms: a response
+ * that came meanwhile could not be read. Rejects as the promise does.
  */
 export const settlesWithinWait = async (ms: number, promise: Promise<unknown>): Promise<boolean> => {
   for (let left = ms; left > 0; left -= waitStepMs)
@@ -53,38 +51,35 @@ export const settlesWithinWait = async (ms: number, promise: Promise<unknown>): 
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 /**
- * Calls back once, unless it is stopped first; at once where the time has passed. This timer alone keeps no process
- * alive: it is for background work.
+ * Calls back once unless stopped; at once where the time has passed. The timer keeps no process alive: it is for
+ * background work.
  */
 export const unrefTimeout = (ms: number, call: () => void): (() => void) => {
-  const timer = setTimeout(call, Math.max(0, ms)) // Node warns on stderr of a negative one
+  const timer = setTimeout(call, Math.max(0, ms)) // Node warns on stderr of a negative timeout
   timer.unref()
   return () => clearTimeout(timer)
 }
 
-/**
- * The timers of one duration that are set, soonest first: a timer that is set later is due later, so the list sorts
- * itself.
- */
+/** The timers of one duration, soonest first: a timer that is set later is due later, so the list sorts itself. */
 interface TimerQueue {
   readonly ms: number
   first: CoalescedTimer | null
   last: CoalescedTimer | null
   timer: NodeJS.Timeout | null
-  /** Whether what had arrived while the process stood still has been read since. */
+  /** Whether input that arrived during a standstill has been read since. */
   hasYielded: boolean
 }
 
-// Later than this, a timer shows that the process stood still, or was busy: not that nothing has come.
+// A later timer shows a standstill or a busy process, not that no input came.
 const standstillMs = 20
 
 const queues = new Map<number, TimerQueue>()
 
 /**
- * Calls back once when its time has come, never early. Node counts a timeout from the loop's cached time and can fire
- * before it is due. A request sets several, and nearly all are cleared again, so timers of one duration share one timer
- * of Node's: setting and clearing are a few assignments. After a standstill Node fires what is due before it reads what
- * has arrived meanwhile; these timers let it be read first, since it was not late.
+ * Calls back once, never early, as Node can: Node counts from the loop's cached time. A request sets several timers and
+ * clears nearly all, so timers of one duration share one of Node's: setting and clearing are a few assignments. After a
+ * standstill Node fires due timers before it reads the input that arrived meanwhile; these timers let it read first,
+ * since that input was not late.
  */
 export class CoalescedTimer {
   readonly #onDue: () => void
@@ -100,7 +95,7 @@ export class CoalescedTimer {
   /** Starts the wait, or starts it over; null waits for ever. */
   set(ms: number | null): void {
     if (ms === null) return this.clear()
-    // A queue of the same duration keeps its timer: this is the most frequent call.
+    // The most frequent call: a queue of the same duration keeps its timer.
     if (this.#queue?.ms === ms) this.#unlink(this.#queue)
     else this.clear()
     this.#dueAt = now() + ms
@@ -110,11 +105,11 @@ export class CoalescedTimer {
     if (queue.last === null) queue.first = this
     else queue.last.#next = this
     queue.last = this
-    // One that others precede waits behind their timer, which fireDue sets again when it has called back.
+    // A timer behind others waits for theirs: fireDue sets it again after calling back.
     if (this.#previous === null) queue.timer ??= setTimeout(CoalescedTimer.#fireDue, ms, queue)
   }
 
-  /** Stops the wait, and leaves no timer behind. */
+  /** Leaves no timer behind. */
   clear(): void {
     const queue = this.#queue
     if (queue === null) return
@@ -132,7 +127,7 @@ export class CoalescedTimer {
     this.#next = null
   }
 
-  /** Calls back all that are due, and waits for the next. A callback that throws does not delay the others. */
+  /** A callback that throws does not delay the others. */
   static #fireDue(queue: TimerQueue): void {
     if (!queue.hasYielded && queue.first !== null && now() - queue.first.#dueAt > standstillMs) {
       queue.hasYielded = true
@@ -163,12 +158,12 @@ const openQueue = (ms: number): TimerQueue => {
 const closeQueue = (queue: TimerQueue): void => {
   if (queue.timer !== null) clearTimeout(queue.timer)
   queue.timer = null
-  if (queues.get(queue.ms) === queue) queues.delete(queue.ms) // not one that was opened since
+  if (queues.get(queue.ms) === queue) queues.delete(queue.ms) // not a queue opened since
 }
 
 /**
- * Waits for a promise for at most `ms`; null: it was late. Results that arrived while this process was busy are read
- * first, and are not late. Rejects as the promise does.
+ * Resolves to null when the promise is late. Results that arrived while this process was busy are read first, and are
+ * not late. Rejects as the promise does.
  */
 export const withTimeout = <T>(promise: Promise<T>, ms: number): Promise<T | null> =>
   new Promise((resolve, reject) => {
@@ -186,13 +181,13 @@ export const withTimeout = <T>(promise: Promise<T>, ms: number): Promise<T | nul
     )
   })
 
-// Many endpoints, and many gateways, must not ask or be asked all at once.
+// Many endpoints and gateways must not ask, or be asked, all at once.
 const jitter = 0.1
 
 /**
- * Calls `act` repeatedly: first after `firstMs`, 0: at once. `act` resolves to a function that completes the round and
- * returns the pause before the next in milliseconds, spread by ±10 %. Returns a function that stops the repetition; a
- * round that is under way then is not completed.
+ * Repeats `act`, first after `firstMs`. `act` resolves to a function that completes the round and returns the pause
+ * before the next in ms, spread by ±10 %. Returns a function that stops the repetition, and leaves a running round
+ * incomplete.
  */
 export const repeatWithJitter = (
   act: () => Promise<() => number>,
@@ -216,10 +211,9 @@ export const repeatWithJitter = (
 let pendingWrites: (() => void)[] = []
 
 /**
- * Writes at the end of this turn of the event loop, together with everything else that is written in it. A write to a
- * peer that sleeps wakes it, which costs more than the write does; for the next write it is still awake. With nothing
- * else to do the turn ends at once. Everything that has come in the turn has been read by then, which
- * `core/upstream/http1/connection.ts` counts on.
+ * Writes at the end of this turn of the event loop, with all other writes of the turn. A write to a sleeping peer wakes
+ * it, which costs more than the write; for the next write it is still awake. An idle turn ends at once. All input of
+ * the turn has been read by then, which `core/upstream/http1/connection.ts` counts on.
  */
 export const batchWrite = (write: () => void): void => {
   if (pendingWrites.push(write) === 1) setImmediate(flush)
@@ -232,7 +226,7 @@ const flush = (): void => {
     try {
       write()
     } catch (error) {
-      // The others belong to other exchanges. The process handles the error as any other defect.
+      // The other writes belong to other exchanges. The process handles the error as any other defect.
       setImmediate(() => {
         throw error
       })

@@ -1,27 +1,25 @@
-// So many owners are remembered though they have nothing just now. A Map that each request adds to and removes from is
-// copied every few requests, and what its copies hold outlives the requests.
+// This many idle owners stay: a Map that each request adds to and removes from is copied every few requests, and its
+// copies keep their contents alive after the requests.
 const maxIdle = 1000
 
 /**
- * The memory of a process for bodies of one kind that are kept whole, until they were checked or sent: as much as 64 of
- * 1 MiB. Beyond it a body that is reported goes unchecked; one that is enforced has no room.
+ * The memory of a process for whole bodies of one kind, until they are checked or sent: 64 bodies of 1 MiB. Beyond it,
+ * a body whose check only reports goes unchecked; a body whose check is enforced has no room.
  */
 export const usualBodyBytes = 64 * 1024 ** 2
 
-/** A quota of a process, or an owner's share of it. */
 export interface QuotaShare {
-  /** Takes some of it; false: there is not so much left. */
+  /** Returns false if too little is left. */
   reserve(amount: number): boolean
   release(amount: number): void
 }
 
-/** A quota of a process, such as memory for bodies. However much some owners take, there is some left for another. */
+/** However much some owners take, some is left for another. */
 export class FairQuota implements QuotaShare {
-  /** The most that is taken at once. When it becomes less, what is taken already stays. */
+  /** A lower maximum takes nothing back. */
   max: number
   #used = 0
   readonly #usedByOwner = new Map<string, number>()
-  /** How many of them have nothing. */
   #idle = 0
 
   constructor(max: number) {
@@ -36,7 +34,6 @@ export class FairQuota implements QuotaShare {
     return this.#usedByOwner.size - this.#idle
   }
 
-  /** How many owners it remembers, also without any. */
   get remembered(): number {
     return this.#usedByOwner.size
   }
@@ -52,8 +49,8 @@ export class FairQuota implements QuotaShare {
   }
 
   /**
-   * Returns the share of an owner, which has at most as much as is left free then. Owners that take all that they can
-   * leave room for one more.
+   * Returns the share of an owner: at most as much as it leaves free. Owners that take all that they can leave room for
+   * one more.
    */
   shareOf(owner: string): QuotaShare {
     return {

@@ -1,20 +1,16 @@
 import { readFileSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
 
-/**
- * An open server or socket, with Node's handle of it. `_handle` and its `fd` are not documented, though as old as `net`
- * is. Seen on Node 24.21.
- */
+/** `_handle` and its `fd` are not documented, though as old as `net`. Seen on Node 24.21. */
 type WithHandle = (Server | Socket) & { readonly _handle?: { readonly fd?: number } | null }
 
-/** Returns the descriptor of a server or a socket, to ask the kernel about it. Null: it is not open. */
 export const getFileDescriptor = (open: Server | Socket): number | null => {
   const { _handle: handle }: WithHandle = open
   const fd = handle?.fd
   return fd === undefined || fd < 0 ? null : fd
 }
 
-/** Returns how many descriptors this process may have. Infinity: the system does not say, or there is no limit. */
+/** Infinity: the system does not say, or there is no limit. */
 export const maxOpenFiles = (): number => {
   try {
     const [, limit = 'Infinity'] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? []
@@ -24,24 +20,20 @@ export const maxOpenFiles = (): number => {
   }
 }
 
-// As many as clients leave free, if the limit is high enough for it: the default places of all groups, and the others.
+// For the default places of all groups, and the other descriptors, if the limit is high enough.
 const reservedFiles = 4096
 
 /**
- * Returns how many connections clients may have of `limit` descriptors. The rest is kept for the connections to
- * upstreams, operators and probes. Of a low limit that is three fifths, since each request of a client takes one to an
- * upstream.
+ * Returns how many connections clients may have. The rest is for upstreams, operators and probes: two fifths of a low
+ * limit, since each request of a client takes a connection to an upstream.
  */
 export const maxClientFiles = (limit: number): number =>
   limit === Number.POSITIVE_INFINITY ? limit : Math.floor(limit - Math.min(reservedFiles, 0.6 * limit))
 
-/** The descriptors for operators, probes, Redis, issuers, logs, and for what Node itself has open. */
+/** For operators, probes, Redis, issuers, logs, and Node itself. */
 export const otherFiles = 512
 
-/**
- * Returns how many connections to upstreams there may be with `limit` descriptors: half of what the others leave, so
- * that of a low limit clients, upstreams and the others have about a third each.
- */
+/** Half of what the others leave: of a low limit, clients, upstreams and the others have about a third each. */
 export const maxUpstreamFiles = (limit: number): number => Math.floor((limit - Math.min(otherFiles, 0.3 * limit)) / 2)
 
 export const upstreamFiles = { open: 0 }
@@ -49,8 +41,8 @@ export const upstreamFiles = { open: 0 }
 let mostUpstreamFiles: number | null = null
 
 /**
- * Tells whether a request may have a new connection to an upstream. A client of HTTP/2 has a hundred requests under
- * way on one connection: without a bound they would take the last descriptor, and keep operators and probes out.
+ * Tells whether a request may open a connection to an upstream. An HTTP/2 client has 100 requests on one connection:
+ * without a bound they would take the last descriptor, and keep operators and probes out.
  */
 export const mayConnectUpstream = (): boolean => {
   mostUpstreamFiles ??= maxUpstreamFiles(maxOpenFiles())

@@ -1,4 +1,4 @@
-/** Creates a function that computes once for each object, and keeps the result as long as the object lives. */
+/** Computes once for each object, and keeps the result as long as the object lives. */
 export const weakMemo = <Key extends object, Value extends object>(
   compute: (key: Key) => Value,
 ): ((key: Key) => Value) => {
@@ -12,7 +12,7 @@ export const weakMemo = <Key extends object, Value extends object>(
   }
 }
 
-/** Does what {@link weakMemo} does for frozen objects. Another may have changed since, and is computed anew. */
+/** Like {@link weakMemo}; an object that is not frozen may have changed, and is computed anew. */
 export const frozenMemo = <Key extends object, Value extends object>(
   compute: (key: Key) => Value,
 ): ((key: Key) => Value) => {
@@ -20,10 +20,7 @@ export const frozenMemo = <Key extends object, Value extends object>(
   return (key) => (Object.isFrozen(key) ? memo(key) : compute(key))
 }
 
-/**
- * Values with several users at once, by name: created for the first user, and returned for closing when the last has
- * released them.
- */
+/** Shared values by name: created for the first user, and returned for closing after the last. */
 export class RefCountedMap<T> {
   readonly #all = new Map<string, { readonly value: T; users: number }>()
 
@@ -34,7 +31,6 @@ export class RefCountedMap<T> {
     return entry.value
   }
 
-  /** Releases a value. Returns it when it has no user any more, else null. */
   release(name: string): T | null {
     const entry = this.#all.get(name)
     if (entry === undefined || --entry.users > 0) return null

@@ -2,8 +2,5 @@ const unused = (): never => {
   throw new Error('no route has a schema')
 }
 
-/**
- * The compilers of Fastify's schemas. No route has a schema, and Fastify loads its own compilers, a hundred files of
- * ajv and fast-json-stringify, unless it is given others.
- */
+/** No route has a schema; by default Fastify loads its compilers, a hundred files of ajv and fast-json-stringify. */
 export const noSchemaCompilers = { compilersFactory: { buildValidator: unused, buildSerializer: unused } }

@@ -1,7 +1,7 @@
 import { now, settlesWithinWait } from './clock.ts'
 import { formatDuration } from './text/units.ts'
 
-/** Returns what a function makes; null: it throws, for a reason that says no more, or must not be told. */
+/** Drops the error, which says no more, or must not be told. */
 export const tryOrNull = <T>(make: () => T): T | null => {
   try {
     return make()
@@ -10,7 +10,6 @@ export const tryOrNull = <T>(make: () => T): T | null => {
   }
 }
 
-/** The error of a server that has said nothing in time. */
 export class NoAnswerError extends Error {
   constructor(ms: number) {
     super(`no answer within ${formatDuration(ms)}`)
@@ -18,22 +17,22 @@ export class NoAnswerError extends Error {
 }
 
 export interface TryOptions {
-  /** How long a try may take, in milliseconds for which this process has waited. */
+  /** In milliseconds for which this process has waited. */
   readonly waitMs: number
-  /** Whether a server that was silent is tried once more. By default it is not: it costs as long again. */
+  /** Tries a silent server once more. Off by default: it costs as long again. */
   readonly repeatsSilent?: boolean
 }
 
-// A machine that is busy all the time is busy for the last of them too.
+// A machine that is always busy is busy for the last try too.
 const maxTries = 4
 
-// A process that was late for so large a part of a try may have missed what was said in time.
+// With timers late for this share of a try, the process may have missed a response.
 const busyShare = 0.2
 
 /**
- * Tries whether a server outside does what it should. A try that failed while this process stood still, or was busy,
- * shows nothing of the server, whatever timer has ended it: it is made again. `attempt` gets a signal that is aborted
- * when its try is over. Rejects with the error of the last try.
+ * Tries whether a server outside works. A try that failed while this process stood still, or was busy, shows nothing of
+ * the server, whatever timer has ended it: it is repeated. The signal of `attempt` is aborted when its try is over.
+ * Rejects with the error of the last try.
  */
 export const tryOutside = async <T>(
   attempt: (signal: AbortSignal) => Promise<T>,
@@ -47,7 +46,7 @@ export const tryOutside = async <T>(
     try {
       const outcome = attempt(controller.signal)
       if (await settlesWithinWait(waitMs, outcome)) return await outcome
-      outcome.catch(() => {}) // what it says later has no effect
+      outcome.catch(() => {}) // a later result has no effect
       failure = new NoAnswerError(waitMs)
     } catch (error) {
       failure = error
@@ -62,7 +61,7 @@ export const tryOutside = async <T>(
 
 const tickMs = 10
 
-/** Measures how late the timers of this process are. Returns a function that ends it, and says for what share of it. */
+/** Returns a function that ends the measuring, and returns the share of time by which timers were late. */
 const measureLateness = (): (() => number) => {
   const startedAt = now()
   let [last, lateMs] = [startedAt, 0]
@@ -79,5 +78,4 @@ const measureLateness = (): (() => number) => {
   }
 }
 
-/** Returns the message of what was thrown, which may be no `Error`. */
 export const errorMessage = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown))

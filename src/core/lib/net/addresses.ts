@@ -14,9 +14,8 @@ export const cidrMatcher = (cidrs: readonly string[]): ((address: string) => boo
 }
 
 /**
- * Returns the key of the network that an address is counted with: the leading bits of an IPv6 address, because a client
- * that has one has a whole network of them. An IPv4 address is counted by itself. The key is a string of its own: a
- * slice of a header field would keep all of that field in memory, for as long as the key is kept.
+ * Returns the key by which an address is counted: the leading bits of an IPv6 address, because a client has a whole
+ * network of them. The key is a copy: a slice of a header field would keep all of that field in memory.
  */
 export const toNetworkKey = (address: string, ipv6Prefix: number): string => {
   if (!address.includes(':') || !isIPv6(address)) return copyText(address)
@@ -30,10 +29,9 @@ export const toNetworkKey = (address: string, ipv6Prefix: number): string => {
   return `${key}:/${ipv6Prefix}`
 }
 
-/** Masks the first bits of a group of sixteen. */
 const mask = (bits: number): number => (bits >= 16 ? 0xffff : (0xffff << (16 - bits)) & 0xffff)
 
-/** Lists the eight groups of an address (RFC 4291 §2.2); a zone is no part of it. */
+/** RFC 4291 §2.2; a zone is dropped. */
 const parseGroups = (address: string): readonly number[] => {
   const [bare = ''] = address.split('%')
   const [head = '', tail] = bare.split('::')
@@ -55,8 +53,8 @@ const isLoopback = cidrMatcher(['127.0.0.0/8', '::1'])
 export const isLoopbackHost = (address: string): boolean => normalizeHost(address).every(isLoopbackAddress)
 
 /**
- * Tells whether a connection to `target` arrives at a listener on `listenHost`, as far as the two names show. Other
- * names and addresses of this machine are not looked up: the loop check on `Via` ends what slips through.
+ * Tells whether a connection to `target` arrives at a listener on `listenHost`. Other names and addresses of this
+ * machine are not looked up: the loop check on `Via` ends such loops.
  */
 export const reachesListener = (target: string, listenHost: string): boolean =>
   normalizeHost(target).some((to) => normalizeHost(listenHost).some((on) => reachesAddress(connectTarget(to), on)))
@@ -67,13 +65,13 @@ function reachesAddress(to: string, on: string): boolean {
   return isLoopbackAddress(to) && (on === '::' || (on === '0.0.0.0' && !isIPv6(to)))
 }
 
-/** Replaces the unspecified address by the one that the system connects to instead. */
+/** The system connects to loopback for the unspecified address. */
 const connectTarget = (address: string): string =>
   address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address
 
 const isLoopbackAddress = (address: string): boolean => isIP(address) !== 0 && isLoopback(address)
 
-/** Lists the addresses of a host as far as they are known without DNS; `localhost` is two (RFC 6761 §6.3). */
+/** Lists the addresses that are known without DNS; `localhost` is two (RFC 6761 §6.3). */
 function normalizeHost(name: string): readonly string[] {
   const bare = name.toLowerCase().replace(/^\[|\]$|\.$/g, '')
   if (bare === 'localhost' || bare.endsWith('.localhost')) return ['127.0.0.1', '::1']
@@ -85,13 +83,13 @@ function normalizeHost(name: string): readonly string[] {
   return [bits.flatMap((pair) => [pair >> 8, pair & 255]).join('.')]
 }
 
-/** Converts an IPv4 address that came over an IPv6 socket to its own form. */
+/** Unwraps an IPv4 address that came over an IPv6 socket. */
 export const normalizeAddress = (address: string): string =>
   address.startsWith('::ffff:') && isIPv4(address.slice(7)) ? address.slice(7) : address
 
 /**
- * Returns an address in the one spelling that it is logged and counted by; null: it is none. An IPv6 address has many,
- * an IPv4 address in it too: unnormalised, they would all count as one network. A zone is another host's.
+ * Returns the spelling for logs and counts; null: not an address. IPv6 has many spellings, and all IPv4 addresses in
+ * IPv6 form would count as one network. A zone belongs to another host, and is dropped.
  */
 export const canonicalAddress = (text: string): string | null => {
   if (isIPv4(text)) return text

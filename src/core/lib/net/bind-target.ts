@@ -1,13 +1,8 @@
 import type { AddressInfo, Server } from 'node:net'
 
-// Where systemd keeps the socket for the next process: how long idle connections stay open for requests that are on
-// their way.
+// If systemd keeps the socket for the next process, idle connections stay open this long for requests on their way.
 export const drainGraceMs = 500
 
-/**
- * Where a listener shall be: at an address, or the listening socket behind a descriptor that the process was started
- * with.
- */
 export type BindTarget = BindAddress | BindDescriptor
 
 export interface BindAddress {
@@ -15,7 +10,6 @@ export interface BindAddress {
   readonly port: number
 }
 
-/** A listening socket that the process was started with. */
 export interface InheritedSocket {
   readonly fd: number
   /** The variable and the name that gave the descriptor, for messages. */
@@ -23,19 +17,18 @@ export interface InheritedSocket {
 }
 
 interface BindDescriptor extends InheritedSocket {
-  /** The port that it must have. Null: any. */
+  /** Null: any. */
   readonly port: number | null
 }
 
 export interface ListenError extends NodeJS.ErrnoException {
-  /** The address as it was configured; Node names the one that a host name has. */
+  /** The configured address; Node names the resolved one. */
   readonly target?: BindAddress
 }
 
 /**
- * Makes a server listen. Rejects with a {@link ListenError} when it cannot, and when the descriptor is no TCP socket
- * that listens where it should: the kernel would let a socket without an address listen as well, on a port of its own
- * choice.
+ * Rejects with a {@link ListenError}, also for a descriptor that is no TCP socket listening where it should: the kernel
+ * would let a socket without an address listen too, on a port of its own choice.
  */
 export const listenAt = (server: Server, target: BindTarget): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -61,11 +54,11 @@ export const notListeningText = (target: InheritedSocket): string =>
 
 export type ListenerName = 'public' | 'admin'
 
-/** The listening sockets that a process was started with. Null: it opens that listener itself. */
+/** Null: the process opens the listener itself. */
 export type InheritedSockets = Readonly<Record<ListenerName, InheritedSocket | null>>
 
 export const noInheritedSockets: InheritedSockets = { public: null, admin: null }
 
-/** Returns the bind target of a listener. An inherited socket must have the port of the file; 0: any. */
+/** An inherited socket must have the port of the file; 0: any. */
 export const resolveBindTarget = (socket: InheritedSocket | null, { host, port }: BindAddress): BindTarget =>
   socket === null ? { host, port } : { ...socket, port: port === 0 ? null : port }

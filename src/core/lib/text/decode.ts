@@ -1,13 +1,9 @@
 import { isPlainObject } from '../plain-object.ts'
 import { escapeControls } from './escape-controls.ts'
 
-/**
- * Decodes one value of an admin response, which may be anything; `path` says where it stands. Throws {@link
- * DecodeError}.
- */
+/** Decodes a value of an admin response; `path` is its place. Throws {@link DecodeError}. */
 export type Decoder<T> = (value: unknown, path: string) => T
 
-/** The type that a decoder decodes: a response is described once, by its decoder. */
 export type Decoded<D> = D extends Decoder<infer T> ? T : never
 
 export class DecodeError extends Error {
@@ -16,13 +12,13 @@ export class DecodeError extends Error {
   }
 }
 
-/** Decodes text, harmless to a terminal. */
+/** Escapes controls, which could act on a terminal. */
 export const asText: Decoder<string> = (value, path) => {
   if (typeof value === 'string') return escapeControls(value)
   throw new DecodeError(path, 'text')
 }
 
-/** Decodes one of some words. Another word is accepted as well: only the wording depends on it. */
+/** Accepts other words too: only the wording depends on the word. */
 export const asWord = <Word extends string>(): Decoder<Word> => asText as Decoder<Word>
 
 export const asNumber: Decoder<number> = (value, path) => {
@@ -30,7 +26,6 @@ export const asNumber: Decoder<number> = (value, path) => {
   throw new DecodeError(path, 'a number')
 }
 
-/** Creates a decoder of a number for each member of an object, to stand among those of an {@link asObject}. */
 export const asNumbers = <T extends object>(like: T): { readonly [K in keyof T]: Decoder<number> } =>
   Object.fromEntries(Object.keys(like).map((name) => [name, asNumber])) as { [K in keyof T]: Decoder<number> }
 
@@ -41,7 +36,7 @@ export const asBoolean: Decoder<boolean> = (value, path) => {
 
 export const asUnknown: Decoder<unknown> = (value) => value
 
-/** Decodes what may be null; missing is the same. */
+/** A missing value is null. */
 export const asNullable =
   <T>(decode: Decoder<T>): Decoder<T | null> =>
   (value, path) =>
@@ -54,7 +49,6 @@ export const asList =
     throw new DecodeError(path, 'a list')
   }
 
-/** Decodes a map of any keys. */
 export const asMap =
   <T>(decode: Decoder<T>): Decoder<Readonly<Record<string, T>>> =>
   (value, path) => {
@@ -67,7 +61,7 @@ export const asMap =
     )
   }
 
-/** Decodes a map of known keys; others are left out. */
+/** Unknown keys are dropped. */
 export const asObject =
   <Members extends Readonly<Record<string, Decoder<unknown>>>>(
     members: Members,

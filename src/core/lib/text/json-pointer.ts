@@ -1,5 +1,5 @@
-/** Escapes a name for a JSON pointer (RFC 6901 §3). */
+/** RFC 6901 §3. */
 export const escapeSegment = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** Reads the name that a segment of a JSON pointer stands for (RFC 6901 §4). */
+/** RFC 6901 §4. */
 export const unescapeSegment = (segment: string): string => segment.replaceAll('~1', '/').replaceAll('~0', '~')

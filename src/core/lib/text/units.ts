@@ -1,6 +1,6 @@
 declare const unit: unique symbol
 
-/** A number of one unit. A plain number may stand for it; a number of another unit may not. */
+/** A plain number may stand for it; a number of another unit may not. */
 type Unit<U extends string> = number & { readonly [unit]?: U }
 
 export type Milliseconds = Unit<'ms'>
@@ -9,26 +9,24 @@ export type Bytes = Unit<'B'>
 
 export type BytesPerSecond = Unit<'B/s'>
 
-/** A part of a whole, from 0 to 1. */
+/** From 0 to 1. */
 export type Fraction = Unit<'share'>
 
-/** The units of time in durations, with their length in milliseconds. */
 const timeUnits = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
 
-/** The units of size, with their number of bytes. */
 const sizeUnits = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 } as const
 
-/** How a number of a unit is written in the file, by operators and for them. */
+/** How a number is written in the file, by operators and for them. */
 export interface Notation<N = number> {
   readonly pattern: string
-  /** Reads it as it is written; undefined for anything else, a bare number included. */
+  /** Undefined for anything else, a bare number included. */
   parse(text: string): N | undefined
   format(value: N): string
-  /** Guesses what was meant by something like it; undefined when it cannot. */
+  /** Guesses the meaning of similar text. */
   suggest(text: string): string | undefined
 }
 
-/** Durations: `250ms`, `2s`, `1m` or `1h`, in the largest unit that leaves a whole number. */
+/** `250ms`, `2s`, `1m` or `1h`, in the largest unit that leaves a whole number. */
 export const durations: Notation<Milliseconds> = {
   ...wholeNumbersOf(timeUnits),
   // `2`, `1.5s`, `2 sec` or `1m30s`.
@@ -48,7 +46,7 @@ export const durations: Notation<Milliseconds> = {
 
 const wholeSizes = wholeNumbersOf(sizeUnits)
 
-/** Sizes: `10B`, `64KiB`, `1MiB`, `1GiB` or `1TiB`, in the largest unit that leaves a whole number. */
+/** `10B`, `64KiB`, `1MiB`, `1GiB` or `1TiB`, in the largest unit that leaves a whole number. */
 export const sizes: Notation<Bytes> = {
   ...wholeSizes,
   // `1024`, `64k`, `10MB` or `1.5 GiB`.
@@ -59,7 +57,7 @@ export const sizes: Notation<Bytes> = {
   },
 }
 
-/** Bytes a second: `240B/s` or `1KiB/s`. */
+/** `240B/s` or `1KiB/s`. */
 export const byteRates: Notation<BytesPerSecond> = {
   pattern: wholeSizes.pattern.replace('$', '/s$'),
   parse: (text) => (text.endsWith('/s') ? wholeSizes.parse(text.slice(0, -2)) : undefined),
@@ -71,12 +69,12 @@ export const byteRates: Notation<BytesPerSecond> = {
   },
 }
 
-/** Shares of 1 in percent, to a thousandth: `10%` or `0.5%`. */
+/** In percent, to a thousandth: `10%` or `0.5%`. */
 export const percentages: Notation<Fraction> = {
   pattern: '^[0-9]{1,3}(\\.[0-9]{1,3})?%$',
   parse(text) {
     const [, amount] = /^(\d{1,3}(?:\.\d{1,3})?)%$/.exec(text) ?? []
-    // From a whole number, so that 33.333% is the number that 0.33333 is.
+    // From a whole number, so that 33.333% equals 0.33333.
     return amount === undefined ? undefined : Math.round(Number(amount) * 1000) / 100_000
   },
   format: (share) => `${Number((share * 100).toFixed(3))}%`,
@@ -89,7 +87,7 @@ export const percentages: Notation<Fraction> = {
   },
 }
 
-/** Factors: `2x` or `1.5x`. */
+/** `2x` or `1.5x`. */
 export const multiples: Notation = {
   pattern: '^[0-9]{1,3}(\\.[0-9]{1,2})?x$',
   parse(text) {
@@ -111,7 +109,7 @@ export const formatSize = sizes.format
 
 export const formatPercent = percentages.format
 
-/** Writes bytes to three digits or so, for people: 1234567 → `1.2 MiB`. */
+/** 1234567 → `1.2 MiB`. */
 export const formatRoundedSize = (bytes: number): string => {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
   const power = Math.min(units.length - 1, bytes < 1 ? 0 : Math.floor(Math.log2(bytes) / 10))
@@ -119,7 +117,7 @@ export const formatRoundedSize = (bytes: number): string => {
   return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[power]}`
 }
 
-/** Formats how much of a whole a part is, for readers: `3 %`, `0.4 %`. Neither all nor nothing comes of rounding. */
+/** `3 %`, `0.4 %`. Rounding never yields 0 % or 100 %. */
 export const formatShare = (part: number, whole: number): string => {
   if (part === 0 || part >= whole) return part === 0 ? '0 %' : '100 %'
   const percent = (part / whole) * 100
@@ -144,7 +142,7 @@ function wholeNumbersOf(units: Readonly<Record<string, number>>): Omit<Notation,
       const [, amount, unit] = /^(\d+)([A-Za-z]+)$/.exec(text) ?? []
       if (amount === undefined || unit === undefined || !Object.hasOwn(units, unit)) return undefined
       const value = Number(amount) * (units[unit] ?? Number.NaN)
-      // Beyond this, neighbouring numbers can no longer be told apart.
+      // Beyond this, neighboring numbers are equal.
       return Number.isSafeInteger(value) ? value : undefined
     },
     format(value) {
@@ -165,7 +163,7 @@ export interface Rate {
   readonly perMs: number
 }
 
-/** Rates of requests: `100/s` or `30/min`. */
+/** `100/s` or `30/min`. */
 export const requestRates: Notation<Rate> = {
   pattern: '^[0-9]{1,9}/(s|min)$',
   parse(text) {
@@ -182,7 +180,7 @@ export const requestRates: Notation<Rate> = {
   },
 }
 
-/** Formats an age or a duration: to the minute. */
+/** To the minute. */
 export const formatAge = (ms: number): string => {
   const minutes = Math.floor(Math.abs(ms) / 60_000)
   if (minutes < 1) return 'under 1 min'
