@@ -1,7 +1,4 @@
-/**
- * The formats of log lines other than pino's. Each line is rewritten where it leaves the process, so nothing else of
- * the gateway knows a format.
- */
+/** Formats other than pino's. Each line is rewritten where it leaves the process, so nothing else knows a format. */
 import { isIP } from 'node:net'
 import type { Config, LogConfig } from '../config/config.ts'
 import { escapeQuotedControls } from '../lib/text/escape-controls.ts'
@@ -15,15 +12,14 @@ type ForeignFormat = Exclude<LogConfig['format'], 'pino'>
 
 export type RewriteLine = (line: string) => string
 
-// The release whose field list the names were checked against.
+// The names were checked against the field list of this release.
 const ecsVersion = '8.11.0'
 
 const same = (name: string) => ({ ecs: name, otel: name })
 
 /**
- * What each format calls a field of a line. A field that has no name here is called `lender_gateway.` and its own name
- * in snake case: neither schema has a word for it, or not one that means the same in every line. Spans use the same
- * names (`tracing/span-attributes.ts`).
+ * The name of a field in each format. Other fields are called `lender_gateway.` and their name in snake case: neither
+ * schema has a word that means the same in every line. Spans use the same names (`tracing/span-attributes.ts`).
  */
 export const fieldNames: Readonly<Record<string, Readonly<Partial<Record<ForeignFormat, string>>>>> = {
   time: { ecs: '@timestamp', otel: 'Timestamp' },
@@ -51,7 +47,7 @@ export const fieldNames: Readonly<Record<string, Readonly<Partial<Record<Foreign
   file: same('file.path'),
   pid: same('process.pid'),
   code: { ecs: 'process.exit_code', otel: 'process.exit.code' },
-  // Keys of the configuration, which every line has in these formats.
+  // Keys of the configuration, in every line of these formats.
   'tracing.serviceName': same('service.name'),
   'instance.name': { ecs: 'service.node.name' }, // spans have another `service.instance.id`
   'instance.environment': { ecs: 'service.environment', otel: 'deployment.environment.name' },
@@ -61,7 +57,7 @@ export const fieldNameIn = (format: ForeignFormat, name: string): string =>
   fieldNames[name]?.[format] ??
   `lender_gateway.${name.replace('.', '_').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`
 
-/** The levels of pino, with their names, and their numbers in OpenTelemetry (logs data model, SeverityNumber). */
+/** pino's levels: name, and number in OpenTelemetry (logs data model, SeverityNumber). */
 const levels: Readonly<Record<number, readonly [name: string, severity: number]>> = {
   10: ['trace', 1],
   20: ['debug', 5],
@@ -71,10 +67,10 @@ const levels: Readonly<Record<number, readonly [name: string, severity: number]>
   60: ['fatal', 21],
 }
 
-const clientId = { client: 'clientId' } // the id of one in the file, and not an address
-const shiftCause = { cause: 'shiftCause' } // what the share comes from: nothing has failed
+const clientId = { client: 'clientId' } // an id in `clients`, and not an address
+const shiftCause = { cause: 'shiftCause' } // the origin of the share: nothing has failed
 
-/** Members that mean something else in some lines, and the names that they have there. */
+/** Members with another meaning in some lines. */
 const otherMeanings = new Map<string, Readonly<Record<string, string>>>([
   ...['cache cleared', 'idempotency key shown', 'idempotency key forgotten'].map((msg) => [msg, clientId] as const),
   ...['shift order', 'shift step', 'shift order ended', 'shift pause ended', 'shift taken up'].map(
@@ -90,13 +86,12 @@ interface PinoLine {
   readonly [name: string]: unknown
 }
 
-// A renderer has these members in a place of their own.
+// These members have a place of their own.
 const headNames: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'trace_id'])
 
-/** Renders the name of a member, as `,"name":`. */
 type RenderKey = (name: string) => string
 
-/** Makes what rewrites lines to the format of a configuration; null: they stay as pino renders them. */
+/** Null: lines stay as pino renders them. */
 export const createLineRewriter = ({ log: { format }, tracing, instance }: LoggingConfig): RewriteLine | null => {
   if (format === 'pino') return null
   const keys = new Map<string, string>()
@@ -115,7 +110,7 @@ export const createLineRewriter = ({ log: { format }, tracing, instance }: Loggi
   const origin = origins.map(([name, value]) => (value === null ? '' : keyOf(name) + toJson(value))).join('')
   const formatTime = cachingTimeFormat()
   const [timeKey, levelKey, msgKey] = [`{${keyOf('time').slice(1)}"`, `"${keyOf('level')}"`, keyOf('msg')]
-  /** Renders a line; `members` are those that are not in its head, each after a comma. */
+  /** `members` are those outside the head, each after a comma. */
   const renderLine = ({ level, time, msg, trace_id }: PinoLine, members: string): string => {
     const [name, severity] = levels[level] ?? [String(level), 0]
     const start = timeKey + formatTime(time) + levelKey
@@ -140,12 +135,12 @@ export const createLineRewriter = ({ log: { format }, tracing, instance }: Loggi
       else members += keyOf(others?.[name] ?? name) + (name === 'until' ? toJson(asTime(value)) : toJson(value))
     }
     if (format === 'ecs' && line.gatewayMs !== undefined) members += keyOf('durationNs') + durationNs(line)
-    // Parsing has undone what pino's line had escaped.
+    // Parsing has undone the escapes of pino's line.
     return escapeQuotedControls(renderLine(line, members))
   }
 }
 
-/** Parses a line of any format; finds a member by its name in pino's lines. Throws when the line is no JSON object. */
+/** Parses a line of any format; members have pino's names. Throws if the line is no JSON object. */
 export const parseLogLine = (line: string): ((name: string) => unknown) => {
   const members: Readonly<Record<string, unknown>> = JSON.parse(line)
   if ('msg' in members) return (name) => members[name]
@@ -156,14 +151,14 @@ export const parseLogLine = (line: string): ((name: string) => unknown) => {
 
 const toJson = (value: unknown): string => (typeof value === 'number' ? String(value) : JSON.stringify(value))
 
-/** Renders each element as text: a store of documents takes values of one type for one name, and these have several. */
+/** A document store takes values of one type for one name, and these elements have several. */
 const asTexts = (value: unknown): unknown =>
   Array.isArray(value) ? value.map((element) => JSON.stringify(element)) : value
 
-/** Finds which member says who gave an order, where it is in a login: an operator without a name is an address. */
+/** An operator without a name is an address. */
 const nameOfCaller = (by: unknown): string => (isIP(String(by)) === 0 ? 'operator' : 'client')
 
-/** Renders a time as orders have it: a store of documents that has once seen a number there takes no text. */
+/** Renders text: a document store that has once seen a number there takes no text. */
 const asTime = (value: unknown): unknown => (typeof value === 'number' ? new Date(value).toISOString() : value)
 
 const renderError = (err: unknown, keyOf: RenderKey): string => {
@@ -174,7 +169,6 @@ const renderError = (err: unknown, keyOf: RenderKey): string => {
 const durationNs = ({ gatewayMs, upstreamMs }: PinoLine): number =>
   Math.round((Number(gatewayMs) + Number(upstreamMs ?? 0)) * 1e6)
 
-/** Makes a formatter of times that formats each once: many lines have the same. */
 const cachingTimeFormat = (): ((time: number) => string) => {
   let [lastTime, formatted] = [Number.NaN, '']
   return (time) => {

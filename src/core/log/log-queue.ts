@@ -3,21 +3,21 @@ import { Socket } from 'node:net'
 import { type Readable, Writable } from 'node:stream'
 import { unrefTimeout } from '../lib/clock.ts'
 
-// A write costs nearly as much for one line as for two hundred, so lines wait for each other, though not for long.
+// A write of 200 lines costs hardly more than a write of one, so lines wait for each other, though not for long.
 const batchBytes = 64 * 1024
 const flushIntervalMs = 100
 
 const newline = 10
 const emptyBuffer = Buffer.alloc(0)
 
-// UTF-8 bytes of one UTF-16 code unit, at most: a character beyond U+FFFF is two units and takes four bytes.
+// UTF-8 bytes of a UTF-16 code unit: a character beyond U+FFFF is two units and takes 4 bytes.
 const maxBytesPerCodeUnit = 3
 
 export type LogDestination = Pick<Writable, 'write' | 'on'>
 
 /**
- * A queue of log lines for a reader that may be slow. At most `maxBytes` wait, the batch being written included; lines
- * beyond that are dropped and counted. Never waits, and never throws.
+ * A queue for a reader that may be slow. At most `maxBytes` wait, the batch being written included; further lines are
+ * dropped and counted. Never waits, and never throws.
  */
 export class LogQueue {
   readonly #sink: LogDestination
@@ -26,7 +26,7 @@ export class LogQueue {
   readonly #onDrain: () => void
   #batches: Buffer[] = []
   #waitingBytes = 0
-  /** The batch that lines are added to, and how much of it they fill. */
+  /** The batch that lines are added to, and its filled bytes. */
   #current = emptyBuffer
   #currentBytes = 0
   #writing = false
@@ -41,7 +41,6 @@ export class LogQueue {
     this.#maxBytes = maxBytes
     this.#batchBytes = Math.min(batchBytes, maxBytes / 4)
     this.#onDrain = onDrain
-    // The reader has gone: nothing is kept for it.
     sink.on('error', () => {
       this.#broken = true
       this.#writing = false
@@ -60,8 +59,7 @@ export class LogQueue {
       if (this.#currentBytes > 0) this.#endBatch()
       this.#current = Buffer.allocUnsafeSlow(this.#batchBytes + room)
     }
-    // Encoded at once: as one long string of two hundred pieces, they would be gathered from all over the memory in the
-    // end.
+    // Encoded at once: a long string of 200 pieces would be gathered from all over the memory in the end.
     const bytes = this.#current.write(line, this.#currentBytes)
     this.#currentBytes += bytes
     this.#waitingBytes += bytes
@@ -69,7 +67,6 @@ export class LogQueue {
     this.#timer ??= setTimeout(this.#flush, flushIntervalMs)
   }
 
-  /** Queues lines that another process has batched already. */
   forward(lines: Buffer): void {
     const room = this.#broken ? 0 : this.#maxBytes - this.#waitingBytes
     const end = room >= lines.length ? lines.length : room <= 0 ? 0 : lines.lastIndexOf(newline, room - 1) + 1
@@ -81,7 +78,7 @@ export class LogQueue {
     this.#next()
   }
 
-  /** Writes what waits. Resolves when all of it is written or the reader has gone. */
+  /** Resolves when everything is written or the reader has gone. */
   end(): Promise<void> {
     return new Promise((resolve) => {
       this.#onEmpty.push(resolve)
@@ -98,7 +95,7 @@ export class LogQueue {
 
   #endBatch(): void {
     const batch = this.#current.subarray(0, this.#currentBytes)
-    // A batch that is hardly filled would hold on to the rest of its buffer for as long as the reader takes.
+    // A batch that is hardly filled would hold its whole buffer until the reader takes it.
     const isFull = 2 * batch.length >= this.#current.length
     this.#batches.push(isFull ? batch : Buffer.from(batch))
     if (isFull) this.#current = emptyBuffer
@@ -127,22 +124,18 @@ export class LogQueue {
   }
 }
 
-/**
- * Opens standard output for writing in the background. A pipe goes through the event loop: a write from Node's thread
- * pool would wait in the kernel for a reader that stalls, and hold one of its four threads.
- */
+/** A pipe goes through the event loop: in Node's thread pool, a stalled reader would hold one of four threads. */
 export const openStdout = (fd = 1): LogDestination => {
   const stat = fstatSync(fd)
   if (stat.isFIFO() || stat.isSocket()) return new Socket({ fd, readable: false, writable: true }).unref()
   return new Writable({ write: (batch: Buffer, _, done) => writeToFile(fd, batch, done) })
 }
 
-// As often as the audit log tries its file again.
 const retryDelayMs = 250
 
 /**
- * Writes bytes to a file, however long that takes: a disk that is full is a reader that stalls. The rest of a line goes
- * out as soon as there is room, so that none is cut. Not by a stream of Node's, which ends with its first error.
+ * Writes bytes however long that takes: a full disk is a reader that stalls. The rest of a line follows as soon as
+ * there is room. Not by a stream of Node's, which ends with its first error.
  */
 const writeToFile = (fd: number, bytes: Buffer, done: () => void): void =>
   write(fd, bytes, (_, taken) => {
@@ -155,7 +148,7 @@ const writeToFile = (fd: number, bytes: Buffer, done: () => void): void =>
 // No line is nearly as long. A line without an end must not grow for ever.
 const maxLineBytes = 1024 ** 2
 
-/** Forwards what a process writes, whole lines only: what a process that died leaves without a line end is no line. */
+/** Forwards whole lines only: a process that died may have left a part of a line. */
 export const forwardWholeLines = (from: Readable, forward: (lines: Buffer) => void): void => {
   let rest: Buffer[] = []
   let restBytes = 0

@@ -12,14 +12,14 @@ import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { createLineRewriter, type LoggingConfig, type RewriteLine } from './log-format.ts'
 import { LogQueue, openStdout } from './log-queue.ts'
 
-/** Logs an event, and its fields: what happens to endpoints, circuit breakers and other resources of a process. */
+/** Logs an event of a resource of the process, such as an endpoint or a circuit breaker. */
 export type LogEvent = (level: 'info' | 'warn', event: string, fields: Readonly<Record<string, unknown>>) => void
 
 export type Log = Logger
 
 const closeTimeoutMs = 1000
 
-/** Returns how pino writes lines. A cause may quote what Redis or an upstream wrote, and terminals print it. */
+/** Escapes controls: a cause may quote Redis or an upstream, and terminals print it. */
 export const logOptions = (level: string): LoggerOptions => ({
   level,
   base: null,
@@ -28,9 +28,9 @@ export const logOptions = (level: string): LoggerOptions => ({
 })
 
 /**
- * Opens the process's log: JSON lines on stdout, or readable ones when stdout is a terminal. Not through pino's own
- * destination. It keeps whatever a stalled reader does not take (63 MB became 292 in 10 s); or it writes from the
- * thread pool, and then a stalled reader holds one of its four threads.
+ * Opens the process's log: JSON lines on stdout, or readable ones on a terminal. Not through pino's own destination: it
+ * keeps whatever a stalled reader does not take (63 MB became 292 in 10 s), or writes from the thread pool, where a
+ * stalled reader holds one of four threads.
  */
 export const openLog = async (config: LoggingConfig) => {
   const { level, buffer } = config.log
@@ -51,11 +51,10 @@ export const openLog = async (config: LoggingConfig) => {
   const log = pino(options, rewrite === null ? queue : new RewritingDestination(queue, rewrite))
   return {
     log,
-    /** Lines dropped because the reader was too slow. */
+    /** The reader was too slow for them. */
     dropped: () => queue.dropped,
-    /** Queues whole lines that another process has written. */
     forwardLines: (lines: Buffer): void => queue.forward(lines),
-    /** Writes what waits, for at most a second: a stalled reader takes nothing. */
+    /** Waits for at most a second: a stalled reader takes nothing. */
     close: async (): Promise<void> => void (await settlesWithin(closeTimeoutMs, queue.end())),
   }
 }
@@ -74,11 +73,11 @@ class RewritingDestination {
   }
 }
 
-/** Applies what a reload can change of a log: its level, and what each line says of the gateway. */
+/** A reload can change the level, and what each line says of the gateway. */
 export const applyLogConfig = (log: Log, config: LoggingConfig): void => {
   log.level = config.log.level
   const destination = getLogDestination(log)
-  // log.format needs a restart: what rewrites lines goes on to.
+  // log.format needs a restart: lines are still rewritten.
   if (destination instanceof RewritingDestination)
     destination.rewrite = createLineRewriter(config) ?? destination.rewrite
 }
@@ -86,18 +85,17 @@ export const applyLogConfig = (log: Log, config: LoggingConfig): void => {
 const getLogDestination = (log: Log): DestinationStream =>
   (log as Log & { readonly [pino.symbols.streamSym]: DestinationStream })[pino.symbols.streamSym]
 
-/** Gets the stream for lines which are none of the log's, such as those of the audit log: they stay as they are. */
+/** For lines of others, such as the audit log's: they are not rewritten. */
 export const getRawLogDestination = (log: Log): DestinationStream => {
   const destination = getLogDestination(log)
   return destination instanceof RewritingDestination ? destination.output : destination
 }
 
-/** Opens what shows lines in a terminal, standard output unless told otherwise. */
 export const openTerminalLog = async (destination: 1 | NodeJS.WritableStream = 1): Promise<DestinationStream> => {
   const { default: prettyStream } = await import('pino-pretty')
   const options = { sync: true, ignore: '', translateTime: 'SYS:HH:MM:ss.l', singleLine: true }
   const pretty = prettyStream({ ...options, destination })
-  // It parses each line, and prints messages and stacks as they then are.
+  // pino-pretty parses each line, and prints messages and stacks as they then are.
   return { write: (lines) => void pretty.write(doubleEscapes(lines)) }
 }
 
@@ -105,7 +103,7 @@ interface SerializedError {
   readonly type: string
   readonly message: string
   readonly code?: string
-  /** Its own stack, followed by those of its causes. */
+  /** Followed by the stacks of its causes. */
   readonly stack: string
 }
 
@@ -113,9 +111,8 @@ interface SerializedError {
 const maxCauses = 8
 
 /**
- * Serializes what may be shown of an error, and no other property of it. Errors of Node and of libraries carry the
- * bytes, the request or the options that they are about, credentials among them. pino's own serializer copies all of
- * that.
+ * Leaves out other properties: errors of Node and of libraries carry bytes, requests or options with credentials, and
+ * pino's own serializer copies all of them.
  */
 export const serializeError = (thrown: unknown): SerializedError | string => {
   if (!(thrown instanceof Error)) return `a ${typeof thrown} was thrown`
@@ -131,7 +128,7 @@ const causeStacks = (error: Error): readonly string[] => {
   return stacks
 }
 
-/** Ends the process with 1 on an uncaught error, once the log has it. `fields` say which process it is. */
+/** `fields` name the process. */
 export const exitOnUncaughtException = (
   log: Log,
   closeLog: () => Promise<void>,
@@ -148,7 +145,7 @@ export const accessLog = (log: Log): ExchangeObserver => ({
   record: (record) => logAccess(log, record),
 })
 
-/** Writes the one line of an exchange. An allow-list: never a field value, a query value or a body. */
+/** An allow-list: never a field value, a query value or a body. */
 export const logAccess = (log: Log, record: ExchangeRecord): void => {
   const { failure } = record
   if (failure === null) return logSuccess(log, record)
@@ -184,9 +181,8 @@ export const logAccess = (log: Log, record: ExchangeRecord): void => {
   else log.warn(fields, 'exchange')
 }
 
-// Rendered here, because every exchange that goes well writes one: pino takes three times as long to walk over an
-// object to the same end. No value needs escaping in JSON: an id is a sane token, the rest are addresses, the gateway's
-// own names, and numbers.
+// Rendered here, because every successful exchange writes a line: pino takes three times as long. No value needs
+// escaping in JSON: an id is a sane token, the rest are addresses, the gateway's own names, and numbers.
 const logSuccess = (log: Log, record: ExchangeRecord): void => {
   const { totalMs, exchange } = record
   if (exchange === null || !log.isLevelEnabled('info')) return // a request for no operation never succeeds
@@ -201,10 +197,10 @@ const logSuccess = (log: Log, record: ExchangeRecord): void => {
   )
 }
 
-// Bounds a line however many attempts there were. The exchange's own failure has its own members in the line.
+// Bounds a line. The exchange's own failure has its own members.
 const maxFailedAttempts = 8
 
-/** Lists the first failed attempts, without the one whose result the client got. Undefined: there are none. */
+/** Leaves out the attempt whose result the client got. Undefined: none. */
 const earlierFailures = ({ exchange, failure, status }: ExchangeRecord): readonly FailedAttempt[] | undefined => {
   const failed = exchange?.attempts.failed ?? null
   if (failed === null) return undefined
@@ -225,19 +221,19 @@ const identityJson = (identity: ClientIdentity | null): string =>
 const outcomeMembers = (outcome: RecordedOutcome | null): Readonly<Record<string, string | undefined>> =>
   outcome === null ? {} : { [outcome.source]: outcome.outcome, firstRequestId: outcome.firstRequestId ?? undefined }
 
-// The id of the first request may come from a store that other programs can write to.
+// The id may come from a store that other programs can write to.
 const outcomeJson = (record: RecordedOutcome | null): string => {
   if (record === null) return ''
   const { source, outcome, firstRequestId } = record
   return `,"${source}":"${outcome}"${firstRequestId === null ? '' : `,"firstRequestId":${escapeQuotedControls(JSON.stringify(firstRequestId))}`}`
 }
 
-// The name that OpenTelemetry uses, so that a log and its trace can be joined.
+// OpenTelemetry's name, so that a log and its trace can be joined.
 const traceJson = (trace: ExchangeTrace | null): string => (trace === null ? '' : `,"trace_id":"${trace.traceId}"`)
 
 const stringOrNull = (name: string | null): string => (name === null ? 'null' : `"${name}"`)
 
-/** Renders a duration to a tenth. Two whole numbers are cheaper to write than one with a fraction. */
+/** To a tenth. Two whole numbers are cheaper to write than one with a fraction. */
 const formatTenths = (ms: number): string => {
   const rounded = Math.round(Math.max(0, ms) * 10)
   const whole = Math.trunc(rounded / 10)

@@ -5,27 +5,27 @@ import { tryOrNull } from '../lib/try.ts'
 
 export type ProcessStatsReport = ProcessStats['report']
 
-/** How late timers were, in milliseconds. */
+/** How late timers were, in ms. */
 interface EventLoopDelay {
   readonly p50: number
   readonly p99: number
   readonly max: number
 }
 
-// Long enough for a 99th percentile to mean something, short enough for what has just happened to be seen.
+// Long enough for a meaningful 99th percentile, short enough to show recent events.
 const windowMs = 5000
 const resolutionMs = 20
 
 export class ProcessStats {
   /** Computed once: the clock may be set, and reports may be read late. */
   readonly #startedAt = Math.round(epochMs() - process.uptime() * 1000)
-  /** As last read: without a descriptor left, the system does not say (EMFILE). */
+  /** As last read: without a free descriptor the system does not say (EMFILE). */
   #memory = process.memoryUsage()
   #histogram: ELDHistogram | null = null
   #windowStartedAt = 0
   #lastWindow: EventLoopDelay | null = null
 
-  /** Switches the measuring of timer delays on or off: it costs something of its own. */
+  /** Measuring the delays of timers costs time. */
   monitorEventLoop(on: boolean): void {
     if (on === (this.#histogram !== null)) return
     this.#histogram?.disable()
@@ -42,24 +42,20 @@ export class ProcessStats {
     const { active, idle } = performance.eventLoopUtilization()
     return {
       pid: process.pid,
-      /** In milliseconds since the epoch. */
+      /** In ms since the epoch. */
       startedAt: this.#startedAt,
       uptimeSeconds: process.uptime(),
-      /** CPU time of all threads since the start. */
+      /** Of all threads, since the start. */
       cpuSeconds: { user: user / 1e6, system: system / 1e6 },
       residentBytes: rss,
       heap: { usedBytes: heapUsed, totalBytes: heapTotal, limitBytes: getHeapStatistics().heap_size_limit },
-      /** Memory of buffers. */
       externalBytes: external,
-      /**
-       * Time at work and idle since the start, and how late timers were in the last window of 5 s. Null: not measured,
-       * or not yet.
-       */
+      /** Times since the start, and delays in the last window of 5 s; null: not measured, or not yet. */
       eventLoop: { activeSeconds: active / 1000, idleSeconds: idle / 1000, delayMs: this.#delay() },
     }
   }
 
-  /** Reads the last window that has ended: a client that polls often must not shorten the window. */
+  /** Reads the last complete window: a client that polls often must not shorten it. */
   #delay(): EventLoopDelay | null {
     const histogram = this.#histogram
     if (histogram === null) return null

@@ -10,17 +10,14 @@ import { sum } from './sum-reports.ts'
 export type RecentErrorsReport = RecentErrors['report']
 
 /**
- * One recent error. Its `path` and `cause` are never shown as they are: a client wrote the one, an upstream the other.
- * The cause of a broken contract alone is the contract's own words.
+ * `path` and `cause` are never shown as they are: a client wrote the one, an upstream the other. Only the cause of a
+ * broken contract is the contract's own words.
  */
 export type RecentError = ReturnType<typeof toRecentError>
 
 const maxKept = 100
 
-/**
- * Keeps the last requests that one process answered with an error of the gateway, and how often each error came of
- * late.
- */
+/** Keeps the last error responses of the gateway in one process, and counts each error. */
 export class RecentErrors implements ExchangeObserver {
   readonly name = 'refusals'
   // Kept apart: a scanner of the internet would push out what operators look for.
@@ -41,7 +38,7 @@ export class RecentErrors implements ExchangeObserver {
 
   get report() {
     return {
-      /** Newest first: at most 100 that matched an operation and 100 that matched none, some of each reason. */
+      /** Newest first: at most 100 with an operation and 100 without, some of each reason. */
       last: newestFirst([...this.#matched.all, ...this.#unmatched.all]),
       total: this.#total,
       causes: this.#counts.report(epochMs()),
@@ -55,7 +52,6 @@ export const mergeRecentErrors = (each: readonly RecentErrorsReport[]): RecentEr
   causes: mergeErrorCounts(each.flatMap(({ causes }) => causes)),
 })
 
-/** Merges the last errors of several processes, and keeps as many as one process does. */
 export const mergeLastErrors = (each: readonly RecentErrorsReport['last'][]): RecentErrorsReport['last'] => {
   const matched = createFairList()
   const unmatched = createFairList()
@@ -69,8 +65,8 @@ const createFairList = (): FairList<RecentError> => new FairList(maxKept, ({ kin
 const newestFirst = (entries: readonly RecentError[]): readonly RecentError[] => entries.toSorted((a, b) => b.at - a.at)
 
 /**
- * Copies what is kept of an error, and none of the objects that it came from. An error of a library may hold its
- * context, a trace holds its exporter; and what a client sent is not for keeping.
+ * Copies the kept facts, and none of their objects: a library's error may hold its context, a trace holds its exporter,
+ * and what a client sent is not for keeping.
  */
 const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError) => ({
   ...toRequestSummary(at, record),
@@ -78,12 +74,12 @@ const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError
   /** A bounded word; null: the kind says it all. */
   reason: failure.reason,
   cause: copyCause(failure),
-  /** The failed attempt that kept the request from being sent on. Null: the error has another cause. */
+  /** The attempt that kept the request from being sent on; null: the error has another cause. */
   failedAttempt: failure.cause instanceof FailedAttempt ? failure.cause.report : null,
 })
 
 const toRequestSummary = (at: number, record: ExchangeRecord) => ({
-  /** Milliseconds since the epoch. */
+  /** In ms since the epoch. */
   at,
   requestId: copyText(record.requestId),
   client: copyText(record.client),
@@ -93,7 +89,7 @@ const toRequestSummary = (at: number, record: ExchangeRecord) => ({
   path: record.path && copyText(record.path),
   operation: record.exchange?.operation.id ?? null,
   endpoint: record.exchange?.attempts.last?.endpoint ?? null,
-  /** The side that its client is on. Null: the group has no candidate in use. */
+  /** The side of the client; null: no candidate in use. */
   side: record.exchange?.side ?? null,
   fellBack: record.exchange?.attempts.fellBack ?? false,
   status: record.status,
@@ -106,13 +102,13 @@ const copyCause = (failure: GatewayError): string | null => {
 }
 
 /**
- * A list of the last `max` entries that keeps some of each key. A full list drops the oldest entry of its most frequent
- * key, so a flood of one key pushes out only itself. Keys are bounded words.
+ * Keeps the last `max` entries, some of each key: a full list drops the oldest entry of its most frequent key, so a
+ * flood of one key pushes out only itself. Keys are bounded words.
  */
 class FairList<T> {
   readonly #max: number
   readonly #keyOf: (one: T) => string
-  /** By key, the oldest first. */
+  /** The oldest first. */
   readonly #byKey = new Map<string, T[]>()
   #size = 0
 
@@ -143,22 +139,18 @@ class FairList<T> {
   }
 }
 
-/** The requests that ended while an operator watched, as plain data. */
 export type RecentRequestsReport = ReturnType<RecentRequests['watch']>
 
-/** One of them. Its path and its cause are never shown as they are. */
+/** Path and cause are never shown as they are. */
 export type RecentRequest = ReturnType<typeof toRecentRequest>
 
-/** The most requests that one process keeps: those of a second, at which the command `tail` asks again. */
+/** The requests of a second, after which `tail` asks again. */
 export const maxRequests = 1000
 
-/** For how long a process goes on keeping requests after it was asked for them, in milliseconds. */
+/** Requests are kept this long after each call of `watch`. */
 export const watchMs = 10_000
 
-/**
- * Keeps the last requests of one process while an operator watches them, with `tail`. While none does, a request costs
- * one comparison here.
- */
+/** Keeps the last requests of a process while an operator runs `tail`; else a request costs one comparison. */
 export class RecentRequests implements ExchangeObserver {
   readonly name = 'requests'
   #isWatched = false
@@ -176,7 +168,7 @@ export class RecentRequests implements ExchangeObserver {
     if (this.#last.length > maxRequests) this.#last.shift()
   }
 
-  /** Returns what was kept, the oldest first, and keeps what comes in the next {@link watchMs}. */
+  /** Returns the oldest first, and keeps requests for the next {@link watchMs}. */
   watch() {
     this.#isWatched = true
     this.#unwatched.set(watchMs)
@@ -192,24 +184,24 @@ const toRecentRequest = (at: number, record: ExchangeRecord) => ({
   error: record.failure && toRecentError(at, record, record.failure),
 })
 
-/** How often one error came of late. Times are milliseconds since the epoch. */
+/** Times are in ms since the epoch. */
 export type ErrorCount = ReturnType<typeof toErrorCount>
 
-/** What is counted of an error. Every member of its key is one of a bounded number of words. */
+/** Every member of the key is one of a bounded number of words. */
 type ErrorOccurrence = Pick<RecentError, 'operation' | 'endpoint' | 'kind' | 'reason' | 'cause'>
 
 const maxErrors = 200
 
 interface CountedError {
   readonly counter: RollingCounter
-  /** When it was first met, or met again after fifteen minutes without it. */
+  /** The first occurrence, or the first after 15 minutes without one. */
   readonly metAt: number
   last: ErrorOccurrence
   lastAt: number
 }
 
 class ErrorCounts {
-  // Kept apart: a client that is rejected in every possible way would leave no room for an upstream that is dead.
+  // Kept apart: a client that is rejected in every possible way would leave no room for a dead upstream.
   readonly #clientErrors = new ErrorPool()
   readonly #otherErrors = new ErrorPool()
 
@@ -218,7 +210,6 @@ class ErrorCounts {
     pool.add(at, occurrence)
   }
 
-  /** Lists the errors of the last fifteen minutes, the most frequent first. */
   report(at: number): readonly ErrorCount[] {
     return mostFrequentFirst(
       [...this.#clientErrors.at(at), ...this.#otherErrors.at(at)].map((error) => toErrorCount(error, at)),
@@ -260,7 +251,7 @@ const toErrorCount = ({ last, counter, metAt, lastAt }: CountedError, at: number
   detail: last.cause,
   lastMinute: counter.countWithin(at, 60_000),
   last15Min: counter.countWithin(at, 900_000),
-  /** When it came first in the last fifteen minutes, to ten seconds, and never before it came at all. */
+  /** To ten seconds, within the last 15 minutes, and never before the first occurrence. */
   firstAt: Math.max(metAt, counter.firstAt(at) ?? lastAt),
   lastAt,
 })

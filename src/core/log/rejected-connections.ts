@@ -5,7 +5,6 @@ import { mergeBy, sumReports } from './sum-reports.ts'
 
 const limitKeys = ['maxConnections', 'maxConnectionsPerAddress'] as const
 
-/** A setting that closes connections at once. */
 export type ConnectionLimitKey = (typeof limitKeys)[number]
 
 export type RejectedConnectionCounts = Readonly<Record<ConnectionLimitKey, RollingCounter>>
@@ -19,10 +18,7 @@ const logIntervalMs = 1000
 
 export type RejectedConnectionLog = ReturnType<typeof createRejectedConnectionLog>
 
-/**
- * Creates the log of the connections that a setting has closed; they are counted in `counts` too. A flood of
- * connections must not flood the log as well.
- */
+/** Logs and counts the connections that a setting has closed. A flood of connections must not flood the log. */
 export const createRejectedConnectionLog = (
   log: Log,
   setting: ConnectionLimitKey,
@@ -40,13 +36,12 @@ export const createRejectedConnectionLog = (
   }
   const timer = new CoalescedTimer(flush)
   return {
-    /** Counts a rejected connection, and logs it: at once, or with others within a second. */
+    /** Logs at once, or with others within a second. */
     record(): void {
       counts[setting].count(epochMs())
       pending++
       if (!throttled) flush()
     },
-    /** Logs those that were not logged yet. */
     close(): void {
       flush()
       timer.clear()
@@ -60,7 +55,7 @@ export const collectRejectedConnections = (counts: RejectedConnectionCounts) => 
   const at = epochMs()
   return limitKeys.flatMap((setting) => {
     const counter = counts[setting]
-    // When the first of the last quarter of an hour was, in ms since the epoch, to ten seconds.
+    // In ms since the epoch, to ten seconds.
     const firstAt = counter.firstAt(at)
     const [lastMinute, last15Min] = [counter.countWithin(at, 60_000), counter.countWithin(at, 900_000)]
     return firstAt === null ? [] : [{ setting, lastMinute, last15Min, firstAt }]

@@ -1,13 +1,12 @@
 const slotMs = 10_000
 const slotCount = 90
 
-/** Numbers the ten seconds since the epoch. */
 export const slotOf = (at: number): number => Math.trunc(at / slotMs)
 
-/** Counts over the last fifteen minutes, ten seconds to a slot. */
+/** Counts over the last 15 minutes, ten seconds to a slot. */
 export class RollingCounter {
   readonly #counts: number[] = new Array(slotCount).fill(0)
-  /** Which ten seconds since the epoch each slot counts. */
+  /** The ten seconds since the epoch that each slot counts. */
   readonly #slotNumbers: number[] = new Array(slotCount).fill(-slotCount)
 
   count(at: number): void {
@@ -20,7 +19,6 @@ export class RollingCounter {
     this.#counts[slot] = (this.#counts[slot] as number) + 1
   }
 
-  /** Counts the events of the last `ms`, the running slot included. */
   countWithin(at: number, ms: number): number {
     const to = slotOf(at)
     const after = to - ms / slotMs
@@ -30,7 +28,7 @@ export class RollingCounter {
     )
   }
 
-  /** Finds when the first event of the last fifteen minutes came, to ten seconds; null: there was none. */
+  /** To ten seconds, within the last 15 minutes; null: no event. */
   firstAt(at: number): number | null {
     const to = slotOf(at)
     const numbers = this.#slotNumbers.filter((number) => isBetween(number, to - slotCount, to))
@@ -38,17 +36,16 @@ export class RollingCounter {
   }
 }
 
-// Without the upper limit, events counted before the clock was set back would stay in the last minute until it has
-// caught up.
+// After the clock was set back, the upper limit keeps later events out of the last minute.
 const isBetween = (number: number, after: number, to: number): boolean => number > after && number <= to
 
-/** A map of at most `max` values. A full one makes room by dropping what is stale, once in ten seconds at most. */
+/** A map of at most `max` values. A full one drops stale values, once in ten seconds at most. */
 export class BoundedMap<Value> {
   readonly #max: number
   readonly #isStale: (value: Value, at: number) => boolean
   readonly #onDrop: (value: Value) => void
   readonly #values = new Map<string, Value>()
-  /** The ten seconds of the last sweep: a full map must not cost one for each value that finds no room. */
+  /** The slot of the last sweep: a full map must not sweep for each value without room. */
   #lastSweptSlot: number | null = null
 
   constructor(max: number, isStale: (value: Value, at: number) => boolean, onDrop: (value: Value) => void = () => {}) {
@@ -65,7 +62,7 @@ export class BoundedMap<Value> {
     return this.#values.get(key)
   }
 
-  /** Adds a value that is not there yet. False: there is no room. */
+  /** Adds a value that is not there yet; false: no room. */
   add(key: string, value: Value, at: number): boolean {
     if (this.#values.size >= this.#max && this.#lastSweptSlot !== slotOf(at)) this.#sweep(at)
     if (this.#values.size >= this.#max) return false

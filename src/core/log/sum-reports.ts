@@ -1,9 +1,9 @@
 import { isPlainObject } from '../lib/plain-object.ts'
 
 /**
- * Sums what several processes report, member by member. Numbers are added; lists of numbers place by place; lists of
- * entries with a `count` per distinct entry; objects recursively. Everything else is taken from `template`. A new
- * counter therefore needs no rule here; a number that is no counter needs one at the caller's.
+ * Sums reports of several processes: numbers are added, lists of numbers place by place, entries with a `count` per
+ * distinct entry, objects recursively. Everything else is from `template`. A new counter needs no rule here; a number
+ * that is no counter needs one at the caller's.
  */
 export const sumReports = <T>(template: T, each: readonly T[]): T => sumMembers(template, each) as T
 
@@ -30,7 +30,7 @@ const sumLists = (template: readonly unknown[], each: readonly (readonly unknown
 }
 
 const sumEntries = (all: readonly CountEntry[]): readonly CountEntry[] =>
-  // No word of an entry has a line break in it.
+  // No word has a line break in it.
   [...Map.groupBy(all, ({ count: _, ...words }) => Object.values(words).join('\n')).values()].map((same) => ({
     ...(same[0] as CountEntry),
     count: sum(same.map(({ count }) => count)),
@@ -40,11 +40,9 @@ interface CountEntry {
   readonly count: number
 }
 
-/** Lists the values of a key, without null and undefined. */
 export const pluck = <T, K extends keyof T>(each: readonly T[], key: K): readonly NonNullable<T[K]>[] =>
   each.map((one) => one[key]).filter((value) => value != null)
 
-/** Adds numbers up; 0 for none. */
 export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
 const isNumber = (value: unknown): value is number => typeof value === 'number'
@@ -53,7 +51,6 @@ const isCountEntry = (value: unknown): value is CountEntry => isPlainObject(valu
 
 export type NonEmpty<T> = readonly [T, ...T[]]
 
-/** Groups values by a key, in the order in which keys come. */
 export const groupByKey = <T>(all: readonly T[], keyOf: (one: T) => string): readonly NonEmpty<T>[] =>
   [...Map.groupBy(all, keyOf).values()] as unknown as readonly NonEmpty<T>[]
 

@@ -3,25 +3,22 @@ export type HistogramReport = Histogram['report']
 const steps = [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8] as const
 const decades = [0.1, 1, 10, 100, 1000, 10_000] as const
 
-/**
- * Upper bounds of the buckets, inclusive, in milliseconds. Ten in each decade, so that an interpolated quantile is off
- * by an eighth at most.
- */
+/** Upper bounds, inclusive, in ms. With ten in each decade, an interpolated quantile is off by an eighth at most. */
 export const bucketBoundsMs: readonly number[] = decades.flatMap((decade) => steps.map((step) => step * decade))
 
-// The buckets that Prometheus gets: with all sixty, each operation would have sixty series three times.
+// For Prometheus: with all sixty, each operation would have sixty series three times.
 const exportedBoundsMs: readonly number[] = [
   0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000,
 ]
 
-/** The places of the exported bounds among the recorded ones, and their values in seconds (`le`). */
+/** Indexes into {@link bucketBoundsMs}, and values in seconds (`le`). */
 export const exportedBounds = bucketBoundsMs.flatMap((ms, at) =>
   exportedBoundsMs.includes(ms) ? [{ at, le: ms / 1000 }] : [],
 )
 
-/** Counts durations by bucket: an array and a sum, no object for each. */
+/** An array and a sum, no object for each duration. */
 export class Histogram {
-  /** One for each of {@link bucketBoundsMs}, and one for what is above the last. */
+  /** The last one counts durations above all bounds. */
   readonly #counts: number[] = new Array(bucketBoundsMs.length + 1).fill(0)
   #sumMs = 0
 
@@ -36,7 +33,6 @@ export class Histogram {
   }
 }
 
-/** Finds the first bucket whose bound is not below the duration. */
 export const bucketIndex = (ms: number): number => {
   let low = 0
   let high = bucketBoundsMs.length
@@ -48,13 +44,12 @@ export const bucketIndex = (ms: number): number => {
   return low
 }
 
-/** Subtracts what had been counted at an earlier time. */
 export const histogramDelta = (later: HistogramReport, earlier: HistogramReport): HistogramReport => ({
   counts: later.counts.map((count, i) => Math.max(0, count - (earlier.counts[i] ?? 0))),
   sumMs: Math.max(0, later.sumMs - earlier.sumMs),
 })
 
-/** Estimates a quantile in ms (0.99: the slowest hundredth is above it). Null: there are no durations. */
+/** In ms (0.99: the slowest hundredth is above it). Null: no durations. */
 export const quantile = ({ counts }: HistogramReport, share: number): number | null => {
   const total = counts.reduce((sum, count) => sum + count, 0)
   if (total === 0) return null

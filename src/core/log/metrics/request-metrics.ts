@@ -8,17 +8,17 @@ import type { ExchangeFacts, ExchangeObserver, ExchangeRecord } from '../exchang
 import { sumReports } from '../sum-reports.ts'
 import { Histogram } from './histogram.ts'
 
-/** The label of an operation; `none`: the request was rejected before it matched one. */
+/** `none`: the request was rejected before it matched an operation. */
 export type OperationLabel = OperationId | 'none'
 
 export type RequestMetricsReport = RequestMetrics['report']
 
-/** Why an attempt failed: its reason, its kind where that says it all, or a `status` that counts as a failure. */
+/** A reason, a kind that says it all, or a `status` that counts as a failure. */
 export type AttemptFailureReason = FailureReason | FailureKind | 'status'
 
 export type OperationMetricsReport = OperationMetrics['report']
 
-/** Drops the gauges of a process that has exited: only its counters still count. */
+/** For a process that has exited: only its counters still count. */
 export const withoutGauges = ({ operations, ...rest }: RequestMetricsReport): RequestMetricsReport => ({
   ...rest,
   operations: byLabel((label) => ({ ...operations[label], inFlight: 0 })),
@@ -29,7 +29,6 @@ const byLabel = <T>(make: (label: OperationLabel) => T): Readonly<Record<Operati
   none: make('none'),
 })
 
-/** Sums what several processes have counted; null: no process has counted anything. */
 export const mergeRequestMetrics = (each: readonly RequestMetricsReport[]): RequestMetricsReport | null => {
   const [first] = each
   return first === undefined ? null : sumReports(first, each)
@@ -39,7 +38,6 @@ const failureKinds: readonly (FailureKind | null)[] = [null, ...allFailureKinds]
 const failureIndex: ReadonlyMap<FailureKind | null, number> = new Map(failureKinds.map((kind, i) => [kind, i]))
 const statusClassCount = 10
 
-/** Counts by words of a bounded number, in the order in which their combinations came. */
 class Tally<Words extends Readonly<Record<string, string | null>>> {
   readonly #entries = new Map<string, Words & { count: number }>()
 
@@ -55,10 +53,10 @@ class Tally<Words extends Readonly<Record<string, string | null>>> {
   }
 }
 
-/** Counts the outcomes of one operation's requests: numbers in arrays, whose length does not depend on the clients. */
+/** Numbers in arrays, whose length does not depend on the clients. */
 class OperationMetrics {
   inFlight = 0
-  /** By failure, and within that by status class. */
+  /** By failure, then by status class. */
   readonly #requests: number[] = new Array(failureKinds.length * statusClassCount).fill(0)
   readonly #reasons = new Tally<{
     failure: FailureKind
@@ -66,23 +64,22 @@ class OperationMetrics {
     method: AuthMethod | null
     side: Side
   }>()
-  /** Failed attempts by reason: every one of them, whatever became of its exchange. */
+  /** Every failed attempt, whatever became of its exchange. */
   readonly #attemptFailures = {
     primary: new Tally<{ side: Side; reason: AttemptFailureReason }>(),
     candidate: new Tally<{ side: Side; reason: AttemptFailureReason }>(),
   }
   readonly #accepted = new Map<AuthMethod, number>()
   readonly #total = new Histogram()
-  /** The times of those that failed, and of those that were rejected for their client's fault. */
+  /** Times of failed requests, and of those rejected for their client's fault. */
   readonly #failed = new Histogram()
   readonly #refused = new Histogram()
   readonly #firstByte = new Histogram()
   readonly #upstream = new Histogram()
-  /** By what became of a key of idempotency. */
   readonly #idempotency: typeof zeroIdempotencyOutcomes & Record<string, number> = { ...zeroIdempotencyOutcomes }
-  /** By the side of the client, and within that by status class; null: none of its requests had a side. */
+  /** By the side of the client, then by status class; null: no request had a side. */
   #sides: Record<Side, number[]> | null = null
-  /** Responses of 500 or above that no upstream sent for their request, by what had stored them. */
+  /** Responses of 500 or above that no upstream sent for their request, by their store. */
   readonly #storedErrors: Record<'cache' | 'idempotency' | (string & {}), number> = { cache: 0, idempotency: 0 }
   #fallbacks = 0
   #retries = 0
@@ -118,11 +115,11 @@ class OperationMetrics {
     this.#attemptFailures[side].count({ side, reason })
   }
 
-  /** What was counted; entries that would be zero are left out. */
+  /** Without entries that are zero. */
   get report() {
     return {
       inFlight: this.inFlight,
-      /** By the first digit of the status, and the failure; null: the gateway had nothing to object to. */
+      /** By the first digit of the status, and the failure; null: none. */
       requests: this.#requests.flatMap((count, at) =>
         count === 0
           ? []
@@ -134,26 +131,25 @@ class OperationMetrics {
               },
             ],
       ),
-      /** The failures that have a reason, with the auth method whose credential it was, and the side that failed. */
+      /** The auth method is that of the rejected credential, the side the one that failed. */
       reasons: this.#reasons.report,
       attemptFailures: sides.flatMap((side) => this.#attemptFailures[side].report),
-      /** Clients let in, by auth method. */
       accepted: [...this.#accepted].map(([method, count]) => ({ method, count })),
       idempotency: { ...this.#idempotency },
-      /** Responses of 500 or above that no upstream sent for their request: from the cache, or replayed for a key. */
+      /** Responses of 500 or above from the cache, or replayed for an idempotency key. */
       storedErrors: { ...this.#storedErrors },
       sides: sides.flatMap((side) =>
         (this.#sides?.[side] ?? []).flatMap((count, statusClass) =>
           count === 0 ? [] : [{ side, statusClass, count }],
         ),
       ),
-      /** Requests of clients on the candidate that went over to the primary. */
+      /** Requests that went over from the candidate to the primary. */
       fallbacks: this.#fallbacks,
       retries: this.#retries,
       bytesIn: this.#bytesIn,
       bytesOut: this.#bytesOut,
       total: this.#total.report,
-      /** The times of requests that failed ({@link isErrorOutcome}), and of the others that the gateway rejected. */
+      /** Times of failed requests ({@link isErrorOutcome}), and of the others that the gateway rejected. */
       failed: this.#failed.report,
       refused: this.#refused.report,
       firstByte: this.#firstByte.report,
@@ -176,10 +172,7 @@ class OperationMetrics {
   }
 }
 
-/**
- * Tells whether an outcome is an error: a failure that is not the client's, whatever its status, or a response of an
- * upstream of 500 or above.
- */
+/** Tells whether a failure is not the client's, whatever its status, or an upstream's response is 500 or above. */
 export const isErrorOutcome = (statusClass: number, failure: FailureKind | null): boolean =>
   failure === null ? statusClass >= 5 : failureTable[failure].fault !== 'client'
 
@@ -187,7 +180,7 @@ const noStatusClasses = (): number[] => new Array<number>(statusClassCount).fill
 
 export const toStatusClass = (status: number): number => Math.min(statusClassCount - 1, Math.trunc(status / 100))
 
-/** Names of key-exchange groups by their number, as IANA's TLS Supported Groups has both. */
+/** By their numbers in IANA's TLS Supported Groups. */
 const groupNames: ReadonlyMap<number, string> = new Map([
   [4588, 'X25519MLKEM768'],
   [29, 'x25519'],
@@ -197,20 +190,18 @@ const groupNames: ReadonlyMap<number, string> = new Map([
   [25, 'secp521r1'],
 ])
 
-/** The groups that are counted by name, and `other`. */
 export const keyExchangeGroups: readonly string[] = [...groupNames.values(), 'other']
 
-/** The versions of TLS that clients may speak. */
 export const tlsVersions: readonly string[] = ['TLSv1.3', 'TLSv1.2']
 
 /** Counts what one process serves, across all its snapshots. */
 export class RequestMetrics {
   readonly operations = byLabel(() => new OperationMetrics())
   readonly #handshakes = new Tally<{ version: string; group: string }>()
-  /** By client id, then by status class. Ids are those of the configuration. */
+  /** By client id of the configuration, then by status class. */
   readonly #clients = new Map<string, number[]>()
 
-  /** Creates the observer of a snapshot. `clients`: it counts by client too. */
+  /** `clients`: counts by client too. */
   observer(clients: boolean): ExchangeObserver {
     return {
       name: 'metrics',
@@ -230,7 +221,6 @@ export class RequestMetrics {
     return {
       operations: byLabel((label) => this.operations[label].report),
       handshakes: this.#handshakes.report,
-      /** Requests by client id and status class; empty unless counted by client. */
       clients: [...this.#clients].flatMap(([client, counts]) =>
         counts.flatMap((count, statusClass) => (count === 0 ? [] : [{ client, statusClass, count }])),
       ),
@@ -248,7 +238,7 @@ export class RequestMetrics {
   }
 }
 
-/** Counts the exchanges of an operation in flight, from here to the last byte of the response. It limits nothing. */
+/** Counts an exchange up to the last byte of the response. Limits nothing. */
 export const inFlightGaugeLayer = (gauge: { inFlight: number }): Layer => {
   const release = (): void => {
     gauge.inFlight--
