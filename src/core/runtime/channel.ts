@@ -1,58 +1,51 @@
-/** How a feature in one process of the gateway speaks with itself in the others. What it says is plain data. */
+/** How a feature in one process of the gateway sends plain data to itself in the other processes. */
 export interface Channel {
-  /** Tells the primary, of a worker, or all workers, of the primary. */
+  /** To the primary, from a worker; to all workers, from the primary. */
   notify(payload: unknown, options?: NotifyOptions): void
-  /** Asks the primary. The caller decides how long it waits. */
+  /** The caller sets the timeout. */
   ask<Answer>(payload: unknown): Promise<Answer>
 }
 
 export interface NotifyOptions {
-  /** The worker that is not told: it said so itself. */
+  /** The worker that the message came from. */
   readonly except?: string
-  /** Called when it is on its way. */
   readonly onSent?: () => void
 }
 
-/** What a feature does with what it is told or asked by itself in another process, which it trusts. */
+/** How a feature handles messages and questions of itself in another process, which it trusts. */
 export interface ChannelEnd {
-  /** `from`: the worker that says so; of a worker itself, the primary. */
+  /** `from`: the worker that sent it; in a worker, the primary. */
   receive?(payload: unknown, from: string): void
-  /** Answers a worker, in the primary. */
+  /** Answers a worker's question, in the primary. */
   answer?(payload: unknown): unknown
-  /** Lists what a worker that starts is told before it serves. */
+  /** Lists the messages that a new worker receives before it serves. */
   handOver?(): readonly unknown[]
-  /** Called when a worker has ended, in the primary. */
+  /** In the primary. */
   onGone?(worker: string): void
 }
 
-/** The ends of all features in a process, by their names. */
+/** By feature name. */
 export type ChannelEnds = Readonly<Record<string, ChannelEnd>>
 
-/** Hands a feature what another process has told it. */
 export const receiveAt = (ends: ChannelEnds, { feature, payload }: FeatureMessage, from: string): void =>
   ends[feature]?.receive?.(payload, from)
 
-/** Lists what a worker that starts is told. */
 export const listHandedOver = (ends: ChannelEnds): readonly FeatureMessage[] =>
   Object.entries(ends).flatMap(([feature, end]) => (end.handOver?.() ?? []).map((payload) => ({ feature, payload })))
 
-/** What crosses between processes for a feature. */
 export interface FeatureMessage {
   readonly feature: string
   readonly payload: unknown
 }
 
-/** A process among those of the gateway. */
 export interface ProcessPlace {
-  /** It serves alone, it is the primary of several workers, or one of those. */
   readonly role: 'alone' | 'primary' | 'worker'
   /** `gateway` when it is alone; else `primary`, or `worker-1` and so on. */
   readonly name: string
-  /** How many processes serve. */
   readonly workers: number
-  /** How long a worker waits for the primary where a client waits, in milliseconds. */
+  /** How long a worker waits for the primary while a client waits, in milliseconds. */
   readonly answerMs: number
-  /** From one time that a worker tells the primary what would be lost with it to the next, in milliseconds. */
+  /** How often a worker sends the primary the state that would be lost with it, in milliseconds. */
   readonly saveEveryMs: number
   notify(message: FeatureMessage, options?: NotifyOptions): void
   ask(message: FeatureMessage): Promise<unknown>

@@ -7,8 +7,7 @@ import type { Log } from '../log/log.ts'
 import { primaryFeatures } from './primary-parts.ts'
 
 /**
- * Returns how many descriptors one of the processes that serve clients may need by the configuration. Without
- * `listen.maxConnections` clients get what is left.
+ * Returns how many descriptors a serving process may need. Without `listen.maxConnections`, clients get what is left.
  */
 export const neededFiles = (config: Pick<Config, 'listen' | 'upstreams'>, processes: number): number => {
   const { listen, upstreams } = config

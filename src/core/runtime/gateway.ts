@@ -29,31 +29,28 @@ export interface GatewayOptions {
   readonly environment: Environment
   readonly log: Log
   droppedLines(): number
-  /** Writes whole log lines of other processes. */
   forwardLines(lines: Buffer): void
-  /** The listening sockets that the process was started with; null, the default: none. */
   readonly inheritedSockets?: InheritedSockets | null
 }
 
 export interface Gateway {
   readonly address: AddressInfo
   readonly adminAddress: AddressInfo
-  /** How many processes serve clients. */
   readonly processes: number
   readonly config: Config
-  /** The last reload or rollback that was rejected. Null: none since a configuration took effect. */
+  /** Null: none since a configuration took effect. */
   readonly rejection: ReloadRejection | null
-  /** Returns the reason why no client is served just now. Null: clients are served. */
+  /** Null: clients are served. */
   notServing(): NotServingReason | null
   reload(trigger: ReloadTrigger): Promise<ReloadOutcome>
   /**
-   * Shuts down: reports not ready, serves on for `waitMs` while the load balancer notices, lets running requests
-   * finish, and closes every connection, all within the configured deadline.
+   * Shuts down within `shutdown.deadline`: reports not ready, serves for `waitMs` while the load balancer notices, lets
+   * running requests finish, and closes every connection.
    */
   close(waitMs?: number): Promise<void>
 }
 
-/** Starts a gateway. Rejects when it cannot listen; nothing is left open then. */
+/** Rejects when the gateway cannot listen; nothing is left open then. */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
   const gateway = new GatewayRuntime(options)
   return gateway.start().catch(async (error) => {
@@ -62,7 +59,6 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   })
 }
 
-/** The parts of a gateway, in the order in which they start. */
 class GatewayRuntime {
   readonly #options: GatewayOptions
   readonly #parts: OpenPrimaryParts
@@ -112,7 +108,7 @@ class GatewayRuntime {
     const reloader = this.#reloader
     const { listen, admin } = reloader.config
     const parts = await this.#parts.prepare(reloader.config)
-    // The listener of clients comes last: a gateway that cannot start must not have accepted a client.
+    // The listener of clients opens last: a gateway that cannot start must not have accepted a client.
     const adminServer = await this.#openAdminServer(resolveBindTarget(inheritedSockets?.admin ?? null, admin))
     this.#adminServer = adminServer
     const server = await this.#startServer(resolveBindTarget(inheritedSockets?.public ?? null, listen), parts)
@@ -157,7 +153,7 @@ class GatewayRuntime {
     await this.#parts.close()
   }
 
-  /** Opens the listener of operators. Its reports and commands wait until the server of clients is ready. */
+  /** Reports and commands wait until the server of clients is ready. */
   #openAdminServer(bindTarget: BindTarget): Promise<AdminServer> {
     const { log, droppedLines } = this.#options
     return openAdminServer(
@@ -192,7 +188,7 @@ class GatewayRuntime {
     return serveInProcess(dataPlane, log, { bindTarget })
   }
 
-  /** Puts a configuration into effect. Everything that can fail comes first; the commits cannot fail. */
+  /** Every step that can fail comes before the commits, which cannot fail. */
   async #applyConfig(config: Config, { isRollback, urgent }: HowToApply): Promise<void> {
     if (this.#draining) throw new Error('the gateway is stopping')
     const server = await this.#serverReady.promise // the admin listener opens before the clients'
@@ -202,7 +198,7 @@ class GatewayRuntime {
       throw error
     })
     try {
-      if (this.#draining) throw new Error('the gateway is stopping') // it began to stop while this prepared
+      if (this.#draining) throw new Error('the gateway is stopping') // a shutdown began during the preparation
       this.#adminServer?.applyConfig(config.admin)
     } catch (error) {
       await Promise.all([next.discard(), parts.discard()])

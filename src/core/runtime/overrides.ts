@@ -4,45 +4,44 @@ import { CoalescedTimer, epochMs, systemMs, systemToEpochMs } from '../lib/clock
 import type { Log } from '../log/log.ts'
 import type { DrainedBy } from '../upstream/endpoints/group-endpoint.ts'
 
-/** A state that an operator has set for a while, whatever the configuration says. */
+/** A state that an operator has set for a limited time, in place of the configured one. */
 export interface Override<State = OperationConfig['state']> {
   readonly state: State
-  /** The operator who set it: a name, else an address. */
+  /** A name, else an address. */
   readonly by: string
-  /** Why, in the operator's words. Null: none were given. */
+  /** Null: the operator gave none. */
   readonly reason: string | null
-  /** When it was set, in milliseconds since the epoch. */
+  /** In milliseconds since the epoch. */
   readonly since: number
-  /** When it ends, in milliseconds since the epoch: for operators. */
+  /** For display, in milliseconds since the epoch. */
   readonly until: number
-  /** When it ends, on the monotonic clock of the system. */
+  /** On the monotonic clock of the system. */
   readonly endsAt: number
 }
 
 export type EndpointOverrideState = 'drain' | 'ready'
 
-/** The key of an endpoint behind a group. A URL holds no blank, so no two have the same key. */
+/** A URL holds no blank, so no two endpoints have the same key. */
 type EndpointKey = `${Group} ${string}`
 
-/** What goes before the file, by kinds. Features add theirs by `declare module`. */
+/** Features add theirs by `declare module`. */
 export interface OverridesView {
   readonly operations: Pick<TtlOverrides<OperationId, OperationConfig['state']>, 'get' | 'all'>
   readonly endpoints: Pick<TtlOverrides<EndpointKey, EndpointOverrideState>, 'get' | 'all'>
 }
 
-// Far more than one group has: an operator who reroutes while overrides hold leaves some behind until they expire.
+// Far more than one group has: an operator who reroutes leaves some overrides behind until they expire.
 const maxEndpointOverrides = 1000
 
 /**
- * The operators' overrides, each with a time to live: what was done in an emergency does not stay for ever. They
- * outlive a reload, and end with the process.
+ * Each override has a time to live, so that an emergency measure does not stay for ever. Overrides outlive a reload,
+ * and end with the process.
  */
 export class Overrides implements OverridesView {
   readonly operations: TtlOverrides<OperationId, OperationConfig['state']>
-  /** By {@link toEndpointKey}, also of an endpoint that no configuration names at present. */
+  /** By {@link toEndpointKey}, also for endpoints that the configuration lacks at present. */
   readonly endpoints: TtlOverrides<EndpointKey, EndpointOverrideState>
 
-  /** Each callback is called with the override that has expired. */
   constructor(
     onOperation: (id: OperationId) => void = () => {},
     onEndpoint: (endpoint: ReturnType<typeof parseEndpointKey>) => void = () => {},
@@ -51,14 +50,13 @@ export class Overrides implements OverridesView {
     this.endpoints = new TtlOverrides((key) => onEndpoint(parseEndpointKey(key)), maxEndpointOverrides)
   }
 
-  /** Removes all overrides, so that no timer is left. */
   clear(): void {
     this.operations.clear()
     this.endpoints.clear()
   }
 }
 
-// Two clocks are never read at the same moment: less than this is no step of the wall clock.
+// The two clocks are never read at the same moment: a smaller difference is no step of the wall clock.
 const minStepMs = 1000
 
 type OverrideEntries<Key, State> = readonly (readonly [Key, Override<State>])[]
@@ -73,7 +71,7 @@ export class TtlOverrides<Key extends string, State> {
     this.#max = max
   }
 
-  /** Returns the override that holds now. Null: the configuration decides. */
+  /** Null: the configuration decides. */
   get(key: Key): Override<State> | null {
     this.#correctTimes()
     return this.#entries.get(key)?.override ?? null
@@ -88,7 +86,7 @@ export class TtlOverrides<Key extends string, State> {
     return this.#entries.has(key) || this.#entries.size < this.#max
   }
 
-  /** Sets an override, in place of the one before. Throws when there is no room for it. */
+  /** Replaces the override before it. Throws when there is no room. */
   set(
     key: Key,
     state: State,
@@ -110,8 +108,7 @@ export class TtlOverrides<Key extends string, State> {
   }
 
   /**
-   * Restores the override that held before a command that was rejected, for the time it has left. One without time left
-   * expires as it would have.
+   * Restores the override that a rejected command replaced, for the rest of its time. Without any, it expires at once.
    */
   restore(key: Key, before: Override<State> | null): void {
     this.remove(key)
@@ -125,7 +122,7 @@ export class TtlOverrides<Key extends string, State> {
     this.#entries.delete(key)
   }
 
-  /** Corrects the ends that operators are shown, where the wall clock was set since. */
+  /** Corrects the ends that operators see after the wall clock was set. */
   #correctTimes(): void {
     for (const entry of this.#entries.values()) {
       const until = systemToEpochMs(entry.override.endsAt)
@@ -138,10 +135,10 @@ export class TtlOverrides<Key extends string, State> {
   }
 }
 
-/** `url` is how `/status` shows it. */
+/** `url` is the endpoint as `/status` shows it. */
 export const toEndpointKey = (group: Group, url: string): EndpointKey => `${group} ${url}`
 
-/** Returns by what an endpoint takes no new requests: an override goes before the file. Null: it takes some. */
+/** Null: the endpoint takes new requests. */
 export const findDrain = (
   overrides: OverridesView['endpoints'],
   key: EndpointKey,
@@ -157,16 +154,13 @@ const parseEndpointKey = (key: EndpointKey): { readonly group: string; readonly 
   return { group, endpoint }
 }
 
-// An override that has expired is in effect no longer than necessary.
+// Short, because an expired override stays in effect until a retry succeeds.
 const retryMs = 1000
 
-/** Puts the overrides that hold now into effect, and tries until it is done or the gateway stops. */
+/** Retries until the current overrides are in effect or the gateway stops. */
 export type ReapplyOverrides = (onApplied: () => void, onError: (error: unknown) => void, isUrgent?: boolean) => void
 
-/**
- * `reapply` puts the overrides that hold now into effect; `isUrgent`: without waiting for workers that do not answer.
- * `isClosing` tells whether the gateway is stopping, so that nothing is put into effect any more.
- */
+/** `isUrgent`: without waiting for workers that do not reply. `isClosing`: the gateway is stopping, so retries end. */
 export const createReapply = (
   reapply: (isUrgent: boolean) => Promise<void>,
   isClosing: () => boolean,
@@ -175,14 +169,13 @@ export const createReapply = (
     void reapply(isUrgent).then(onApplied, (error) => {
       if (isClosing()) return
       onError(error)
-      // A worker that hangs makes it fail. Nothing else retries it: a reload of an unchanged file puts nothing into
-      // effect.
+      // A hung worker makes `reapply` fail. A reload of an unchanged file would not retry it: it applies nothing.
       setTimeout(() => run(onApplied, onError, isUrgent), retryMs).unref()
     })
   return run
 }
 
-/** Records what operators did, or had done: the event by its name in the log, and its fields. */
+/** `event` and `fields` as in the log. */
 export type RecordAdminEvent = (
   event: string,
   fields: Readonly<Record<string, string | number | boolean | null>>,

@@ -12,41 +12,39 @@ import type { OverridesView, ReapplyOverrides, RecordAdminEvent } from './overri
 import type { ProxyServer } from './proxy-server.ts'
 import type { SnapshotInput } from './runtime-part.ts'
 
-/** What a feature brings to the process that operators speak with: the one that serves, or the primary of several. */
+/** A feature's part in the process that operators talk to: the one that serves, or the primary of several. */
 export interface PrimaryFeature {
   open?(gateway: PrimaryGateway): PrimaryPart
-  /** Tries what an edit brings, before it takes effect. Lists what is not there. */
+  /** Lists the new endpoints and keys of an edit that cannot be reached, before the edit takes effect. */
   preflight?(running: Config, next: Config, provenance: ProvenanceMap, file: string): Promise<readonly ConfigProblem[]>
-  /** Divides its limits of the whole gateway among processes. What cannot be divided evenly is rounded up. */
+  /** Divides limits of the whole gateway. Fractions are rounded up. */
   divide?(config: Config, processes: number): Config
-  /** Counts the descriptors that it may need in a process beside those of connections; `share`: of what is divided. */
+  /** Counts the descriptors of a process, besides connections. `share` divides a limit among processes. */
   countFiles?(config: Pick<Config, 'upstreams'>, share: (limit: number) => number): number
-  /** Lets in whom the current configuration lets in, when a rollback returns to an earlier one. */
+  /** Keeps today's credentials in a rollback. */
   keepCredentials?(current: Config, earlier: Config): KeptCredentials
-  /** What a rollback switches off by force alone. */
+  /** Protections that a rollback turns off only with `force`. */
   readonly protections?: PlacedProtections
 }
 
 export interface KeptCredentials {
-  /** What of the earlier configuration is replaced. */
   readonly settings: Partial<Config>
-  /** The keys of that in the file. */
+  /** The keys of `settings` in the file. */
   readonly paths: readonly string[]
-  /** Whether the earlier one has the same. */
+  /** Whether the earlier configuration has the same credentials. */
   readonly isSame: boolean
 }
 
-/** A setting that is on or off, and keeps out attackers, or shows what they did. */
+/** A setting that keeps attackers out or records what they did. */
 export interface Protection {
   readonly path: string
   isOn(config: Config): boolean
-  /** The key that stands for the path where a configuration has it nowhere. */
+  /** The key to name when the next configuration has the protection for no operation. */
   readonly general?: Protection
 }
 
 export type PlacedProtections = Beside<'tls.verify'> & { readonly value: readonly Protection[] }
 
-/** Lists a protection that each operation has: a key of the operation. */
 export const protectOperations = (
   key: string,
   isOn: (config: Config, id: OperationId) => boolean,
@@ -58,45 +56,37 @@ export const protectOperations = (
     ...(general && { general }),
   }))
 
-/** The gateway that a part is opened in. */
 export interface PrimaryGateway {
   readonly log: Log
   droppedLines(): number
-  /** The configuration that runs. */
   config(): Config
   readonly recordAdminEvent: RecordAdminEvent
   readonly reapply: ReapplyOverrides
-  /** Reaches the feature in the processes that serve, also when that is this one. */
   readonly channel: Pick<Channel, 'notify'>
 }
 
-/** A feature in that process, from the start of the gateway to its end. */
 export interface PrimaryPart extends Omit<ChannelEnd, 'answer'> {
-  /** The kinds of overrides that it adds, as they stand. */
   readonly overrides?: Partial<OverridesView>
-  /** Does all that can fail before a configuration takes effect. */
+  /** Does every step that can fail before a configuration takes effect. */
   prepare?(config: Config, isRollback: boolean): Promise<PreparedPart>
   readonly recordAdminEvent?: RecordAdminEvent
-  /** Called after every reload, whatever came of it. */
+  /** Also after a rejected reload. */
   onReload?(): void
-  /** Returns what every exchange is rejected with just now, whatever the state of its upstream. Null: none is. */
+  /** The failure that rejects every exchange at present, whatever the upstreams' state. Null: none. */
   rejectsAll?(): FailureKind | null
-  /** Opens the processes that serve clients. Null: it opens none. Where no feature does, this process serves. */
+  /** Null: it opens none. If no feature opens any, this process serves. */
   openServer?(options: ServerOptions): Promise<ProxyServer | null>
-  /** Ends what it does by itself: the gateway stops. */
+  /** Ends timers and background work. */
   stop?(): void
-  /** Closes it: no client is served any more. */
+  /** Called when no client is served any more. */
   close?(): Promise<void>
 }
 
-/** What processes that serve clients are opened with. */
 export interface ServerOptions {
-  /** The first state; its limits are of the whole gateway. */
+  /** With the limits of the whole gateway. */
   readonly initial: SnapshotInput
   readonly bindTarget: BindTarget
-  /** Writes whole log lines of other processes. */
   forwardLines(lines: Buffer): void
-  /** All features in this process. */
   readonly primary: {
     receive(message: FeatureMessage, from: string): void
     handOver(): readonly FeatureMessage[]
@@ -104,18 +94,18 @@ export interface ServerOptions {
   }
 }
 
-/** The change of a part, prepared: exactly one of the two is called. */
+/** Exactly one of `commit` and `discard` is called. */
 export interface PreparedPart {
-  /** Where the embedded upstream listens. Null: no configuration has used it. */
+  /** Null: no configuration has used the sandbox. */
   readonly sandboxOrigin?: string | null
-  /** The overrides of the part as they will stand; left out: they stay as they are. */
+  /** The overrides after the change; left out: they stay as they are. */
   readonly overrides?: Partial<OverridesView>
-  /** Puts it into effect. Never fails. */
+  /** Never fails. */
   commit?(): void
   discard?(): Promise<void> | void
 }
 
-/** The part of each feature. One adds its own by `declare module`, where its commands need more than core knows. */
+/** A feature adds its type by `declare module` where its commands need it. */
 export interface PrimaryParts {
   readonly [feature: string]: PrimaryPart
 }

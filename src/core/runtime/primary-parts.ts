@@ -13,13 +13,12 @@ import {
 import type { ProxyServer } from './proxy-server.ts'
 import { openSandboxes } from './sandbox.ts'
 
-/** The sandbox, which is core's, and those of features in the order of their list. */
+/** The sandbox, which belongs to core, then the features in the order of their list. */
 export const primaryFeatures: ReadonlyMap<string, PrimaryFeature> = new Map([
   ['sandbox', { open: openSandboxes }],
   ...(await primaryPartLoaders.byFeature()),
 ])
 
-/** The features in the process that operators speak with. */
 export class OpenPrimaryParts {
   readonly byFeature: PrimaryParts
   readonly #all: readonly PrimaryPart[]
@@ -37,12 +36,11 @@ export class OpenPrimaryParts {
     this.#all = opened.map(([, part]) => part)
   }
 
-  /** What features add to the operators' overrides, as they stand. */
   get overrides(): Partial<OverridesView> {
     return Object.assign({}, ...this.#all.map(({ overrides }) => overrides))
   }
 
-  /** Prepares all of them. Rejects when one cannot be, and has discarded the others then. */
+  /** If one part rejects, the others are discarded. */
   async prepare(config: Config, isRollback = false): Promise<Required<PreparedPart>> {
     const prepared: PreparedPart[] = []
     const discard = async (): Promise<void> => {
@@ -80,7 +78,7 @@ export class OpenPrimaryParts {
     for (const part of this.#all) part.onGone?.(worker)
   }
 
-  /** Opens the processes that serve clients. Null: this one serves. */
+  /** Null: this process serves. */
   async openServer(options: Omit<ServerOptions, 'primary'>): Promise<ProxyServer | null> {
     for (const part of this.#all) {
       const server = (await part.openServer?.({ ...options, primary: this })) ?? null
@@ -93,7 +91,6 @@ export class OpenPrimaryParts {
     for (const part of this.#all) part.onReload?.()
   }
 
-  /** Ends what they do by themselves. */
   stop(): void {
     for (const part of this.#all) part.stop?.()
   }

@@ -11,10 +11,9 @@ import {
   type SnapshotParts,
 } from './runtime-part.ts'
 
-/** By the name of the feature, in the order of the list of features. */
+/** In the order of the list of features. */
 export const runtimeParts = await runtimePartLoaders.byFeature()
 
-/** Loads what a configuration needs, before a snapshot is built from it. */
 export const prepareParts = async (config: Config): Promise<void> => {
   await Promise.all([...runtimeParts.values()].map((part) => part.prepare?.(config)))
 }
@@ -29,10 +28,9 @@ export const openParts = (
   return parts
 }
 
-/** Opens the upstreams that a snapshot needs. */
 type OpenUpstreams = Pick<SnapshotContext, 'upstreams' | 'openUpstream'>
 
-/** `acquired` gets each part when it is there: where the next one throws, the caller releases it. */
+/** `acquired` gets each part at once: if a later one throws, the caller releases the earlier ones. */
 export const acquireParts = (
   opened: ProcessParts,
   input: SnapshotInput,
@@ -63,7 +61,6 @@ const createContext = (
     side === 'primary' ? upstreams[group] : firstOf(parts, ({ others }) => others?.[group]),
 })
 
-/** Returns what the first feature has that has it. Null: none has. */
 export const firstOf = <Part, T>(
   parts: Readonly<Record<string, Part>>,
   find: (part: Part) => T | null | undefined,

@@ -7,7 +7,7 @@ import { listSides } from '../exchange/sides.ts'
 import { listenAt } from '../lib/net/bind-target.ts'
 import type { PrimaryFeature } from './primary-part.ts'
 
-/** The sandbox of a gateway, opened for the first configuration that uses it and open from then on. */
+/** Opened for the first configuration that uses it, and open from then on. */
 export const openSandboxes: Required<PrimaryFeature>['open'] = () => {
   let sandbox: Sandbox | null = null
   return {
@@ -28,7 +28,6 @@ export interface Sandbox {
   close(): Promise<void>
 }
 
-/** Opens the sandbox on a free port of the loopback. It returns what arrived, and invents no resource. */
 export const openSandbox = async (): Promise<Sandbox> => {
   const server = createServer(echo)
   // Longer than any pool keeps an idle connection, so that none is closed under a request.

@@ -17,7 +17,7 @@ export interface LayerStackOptions {
   readonly features: readonly Pick<SnapshotPart, 'layers'>[]
 }
 
-/** Lists the layers around an upstream, the outermost first. */
+/** The outermost first. */
 export const layerTable = ({ operation, config, requestMetrics, features }: LayerStackOptions): readonly LayerRow[] => {
   const { id, method } = operation
   const { maxBody, deadline } = config.operations[id]
@@ -39,7 +39,7 @@ export const layerTable = ({ operation, config, requestMetrics, features }: Laye
   ])
 }
 
-/** `override` is an operator's command, which goes before the file. */
+/** `override` takes precedence over the file. */
 export const composeLayers = (options: LayerStackOptions, send: Handler, override: Override | null = null): Handler =>
   (override ?? options.config.operations[options.operation.id]).state === 'refuse'
     ? outOfServiceHandler(override?.endsAt ?? null)
@@ -51,8 +51,8 @@ export const composeLayers = (options: LayerStackOptions, send: Handler, overrid
 const retryAfterSeconds = 60
 
 /**
- * Creates the handler of an operation that the operator has taken out of service: by `state: refuse`, or by an override
- * that ends at a moment of the system's monotonic clock. It replaces every layer that would follow.
+ * Replaces every layer of an operation that is out of service: by `state: refuse`, or by an override that ends at a
+ * moment of the system's monotonic clock.
  */
 export const outOfServiceHandler = (endsAt: number | null): Handler => {
   const retryAfter = (): number =>
@@ -63,9 +63,8 @@ export const outOfServiceHandler = (endsAt: number | null): Handler => {
 }
 
 /**
- * Rejects a GET that has content. It means nothing (RFC 9110 §9.3.1), and back ends are known that do not read it: on
- * a connection that is used again, they take it for the next request. What comes in chunks has content if there is one
- * before the last; where there is none, the request goes on as one without a body.
+ * Rejects a GET with content, which has no defined meaning (RFC 9110 §9.3.1). Some back ends do not read it and take it
+ * for the next request on the connection (request smuggling). A chunked body without a byte counts as no body.
  */
 export const rejectGetContentLayer: Layer = (next) => (exchange) => {
   const { length } = exchange.body
@@ -73,7 +72,6 @@ export const rejectGetContentLayer: Layer = (next) => (exchange) => {
   return length === null ? awaitEmptyBody(exchange).then(() => next(exchange)) : Promise.reject(contentError())
 }
 
-/** Waits until the body has ended without a byte. Rejects at its first one. */
 const awaitEmptyBody = async (exchange: Exchange): Promise<void> => {
   const upload = exchange.body.stream((waitsForClient) => {
     exchange.waitsForClient = waitsForClient
@@ -87,9 +85,8 @@ const awaitEmptyBody = async (exchange: Exchange): Promise<void> => {
 const contentError = (): GatewayError => new GatewayError('bad-request', { reason: 'get-content' })
 
 /**
- * Limits the size of the request body. A request with a declared length over the limit is rejected, and nothing is
- * forwarded; a chunked body is counted while it streams (RFC 9110 §15.5.14). The layer stands before the cache and the
- * attempts, so that none of them sees an excess.
+ * Limits the size of the request body. A larger declared length is rejected before anything is forwarded; a chunked
+ * body is counted while it streams (RFC 9110 §15.5.14).
  */
 export const bodyLimitLayer =
   (maxBytes: number): Layer =>
@@ -103,11 +100,10 @@ export const bodyLimitLayer =
   }
 
 /**
- * Limits the time until the response's head, including all attempts and the waits between them. The time starts when
- * the request is complete: a long upload is limited by the gaps between its chunks, never by a total. It also runs
- * until the upload begins: the exchange then waits for a connection to the upstream, and nothing else would end that
- * wait. The layer stands outside the retries, so that they share one budget of time. Where a layer outside this one
- * reads the body before the head goes on, the time lasts until then: an upstream that drips does not hold the client.
+ * Limits the time until the response's head, over all attempts and the waits between them. The time starts when the
+ * request is complete: a long upload is limited by the gaps between its chunks. The time also runs until the upload
+ * begins, because nothing else ends the wait for a connection to the upstream. Where an outer layer reads the body
+ * before it passes the head on, the time lasts until then, so that an upstream that drips does not hold the client.
  */
 export const deadlineLayer =
   (ms: number): Layer =>

@@ -1,58 +1,57 @@
 import type { Layer } from '../../exchange/exchange.ts'
 
 /**
- * The places of layers around an upstream, the outermost first; each has one taker. The order of this list is the
- * behaviour: a request passes it from top to bottom, its response from bottom to top.
+ * The places of layers around an upstream, the outermost first; at most one layer stands in each. A request passes the
+ * list from top to bottom, its response from bottom to top.
  */
 export const layerPlaces = [
-  // Observe everything below, also what it rejects.
+  // Observe everything below, including rejections.
   'tracing',
   'server-timing',
   'metrics',
   'audit',
 
-  // Shed load, before a request costs any work.
+  // Shed load before a request costs any work.
   'load-shedding',
   'concurrency',
   'upstream-concurrency',
   'operation-concurrency',
 
-  // Limit an address before its credentials are checked, which costs more. Then authenticate, and limit the client
-  // that was found.
+  // Limit an address before its credentials are checked, which costs more. Then authenticate, and limit the client.
   'address-limit',
   'identity-field',
   'auth',
   'client-concurrency',
   'client-limit',
 
-  // Serve the request: from the cache, or from the upstream in time.
-  // Above all that looks at a body: an empty one in chunks is none from here on.
+  // Serve the request, from the cache or the upstream. `get-content` stands above every layer that looks at a body: it
+  // turns an empty chunked body into no body.
   'get-content',
   'body-limit',
-  // Behind all that says whose a request is or rejects it, and outside the cache, which keeps the sides apart.
+  // Below every layer that identifies or rejects a client. Outside the cache, which keeps the sides apart.
   'side',
   'request-contract',
   'cache',
-  // Above all that may make a POST happen, and below all that rejects it: a rejected request uses up no key.
+  // Above every layer that may send a POST, and below every layer that rejects one: a rejected request uses up no key.
   'idempotency',
   'deadline',
-  // Below the cache, which stores only what was checked. Within the deadline, since it may wait for the whole body.
+  // Below the cache, which stores only checked responses. Within the deadline, because it may wait for the whole body.
   'response-contract',
-  // Below what replaces an answer: what the upstream has done makes stored responses invalid, whatever the client gets.
+  // Below layers that replace a response: a change in the upstream invalidates stored responses, whatever the client
+  // gets.
   'cache-invalidation',
-  // Below what rejects messages: it learns what the upstream sends, and from requests that reach it. Below the cache
-  // too, so that a stored response is learnt once. Above retries, which end in one response.
+  // Below layers that reject messages: it learns from messages that reach or leave the upstream. Below the cache, so
+  // that a stored response is learned once. Above retries, which end in one response.
   'contract-learning',
-  // Above retries, which so make no second copy. Below all that keeps a request from the upstream, and all that
-  // replaces its answer. Where nothing is copied, a client must not send the marker all the same.
+  // Above retries, so that a retry makes no second copy. Below layers that keep a request from the upstream or replace
+  // its response. `shadow-marker` stands even where nothing is copied: a client must not send the marker.
   'shadow-marker',
   'shadow',
   'retry',
-  // Below retries: what the other side mends was a fault of the candidate all the same.
+  // Below retries: a failure of the candidate counts although the other side then succeeds.
   'guard',
 ] as const
 
-/** A layer in its place: what is composed, and what `explain` shows of it. */
 export interface LayerRow {
   readonly name: (typeof layerPlaces)[number]
   /** The path of the key that switches it: `upstreams.risk.retry`. */
@@ -63,7 +62,7 @@ export interface LayerRow {
   readonly layer: Layer | null
 }
 
-/** `off`: how the file writes that the layer is off, which is a `value` of null. */
+/** `off`: how the file writes a `value` of null. */
 export const layerRow = <T>(
   name: LayerRow['name'],
   key: string,

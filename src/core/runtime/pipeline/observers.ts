@@ -7,7 +7,7 @@ import { RecentErrors, RecentRequests } from '../../log/recent-errors.ts'
 import { createRejectedConnectionCounts, type RejectedConnectionCounts } from '../../log/rejected-connections.ts'
 import type { SnapshotPart } from '../runtime-part.ts'
 
-/** All its snapshots share it. */
+/** Shared by all snapshots of a process. */
 export interface ProcessTelemetry {
   /** Null: no access line is written. */
   readonly log: Log | null
@@ -16,7 +16,7 @@ export interface ProcessTelemetry {
   readonly recentRequests: RecentRequests
   readonly rejectedConnections: RejectedConnectionCounts
   readonly runtime: ProcessStats
-  /** The name of the process: `gateway` when there is only one. */
+  /** `gateway` when there is only one process. */
   readonly process: string
 }
 
@@ -30,7 +30,7 @@ export const createProcessTelemetry = (log: Log | null, process: string): Proces
   process,
 })
 
-/** Lists the observers of every exchange, in the order in which they are called. What is off is not in it. */
+/** In the order in which they are called. */
 export const listObservers = (
   { metrics, log: { access } }: Config,
   { log, requestMetrics, recentErrors, recentRequests }: ProcessTelemetry,

@@ -4,7 +4,7 @@ import { settlesWithin } from '../../lib/clock.ts'
 import type { LastReading } from './last-reading.ts'
 import type { Reloader } from './reloader.ts'
 
-// A file system that does not respond by then is not waited for.
+// A hung file system is not waited for.
 const maxWaitMs = 1000
 
 type Reading = Pick<LastReading, 'sources'>
@@ -13,13 +13,9 @@ interface Comparison extends Reading {
   readonly found: Promise<readonly string[]>
 }
 
-/** The last comparison of each reading that is under way. */
 const underWay = new WeakMap<Reading, Comparison>()
 
-/**
- * Lists the files that have changed since they were last read: the file, and those that it refers to. The file itself,
- * when that cannot be found out.
- */
+/** Lists the files that have changed since they were last read; if that takes too long, only the configuration file. */
 export const findDriftedFiles = async (
   reloader: Pick<Reloader, 'file'> & { readonly lastReading: Reading },
   compare = findChangedFiles,
@@ -31,13 +27,13 @@ export const findDriftedFiles = async (
       changed = found
     })
     await settlesWithin(maxWaitMs, compared)
-    if (sources === reloader.lastReading.sources) return changed // else a reload has read it meanwhile
+    if (sources === reloader.lastReading.sources) return changed // else a reload has read the files meanwhile
   }
 }
 
 /**
- * Compares the files of a reading, or waits for the comparison under way. One that hangs holds a thread of Node's pool,
- * so that of a later reading waits for it.
+ * Compares the files of a reading, or joins the comparison under way. A hung comparison holds a thread of Node's pool,
+ * so at most one runs at a time.
  */
 const compareOnce = (reading: Reading, compare: typeof findChangedFiles): Promise<readonly string[]> => {
   const { sources } = reading
@@ -53,8 +49,7 @@ const compareOnce = (reading: Reading, compare: typeof findChangedFiles): Promis
 }
 
 /**
- * Lists the files that say something else than what runs: those that were read so, and those that have changed since
- * (`drifted`).
+ * Lists the files whose contents differ from the running configuration, as last read or as changed since (`drifted`).
  */
 export const listDifferingFiles = (reloader: Reloader, drifted: readonly string[]): readonly string[] => [
   ...new Set([...reloader.lastReading.listDiffering(reloader.running), ...drifted]),

@@ -1,26 +1,26 @@
 import type { ConfigProblem } from '../../config/problem.ts'
 import { CoalescedTimer, epochMs } from '../../lib/clock.ts'
 
-// Doubled each time: an endpoint that is just starting is found soon, and one that is gone is not tried without end.
+// Doubled each time: an endpoint that is starting is found soon, and a dead one is tried rarely.
 const firstDelayMs = 1000
 const maxDelayMs = 30_000
 
-/** An edit that was held back, because a new endpoint or key was not reached, or a worker did not reply. */
+/** An edit that is held back: a new endpoint or key was not reached, or a worker did not reply. */
 export interface DeferredEdit {
-  /** The hash of the file, to tell a further edit by. */
+  /** The hash of its configuration. */
   readonly hash: string
   readonly problems: readonly ConfigProblem[]
-  /** When it was held back first, in milliseconds since the epoch. */
+  /** When it was first held back, in milliseconds since the epoch. */
   readonly since: number
-  /** How often it has been held back, the first time included. */
+  /** The first time included. */
   readonly tries: number
-  /** When it is tried again, in milliseconds since the epoch. */
+  /** In milliseconds since the epoch. */
   readonly nextTryAt: number
   /** Whether the same problems have been reported before. */
   readonly known: boolean
 }
 
-/** The edit that was held back, and the timer of its next try: after 1, 2, 4, 8, 16, and then every 30 s. */
+/** Retries an edit that is held back after 1, 2, 4, 8, 16, and then every 30 s. */
 export class DeferredReload {
   readonly #timer: CoalescedTimer
   #edit: DeferredEdit | null = null
@@ -38,15 +38,11 @@ export class DeferredReload {
     return this.#edit
   }
 
-  /** Whether the time of the next try has come, and nothing has ended the wait since. */
   get isDue(): boolean {
     return this.#due
   }
 
-  /**
-   * Records that an edit was held back, the same one again or another. Null: the gateway stops, so nothing waits any
-   * more.
-   */
+  /** Null: the gateway stops, so nothing is retried. */
   record(hash: string, problems: readonly ConfigProblem[]): DeferredEdit | null {
     if (this.#closed) return null
     const before = this.#edit?.hash === hash ? this.#edit : null
@@ -60,14 +56,13 @@ export class DeferredReload {
     return this.#edit
   }
 
-  /** Ends the wait: something else has been put into effect, or is about to be. */
+  /** Called when another configuration takes effect or is about to. */
   cancel(): void {
     this.#timer.clear()
     this.#due = false
     this.#edit = null
   }
 
-  /** Ends it for good, so that no timer is left. */
   close(): void {
     this.#closed = true
     this.cancel()

@@ -10,7 +10,7 @@ export interface AppliedConfig extends ReportedConfig {
   readonly provenance: ProvenanceMap
 }
 
-/** What was last read of the file and of those that it refers to, whatever came of it. */
+/** The contents of all configuration files as last read, valid or not. */
 export class LastReading {
   readonly #file: string
   readonly #load: () => Promise<LoadResult>
@@ -18,7 +18,7 @@ export class LastReading {
   #hash: string | null
   #isUnderWay = false
 
-  /** `load` reads the files again, and never throws. */
+  /** `load` never throws. */
   constructor(file: string, { sources, config }: LoadedConfig, load: () => Promise<LoadResult>) {
     this.#file = file
     this.#load = load
@@ -30,7 +30,7 @@ export class LastReading {
     return this.#sources
   }
 
-  /** The hash of the configuration in them. Null: it cannot run. */
+  /** The hash of the configuration. Null: it cannot run. */
   get hash(): string | null {
     return this.#hash
   }
@@ -50,14 +50,14 @@ export class LastReading {
     return loaded
   }
 
-  /** Adds the files of before to those of a load that was cut short: what it hung on may be mended in any of them. */
+  /** After a load that was cut short, keeps watching the earlier files too: the fix may be in any of them. */
   #withEarlier(read: LoadResult['sources']): LoadResult['sources'] {
     return [...read, ...this.#sources.filter(({ file }) => read.every((each) => each.file !== file))]
   }
 
   /**
-   * Lists the files with other contents than those of what runs; none: the file says what runs. One that what runs does
-   * not name is not among them: the edit is in the file that names it.
+   * Lists the files that differ from the running configuration. A file that it does not name is left out: the edit is
+   * in the file that names it.
    */
   listDiffering(running: AppliedConfig): readonly string[] {
     if (this.#hash === running.config.hash) return []

@@ -5,9 +5,9 @@ import { getEndpointTls } from '../../upstream/endpoints/endpoint-registry.ts'
 import type { ConfiguredEndpoint } from '../../upstream/health/preflight.ts'
 
 /**
- * Lists the endpoints that get traffic from a configuration and got none from the running one, or were connected to in
- * another way. To a candidate those of the primary are not new: an edit that changes the two around leads away from a
- * primary that may be down.
+ * Lists the endpoints that get traffic from `next` and got none from `running`, or are connected to in another way. For
+ * a candidate the primary's endpoints are not new: an edit that swaps the two leads away from a primary that may be
+ * down.
  */
 export const newEndpoints = (running: Config, next: Config): readonly ConfiguredEndpoint[] =>
   groups.flatMap((group) => {

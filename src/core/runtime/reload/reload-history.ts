@@ -4,7 +4,7 @@ import type { ConfigProblem } from '../../config/problem.ts'
 import { epochMs } from '../../lib/clock.ts'
 import type { DeferredEdit } from './deferred-reload.ts'
 
-/** What set a reload off. `preflight` is a further try of an edit that was held back. */
+/** `preflight` is a retry of an edit that was held back. */
 export type ReloadTrigger = 'start' | 'file' | 'signal' | 'request' | 'rollback' | 'preflight'
 
 export type ReloadOutcome =
@@ -14,13 +14,13 @@ export type ReloadOutcome =
       readonly to: string
       readonly changes: readonly ConfigChange[]
       readonly warnings: readonly ConfigProblem[]
-      /** Whether new endpoints and keys were not to be tried first, or a rollback was to switch off what is on. */
+      /** Whether the preflight was skipped, or a rollback was allowed to turn protections off. */
       readonly forced: boolean
-      /** The keys of protections that were on, and are off now: `auth`, `audit`. */
+      /** The keys of the protections that were turned off: `auth`, `audit`. */
       readonly switchedOff: readonly string[]
       /**
-       * When the edit was refused that a rollback found in the file: it never ran, so an earlier one was undone. In
-       * milliseconds since the epoch. Null: there is none.
+       * When the edit was rejected that a rollback found in the file, in milliseconds since the epoch: that edit never
+       * ran, so an earlier one was undone. Null: there is none.
        */
       readonly neverRan: number | null
     }
@@ -28,23 +28,23 @@ export type ReloadOutcome =
       readonly result: 'refused'
       readonly hash: string
       readonly problems: readonly ConfigProblem[]
-      /** The next try, when the file is sound but a new endpoint, a key or a worker was not reached. Null: none. */
+      /** Set when only a new endpoint, a key or a worker was not reached. */
       readonly held: DeferredEdit | null
-      /** The workers that did not reply in time, and what comes next. Null: there is another reason. */
+      /** Names the workers that did not reply in time. */
       readonly unanswered: string | null
     }
 
-/** A rollback that changes nothing, because it would switch protections off and was not forced. */
+/** A rollback that changed nothing: it would turn protections off, and was not forced. */
 export interface UnforcedRollback {
   readonly result: 'unforced'
   readonly switchesOff: readonly string[]
 }
 
 export interface ReloadEntry {
-  /** Milliseconds since the epoch. */
+  /** In milliseconds since the epoch. */
   readonly at: number
   readonly trigger: ReloadTrigger
-  /** The operators who asked for it, by name or else by address. Null: no operator did. */
+  /** The operators who asked, by name or else by address. Null: none did. */
   readonly by: string | null
   readonly outcome: ReloadOutcome
 }
@@ -75,7 +75,7 @@ export class ReloadHistory {
     return [...this.#counts.values()]
   }
 
-  /** Begins what these operators have asked for; null: none has. */
+  /** Null: no operator asked. */
   begin(by: string | null): void {
     this.#requestedBy = by
   }
@@ -88,40 +88,34 @@ export class ReloadHistory {
     const { result } = outcome
     const key = `${trigger} ${result}`
     this.#counts.set(key, { trigger, result, count: (this.#counts.get(key)?.count ?? 0) + 1 })
-    // An edit that is held back is tried twice a minute, perhaps for days.
+    // A retry of a held-back edit follows twice a minute, perhaps for days.
     if (outcome.result === 'refused' && outcome.held?.known) return
     this.#last = [{ at: epochMs(), trigger, by: this.#requestedBy, outcome }, ...this.#last].slice(0, maxEntries)
   }
 }
 
 export interface ReloadRejection {
-  /** Milliseconds since the epoch. */
+  /** In milliseconds since the epoch. */
   readonly at: number
-  /** When what was rejected was tried first: an edit that is held back is tried again and again. */
+  /** When it was first tried: a held-back edit is retried many times. */
   readonly since: number
   readonly trigger: ReloadTrigger
   readonly problems: readonly ConfigProblem[]
-  /** Whether the file by itself can run. What was in the way may be a setting that needs a restart. */
+  /** Whether the file by itself can run: a changed setting may only need a restart. */
   readonly isFileSound: boolean
-  /** Whether workers did not reply in time. */
   readonly isUnanswered: boolean
 }
 
-/** The last reload or rollback that was rejected, until something takes effect. */
+/** Kept until a configuration takes effect. */
 export class LastRejection {
   #current: ReloadRejection | null = null
-  /** Its files, with what was in them. */
   #contents = ''
 
-  /** Null: none since a configuration took effect. */
   get current(): ReloadRejection | null {
     return this.#current
   }
 
-  /**
-   * Records another one. The same files again are rejected since they were first. `sources` are the files that were
-   * read last; `heldSince`: an edit is held back since then.
-   */
+  /** A repeated rejection of the same files keeps the first time. `heldSince`: when the edit was first held back. */
   record(
     rejection: Omit<ReloadRejection, 'at' | 'since'>,
     sources: LoadResult['sources'],
@@ -136,7 +130,7 @@ export class LastRejection {
     this.#current = { at, since: heldSince ?? (isSame ? before.since : at), ...rejection }
   }
 
-  /** Notes that something took effect. Returns what is left: after a rollback, a rejected edit that never ran. */
+  /** After a rollback, keeps and returns a rejected edit that never ran. */
   settle(trigger: ReloadTrigger): ReloadRejection | null {
     if (trigger !== 'rollback' || this.#current?.trigger === 'rollback') this.#current = null
     return this.#current

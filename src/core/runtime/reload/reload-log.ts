@@ -5,13 +5,10 @@ import type { RecordAdminEvent } from '../overrides.ts'
 import type { DeferredEdit } from './deferred-reload.ts'
 import type { ReloadOutcome, ReloadTrigger } from './reload-history.ts'
 
-// The first ones say what is wrong; a file of another format would have hundreds.
+// The first problems say what is wrong; a file of another format would have hundreds.
 const maxLoggedProblems = 20
 
-/**
- * Logs what came of a reload: what changed, or each problem with its place in the file. For the audit log its hashes
- * say enough.
- */
+/** The audit log gets only the hashes. */
 export const logReload = (
   log: Log,
   recordAdminEvent: RecordAdminEvent,
@@ -44,7 +41,7 @@ const logRejection = (
   cause: { readonly trigger: ReloadTrigger; readonly by?: string },
   { hash, problems, held }: ReloadOutcome & { result: 'refused' },
 ): void => {
-  // The same every half minute, perhaps for days: the log has its reasons already.
+  // A retry follows every 30 s, perhaps for days, and the log has the reasons already.
   if (held?.known) return log.warn({ config: hash, ...retryFields(held) }, 'configuration still held back')
   const fields = { ...cause, config: hash, problems: problems.length, ...(held === null ? {} : retryFields(held)) }
   log.error(fields, 'configuration refused: what ran before runs on')

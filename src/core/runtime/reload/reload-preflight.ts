@@ -6,10 +6,6 @@ import { primaryFeatures } from '../primary-parts.ts'
 import { newEndpoints } from './new-endpoints.ts'
 import { unreachableProblems } from './reload-problems.ts'
 
-/**
- * Tries the new endpoints of an edit, and what features try. Lists the upstreams of which no endpoint was reached, and
- * what else is not there.
- */
 export const preflightReload = async (
   running: Config,
   next: Config,

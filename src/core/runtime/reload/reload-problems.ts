@@ -4,13 +4,11 @@ import { describeSide, sideKey } from '../../exchange/sides.ts'
 import { errorMessage } from '../../lib/try.ts'
 import type { UnreachableUpstream } from '../../upstream/health/preflight.ts'
 
-// Of a group with hundreds the first ones say enough.
+// A group may have hundreds; the first few say enough.
 const maxNamedEndpoints = 5
 
-/** What an operator can do about an edit that is held back. */
 export const heldBackTip = 'reload --force takes it all the same'
 
-/** `provenance` and `file` are those of the edit. */
 export const unreachableProblems = (
   unreached: readonly UnreachableUpstream[],
   provenance: ProvenanceMap,
@@ -29,8 +27,8 @@ export const unreachableProblems = (
   })
 
 /**
- * Explains why a file that changed while an edit was held back is not read: an operator who does not have it watched
- * says when an edit is done.
+ * Explains why a file that changed after an edit was held back is not read: without `reload.watch`, the operator says
+ * when an edit is done.
  */
 export const unannouncedChangeProblem = (file: string): ConfigProblem => ({
   ...fileProblem(
@@ -42,7 +40,7 @@ export const unannouncedChangeProblem = (file: string): ConfigProblem => ({
   hint: 'reload takes it',
 })
 
-/** The message of {@link applyFailedProblem}. It says nothing of the reason, which is in `found`. */
+/** The reason is in `found`. */
 export const applyFailedMessage = 'the configuration is sound, but could not be put into effect'
 
 /** `tip`: what an operator can do. */

@@ -3,23 +3,22 @@ import type { ReloadOutcome, ReloadTrigger } from './reload-history.ts'
 
 interface ReloadRequest {
   readonly trigger: ReloadTrigger
-  /** Whether it asks for no preflight. */
+  /** Whether to skip the preflight. */
   readonly force: boolean
-  /** The operator who asks; of a shared one, all of them. Null: none does. */
+  /** Null: no operator asked. */
   readonly by: string | null
 }
 
-/** One request, or several that are served as one. */
 interface PendingRequest extends ReloadRequest {
   settle(outcome: Promise<ReloadOutcome>): void
 }
 
 interface WaitingRequest extends PendingRequest {
-  /** Checks it again, now that it is its turn. Settles it when it is rejected, and returns whether it was. */
+  /** Returns whether the request was rejected when its turn came, and so settled. */
   settleIfRejected(): boolean
 }
 
-/** The requests that share the next reload. Each is checked again when it is its turn. */
+/** The requests that share the next reload. */
 export class ReloadRequests {
   #waiting: readonly WaitingRequest[] = []
 
@@ -27,7 +26,7 @@ export class ReloadRequests {
     return this.#waiting.length === 0
   }
 
-  /** Adds a request. Resolves to what comes of it: what `reject` returns when it is its turn, unless that is null. */
+  /** Resolves to the outcome, or to the non-null result of `reject`, which is called when the turn comes. */
   add<Rejection>(request: ReloadRequest, reject: () => Rejection | null): Promise<ReloadOutcome | Rejection> {
     const { promise, resolve: settle, reject: fail } = Promise.withResolvers<ReloadOutcome | Rejection>()
     const settleIfRejected = (): boolean => {
@@ -44,7 +43,7 @@ export class ReloadRequests {
     return promise
   }
 
-  /** Takes all of them as one, without those that are rejected. Null: all are. */
+  /** Takes all requests as one, without those that are rejected. Null: all are rejected. */
   take(): PendingRequest | null {
     const taken = this.#waiting.filter((each) => !each.settleIfRejected())
     this.#waiting = []
@@ -63,18 +62,15 @@ export class ReloadRequests {
 }
 
 /**
- * Runs what puts something into effect, one after the other. Each gets a promise that resolves when something urgent
- * runs or waits: from then on it waits for no worker that does not answer. That worker follows when it can, or is
- * replaced.
+ * Applies configurations and overrides one after the other. Each task gets a promise that resolves when an urgent task
+ * runs or waits: from then on the task waits for no silent worker. That worker follows later, or is replaced.
  */
 export class ApplyQueue {
   readonly #queue = new SerialQueue()
-  /** How much runs, or waits to be run, that is urgent. */
   #urgent = 0
-  /** Tells what runs just now that something urgent has come. */
   #onUrgent = (): void => {}
 
-  /** Runs a task when those before it have ended. An urgent one hurries them. */
+  /** Tasks run one at a time. An urgent task hurries those before it. */
   run<T>(task: (urgent: Promise<void>) => Promise<T>, isUrgent = false): Promise<T> {
     if (isUrgent) {
       this.#urgent++

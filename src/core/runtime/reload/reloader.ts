@@ -22,7 +22,6 @@ import { findLostProtections, RollbackTarget } from './rollback-target.ts'
 
 export interface HowToApply {
   readonly isRollback: boolean
-  /** As {@link ApplyQueue} tells. */
   readonly urgent: Promise<void>
 }
 
@@ -31,29 +30,28 @@ interface ReloaderOptions {
   readonly initial: LoadedConfig
   /** Never throws. */
   load(): Promise<LoadResult>
-  /** Tries the new endpoints and keys of an edit before it takes effect. Lists what was not reached. */
+  /** Lists the new endpoints and keys that cannot be reached. */
   preflight(next: Config, provenance: ProvenanceMap): Promise<readonly ConfigProblem[]>
-  /** Puts a configuration into effect, whole, or throws and leaves everything as it is. */
+  /** Applies a configuration as a whole, or throws with nothing changed. */
   apply(config: Config, how: HowToApply): Promise<void>
-  /** Called after every reload, whatever came of it. `by`: the operators who asked for it; null: none did. */
+  /** Also after a rejected reload. `by`: the operators who asked; null: none did. */
   onOutcome(trigger: ReloadTrigger, outcome: ReloadOutcome, by: string | null): void
 }
 
 /**
- * Rereads the configuration, one reload at a time. Requests that come while one is under way share the next: the last
- * state of the file wins. A configuration is put into effect whole or not at all. An edit whose new endpoints or keys
- * are not reached, or that workers do not reply to, is held back, and tried again until it is applied or something else
- * is.
+ * Rereads the configuration, one reload at a time. Requests during a reload share the next: the last state of the file
+ * wins. A configuration takes effect as a whole or not at all. An edit is held back when a new endpoint or key is not
+ * reached or a worker does not reply, and retried until it or another configuration is applied.
  */
 export class Reloader {
   readonly file: string
   readonly lastReading: LastReading
-  /** The port of the admin listener as the file alone said it at first. */
+  /** The port of the admin listener in the first file, without environment or arguments. */
   readonly statedAdminPort: number | null
   readonly history = new ReloadHistory()
   readonly #options: ReloaderOptions
   readonly #queue = new SerialQueue()
-  /** What is put into effect, one after the other. A reload that still reads, or tries endpoints, holds none up. */
+  /** A reload that still reads files or tries endpoints is not in this queue. */
   readonly #applying = new ApplyQueue()
   readonly #deferred = new DeferredReload(() => this.#retryDeferred())
   #running: AppliedConfig
@@ -79,31 +77,21 @@ export class Reloader {
     return this.#running
   }
 
-  /**
-   * Settings that work, but were probably not meant. The places are those of the file that the configuration was last
-   * read from.
-   */
+  /** Settings that work, but were probably not meant. Positions are those of the file as it was last applied. */
   get warnings(): readonly ConfigProblem[] {
     return this.#running.warnings
   }
 
-  /**
-   * The configuration that a rollback would apply: the last one that differs in more than credentials, with those of
-   * today. Null: there is none.
-   */
+  /** The target of a rollback, with today's credentials. Null: there is none. */
   get previous(): AppliedConfig | null {
     return this.#rollbackTarget.resolve(this.#running)
   }
 
-  /** Whether no other configuration has run since the start. */
   get isFirst(): boolean {
     return this.#rollbackTarget.isFirst
   }
 
-  /**
-   * When and how the running configuration came to run, and what was rejected since. Times are milliseconds since the
-   * epoch.
-   */
+  /** Times are milliseconds since the epoch. */
   get state() {
     return {
       ...this.#loaded,
@@ -114,8 +102,8 @@ export class Reloader {
   }
 
   /**
-   * Reads the file again and puts it into effect; with `force`, without a preflight. `by`: the operator who asks.
-   * `reject` is called when it is its turn: what it returns, unless null, is the result, and nothing is done for it.
+   * `force` skips the preflight. `by`: the operator who asks. `reject` is called when the turn comes; a non-null result
+   * ends the request without a reload.
    */
   reload<Rejection = never>(
     trigger: ReloadTrigger,
@@ -128,8 +116,8 @@ export class Reloader {
   }
 
   /**
-   * Puts the previous configuration back into effect; one that would switch a protection off, with `force` alone. Null:
-   * there is none. The file is not read until it changes, or on request. `reject` as for a reload.
+   * Applies the previous configuration; one that would turn a protection off only with `force`. Null: there is none.
+   * The file is not read until it changes, or on request. `reject` as for a reload.
    */
   rollback<Rejection = never>(
     force = false,
@@ -150,16 +138,15 @@ export class Reloader {
     })
   }
 
-  /** Puts the running configuration into effect again, because an override beside it has changed. */
   reapply(isUrgent = false): Promise<void> {
     return this.change((apply) => apply(), isUrgent)
   }
 
   /**
-   * Runs a task that decides on a change beside the running configuration, makes it, and puts it into effect with
-   * `apply`. Nothing else is put into effect meanwhile: no edit comes between what was decided and what is in effect,
-   * and nothing else takes along a change that may be undone. The task must not wait for another one, nor, from when
-   * `urgent` resolves, for a worker that does not answer.
+   * Runs a task that decides on a change beside the running configuration, makes it, and applies it with `apply`.
+   * Nothing else is applied meanwhile, so no edit comes between the decision and its effect, and no other change
+   * carries along one that may be undone. The task must not wait for another task nor, after `urgent` resolves, for a
+   * silent worker.
    */
   change<T>(task: (apply: () => Promise<void>, urgent: Promise<void>) => Promise<T>, isUrgent = false): Promise<T> {
     return this.#applying.run(
@@ -168,13 +155,12 @@ export class Reloader {
     )
   }
 
-  /** Stops to retry, so that no timer is left. */
   close(): void {
     this.#deferred.close()
   }
 
   #retryDeferred(): void {
-    // Everything that was put into effect since has ended the wait.
+    // A configuration that took effect meanwhile has canceled the retry.
     void this.#queue.run(async () => {
       this.history.begin(null)
       return this.#deferred.isDue ? this.#reload('preflight') : null
@@ -196,7 +182,7 @@ export class Reloader {
     const { hash } = this.lastReading
     if (trigger !== 'preflight' || hash === this.#deferred.edit?.hash)
       return this.#validateAndApply(trigger, loaded, forced)
-    // The file has changed since it was held back. An operator who does not have it watched says when an edit is done.
+    // The file has changed since. Without `reload.watch`, the operator says when an edit is done.
     const isIgnored = !this.config.reload.watch && hash !== this.config.hash
     return isIgnored
       ? this.#reject(trigger, [unannouncedChangeProblem(this.file)])
@@ -235,7 +221,7 @@ export class Reloader {
     } catch (error) {
       if (!(error instanceof WorkersNotAnsweringError))
         return this.#reject(trigger, [applyFailedProblem(this.file, error)])
-      // An operator who rolls back, or skips the preflight, decides again with what runs then.
+      // An operator who rolls back, or skips the preflight, decides again.
       const isHeldBack = trigger !== 'rollback' && !forced
       const tip = isHeldBack ? heldBackHint : notAnsweringHint
       const problems = [applyFailedProblem(this.file, error, tip)]
@@ -244,7 +230,7 @@ export class Reloader {
     }
     this.#deferred.cancel()
     const neverRan = this.#lastRejection.settle(trigger)
-    // Clients that move to a file of their own change no hash, and where they stand is in the report.
+    // A change of the clients' file alone changes no hash, but the report shows the position of each client.
     const running = same ? { ...previous.config, clientsSource: config.clientsSource } : config
     this.#running = { config: running, report, warnings, sources, provenance }
     if (!same) {

@@ -17,11 +17,11 @@ export class RollbackTarget {
   }
 
   record(earlier: AppliedConfig, running: AppliedConfig): void {
-    // Undone, an edit of credentials alone changes nothing: it leaves the way back to what ran before it.
+    // Undoing an edit of credentials alone would change nothing, so such an edit keeps the earlier target.
     if (this.#earlier === null || !differsOnlyInCredentials(earlier, running)) this.#earlier = earlier
   }
 
-  /** Returns it with the credentials of `running`; null: there is none. */
+  /** With the credentials of `running`. */
   resolve(running: AppliedConfig): AppliedConfig | null {
     if (this.#earlier === null || differsOnlyInCredentials(this.#earlier, running)) return null
     const { warnings, sources, provenance } = this.#earlier
@@ -33,8 +33,8 @@ const differsOnlyInCredentials = (earlier: AppliedConfig, running: AppliedConfig
   withCurrentCredentials(running, earlier).config.hash === running.config.hash
 
 /**
- * Returns an earlier configuration that lets in whom the current one lets in. A token or a certificate that was
- * replaced had a reason to go; the new one is what every tool now sends.
+ * Returns an earlier configuration with the current credentials. A token or a certificate was replaced for a reason,
+ * and every tool now sends the new one.
  */
 export const withCurrentCredentials = (current: ReportedConfig, earlier: ReportedConfig): ReportedConfig => {
   const { admin, listen } = current.config
@@ -78,15 +78,16 @@ const verifiedUpstreams: readonly Protection[] = groups.map((group) => ({
   isOn: ({ upstreams }) => upstreams[group].tls.verify,
 }))
 
-// All that a rollback switches off by force alone, who is let in first. `listen.tls` is not here: a rollback keeps it.
+// The protections that a rollback turns off only with `force`, those that admit clients first. A rollback keeps
+// `listen.tls`.
 const protections: readonly Protection[] = insertBeside(
   { 'tls.verify': verifiedUpstreams },
   [...primaryFeatures.values()].reverse().flatMap((feature) => feature.protections ?? []),
 ).flat()
 
 /**
- * Lists the protections that the current configuration has and the next one lacks, by their keys. A general key stands
- * for all operations where the next one has it for none.
+ * Lists the keys of the protections that `current` has and `next` lacks. A general key stands for all operations where
+ * `next` has the protection for none.
  */
 export const findLostProtections = (current: Config, next: Config): readonly string[] => {
   const lost = protections.filter(({ isOn }) => isOn(current) && !isOn(next))

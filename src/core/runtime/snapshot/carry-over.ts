@@ -6,9 +6,8 @@ import { receivesTraffic, shareEndpoint } from '../reload/new-endpoints.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
- * Returns the circuit breakers that go on from the previous snapshot. It is no part of building one, whose closures
- * live as long as the new snapshot: a closure there that sees the previous snapshot would keep it in memory, which
- * keeps the one before, and so every snapshot there ever was.
+ * Returns the circuit breakers to carry over from the previous snapshot. A function of its own: a closure in
+ * `buildSnapshot` that sees `previous` would keep each snapshot's predecessor in memory.
  */
 export const carryBreakers = (
   config: Config,
@@ -19,9 +18,9 @@ export const carryBreakers = (
   )
 
 /**
- * Returns the circuit breaker of one side of a group: an open one stays open over an edit of something else. Where no
- * endpoint that received traffic goes on receiving it, the breaker is not carried over: it knows of an outage that the
- * operator has just led the traffic around.
+ * Returns the circuit breaker of one side of a group: an open breaker stays open over an edit of other settings. If no
+ * endpoint that received traffic still receives it, the breaker is dropped: it counts an outage that the operator has
+ * just routed around.
  */
 export const carryBreaker = (
   next: UpstreamConfig | undefined,

@@ -16,7 +16,6 @@ const ownCommands = ({ upstreams, others, telemetry }: Snapshot): Partial<Record
   watchRequests: { run: async () => telemetry.recentRequests.watch() },
 })
 
-/** Finds a command, of the gateway's own or of a feature. */
 export const findCommand = <Name extends keyof DataPlaneCommands>(
   { currentSnapshot: { value: snapshot } }: DataPlane,
   name: Name,
@@ -28,16 +27,15 @@ export const findCommand = <Name extends keyof DataPlaneCommands>(
 }
 
 /**
- * Runs a command in every process that serves clients, or in one of them where that is enough. From when `urgent`
- * resolves, it does not wait for workers that do not answer.
+ * In every process that serves clients, or in one where that is enough. After `urgent` resolves, silent workers are not
+ * waited for.
  */
 export type RunInAllProcesses = <Name extends keyof DataPlaneCommands>(
   name: Name,
   params: DataPlaneCommands[Name]['params'],
   urgent?: Promise<void>,
 ) => Promise<{
-  /** The results, one for each process that replied. A process that has ended has nothing left to do. */
+  /** One for each process that replied. A process that has ended needs no command. */
   readonly results: readonly DataPlaneCommands[Name]['result'][]
-  /** How many workers did not reply in time. */
   readonly unanswered: number
 }>

@@ -21,14 +21,14 @@ import { CurrentSnapshot, createSnapshot, type Snapshot } from './snapshot.ts'
 
 interface DataPlaneDeps {
   readonly logEvent: LogEvent
-  /** Receives what the probes of this process find. Null: this process does not probe. */
+  /** Null: this process does not probe. */
   readonly onVerdict?: OnHealthVerdict
   readonly initialVerdicts?: readonly HealthVerdict[]
-  /** What this process is among those of the gateway; by default it is alone. */
+  /** Default: this process is alone. */
   readonly place?: ProcessPlace
-  /** The log of access lines; by default none is written. */
+  /** Default: no access line is written. */
   readonly log?: Log
-  /** The key of digests, which all processes that learn and compare share; by default a new one. */
+  /** The key of digests that processes compare. Default: a new one. */
   readonly digestKey?: string
 }
 
@@ -40,19 +40,18 @@ export const createDataPlane = async (first: SnapshotInput, deps: DataPlaneDeps)
   return dataPlane
 }
 
-// To connect takes milliseconds. A Redis that is silent holds up neither a start nor an edit for longer.
+// Connecting takes milliseconds. A silent Redis delays a start or an edit by no more than this.
 const maxSettleMs = 1000
 
-// An exporter sends what waits within a second, or loses it.
+// An exporter sends the rest within a second, or drops it.
 const maxFlushMs = 1250
 
-/** Waits for what a snapshot needs to serve: its first requests are not to be rejected for want of it. */
+/** So that a snapshot's first requests are not rejected. */
 export const settleParts = async ({ parts }: Pick<Snapshot, 'parts'>): Promise<void> => {
   const settled = Object.values(parts).flatMap((part) => part.settled ?? [])
   if (settled.length > 0) await settlesWithin(maxSettleMs, Promise.all(settled))
 }
 
-/** The data plane of one process: the current snapshot, and the resources that snapshots share. */
 export class DataPlane {
   readonly #shared: SharedResources
   readonly currentSnapshot: CurrentSnapshot
@@ -79,7 +78,6 @@ export class DataPlane {
     this.currentSnapshot = new CurrentSnapshot(buildSnapshot(first, null, this.#shared))
   }
 
-  /** The endpoints that probes find down. */
   get verdicts(): readonly HealthVerdict[] {
     return this.#shared.endpoints.verdicts
   }
@@ -92,12 +90,11 @@ export class DataPlane {
     receiveAt(this.#shared.parts, message, from)
   }
 
-  /** Resolves when what the primary has to get from this process is on its way. */
+  /** Resolves when all messages for the primary have been sent. */
   async flushed(): Promise<void> {
     await Promise.all(Object.values(this.#shared.parts).map((part) => part.flushed?.()))
   }
 
-  /** Answers what a worker asks. */
   answer({ feature, payload }: FeatureMessage): unknown {
     return this.#shared.parts[feature]?.answer?.(payload)
   }
@@ -110,25 +107,25 @@ export class DataPlane {
     return listHandedOver(this.#shared.parts)
   }
 
-  /** Builds the snapshot that may follow the current one: to be swapped in, or retired. */
+  /** The caller makes the result current, or retires it. */
   buildNext(state: SnapshotInput): Snapshot {
     return buildSnapshot(state, this.currentSnapshot.value, this.#shared)
   }
 
-  /** Retires all snapshots, and cuts off what still runs after the deadline. */
+  /** Aborts requests that still run after the deadline. */
   async close(deadlineMs: number): Promise<void> {
     for (const part of Object.values(this.#shared.parts)) part.close?.()
     const closed = this.currentSnapshot.close()
     if (await settlesWithin(deadlineMs, closed)) return
-    // Some may have no endpoint, and wait for their next attempt.
+    // Some requests have no endpoint yet, and wait for their next attempt.
     for (const part of Object.values(this.#shared.parts)) part.cut?.()
     await this.#shared.endpoints.destroy(new Error('shut down'))
-    // Nothing runs any more, but spans may be on their way: those of what was cut, and of what ended before it.
+    // No request runs any more, but spans may still be on their way.
     await settlesWithin(maxFlushMs, closed)
   }
 }
 
-/** What all snapshots of a process share, one after the other. */
+/** The resources that all snapshots of a process share. */
 export interface SharedResources {
   readonly endpoints: EndpointRegistry
   readonly telemetry: ProcessTelemetry
@@ -136,9 +133,8 @@ export interface SharedResources {
 }
 
 /**
- * Builds a whole snapshot on the resources that are open already, and on new ones. When it throws, it has released
- * everything that it acquired. What was learnt for `previous`, the snapshot that runs, goes on where the settings that
- * shape it are the same.
+ * Builds a snapshot on open and on new resources. If it throws, it has released all it acquired. State learned for
+ * `previous`, the running snapshot, is carried over where the settings that shape it are the same.
  */
 export const buildSnapshot = (input: SnapshotInput, previous: Snapshot | null, shared: SharedResources): Snapshot => {
   const { config, overrides } = input
@@ -170,7 +166,7 @@ export const buildSnapshot = (input: SnapshotInput, previous: Snapshot | null, s
   }
 }
 
-/** Returns the function that opens the upstreams of a snapshot, and adds each endpoint of them to `acquired`. */
+/** Adds each endpoint to `acquired`. */
 const upstreamOpener =
   (
     { config, overrides, sandboxOrigin }: SnapshotInput,

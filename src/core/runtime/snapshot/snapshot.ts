@@ -12,32 +12,30 @@ interface SnapshotMembers {
   readonly parts: SnapshotParts
   readonly handlers: Readonly<Record<OperationId, Handler>>
   readonly upstreams: Readonly<Record<Group, Upstream>>
-  /** The upstream of the other side. Null: the group has none. */
+  /** Null: the group has no other side. */
   readonly others: Readonly<Record<Group, Upstream | null>>
   readonly telemetry: ProcessTelemetry
-  /** The observers of every exchange, in the order in which they are called. */
+  /** In the order in which they are called. */
   readonly observers: readonly ExchangeObserver[]
 }
 
-/** One configuration as running objects: nine handlers and the upstreams they use. Never changed, only replaced. */
+/** One configuration as running objects: nine handlers and the upstreams they use. Immutable; a reload replaces it. */
 export interface Snapshot extends SnapshotMembers {
-  /** Counts a request that begins with this snapshot, or outlives its client, and keeps the snapshot open for it. */
+  /** Counts a request, also one that outlives its client. The snapshot stays open until `release`. */
   acquire(): void
   release(): void
   /**
-   * Releases the resources when no request uses the snapshot any more, however long that takes: a body has no total
-   * time.
+   * Releases the resources when no request uses the snapshot any more. A body has no total time limit, so this may take
+   * hours.
    */
   retire(): Promise<void>
 }
 
-/** Lists the upstreams that clients of a snapshot are on, of both sides. */
 const listUpstreams = ({ upstreams, others }: SnapshotMembers): readonly Upstream[] => [
   ...Object.values(upstreams),
   ...Object.values(others).filter((other) => other !== null),
 ]
 
-/** `releaseResources` releases what it was built on. */
 export const createSnapshot = (members: SnapshotMembers, releaseResources: () => Promise<void>): Snapshot => {
   let inFlight = 0
   let onIdle = (): void => {}
@@ -60,7 +58,7 @@ export const createSnapshot = (members: SnapshotMembers, releaseResources: () =>
   }
 }
 
-/** The snapshot that new exchanges use. An exchange keeps the snapshot it began with. */
+/** An exchange keeps the snapshot it began with. */
 export class CurrentSnapshot {
   #current: Snapshot
   readonly #retiring = new Set<Promise<void>>()
@@ -78,7 +76,7 @@ export class CurrentSnapshot {
     return this.#retiring.size
   }
 
-  /** Makes a snapshot current: the whole swap is one assignment. The previous snapshot is retired. */
+  /** The whole swap is one assignment. */
   swap(next: Snapshot): void {
     const previous = this.#current
     this.#current = next
@@ -87,7 +85,7 @@ export class CurrentSnapshot {
     this.#retire(previous)
   }
 
-  /** Retires the current snapshot too, and resolves when all snapshots have released their resources. */
+  /** Resolves when all snapshots have released their resources. */
   async close(): Promise<void> {
     this.#retire(this.#current)
     this.#current.telemetry.runtime.monitorEventLoop(false)
@@ -100,10 +98,7 @@ export class CurrentSnapshot {
   }
 }
 
-/**
- * Applies the bounds of what snapshots share, and the health checks of a configuration. Of two snapshots that share a
- * resource, the later decides.
- */
+/** Of two snapshots that share a resource, the later decides. */
 const activate = (snapshot: Snapshot): void => {
   const { config, parts, telemetry } = snapshot
   telemetry.runtime.monitorEventLoop(config.metrics !== null)
@@ -111,7 +106,7 @@ const activate = (snapshot: Snapshot): void => {
   for (const upstream of listUpstreams(snapshot)) upstream.activate()
 }
 
-/** Stops the probes of endpoints that get no new requests any more. They finish what they have, for hours perhaps. */
+/** Their running requests may take hours. */
 const stopUnusedProbes = (previous: Snapshot, next: Snapshot): void => {
   const used = new Set(listEndpoints(next))
   for (const endpoint of listEndpoints(previous)) if (!used.has(endpoint)) endpoint.stopHealthCheck()
