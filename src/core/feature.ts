@@ -10,38 +10,38 @@ import { type RuntimePart, runtimePartLoaders } from './runtime/runtime-part.ts'
 import { type StatusPart, statusPartLoaders } from './runtime/status/status-part.ts'
 import { type Supervisor, supervisorLoaders } from './runtime/supervisor.ts'
 
-/** What a feature brings. Core calls each member that is there, and knows no feature by its name. */
+/** Core calls the members that are there, and knows no feature by its name. */
 export interface Feature {
-  /** Its folder in `features/`. */
+  /** The folder in `features/`. */
   readonly name: string
   /** The features that it imports from. Without a circle. */
   readonly needs?: readonly string[]
-  /** Loads its commands that change nothing in a running gateway. */
+  /** Commands that change nothing in a running gateway. */
   readonly loadCommands?: () => Promise<CommandPart>
-  /** Loads what operators see of it. */
+  /** For operators. */
   readonly loadAdminPart?: () => Promise<AdminPart>
-  /** Loads its sections of the configuration file, where a file is read. */
+  /** Its sections of the configuration file. */
   readonly loadConfigPart?: () => Promise<ConfigPart>
-  /** Loads what the listener of clients takes. */
+  /** For the client listener. */
   readonly loadListenerPart?: () => Promise<ListenerPart>
-  /** Loads what stands in the process that operators speak with. */
+  /** For the process that operators speak with. */
   readonly loadPrimaryPart?: () => Promise<PrimaryFeature>
-  /** Loads what takes part in exchanges, where they are served. */
+  /** For the processes that serve exchanges. */
   readonly loadRuntimePart?: () => Promise<RuntimePart>
-  /** Loads what each process reports of it. */
+  /** The report of each process. */
   readonly loadStatusPart?: () => Promise<StatusPart>
-  /** Loads its commands that change what runs. */
+  /** Commands that change a running gateway. */
   readonly loadOperatorCommands?: () => Promise<{ readonly operatorCommands: readonly CommandGroup[] }>
-  /** Loads how its part of a configuration crosses to other threads and processes. */
+  /** Carries its configuration to other threads and processes. */
   readonly loadTransfer?: () => Promise<{ readonly transfer: ConfigTransfer }>
   /**
-   * Takes over from the program that supervises this process, before anything is opened. Null: the process does not run
-   * under that program. Rejects when what the program hands over is not as agreed.
+   * Called before anything is opened. Null: no such supervisor runs this process. Rejects when the supervisor hands
+   * over something unexpected.
    */
   readonly takeSupervisor?: () => Promise<Supervisor | null>
 }
 
-/** Hands what features bring to the rooms of core that use it. Called in each process before anything else runs. */
+/** Called in each process before anything else runs. */
 export const installFeatures = (features: readonly Feature[]): void => {
   for (const feature of features) {
     const { name } = feature

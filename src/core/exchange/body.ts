@@ -1,62 +1,54 @@
-/** The bodies of requests and responses on their way through the gateway, and what takes them. */
 import type { GatewayError } from './failures/errors.ts'
 
-/** The body of a response, delivered once. */
+/** Delivered once. */
 export interface ResponseBody {
-  /**
-   * Whether others read its chunks too, or read them again. A sink that has sent a chunk then leaves its memory alone.
-   */
+  /** Others may read its chunks too, or again: a sink must not free them. */
   readonly isShared: boolean
-  /** Takes the whole body if it has already ended: the one-write path. Null: it is still arriving, or has failed. */
+  /** Takes a body that has ended, for one write. Null: still arriving, or failed. */
   takeBuffered(): Buffer | null
-  /** Starts delivery, beginning with what has already arrived. */
+  /** Starts delivery, from the first byte. */
   consume(sink: BodySink): void
   /** Continues after the sink returned false. */
   resume(): void
   /**
-   * Drops a body that has no reader; one that is still arriving costs its connection. Called instead of `takeBuffered`
-   * and `consume`.
+   * Drops a body without a reader; one that is still arriving costs its connection. Not after `takeBuffered` or
+   * `consume`.
    */
   discard(): void
 }
 
-/** Takes the chunks of a body as they come. Exactly one of `end` and `fail` is called, last. */
+/** Exactly one of `end` and `fail` is called, last. */
 export interface BodySink {
-  /** Takes a chunk; false asks the body to wait until {@link ResponseBody.resume}. */
+  /** False: wait for {@link ResponseBody.resume}. */
   data(chunk: Buffer): boolean
   end(): void
   fail(error: GatewayError): void
 }
 
-/** The body of a request. It is read from the client at most once, and only on demand. */
+/** Read from the client at most once, and only on demand. */
 export interface RequestBody {
-  /** Bytes by Content-Length; 0 when there is no body; null when it is chunked. */
+  /** From Content-Length; 0: no body; null: chunked. */
   readonly length: number | null
   readonly received: boolean
-  /** Whether it is small enough to be read first, sent in one write and sent again. */
+  /** Small enough to be read first, sent in one write, and sent again. */
   readonly replayable: boolean
-  /** Whether its reading has begun. Until then a body that streams is complete, and can still be sent. */
+  /** Until then a streaming body is complete, and can still be sent. */
   readonly started: boolean
-  /** The maximum of bytes, counted while they stream; exceeding it ends the exchange with `content-too-large`. */
+  /** Counted while streaming; beyond it the exchange ends with `content-too-large`. */
   maxBytes: number
-  /** Called with the bytes as they come from the client, before their reader has them; null: the end. */
+  /** Called before the reader gets the bytes; null: the end. */
   onData: ((chunk: Buffer | null) => void) | null
-  /**
-   * Called once when the reading begins: a body that streams is not read before there is a connection to send it on.
-   */
+  /** Called once. A streaming body is not read before a connection to send it on is there. */
   onStarted: (() => void) | null
-  /** Called once when all of it has arrived. */
+  /** Called once, when the whole body has arrived. */
   onReceived: (() => void) | null
-  /** Reads a replayable body, in the chunks that it came in; the same ones each time. */
+  /** For a replayable body; returns the same chunks each time. */
   read(): Promise<readonly Buffer[]>
-  /**
-   * Streams a body that is not replayable. `onFlow` is called when it waits for the client (true) and when it no longer
-   * does.
-   */
+  /** For a body that is not replayable. `onFlow(true)`: waits for the client. */
   stream(onFlow: (waitingForClient: boolean) => void): Upload
 }
 
-/** Has `listener` called with the bytes of a body too, behind those that hear of them already. */
+/** Adds a listener, called after the earlier ones. */
 export const addDataListener = (body: RequestBody, listener: NonNullable<RequestBody['onData']>): void => {
   const { onData } = body
   body.onData =
@@ -69,6 +61,6 @@ export const addDataListener = (body: RequestBody, listener: NonNullable<Request
 }
 
 export interface Upload extends AsyncIterable<Buffer> {
-  /** Ends it, with an error to its reader: an upload that is cut short must never look complete. */
+  /** Fails the reader: an upload that is cut short must never look complete. */
   stop(): void
 }

@@ -1,20 +1,17 @@
-/** What a layer that stores responses did for an exchange. The log, the audit, the metrics and the spans read it. */
+/** The outcome of a layer that stores responses, for log, audit, metrics and spans. */
 export interface RecordedOutcome {
-  /** The layer, by the name that its member in the log has. */
+  /** The layer, by its name in the log. */
   readonly source: string
   readonly outcome: string
-  /** The request that was processed in place of this one; null: none, or it is not known. */
+  /** The request that was processed in place of this one; null: none, or unknown. */
   readonly firstRequestId: string | null
-  /** The side whose response was stored before; null: no upstream's response to another request went out. */
+  /** The side of the stored response; null: the client got no stored response. */
   readonly stored: 'side-of-client' | 'unknown-side' | null
-  /** Whether it belongs in the audit log and the counts of requests: it says whether a change was made. */
+  /** It says whether a change was made, so the audit log and the request counts have it. */
   readonly isAudited: boolean
 }
 
-/**
- * Counts, all 0, by what an operation's cache did. `collapsed`: the response of a fetch that another exchange had
- * begun.
- */
+/** `collapsed`: got the response of another exchange's fetch. */
 export const zeroCacheOutcomes = { hit: 0, stale: 0, miss: 0, revalidated: 0, collapsed: 0, bypass: 0 }
 
 export type CacheOutcome = keyof typeof zeroCacheOutcomes
@@ -22,10 +19,9 @@ export type CacheOutcome = keyof typeof zeroCacheOutcomes
 export const cacheOutcomes = Object.keys(zeroCacheOutcomes) as readonly CacheOutcome[]
 
 /**
- * Counts, all 0, by what became of a request with a key of idempotency. `processed`: it was the first. `free`: it was
- * the first, and certainly not processed. `abandoned`: it was the first, and goes on without its client. `unkept`: it
- * was processed before, and the response is not there. `refused`: it could not be remembered. `unprotected`: it could
- * not, and was forwarded all the same.
+ * `processed`: the first with its key. `free`: the first, certainly not processed. `abandoned`: the first, continues
+ * without its client. `unkept`: processed before, response not stored. `refused`: the key could not be stored.
+ * `unprotected`: not stored either, but forwarded.
  */
 export const zeroIdempotencyOutcomes = {
   processed: 0,

@@ -1,25 +1,20 @@
-/**
- * The header fields that end at the gateway. A list of fields is flat everywhere: name, value, name, value, … with
- * casing, order and repetitions as received, each string latin1 (a byte a character).
- */
-
-/** A flat list of header fields. */
+/** Flat: name, value, name, value, … with case, order and repetitions as received; each string latin1. */
 export type HeaderFields = readonly string[]
 
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** A token, as a regular expression (RFC 9110 §5.6.2). */
+/** RFC 9110 §5.6.2. */
 export const httpTokenPattern = token.source
 
-/** Tells whether `text` can be a field name, a method or a pseudonym. */
+/** A field name, a method or a pseudonym. */
 export const isHttpToken = (text: string): boolean => token.test(text)
 
-/** Tells whether `text` can be a field value (RFC 9110 §5.5): one line of Latin-1, no control character but tab. */
+/** RFC 9110 §5.5: one line of Latin-1, no control character but tab. */
 export const isFieldValue = (text: string): boolean => fieldValue.test(text)
 
-// RFC 9110 §7.6.1 and the framing of RFC 9112, which the gateway sets itself on each side; Proxy-* are for the next hop
-// alone (§11.7). Trailers are dropped, so the field that announces them is too.
+// RFC 9110 §7.6.1; Proxy-* is for the next hop alone (§11.7); the gateway sets the framing of RFC 9112 itself. Trailers
+// are dropped, and so is the field that announces them.
 const hopByHop = [
   'connection',
   'keep-alive',
@@ -34,20 +29,16 @@ const hopByHop = [
   'upgrade',
 ]
 
-/** The field by which clients and banks name an interaction (Open Banking, FAPI). */
+/** Names an interaction of clients and banks (Open Banking, FAPI). */
 export const interactionIdField = 'x-fapi-interaction-id'
 
-/**
- * The fields, in lower case, in which an upstream repeats what one request said. Kept for another request, they would
- * tell it of the first.
- */
+/** Lower-case. An upstream repeats them from one request: stored, they would tell a later request of the first. */
 export const perExchangeFields: ReadonlySet<string> = new Set([interactionIdField])
 
-// Most names have a length that no dropped field has: they pass without being folded to lower case.
+// Most names have a length that no such field has, and pass without a lower-case copy.
 const hopByHopByLength: (readonly string[] | undefined)[] = []
 for (const name of hopByHop) hopByHopByLength[name.length] = [...(hopByHopByLength[name.length] ?? []), name]
 
-/** Tells whether a field ends at this hop. */
 export const isHopByHop = (name: string): boolean => {
   const candidates = hopByHopByLength[name.length]
   if (candidates === undefined) return false
@@ -56,9 +47,9 @@ export const isHopByHop = (name: string): boolean => {
 }
 
 /**
- * The fields of requests, in lower case, that back ends are known to take for the URI, the method, the host or the
- * scheme, instead of the request's own: a client that may write one chooses what the back end does. Few back ends say
- * so in Vary. Programs behind CGI read `Proxy` as the proxy of their own requests (https://httpoxy.org).
+ * Request fields, lower-case, that known back ends take for the URI, method, host or scheme: a client that can write
+ * one controls the back end. Few back ends name them in Vary. CGI programs read `Proxy` as their proxy
+ * (https://httpoxy.org).
  */
 export const targetOverrides: readonly string[] = [
   'front-end-https',
@@ -87,19 +78,16 @@ export const targetOverrides: readonly string[] = [
   'x-url-scheme',
 ]
 
-/** Compares two field names; `lower` is in lower case already. */
+/** `lower` is in lower case. */
 export const fieldNameEquals = (name: string, lower: string): boolean =>
-  // Nearly all names of one length differ in the first letter: no copy in lower case is made of them.
+  // Nearly all names of one length differ in the first letter, so few get a lower-case copy.
   name.length === lower.length && startWithSameLetter(name, lower) && (name === lower || name.toLowerCase() === lower)
 
-/** Compares the first letters without case. Some pairs of other characters compare as equal too. */
+/** Some pairs of other characters are equal too. */
 const startWithSameLetter = (one: string, other: string): boolean =>
   (one.charCodeAt(0) | 0x20) === (other.charCodeAt(0) | 0x20)
 
-/**
- * Fields, in lower case, that are lists by their definitions: several lines say what one line says that has a comma
- * between them (RFC 9110 §5.3). A proxy may add a line, as the gateway does.
- */
+/** Lower-case. Lists by definition: several lines equal one line with commas (RFC 9110 §5.3), and proxies add lines. */
 export const listFields: ReadonlySet<string> = new Set([
   ...['accept', 'accept-charset', 'accept-encoding', 'accept-language', 'accept-ranges', 'allow', 'cache-control'],
   ...['cache-status', 'content-encoding', 'content-language', 'forwarded', 'if-match', 'if-none-match', 'link'],
@@ -107,13 +95,13 @@ export const listFields: ReadonlySet<string> = new Set([
   ...['tracestate', 'vary', 'via', 'warning', 'www-authenticate', 'x-forwarded-for'],
 ])
 
-/** Finds the first value of a field, or undefined; `lower` is the name in lower case. */
+/** `lower`: the name in lower case. */
 export const getFirstFieldValue = (fields: HeaderFields, lower: string): string | undefined => {
   for (let i = 0; i < fields.length; i += 2) if (fieldNameEquals(fields[i] as string, lower)) return fields[i + 1]
   return undefined
 }
 
-/** Lists the values of a field, one a line; `lower` is the name in lower case. */
+/** `lower`: the name in lower case. */
 export const getFieldValues = (fields: HeaderFields, lower: string): string[] => {
   const values: string[] = []
   for (let i = 0; i < fields.length; i += 2) {
@@ -122,14 +110,11 @@ export const getFieldValues = (fields: HeaderFields, lower: string): string[] =>
   return values
 }
 
-/** Joins the lines of a field with a comma (RFC 9110 §5.3). */
+/** RFC 9110 §5.3. */
 export const joinValues = (earlier: string | null, value: string): string =>
   earlier === null ? value : `${earlier}, ${value}`
 
-/**
- * Removes the fields that `Connection` names (RFC 9110 §7.6.1); `connection` is its value, several lines joined with a
- * comma. The usual `close` and `keep-alive` name no field, so the list is returned as it is.
- */
+/** Removes the fields that `Connection` names (RFC 9110 §7.6.1); `connection`: its lines joined with a comma. */
 export const dropConnectionNominated = (fields: string[], connection: string): string[] => {
   if (closeOrKeepAlive.test(connection)) return fields
   const named = new Set(connection.toLowerCase().split(',').map(trim))
@@ -153,7 +138,7 @@ export const omitFields = (fields: HeaderFields, names: ReadonlySet<string>): st
 
 const trim = (token: string): string => token.trim()
 
-/** Removes HTAB and SP from both ends (OWS, RFC 9110 §5.6.3), in time that grows with the text and no faster. */
+/** OWS, RFC 9110 §5.6.3. In linear time. */
 export const trimBlanks = (text: string): string => {
   let [from, to] = [0, text.length]
   while (from < to && isBlank(text.charCodeAt(from))) from++
@@ -164,29 +149,29 @@ export const trimBlanks = (text: string): string => {
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
 
 /**
- * Folds the name of a request's field. A CGI-like back end reads X_Api_Key and X-Api-Key as one: a client could add to
- * a field that is set, or send one that is removed.
+ * A CGI-like back end reads X_Api_Key and X-Api-Key as one: a client could add to a field that is set, or send one that
+ * is removed.
  */
 export const foldUnderscores = (name: string): string => name.toLowerCase().replaceAll('_', '-')
 
-/** Tells whether a back end may read a name as `lower`, a name in lower case, though it is another one. */
+/** Whether a back end may read another name as `lower` (in lower case). */
 export const isTwin = (name: string, lower: string): boolean =>
   name.length === lower.length &&
   (name.includes('_') || lower.includes('_')) &&
   foldUnderscores(name) === foldUnderscores(lower)
 
-// Assertion, JWT, OIDC and principal: how proxies that sign users in hand on who it is (Amazon ALB, Google IAP,
-// Cloudflare Access, Azure). Cert: RFC 9440, and what proxies called it before.
+// Assertion, JWT, OIDC and principal: from proxies that sign users in (Amazon ALB, Google IAP, Cloudflare Access,
+// Azure). Cert: RFC 9440 and its predecessors.
 const credentialWords =
   /assertion|auth|cert|cookie|credential|dpop|jwt|key|oidc|pass|principal|saml|secret|session|signature|token|userinfo/i
 
-// A key that is no credential: it names a request, and says nothing of who sends it.
+// Names a request, not its sender.
 const idempotencyKey = /(?:^|[-_])idempotency[-_]key$/i
 
-/** Tells by its name whether a header field holds a credential: wherever a client, or a proxy, may have put one. */
+/** By the name of a header field. */
 export const namesCredential = (name: string): boolean => credentialWords.test(name) && !idempotencyKey.test(name)
 
-/** Tells whether a text has the form of a bearer token (RFC 6750 §2.1). The empty text has not. */
+/** RFC 6750 §2.1; false for the empty text. */
 export const isBearerToken = (text: string): boolean => /^[A-Za-z0-9._~+/-]+=*$/.test(text)
 
 export interface AddedResponseFields {
@@ -195,10 +180,7 @@ export interface AddedResponseFields {
   readonly addedResponseFields: HeaderFields | null
 }
 
-/**
- * Lists the fields of a response as the client gets them: the end-to-end ones of the upstream, and the few that
- * docs/operations.md says the gateway adds. `requestIdField` and `via` null: there is none.
- */
+/** The upstream's end-to-end fields, and those that docs/operations.md lists. Null: off. */
 export const toClientFields = (
   { requestId, interactionId, addedResponseFields }: AddedResponseFields,
   status: number,
@@ -223,10 +205,7 @@ export const toClientFields = (
   return fields
 }
 
-/**
- * Tells whether a connection persists after a message (RFC 9112 §9.3). `connection` holds the values of its Connection
- * fields, joined with commas; where it says nothing, HTTP/1.1 persists (`byDefault`) and HTTP/1.0 does not.
- */
+/** RFC 9112 §9.3. `connection`: the Connection fields joined with commas; `byDefault`: HTTP/1.1. */
 export const isPersistent = (byDefault: boolean, connection: string): boolean =>
   !closeOption.test(connection) && (byDefault || keepAliveOption.test(connection))
 

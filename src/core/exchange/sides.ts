@@ -1,6 +1,6 @@
 import { type Group, type Side, sides } from '../../operations.ts'
 
-/** Lists the upstreams of a group: the one that serves it, and that of each side which has one. */
+/** The primary, and each other side that has an upstream. */
 export const listSides = <Upstream extends object>(
   primary: Upstream,
 ): readonly { readonly side: Side; readonly upstream: Upstream }[] =>
@@ -10,7 +10,7 @@ export const listSides = <Upstream extends object>(
     return upstream === undefined ? [] : [{ side, upstream }]
   })
 
-/** Lists what is reported of the sides of a group: its own members, and those of a side that has its name. */
+/** The reports of the primary, and of each other side that has one. */
 export const reportedSides = <Report extends object>(
   upstream: Report,
 ): readonly { readonly side: Side; readonly report: Report }[] =>
@@ -19,16 +19,16 @@ export const reportedSides = <Report extends object>(
     return report == null ? [] : [{ side, report }]
   })
 
-/** Names an upstream in a sentence: `risk`, `the candidate of risk`. */
+/** `risk`, `the candidate of risk`. */
 export const describeSide = (group: Group, side: Side): string =>
   side === 'primary' ? group : `the candidate of ${group}`
 
-/** Returns the key path of an upstream: `upstreams.risk`, `upstreams.risk.candidate`. */
+/** `upstreams.risk`, `upstreams.risk.candidate`. */
 export const sideKey = (group: Group, side: Side): string =>
   side === 'primary' ? `upstreams.${group}` : `upstreams.${group}.candidate`
 
-/** How many buckets of clients there are: a share counts in steps of 0.01 %. */
+/** Client buckets: a share counts in steps of 0.01 %. */
 export const bucketCount = 10_000
 
-/** Returns how many buckets are a share. They are the first ones, so that a larger share only adds clients. */
+/** The first buckets, so that a larger share only adds clients. */
 export const bucketsOfShare = (share: number): number => Math.round(share * bucketCount)

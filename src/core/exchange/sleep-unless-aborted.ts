@@ -1,7 +1,7 @@
 import { CoalescedTimer } from '../lib/clock.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Waits, unless the exchange is aborted in the meantime: then it rejects at once, with the reason. */
+/** Rejects with the reason as soon as the exchange is aborted. */
 export const sleepUnlessAborted = (exchange: Exchange, ms: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const alarm = new CoalescedTimer(() => {

@@ -1,8 +1,7 @@
 import { tryOrNull } from '../lib/try.ts'
 
 /**
- * Tells whether there is a token in a query: RFC 6750 §2.3. The gateway does not read the interface's query, but this
- * name has one meaning, however it is spelled.
+ * RFC 6750 §2.3. The gateway does not read the interface's query, but `access_token`, however encoded, has one meaning.
  */
 export const hasTokenInQuery = (query: string): boolean =>
   query !== '' &&

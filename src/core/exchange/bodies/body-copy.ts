@@ -5,27 +5,24 @@ import { ObservedResponseBody } from './response-bodies.ts'
 
 const firstBytes = 4 * 1024
 
-// A client may declare what it never sends.
+// A client may declare more than it sends.
 const maxExpectedBytes = 128 * 1024
 
-/**
- * The bytes of a body, as far as the bounds allow: in one piece of memory, however small the chunks are. The chunks
- * themselves belong to the one that sends them.
- */
+/** Copies a body into one piece of memory, however small its chunks. The chunks belong to their sender. */
 export class BodyCopy {
-  /** Why it is not complete: it is larger than the bound, or the process has no room. Null: it is. */
+  /** `busy`: the process has no room. Null: complete. */
   failure: 'too-large' | 'busy' | null = null
   readonly #maxBytes: number
   readonly #room: QuotaShare
   readonly #expected: number
   #memory: Buffer = noBytes
-  /** Whether nothing else reads the memory. */
+  /** No other owner reads `#memory`. */
   #isOwn = false
   #isClosed = false
   #length = 0
   #reserved = 0
 
-  /** `expected` is the length that the message declares; null: it declares none. */
+  /** `expected`: the declared length. */
   constructor(maxBytes: number, room: QuotaShare, expected: number | null = null) {
     this.#maxBytes = maxBytes
     this.#room = room
@@ -36,10 +33,10 @@ export class BodyCopy {
     return this.#length === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.#length)
   }
 
-  /** Adds a chunk; false: it does not fit, and nothing is added any more. */
+  /** False: the chunk does not fit, and the copy has ended. */
   push(chunk: Buffer): boolean {
     if (this.failure !== null || this.#isClosed) return false
-    // No memory of this size is freed by hand, so the chunk is as good as a copy.
+    // No buffer below this size is freed by hand, so it can be kept without a copy.
     if (this.#length === 0 && chunk.length < minFreeBytes) return this.keep(chunk)
     const length = this.#length + chunk.length
     if (length > this.#maxBytes) return this.#fail('too-large')
@@ -58,7 +55,9 @@ export class BodyCopy {
     return true
   }
 
-  /** Takes a chunk as the whole so far, without a copy: no other owner frees its memory. False: it does not fit. */
+  /**
+   * Keeps the whole body without a copy; its memory must have no other owner that frees it. False: too large or busy.
+   */
   keep(chunk: Buffer): boolean {
     if (chunk.length > this.#maxBytes) return this.#fail('too-large')
     if (!this.#reserve(chunk.length)) return this.#fail('busy')
@@ -67,22 +66,22 @@ export class BodyCopy {
     return true
   }
 
-  /** Gives the room back. Others may go on reading the memory. */
+  /** Returns the room. The memory may still be read. */
   release(): void {
     this.#room.release(this.#reserved)
     this.#reserved = this.#length = 0
     this.#memory = noBytes
   }
 
-  /** Gives the room back, and the memory, which nothing reads any more. */
+  /** Returns the room and the memory, which must have no reader. */
   free(): void {
     const [memory, length] = [this.#memory, this.#length]
     this.release()
-    // Another copy may keep a few bytes as they are, however large the memory around them is.
+    // A small copy may share a large buffer with other readers.
     if (this.#isOwn && length >= minFreeBytes) freeBuffer(memory)
   }
 
-  /** Gives both back, and takes nothing any more. */
+  /** Frees, and rejects later chunks. */
   close(): void {
     this.#isClosed = true
     this.free()
@@ -102,14 +101,12 @@ export class BodyCopy {
 
 const noBytes = Buffer.alloc(0)
 
-/** Copies the body of a request while it is read. `onEnd` is called when all of it has come. */
 export const copyRequestBody = (body: RequestBody, copy: BodyCopy, onEnd: () => void): void =>
   addDataListener(body, (chunk) => {
     if (chunk === null) onEnd()
     else if (!copy.push(chunk)) copy.free()
   })
 
-/** Creates the body of a response that is copied while it is sent. `onEnd` is called when all of it was handed on. */
 export const copyResponseBody = (body: ResponseBody, copy: BodyCopy, onEnd: () => void): ResponseBody =>
   new ObservedResponseBody(body, {
     onChunk(chunk) {

@@ -7,16 +7,15 @@ import { BodyCopy } from './body-copy.ts'
 import { BytesBody, ResponseBodyQueue } from './response-bodies.ts'
 
 interface BufferedRequestBody {
-  /** All of it; null: it is longer than the bound, and streams on. */
+  /** Null: longer than the bound; the body streams on. */
   readonly whole: Buffer | null
-  /** Gives up what has not been sent, when no attempt will send it. */
+  /** Drops the unsent rest, when no attempt will send it. */
   stop(): void
 }
 
 /**
- * Reads the whole body of an exchange's request, and puts one in its place that can be sent. It keeps the room for it
- * until the exchange has finished. Rejects with why the body will never be complete, and with `overloaded` when there
- * is no room.
+ * Reads a whole request body and replaces it by one that can be sent. Holds the room until the exchange has finished.
+ * Rejects when the body will never be complete, and with `overloaded` without room.
  */
 export const bufferRequestBody = async (
   exchange: Exchange,
@@ -24,12 +23,12 @@ export const bufferRequestBody = async (
   room: QuotaShare,
 ): Promise<BufferedRequestBody> => {
   const { body } = exchange
-  // A small body is read first in any case.
+  // Small bodies are always read first.
   if (body.replayable) return { whole: joinChunks(await body.read()), stop: () => {} }
   const copy = new BodyCopy(maxBytes, room, body.length)
   exchange.onFinished(() => {
     if (exchange.bodySent) copy.free()
-    else copy.release() // some of it may wait to be written
+    else copy.release() // part of it may wait to be written
   })
   const source = new UploadSource(body, exchange)
   for (;;) {
@@ -55,7 +54,7 @@ const joinChunks = (chunks: readonly Buffer[]): Buffer =>
 class UploadSource {
   readonly upload: Upload
   readonly chunks: AsyncIterator<Buffer>
-  /** Told whether the upload waits for the client. */
+  /** `waits`: for the client. */
   onFlow: (waits: boolean) => void
 
   constructor(body: RequestBody, exchange: Exchange) {
@@ -67,7 +66,7 @@ class UploadSource {
   }
 }
 
-/** The body of a request that was read completely. It can be sent again like a small one. */
+/** Can be sent again like a small body. */
 export class WholeBody implements RequestBody {
   readonly length: number
   readonly received = true
@@ -94,8 +93,8 @@ export class WholeBody implements RequestBody {
 }
 
 /**
- * A body of which the beginning was read, and that streams on. It counts as begun when an attempt takes of it: until
- * then it can still be sent, on another connection too.
+ * A partly read body that streams on. Not `started` until an attempt reads it: until then another connection can send
+ * it.
  */
 class PrefixedBody implements RequestBody {
   readonly length: number | null
@@ -158,15 +157,15 @@ class PrefixedBody implements RequestBody {
 }
 
 export interface BufferedResponseBody {
-  /** All of it; null: it is longer than the bound, and streams on. */
+  /** Null: longer than the bound; the body streams on. */
   readonly whole: Buffer | null
-  /** The body to deliver, from its beginning. */
+  /** To deliver, from its first byte. */
   readonly body: ResponseBody
 }
 
 /**
- * Reads the whole body of a response. It keeps the room for it until the body has been delivered, or the exchange is
- * aborted. Rejects with why the body will never be complete, and with `overloaded` when there is no room.
+ * Reads a whole response body. Holds the room until the body is delivered or the exchange aborted. Rejects when the
+ * body will never be complete, and with `overloaded` without room.
  */
 export const bufferResponseBody = (
   body: ResponseBody,
@@ -213,7 +212,7 @@ export const bufferResponseBody = (
   return promise
 }
 
-/** A body that has come completely. The room for it is given back when it is delivered, or will not be. */
+/** Returns the room once it is delivered or dropped. */
 class WholeResponseBody extends BytesBody {
   readonly #exchange: Exchange
   readonly #copy: BodyCopy
@@ -222,9 +221,9 @@ class WholeResponseBody extends BytesBody {
     super(whole)
     this.#exchange = exchange
     this.#copy = copy
-    // The attempt is over, and does not listen any more.
+    // The attempt has ended and listens no more.
     exchange.setAbortListener((reason) => {
-      // A body that is not asked for yet stays whole, or a part of it would be relayed as all of it.
+      // Before delivery the body stays whole: a part of it would be relayed as all of it.
       if (!this.fail(reason)) copy.release()
     })
   }
@@ -246,10 +245,10 @@ class WholeResponseBody extends BytesBody {
 
 const noBytes = Buffer.alloc(0)
 
-/** A body of which the beginning was read. What has come of it may not be all, so it goes out as it comes. */
+/** A partly read body, delivered as it comes. */
 class PassingBody extends ResponseBodyQueue {
   constructor(body: ResponseBody, chunks: Buffer[]) {
-    // The source is paused by what its sink returns.
+    // A false from its sink pauses the source.
     super({ pause() {}, resume: () => body.resume(), cancel: () => body.discard() }, body.isShared, chunks)
   }
 

@@ -2,17 +2,14 @@ import { concatAndFree, maxWaitingBytes, sliceBytes } from '../../lib/buffers.ts
 import type { BodySink, ResponseBody } from '../body.ts'
 import type { GatewayError } from '../failures/errors.ts'
 
-/**
- * The body of a response whose bytes are in memory. Any number of responses may take them whole, also at the same time;
- * one may have them handed on in slices, as it takes them.
- */
+/** Any number of responses may take the bytes whole, also at the same time; only one may consume them in slices. */
 export class BytesBody implements ResponseBody {
   readonly isShared = true
   bytes: Buffer
   #sink: BodySink | null = null
   #offset = 0
 
-  /** Takes bytes that nothing else will write to or free. */
+  /** No other owner may write to or free `bytes`. */
   constructor(bytes: Buffer) {
     this.bytes = bytes
   }
@@ -37,7 +34,7 @@ export class BytesBody implements ResponseBody {
     sink?.end()
   }
 
-  /** Breaks off the slices; false: none were asked for, or all have been handed on. */
+  /** Fails a delivery in slices; false: none is under way. */
   fail(error: GatewayError): boolean {
     const sink = this.#sink
     if (sink === null) return false
@@ -57,7 +54,7 @@ export interface ResponseBodySource {
   cancel(): void
 }
 
-/** Carries a response's body from the connection, which feeds it, to the relay, which takes it when it is ready. */
+/** Carries a body from the connection to the relay. */
 export class ResponseBodyQueue implements ResponseBody {
   readonly isShared: boolean
   readonly #source: ResponseBodySource
@@ -74,7 +71,7 @@ export class ResponseBodyQueue implements ResponseBody {
     this.#chunks = chunks
   }
 
-  /** Adds a chunk; false: it is enough for now, and the source is paused. */
+  /** False: enough for now, the source is paused. */
   push(chunk: Buffer): boolean {
     const isFlowing = this.#sink === null ? this.#keep(chunk) : this.#sink.data(chunk)
     if (!isFlowing) this.#source.pause()
@@ -129,15 +126,14 @@ export class ResponseBodyQueue implements ResponseBody {
 
 const discardSink: BodySink = { data: () => true, end: () => {}, fail: () => {} }
 
-/** Sees the body of a response as it is handed on. Either `onEnd` or `onCut` is called, once and last. */
+/** Either `onEnd` or `onCut` is called, once and last. */
 interface BodyObserver {
-  /** A chunk, whose memory belongs to the one that sends it: it may be freed when this returns. */
+  /** The sender may free the chunk once this returns. */
   onChunk(chunk: Buffer): void
-  /** The whole body at once, in memory that is never freed by hand. */
+  /** The whole body, in memory that is never freed by hand. */
   onWhole(whole: Buffer): void
-  /** Called when all of it was handed on. */
   onEnd(): void
-  /** Called when the rest will never come, or is not wanted any more (null). */
+  /** Null: the rest is no longer wanted. */
   onCut(error: GatewayError | null): void
 }
 

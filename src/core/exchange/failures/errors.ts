@@ -2,14 +2,14 @@ import { errorMessage } from '../../lib/try.ts'
 import { type FailureKind, type FaultOrigin, failureTable } from './kinds.ts'
 import { type ReasonRow, reasonRows } from './reason-rows.ts'
 
-/** One of the reasons: `reason` in the log. */
+/** `reason` in the log. */
 export type FailureReason = keyof typeof reasonRows
 
 export type ReasonFor<K extends FailureKind> = {
   [R in FailureReason]: K extends (typeof reasonRows)[R]['kinds'][number] ? R : never
 }[FailureReason]
 
-/** The row of each reason, in the order of the table. */
+/** In the order of the table. */
 export const reasonTable: Readonly<Record<FailureReason, ReasonRow<FailureKind>>> = reasonRows
 
 export const reasonsFor = <K extends FailureKind>(...kinds: readonly K[]): readonly ReasonFor<K>[] =>
@@ -17,7 +17,7 @@ export const reasonsFor = <K extends FailureKind>(...kinds: readonly K[]): reado
     kinds.some((kind) => reasonTable[reason].kinds.includes(kind)),
   )
 
-/** Returns a reason in words, with its code, without a full stop. */
+/** With its code, without a full stop. */
 export const reasonText = (reason: FailureReason): string => {
   const { text, code } = reasonTable[reason]
   return code === null ? text : `${text} (${code})`
@@ -26,10 +26,7 @@ export const reasonText = (reason: FailureReason): string => {
 export const failureText = (kind: FailureKind, reason: FailureReason | null): string =>
   reason === null ? failureTable[kind].text : reasonText(reason)
 
-/**
- * An error that any client can cause. It says in itself why it was made, so its stack is never read. Under overload a
- * stack costs as much as the rest of a local reply.
- */
+/** For errors that any client can cause: under overload a stack costs as much as the rest of a local reply. */
 export class StacklessError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     const limit = Error.stackTraceLimit
@@ -42,21 +39,21 @@ export class StacklessError extends Error {
 export type ViolationPlace = 'query' | 'header' | 'body' | 'content-type' | 'status'
 
 /**
- * One way in which a message breaks the contract. All of its text but `ownPointer` stems from the contract and the
- * code, never from a message: a client's or an upstream's data goes neither to another reader nor into a log.
+ * One breach of the contract. All text but `ownPointer` comes from the contract and the code: data of a client or an
+ * upstream goes neither to another reader nor into a log.
  */
 export interface Violation {
   /**
-   * RFC 6901, into the body; for a parameter its name is the first segment. Members that the contract does not name are
-   * written `*`.
+   * RFC 6901, into the body; for a parameter, its name is the first segment. `*`: a member that the contract does not
+   * name.
    */
   readonly pointer: string
-  /** The same with the names of the message, for its sender alone. Left out: it is `pointer`. */
+  /** `pointer` with the message's own names, for its sender alone. Undefined: the same as `pointer`. */
   readonly ownPointer?: string
   readonly in: ViolationPlace
-  /** The keyword of JSON Schema, or a word of the gateway's own: `required`, `duplicate-member`. */
+  /** A keyword of JSON Schema, or a word of the gateway: `required`, `duplicate-member`. */
   readonly rule: string
-  /** What was expected, in words. */
+  /** The expectation, in words. */
   readonly detail: string
 }
 
@@ -67,16 +64,14 @@ interface FailureOptions<K extends FailureKind> {
   readonly violations?: readonly Violation[]
 }
 
-/** A kind with its options: a reason of another kind does not compile. */
+/** So a reason of another kind does not compile. */
 type GatewayErrorArgs =
   | { [K in FailureKind]: [kind: K, options?: FailureOptions<K>] }[FailureKind]
   | [kind: FailureKind, options?: FailureOptions<never>]
 
 /**
- * The error that ends an exchange, of one kind of {@link failureTable}. `reason` says more where a kind has several, in
- * one of a fixed set of words; `cause` says all, in any words. Both are for operators and never reach a client.
- * `fields` is a flat list of header fields (name, value, …) that the response carries: `Allow`, `Retry-After`.
- * `violations` reach the client: where its request breaks the contract. The error has no stack; its cause has one.
+ * Ends an exchange. `reason` (of a fixed set) and `cause` are for operators and never reach a client. `fields`: a flat
+ * list for the response (`Allow`, `Retry-After`). `violations` reach the client. No stack; the cause has one.
  */
 export class GatewayError extends StacklessError {
   readonly kind: FailureKind
@@ -97,33 +92,32 @@ export class GatewayError extends StacklessError {
     return failureTable[this.kind].status
   }
 
-  /** Whose fault it is: that of its kind, but a client that the gateway has cut off did not leave by itself. */
+  /** A client that was cut off at shutdown did not leave by itself. */
   get fault(): FaultOrigin {
     return this.reason === 'shutdown-deadline' ? 'gateway' : failureTable[this.kind].fault
   }
 
-  /** Wraps a thrown value: a GatewayError stays itself, anything else is `internal`. */
+  /** Anything but a GatewayError becomes `internal`. */
   static from(thrown: unknown): GatewayError {
     return thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })
   }
 }
 
-/** A failed attempt as plain data, for reports. */
+/** As plain data, for reports. */
 export interface AttemptReport {
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly endpoint: string
-  /** Null: the endpoint responded, with this status. */
+  /** Null: the endpoint responded, with `status`. */
   readonly kind: FailureKind | null
-  /** One of a fixed set of words; null: the kind says it all. */
   readonly reason: FailureReason | null
   readonly status: number | null
 }
 
-/** One attempt that failed by its endpoint's fault. Its message names the endpoint and the cause, for operators. */
+/** Failed by the endpoint's fault. The message, for operators, names endpoint and cause. */
 export class FailedAttempt extends StacklessError {
   readonly endpoint: string
-  /** The failure, or the status of a response that counts as one. */
+  /** A number: the status of a response that counts as a failure. */
   readonly errorOrStatus: GatewayError | number
   /** Milliseconds since the epoch. */
   readonly at: number
@@ -165,20 +159,14 @@ const withEndpointName = (words: string, endpoint: string): string =>
 export const auditUnavailableError = (): GatewayError =>
   new GatewayError('audit-unavailable', { fields: ['Retry-After', '1'] })
 
-/**
- * Creates the failure of a request for which there is no room; `reason` says where. RFC 9110 §10.2.3: whole seconds,
- * and 1 is the least that says anything.
- */
+/** RFC 9110 §10.2.3: Retry-After has whole seconds. */
 export const overloadedError = (reason: ReasonFor<'overloaded'>): GatewayError =>
   new GatewayError('overloaded', { reason, fields: ['Retry-After', '1'] })
 
 export const allDrainingError = (): GatewayError =>
   new GatewayError('no-healthy-endpoint', { reason: 'all-draining', fields: ['Retry-After', '1'] })
 
-/**
- * Describes the cause in one line, in the libraries' words; with the whole stack only where the gateway itself is at
- * fault.
- */
+/** One line; the stack only for the gateway's own faults. */
 export const describeCause = ({ kind, cause }: GatewayError): string | undefined => {
   if (cause === undefined) return undefined
   if (!(cause instanceof Error)) return String(cause)

@@ -1,21 +1,17 @@
 import { STATUS_CODES } from '../node-http.ts'
 
-/** Whose fault a failure is: the client that called, the upstream that responded, or the gateway itself. */
 export type FaultOrigin = 'client' | 'gateway' | 'upstream'
 
-/**
- * Whether another attempt is allowed: `always` when nothing was sent, `replayable` when the operation is safe or keyed
- * and the request body can be sent again, else `never`.
- */
+/** `always`: no byte was sent. `replayable`: the operation is safe or keyed, and the body can be sent again. */
 type RetryRule = 'always' | 'replayable' | 'never'
 
 interface FailureRow {
   readonly status: number
   readonly fault: FaultOrigin
   readonly retry: RetryRule
-  /** What happened, for operators, where a reason does not say it better. Without a full stop. */
+  /** For operators, where no reason says more. Without a full stop. */
   readonly text: string
-  /** What to do about it, as the documentation says. */
+  /** For the documentation. */
   readonly remedy: string
 }
 
@@ -39,10 +35,7 @@ const upstreamFailure = (status: number, retry: RetryRule, text: string, remedy:
 const lookAtUpstream = 'the operator looks at the upstream'
 const mayBeProcessed = `${lookAtUpstream}; the request may have been processed`
 
-/**
- * Every way to fail. This table alone decides the status, whose fault it is, whether another attempt is allowed, and
- * the texts for operators. A client learns the status, and the kind as `code`.
- */
+/** Alone decides status, fault, retry and the texts for operators. Clients get the status, and the kind as `code`. */
 export const failureTable = {
   'bad-request': clientFailure(400, 'the request is malformed', 'mend the request'),
   'invalid-request': clientFailure(
@@ -179,27 +172,26 @@ export const failureTable = {
     mayBeProcessed,
   ),
   'deadline-exceeded': gatewayFailure(504, 'there was no answer within the deadline of the operation', mayBeProcessed),
-  // The client takes a stored response only (RFC 9111 §5.2.1.7).
+  // The client takes only stored responses (RFC 9111 §5.2.1.7).
   'not-cached': clientFailure(504, 'the client takes only what is stored, and nothing is', 'ask without'),
-  // Where the head has been relayed, with another status, the client's connection is cut, and this status stands in the
-  // log only.
+  // After a relayed head, the client's connection is cut, and 502 is only in the log.
   truncated: upstreamFailure(502, 'never', 'the answer of the endpoint broke off', mayBeProcessed),
-  // In the log only: the client has left.
+  // Only in the log.
   'client-gone': clientFailure(499, 'the client left before its answer was complete', 'let the client wait for longer'),
   internal: gatewayFailure(500, 'the gateway itself failed: the log says where', 'report it, with the `requestId`'),
 } as const satisfies Record<string, FailureRow>
 
-/** One way to fail: `code` in a response and `failure` in the log. */
+/** `code` in a response, `failure` in the log. */
 export type FailureKind = keyof typeof failureTable
 
-/** Every kind, in the order of the table. */
+/** In the order of the table. */
 export const allFailureKinds = Object.keys(failureTable) as readonly FailureKind[]
 
-/** Tells whether a failure may be its upstream's fault: a response that is late may end at the deadline alone. */
+/** A late upstream may only show as a missed deadline. */
 export const mayBeUpstreamFault = (kind: FailureKind): boolean =>
   failureTable[kind].fault === 'upstream' || kind === 'deadline-exceeded'
 
-/** Returns the reason phrase of a status as the IANA registry has it; Node's table keeps older names for some. */
+/** As in the IANA registry: Node has older names for some. */
 export const reasonPhrase = (status: number): string => phrases[status] ?? STATUS_CODES[status] ?? 'Error'
 
 const phrases: Readonly<Record<number, string>> = { 413: 'Content Too Large', 422: 'Unprocessable Content' }

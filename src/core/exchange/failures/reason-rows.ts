@@ -6,13 +6,13 @@ export interface ReasonRow<K extends FailureKind> {
   readonly kinds: readonly K[]
   readonly text: string
   readonly remedy: string
-  /** The error code by which people search for it; null: it has none. */
+  /** For searches. */
   readonly code: string | null
-  /** The methods of authentication that may end in it; empty: it is not about one. */
+  /** Those that may end in it. */
   readonly methods: readonly AuthMethod[]
 }
 
-/** Creates the rows of some kinds. A row without a remedy has that of its first kind. */
+/** Default remedy: that of the first kind. */
 const rowsFor =
   <const K extends FailureKind>(kinds: readonly [K, ...K[]], methods: readonly AuthMethod[] = []) =>
   (text: string, remedy?: string, code?: string): ReasonRow<K> => ({
@@ -46,12 +46,11 @@ const connectTimeout = rowsFor(['connect-timeout', 'connect-failed', 'tls-failed
 const badResponse = rowsFor(['bad-answer', 'truncated', 'connect-failed'])
 
 /**
- * Why an exchange fails, where its kind leaves that open. The set is fixed: each reason is written here and nowhere
- * else, and none is made of what a client or an upstream sends, so that it may stand in a metric, in a trace and on an
- * operator's page. They are counted and documented in this order.
+ * Why an exchange fails, if its kind leaves that open. No reason holds data of a client or an upstream, so metrics,
+ * traces and operators' pages may show it. Counted and documented in this order.
  */
 export const reasonRows = {
-  // Bytes that are no request, or none that the gateway accepts.
+  // Malformed or unacceptable requests.
   'bad-target': badRequest('the request target is malformed'),
   'bad-host': badRequest('Host is missing, malformed, or there are several'),
   'bad-length': badRequest('Content-Length is no length, or contradicts the body'),
@@ -98,7 +97,7 @@ export const reasonRows = {
   ),
   'bad-client-cert': badRequest('Client-Cert holds no certificate', 'mend the proxy in front (RFC 9440)'),
 
-  // Bytes that come too slowly, or are not taken.
+  // Bytes that come, or are taken, too slowly.
   'proxy-header-too-slow': requestTimeout(
     'the PROXY protocol header did not come within listen.timeouts.headers',
     'switch the PROXY protocol on in the load balancer',
@@ -127,11 +126,11 @@ export const reasonRows = {
     'send less, or the operator raises contract.maxBody',
   ),
 
-  // Which part of a request breaks the contract.
+  // Breaches of the contract by requests.
   'contract-parameters': invalidRequest('the query or a header field breaks the contract'),
   'contract-body': invalidRequest('the body breaks the contract'),
 
-  // Which limit is full, and which rate is used up.
+  // Full limits and exceeded rates.
   'event-loop': overloaded('the event loop is later than limits.eventLoopDelay', 'more workers, or more machines'),
   'limits-concurrency': overloaded('limits.concurrency is full'),
   'upstream-concurrency': overloaded('the concurrency of the group is full'),
@@ -156,7 +155,7 @@ export const reasonRows = {
     'wait until one of its own requests has ended',
   ),
 
-  // Why a credential is rejected.
+  // Rejected credentials.
   'no-credential': rowsFor(['unauthenticated'])(
     'there is no credential',
     'send one of those that `WWW-Authenticate` names',
@@ -203,7 +202,7 @@ export const reasonRows = {
   'wrong-address': forbidden('the client may not come from this address'),
   'wrong-operation': forbidden('the client may not call this operation'),
 
-  // Which authority cannot be asked.
+  // Unavailable authorities.
   'issuer-keys': rowsFor(['identity-unavailable'], ['jwt'])('the keys of the issuer cannot be had'),
   'introspection-server': introspectionUnavailable('the authorization server cannot be asked about tokens'),
   'introspection-busy': introspectionUnavailable('too many tokens are being asked about'),
@@ -212,16 +211,16 @@ export const reasonRows = {
     ['jwt', 'introspection'],
   )('nobody can tell whether the proof has come before'),
 
-  // What an operator decided.
+  // Decisions of operators.
   'state-refuse': refusedByOperator('the file says state: refuse'),
   'kill-switch': refusedByOperator('an operator has refused the operation for a while'),
 
-  // Why an upstream is not asked.
+  // Upstreams that get no request.
   'all-draining': rowsFor(['no-healthy-endpoint'])('every endpoint drains, or has weight 0'),
   'breaker-open': circuitOpen('the circuit breaker is open'),
   'breaker-proving': circuitOpen('the circuit breaker is half-open, and its probes are under way'),
 
-  // Why an upstream could not be reached, or broke off.
+  // Upstreams that cannot be reached or break off.
   refused: connectionLost('the endpoint refuses connections', 'see that it runs, and its port', 'ECONNREFUSED'),
   reset: connectionLost('the endpoint reset the connection', undefined, 'ECONNRESET'),
   closed: connectionLost('the endpoint closed the connection'),

@@ -1,15 +1,15 @@
 import { fieldNameEquals } from '../header-fields.ts'
 import { describeByte, type HeadScanner, isTextByte, isTokenByte, type RejectMessage } from './head-scanner.ts'
 
-// They are skipped, not kept.
+// Chunk extensions are skipped, not kept.
 const maxLineBytes = 16 * 1024
 
-// Up to this size it costs less to move a chunk than to hand it on by itself.
+// Up to this size, moving a chunk costs less than handing it on alone.
 const maxCoalescedBytes = 4 * 1024
 
 const [lf, cr, quote, semicolon, equals, backslash] = [0x0a, 0x0d, 0x22, 0x3b, 0x3d, 0x5c]
 
-// The states: what the next byte belongs to.
+// States: where the next byte belongs.
 const atSize = 0
 const inSize = 1
 const atName = 2
@@ -28,23 +28,20 @@ const finished = 14
 const stopped = 15
 
 export interface BodyEvents {
-  /** A piece of the body: bytes[from, to) of what was given to read(). It is valid until the call returns. */
+  /** A piece of the body: bytes[from, to), valid until the call returns. */
   body(bytes: Buffer, from: number, to: number): void
 }
 
-/**
- * Parses chunked bodies (RFC 9112 §7.1), one after another. Extensions (§7.1.1) and trailers (§7.1.2) are checked and
- * left out. It continues where it has stopped.
- */
+/** RFC 9112 §7.1, one body after another. Extensions (§7.1.1) and trailers (§7.1.2) are checked and dropped. */
 export class ChunkedBodyParser {
   readonly #events: BodyEvents
   readonly #scanner: HeadScanner
   readonly #reject: RejectMessage
   #state = atSize
   #lineLength = 0
-  /** The size of the chunk, less the bytes that have come. */
+  /** The bytes of the chunk still to come. */
   #remaining = 0
-  /** The next piece to hand on: the bytes of this read from here to there. */
+  /** The next piece to hand on, within this read. */
   #pieceFrom = 0
   #pieceTo = 0
 
@@ -54,7 +51,7 @@ export class ChunkedBodyParser {
     this.#reject = reject
   }
 
-  /** Continues with bytes[from, to). Returns where the bytes behind the body begin; -1: more must come. */
+  /** Returns the index after the body; -1: more must come. */
   read(bytes: Buffer, from: number, to: number): number {
     let at = from
     try {
@@ -99,7 +96,7 @@ export class ChunkedBodyParser {
         return this.#addDigit(byte)
       case inSize:
         return byte === cr ? atLineFeed : byte === semicolon ? atName : this.#addDigit(byte)
-      // Blanks around ";" and "=" are bad (§7.1.1), and read by some parsers and not by others: rejected.
+      // Blanks around ";" and "=" (§7.1.1) are rejected: parsers disagree about them.
       case atName:
       case atValue:
         if (this.#state === atValue && byte === quote) return inQuotes
@@ -115,7 +112,7 @@ export class ChunkedBodyParser {
         throw this.#malformed(this.#state === afterQuotes ? 'quoted value' : 'extension', byte)
       case inQuotes:
       case afterBackslash:
-        // RFC 9110 §5.6.4: control characters are not quoted either.
+        // RFC 9110 §5.6.4: control characters cannot be quoted either.
         if (!isTextByte(byte)) throw this.#malformed('quoted value', byte)
         if (this.#state === afterBackslash) return inQuotes
         return byte === quote ? afterQuotes : byte === backslash ? afterBackslash : inQuotes
@@ -132,7 +129,7 @@ export class ChunkedBodyParser {
     }
   }
 
-  // Digits alone: no sign, no blank, no 0x. A size that cannot be counted exactly is rejected (§7.1).
+  // §7.1: digits alone (no sign, blank or 0x), and an exact integer.
   #addDigit(byte: number): number {
     const value = byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x57
     if (value < 0 || value > 15 || (byte > 0x39 && value < 10)) throw this.#malformed('size', byte)
@@ -141,7 +138,7 @@ export class ChunkedBodyParser {
     return inSize
   }
 
-  // RFC 9110 §6.5.1: the length of a body does not stand behind it.
+  // RFC 9110 §6.5.1: no framing fields among the trailers.
   #checkTrailers(): void {
     const scanner = this.#scanner
     for (let i = 0; i < scanner.fieldCount; i++) {
@@ -152,7 +149,7 @@ export class ChunkedBodyParser {
     scanner.awaitHead()
   }
 
-  /** Moves small chunks of one read together, so that a body in chunks of a byte is not handed on by the byte. */
+  /** Joins small chunks of one read: a body in chunks of 1 byte is not handed on byte by byte. */
   #coalesce(bytes: Buffer, from: number, to: number): void {
     if (this.#pieceFrom < this.#pieceTo && to - from <= maxCoalescedBytes) {
       bytes.copyWithin(this.#pieceTo, from, to)

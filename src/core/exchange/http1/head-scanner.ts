@@ -1,14 +1,14 @@
-/** What is wrong with a message: a part of its head, a chunk, a trailer that says how long it is, or its size. */
+/** `trailer`: one that states the framing. */
 export type MessageFlaw = 'field' | 'line-end' | 'chunk' | 'trailer' | 'too-large'
 
 export type RejectMessage = (flaw: MessageFlaw, message: string) => Error
 
-/** The first line of a message: a parser of its own for each kind of message. */
+/** The first line of a request or response. */
 export interface StartLine {
   reset(): void
   /**
-   * Continues with bytes[at, end) of a line that begins at `base`. Returns where the CR behind it stands; `end`: more
-   * must come. Throws.
+   * Continues with bytes[at, end) of a line that begins at `base`. Returns the index of its CR; `end`: more must come.
+   * Throws.
    */
   scan(bytes: Buffer, base: number, at: number, end: number): number
 }
@@ -18,10 +18,10 @@ export interface HeadLimits {
   readonly maxFields: number
 }
 
-// Memory for this many is kept for the next head: four for each of 100 fields.
+// Kept for the next head: 4 for each of 100 fields.
 const usualOffsets = 400
 
-// RFC 9110 §5.6.2, §5.5: the bytes of a name, and of a value or a reason phrase: of control characters HTAB alone.
+// RFC 9110 §5.6.2, §5.5: bytes of a name, and of a value or reason phrase, whose only control character is HTAB.
 const tokenByte = 1
 const textByte = 2
 const classes = new Uint8Array(256)
@@ -36,7 +36,7 @@ export const isTextByte = (byte: number): boolean => ((classes[byte] as number) 
 
 const [tab, lf, cr, space, zero, nine, colon] = [0x09, 0x0a, 0x0d, 0x20, 0x30, 0x39, 0x3a]
 
-// The states: what the next byte belongs to.
+// States: where the next byte belongs.
 const inStartLine = 0
 const atLineFeed = 1
 const atLineStart = 2
@@ -46,13 +46,13 @@ const inValue = 5
 const atLastLineFeed = 6
 
 /**
- * Finds the lines of a head, or of a trailer section, and rejects the first byte that may not stand where it does. It
- * continues where it has stopped: each byte is looked at once, however it comes.
+ * Finds the lines of a head or trailer section and rejects the first wrong byte. Reads each byte once, however the
+ * bytes are split.
  */
 export class HeadScanner {
-  /** The whole text, when it is complete. */
+  /** The whole head, once complete. */
   text = ''
-  /** Where in the text each field's name and value begin and end, four numbers a field, without the blanks around. */
+  /** Begin and end of each name and value in `text`, four numbers a field, without surrounding blanks. */
   readonly #offsets: number[] = []
   #offsetCount = 0
   readonly #startLine: StartLine
@@ -78,12 +78,11 @@ export class HeadScanner {
     return this.text.slice(this.#offsets[4 * i], this.#offsets[4 * i + 1])
   }
 
-  /** Returns its value, without the blanks around. */
   value(i: number): string {
     return this.text.slice(this.#offsets[4 * i + 2], this.#offsets[4 * i + 3])
   }
 
-  /** Awaits a head, by these limits from now on. */
+  /** `limits` hold from now on. */
   awaitHead(limits = this.#limits): void {
     this.#limits = limits
     this.#startLine.reset()
@@ -94,7 +93,7 @@ export class HeadScanner {
     this.#await(atLineStart)
   }
 
-  /** Continues with bytes[from, to). Returns where the bytes behind the head begin; -1: more must come. */
+  /** Returns the index after the head; -1: more must come. */
   read(bytes: Buffer, from: number, to: number): number {
     const before = this.#bufferedLength
     if (before > 0) this.#buffer(bytes, from, to)
@@ -132,7 +131,7 @@ export class HeadScanner {
     this.#bufferedLength = length
   }
 
-  /** Scans bytes[base, to), from where it has stopped. Returns the length of the head; 0: more must come. */
+  /** Scans bytes[base, to) from where it stopped. Returns the length of the head; 0: more must come. */
   #scan(bytes: Buffer, base: number, to: number): number {
     const offsets = this.#offsets
     const { maxBytes, maxFields } = this.#limits
@@ -144,7 +143,7 @@ export class HeadScanner {
         case inName:
           while (at < end && ((classes[bytes[at] as number] as number) & tokenByte) !== 0) at++
           if (at === end) break
-          // RFC 9110 §5.1: a name is a token. RFC 9112 §5.1: no blank before the colon. §5.2: nor is a line folded.
+          // RFC 9110 §5.1: a name is a token. RFC 9112 §5.1: no blank before the colon. §5.2: no folded lines.
           if (bytes[at] !== colon || at - base === offsets[this.#offsetCount - 1])
             throw this.#malformed('field', 'field name', bytes[at])
           this.#addOffset(at - base)
@@ -201,7 +200,7 @@ export class HeadScanner {
     this.#offsets[this.#offsetCount++] = at
   }
 
-  // RFC 9112 §5.1: blanks behind a value are no part of it.
+  // RFC 9112 §5.1: the blanks after a value are not part of it.
   #endOfValue(bytes: Buffer, base: number, to: number): number {
     const from = base + (this.#offsets[this.#offsetCount - 1] as number)
     let end = to
@@ -209,17 +208,17 @@ export class HeadScanner {
     return end - base
   }
 
-  // RFC 9112 §2.2: a line ends with CR LF. A bare CR or LF is rejected, here as anywhere in the framing.
+  // RFC 9112 §2.2: a line ends with CR LF. A bare CR or LF is rejected throughout the framing.
   #malformed(flaw: MessageFlaw, part: string, byte: number | undefined): Error {
     return this.#reject(flaw, `${describeByte(byte)} in a ${part} of the head`)
   }
 }
 
-/** Tells whether a byte is the one that a pattern has there; a zero of the pattern stands for any digit. */
+/** A zero in the pattern stands for any digit. */
 export const isPatternByte = (byte: number, expected: number): boolean =>
   expected === zero ? byte >= zero && byte <= nine : byte === expected
 
-/** Describes a byte that may not stand where it does, for the log: `byte 0x0a`. */
+/** For the log: `byte 0x0a`. */
 export const describeByte = (byte: number | undefined): string => `byte 0x${byte?.toString(16).padStart(2, '0')}`
 
 const isBlank = (byte: number | undefined): boolean => byte === space || byte === tab
