@@ -92,7 +92,7 @@ export type OperatorKey = PlacedKey<typeof adminSchema.shape> & {
 export interface OwnField {
   readonly path: KeyPath
   readonly name: string
-  /** No key chooses its name. */
+  /** No key sets the name. */
   readonly isFixed?: true
   /** The meaning of the gateway's value. No edit may set the field or, unless `isRemovable`, remove it. */
   readonly says?: string

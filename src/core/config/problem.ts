@@ -3,7 +3,7 @@ import { escapeControls } from '../lib/text/escape-controls.ts'
 /** Keys and list indexes from the top of the file. */
 export type KeyPath = readonly (string | number)[]
 
-/** A problem of a configuration file, for operators and programs. It never quotes a secret. */
+/** Never quotes a secret. */
 export interface ConfigProblem {
   readonly file: string
   /** Counted from 1; 1:1 for the file as a whole. */

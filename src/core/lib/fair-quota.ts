@@ -14,7 +14,7 @@ export interface QuotaShare {
   release(amount: number): void
 }
 
-/** However much some owners take, some is left for another. */
+/** Owners that take all that they can still leave a part for another owner. */
 export class FairQuota implements QuotaShare {
   /** A lower maximum takes nothing back. */
   max: number

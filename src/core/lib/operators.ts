@@ -11,7 +11,7 @@ export const includesScope = (held: OperatorScope, needed: OperatorScope): boole
 
 export const operatorNameForm = '1 to 64 letters, digits and -_.'
 
-/** Tokens with a key of their own name their operators by it. */
+/** Tokens with a key of their own: the key is the name of the operator. */
 export const tokenKeyNames = ['admin.token', 'admin.metricsToken'] as const
 
 /** Returns null for a text that can name an operator. */

@@ -51,7 +51,7 @@ export const openLog = async (config: LoggingConfig) => {
   const log = pino(options, rewrite === null ? queue : new RewritingDestination(queue, rewrite))
   return {
     log,
-    /** The reader was too slow for them. */
+    /** Lines that were lost because the reader is slow. */
     dropped: () => queue.dropped,
     forwardLines: (lines: Buffer): void => queue.forward(lines),
     /** Waits for at most a second: a stalled reader takes nothing. */

@@ -91,7 +91,7 @@ export const parseConfigBytes = (bytes: Uint8Array, file: string, environment: E
   for (const each of validated) issues.push(...withoutRepeats(each.issues, issues))
   const completeTree = withSections(secrets.tree, included, ({ value }) => value)
   issues.push(...withoutRepeats(validateCrossKeyRules(completeTree), issues))
-  // Despite other issues: an operator mends both at once.
+  // Despite other issues: an operator mends all of them at once.
   const named = configParts.flatMap(({ namedFile }) => {
     const name = namedFile?.find(secrets.tree)
     return namedFile === undefined || name === undefined ? [] : [{ name, file: namedFile }]

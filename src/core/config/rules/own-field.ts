@@ -5,7 +5,6 @@ import { parseAt } from './rule.ts'
 
 const requestIdField = coreSchema.shape.requestId.unwrap().shape.header
 
-/** Lists the request fields that the gateway reads or writes itself in all operations. */
 export const listOwnFields = (tree: unknown): readonly OwnField[] => {
   const ofFeatures = configParts.flatMap((part) => part.ownFields?.(tree) ?? [])
   const path = ['requestId', 'header']

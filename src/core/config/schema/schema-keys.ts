@@ -56,7 +56,7 @@ const offeredKeys = ({ shape }: z.ZodObject): readonly string[] =>
 
 export const isForbidden = (schema: Schema): boolean => mergeAnnotations(unwrapSchema(schema)).forbidden === true
 
-/** Tells whether a secret may stand at a path or below it: the value is never shown. */
+/** A value at such a path is never shown. */
 export const holdsSecrets = (path: KeyPath): boolean => schemaAt(path).isHidden
 
 /** Where a secret may stand, a key that is not a plain word may be a secret in the wrong column: it is hidden. */
