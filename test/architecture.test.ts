@@ -384,6 +384,8 @@ const isPart = (name: string): boolean =>
     'loadOpenApi',
     'loadPage',
     'loadExplain',
+    'sideFact',
+    'loadBundle',
     'problemMembers',
     'pageSections',
     'totals',

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Group, Operation } from '../../operations.ts'
+import type { Group, Operation, Side } from '../../operations.ts'
 import type { AdminConfig, Config, ListenConfig, OperationConfig } from '../config/config.ts'
 import type { FailureReason } from '../exchange/failures/errors.ts'
 import type { FailureKind } from '../exchange/failures/kinds.ts'
@@ -12,14 +12,17 @@ import type { Log } from '../log/log.ts'
 import type { OverridesView } from '../runtime/overrides.ts'
 import type { LayerRow } from '../runtime/pipeline/layer-stack.ts'
 import type { DerivedField } from '../runtime/status/field.ts'
+import type { UpstreamStatus } from '../runtime/status/upstreams.ts'
 import type { OperatorProofs } from './access/operator-proofs.ts'
 import type { Principal } from './access/principal.ts'
 import type { TokenRefusals } from './access/token-refusals.ts'
 import type { AdminContext } from './admin-context.ts'
 import type { AdminError } from './admin-error.ts'
+import type { Overview } from './api/overview.ts'
 import type { CommandGroup } from './commands/command.ts'
 import type { FindingSource, Found } from './findings/finding.ts'
 import type { FindingInputs } from './findings/finding-inputs.ts'
+import type { Html, HtmlValue } from './html.ts'
 import type { MetricDefinitions } from './metrics/metric.ts'
 
 /** A report of the operator's listener, which a GET by anyone with the scope `read` gets as JSON. */
@@ -119,6 +122,28 @@ export interface OpenApiPart {
   clientScheme?(listen: ListenConfig): 'https:' | '' | null
 }
 
+export type SectionPlace = Beside<'upstreams' | 'refusals' | 'orders' | 'certificates'>
+
+/** A section of the overview page. One with the name of an earlier one stands in its place. */
+export type PlacedSection = SectionPlace & {
+  /** The `id` of its element. */
+  readonly name: string
+  /** What the link to it is called. */
+  readonly link: string
+  /** Where the link stands, if not where the section does. */
+  readonly linkPlace?: SectionPlace
+  render(view: Overview): Html
+}
+
+/** What a feature shows on the overview page. */
+export interface PagePart {
+  readonly pageSections?: readonly PlacedSection[]
+  /** Says more of a side of a group, behind its state. Null: nothing. */
+  readonly sideFact?: (upstream: UpstreamStatus, side: Side) => Html | null
+  /** What it writes down, beside the log. */
+  readonly recordRow?: { readonly word: string; readonly title: string; cell(view: Overview): HtmlValue }
+}
+
 /** What a feature brings to the operator's listener. */
 export interface AdminPart {
   readonly reports?: readonly AdminReport[]
@@ -141,6 +166,7 @@ export interface AdminPart {
   readonly openPages?: OpenPages
   /** Lists the requests that its pages take. */
   pageRoutes?(groups: readonly CommandGroup[]): readonly RouteScope[]
+  readonly loadPage?: () => Promise<PagePart>
   readonly loadOpenApi?: () => Promise<OpenApiPart>
 }
 

@@ -141,3 +141,5 @@ const diskCommand = (file: string, reason: string): string | null => {
 }
 
 export const findings: readonly PlacedFindings[] = [{ after: 'log', value: auditFindings }]
+
+export const loadPage = () => import('./page.ts')

@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Command } from 'commander'
-import type { BuiltInCommand, OnlineCheck } from '../../core/cli/built-in-command.ts'
+import type { BuiltInCommand, ExplainPart, OnlineCheck } from '../../core/cli/built-in-command.ts'
 import { errorMessage } from '../../core/lib/try.ts'
 
 const auditHelp = `
@@ -89,3 +89,16 @@ const findFolderReason = async (folder: string): Promise<string | null> => {
 const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT'
 
 export const onlineChecks: readonly OnlineCheck[] = [checkAuditFile]
+
+/** Its settings that are not among the layers. */
+export const loadExplain = async (): Promise<ExplainPart> => ({
+  settings: [
+    {
+      after: 'requestId',
+      rows: (_, rowsUnder) => {
+        const amongLayers = new Set(rowsUnder('audit.key', 'audit.onFailure', 'audit.digests'))
+        return rowsUnder('audit').filter((row) => !amongLayers.has(row))
+      },
+    },
+  ],
+})

@@ -222,3 +222,5 @@ export const overview: readonly PlacedOverview[] = [
     ),
   },
 ]
+
+export const loadPage = () => import('./page.ts')

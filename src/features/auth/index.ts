@@ -14,6 +14,7 @@ export const auth: Feature = {
   loadCommands: async () => ({
     onlineChecks: [async (config, locate) => (await import('./tokens/preflight.ts')).checkIssuers(config, locate)],
     loadStatusTexts: () => import('./tokens/status-text.ts'),
+    loadExplain: () => import('./explain.ts'),
   }),
   loadPrimaryPart: () => import('./primary.ts'),
   loadRuntimePart: () => import('./runtime.ts'),

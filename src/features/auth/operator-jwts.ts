@@ -51,6 +51,10 @@ export class OperatorJwts implements OperatorProofs {
     return jwt !== null && isJwt(token)
   }
 
+  tokenScopes({ jwt }: Pick<AdminConfig, 'jwt'>): readonly OperatorScope[] {
+    return Object.values(jwt?.scopes ?? {})
+  }
+
   /**
    * Verifies a token, once for all requests that bring it at the same time. Null: it is no good, and the log says why.
    * An error: it cannot be verified now, or too many wrong ones came from that address.

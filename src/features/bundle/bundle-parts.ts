@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { availableParallelism, machine, release, totalmem, type } from 'node:os'
+import { overviewMembers } from '../../core/admin/api/overview.ts'
+import { type BundlePart, commandPartLoaders } from '../../core/cli/built-in-command.ts'
 import { callAdminRaw } from '../../core/cli/client/admin-client.ts'
 import { rejectedError } from '../../core/cli/client/admin-errors.ts'
 import { type AdminTarget, CliError, cliError, targetUrl } from '../../core/cli/client/admin-target.ts'
@@ -11,13 +13,10 @@ import { parseJson } from '../../core/lib/plain-object.ts'
 import { version } from '../../core/lib/program.ts'
 import { getMember } from '../../core/lib/text/decode.ts'
 import { escapeControls } from '../../core/lib/text/escape-controls.ts'
-import { allOperations } from '../../operations.ts'
-import { explainRequest } from '../explain/explanation.ts'
-import { renderExplanation } from '../explain/render-explanation.ts'
-import { leadsToAddresses, redactAddresses, withoutExamples } from './redact.ts'
+import { leadsToAddresses, redactAddresses } from './redact.ts'
 
 /** One file of the archive, or the reason why it is missing. */
-export interface BundlePart {
+export interface BundleFile {
   readonly name: string
   /** Its source, for the manifest. */
   readonly what: string
@@ -29,43 +28,49 @@ export interface BundlePart {
   readonly absent: boolean
 }
 
-type PartSource = Pick<BundlePart, 'name' | 'what'> & { readonly make: () => string | Promise<string> }
+type PartSource = Pick<BundleFile, 'name' | 'what'> & { readonly make: () => string | Promise<string> }
 
 /** Collects the parts of the archive. A part that fails does not affect the others. */
-export const collectParts = (target: AdminTarget, file: string, addresses: boolean): Promise<readonly BundlePart[]> => {
+export const collectParts = async (
+  target: AdminTarget,
+  file: string,
+  addresses: boolean,
+): Promise<readonly BundleFile[]> => {
+  const commandParts = await commandPartLoaders.load()
+  const parts = await Promise.all(commandParts.flatMap(({ loadBundle }) => loadBundle?.() ?? []))
   const asJson =
     (path: string, transform: (value: unknown) => unknown = (value) => value) =>
     async (): Promise<string> => {
-      const value = transform(parseBody(target, await fetchText(target, path)))
+      const body = transform(parseBody(target, await fetchText(target, path)))
+      const value = parts.reduce((each, { withoutClientData }) => withoutClientData?.(each) ?? each, body)
       return `${JSON.stringify(addresses ? value : redactAddresses(value), null, 2)}\n`
     }
   const sources: readonly PartSource[] = [
     { name: 'status.json', what: 'GET /status', make: asJson('/status') },
     { name: 'config.json', what: 'GET /config, secrets masked', make: asJson('/config', withoutDigests) },
-    { name: 'overview.json', what: 'GET /overview', make: asJson('/overview', withoutExamples) },
+    { name: 'overview.json', what: 'GET /overview', make: asJson('/overview', withoutUnknown) },
     { name: 'refused.json', what: 'GET /refused, the last requests that were refused', make: asJson('/refused') },
-    { name: 'contract.json', what: 'GET /contract, what breaks the contract', make: asJson('/contract') },
-    {
-      name: 'shadow.json',
-      what: 'GET /shadow, how candidates answer, without values',
-      make: asJson('/shadow', withoutExamples),
-    },
+    ...parts
+      .flatMap(({ bundledReports = [] }) => bundledReports)
+      .map(({ name, path, about }) => ({ name, what: `GET ${path}, ${about}`, make: asJson(path) })),
     {
       name: 'metrics.txt',
       what: 'GET /metrics',
       make: async () => printableLines(await fetchText(target, '/metrics')),
     },
-    {
-      name: 'explain.txt',
-      what: `explain of the nine, as ${escapeControls(file)} has them`,
-      make: () => explainOperations(file, addresses),
-    },
+    ...parts
+      .flatMap(({ ofFile }) => ofFile ?? [])
+      .map(({ name, about, render }) => ({
+        name,
+        what: `${about}, as ${escapeControls(file)} has them`,
+        make: () => describeFile(file, addresses, render),
+      })),
     { name: 'versions.json', what: 'this command, Node and the machine that it ran on', make: versions },
   ]
   return Promise.all(sources.map((source) => makePart(source, target)))
 }
 
-const makePart = async ({ name, what, make }: PartSource, { token }: AdminTarget): Promise<BundlePart> => {
+const makePart = async ({ name, what, make }: PartSource, { token }: AdminTarget): Promise<BundleFile> => {
   try {
     const content = await make()
     // No response of a gateway holds the token. If one ever does, the token is masked.
@@ -105,17 +110,21 @@ const parseBody = (target: AdminTarget, text: string): unknown => {
 const withoutDigests = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && 'digests' in value ? { ...value, digests: undefined } : value
 
+/** Leaves out what this version does not know of: it may be data of clients. */
+const withoutUnknown = (value: unknown): unknown =>
+  Object.fromEntries(Object.entries(Object(value)).filter(([name]) => overviewMembers.has(name)))
+
 const printableLines = (text: string): string => text.split('\n').map(escapeControls).join('\n')
 
-const explainOperations = (file: string, addresses: boolean): string => {
+const describeFile = (
+  file: string,
+  addresses: boolean,
+  render: NonNullable<BundlePart['ofFile']>['render'],
+): string => {
   const loaded = loadConfig(file)
   if (!loaded.ok) return formatProblems(addresses ? loaded.problems : loaded.problems.map(withoutAddress))
-  const { basePath } = loaded.config.listen
-  const texts = allOperations.map(({ method, path }) =>
-    renderExplanation(explainRequest(method, basePath + path, file, loaded)),
-  )
   const warnings = loaded.warnings.map((warning) => `warning: ${formatProblem(warning)}\n`)
-  return [...warnings, texts.join(`\n${'-'.repeat(80)}\n\n`)].join('')
+  return [...warnings, render(file, loaded)].join('')
 }
 
 const withoutAddress = ({ hint, ...problem }: ConfigProblem): ConfigProblem => {

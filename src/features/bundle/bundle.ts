@@ -8,7 +8,7 @@ import { formatJson, warnAboutTarget, writeToStdout } from '../../core/cli/rende
 import { formatTable } from '../../core/cli/render/table.ts'
 import { epochMs } from '../../core/lib/clock.ts'
 import { version } from '../../core/lib/program.ts'
-import { type BundlePart, collectParts } from './bundle-parts.ts'
+import { type BundleFile, collectParts } from './bundle-parts.ts'
 
 export interface BundleOptions extends ClientCommandOptions {
   readonly output?: string
@@ -50,10 +50,10 @@ export const createBundle = async ({
 const defaultFileName = (at: Date): string =>
   `lender-gateway-bundle-${at.toISOString().replaceAll(/[-:]|\.\d+/g, '')}.zip`
 
-const renderSummary = (name: string, { length }: Uint8Array, parts: readonly BundlePart[]): string =>
+const renderSummary = (name: string, { length }: Uint8Array, parts: readonly BundleFile[]): string =>
   `${name}: ${parts.filter((part) => part.text !== null).length} parts, ${Math.ceil(length / 1024)} KiB\n`
 
-const renderSummaryJson = (file: string, { length }: Uint8Array, parts: readonly BundlePart[]): string => {
+const renderSummaryJson = (file: string, { length }: Uint8Array, parts: readonly BundleFile[]): string => {
   const partList = parts.map((part) => ({ name: part.name, error: part.error, absent: part.absent }))
   return formatJson({ file, bytes: length, parts: partList })
 }
@@ -64,7 +64,7 @@ interface ManifestInfo {
   readonly addresses: boolean
 }
 
-const renderManifest = (parts: readonly BundlePart[], { at, url, addresses }: ManifestInfo): string => {
+const renderManifest = (parts: readonly BundleFile[], { at, url, addresses }: ManifestInfo): string => {
   const facts = [
     ['made', `${at.toISOString()} by lender-gateway ${version()}`],
     ['of', url],

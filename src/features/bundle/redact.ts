@@ -1,8 +1,5 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { toNetworkKey } from '../../core/lib/net/addresses.ts'
-import { asList, getMember } from '../../core/lib/text/decode.ts'
-import type { DifferenceKind } from '../candidate/observe/compare/comparison.ts'
-import { type ComparisonView, comparisonShape, describeComparison } from '../candidate/status/describe-comparison.ts'
 
 const prefixBits = { 4: 24, 6: 48 } as const
 
@@ -59,44 +56,4 @@ const redactWords = (text: string): string =>
 const redactAll = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(redactAll)
   return typeof value === 'string' ? truncateAddress(value) : value
-}
-
-// What differs in these kinds is a status, a type, a failure; in the others, a value of a client. A kind of a later
-// version is none of them.
-const isSafeKind: Readonly<Record<DifferenceKind, boolean>> = {
-  failure: true,
-  status: true,
-  'content-type': true,
-  field: false,
-  missing: true,
-  added: true,
-  type: true,
-  value: false,
-  length: false,
-  bytes: false,
-  unreadable: true,
-}
-
-/**
- * Leaves the values of `compare.examples` out of a response of /shadow or /overview: they are data of clients. A
- * comparison that this version cannot read is left out whole.
- */
-export const withoutExamples = (body: unknown): unknown => {
-  const comparisons = getMember(body, 'comparisons')
-  return comparisons === undefined ? body : { ...Object(body), comparisons: withoutValues(comparisons) }
-}
-
-const withoutValues = (comparisons: unknown): readonly ComparisonView[] => {
-  try {
-    return asList(comparisonShape)(comparisons, 'comparisons').map((comparison) => {
-      const rows = comparison.rows.map((row) =>
-        isSafeKind[row.kind] === true
-          ? row
-          : { ...row, pairs: row.pairs.map((pair) => ({ ...pair, primary: null, candidate: null })) },
-      )
-      return { ...comparison, rows, verdict: describeComparison({ ...comparison, rows }) }
-    })
-  } catch {
-    return []
-  }
 }

@@ -10,5 +10,17 @@ export const cache: Feature = {
   loadPrimaryPart: () => import('./primary.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
   loadStatusPart: () => import('./status.ts'),
-  loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
+  loadCommands: async () => ({
+    loadStatusTexts: () => import('./status-text.ts'),
+    loadExplain: async () => ({
+      wholeLayers: ['cache'],
+      settings: [
+        {
+          after: 'requestId',
+          rows: ({ operations }, rowsUnder) =>
+            Object.values(operations).some(({ cache }) => cache !== null) ? rowsUnder('cache') : [],
+        },
+      ],
+    }),
+  }),
 }

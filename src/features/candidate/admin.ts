@@ -154,3 +154,5 @@ const candidateMetrics: MetricDefinitions = {
 export const metrics: readonly PlacedMetrics[] = [{ after: 'upstreams', value: candidateMetrics }]
 
 export const loadOpenApi = () => import('./openapi.ts')
+
+export const loadPage = () => import('./page.ts')

@@ -15,6 +15,8 @@ export const candidate: Feature = {
   loadCommands: async () => ({
     loadOperatorExtras: () => import('./cli/shift-extras.ts'),
     loadStatusTexts: () => import('./cli/status-text.ts'),
+    loadExplain: () => import('./explain.ts'),
+    loadBundle: () => import('./bundle.ts'),
   }),
   loadOperatorCommands: () => import('./commands/shift.ts'),
   loadStatusPart: () => import('./status/candidate-status.ts'),

@@ -22,3 +22,5 @@ export const status: readonly PlacedStatus[] = [
     ),
   },
 ]
+
+export const loadPage = () => import('./page.ts')

@@ -182,3 +182,5 @@ export const overview: readonly PlacedOverview[] = [
 const maxRowViews = 10
 
 export const loadOpenApi = () => import('./openapi.ts')
+
+export const loadPage = () => import('./page.ts')

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { BuiltInCommand } from '../../core/cli/built-in-command.ts'
+import type { BuiltInCommand, BundlePart, ExplainPart } from '../../core/cli/built-in-command.ts'
 import type { ClientCommandOptions } from '../../core/cli/client/locate.ts'
 import { clientCommandHelp, createClientCommand, runClientCommand } from '../../core/cli/commands/client-commands.ts'
 
@@ -43,3 +43,21 @@ export const builtInCommands: readonly BuiltInCommand[] = [
 ]
 
 export const loadStatusTexts = () => import('./contract-report.ts')
+
+export const loadExplain = async (): Promise<ExplainPart> => ({ layerPlace })
+
+const layerPlace: Required<ExplainPart>['layerPlace'] = (layer, { id }, { contract, compiledContract, operations }) => {
+  if (layer !== 'request-contract' && layer !== 'response-contract') return undefined
+  if (contract === null || contract.file === null) return null
+  const { file } = contract
+  const own = compiledContract?.operations[id]
+  if (own === undefined) return { file, line: null, offBecause: 'the contract does not name the operation' }
+  const { line, responses } = own
+  const mode = operations[id].contract[layer === 'request-contract' ? 'request' : 'response']
+  const hasNone = mode !== 'off' && layer === 'response-contract' && responses.length === 0
+  return { file, line, offBecause: hasNone ? 'the contract has no responses of the operation' : null }
+}
+
+export const loadBundle = async (): Promise<BundlePart> => ({
+  bundledReports: [{ name: 'contract.json', path: '/contract', about: 'what breaks the contract' }],
+})

@@ -102,3 +102,5 @@ const createExplainCommand = (): Command =>
     )
 
 export const builtInCommands: readonly BuiltInCommand[] = [{ after: 'check', create: createExplainCommand }]
+
+export const loadBundle = () => import('./render-explanation.ts')

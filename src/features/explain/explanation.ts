@@ -1,9 +1,13 @@
+import { isIP } from 'node:net'
+import type { ExplainedSide, NameKey } from '../../core/cli/built-in-command.ts'
+import { cliError } from '../../core/cli/client/admin-target.ts'
 import { formatJson } from '../../core/cli/render/output.ts'
 import type { Config } from '../../core/config/config.ts'
 import type { LoadedConfig } from '../../core/config/load/load.ts'
+import { suggestNearest } from '../../core/config/suggest.ts'
 import { type FailureKind, failureTable } from '../../core/exchange/failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
-import { type ClientSide, explainClientSide, explainClientSideNow, requireClient } from './client-side.ts'
+import { explainParts } from './global-settings.ts'
 import { type LiveState, toLiveJson } from './live-state.ts'
 import {
   collectOperationDetails,
@@ -13,6 +17,11 @@ import {
 } from './operation-details.ts'
 import { explainRejection, type RejectionExplanation } from './rejection.ts'
 import { simulateRequest } from './simulate-request.ts'
+
+export interface ClientSide extends ExplainedSide {
+  /** The name or the address that was asked for. */
+  readonly client: string
+}
 
 export interface Explanation {
   readonly method: string
@@ -79,8 +88,37 @@ export const explainRequest = (
         ? refusedByOperator(locateKey(`operations.${operation.id}.state`))
         : refusedToClient(client, operation, config, locateKey),
     details: collectOperationDetails(operation, config, provenance),
-    side: client === null ? null : explainClientSide(client, operation, config, locateKey),
+    side: client === null ? null : explainSide(client, operation, config, locateKey),
   }
+}
+
+/** Throws a {@link cliError} for what is neither an address nor the name of a client. */
+const requireClient = (client: string, config: Config): void => {
+  const names = listClientNames(config)
+  if (isIP(client) !== 0 || names.includes(client)) return
+  const near = suggestNearest(client, names)
+  throw cliError(
+    `--client: ${client} is neither an address nor the name of one under clients${near === undefined ? '' : `; probably meant: ${near}`}`,
+  )
+}
+
+const listClientNames = (config: Config): readonly string[] =>
+  explainParts.flatMap((part) => part.clientNames?.(config) ?? [])
+
+/**
+ * Explains which side of an operation's group a client is on, as the file has it. Throws a {@link cliError} for a name
+ * where the operation asks no client who it is, and for an address where it asks.
+ */
+const explainSide = (client: string, operation: Operation, config: Config, nameKey: NameKey): ClientSide => {
+  const { id } = operation
+  const isNamed = listClientNames(config).includes(client)
+  const asksWhoItIs = explainParts.some((part) => part.asksWhoItIs?.(operation, config))
+  if (isNamed && !asksWhoItIs)
+    throw cliError(`--client: ${id} asks no client who it is; its side is that of its address, so write the address`)
+  if (!isNamed && asksWhoItIs)
+    throw cliError(`--client: ${id} asks clients who they are; its side is not that of an address, so write the name`)
+  const [side] = explainParts.flatMap((part) => part.findSide?.({ client, isNamed }, operation, config, nameKey) ?? [])
+  return { client, ...(side ?? { side: 'primary', why: 'the group has no candidate', bucket: null }) }
 }
 
 const createKeyLocator =
@@ -100,13 +138,14 @@ export const withLiveSide = (
   live: LiveState | null,
 ): Explanation => {
   const { side, operation, hash, file } = explanation
-  const shift = live?.upstream?.candidate?.shift ?? null
-  if (side === null || operation === null || live === null || shift === null || live.hash !== hash) return explanation
-  const locateKey = createKeyLocator(file, provenance)
-  return {
-    ...explanation,
-    side: explainClientSideNow(side.client, operation, config, locateKey, { shift, at: live.at }),
-  }
+  const { upstream, at } = live ?? { upstream: null, at: 0 }
+  if (side === null || operation === null || upstream === null || live?.hash !== hash) return explanation
+  const nameKey = createKeyLocator(file, provenance)
+  const client = { client: side.client, isNamed: listClientNames(config).includes(side.client) }
+  const [now] = explainParts.flatMap(
+    (part) => part.findSideNow?.(client, operation, config, nameKey, { upstream, at }) ?? [],
+  )
+  return now === undefined ? explanation : { ...explanation, side: { client: side.client, ...now } }
 }
 
 /**
@@ -162,24 +201,13 @@ const refusedByOperator = (key: string): Refusal =>
 /** Explains why a client may not call an operation, however good its credentials; null: it may, or none is meant. */
 const refusedToClient = (
   client: string | null,
-  { id }: Operation,
-  { clients }: Config,
-  locateKey: (key: string) => string,
+  operation: Operation,
+  config: Config,
+  nameKey: NameKey,
 ): Explanation['refused'] => {
-  const entry = clients.find((each) => each.id === client)
-  if (entry === undefined) return null
-  if (entry.disabled)
-    return refusal(
-      'forbidden',
-      `the client ${entry.id} is disabled: ${locateKey('clients')}`,
-      'remove its "disabled", or send as another client',
-    )
-  if (entry.operations === null || entry.operations.includes(id)) return null
-  return refusal(
-    'forbidden',
-    `the client ${entry.id} may call ${entry.operations.join(', ')} alone: ${locateKey('clients')}`,
-    `add ${id} to its operations, or send as another client`,
-  )
+  if (client === null) return null
+  const [refused] = explainParts.flatMap((part) => part.refuseClient?.(client, operation, config, nameKey) ?? [])
+  return refused === undefined ? null : refusal('forbidden', refused.why, refused.hint)
 }
 
 export const isForwarded = ({ refused, notReady }: Explanation): boolean => refused === null && notReady === null

@@ -1,29 +1,26 @@
+import { commandPartLoaders, type ExplainPart, type SettingRows } from '../../core/cli/built-in-command.ts'
 import type { Config, ListenConfig } from '../../core/config/config.ts'
 import { type RenderedValue, Secret } from '../../core/config/schema/annotations.ts'
+import { insertBeside } from '../../core/lib/beside.ts'
 
-export type SettingRows = readonly (readonly [key: string, value: string])[]
+/** What features add, in the order of their list. */
+export const explainParts: readonly ExplainPart[] = await Promise.all(
+  (await commandPartLoaders.load()).flatMap(({ loadExplain }) => loadExplain?.() ?? []),
+)
 
 /** A part of a configuration in the spelling of the file. */
 export type SettingTree = { readonly [key: string]: RenderedValue }
 
 /** Lists the settings of all nine operations, in the order in which a connection, then a request meets them. */
-export const globalSettingRows = (
-  { listen, auth, clients, clientsSource, operations }: Config,
-  tree: SettingTree,
-): SettingRows => {
+export const globalSettingRows = (config: Config, tree: SettingTree): SettingRows => {
+  const { listen } = config
   const { upstreams: _, operations: __, ...sections } = tree
   const rows = flattenTree(sections)
   const rowsUnder = (...keys: readonly string[]): SettingRows =>
     keys.flatMap((key) => rows.filter(([path]) => path === key || path.startsWith(`${key}.`)))
-  /** Finds the rows of a section without those of some keys. A key that is new in the schema appears. */
-  const rowsExcept = (section: string, ...keys: readonly string[]): SettingRows => {
-    const excluded = new Set(rowsUnder(...keys))
-    return rowsUnder(section).filter((row) => !excluded.has(row))
-  }
   /** Finds the rows of a key, with `word` for an empty value. */
   const withPlaceholder = (word: string, key: string): SettingRows =>
     rowsUnder(key).map(([path, value]) => [path, value === '' ? word : value])
-  const isCached = Object.values(operations).some(({ cache }) => cache !== null)
   const listenRows: SettingRows = [
     ...rowsUnder('listen.maxConnections', 'listen.maxConnectionsPerAddress'),
     ...tlsRows(listen, rowsUnder),
@@ -36,22 +33,19 @@ export const globalSettingRows = (
     ...rowsUnder('listen.publicUrl'),
     ...withPlaceholder('(empty)', 'listen.basePath'),
   ]
-  const addressRows = rowsUnder('limits.address.ipv6Prefix')
-  const shownKeys = new Set(listenRows.map(([path]) => path))
+  // The address makes no difference to a request, TLS has its rows above, and getContent is among the layers.
+  const hidden = rowsUnder('listen.host', 'listen.port', 'listen.tls', 'listen.http2', 'listen.getContent')
+  const shown = new Set([...listenRows, ...hidden].map(([path]) => path))
   return [
     ...listenRows,
-    // The address makes no difference to a request, TLS has its rows above, and getContent is among the layers.
-    ...rowsExcept('listen', 'listen.host', 'listen.port', 'listen.tls', 'listen.http2', 'listen.getContent').filter(
-      ([path]) => !shownKeys.has(path),
-    ),
-    // limits.address.rate is among the layers.
-    ...(addressRows.length === 0 ? [] : [...addressRows, ...rowsUnder('limits.redis')]),
-    ...(auth === null ? [] : rowsUnder('auth')),
-    ...(clients.length === 0 ? [] : [['clients', describeClients(clients, clientsSource)] as const]),
-    ...rowsUnder('requestId'),
-    // The other keys of audit are among the layers.
-    ...rowsExcept('audit', 'audit.key', 'audit.onFailure', 'audit.digests'),
-    ...(isCached ? rowsUnder('cache') : []),
+    // A key that is new in the schema appears.
+    ...rowsUnder('listen').filter(([path]) => !shown.has(path)),
+    ...insertBeside(
+      { requestId: rowsUnder('requestId') },
+      explainParts.flatMap(({ settings = [] }) =>
+        settings.map((each) => ({ ...each, value: each.rows(config, rowsUnder) })),
+      ),
+    ).flat(),
     ...rowsUnder('log.buffer', 'shutdown'),
   ]
 }
@@ -63,11 +57,6 @@ const tlsRows = ({ tls }: ListenConfig, rowsUnder: (...keys: readonly string[]) 
         ['listen.tls.certificates', String(tls.certificates.length)],
         ...rowsUnder('listen.tls.minVersion', 'listen.tls.clientCertificates', 'listen.http2'),
       ]
-
-const describeClients = (clients: Config['clients'], { parts }: Config['clientsSource']): string => {
-  const files = parts.flatMap(({ file, count }) => (file === null ? [] : [`${count} in ${file}`]))
-  return files.length === 0 ? String(clients.length) : `${clients.length}: ${files.join(', ')}`
-}
 
 /** The policies with a row of their own when they are on: the file may turn one on and state none of its keys. */
 const onOffSections: readonly string[] = ['healthCheck', 'outlier', 'circuitBreaker']

@@ -1,14 +1,14 @@
+import type { LayerPlace, SettingRows } from '../../core/cli/built-in-command.ts'
 import type { Config, EndpointConfig, HeaderMutationConfig, UpstreamConfig } from '../../core/config/config.ts'
 import { renderEffectiveConfig } from '../../core/config/diff/report.ts'
 import type { Provenance, ProvenanceMap } from '../../core/config/load/provenance.ts'
-import { sideKey } from '../../core/exchange/sides.ts'
+import { listSides, sideKey } from '../../core/exchange/sides.ts'
 import { RequestMetrics } from '../../core/log/metrics/request-metrics.ts'
 import { layerTable } from '../../core/runtime/pipeline/compose-layers.ts'
 import type { LayerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import { runtimeParts } from '../../core/runtime/runtime-parts.ts'
 import type { Operation, Side } from '../../operations.ts'
-import { type ContractPlace, findContractPlace } from './contract-place.ts'
-import { flattenTree, globalSettingRows, type SettingRows, type SettingTree, subtree } from './global-settings.ts'
+import { explainParts, flattenTree, globalSettingRows, type SettingTree, subtree } from './global-settings.ts'
 
 /** One setting for a request: its key, its value, and where it comes from. */
 export interface ExplainedSetting {
@@ -35,8 +35,8 @@ export interface EndpointShare {
 export interface ExplainedLayer extends ExplainedSetting {
   readonly name: string
   readonly on: boolean
-  /** Null: the layer has nothing to do with the contract. */
-  readonly contract: ContractPlace | null
+  /** Its place in the contract. Null: it has nothing to do with one. */
+  readonly contract: LayerPlace | null
 }
 
 /** One edit of the fields of each request or response. A secret value is masked. */
@@ -87,20 +87,25 @@ export const collectOperationDetails = (
       ),
     }
   }
-  const { candidate } = config.upstreams[group]
+  const other = listSides(config.upstreams[group]).find(({ side }) => side !== 'primary')
   return {
     ...describeUpstream('primary', config.upstreams[group]),
-    candidate: candidate && describeUpstream('candidate', candidate.upstream),
+    candidate: other === undefined ? null : describeUpstream(other.side, other.upstream),
     operation: [setting(`operations.${id}.state`, operation.state)],
-    layers: toExplainedLayers(describeLayers(config, described), described, config, ({ name, key, setting: value }) => {
-      const explained = setting(key, value)
-      if ((name === 'cache' || name === 'idempotency') && operation[name] !== null)
-        return { ...explained, value: renderPolicy(subtree(tree, 'operations', id, name)) }
-      // Without a contract the modes of the file do nothing: none of its lines says that they are off.
-      return name.endsWith('-contract') && config.compiledContract === null
-        ? { ...explained, provenance: builtInProvenance }
-        : explained
-    }),
+    layers: toExplainedLayers(
+      describeLayers(config, described),
+      described,
+      config,
+      setting,
+      ({ name, key, setting: value }) => {
+        const explained = setting(key, value)
+        const policy = subtree(tree, 'operations', id, name)
+        if (Object.keys(policy).length > 0 && explainParts.some(({ wholeLayers }) => wholeLayers?.includes(name)))
+          return { ...explained, value: renderPolicy(policy) }
+        // Without such a file the modes do nothing: none of the lines says that they are off.
+        return findPlace(name, described, config) === null ? { ...explained, provenance: builtInProvenance } : explained
+      },
+    ),
     globals: globalSettingRows(config, tree).map(([key, value]) => setting(key, value)),
   }
 }
@@ -116,6 +121,10 @@ export const describeLayers = (config: Config, operation: Operation): readonly L
     features: [...runtimeParts.values()].map((part) => part.describe(config)),
     requestMetrics: new RequestMetrics(),
   })
+
+/** Finds the place of a layer in a file of its own; undefined: it has none; null: none is configured. */
+const findPlace = (layer: LayerRow['name'], operation: Operation, config: Config): LayerPlace | null | undefined =>
+  explainParts.map((part) => part.layerPlace?.(layer, operation, config)).find((each) => each !== undefined)
 
 const builtInProvenance: Provenance = { source: 'built-in', line: 0, column: 0 }
 
@@ -150,11 +159,12 @@ const toEndpointShares = (
 }
 
 /** Lists the settings of an upstream key by key; a policy that is off is one row. */
-const upstreamSettingRows = ({ endpoints, host, retry }: UpstreamConfig, tree: SettingTree): SettingRows => {
+const upstreamSettingRows = ({ endpoints, host }: UpstreamConfig, tree: SettingTree): SettingRows => {
   const isTls = endpoints.some(({ origin }) => origin.startsWith('https:'))
   // These have rows among the endpoints, the fields and the layers, or a section. `tls` has no effect on plain HTTP.
   const shownElsewhere = ['endpoints', 'request', 'response', 'concurrency', 'candidate']
-  const omittedKeys = [...shownElsewhere, ...(isTls ? [] : ['tls']), ...(retry === null ? ['retry'] : [])]
+  const hasRetry = Object.keys(subtree(tree, 'retry')).length > 0
+  const omittedKeys = [...shownElsewhere, ...(isTls ? [] : ['tls']), ...(hasRetry ? [] : ['retry'])]
   const rest = Object.fromEntries(Object.entries(tree).filter(([key]) => !omittedKeys.includes(key)))
   return flattenTree({ ...rest, host: renderHost(host) })
 }
@@ -167,20 +177,22 @@ const renderPolicy = (tree: SettingTree): string =>
 
 const toExplainedLayers = (
   rows: readonly LayerRow[],
-  { id }: Operation,
+  operation: Operation,
   config: Config,
-  explain: (row: Pick<ExplainedLayer, 'name' | 'key'> & Pick<LayerRow, 'setting'>) => ExplainedSetting,
+  setting: (key: string, value: string) => ExplainedSetting,
+  explain: (row: Pick<LayerRow, 'name' | 'key' | 'setting'>) => ExplainedSetting,
 ): readonly ExplainedLayer[] => {
+  const { id } = operation
   const { state } = config.operations[id]
   const shown = rows.map((row): ExplainedLayer => {
-    const contract = findContractPlace(row.name, id, config)
+    const contract = findPlace(row.name, operation, config) ?? null
     // Its layer needs what only a process that serves has.
     const isOn = contract === null ? row.layer !== null : row.setting !== 'off' && contract.offBecause === null
     return { ...explain(row), name: row.name, on: isOn && state === 'serve', contract }
   })
   // `refuse` stands in place of all other layers, and of the upstream.
-  const refuse = { name: 'refuse', key: `operations.${id}.state`, setting: 'refuse' }
-  return state === 'serve' ? shown : [{ ...explain(refuse), name: refuse.name, on: true, contract: null }, ...shown]
+  const key = `operations.${id}.state`
+  return state === 'serve' ? shown : [{ ...setting(key, 'refuse'), name: 'refuse', on: true, contract: null }, ...shown]
 }
 
 const renderHost = (host: UpstreamConfig['host']): string => {

@@ -1,8 +1,10 @@
+import { dirname, isAbsolute, join } from 'node:path'
+import type { BundlePart, LayerPlace } from '../../core/cli/built-in-command.ts'
 import { alignRow, columnWidths } from '../../core/cli/render/table.ts'
 import type { Provenance } from '../../core/config/load/provenance.ts'
 import { escapeControls } from '../../core/lib/text/escape-controls.ts'
-import { type ContractPlace, formatContractPlace } from './contract-place.ts'
-import type { Explanation } from './explanation.ts'
+import { allOperations } from '../../operations.ts'
+import { type Explanation, explainRequest } from './explanation.ts'
 import type {
   EndpointShare,
   ExplainedLayer,
@@ -145,16 +147,18 @@ const layerRow = (
   ]
 }
 
-const contractCells = (
-  provenance: Provenance,
-  contract: ContractPlace,
-  file: string,
-): [level: string, place: string] => {
+const contractCells = (provenance: Provenance, contract: LayerPlace, file: string): [level: string, place: string] => {
   const [level, place] = provenanceCells(provenance, file)
-  return [level, [place, formatContractPlace(contract, file)].filter((each) => each !== '').join('; ')]
+  return [level, [place, formatLayerPlace(contract, file)].filter((each) => each !== '').join('; ')]
 }
 
-const offNote = (value: string, contract: ContractPlace | null): string => {
+/** Formats the place for operators; a relative path starts at the folder of the configuration, `configFile`. */
+const formatLayerPlace = ({ file, line }: LayerPlace, configFile: string): string => {
+  const path = isAbsolute(file) ? file : join(dirname(configFile), file)
+  return line === null ? path : `${path}:${line}`
+}
+
+const offNote = (value: string, contract: LayerPlace | null): string => {
   if (value === 'none' || value === 'false') return ' (off)'
   if (value === 'off') return ''
   const why = contract?.offBecause ?? null
@@ -175,3 +179,15 @@ const renderRequestLine = (method: string, target: string): string =>
   `${escapeControls(method)} ${escapeControls(truncate(target))}`
 
 const truncate = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text)
+
+/** For `bundle`. */
+export const ofFile: Required<BundlePart>['ofFile'] = {
+  name: 'explain.txt',
+  about: 'explain of the nine',
+  render: (file, loaded) =>
+    allOperations
+      .map(({ method, path }) =>
+        renderExplanation(explainRequest(method, loaded.config.listen.basePath + path, file, loaded)),
+      )
+      .join(`\n${'-'.repeat(80)}\n\n`),
+}

@@ -129,3 +129,5 @@ export const status: readonly PlacedStatus[] = [
 ]
 
 export const loadOpenApi = () => import('./openapi.ts')
+
+export const loadPage = () => import('./page.ts')

@@ -19,5 +19,8 @@ export const idempotency: Feature = {
   }),
   loadRuntimePart: () => import('./runtime.ts'),
   loadStatusPart: () => import('./status.ts'),
-  loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
+  loadCommands: async () => ({
+    loadStatusTexts: () => import('./status-text.ts'),
+    loadExplain: async () => ({ wholeLayers: ['idempotency'] }),
+  }),
 }

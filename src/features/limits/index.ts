@@ -8,5 +8,17 @@ export const limits: Feature = {
   loadStatusPart: () => import('./status.ts'),
   loadPrimaryPart: () => import('./primary.ts'),
   loadConfigPart: () => import('./config.ts'),
-  loadCommands: async () => ({ loadStatusTexts: () => import('./status-text.ts') }),
+  loadCommands: async () => ({
+    loadStatusTexts: () => import('./status-text.ts'),
+    loadExplain: async () => ({
+      settings: [
+        {
+          before: 'requestId',
+          // limits.address.rate is among the layers.
+          rows: ({ limits: { address } }, rowsUnder) =>
+            address === null ? [] : rowsUnder('limits.address.ipv6Prefix', 'limits.redis'),
+        },
+      ],
+    }),
+  }),
 }

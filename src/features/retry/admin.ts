@@ -25,3 +25,5 @@ export const metrics: readonly PlacedMetrics[] = [
     },
   },
 ]
+
+export const loadPage = () => import('./page.ts')

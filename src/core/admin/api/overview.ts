@@ -122,9 +122,11 @@ const withFeatures = <T>(
     ),
   )
 
-export const overviewShape = asObject(
-  withFeatures<Decoder<unknown>>(ownShapes, ({ decode }) => decode),
-) as Decoder<unknown> as Decoder<Overview>
+const shapes = withFeatures<Decoder<unknown>>(ownShapes, ({ decode }) => decode)
+
+export const overviewMembers: ReadonlySet<string> = new Set(Object.keys(shapes))
+
+export const overviewShape = asObject(shapes) as Decoder<unknown> as Decoder<Overview>
 
 export type OperationView = Decoded<typeof operationShape>
 

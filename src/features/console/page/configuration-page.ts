@@ -1,11 +1,10 @@
 import { truncate } from '../../../core/admin/commands/phrases.ts'
 import { type Html, html } from '../../../core/admin/html.ts'
+import { formatCount, formatCounted, htmlTable } from '../../../core/admin/page-components.ts'
 import { splitIntoParts } from '../../../core/config/diff/diff-reports.ts'
 import type { Provenance, ProvenanceMap } from '../../../core/config/load/provenance.ts'
 import { isPlainObject } from '../../../core/lib/plain-object.ts'
 import type { Reloader } from '../../../core/runtime/reload/reloader.ts'
-import { htmlTable } from './components.ts'
-import { formatCount, formatCounted } from './format.ts'
 import { renderLayout } from './page-response.ts'
 
 interface Setting {

@@ -1,91 +1,77 @@
 import type { Principal } from '../../../core/admin/access/principal.ts'
+import type { PlacedSection, SectionPlace } from '../../../core/admin/admin-part.ts'
+import { adminParts } from '../../../core/admin/admin-parts.ts'
 import type { Overview, PageView } from '../../../core/admin/api/overview.ts'
 import { type Html, html } from '../../../core/admin/html.ts'
+import { insertBeside } from '../../../core/lib/beside.ts'
 import { logoutForm } from '../session/csrf.ts'
 import { assetPath } from './assets.ts'
 import { formatTitle, renderLayout } from './page-response.ts'
-import { candidateSection } from './sections/candidate.ts'
-import { clientActivitySection } from './sections/client-activity.ts'
-import { comparisonSection } from './sections/comparison.ts'
-import { contractSection } from './sections/contract.ts'
 import { findingsSection } from './sections/findings.ts'
 import { operationsSection } from './sections/operations.ts'
 import { ordersSection, recentErrorsSection, reloadsSection } from './sections/recent-events.ts'
-import {
-  cacheSection,
-  certificatesSection,
-  clientsSection,
-  idempotencySection,
-  limitsSection,
-  recordsSection,
-  workersSection,
-} from './sections/status-lists.ts'
+import { certificatesSection, recordsSection, recordsTitle, workersSection } from './sections/status-lists.ts'
 import { summarySection } from './sections/summary.ts'
 import { upstreamsSection } from './sections/upstreams.ts'
 
+const pageParts = await Promise.all(adminParts.flatMap(({ loadPage }) => loadPage?.() ?? []))
+
+const records = pageParts.flatMap(({ recordRow }) => recordRow ?? [])
+const sideFacts = pageParts.flatMap(({ sideFact }) => sideFact ?? [])
+
+interface PageSection {
+  /** What the link to it is called; null: it is in sight anyway. */
+  readonly link: string | null
+  readonly render: (view: PageView) => Html
+}
+
 /** The sections of the page, in the order in which an operator on call asks. Each name is the `id` of its element. */
-export const pageSections = {
-  summary: summarySection,
-  findings: findingsSection,
-  operations: operationsSection,
-  upstreams: upstreamsSection,
-  candidates: candidateSection,
-  comparison: comparisonSection,
-  contract: contractSection,
-  activity: clientActivitySection,
-  refusals: recentErrorsSection,
-  reloads: reloadsSection,
-  orders: ordersSection,
-  limits: limitsSection,
-  cache: cacheSection,
-  idempotency: idempotencySection,
-  clients: clientsSection,
-  certificates: certificatesSection,
-  workers: workersSection,
-  records: recordsSection,
-} as const satisfies Readonly<Record<string, (view: PageView) => Html>>
+const ownSections = {
+  summary: { link: null, render: summarySection },
+  findings: { link: 'Wrong', render: findingsSection },
+  operations: { link: 'Operations', render: operationsSection },
+  upstreams: { link: 'Upstreams', render: (view) => upstreamsSection(view, sideFacts) },
+  refusals: { link: 'Refused', render: recentErrorsSection },
+  reloads: { link: 'Reloads', render: reloadsSection },
+  orders: { link: 'Orders', render: ordersSection },
+  certificates: { link: 'Certificates', render: certificatesSection },
+  workers: { link: 'Processes', render: workersSection },
+  records: { link: recordsTitle(records), render: (view) => recordsSection(view, records) },
+} as const satisfies Readonly<Record<string, PageSection>>
 
-export type SectionName = keyof typeof pageSections
-
-export const renderSections = (view: PageView): readonly (readonly [SectionName, Html])[] =>
-  (Object.keys(pageSections) as SectionName[]).map((name) => [name, pageSections[name](view)])
-
-// Sections of a line or two stand beside one another.
-const gridSections: readonly SectionName[] = [
-  'orders',
-  'limits',
-  'cache',
-  'idempotency',
-  'clients',
-  'certificates',
-  'workers',
-  'records',
+// Of two with the same name, the second stands in the place of the first.
+const featureSections = [
+  ...new Map(pageParts.flatMap(({ pageSections = [] }) => pageSections).map((each) => [each.name, each])).values(),
 ]
 
-// What the links to sections are called; the summary is in sight anyway.
-const anchorTexts: Readonly<Record<Exclude<SectionName, 'summary'>, string>> = {
-  findings: 'Wrong',
-  operations: 'Operations',
-  upstreams: 'Upstreams',
-  candidates: 'Shift',
-  comparison: 'Compared',
-  contract: 'Contract',
-  activity: 'By client',
-  refusals: 'Refused',
-  reloads: 'Reloads',
-  orders: 'Orders',
-  idempotency: 'Idempotency',
-  limits: 'Limits',
-  cache: 'Cache',
-  clients: 'Clients',
-  certificates: 'Certificates',
-  workers: 'Processes',
-  records: 'Audit and log',
-}
+type NamedSection = PageSection & { readonly name: string }
+
+const named = Object.fromEntries(
+  Object.entries<PageSection>(ownSections).map(([name, each]) => [name, { ...each, name }]),
+) as Readonly<Record<keyof typeof ownSections, NamedSection>>
+
+const withFeatures = (place: (section: PlacedSection) => SectionPlace): readonly NamedSection[] =>
+  insertBeside<keyof typeof ownSections, NamedSection>(
+    named,
+    featureSections.map((each) => ({ ...place(each), value: each })),
+  )
+
+const sections = withFeatures((each) => each)
+const links = withFeatures((each) => each.linkPlace ?? each)
+
+export const pageSections: Readonly<Record<string, (view: PageView) => Html>> = Object.fromEntries(
+  sections.map(({ name, render }) => [name, render]),
+)
+
+export const renderSections = (view: PageView): readonly (readonly [name: string, section: Html])[] =>
+  sections.map(({ name, render }) => [name, render(view)])
+
+// From here on, sections of a line or two stand beside one another.
+const gridFrom = sections.findIndex(({ name }) => name === 'orders')
 
 /** Renders the links to the sections, and the switch that leaves only what is wrong. It works without a script. */
 const sectionLinks = (): Html =>
-  html`<nav aria-label="Sections">${Object.entries(anchorTexts).map(([name, text]) => html`<a href="#${name}">${text}</a> `)}</nav>
+  html`<nav aria-label="Sections">${links.map(({ name, link }) => link !== null && html`<a href="#${name}">${link}</a> `)}</nav>
 <p class="switch"><label><input type="checkbox" id="problems-only"> Problems only</label></p>`
 
 /** Formats the title: the state in a few words, for the tab, which may be all that is seen of the page. */
@@ -112,8 +98,8 @@ export const renderOverviewPage = (overview: PageView, principal: Principal): Ht
     beside: html`<p id="live" class="live" data-at="${overview.at}">as of <time datetime="${overview.at}">${overview.at.slice(11, 19)}</time> UTC</p>${logoutForm(principal)}`,
     body: html`${flash !== null && html`<p class="note" role="status">${flash}</p>\n`}<noscript><p class="note">Without JavaScript the page stays as it was at ${overview.at}. <a href="/">Load it again</a></p></noscript>
 <div class="tools">${sectionLinks()}</div>
-${rendered.filter(([name]) => !gridSections.includes(name)).map(([, part]) => html`${part}\n`)}<div class="grid">
-${rendered.filter(([name]) => gridSections.includes(name)).map(([, part]) => html`${part}\n`)}</div>
+${rendered.slice(0, gridFrom).map(([, part]) => html`${part}\n`)}<div class="grid">
+${rendered.slice(gridFrom).map(([, part]) => html`${part}\n`)}</div>
 <p id="announced" class="unseen" aria-live="polite"></p>`,
   })
 }

@@ -36,7 +36,7 @@ export const openOperatorPages: OpenPages = async (context, log, proofs, recheck
       const { method, url, headers } = request
       const path = targetPath(url)
       if (!pagePaths.has(path) && !path.startsWith('/actions/')) return null
-      const mayLogIn = hasLogin(reloader.config.admin) && rejection.status === 401 && acceptsHtml(headers)
+      const mayLogIn = hasLogin(reloader.config.admin, proofs) && rejection.status === 401 && acceptsHtml(headers)
       return mayLogIn && method === 'GET' ? reply.redirect('/login', 303) : sendAdminError(request, reply, rejection)
     },
     applyConfig(admin) {

@@ -1,7 +1,6 @@
 import { type FindingSubject, type Severity, severities } from '../../../core/admin/findings/finding.ts'
-
-/** How good a state is. */
-export type BadgeTone = 'good' | 'notice' | 'warning' | 'bad' | 'off'
+import type { Html } from '../../../core/admin/html.ts'
+import { type BadgeTone, badge } from '../../../core/admin/page-components.ts'
 
 export const severityTones: Readonly<Record<Severity, BadgeTone>> = {
   critical: 'bad',
@@ -43,6 +42,8 @@ export interface RowState {
   readonly tone: BadgeTone
   readonly words: string
 }
+
+export const stateBadge = ({ tone, words }: RowState): Html => badge(tone, words)
 
 // What makes up for rates that were rounded.
 const epsilon = 1e-6

@@ -2,7 +2,7 @@ import type { PageView } from '../../../core/admin/api/overview.ts'
 import { now, unrefTimeout } from '../../../core/lib/clock.ts'
 import { assetsVersion } from './assets.ts'
 import { chartsData } from './charts-data.ts'
-import { pageTitle, renderSections, type SectionName } from './overview-page.ts'
+import { pageTitle, renderSections } from './overview-page.ts'
 import { instanceHtml, instanceId } from './page-response.ts'
 
 const tickMs = 1000
@@ -159,7 +159,7 @@ interface PageState {
  * A part that is sent by itself: as HTML, a section or which gateway it is, by the `id` of its element; or the data of
  * the charts, as JSON.
  */
-type PartName = SectionName | typeof instanceId | 'charts'
+type PartName = string
 
 const renderPageState = (overview: PageView): PageState => ({
   at: overview.at,

@@ -20,13 +20,13 @@ export const registerLogin = (
   { reloader, recordAdminEvent }: AdminContext,
   log: Log,
   sessions: SessionStore,
-  proofs: Pick<OperatorProofs, 'verify'>,
+  proofs: Pick<OperatorProofs, 'verify' | 'tokenScopes'>,
 ): void => {
   const throttle = new AttemptThrottle(loginLimit)
 
   app.get('/login', async (request, reply) => {
     const { admin } = reloader.config
-    if (!hasLogin(admin) || getPrincipal(request).session !== null) return reply.redirect('/', 303)
+    if (!hasLogin(admin, proofs) || getPrincipal(request).session !== null) return reply.redirect('/', 303)
     if (!isConfidential(request.socket)) return sendPage(reply, loginUnavailable.status, loginUnavailablePage())
     const isLost = targetQuery(request.url) === 'done'
     return sendPage(reply, 200, loginPage(getPrincipal(request), isLost ? cookieLost : null))
@@ -34,7 +34,7 @@ export const registerLogin = (
 
   app.post('/login', async (request, reply) => {
     const { admin, hash: config } = reloader.config
-    if (!hasLogin(admin)) return reply.redirect('/', 303)
+    if (!hasLogin(admin, proofs)) return reply.redirect('/', 303)
     if (!isConfidential(request.socket)) return sendAdminError(request, reply, loginUnavailable)
     const form = parseForm(request)
     if (isAdminError(form)) return showLoginAgain(request, reply, form)
@@ -99,9 +99,9 @@ const cookieLost =
   'the token was right, but the browser has not kept the cookie of the session: it keeps one that comes by https, or from localhost or 127.0.0.1'
 
 /** Tells whether there may be a token to log in with: one that opens /metrics alone opens no session. */
-export const hasLogin = (admin: AdminConfig): boolean =>
-  [...listOperatorTokens(admin).map(({ operator }) => operator.scope), ...Object.values(admin.jwt?.scopes ?? {})].some(
-    (scope) => includesScope(scope, 'read'),
+export const hasLogin = (admin: AdminConfig, proofs: Pick<OperatorProofs, 'tokenScopes'>): boolean =>
+  [...listOperatorTokens(admin).map(({ operator }) => operator.scope), ...proofs.tokenScopes(admin)].some((scope) =>
+    includesScope(scope, 'read'),
   )
 
 const wrongToken: AdminError = { status: 403, code: 'wrong-token', detail: 'this is the token of no operator' }

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { truncate } from '../../../../src/core/admin/commands/phrases.ts'
-import { timeHtml } from '../../../../src/features/console/page/components.ts'
 import {
   formatCount,
   formatCounted,
   formatMilliseconds,
   formatPerSecond,
-} from '../../../../src/features/console/page/format.ts'
+  timeHtml,
+} from '../../../../src/core/admin/page-components.ts'
 
 test.each([
   [0, '0'],

@@ -4,6 +4,7 @@ import { unnamedOperator } from '../../../../src/core/admin/access/operator.ts'
 import { Principal } from '../../../../src/core/admin/access/principal.ts'
 import type { Overview, PageView } from '../../../../src/core/admin/api/overview.ts'
 import type { FindingSubject, FindingView, Severity } from '../../../../src/core/admin/findings/finding.ts'
+import type { Html } from '../../../../src/core/admin/html.ts'
 import { createShadowCounts } from '../../../../src/features/candidate/layers/shadow-copies.ts'
 import { pageSections, pageTitle, renderOverviewPage } from '../../../../src/features/console/page/overview-page.ts'
 import { allOperations, groups } from '../../../../src/operations.ts'
@@ -17,8 +18,13 @@ const visibleText = (html: string): string =>
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
     .replaceAll(/\s+/g, ' ')
-const part = (name: keyof typeof pageSections, status: Partial<Overview['status']> = {}): string =>
-  visibleText(pageSections[name]({ ...fixture, status: { ...fixture.status, ...status } }).toString())
+const sectionOf = (name: string): ((view: PageView) => Html) => {
+  const section = pageSections[name]
+  if (section === undefined) throw new Error(`no section ${name}`)
+  return section
+}
+const part = (name: string, status: Partial<Overview['status']> = {}): string =>
+  visibleText(sectionOf(name)({ ...fixture, status: { ...fixture.status, ...status } }).toString())
 
 /** Replaces every text of a value, keys of maps included. */
 const replaced = (value: unknown, text: (old: string) => string): unknown => {
@@ -109,7 +115,7 @@ test('findings are grouped by what is broken, the worst first, and how many ther
     finding('notice', 'clients', 'the path is none of the nine'),
   ]
 
-  const { findings: section } = pageSections
+  const section = sectionOf('findings')
   const html = section({ ...fixture, status: { ...fixture.status, findings } }).toString()
 
   expect(visibleText(html).trim()).toBe(
@@ -182,14 +188,12 @@ describe('an endpoint and its group', () => {
             },
           ]),
     ]
-    const html = pageSections
-      .upstreams({
-        ...fixture,
-        endpointRates,
-        found,
-        status: { ...fixture.status, upstreams: { leads: { ...leads, endpoints } } },
-      })
-      .toString()
+    const html = sectionOf('upstreams')({
+      ...fixture,
+      endpointRates,
+      found,
+      status: { ...fixture.status, upstreams: { leads: { ...leads, endpoints } } },
+    }).toString()
     return [...html.matchAll(/<span class="mark \w+">.*?<\/span>([^<]*)<\/span>/g)].map(([mark]) =>
       visibleText(mark).trim().replaceAll(/ +/g, ' '),
     )
@@ -272,7 +276,7 @@ test('an endpoint that a group has twice is given orders once, so that no two el
       candidate: candidate && { ...candidate, endpoints },
     },
   }
-  const html = pageSections.upstreams({ ...fixture, status: { ...fixture.status, upstreams } }).toString()
+  const html = sectionOf('upstreams')({ ...fixture, status: { ...fixture.status, upstreams } }).toString()
   const ids = html.match(/ id="[^"]*"/g) ?? []
 
   expect(html.match(/<th scope="row"/g)).toHaveLength(3)
@@ -287,7 +291,7 @@ describe('an operation', () => {
   /** Says how an operation goes that serves, and one that nothing comes to. */
   const states = (...found: readonly FindingSubject[]): readonly string[] =>
     ['market.insights', 'leads.pipeline'].map((id) => {
-      const html = pageSections.operations({ ...fixture, found }).toString()
+      const html = sectionOf('operations')({ ...fixture, found }).toString()
       const row = html.slice(html.indexOf(`id="operation-${id}"`))
       return visibleText(/<span class="mark \w+">.*?<\/span>([^<]*)<\/span>/.exec(row)?.[0] ?? '').trim()
     })
@@ -325,7 +329,7 @@ test('an endpoint of weight 0 says so, and is made ready by no link, unless that
   const rendered = (more: object): string => {
     const endpoints = [{ ...(first as NonNullable<typeof first>), weight: 0, state: 'draining' as const, ...more }]
     const upstreams = { valuation: { ...(valuation as NonNullable<typeof valuation>), endpoints } }
-    return pageSections.upstreams({ ...fixture, status: { ...fixture.status, upstreams } }).toString()
+    return sectionOf('upstreams')({ ...fixture, status: { ...fixture.status, upstreams } }).toString()
   }
 
   const byFile = rendered({})
@@ -368,7 +372,7 @@ test('an endpoint has its weight, share, pace, queue, last probe and the days of
 
 test('requests that come to none of the nine are counted below them, so that idle rows mislead nobody', () => {
   const text = (unmatchedPerSecond: number | null): string =>
-    visibleText(pageSections.operations({ ...fixture, unmatchedPerSecond }).toString())
+    visibleText(sectionOf('operations')({ ...fixture, unmatchedPerSecond }).toString())
 
   expect(text(4.25)).toContain('4.3 requests a second are refused before they come to any of the nine: why')
   for (const none of [0, null]) expect(text(none)).not.toContain('are refused before')
@@ -377,7 +381,7 @@ test('requests that come to none of the nine are counted below them, so that idl
 test('a chart without a step says that nothing is counted yet, and not that nothing came', () => {
   const history = { stepSeconds: 5, perSecond: [], errorsPerSecond: [], p99Ms: [] }
   const operations = fixture.operations.map((each) => ({ ...each, history }))
-  const text = visibleText(pageSections.operations({ ...fixture, operations }).toString())
+  const text = visibleText(sectionOf('operations')({ ...fixture, operations }).toString())
 
   expect(text).toContain('not counted yet')
   expect(text).not.toContain('none in 15 min')
@@ -392,7 +396,7 @@ test('a secret that a reload has replaced is shown as changed, and not by its lo
   const secret = { part: 'admin', group: null, path: 'admin.tokens.anna', from: 'operate', to: 'operate' }
   const reloads = [{ ...(applied as NonNullable<typeof applied>), changes: [secret] }]
 
-  const text = visibleText(pageSections.reloads({ ...fixture, reloads }).toString())
+  const text = visibleText(sectionOf('reloads')({ ...fixture, reloads }).toString())
 
   expect(text).toContain('admin.tokens.anna : changed, not shown')
 })
@@ -415,13 +419,13 @@ test('a recent error says why', () => {
 
   expect(refusals).toContain('404 not-found POST to none of the nine a slash too many at the end; probably meant')
   expect(refusals).toContain('401 unauthenticated risk.asset-valuation the token has expired')
-  expect(visibleText(pageSections.refusals({ ...fixture, refusals: [] }).toString())).toContain('None since the start.')
+  expect(visibleText(sectionOf('refusals')({ ...fixture, refusals: [] }).toString())).toContain('None since the start.')
 })
 
 test('a certificate is marked from the day on which it is a finding', () => {
   const marks = [14, 13, 0, -1].map((daysLeft) => {
     const certificates = [{ key: 'admin.tls', names: [], notAfter: fixture.at, daysLeft }]
-    const html = pageSections.certificates({ ...fixture, status: { ...fixture.status, certificates } }).toString()
+    const html = sectionOf('certificates')({ ...fixture, status: { ...fixture.status, certificates } }).toString()
     return /class="mark (\w+)"/.exec(html)?.[1]
   })
 
@@ -473,7 +477,7 @@ test('the candidate of a group stands below it, and can be drained', () => {
   }
   const upstreams = { ...fixture.status.upstreams, leads: { ...(leads as NonNullable<typeof leads>), candidate } }
 
-  const rendered = pageSections.upstreams({ ...fixture, status: { ...fixture.status, upstreams } }).toString()
+  const rendered = sectionOf('upstreams')({ ...fixture, status: { ...fixture.status, upstreams } }).toString()
 
   expect(visibleText(rendered)).toContain('leads, candidate ● 1 of 1 up')
   expect(visibleText(rendered)).toContain('copies: 12 000 sent since the start, ')
@@ -497,7 +501,7 @@ test.each([
   const candidate = { inFlight, balance, breaker, endpoints, shadow: null, comparison: null, shift }
   const upstreams = { ...fixture.status.upstreams, leads: { ...(leads as NonNullable<typeof leads>), candidate } }
 
-  const text = visibleText(pageSections.candidates({ ...fixture, status: { ...fixture.status, upstreams } }).toString())
+  const text = visibleText(sectionOf('candidates')({ ...fixture, status: { ...fixture.status, upstreams } }).toString())
 
   expect(text.includes('main.ts shift leads --promote --config /etc/gateway.yaml Copy')).toBe(isSaid)
 })
@@ -516,7 +520,7 @@ test('an operator with a session can end it, and reads once what was done', () =
 })
 
 test('how the contract is kept stands in a section, which leads to learning one where there is none', () => {
-  const none = pageSections.contract({ ...fixture, status: { ...fixture.status, contract: null, learning: null } })
+  const none = sectionOf('contract')({ ...fixture, status: { ...fixture.status, contract: null, learning: null } })
   expect(visibleText(none.toString())).toContain('None is configured, and none is learnt.')
   expect(none.toString()).toContain('href="/actions/learn-contract"')
   expect(part('contract')).toMatch(
@@ -537,13 +541,13 @@ test('until when the contract is learnt has the form of all times of the page', 
     orderReason: null,
   } as const
 
-  const section = pageSections.contract({ ...fixture, status: { ...fixture.status, learning } })
+  const section = sectionOf('contract')({ ...fixture, status: { ...fixture.status, learning } })
 
   expect(visibleText(section.toString())).toContain('Learning by oncall-anna until 23:59:58 .')
 })
 
 test('a contract that nothing breaks is said to be so', () => {
-  expect(visibleText(pageSections.contract({ ...fixture, drift: [] }).toString())).toContain('● Nothing breaks it.')
+  expect(visibleText(sectionOf('contract')({ ...fixture, drift: [] }).toString())).toContain('● Nothing breaks it.')
 })
 
 describe('how a candidate answers', () => {
@@ -570,11 +574,11 @@ describe('how a candidate answers', () => {
     const comparisons =
       comparison === undefined ? [] : [{ ...comparison, ...counts, operations: [], rows: [], ways: 0 }]
 
-    expect(visibleText(pageSections.comparison({ ...fixture, comparisons }).toString())).toContain(badge)
+    expect(visibleText(sectionOf('comparison')({ ...fixture, comparisons }).toString())).toContain(badge)
   })
 
   test('is not known where nothing is compared', () => {
-    const none = pageSections.comparison({ ...fixture, comparisons: [] }).toString()
+    const none = sectionOf('comparison')({ ...fixture, comparisons: [] }).toString()
 
     expect(visibleText(none)).toContain('No answers of a candidate are compared.')
   })

@@ -2,9 +2,8 @@ import type { Overview } from '../../../../core/admin/api/overview.ts'
 import { isMutatingCommand } from '../../../../core/admin/commands/command-groups.ts'
 import { type FindingView, type Severity, severities } from '../../../../core/admin/findings/finding.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
+import { badge, commandHtml, formatCounted, htmlSection, sinceHtml } from '../../../../core/admin/page-components.ts'
 import { groupByKey, type NonEmpty } from '../../../../core/log/sum-reports.ts'
-import { badge, commandHtml, htmlSection, sinceHtml } from '../components.ts'
-import { formatCounted } from '../format.ts'
 import { severityTones } from '../row-state.ts'
 
 /**

@@ -1,11 +1,19 @@
 import type { OperationView, PageView } from '../../../../core/admin/api/overview.ts'
 import type { FindingSubject } from '../../../../core/admin/findings/finding.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
+import {
+  commandLinks,
+  formatCount,
+  formatMilliseconds,
+  formatPerSecond,
+  htmlSection,
+  htmlTable,
+  type TableColumn,
+  timeHtml,
+} from '../../../../core/admin/page-components.ts'
 import { sideKey } from '../../../../core/exchange/sides.ts'
 import { sides } from '../../../../operations.ts'
-import { commandLinks, htmlSection, htmlTable, stateBadge, type TableColumn, timeHtml } from '../components.ts'
-import { formatCount, formatMilliseconds, formatPerSecond } from '../format.ts'
-import { isProblem, type RowState, toRowState, worseSeverity, worstFinding } from '../row-state.ts'
+import { isProblem, type RowState, stateBadge, toRowState, worseSeverity, worstFinding } from '../row-state.ts'
 
 interface OperationRow extends OperationView {
   readonly goes: RowState

@@ -2,11 +2,16 @@ import type { OrderView, Overview, ReloadView } from '../../../../core/admin/api
 import { describeUnmatched, type RecentErrorView } from '../../../../core/admin/api/recent-errors.ts'
 import { truncate } from '../../../../core/admin/commands/phrases.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
+import {
+  type BadgeTone,
+  badge,
+  formatCounted,
+  htmlSection,
+  htmlTable,
+  timeHtml,
+} from '../../../../core/admin/page-components.ts'
 import type { ConfigChange } from '../../../../core/config/diff/diff-values.ts'
 import type { ConfigProblem } from '../../../../core/config/problem.ts'
-import { badge, htmlSection, htmlTable, timeHtml } from '../components.ts'
-import { formatCounted } from '../format.ts'
-import type { BadgeTone } from '../row-state.ts'
 
 export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
   htmlSection(

@@ -1,8 +1,8 @@
 import type { Overview } from '../../../../core/admin/api/overview.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
+import { badge, commandLinks, sinceHtml, timeHtml } from '../../../../core/admin/page-components.ts'
 import { formatAge } from '../../../../core/lib/text/units.ts'
-import { badge, commandLinks, sinceHtml, stateBadge, timeHtml } from '../components.ts'
-import { toRowState } from '../row-state.ts'
+import { stateBadge, toRowState } from '../row-state.ts'
 
 export const summarySection = ({ at, status }: Overview): Html => {
   const { state, notReady, version, config, uptimeSeconds, retiring, findings } = status

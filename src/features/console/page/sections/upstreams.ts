@@ -1,25 +1,26 @@
+import type { PagePart } from '../../../../core/admin/admin-part.ts'
 import type { Overview, PageView } from '../../../../core/admin/api/overview.ts'
-import { sinceStart } from '../../../../core/admin/commands/phrases.ts'
 import type { EndpointRate } from '../../../../core/admin/endpoint-rates.ts'
 import type { Severity } from '../../../../core/admin/findings/finding.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
-import { sideKey } from '../../../../core/exchange/sides.ts'
-import { formatAge } from '../../../../core/lib/text/units.ts'
-import { type Group, groups, type Side } from '../../../../operations.ts'
-import { describeShadow } from '../../../candidate/status/describe-comparison.ts'
 import {
   badge,
   commandLinks,
+  formatCount,
+  formatCounted,
+  formatMilliseconds,
+  formatPerSecond,
   htmlSection,
   htmlTable,
   sinceHtml,
-  stateBadge,
   type TableBody,
   type TableColumn,
   timeHtml,
-} from '../components.ts'
-import { formatCount, formatCounted, formatMilliseconds, formatPerSecond } from '../format.ts'
-import { isProblem, type RowState, toRowState, worstFinding } from '../row-state.ts'
+} from '../../../../core/admin/page-components.ts'
+import { reportedSides, sideKey } from '../../../../core/exchange/sides.ts'
+import { formatAge } from '../../../../core/lib/text/units.ts'
+import { type Group, groups } from '../../../../operations.ts'
+import { isProblem, type RowState, stateBadge, toRowState, worstFinding } from '../row-state.ts'
 import { errorRateHtml } from './operations.ts'
 
 type UpstreamView = Overview['status']['upstreams'][string]
@@ -35,7 +36,8 @@ interface EndpointRow extends EndpointStatusView {
   readonly pace: EndpointRate | null
 }
 
-export const upstreamsSection = (view: PageView): Html =>
+/** `facts`: what features say of the side of a group. */
+export const upstreamsSection = (view: PageView, facts: readonly Required<PagePart>['sideFact'][]): Html =>
   htmlSection(
     'upstreams',
     'Upstreams',
@@ -44,7 +46,7 @@ export const upstreamsSection = (view: PageView): Html =>
       caption: 'Every endpoint of the eight groups',
       idOf: ({ id }) => id,
       isBad: ({ state, goes }) => isProblem(goes) || state === 'draining',
-      bodies: groups.flatMap((group) => groupBodies(group, view)),
+      bodies: groups.flatMap((group) => groupBodies(group, view, facts)),
       columns: endpointColumns(view.at),
     }),
   )
@@ -52,34 +54,32 @@ export const upstreamsSection = (view: PageView): Html =>
 const groupBodies = (
   group: Group,
   { at, status, found, endpointRates }: PageView,
+  facts: readonly Required<PagePart>['sideFact'][],
 ): readonly TableBody<EndpointRow>[] => {
   const upstream = status.upstreams[group]
   if (upstream === undefined) return []
-  const { candidate } = upstream
-  const urls = [...upstream.endpoints, ...(candidate?.endpoints ?? [])].map(({ url }) => url)
-  const toRow = (side: Side, each: EndpointStatusView, place: number): EndpointRow => {
-    const rate = endpointRates?.find((rate) => rate.group === group && rate.side === side && rate.url === each.url)
-    const pace = rate ?? null
-    const finding = worstFinding(found, sideKey(group, side), each.url)
-    return {
-      ...each,
-      group,
-      id: `${side === 'primary' ? 'endpoint' : side}-${group}-${place}`,
-      pace,
-      isRepeated: urls.indexOf(each.url) < (side === 'primary' ? place : upstream.endpoints.length + place),
-      goes: endpointState(each, { at, finding, pace }),
-    }
-  }
-  const toBody = (side: Side, view: SideView, fact: Html | null): TableBody<EndpointRow> => {
-    const rows = view.endpoints.map((each, place) => toRow(side, each, place))
-    const goes = groupState(rows, view.breaker, worstFinding(found, sideKey(group, side)))
-    const name = side === 'primary' ? group : `${group}, candidate`
-    return { heading: groupHeading(at, name, view, goes, fact), rows }
-  }
-  return [
-    toBody('primary', upstream, retryBudgetFact(upstream)),
-    ...(candidate === null ? [] : [toBody('candidate', candidate, shadowFact(candidate.shadow))]),
-  ]
+  const seen = new Set<string>()
+  return reportedSides<SideView>(upstream).map(({ side, report }) => {
+    const rows = report.endpoints.map((each, place): EndpointRow => {
+      const rate = endpointRates?.find((rate) => rate.group === group && rate.side === side && rate.url === each.url)
+      const pace = rate ?? null
+      const finding = worstFinding(found, sideKey(group, side), each.url)
+      const isRepeated = seen.has(each.url)
+      seen.add(each.url)
+      return {
+        ...each,
+        group,
+        id: `${side === 'primary' ? 'endpoint' : side}-${group}-${place}`,
+        pace,
+        isRepeated,
+        goes: endpointState(each, { at, finding, pace }),
+      }
+    })
+    const goes = groupState(rows, report.breaker, worstFinding(found, sideKey(group, side)))
+    const name = side === 'primary' ? group : `${group}, ${side}`
+    const said = facts.map((fact) => fact(upstream, side))
+    return { heading: groupHeading(at, name, report, goes, said), rows }
+  })
 }
 
 const endpointColumns = (at: string): readonly TableColumn<EndpointRow>[] => [
@@ -181,16 +181,9 @@ const groupHeading = (
   name: string,
   { balance, breaker, inFlight }: SideView,
   goes: RowState,
-  fact: Html | null,
+  facts: HtmlValue,
 ): Html =>
-  html`<input type="checkbox" class="unfold" id="unfold-${name.replace(', ', '-')}" aria-label="Show the endpoints of ${name}"><span class="group-name">${name}</span> ${stateBadge(goes)}<span class="facts-of-group">${balance !== null && `, ${balance}`}${breaker !== null && html`, breaker ${breakerBadge(breaker.state)}${breaker.state !== 'closed' && html` ${breaker.where} since ${sinceHtml(at, breaker.since)}${breaker.reason !== null && `: ${breaker.reason}`}`}${breaker.nextTry !== null && html`, tried again at ${timeHtml(at, breaker.nextTry)}`}`}${fact}, ${formatCount(inFlight)} in flight</span>`
-
-const shadowFact = (shadow: NonNullable<UpstreamView['candidate']>['shadow']): Html | null =>
-  shadow && html`, copies: ${describeShadow(shadow, formatCount)} ${sinceStart}`
-
-const retryBudgetFact = ({ retryBudget }: UpstreamView): Html | null =>
-  retryBudget &&
-  html`, ${retryBudget.left < 1 ? html`<strong>no retries left</strong>` : `${formatCounted(Math.floor(retryBudget.left), 'retry', 'retries')} left`}`
+  html`<input type="checkbox" class="unfold" id="unfold-${name.replace(', ', '-')}" aria-label="Show the endpoints of ${name}"><span class="group-name">${name}</span> ${stateBadge(goes)}<span class="facts-of-group">${balance !== null && `, ${balance}`}${breaker !== null && html`, breaker ${breakerBadge(breaker.state)}${breaker.state !== 'closed' && html` ${breaker.where} since ${sinceHtml(at, breaker.since)}${breaker.reason !== null && `: ${breaker.reason}`}`}${breaker.nextTry !== null && html`, tried again at ${timeHtml(at, breaker.nextTry)}`}`}${facts}, ${formatCount(inFlight)} in flight</span>`
 
 const breakerBadge = (state: BreakerView['state']): Html =>
   state === 'closed' ? html`closed` : badge(state === 'open' ? 'bad' : 'warning', state)

@@ -1,34 +1,47 @@
-import type { Overview } from '../../../../core/admin/api/overview.ts'
-import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
-import { formatShare } from '../../../../core/lib/text/units.ts'
-import { sum } from '../../../../core/log/sum-reports.ts'
-import { type ContractStatus, type DriftRowView, wasChecked } from '../../../contract/status.ts'
-import type { LearningStatus } from '../../../contract-learning/status.ts'
-import { badge, commandLinks, htmlSection, htmlTable, timeHtml } from '../components.ts'
-import { formatCount } from '../format.ts'
+import type { PlacedSection } from '../../core/admin/admin-part.ts'
+import type { Overview } from '../../core/admin/api/overview.ts'
+import { type Html, type HtmlValue, html } from '../../core/admin/html.ts'
+import { badge, formatCount, htmlSection, htmlTable, timeHtml } from '../../core/admin/page-components.ts'
+import { formatShare } from '../../core/lib/text/units.ts'
+import { sum } from '../../core/log/sum-reports.ts'
+import { type ContractStatus, type DriftRowView, wasChecked } from './status.ts'
 
-export const contractSection = ({ at, status: { contract, learning }, drift }: Overview): Html =>
+/** What learns a contract has to say beside it. */
+interface LearningWords {
+  /** What is said where there is neither. */
+  readonly none: string
+  readonly paragraph: HtmlValue
+  readonly links: HtmlValue
+}
+
+const notLearning: LearningWords = { none: 'None is configured.', paragraph: null, links: null }
+
+export const contractSection = (
+  { at, status: { contract }, drift }: Overview,
+  { none, paragraph, links }: LearningWords = notLearning,
+): Html =>
   htmlSection(
     'contract',
     'Contract',
-    contract === null && learning === null
-      ? 'None is configured, and none is learnt.'
-      : html`${learning !== null && learningParagraph(at, learning)}${contract !== null && driftTable(at, contract, drift)}${contract !== null && messagesTable(at, contract)}`,
-    commandLinks('contract', learning),
+    contract === null && paragraph === null
+      ? none
+      : html`${paragraph}${contract !== null && driftTable(at, contract, drift)}${contract !== null && messagesTable(at, contract)}`,
+    links,
   )
 
-const learningParagraph = (at: string, { by, orderedBy, enums, until }: LearningStatus): Html =>
-  html`<p class="fine">${badge('notice', 'Learning')} by ${by === 'file' ? 'the file' : (orderedBy ?? 'an operator')}${until !== null && html` until ${timeHtml(at, until)}`}${enums && ', with enumerations'}. <a href="/contract/draft">The draft</a></p>`
+export const pageSections: readonly PlacedSection[] = [
+  { before: 'refusals', name: 'contract', link: 'Contract', render: (view) => contractSection(view) },
+]
 
 type ContractOperation = ContractStatus['operations'][string]
 
-interface OperationRow extends ContractOperation {
+interface MessagesRow extends ContractOperation {
   readonly operation: string
 }
 
 const messagesTable = (at: string, { file, countedSince, operations }: ContractStatus): Html => {
-  const rows = Object.entries(operations).map(([operation, counts]): OperationRow => ({ operation, ...counts }))
-  return htmlTable<OperationRow>({
+  const rows = Object.entries(operations).map(([operation, counts]): MessagesRow => ({ operation, ...counts }))
+  return htmlTable<MessagesRow>({
     id: 'contract-table',
     caption: html`Messages since ${countedSince !== null && html`${timeHtml(at, countedSince)}, when `}<span class="url">${file}</span> was loaded`,
     idOf: ({ operation }) => `contract-${operation}`,
@@ -47,7 +60,7 @@ const messagesTable = (at: string, { file, countedSince, operations }: ContractS
   })
 }
 
-const operationCell = ({ operation, line }: OperationRow): Html =>
+const operationCell = ({ operation, line }: MessagesRow): Html =>
   html`<b>${operation}</b> ${line === null ? badge('warning', 'not in the contract') : html`<span class="age">line ${line}</span>`}`
 
 const modeBadge = (line: number | null, { mode }: Messages): Html =>

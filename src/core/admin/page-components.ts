@@ -1,9 +1,33 @@
-import type { CommandLink, OverviewPlaces } from '../../../core/admin/commands/command.ts'
-import { commandGroups } from '../../../core/admin/commands/command-groups.ts'
-import { actionHref } from '../../../core/admin/commands/phrases.ts'
-import { type Html, type HtmlValue, html } from '../../../core/admin/html.ts'
-import { formatAge } from '../../../core/lib/text/units.ts'
-import type { BadgeTone, RowState } from './row-state.ts'
+import { formatAge } from '../lib/text/units.ts'
+import type { CommandLink, OverviewPlaces } from './commands/command.ts'
+import { commandGroups } from './commands/command-groups.ts'
+import { actionHref } from './commands/phrases.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
+
+/** How good a state is. */
+export type BadgeTone = 'good' | 'notice' | 'warning' | 'bad' | 'off'
+
+/** Formats a rate per second: `120`, `12.3`, `0.04`; anything rarer as `< 0.01`. */
+export const formatPerSecond = (perSecond: number): string => {
+  if (perSecond === 0) return '0'
+  if (perSecond < 0.01) return '< 0.01'
+  return perSecond < 1 ? perSecond.toFixed(2) : perSecond < 100 ? perSecond.toFixed(1) : formatCount(perSecond)
+}
+
+/** Formats a count in groups of three digits, without a line break between them. */
+export const formatCount = (value: number): string => String(Math.round(value)).replaceAll(/\B(?=(\d{3})+$)/g, '\u202f')
+
+/** Formats milliseconds: `0.8 ms`, `31 ms`, `1.25 s`. Null, not measured: a dash. */
+export const formatMilliseconds = (ms: number | null): string => {
+  if (ms === null) return '–'
+  if (ms >= 9950) return `${(ms / 1000).toFixed(1)} s`
+  if (ms >= 1000) return `${(ms / 1000).toFixed(2)} s`
+  return ms < 9.95 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`
+}
+
+/** Formats `1 request`, `2 requests`. */
+export const formatCounted = (value: number, one: string, many = `${one}s`): string =>
+  `${formatCount(value)} ${value === 1 ? one : many}`
 
 /**
  * Renders a time (RFC 3339) as the logs have it, in UTC: the hour if it is of the same day as `at`, else the day as
@@ -22,8 +46,6 @@ const badgeShapes: Readonly<Record<BadgeTone, string>> = { good: '●', notice: 
 
 export const badge = (tone: BadgeTone, words: string): Html =>
   html`<span class="mark ${tone}"><span aria-hidden="true">${badgeShapes[tone]}</span> ${words}</span>`
-
-export const stateBadge = ({ tone, words }: RowState): Html => badge(tone, words)
 
 /** Without a script a tap selects it. */
 export const commandHtml = (command: string): Html =>
@@ -121,3 +143,16 @@ const commandLink = (page: string, { query, words, about }: CommandLink): Html =
   const id = `do-${page}${Object.entries(query).map(([name, value]) => `-${value === 'true' ? name : value}`)}`
   return html`<a class="action" id="${id}" href="${actionHref(page, query)}">${words}${about !== undefined && html`<span class="unseen"> ${about}</span>`}</a>`
 }
+
+interface SharedState {
+  readonly state: string
+  readonly since: string | null
+  readonly reason: string | null
+  readonly where: string | null
+}
+
+/** Says whether something is shared through Redis. */
+export const sharedBadge = (at: string, { state, since, reason, where }: SharedState): Html =>
+  state === 'shared'
+    ? html`${badge('good', 'shared')} since ${sinceHtml(at, since)}`
+    : html`${badge('warning', 'by itself')} ${where} since ${sinceHtml(at, since)}${reason !== null && `: ${reason}`}`

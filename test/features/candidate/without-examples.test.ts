@@ -1,12 +1,12 @@
 /** Which values of answers a bundle holds: those that a gateway tells without examples, of every kind of difference. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { withoutExamples } from '../../../src/features/bundle/redact.ts'
+import { withoutClientData } from '../../../src/features/candidate/bundle.ts'
 import { createShadowCounts } from '../../../src/features/candidate/layers/shadow-copies.ts'
 import { type ComparedAnswer, zeroDifferences } from '../../../src/features/candidate/observe/compare/comparison.ts'
 import { ComparisonCounts } from '../../../src/features/candidate/observe/comparison-counts.ts'
 import { comparisonViews } from '../../../src/features/candidate/status/candidate-status.ts'
 import { findingInputs } from '../../core/admin/findings/finding-inputs.ts'
-import { answer, answerWith } from '../candidate/observe/compare/answer.ts'
+import { answer, answerWith } from './observe/compare/answer.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
@@ -48,14 +48,14 @@ test('a bundle of a gateway with examples has what one without has, of each kind
 
   expect(kinds.sort()).toEqual(Object.keys(zeroDifferences).sort())
   expect(asked).not.toEqual(shown)
-  expect(withoutExamples(asked)).toEqual(shown)
+  expect(withoutClientData(asked)).toEqual(shown)
 })
 
 test('a kind that this version does not know has no values', () => {
   const [comparison] = shadowResponse(true).comparisons
   const rows = comparison?.rows.filter(({ kind }) => kind === 'status').map((row) => ({ ...row, kind: 'constructor' }))
 
-  const cleaned = withoutExamples({ comparisons: [{ ...comparison, rows }] })
+  const cleaned = withoutClientData({ comparisons: [{ ...comparison, rows }] })
 
   expect(cleaned).toMatchObject({ comparisons: [{ rows: [{ pairs: [{ primary: null, candidate: null }] }] }] })
 })

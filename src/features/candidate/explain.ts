@@ -1,0 +1,65 @@
+import type { ExplainedClient, ExplainedSide, ExplainPart, NameKey } from '../../core/cli/built-in-command.ts'
+import { timesBeside } from '../../core/cli/render/format-time.ts'
+import type { Config } from '../../core/config/config.ts'
+import { findRequestOwner } from '../../core/exchange/request-owner.ts'
+import { bucketCount, bucketsOfShare } from '../../core/exchange/sides.ts'
+import { formatPercent } from '../../core/lib/text/units.ts'
+import type { Operation } from '../../operations.ts'
+import { findCandidateUse } from './candidate-clients.ts'
+import { clientBucket, clientIpv6Prefix, createSideChooser } from './layers/side.ts'
+import { shiftOfFile } from './runtime.ts'
+import type { ShiftState } from './shift/shift-state.ts'
+import { describeShift } from './shift/shift-state.ts'
+
+interface SideShare {
+  /** Null: the file decides by itself. */
+  readonly shift: Pick<ShiftState, 'share' | 'isStopped'> | null
+  readonly whyNone: string
+  /** Why so many buckets are. */
+  readonly whySome: string
+}
+
+export const findSide: Required<ExplainPart>['findSide'] = (client, operation, config, nameKey) => {
+  const { candidate } = config.upstreams[operation.group]
+  const shift = shiftOfFile(config, operation.group)
+  const share = shift?.share ?? candidate?.share ?? 0
+  const key = `upstreams.${operation.group}.candidate.${share === candidate?.share ? 'share' : 'steps'}`
+  const why = `${nameKey(key)} is ${formatPercent(share)}`
+  return explainSide(client, operation, config, nameKey, {
+    shift,
+    whyNone: `the candidate gets no client: ${why}`,
+    whySome: why,
+  })
+}
+
+/** What operators, steps and the guard have said goes before the file. */
+export const findSideNow: Required<ExplainPart>['findSideNow'] = (client, operation, config, nameKey, now) => {
+  const shift = now.upstream.candidate?.shift ?? null
+  if (shift === null) return null
+  const gets = describeShift(shift, timesBeside(now.at))
+  return explainSide(client, operation, config, nameKey, {
+    shift: { share: shift.share, isStopped: shift.stopped },
+    whyNone: `just now the candidate gets ${gets}`,
+    whySome: `just now it gets ${gets}`,
+  })
+}
+
+const explainSide = (
+  { client, isNamed }: ExplainedClient,
+  { group }: Operation,
+  config: Config,
+  nameKey: NameKey,
+  { shift, whyNone, whySome }: SideShare,
+): ExplainedSide | null => {
+  const { candidate } = config.upstreams[group]
+  if (candidate === null) return null
+  const use = findCandidateUse(candidate, shift)
+  if (use === null) return { side: 'primary', why: whyNone, bucket: null }
+  const owner = isNamed ? { client } : findRequestOwner({ identity: null, client }, clientIpv6Prefix(config))
+  const side = createSideChooser({ ...use, group })(owner)
+  if (isNamed && use.clients.includes(client))
+    return { side, why: `it is named there: ${nameKey(`upstreams.${group}.candidate.clients`)}`, bucket: null }
+  const bucket = clientBucket(group, owner)
+  const first = `the first ${bucketsOfShare(use.share)} of ${bucketCount}: ${whySome}`
+  return { side, why: `it is in bucket ${bucket}, and the candidate has ${first}`, bucket }
+}
