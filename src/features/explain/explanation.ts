@@ -15,8 +15,7 @@ import {
   type OperationDetails,
   type UpstreamDetails,
 } from './operation-details.ts'
-import { explainRejection, type RejectionExplanation } from './rejection.ts'
-import { simulateRequest } from './simulate-request.ts'
+import { explainRejection, type RejectionExplanation, simulateRequest } from './rejection.ts'
 
 export interface ClientSide extends ExplainedSide {
   /** The name or the address that was asked for. */

@@ -5,8 +5,15 @@ import type { Operation } from '../../operations.ts'
 import type { ComponentRegistry } from './component-registry.ts'
 import { memberOf, withoutMembers } from './component-registry.ts'
 import type { ContractOperation, ContractSource } from './contract-source.ts'
-import { describeByFeatures, describeParameters, type ResponseField, relayedFields } from './operation-notes.ts'
-import { describeProblem, problemResponses, problemSchema } from './problem-responses.ts'
+import {
+  describeByFeatures,
+  describeParameters,
+  describeProblem,
+  problemResponses,
+  problemSchema,
+  type ResponseField,
+  relayedFields,
+} from './operation-notes.ts'
 
 interface DescriptionOptions {
   readonly config: Config

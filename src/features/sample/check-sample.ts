@@ -1,4 +1,5 @@
 import type { Config } from '../../core/config/config.ts'
+import type { FilePosition } from '../../core/config/problem.ts'
 import { createRequestId, parseRequestHead } from '../../core/downstream/request/request-head.ts'
 import type { Violation } from '../../core/exchange/failures/errors.ts'
 import { type FailureKind, failureTable } from '../../core/exchange/failures/kinds.ts'
@@ -30,7 +31,33 @@ import { refuseUnchecked, whyUnchecked } from '../contract/contract-options.ts'
 import { rejectionKindOf } from '../contract/request-contract.ts'
 import { type ClientFields, createClientFields, toClientHead } from '../contract/response-contract.ts'
 import { RedisRegistry } from '../redis/redis-registry.ts'
-import type { Sample, SampleMessage, SampleRequest, SampleResponse } from './sample.ts'
+
+/** An example of a request, of its response, or of both. */
+export interface Sample {
+  /** Where it stands in its file. */
+  readonly at: FilePosition
+  readonly operation: OperationId
+  /** Null: it is of a response alone. */
+  readonly request: SampleRequest | null
+  /** Null: it is of a request alone. */
+  readonly response: SampleResponse | null
+}
+
+/** The request of a sample, as a client would send it. */
+interface SampleRequest extends SampleMessage {
+  /** With its `?`, or empty. */
+  readonly query: string
+}
+
+/** The response of a sample, as an upstream would send it. */
+export interface SampleResponse extends SampleMessage {
+  readonly status: number
+}
+
+export interface SampleMessage {
+  readonly fields: HeaderFields
+  readonly body: Buffer
+}
 
 export interface CheckedMessage {
   /** The mode of the operation. A sample is checked in every mode, `off` too. */

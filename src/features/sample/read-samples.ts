@@ -8,9 +8,8 @@ import { failureTable } from '../../core/exchange/failures/kinds.ts'
 import { fieldNameEquals, isHttpToken } from '../../core/exchange/header-fields.ts'
 import { allOperations, type Operation } from '../../operations.ts'
 import { type JsonNode, jsonProblem, parseJsonNodes } from '../contract/compile/json-nodes.ts'
-import { explainRejection } from '../explain/rejection.ts'
-import { simulateRequest } from '../explain/simulate-request.ts'
-import type { Sample, SampleMessage, SampleResponse } from './sample.ts'
+import { explainRejection, simulateRequest } from '../explain/rejection.ts'
+import type { Sample, SampleMessage, SampleResponse } from './check-sample.ts'
 import { type SampleNode, SampleProblems, wrongKind } from './sample-problems.ts'
 
 interface SampleFile {

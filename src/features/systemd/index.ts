@@ -12,13 +12,10 @@ export const systemd: Feature = {
 }
 
 const takeNotifier = async (): Promise<Supervisor['createNotifier']> => {
-  const [{ takeNotifySettings }, { openNotifyChannel }, { createServiceNotifier }, { describeService }] =
-    await Promise.all([
-      import('./notify-settings.ts'),
-      import('./notify-channel.ts'),
-      import('./service-notifier.ts'),
-      import('./service-status.ts'),
-    ])
+  const [{ openNotifyChannel, takeNotifySettings }, { createServiceNotifier, describeService }] = await Promise.all([
+    import('./notify-channel.ts'),
+    import('./service-notifier.ts'),
+  ])
   const settings = takeNotifySettings()
   if (settings === null) return null
   const { socket, watchdogMs } = settings

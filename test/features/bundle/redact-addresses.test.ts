@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { redactAddresses, truncateAddress } from '../../../src/features/bundle/redact.ts'
+import { redactAddresses, truncateAddress } from '../../../src/features/bundle/bundle-parts.ts'
 
 describe('an address is cut to its network', () => {
   test.each([

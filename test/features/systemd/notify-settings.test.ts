@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { parseNotifySettings, takeNotifySettings } from '../../../src/features/systemd/notify-settings.ts'
+import { parseNotifySettings, takeNotifySettings } from '../../../src/features/systemd/notify-channel.ts'
 
 const socket = '/run/systemd/notify'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ReloadTrigger } from '../../../src/core/runtime/reload/reload-history.ts'
-import { describeService } from '../../../src/features/systemd/service-status.ts'
+import { describeService } from '../../../src/features/systemd/service-notifier.ts'
 
 const describeAfterRejectionOf = (trigger: ReloadTrigger): string => {
   const place = { file: 'gateway.yaml', line: 3, column: 1, path: 'audit.file' }

@@ -10,8 +10,13 @@ import { formatTitle, renderLayout } from './page-response.ts'
 import { findingsSection } from './sections/findings.ts'
 import { operationsSection } from './sections/operations.ts'
 import { ordersSection, recentErrorsSection, reloadsSection } from './sections/recent-events.ts'
-import { certificatesSection, recordsSection, recordsTitle, workersSection } from './sections/status-lists.ts'
-import { summarySection } from './sections/summary.ts'
+import {
+  certificatesSection,
+  recordsSection,
+  recordsTitle,
+  summarySection,
+  workersSection,
+} from './sections/status-lists.ts'
 import { upstreamsSection } from './sections/upstreams.ts'
 
 const pageParts = await Promise.all(adminParts.flatMap(({ loadPage }) => loadPage?.() ?? []))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { chartsData } from '../../../../src/features/console/page/charts-data.ts'
+import { chartsData } from '../../../../src/features/console/page/sse-hub.ts'
 import { fixture } from './fixture.ts'
 
 test('charts end with the last whole step, and have the times of reloads that took effect', () => {
