@@ -15,10 +15,10 @@ import { fromReport, type Shown } from '../../core/runtime/status/field.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { idempotencyField } from './status.ts'
 
-// Fewer may be left to the clients that ask about them; so many have one cause.
+// Fewer are left to their clients; ten or more share a cause.
 const manyUnknown = 10
 
-// A client that repeats its request is refused until a person has looked.
+// Repetitions are rejected until an operator has looked.
 const oldUnknownMs = 15 * 60_000
 
 const idempotencyFindings: FindingSource = (inputs) => [storeFindings, unknownFindings].flatMap((find) => find(inputs))
@@ -35,7 +35,7 @@ const storeFindings: FindingSource = ({ config, file, report }) => {
     ? `requests with a new key are refused (onStoreFailure: refuse)${rejectedPhrase(rejected)}`
     : 'requests with a new key go on without a promise (onStoreFailure: pass)'
   if (state === 'unavailable') {
-    // This names the Redis, as long as the file is what runs.
+    // `check --online` tests the Redis of the file, so only while the file is in effect.
     const tries = store === 'redis' && file.differing.length === 0
     const facts = { where, reason, rejects, rejected, since }
     const shows = tries ? checkCommandLine(file.name, '--online') : command
@@ -59,8 +59,8 @@ const storeFindings: FindingSource = ({ config, file, report }) => {
 }
 
 /**
- * Finds outcomes that a person has to clear up. Where the upstream knows keys, a repetition clears them up. The store
- * does not know whose operation a key is, so where some operations forward, their outcomes count as well.
+ * Unknown outcomes that an operator must resolve. With `onUnknown: forward`, a repetition resolves them. The store does
+ * not know a key's operation, so outcomes of forwarding operations are counted too.
  */
 const unknownFindings: FindingSource = ({ at, config, report }) => {
   const { unknown, oldestUnknown: since } = report.idempotency ?? { unknown: null, oldestUnknown: null }
@@ -89,7 +89,7 @@ const outcomes = seriesOfCounts('operation', ({ config, requestMetrics }) =>
 
 const store = metricsOf(({ report }) => report.idempotency)
 
-/** No series while no operation has it. */
+/** No series while no operation has idempotency. */
 const idempotencyMetrics: MetricDefinitions = {
   idempotency_requests_total: outcomes.counter('Requests with a key of idempotency, by what became of it.'),
   idempotency_store_up: store.gauge(

@@ -49,12 +49,12 @@ const args = {
 /** Times are RFC 3339. */
 const keySummaryShape = asObject({
   state: asWord<RecordSummary['state'] | 'absent'>(),
-  /** Null: nothing is remembered, or requests have no ids. */
+  /** Null: no record, or requests have no ids. */
   firstRequestId: asNullable(asText),
   claimedAt: asNullable(asText),
-  /** Null: it is in progress, or nothing is remembered. */
+  /** Null: in progress, or no record. */
   expiresAt: asNullable(asText),
-  /** The size of the stored response. Null: none is stored. */
+  /** Null: no response is stored. */
   responseBytes: asNullable(asNumber),
 })
 
@@ -73,7 +73,7 @@ interface Plan {
 
 type KeyCommand = Command<ValuesOf<typeof args>, Plan, ShownKey>
 
-/** A key is what a client wrote, and would stand in the address of a page. */
+/** `page: null`, because the client's key would stand in the page's URL. */
 const keyCommand = {
   page: null,
   method: 'POST',
@@ -114,7 +114,7 @@ const forgetCommand: KeyCommand = {
     if (typeof result === 'boolean') return result ? shown : notRemembered
     if (result === 'in-progress') return stillUnderWay
     const error = toLookupError(result, reference)
-    // A command without an answer may have been carried out, or is yet: its event says so.
+    // A command without a reply may have run, or may still run: the event says so.
     return result === undefined || result === 'unavailable' ? mayBeForgotten(error, shown) : error
   },
   event: 'idempotency key forgotten',
@@ -148,12 +148,12 @@ const planLookup = async (
   const reference: KeyReference = { operation, key, owner: address === null ? { client: client ?? '' } : { address } }
   const [record] = (await context.runEverywhere('findKey', reference)).results
   if (record === undefined || typeof record === 'string') return toLookupError(record, reference)
-  // What is found is shown: its client may have been removed since, or `auth` may have been changed.
+  // A record that is found is shown, even if its client was removed or `auth` changed since.
   const wrongOwner = record === false ? await rejectOwner(reference, context.reloader.config) : null
   return wrongOwner ?? { reference, shown: { operation, client, address, ...summarize(record) } }
 }
 
-/** Rejects an owner that no request of the operation has; null: one may have it. */
+/** Null: requests of the operation can have this owner. */
 const rejectOwner = async ({ operation, owner }: KeyReference, config: Config): Promise<AdminError | null> => {
   const isAsked = config.operations[operation].auth !== null
   if ('client' in owner && isAsked) return rejectUnknownClient(owner.client, config)
@@ -174,7 +174,7 @@ const summarize = (record: RecordSummary | false): KeySummary => {
   }
 }
 
-/** Undefined: no process has answered. */
+/** `failure` undefined: no process has replied. */
 const toLookupError = (failure: LookupFailure | undefined, reference: KeyReference): AdminError =>
   failure === undefined ? noWorkerAnswered : lookupErrors[failure](reference)
 

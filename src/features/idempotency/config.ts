@@ -47,7 +47,7 @@ const policyShape = {
 
 const keyBytes = 32
 
-/** Parses a key of 32 bytes; it becomes base64. */
+/** 32 bytes in base64 or hex, as base64. */
 const parseEncryptionKey = (text: string): string | InvalidScalar => {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex').toString('base64')
   const bytes = Buffer.from(text, 'base64')
@@ -85,7 +85,7 @@ export const idempotencySchema = z
     redis: redisSchema(
       'Redis or Valkey, which remembers for several gateways, and over restarts',
       'onStoreFailure says what becomes of the request',
-      '500ms', // a POST that waits is better than one that is rejected because the network was busy
+      '500ms', // better that a POST waits than that it is rejected because the network was busy
     ).prefault('none'),
     replicas: optionalKey(
       integer(
@@ -111,7 +111,7 @@ const operationIdempotencySchema = z
   .meta({ description: 'Whether a POST with a key happens once; POST operations only' })
 
 export type IdempotencyConfig = Config['idempotency']
-/** `wait` 0: a repetition does not wait for the first. */
+/** `wait` 0: a repetition does not wait. */
 export type OperationIdempotencyConfig = Pick<IdempotencyConfig, keyof typeof policyShape>
 
 declare module '../../core/config/config.ts' {
@@ -148,7 +148,7 @@ export const operationKeys: readonly OperationKey[] = [
   },
 ]
 
-/** An operation that states only some keys has those of all operations. */
+/** Keys that an operation omits are inherited from the top level. */
 export const resolveOperation: ResolveOperation = (stated, { idempotency }) => {
   const given = stated?.idempotency ?? false
   if (given === false) return { idempotency: null }

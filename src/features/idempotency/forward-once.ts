@@ -15,15 +15,15 @@ import { CoalescedTimer, sleep } from '../../core/lib/clock.ts'
 import { FairQuota, type QuotaShare, usualBodyBytes } from '../../core/lib/fair-quota.ts'
 import type { Claim, IdempotencyStore, Settlement } from './store/idempotency-store.ts'
 
-/** How long an attempt may go without a renewal, in milliseconds. Then its outcome is unknown: its gateway is gone. */
+/** In milliseconds. Without a renewal for this long, the gateway of the attempt is gone and the outcome is unknown. */
 export const claimLeaseMs = 15_000
 
 const renewalMs = claimLeaseMs / 3
 
-// The pause before a store is told again what it could not be told.
+// Before a failed settlement is sent again.
 const resendMs = 1000
 
-/** An attempt that this process makes. It is renewed until it is settled. */
+/** An attempt of this process, renewed until it is settled. */
 export class HeldClaim {
   readonly #store: IdempotencyStore
   readonly #claim: Claim
@@ -37,8 +37,7 @@ export class HeldClaim {
   }
 
   /**
-   * Settles the attempt. A store that cannot be told is told again as long as the attempt may still be this one's;
-   * that is not waited for.
+   * While the store does not reply, the settlement is sent again for as long as the lease may hold, without waiting.
    */
   async settle(settlement: Settlement): Promise<void> {
     this.#isSettled = true
@@ -63,20 +62,20 @@ export class HeldClaim {
   }
 }
 
-// Attempts that go on without their client, of one process.
+// In one process.
 const maxAbandoned = 1000
 
 /**
- * The attempts of a process that go on without their client, whose repetition will ask what they led to. One owner has
- * no more of them, and of their bodies, than it leaves: a client that leaves again and again ends no other's attempt.
+ * Attempts whose client has left: a repetition will ask for the outcome. One owner may use at most half of the free
+ * places and bytes, so a client that leaves again and again ends no other client's attempts.
  */
 export class AbandonedAttempts {
   readonly #places = new FairQuota(maxAbandoned)
-  // The room of these was given back when their client left.
+  // The rooms of these bodies were released when their clients left.
   readonly #bodies = new FairQuota(usualBodyBytes)
   readonly #attempts = new Set<Exchange>()
 
-  /** Adds one. Returns what is called when it has ended; null: there are too many, or too large ones. */
+  /** Returns the function to call at its end; null: too many attempts or bytes. */
   add(attempt: Exchange): (() => void) | null {
     const owner = formatOwner(findRequestOwner(attempt))
     const bytes = attempt.body.length ?? 0
@@ -94,14 +93,14 @@ export class AbandonedAttempts {
     }
   }
 
-  /** Ends all of them: the gateway stops, and does not wait any more. */
+  /** For a gateway that stops and waits no longer. */
   cut(): void {
     const reason = new GatewayError('client-gone', { reason: 'shutdown-deadline' })
     for (const attempt of this.#attempts) attempt.abort(reason)
   }
 }
 
-/** Names what became of a request with a key, and the request that the key came with first, where it is another one. */
+/** `firstRequestId`: of an earlier request with the key. */
 export const toRecord = (outcome: IdempotencyOutcome, firstRequestId: string | null = null): RecordedOutcome => {
   const stored = outcome === 'replayed' ? 'unknown-side' : null
   return { source: 'idempotency', outcome, firstRequestId, stored, isAudited: true }
@@ -109,17 +108,17 @@ export const toRecord = (outcome: IdempotencyOutcome, firstRequestId: string | n
 
 interface AttemptOptions {
   readonly claim: HeldClaim
-  /** A longer response is not kept. */
+  /** A longer response is not stored. */
   readonly maxResponse: number
   readonly room: QuotaShare
   readonly abandoned: AbandonedAttempts
-  /** Returns the digest of the request; null: its body has not come to its end. */
+  /** Null: the body has not ended. */
   fingerprint(): string | null
 }
 
 /**
- * Forwards a request whose body was read, and settles its claim before the client has the end of the response. The
- * client's leaving does not end it: a client that has lost its patience repeats the request, and is told the outcome.
+ * Forwards a request whose body was read, and settles its claim before the client has the end of the response.
+ * Continues when the client leaves: an impatient client repeats the request, and gets the outcome.
  */
 export const forwardDetachable = (
   exchange: Exchange,
@@ -127,7 +126,7 @@ export const forwardDetachable = (
   options: AttemptOptions,
 ): Promise<ProxyResponse> => {
   const own = createBackgroundExchange(exchange)
-  /** Set while it goes on without its client: gives its room back. */
+  /** Set while the attempt continues without its client; releases its room. */
   let release: (() => void) | null = null
   return new Promise((resolve, reject) => {
     /** Returns whether the client still waits. */
@@ -140,10 +139,10 @@ export const forwardDetachable = (
       return release === null
     }
     exchange.setAbortListener((reason) => {
-      // A client that the gateway has cut off did not leave by itself.
+      // A client that the gateway has cut off did not leave.
       if (reason.kind === 'client-gone' && reason.reason !== 'shutdown-deadline') release = options.abandoned.add(own)
       if (release === null) return own.abort(reason)
-      exchange.servedBy?.acquire() // also between two attempts, when it has no endpoint
+      exchange.servedBy?.acquire() // also between two attempts, without an endpoint
       exchange.outcome = toRecord('abandoned')
       exchange.setAbortListener(null)
       reject(reason)
@@ -164,7 +163,7 @@ export const forwardDetachable = (
   })
 }
 
-/** Forwards a request as `own`, and settles its claim by what became of it. The deadline lasts until it is known. */
+/** The deadline ends when the outcome is known. */
 export const forwardAndSettle = async (
   exchange: Exchange,
   own: Exchange,
@@ -180,7 +179,7 @@ export const forwardAndSettle = async (
   own.holdDeadline = (end) => {
     endDeadline = end
   }
-  // What its record says when the client leaves, and takes the request with it: the record is written at once.
+  // If the client leaves and the request ends with it, the access record is written at once, with this outcome.
   exchange.outcome = toRecord('unknown')
   let response: ProxyResponse
   try {
@@ -201,7 +200,7 @@ export const forwardAndSettle = async (
     buffered = await bufferResponseBody(response.body, own, maxResponse, room)
   } catch (error) {
     const failure = GatewayError.from(error)
-    // The upstream has processed it; this process has no room for what it said.
+    // The upstream has processed the request; this process has no room for the response.
     await settle(failure.kind === 'overloaded' ? 'done' : 'unknown')
     throw failure
   } finally {
@@ -213,11 +212,11 @@ export const forwardAndSettle = async (
   return { status, reason, fields, body }
 }
 
-/** What a response says of its request: it was processed, it was not, or that cannot be told. */
+/** `done`: processed. `free`: not processed. */
 type ProcessedState = 'done' | 'free' | 'unknown'
 
-// The upstream has not taken the request on: the credential, the rate, the time or the state of the resource was wrong,
-// and a repetition may find it right.
+// The upstream has not processed the request: a repetition may succeed with another credential, rate, time or state of
+// the resource.
 const freeStatuses: ReadonlySet<number> = new Set([401, 403, 408, 409, 425, 429])
 
 const classifyResponse = (status: number, own: Exchange): ProcessedState => {
@@ -231,21 +230,20 @@ const classifyFailure = (error: unknown, own: Exchange): ProcessedState => {
   return error instanceof GatewayError && sentNothing(error) && !mayBeProcessed(own) ? 'free' : 'unknown'
 }
 
-/** Tells whether an attempt that failed may have been processed: something was sent. */
+/** Whether any failed attempt was sent. */
 const mayBeProcessed = ({ attempts }: Exchange): boolean =>
   attempts.failed?.some(({ errorOrStatus: end }) => typeof end === 'number' || !sentNothing(end)) === true
 
 const sentNothing = ({ kind }: GatewayError): boolean => failureTable[kind].retry === 'always'
 
-/** The field of a replayed response. It is this gateway's own: the draft has none. */
+/** Not in the draft: this gateway's own field. */
 const replayedField = 'Idempotency-Replayed'
 
-// A cookie is for whom the first response was for, and may be over by the time of a replay.
+// A cookie is for the first client, and may have expired at a replay.
 const unkeptFields: ReadonlySet<string> = new Set(['set-cookie', 'set-cookie2', ...perExchangeFields])
 
 /**
- * Encodes a response to be replayed: the length of its head in four bytes, the head as JSON, the body. It may lie in
- * memory that others share, so stores copy it.
+ * Four bytes with the length of the head, the head as JSON, the body. Stores must copy the buffer, which may be shared.
  */
 export const encodeKeptResponse = ({ status, reason, fields }: Omit<ProxyResponse, 'body'>, body: Buffer): Buffer => {
   const head = JSON.stringify([status, reason, omitFields(fields, unkeptFields)])
@@ -257,7 +255,6 @@ export const encodeKeptResponse = ({ status, reason, fields }: Omit<ProxyRespons
   return encoded
 }
 
-/** Decodes a response that {@link encodeKeptResponse} has encoded, marked as replayed. */
 export const decodeKeptResponse = (encoded: Buffer): ProxyResponse => {
   const bodyAt = 4 + encoded.readUInt32BE(0)
   const [status, reason, fields] = JSON.parse(encoded.toString('utf8', 4, bodyAt)) as [number, string, HeaderFields]

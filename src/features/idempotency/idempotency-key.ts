@@ -8,11 +8,10 @@ import type { OperationId } from '../../operations.ts'
 import type { KeyDigest } from './store/idempotency-store.ts'
 
 /**
- * Reads the key of idempotency of a request; null: there is none. `field` is its name in lower case. The string of
- * draft-ietf-httpapi-idempotency-key-header-07 §2.1 (`"8e03"`) and the bare form that most clients send (`8e03`) are
- * the same key. Throws `idempotency-key-invalid` for a key that is empty, longer than `maxLength` characters or none of
- * both forms, and for two keys: it is unknown which one an upstream would take. A CGI-like upstream reads
- * `Idempotency_Key` as the same field.
+ * Null: no key. `field`: in lower case. The string of draft-ietf-httpapi-idempotency-key-header-07 §2.1 (`"8e03"`) and
+ * the bare form of most clients (`8e03`) are the same key. Throws `idempotency-key-invalid` for a key that is empty,
+ * longer than `maxLength` characters or malformed, and for two keys, of which an upstream may take either. CGI-like
+ * upstreams read `Idempotency_Key` as the same field.
  */
 export const parseIdempotencyKey = (fields: HeaderFields, field: string, maxLength: number): string | null => {
   let value: string | null = null
@@ -31,32 +30,32 @@ export const parseIdempotencyKey = (fields: HeaderFields, field: string, maxLeng
   return key
 }
 
-// Visible characters and blanks between them, but for those that would make it a list, or the rest of a quoted string.
+// Visible characters with blanks between, except those of a list or of a quoted string.
 const bareKey = /^[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e](?:[\x20\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]*)$/
 
-// A key may be escaped throughout, and have parameters, which mean nothing (RFC 9651 §3.3.3, §3.1.2).
+// Every character may be escaped, and parameters are ignored (RFC 9651 §3.3.3, §3.1.2).
 const maxParsedLength = (maxLength: number): number => 2 * maxLength + 258
 
-/** Reads a string of structured fields (RFC 9651 §4.2.5). */
+/** RFC 9651 §4.2.5. */
 const parseString = (value: string, maxLength: number): string => {
   if (value.length > maxParsedLength(maxLength)) throw invalidKey(`it is longer than ${maxLength} characters`)
   try {
     const [item] = parseItem(value)
     if (typeof item === 'string') return item
   } catch {
-    // The reason of the library quotes what the client sent.
+    // The library's message quotes the client.
   }
   throw invalidKey('it is no string of structured fields')
 }
 
 const invalidKey = (why: string): GatewayError => new GatewayError('idempotency-key-invalid', { cause: why })
 
-/** Whose key it is: a client of the file, the holder of some credentials, or an address where neither is known. */
+/** A configured client, the holder of credentials, or an address. */
 type KeyOwner = RequestOwner | { readonly credentials: readonly string[] }
 
 /**
- * `credentialFields` are the fields, in lower case, by which upstreams tell clients apart when the gateway
- * authenticates no client.
+ * `credentialFields`: in lower case; the fields by which upstreams tell clients apart when the gateway authenticates
+ * none.
  */
 export const findKeyOwner = (
   identity: ClientIdentity | null,
@@ -74,17 +73,17 @@ export const findKeyOwner = (
   return credentials.length > 0 ? { credentials } : owner
 }
 
-/** Digests whose key it is, the operation and the key itself. No two different ones have the same digest. */
+/** Different owners, operations or keys have different digests. */
 export const toKeyDigest = (owner: KeyOwner, operation: OperationId, key: string): KeyDigest => {
   const client = 'credentials' in owner ? digest(owner) : digestNamedOwner(owner)
   return { client, name: digest([client, operation, key]) }
 }
 
-/** Digests whose share of the room a request takes: that of a client of the file, or of its address. */
+/** Whose share of the room a request takes: the configured client's, or the address's. */
 export const toShareDigest = (exchange: Pick<Exchange, 'identity' | 'client'>): string =>
   digestNamedOwner(findRequestOwner(exchange))
 
-// Digests of owners whose names are no secrets, until there are so many: nearly every request is of one of them.
+// Cached, as nearly every request is from one of these. Credentials are secrets and not cached.
 const digestsByOwner = new Map<string, string>()
 const maxDigests = 1000
 

@@ -21,50 +21,47 @@ import { MemoryIdempotencyStore } from './store/memory-idempotency-store.ts'
 import { RedisIdempotencyStore } from './store/redis-idempotency-store.ts'
 import { createResponseSealer } from './store/response-sealer.ts'
 
-/** Whether a process remembers: of several, the primary does, and its workers ask it. */
+/** With several processes, the primary remembers and the workers ask it. */
 type IdempotencyRole =
   | { readonly kind: 'alone' | 'primary' }
   | { readonly kind: 'worker'; readonly askPrimary: BatchCall<IdempotencyCall, IdempotencyReply> }
 
-/** The state of the store of one process. */
 type IdempotencyState = Omit<IdempotencyReport, 'where'>
 
-/** What requests with a key are remembered with, as long as a snapshot needs it. */
+/** For the lifetime of a snapshot. */
 export interface IdempotencyLease extends Pick<IdempotencyDeps, 'store' | 'rooms' | 'abandoned'> {
-  /** Resolves when it is known whether the store can be asked. */
+  /** Resolves when the store's availability is known. */
   readonly settled: Promise<void>
-  /** Returns the state of the store, and how full it is. Null: another process remembers for this one. */
+  /** Null: another process remembers. */
   state(): IdempotencyState | null
   activate(): void
   release(): void
 }
 
-// The pause before a store that is no longer used is asked again whether it may be closed.
+// Before a released store is checked again for open claims.
 const releasePauseMs = 1000
 
-// To count what is in Redis, it would have to be gone through.
+// Counting keys in Redis would take a scan.
 const nothingTold = {
   ...{ entries: null, maxEntries: null, bytes: null, maxBytes: null },
   ...{ inProgress: null, unknown: null, oldestUnknown: null, dropped: 0 },
 } as const
 
-/**
- * What a process remembers of requests with a key. It outlives every reload: an edit must not make one happen twice.
- */
+/** Outlives reloads, so that an edit does not let a request happen twice. */
 export class IdempotencyRegistry {
   readonly #since = epochMs()
   readonly #memory: MemoryIdempotencyStore | null
   readonly #store: IdempotencyStore
   readonly #rooms = { requests: new FairQuota(usualBodyBytes), responses: new FairQuota(usualBodyBytes) }
   readonly #abandoned = new AbandonedAttempts()
-  /** Counts of all stores in Redis: each configuration has another store. */
+  /** For all stores: each configuration opens another. */
   readonly #redisCounts = { refused: 0 }
   readonly #links: RedisRegistry
   readonly #logEvent: LogEvent
   readonly #role: IdempotencyRole['kind']
-  /** The Redis that the last configuration had keys remembered in; null: in memory. Undefined: there was none. */
+  /** Of the last configuration. Null: memory. Undefined: no configuration yet. */
   #redis: RedisConfig | null | undefined
-  /** What tells whose a key is, of each operation that has had keys. */
+  /** By operation: what identifies the owner of a key. */
   readonly #owners = new Map<string, string>()
 
   constructor(role: IdempotencyRole, logEvent: LogEvent) {
@@ -104,7 +101,7 @@ export class IdempotencyRegistry {
     }
   }
 
-  /** Logs an edit after which every key is new: what is remembered stays where it was. */
+  /** After such an edit every key is new, because the records stay in the old store. */
   #logStoreChange(to: RedisConfig | null): void {
     const from = this.#redis
     this.#redis = to
@@ -112,7 +109,7 @@ export class IdempotencyRegistry {
     this.#logEvent('warn', 'idempotency store changed', { from: describeStore(from), to: describeStore(to) })
   }
 
-  /** Logs an edit after which the same client and key are another key. */
+  /** After such an edit, the same client and key have another digest. */
   #logOwnerChange({ operations, cache }: Config): void {
     const changed: string[] = []
     for (const [id, { idempotency, auth }] of Object.entries(operations)) {
@@ -124,7 +121,7 @@ export class IdempotencyRegistry {
     if (changed.length > 0) this.#logEvent('warn', 'idempotency owners changed', { operations: changed })
   }
 
-  /** Returns the state of the memory. Null: it is that of another process, or the workers use Redis. */
+  /** Null: another process remembers, or workers use Redis. */
   #memoryState({ redis, maxEntries, maxBytes }: IdempotencyConfig): IdempotencyState | null {
     if (this.#memory === null || redis !== null) return null
     return {
@@ -133,7 +130,7 @@ export class IdempotencyRegistry {
     }
   }
 
-  /** Acquires the store in Redis. Null: there is none. It stays open until what was claimed in it is settled. */
+  /** Null: no Redis is configured. The connection stays open until every claim in it is settled. */
   #acquireRedis({ redis, replicas, encryptionKeys }: IdempotencyConfig) {
     if (redis === null) return null
     const { link, replicated, release } = this.#links.acquire(withReplicas(redis, replicas), 'idempotency')
@@ -159,12 +156,11 @@ export class IdempotencyRegistry {
     return { store, state, settled, release: releaseWhenIdle }
   }
 
-  /** Cuts off the attempts that go on without their client. */
   cutAbandoned(): void {
     this.#abandoned.cut()
   }
 
-  /** Replies to the calls of another process. Null: this process does not remember. */
+  /** Null: this process does not remember. */
   replyAll(calls: readonly IdempotencyCall[]): readonly IdempotencyReply[] | null {
     const memory = this.#memory
     return memory && calls.map((call) => memory.reply(call))
@@ -173,10 +169,9 @@ export class IdempotencyRegistry {
 
 const describeStore = (redis: RedisConfig | null): string => (redis === null ? 'memory' : describeKeyspace(redis))
 
-// How long a worker waits for the primary. Nothing can stand in for its reply.
+// A worker has no fallback for the primary's reply.
 const replyTimeoutMs = 1000
 
-/** Creates a store that asks the primary, which remembers for all workers. */
 export const remoteIdempotencyStore = (callAll: BatchCall<IdempotencyCall, IdempotencyReply>): IdempotencyStore => {
   const call = batchCalls(callAll, replyTimeoutMs)
   return {

@@ -23,23 +23,22 @@ import type { Claim, ClaimResult, IdempotencyStore } from './store/idempotency-s
 
 export interface IdempotencyDeps {
   readonly store: IdempotencyStore
-  /** The room for bodies of requests, and for those of responses: slow uploads leave responses theirs. */
+  /** Separate, so that slow uploads leave room for responses. */
   readonly rooms: { readonly requests: FairQuota; readonly responses: FairQuota }
   readonly abandoned: AbandonedAttempts
-  /** The fields, in lower case, that tell clients apart when the gateway authenticates none. */
+  /** In lower case: the fields that tell clients apart when the gateway authenticates none. */
   readonly credentialFields: readonly string[]
   readonly maxKeysPerClient: number
-  /** The longest wait for the store's reply to a claim, where the deadline is shorter than the store's own timeout. */
+  /** Bounds the wait for a claim when the deadline is shorter than the store's timeout. Null: it is not. */
   readonly maxClaimMs: number | null
 }
 
-// The pause before a repetition that waits asks again whether the first has ended.
+// Between two claims of a waiting repetition.
 const pollMs = 50
 
 /**
- * Sees to it that a request with a key is processed once. The first is forwarded, and its outcome remembered. A
- * repetition gets the same response, or is told why there is none; the upstream is not asked.
- * draft-ietf-httpapi-idempotency-key-header-07.
+ * Processes a request with a key once: forwards the first and stores its outcome. A repetition gets the stored
+ * response, or an error that says why there is none; it is not forwarded. draft-ietf-httpapi-idempotency-key-header-07.
  */
 export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: IdempotencyDeps): Layer => {
   const { header, maxKey, required } = rules
@@ -75,7 +74,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
     }
     if (result === null || (result.state === 'full' && result.of === 'store')) {
       if (rules.onStoreFailure === 'refuse') {
-        // Of a store that is full, what failed earlier is no cause.
+        // For a full store, an earlier failure is not the cause.
         const cause = result === null ? deps.store.failure : null
         throw refuse(exchange, body, 'refused', null, unavailableError(cause))
       }
@@ -86,15 +85,15 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
     return repeat(exchange, body, result)
   }
 
-  /** Claims the key, and waits as long as the operation allows for another request with it. */
+  /** While another request with the key is in progress, waits for `wait`. */
   const claimInTime = async (exchange: Exchange, claim: Claim): Promise<ClaimResult | null> => {
     const until = now() + rules.wait
     for (;;) {
       const askedAt = now()
       const reply = await replyWithin(deps.maxClaimMs, deps.store.call({ type: 'claim', claim }))
-      // A process that stood still for so long may have lost its claim, and another attempt may have been made since.
+      // A process that stalled longer than the lease may have lost its claim to another attempt.
       const result = now() - askedAt < claimLeaseMs ? reply : null
-      // What was not heard of in time may have been claimed all the same.
+      // A claim without a timely reply may have succeeded.
       if (result === null) void deps.store.call({ type: 'settle', claim, settlement: { state: 'free' } })
       if (exchange.aborted !== null) {
         if (result?.state === 'claimed') void new HeldClaim(deps.store, claim).settle({ state: 'free' })
@@ -113,7 +112,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
       return Promise.reject(error)
     }
     if (required) return Promise.reject(new GatewayError('idempotency-key-missing'))
-    // A malformed key: its repetition would come without one too, and be processed again.
+    // Node drops a malformed key: a repetition would lack it too, and be processed again.
     if (exchange.mayLackFields)
       return Promise.reject(new GatewayError('idempotency-key-missing', { cause: leftOutKey }))
     return next(exchange)
@@ -122,17 +121,17 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
 
 const leftOutKey = 'over HTTP/2 each request needs a key: Node leaves out a malformed one'
 
-// To make up each at random allocates a kilobyte.
+// A random UUID for each would allocate 1 kB.
 const processToken = randomUUID()
 let attempts = 0
 
 const createToken = (): string => `${processToken}-${++attempts}`
 
-/** A result of a claim that says that the key came before. */
+/** Results for a key that was used before. */
 type EarlierRequest = Extract<ClaimResult, { readonly requestId: string }>
 
 const repeat = async (exchange: Exchange, body: DigestedBody, first: EarlierRequest): Promise<ProxyResponse> => {
-  // Only where the response would be replayed is a long body worth its reading.
+  // A long body is read only if its digest decides a replay.
   if (body.whole === null && first.state === 'done') await drainRequestBody(exchange)
   const own = body.digest()
   const { requestId } = first
@@ -151,7 +150,6 @@ const repeat = async (exchange: Exchange, body: DigestedBody, first: EarlierRequ
   }
 }
 
-/** Notes why a request is not forwarded, and gives up its body. */
 const refuse = (
   exchange: Exchange,
   body: DigestedBody,
@@ -184,22 +182,22 @@ const inProgressError = (): GatewayError => new GatewayError('request-in-progres
 const tooManyKeysError = (): GatewayError =>
   new GatewayError('rate-limited', { reason: 'client-keys', fields: ['Retry-After', '60'] })
 
-/** Null: it has not come in time. */
+/** Null: no reply within `ms`. */
 const replyWithin = async <T>(ms: number | null, call: Promise<T>): Promise<T | null> =>
   ms === null || (await settlesWithin(ms, call)) ? call : null
 
 interface DigestedBody {
-  /** All of it; null: it is longer than the bound, and streams. */
+  /** Null: longer than the bound, so it streams. */
   readonly whole: Buffer | null
   digest(): string | null
-  /** Gives up what has not been sent, when no attempt will send it. */
+  /** Drops the unsent rest. */
   stop(): void
 }
 
 /**
- * Reads the body of an exchange's request, up to `maxBytes`; a longer one is digested while it streams. The digest is
- * the SHA-256 of the key, the query and the body: without the key, what was sent cannot be tried out. Rejects as
- * {@link bufferRequestBody} does.
+ * Reads up to `maxBytes` of the body; a longer body is digested while it streams. The SHA-256 covers the key, the query
+ * and the body: with the key, an attacker cannot guess bodies by their digest. Rejects as {@link bufferRequestBody}
+ * does.
  */
 const digestRequest = async (
   exchange: Exchange,
@@ -208,18 +206,18 @@ const digestRequest = async (
   room: QuotaShare,
 ): Promise<DigestedBody> => {
   const { body, query } = exchange
-  // Where it ends, and the body begins, JSON says itself.
+  // JSON marks its own end, so the body needs no separator.
   const prefix = JSON.stringify([key, query])
   if (body.length === 0) return digestWhole(prefix, noBytes)
   const digest = body.replayable ? () => null : digestWhileRead(prefix, body)
   if (body.length !== null && body.length > maxBytes && !body.replayable) return { whole: null, digest, stop: () => {} }
   const { whole, stop } = await bufferRequestBody(exchange, maxBytes, room)
   if (whole === null) return { whole, digest, stop }
-  exchange.body = new WholeBody(whole) // what may outlive the client is no longer the client's
+  exchange.body = new WholeBody(whole) // the attempt may outlive the client, and its body
   return digestWhole(prefix, whole)
 }
 
-/** Reads the rest of a body that will not be forwarded, for its digest. */
+/** For the digest of a body that is not forwarded. */
 const drainRequestBody = async (exchange: Exchange): Promise<void> => {
   const upload = exchange.body.stream((waits) => {
     exchange.waitsForClient = waits
@@ -232,7 +230,7 @@ const digestWhole = (prefix: string, whole: Buffer): DigestedBody => {
   return { whole, digest: () => digest, stop: () => {} }
 }
 
-// To copy what is longer costs more than to hash it in two steps.
+// Copying a longer body costs more than hashing in two steps.
 const maxJoined = 16 * 1024
 
 const digestJoined = (prefix: string, whole: Buffer): string => {

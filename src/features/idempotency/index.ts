@@ -1,7 +1,6 @@
 import type { Feature } from '../../core/feature.ts'
 import { protectOperations } from '../../core/runtime/primary-part.ts'
 
-/** Has a POST with a key processed once. */
 export const idempotency: Feature = {
   name: 'idempotency',
   needs: ['redis'],

@@ -18,7 +18,7 @@ const failures: readonly FailureKind[] = [
   'response-not-kept',
   'idempotency-key-reused',
   'rate-limited',
-  'truncated', // a response is read whole, to be kept
+  'truncated', // responses are read whole, to be stored
 ]
 
 export const describe: DescribeOperation = ({ id }, { operations, listen }) => {

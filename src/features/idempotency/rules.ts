@@ -21,8 +21,8 @@ const encryptedInRedis: ConfigRule = (tree) => {
 }
 
 /**
- * Rejects a field that is to carry the key and says something else. A key that is no valid request id would be replaced
- * by a new one each time, and its request done again; of what names the client, all its requests would have one key.
+ * A key needs its own field. As a request id, an invalid key would be replaced with a new one each time, and the
+ * request processed again; as the client's name, it would give all requests of a client one key.
  */
 const keyTwice: ConfigRule = (tree) => {
   const ofAll: KeyPath = ['idempotency', 'header']
@@ -53,7 +53,7 @@ const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } })
   allOperations.map(({ id, group }) => {
     const { idempotency } = operations[id]
     if (idempotency?.onUnknown !== 'forward') return null
-    // A CGI-like upstream reads the twin with underscores as the same field, and so do the edits.
+    // CGI-like upstreams read `_` as `-`, and so do the edits.
     const isKey = (name: string): boolean => foldUnderscores(name) === idempotency.header
     const edits = listSides(upstreams[group]).flatMap(({ side, upstream: { request } }) => {
       const edit = request.remove.some(isKey) ? 'remove' : request.set.some(({ name }) => isKey(name)) ? 'set' : null
@@ -71,9 +71,8 @@ const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } })
   })
 
 /**
- * Warns of operations that forward a request again, and whose clients may be on a candidate. The repetition goes where
- * its client is by then, or to the primary where the candidate is down: after a takeback that is another upstream than
- * the one which may have processed the request.
+ * A repetition goes to the side of its client at that time, or to the primary if the candidate is down: after a
+ * takeback, not to the upstream that may have processed the request.
  */
 const keysOfTwoSides: WarningRule = ({ config: { operations, upstreams } }) =>
   allOperations.map(({ id, group }) => {
@@ -106,7 +105,7 @@ const unreplicatedKeys: WarningRule = ({ config: { idempotency } }) =>
 
 const unusedIdempotencyRedis: WarningRule = ({ config: { idempotency, operations, upstreams } }) =>
   idempotency.redis !== null &&
-  // What is said of candidates is kept there too.
+  // Shifts of candidates are kept in this Redis too.
   groups.every((group) => upstreams[group].candidate === null) &&
   allOperations.every(({ id }) => operations[id].idempotency === null) && {
     path: ['idempotency', 'redis'],

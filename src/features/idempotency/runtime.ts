@@ -24,9 +24,8 @@ declare module '../../core/runtime/runtime-part.ts' {
     readonly idempotency: SnapshotPart & { readonly lease: IdempotencyLease | null }
   }
   interface DataPlaneCommands {
-    /** Finds what is remembered of a key of idempotency. */
     readonly findKey: { readonly params: KeyReference; readonly result: RecordSummary | false | LookupFailure }
-    /** Forgets a key of idempotency; false: nothing was remembered of it. `in-progress`: it was left alone. */
+    /** False: no record. `in-progress`: not forgotten. */
     readonly forgetKey: { readonly params: KeyReference; readonly result: IdempotencyReplies['forget'] | LookupFailure }
   }
 }
@@ -70,7 +69,7 @@ export const open: RuntimePart['open'] = ({ place: { role }, channel, logEvent }
         lease,
         layers: (operation) => layerRows(operation, config, lease),
         repeatKeyField: ({ id }, { request }) => keyFieldOf(config.operations[id].idempotency, request),
-        // What all processes together remember is asked for once: a second one would forget what came meanwhile.
+        // Sent to one process: all share one store, and a second `forget` would drop records made since the first.
         commands: {
           findKey: {
             runsOnce: true,
@@ -91,7 +90,7 @@ export const open: RuntimePart['open'] = ({ place: { role }, channel, logEvent }
   }
 }
 
-/** Creates the layer that sees to it that a POST with a key happens once. Null: the process does not remember. */
+/** Null: the process does not remember. */
 const createIdempotencyLayer = (
   config: Config,
   idempotency: IdempotencyLease | null,
@@ -112,8 +111,8 @@ const formatIdempotency = ({ header, required, onUnknown }: OperationIdempotency
   `${header}, required: ${required}, onUnknown: ${onUnknown}`
 
 /**
- * Returns the field of the key by which the upstream recognises a request; null: it recognises none. A key that is
- * removed or replaced on the way does not keep a request from being done twice.
+ * The field by which the upstream recognizes a repetition. Null: `onUnknown: refuse`, or an edit removes or replaces
+ * the key on the way.
  */
 const keyFieldOf = (
   idempotency: OperationIdempotencyConfig | null,
@@ -125,19 +124,18 @@ const keyFieldOf = (
   return edited.some((name) => foldUnderscores(name) === header) ? null : header
 }
 
-/** A key as a client or its support names it. */
+/** As a client or its support names a key. */
 export interface KeyReference {
   readonly operation: OperationId
-  /** As in the request: as a string of structured fields, or bare. */
+  /** As in the request: quoted or bare. */
   readonly key: string
-  /** Whose it is: a client of the file, or an address where no client is asked who it is. */
+  /** A configured client, or an address when clients are not authenticated. */
   readonly owner: RequestOwner
 }
 
-/** Why a key cannot be looked up: no key looks like that, the operation has no idempotency, or the store is away. */
+/** `off`: the operation has no idempotency. `unavailable`: the store does not reply. */
 export type LookupFailure = 'malformed' | 'off' | 'unavailable'
 
-/** Asks the store of a key, as its client names it. */
 const askOfKey = async <Reply>(
   lease: IdempotencyLease | null,
   config: Config,
@@ -147,10 +145,10 @@ const askOfKey = async <Reply>(
   const policy = config.operations[operation].idempotency
   if (lease === null || policy === null) return 'off'
   const { header, maxKey } = policy
-  // What is wrong with it is for the client of a request.
+  // The cause is for the client of a request only.
   const parsed = tryOrNull(() => parseIdempotencyKey([header, key], header, maxKey))
   if (parsed === null) return 'malformed'
-  // An address is named as in a request that has no credentials.
+  // As in a request without credentials.
   const named = 'client' in owner ? owner : findKeyOwner(null, [], owner.address, [])
   return (await ask(lease.store, toKeyDigest(named, operation, parsed))) ?? 'unavailable'
 }

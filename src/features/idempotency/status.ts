@@ -6,39 +6,39 @@ import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 const remembered = field.record({
   store: field.word<'memory' | 'redis'>(),
   /**
-   * `shared`: all gateways remember together. `local`: this gateway remembers for itself alone. `unavailable`: the
-   * store cannot be asked, so nothing new is remembered.
+   * `shared`: between gateways. `local`: this gateway alone. `unavailable`: the store does not reply, so no key is
+   * stored.
    */
   state: field.word<'shared' | 'local' | 'unavailable'>(),
   since: field.time,
-  /** Why the store cannot be asked; null: it can. */
+  /** Null: the store is available. */
   reason: field.optionalText,
   where: field.optionalText,
-  /** How many keys. Null, as the members below: the store does not tell. */
+  /** Null here and below: the store cannot tell. */
   entries: field.optionalNumber,
   maxEntries: field.optionalNumber,
-  /** Bytes of stored responses. */
+  /** Of stored responses. */
   bytes: field.optionalNumber,
   maxBytes: field.optionalNumber,
   inProgress: field.optionalNumber,
   unknown: field.optionalNumber,
-  /** Since when the oldest unknown outcome is so; null: there is none. */
+  /** Null: no outcome is unknown. */
   oldestUnknown: field.optionalTime,
-  /** Responses that were given up for want of room. Their requests are not forgotten. */
+  /** Responses dropped for lack of room. Their keys stay stored. */
   dropped: field.count,
-  /** Keys that were refused for want of room. */
+  /** Keys rejected for lack of room. */
   refused: field.count,
 })
 
 /**
- * What is remembered of requests with a key of idempotency. Null: no operation has it, or another process remembers.
- * The primary keeps the memory for all workers; each worker uses Redis by itself.
+ * Null: no operation has idempotency, or another process remembers. The primary's memory serves all workers; each
+ * worker uses Redis itself.
  */
 export const idempotencyField = field.nullable({
   ...field.worst(remembered, ({ state }) => state === 'unavailable'),
-  // In the order in which the store has its members.
+  // In the store's order of members.
   show: (value, context) => ({ ...value, ...remembered.show(value, context) }),
-  // An edit that puts the keys elsewhere does not add the counts of two stores.
+  // Keeps the counts of two stores apart after an edit.
   mapCounters: (value, name, change) => remembered.mapCounters?.(value, `${name}.${value.store}`, change) ?? value,
 })
 

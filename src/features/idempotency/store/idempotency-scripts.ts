@@ -1,9 +1,8 @@
 import { createScript } from '../../redis/redis-server.ts'
 
-// A record is a hash: `s` its state (`p` in progress, `d` done, `u` unknown), `t` the token of the attempt, `f` the
-// fingerprint (empty: not known), `i` the id of the first request, `c` when that was claimed, `l` until when an attempt
-// in progress holds without a renewal, `w` where an attempt before it may have been processed, `r` the sealed response.
-// All times are of Redis's own clock, in milliseconds.
+// A record is a hash: `s` state (`p` in progress, `d` done, `u` unknown), `t` token of the attempt, `f` fingerprint
+// (empty: unknown), `i` id and `c` claim time of the first request, `l` end of the lease, `w` an earlier attempt may
+// have been processed, `r` sealed response. Times are Redis's own clock, in milliseconds.
 
 const clock = `
 local time = redis.call('TIME')
@@ -11,13 +10,11 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `
 
 /**
- * Claims a key. KEYS: the record, and the bucket that counts the keys of its client. ARGV: token, fingerprint, request
- * id, how long a record is kept, how long an attempt holds, `1` if it may be made again, the maximum of keys, `1` if a
- * claim may be written. Returns `c` (claimed), `f` (the client has too many keys), `n` (it may not be written), or
- * state, request id, fingerprint, token and response of what came before. Nothing is written but a claim. The bucket
- * drains while records are kept, so that a client has at most twice as many keys as the maximum, and counting them
- * takes one small key. An attempt that was not renewed in time has an unknown outcome. An empty fingerprint, of a body
- * that streams, stands for the one before.
+ * Claims a key, or writes nothing. KEYS: record, and the bucket that counts the client's keys. ARGV: token,
+ * fingerprint, request id, TTL, lease, `1` to take over an unknown outcome, maximum of keys, `1` if a claim may be
+ * written. Returns `c` (claimed), `f` (too many keys), `n` (not writable), or the record's state, request id,
+ * fingerprint, token and response. The bucket drains over the TTL, so a client has at most twice the maximum, counted
+ * in one small key. An expired lease means an unknown outcome. An empty fingerprint (a streaming body) matches any.
  */
 export const claimKeyScript = createScript(`${clock}
 local token, fingerprint, id = ARGV[1], ARGV[2], ARGV[3]
@@ -53,8 +50,8 @@ if held[1] ~= 'p' or held[2] ~= ARGV[1] or tonumber(held[3]) <= now then return 
 `
 
 /**
- * Settles an attempt, if it is still the caller's. KEYS: as for {@link claimKeyScript}. ARGV: token, `f` (free), `d` or
- * `u`, fingerprint, how long the record is kept, the sealed response (empty: none). Returns 1 if it is settled.
+ * KEYS: as for {@link claimKeyScript}. ARGV: token, `f` (free), `d` or `u`, fingerprint, TTL, sealed response (empty:
+ * none). Returns 1, or 0 if the caller no longer holds the claim.
  */
 export const settleKeyScript = createScript(`${clock}${heldByToken}
 local state = ARGV[2]
@@ -72,10 +69,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 1
 `)
 
-/**
- * Renews an attempt, if it is still the caller's. KEYS: the record. ARGV: token, how long the record is kept, how long
- * the attempt holds. Returns 1 if it does.
- */
+/** KEYS: record. ARGV: token, TTL, lease. Returns 1, or 0 if the caller no longer holds the claim. */
 export const renewKeyScript = createScript(`${clock}${heldByToken}
 redis.call('HSET', KEYS[1], 'l', now + ARGV[3])
 redis.call('PEXPIRE', KEYS[1], ARGV[2] + ARGV[3])
@@ -83,8 +77,8 @@ return 1
 `)
 
 /**
- * Finds a record. KEYS: the record. Returns state, id and time of the first request, how many milliseconds it is still
- * kept, token, fingerprint and response; nothing where there is no record.
+ * KEYS: record. Returns state, id and time of the first request, remaining milliseconds, token, fingerprint and
+ * response; empty without a record.
  */
 export const findKeyScript = createScript(`${clock}
 local found = redis.call('HMGET', KEYS[1], 's', 'i', 'c', 'l', 't', 'f', 'r')
@@ -94,10 +88,7 @@ if state == 'p' and tonumber(found[4]) <= now then state = 'u' end
 return { state, found[2], found[3], redis.call('PTTL', KEYS[1]), found[5], found[6], found[7] }
 `)
 
-/**
- * Forgets a record, unless its attempt is under way. KEYS: the record. Returns 1 if it is forgotten, 0 where there is
- * none, `p` for an attempt that holds.
- */
+/** KEYS: record. Returns 1, 0 without a record, or `p` (not forgotten) while the attempt holds. */
 export const forgetKeyScript = createScript(`${clock}
 local found = redis.call('HMGET', KEYS[1], 's', 'l')
 if found[1] == 'p' and tonumber(found[2]) > now then return 'p' end

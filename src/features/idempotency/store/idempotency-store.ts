@@ -1,74 +1,69 @@
-/**
- * The name of what a client wants to happen once. Both parts are digests: no store knows clients, credentials or keys.
- */
+/** Digests alone: no store knows clients, credentials or keys. */
 export interface KeyDigest {
-  /** The SHA-256 of the client, in base64url: `maxKeys` are counted by it. */
+  /** SHA-256 in base64url; `maxKeys` are counted by it. */
   readonly client: string
-  /** The SHA-256 of the client, the operation and the idempotency key, in base64url. */
+  /** The SHA-256 of client, operation and key, in base64url. */
   readonly name: string
 }
 
-/** An attempt to be the one request that is forwarded for a key. */
+/** An attempt to become the forwarded request of a key. */
 export interface Claim extends KeyDigest {
   /**
-   * The SHA-256 of whose share of a store in memory the record takes, in base64url: that of the client, or of an
-   * address where the gateway knows no client. A stranger has as many credentials as it makes up, and one address.
+   * Whose share of a memory store the record takes, as SHA-256 in base64url: the client's, or the address's. An
+   * attacker can invent any number of credentials, but has few addresses.
    */
   readonly share: string
-  /** Names this attempt. A gateway that was paused cannot settle the attempt of another one. */
+  /** Names the attempt: a gateway that was paused cannot settle another gateway's attempt. */
   readonly token: string
-  /** The digest of query and body; null: it is not known before the body has been forwarded. */
+  /** The digest of query and body; null: a streaming body. */
   readonly fingerprint: string | null
-  /** The id of the request, for the log of those that repeat it. */
+  /** Shown in the log of repetitions. */
   readonly requestId: string
-  /** How long the record is kept once it is settled, in milliseconds. */
+  /** How long a settled record is kept, in milliseconds. */
   readonly ttlMs: number
-  /** How long the attempt may go without a renewal. Then its outcome is unknown. */
+  /** In milliseconds. Without a renewal for this long, the outcome is unknown. */
   readonly leaseMs: number
-  /** Whether an attempt with the same fingerprint whose outcome is unknown may be made again. */
+  /** Whether an unknown outcome with the same fingerprint may be attempted again. */
   readonly takesOver: boolean
   readonly maxKeys: number
 }
 
 interface FirstRequest {
   readonly requestId: string
-  /** The digest of its query and body; null: it is not known, or not yet. */
+  /** Null: not known, or not yet. */
   readonly fingerprint: string | null
 }
 
-/**
- * The result of a claim. `claimed`: the attempt may be made. `full`: there is no room, for this client or for any. All
- * others: the key came before.
- */
+/** `full`: no room, for this client or for any. `in-progress`, `unknown` and `done`: the key was used before. */
 export type ClaimResult =
   | { readonly state: 'claimed' }
   | { readonly state: 'full'; readonly of: 'client' | 'store' }
   | ({ readonly state: 'in-progress' } & FirstRequest)
   | ({ readonly state: 'unknown' } & FirstRequest)
-  /** `response` null: it is too large, or was given up for want of room. */
+  /** `response` null: too large, or dropped for lack of room. */
   | ({ readonly state: 'done'; readonly response: Buffer | null } & FirstRequest)
 
 /**
- * The end of an attempt. `free`: the upstream has certainly not processed it, and the key may be used again. Where an
- * attempt before it may have been processed, the outcome is unknown as before.
+ * `free`: the upstream has certainly not processed the attempt, so the key may be used again; if an earlier attempt may
+ * have been processed, the outcome stays unknown.
  */
 export type Settlement =
   | { readonly state: 'free' }
   | { readonly state: 'unknown'; readonly fingerprint: string | null }
   | { readonly state: 'done'; readonly fingerprint: string | null; readonly response: Buffer | null }
 
-/** What operators see of a record. Times are milliseconds since the epoch. */
+/** For operators. Times are milliseconds since the epoch. */
 export interface RecordSummary {
-  /** `unreadable`: it is done, and its response cannot be decrypted. A claim is told that its outcome is unknown. */
+  /** `unreadable`: done, but the response cannot be decrypted. A claim gets `unknown`. */
   readonly state: 'in-progress' | 'unknown' | 'done' | 'unreadable'
-  /** The id of the first request with the key, and when it was claimed. */
+  /** Of the first request with the key. */
   readonly requestId: string
   readonly claimedAt: number
   readonly expiresAt: number
   readonly responseBytes: number | null
 }
 
-/** One call of a store, as plain data: another process may have to answer it. */
+/** Plain data, as another process may reply. */
 export type IdempotencyCall =
   | { readonly type: 'claim'; readonly claim: Claim }
   | { readonly type: 'settle'; readonly claim: Claim; readonly settlement: Settlement }
@@ -78,12 +73,12 @@ export type IdempotencyCall =
 
 export interface IdempotencyReplies {
   readonly claim: ClaimResult
-  /** False: the attempt is no longer this one's. */
+  /** False: the attempt no longer holds the claim. */
   readonly settle: boolean
   readonly renew: boolean
-  /** False: there is no record. */
+  /** False: no record. */
   readonly find: RecordSummary | false
-  /** False: there was none. An attempt that is under way is left alone. */
+  /** False: no record. Attempts in progress are not forgotten. */
   readonly forget: boolean | 'in-progress'
 }
 
@@ -92,11 +87,11 @@ export type IdempotencyReply = IdempotencyReplies[IdempotencyCall['type']]
 export type CallOf<Type extends IdempotencyCall['type']> = Extract<IdempotencyCall, { readonly type: Type }>
 
 /**
- * Remembers what each key of a client led to. Resolves with null when it cannot be asked: then nothing may be
- * forwarded that has to happen once. Never rejects.
+ * Resolves with null when the store does not reply: then a request that must happen once may not be forwarded. Never
+ * rejects.
  */
 export interface IdempotencyStore {
-  /** Why it could not be asked last, for operators; null: that is not known. */
+  /** Why the last call failed, for operators. */
   readonly failure?: string | null
   call<Type extends IdempotencyCall['type']>(call: CallOf<Type>): Promise<IdempotencyReplies[Type] | null>
 }

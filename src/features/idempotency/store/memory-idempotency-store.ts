@@ -18,13 +18,12 @@ import { SettledRecords } from './memory/settled-records.ts'
 
 type MemoryStoreBounds = Pick<IdempotencyConfig, 'maxEntries' | 'maxBytes'>
 
-// The pause between two looks at all attempts for those whose lease has run out.
+// Between two scans of all attempts for expired leases.
 const lapsePauseMs = 15_000
 
 /**
- * Remembers in the memory of one process. What is in it is gone with the process. When there is no room for responses,
- * the oldest are given up; that their requests happened is remembered. When there is no room for records, new keys are
- * refused: nothing is forgotten before its time.
+ * Lives and dies with the process. Without room for a response, the oldest responses are dropped, but their keys stay.
+ * Without room for a key, new keys are rejected: no key is dropped before it expires.
  */
 export class MemoryIdempotencyStore implements IdempotencyStore {
   #bounds: MemoryStoreBounds
@@ -39,7 +38,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#bounds = bounds
   }
 
-  /** Changes the bounds. A smaller one holds for what comes. */
+  /** A smaller bound holds for new records. */
   set bounds(bounds: MemoryStoreBounds) {
     this.#bounds = bounds
   }
@@ -94,7 +93,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (place === null) return this.#insert(claim, at)
     const { state, requestId, fingerprint, claimedAt } = this.#settled.read(place)
     if (state === 'done') return { state, requestId, fingerprint, response: this.#settled.copyResponse(place) }
-    // Of a body that streams it is not known yet whether it is the same.
+    // A streaming body's fingerprint is not known yet.
     const known = claim.fingerprint ?? fingerprint
     if (!claim.takesOver || fingerprint !== known) return { state, requestId, fingerprint }
     this.#settled.remove(place)
@@ -106,7 +105,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (at >= this.#nextLapseAt) this.#lapseAll(at)
     this.#settled.removeExpired(at)
     const free = this.#bounds.maxEntries - this.#entries
-    // A share is no more than it leaves, so n of them that take all that they can leave an (n+1)th of it free.
+    // Each share may use at most half of the free room, so n shares leave 1/(n+1) of it.
     if (
       (this.#countByClient.get(claim.client) ?? 0) < claim.maxKeys &&
       (this.#countByShare.get(claim.share) ?? 0) < free
@@ -118,7 +117,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return { state: 'full', of: free > 0 ? 'client' : 'store' }
   }
 
-  /** Adds an attempt. `firstAt`: when the first one was claimed, whose outcome is unknown; null: this is the first. */
+  /** `firstAt`: when the first attempt, whose outcome is unknown, was claimed; null: this is the first. */
   #add(claim: Claim, at: number, firstAt: number | null): void {
     const wasUnknown = firstAt !== null
     this.#attempts.add({ claim, claimedAt: firstAt ?? at, wasUnknown, leaseUntil: at + claim.leaseMs })
@@ -145,7 +144,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return true
   }
 
-  /** Ends an attempt. The time that its record is kept for begins now. */
+  /** The TTL begins now. */
   #end(
     { claim, claimedAt }: Attempt,
     state: SettledRecord['state'],
@@ -191,7 +190,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return place !== null
   }
 
-  /** Finds an attempt that is under way. One that was not renewed in time has become unknown. */
+  /** An expired lease turns an attempt into an unknown outcome. */
   #findAttempt(name: string, at: number): Attempt | null {
     const attempt = this.#attempts.get(name)
     if (attempt === null || this.#lapse(attempt, at)) return null
@@ -203,7 +202,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return attempt?.claim.token === token ? attempt : null
   }
 
-  /** Ends an attempt whose lease has run out; false: it has not. */
+  /** False: the lease holds. */
   #lapse(attempt: Attempt, at: number): boolean {
     if (attempt.leaseUntil > at) return false
     this.#end(attempt, 'unknown', attempt.claim.fingerprint, at)
@@ -215,7 +214,6 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     for (const attempt of this.#attempts.list()) this.#lapse(attempt, at)
   }
 
-  /** Counts a record that has come, or one that has gone. */
   #count({ client, share }: Pick<Claim, 'client' | 'share'>, by: 1 | -1): void {
     addTo(this.#countByClient, client, by)
     addTo(this.#countByShare, share, by)
@@ -228,21 +226,19 @@ const addTo = (counts: Map<string, number>, name: string, by: 1 | -1): void => {
   else counts.delete(name)
 }
 
-/** Times are of the monotonic clock. */
+/** Times are monotonic. */
 interface Attempt {
   readonly claim: Claim
-  /** When the first attempt with its key was claimed. */
+  /** When the first attempt with this key was claimed. */
   readonly claimedAt: number
-  /** Whether an attempt before this one may have been processed. */
+  /** Whether an earlier attempt may have been processed. */
   readonly wasUnknown: boolean
-  /** When it counts as unknown. */
   leaseUntil: number
 }
 
 /**
- * The attempts that are under way, by their names. They come and go with each request, for which a Map is the wrong
- * place: it is copied for each few that were removed, and what an old copy holds is kept until the next collection of
- * everything, half a kilobyte a request.
+ * Attempts by name. They come and go with each request. V8 copies a Map after every few removals, and an old copy holds
+ * its entries until the next full collection: half a kilobyte a request.
  */
 class AttemptTable {
   readonly #attempts: (Attempt | null)[] = []
@@ -273,7 +269,7 @@ class AttemptTable {
     this.#free.push(place - 1)
   }
 
-  /** Lists all, which may be removed meanwhile. */
+  /** A copy: attempts may be removed meanwhile. */
   list(): readonly Attempt[] {
     return this.#attempts.filter((attempt) => attempt !== null)
   }

@@ -27,33 +27,33 @@ type Link = Pick<ManagedRedis, 'run' | 'isShared' | 'failure'>
 
 interface RedisStoreOptions {
   readonly link: Link
-  /** A connection on which replicas confirm each claim (docs/decisions/063). By default none has to. */
+  /** Replicas confirm each claim on this connection (docs/decisions/063). Null: none must. */
   readonly replicated?: Link | null
   readonly prefix: string
   readonly sealer: ResponseSealer
-  /** Counts keys that were refused, since there were too many of their client. */
+  /** Keys rejected because their client has too many. */
   readonly counts: { refused: number }
   readonly logEvent: LogEvent
 }
 
-// Claims without a reply that are given back when Redis is there again. Few are under way when it goes.
+// Claims without a reply that are given back when Redis returns. Few are in flight when Redis fails.
 const maxUnanswered = 1000
 
-// The pause before Redis is told again that a claim without a reply is given back.
+// Between two attempts to give a claim back.
 const giveBackMs = 250
 
-// Records that cannot be decrypted are many at once when a key is gone.
+// A lost key leaves many responses undecryptable at once.
 const logPauseMs = 60_000
 
 /**
- * Remembers in Redis, for several gateways. Every transition is one script, on keys of one slot; responses are
- * encrypted (docs/decisions/063-what-redis-remembers-of-a-key.md). A reply that no script gives counts as none.
+ * Shared by several gateways. Every transition is one script on keys of one slot; responses are encrypted
+ * (docs/decisions/063-what-redis-remembers-of-a-key.md). A malformed reply counts as none.
  */
 export class RedisIdempotencyStore implements IdempotencyStore {
   readonly #options: RedisStoreOptions
-  /** By token, until when an attempt that was claimed here, or may have been, may still be renewed or settled. */
+  /** By token: until when a claim of this store, certain or possible, may be renewed or settled. */
   readonly #heldUntil = new Map<string, number>()
-  /** The connection whose failure left the last claim without a result. */
+  /** The connection that failed the last claim. */
   #failing: Link
   #unanswered = 0
   #loggedAt: number | null = null
@@ -71,7 +71,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     return this.#reply(call) as Promise<IdempotencyReplies[Type] | null>
   }
 
-  /** Tells whether no attempt that was claimed here, or may have been, is still to be settled or given back. */
+  /** Whether every claim of this store, certain or possible, is settled or given back. */
   isIdle(): boolean {
     const at = now()
     for (const [token, until] of this.#heldUntil) if (until <= at) this.#heldUntil.delete(token)
@@ -118,9 +118,9 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   }
 
   /**
-   * Has replicas confirm a claim. Of all transitions, only a lost claim lets a request be processed twice: after any
-   * other the key is unknown. The claim is renewed on the connection that waits: a master that does not know it
-   * rejects it, and Redis waits for a write of that connection.
+   * Waits for replicas. Only a lost claim lets a request be processed twice: after any other lost transition the key is
+   * unknown. The renewal runs on the waiting connection: a master that lost the claim rejects it, and WAIT covers the
+   * writes of its own connection.
    */
   async #confirm(claim: Claim, replicated: Link): Promise<boolean> {
     return toBoolean(await this.#runRenewal(claim, replicated, { isReplicated: true })) === true
@@ -193,8 +193,8 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   }
 
   /**
-   * Gives back a claim that Redis may have taken, though it did not reply: its request is refused, and its repetition
-   * must not be told of an attempt that is not made. Redis is told again as long as the attempt would hold.
+   * Gives back a claim that Redis may have written without a reply: the request is rejected, so its repetition must not
+   * find an attempt in progress. Repeated while the lease would hold.
    */
   async #giveBack(claim: Claim): Promise<void> {
     if (this.#unanswered < maxUnanswered) {
@@ -207,7 +207,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     this.#heldUntil.delete(claim.token)
   }
 
-  /** Decrypts a response; null: it cannot be, which is logged. */
+  /** Null: decryption failed, which is logged. */
   #open(sealed: Buffer, context: string): Buffer | null {
     const response = this.#options.sealer.open(sealed, context)
     const at = now()
@@ -217,12 +217,12 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     return null
   }
 
-  // In a cluster, all keys of a client are of one slot.
+  // In a cluster, all keys of a client share a slot.
   #recordKey({ client, name }: KeyDigest): string {
     return `${this.#options.prefix}:idempotency:{${client}}:${name}`
   }
 
-  /** Names the record, and the bucket of its client: one for each time that records are kept for. */
+  /** The record, and the client's bucket for this TTL. */
   #keys(claim: Claim): ScriptArgs['keys'] {
     const { client, ttlMs } = claim
     return [this.#recordKey(claim), `${this.#options.prefix}:idempotency:{${client}}:keys:${ttlMs}`]
@@ -237,7 +237,7 @@ const shownStates: ReadonlyMap<string, RecordSummary['state']> = new Map([
   ['d', 'done'],
 ])
 
-/** Names what a response belongs to: the key, its attempt, and the request. */
+/** Binds a response to its key, attempt and request. */
 const contextOf = (name: string, token: string, fingerprint: string | null): string =>
   JSON.stringify([name, token, fingerprint])
 

@@ -1,14 +1,14 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomFillSync } from 'node:crypto'
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib'
 
-// NIST SP 800-38D §8.2.2: with nonces of 96 bits at random, a key is good for 2^32 responses.
+// NIST SP 800-38D §8.2.2: with random nonces of 96 bits, a key is good for 2^32 responses.
 const cipher = 'aes-256-gcm'
 const [nonceBytes, tagBytes] = [12, 16]
 
-// A shorter response shrinks by little, for as much time as encrypting it takes.
+// Shorter responses shrink little, and compression takes as long as encryption.
 const minPackedBytes = 512
 
-// JSON of 64 kB becomes 17 kB in 230 µs, as by deflate in 430 µs.
+// 64 kB of JSON become 17 kB in 230 µs; deflate takes 430 µs for the same.
 const effort = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }
 
 const [plain, packed] = [Buffer.from([0]), Buffer.from([1])]
@@ -16,8 +16,8 @@ const [plain, packed] = [Buffer.from([0]), Buffer.from([1])]
 export type ResponseSealer = ReturnType<typeof createResponseSealer>
 
 /**
- * Creates what encrypts responses for a store that others can read or edit, and decrypts them again. The first key
- * encrypts, all decrypt. Each has 32 bytes.
+ * Encrypts responses for a store that others can read or edit. Keys of 32 bytes: the first encrypts, all decrypt.
+ * Throws without a key.
  */
 export const createResponseSealer = (bytes: readonly Buffer[]) => {
   const keys = bytes.map((key) => createSecretKey(key))
@@ -31,7 +31,7 @@ export const createResponseSealer = (bytes: readonly Buffer[]) => {
       encrypting.final()
       return Buffer.concat([nonce, encrypting.getAuthTag(), encrypted])
     },
-    /** Decrypts a response; null: it was edited, is of another context, or its key is gone. */
+    /** Null: edited, from another context, or its key is gone. */
     open(sealed: Buffer, context: string): Buffer | null {
       for (const key of keys) {
         const opened = decrypt(sealed, key, context)
@@ -42,7 +42,7 @@ export const createResponseSealer = (bytes: readonly Buffer[]) => {
   }
 }
 
-// To ask the system for twelve bytes costs more than to encrypt a short response with them.
+// Twelve random bytes from the system cost more than encrypting a short response.
 const nonces = Buffer.alloc(341 * nonceBytes)
 let nonceAt = nonces.length
 
@@ -70,7 +70,7 @@ const decrypt = (sealed: Buffer, key: KeyObject, context: string): Buffer | null
   }
 }
 
-/** Compresses a response, if that is worth it. The first byte tells. */
+/** Compresses where worthwhile. The first byte says whether. */
 const pack = (response: Buffer): Buffer =>
   response.length < minPackedBytes
     ? Buffer.concat([plain, response])

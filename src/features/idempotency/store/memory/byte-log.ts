@@ -3,33 +3,33 @@ import { freeBuffer } from '../../../../core/lib/buffers.ts'
 interface Segment {
   readonly number: number
   readonly memory: Buffer
-  /** How many of its bytes have been given to entries. */
+  /** Bytes given to entries. */
   used: number
-  /** How many of these are of entries that were not removed. */
+  /** Bytes of entries that were not removed. */
   live: number
-  /** All entries before this were removed. */
+  /** All earlier entries were removed. */
   from: number
   previous: Segment | null
   next: Segment | null
 }
 
-// As much as is worth giving back to the system.
+// Large enough to be worth giving back to the system.
 const usualSegmentBytes = 256 * 1024
 
-// A place is one number: that of the segment times this, and where in it the entry begins.
+// A place is one number: the segment's number × this, plus the entry's offset.
 const placesPerSegment = 2 ** 22
 
-// Before each entry stand its length and whether it was removed.
+// Before each entry: its length, and whether it was removed.
 const headerBytes = 8
 const isRemovedAt = 4
 
-/** The memory of several logs. A place names an entry among those of all of them. */
+/** Shared by several logs. A place is unique among all their entries. */
 export class LogMemory {
   readonly #segments = new Map<number, Segment>()
   readonly #segmentBytes: number
   #last = 0
 
-  /** A longer entry has a piece of its own. */
+  /** A longer entry gets its own segment. */
   constructor(segmentBytes = usualSegmentBytes) {
     this.#segmentBytes = segmentBytes
   }
@@ -38,7 +38,7 @@ export class LogMemory {
     return this.#segments.size
   }
 
-  /** Opens a piece for an entry of so many bytes, its header included. */
+  /** `bytes`: with the header. */
   open(bytes: number): Segment {
     const memory = Buffer.allocUnsafeSlow(Math.max(bytes, this.#segmentBytes))
     const segment: Segment = { number: ++this.#last, memory, used: 0, live: 0, from: 0, previous: null, next: null }
@@ -51,12 +51,12 @@ export class LogMemory {
     freeBuffer(memory)
   }
 
-  /** Finds the piece of an entry that was not removed. */
+  /** The entry must not have been removed. */
   segmentOf(place: number): Segment {
     return this.#segments.get(Math.floor(place / placesPerSegment)) as Segment
   }
 
-  /** Returns the memory that an entry is in. It begins there at {@link positionOf} its place. */
+  /** The entry begins at {@link positionOf} its place. */
   memoryOf(place: number): Buffer {
     return this.segmentOf(place).memory
   }
@@ -65,7 +65,7 @@ export class LogMemory {
     return this.memoryOf(place).readUInt32LE(positionOf(place) - headerBytes) - headerBytes
   }
 
-  /** Reads the double that stands in an entry, so many bytes behind its beginning. */
+  /** `offset`: in bytes from the entry's beginning. */
   readNumber(place: number, offset: number): number {
     return this.memoryOf(place).readDoubleLE(positionOf(place) + offset)
   }
@@ -75,22 +75,20 @@ export class LogMemory {
   }
 }
 
-/** Returns where an entry begins in its memory. */
 export const positionOf = (place: number): number => place % placesPerSegment
 
-/** Called when an entry has got another place, where its bytes are by now. It adds and removes none. */
+/** Called after an entry's bytes were moved. Must not add or remove entries. */
 type OnMoved = (from: number, to: number) => void
 
 /**
- * Entries of bytes in the order in which they were added, in few large pieces of memory: to the collector, a hundred
- * thousand entries are a handful of objects. A piece without entries is given back, and one takes the entries of the
- * next when both together are half of it at most. So at least a quarter of the memory is of entries, but for the last
- * two pieces, whichever entries are removed.
+ * Entries in the order of their addition, in few large segments: to the collector, 100,000 entries are a handful of
+ * objects. An empty segment is freed, and a segment absorbs the next while both together fill at most half of it. So
+ * entries fill at least a quarter of the memory, except in the last two segments.
  */
 export class ByteLog {
   readonly #memory: LogMemory
   readonly #onMoved: OnMoved
-  /** Every piece but the last has an entry. */
+  /** Every segment except the last has a live entry. */
   #first: Segment | null = null
   #last: Segment | null = null
 
@@ -99,7 +97,7 @@ export class ByteLog {
     this.#onMoved = onMoved
   }
 
-  /** Adds an entry of so many bytes, and returns its place. The caller writes what is in it. */
+  /** Returns the place of a new entry, for the caller to fill. */
   add(bytes: number): number {
     const length = headerBytes + bytes
     const last = this.#last
@@ -112,7 +110,7 @@ export class ByteLog {
     return placeIn(segment, at)
   }
 
-  /** Removes an entry, which must not have been removed before. Others may get another place. */
+  /** The entry must not have been removed. Other entries may move. */
   remove(place: number): void {
     const segment = this.#memory.segmentOf(place)
     const at = positionOf(place) - headerBytes
@@ -128,7 +126,7 @@ export class ByteLog {
     return placeIn(first, first.from)
   }
 
-  /** Returns the place of the entry that was added next after one that was not removed; null: that is the last one. */
+  /** `place` must not have been removed. Null: it is the last. */
   next(place: number): number | null {
     let segment: Segment | null = this.#memory.segmentOf(place)
     let at = positionOf(place) - headerBytes
@@ -142,7 +140,7 @@ export class ByteLog {
     return segment && placeIn(segment, at)
   }
 
-  /** Gives its memory back. Its entries are gone. */
+  /** Frees the memory of all entries. */
   close(): void {
     for (let segment = this.#first; segment !== null; segment = segment.next) this.#memory.close(segment)
     this.#first = this.#last = null
@@ -161,7 +159,7 @@ export class ByteLog {
     return segment
   }
 
-  /** Gives a piece back that is empty, and joins what is left of neighbours. It is not the last one, which grows. */
+  /** Frees an empty segment, or merges it with its neighbors. Not for the last segment, which grows. */
   #tidy(segment: Segment): void {
     const { previous } = segment
     if (segment.live === 0) this.#unlink(segment)
@@ -170,8 +168,8 @@ export class ByteLog {
   }
 
   /**
-   * Moves the entries of the pieces behind into this one, as long as they are few. Half of it stays free. Otherwise
-   * each piece would be moved to behind the last entry of the one before.
+   * Absorbs following segments while both fill at most half. Without this bound, each segment would be moved behind the
+   * last entry of the one before.
    */
   #absorb(into: Segment): void {
     for (let next = into.next; next !== null && next !== this.#last; next = into.next) {
@@ -184,7 +182,7 @@ export class ByteLog {
     }
   }
 
-  /** Moves the entries of a piece into another, or down in the same, from `to` on. Returns where they end. */
+  /** Moves live entries into another segment, or down in the same, to `to`. Returns their end. */
   #move(source: Segment, target: Segment, to: number): number {
     let end = to
     for (let at = 0, length = 0; at < source.used; at += length) {
@@ -207,5 +205,5 @@ export class ByteLog {
   }
 }
 
-/** Returns the place of the entry whose header stands at `at`. */
+/** `at`: of the header. */
 const placeIn = ({ number }: Segment, at: number): number => number * placesPerSegment + at + headerBytes

@@ -5,14 +5,14 @@ type HasName = (place: number, name: string) => boolean
 const fewestSlots = 1024
 
 /**
- * Where the entry of each name is, in two arrays of numbers: nothing in it is an object of its own. It has no names.
- * It asks where an entry is found.
+ * Places by name in two typed arrays, without an object per entry. Names are not stored: `hasName` compares at the
+ * place.
  */
 export class NameIndex {
   readonly #hasName: HasName
-  // No client can choose keys that fall into one slot.
+  // Random, so that clients cannot choose keys that collide.
   readonly #seed = randomBytes(4).readInt32LE()
-  /** The places, each in the slot of its hash or in the next that was free; 0: a free slot. */
+  /** Open addressing; 0: a free slot. */
   #places = new Float64Array(fewestSlots)
   #hashes = new Uint32Array(fewestSlots)
   #size = 0
@@ -34,14 +34,14 @@ export class NameIndex {
     return slot === null ? null : (this.#places[slot] as number)
   }
 
-  /** Adds a name that has no place. A place is above 0. */
+  /** The name must have no place. Places are above 0. */
   add(name: string, place: number): void {
     if (this.#size * 2 >= this.#places.length) this.#resize(this.#places.length * 2)
     this.#put(this.#hash(name), place)
     this.#size++
   }
 
-  /** Removes a name, if it has a place. Its entry must still be there. */
+  /** The entry must still be in its place. */
   delete(name: string): void {
     const slot = this.#slotOf(name)
     if (slot === null) return
@@ -50,7 +50,7 @@ export class NameIndex {
     if (this.#places.length > fewestSlots && this.#size * 8 < this.#places.length) this.#resize(this.#places.length / 2)
   }
 
-  /** Changes the place of a name from `from`, where its entry need not be any more. */
+  /** The entry at `from` may be gone already. */
   move(name: string, from: number, to: number): void {
     const last = this.#places.length - 1
     let slot = this.#hash(name) & last
@@ -76,7 +76,7 @@ export class NameIndex {
     this.#hashes[slot] = hash
   }
 
-  /** Frees a slot, and moves those that were put behind it for want of theirs. */
+  /** Frees a slot and shifts back entries that collided with it. */
   #close(slot: number): void {
     const last = this.#places.length - 1
     let free = slot
@@ -100,7 +100,7 @@ export class NameIndex {
     }
   }
 
-  /** FNV-1a over the characters, and the last step of MurmurHash3: each bit of a name changes the low bits too. */
+  /** FNV-1a with MurmurHash3's finalizer, so that every bit of a name affects the low bits. */
   #hash(name: string): number {
     let hash = this.#seed
     for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193)

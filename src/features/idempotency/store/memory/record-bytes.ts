@@ -1,22 +1,19 @@
-/** What is remembered of a key whose attempt has ended. Times are of the monotonic clock. */
+/** Times are monotonic. */
 export interface SettledRecord {
   readonly name: string
   readonly client: string
   readonly share: string
   readonly requestId: string
-  /** The digest of query and body; null: it is not known. */
+  /** The digest of query and body; null: not known. */
   readonly fingerprint: string | null
   readonly state: 'unknown' | 'done'
   readonly claimedAt: number
   readonly since: number
-  /** How long it is kept from then on. */
+  /** From `since` on. */
   readonly ttlMs: number
 }
 
-/**
- * Where the parts of a record begin: its numbers, then its texts one behind the other, a byte for each character. The
- * place of its response is 0 where it has none.
- */
+/** Offsets in a record: numbers, then texts, one byte for each character. `responsePlace` 0: no response. */
 export const at = {
   state: 0,
   hasFingerprint: 1,
@@ -41,12 +38,10 @@ export const recordLength = (record: SettledRecord): number => {
   )
 }
 
-/** The share where it is not that of the client; otherwise the empty text. */
+/** Empty when it equals the client. */
 const ownShare = ({ client, share }: SettledRecord): string => (share === client ? '' : share)
 
-/**
- * Writes a record, whose texts have characters of Latin-1 only. `responsePlace` is where its response is; 0: nowhere.
- */
+/** Texts must be Latin-1. `responsePlace` 0: no response. */
 export const writeRecord = (memory: Buffer, from: number, record: SettledRecord, responsePlace: number): void => {
   const { name, client, requestId, fingerprint, state, claimedAt, since, ttlMs } = record
   memory[from + at.state] = state === 'done' ? done : unknown

@@ -2,29 +2,29 @@ import { ByteLog, LogMemory, positionOf } from './byte-log.ts'
 import { NameIndex } from './name-index.ts'
 import { at, hasName, isUnknown, readRecord, recordLength, type SettledRecord, writeRecord } from './record-bytes.ts'
 
-/** The records that are kept for the same time, and their responses: what was settled first expires first. */
+/** Records with the same TTL, and their responses: the first settled expires first. */
 interface Generation {
   readonly ttlMs: number
   readonly records: ByteLog
   readonly responses: ByteLog
   unknown: number
-  /** The place of the oldest whose outcome is unknown; means nothing where there is none. */
+  /** The place of the oldest unknown outcome; meaningless while `unknown` is 0. */
   oldestUnknown: number
 }
 
-// Before each response stands the place of its record.
+// The place of its record.
 const responseHeaderBytes = 8
 
 /**
- * The records of settled keys, as bytes in a few large pieces of memory. As objects, a hundred thousand of them were
- * copied twice and gone through again and again by the collector. A place names a record until one is added or removed.
+ * Records as bytes in a few large segments. As objects, the collector copied 100,000 of them twice and traversed them
+ * again and again. A place is valid until the next addition or removal.
  */
 export class SettledRecords {
   readonly #memory = new LogMemory()
   readonly #generations = new Map<number, Generation>()
   readonly #index = new NameIndex((place, name) => hasName(this.#memory.memoryOf(place), positionOf(place), name))
   readonly #onRemoved: (record: SettledRecord) => void
-  /** Before this time, no record expires. */
+  /** No record expires before this time. */
   #nothingExpiresBefore = Number.POSITIVE_INFINITY
   #bytes = 0
   #dropped = 0
@@ -86,8 +86,8 @@ export class SettledRecords {
   }
 
   /**
-   * Adds a record, whose name has none. Where there are more than `maxBytes` of responses, those that have expired go
-   * first, and then the oldest.
+   * The name must have no record. Beyond `maxBytes` of responses, expired records are removed, then the oldest
+   * responses dropped.
    */
   add(record: SettledRecord, response: Buffer | null, maxBytes: number): void {
     const generation = this.#generationOf(record.ttlMs)
@@ -123,7 +123,7 @@ export class SettledRecords {
     }
   }
 
-  /** Returns when the next of the generation expires. */
+  /** Returns the next expiry. */
   #removeExpiredOf({ ttlMs, records, responses }: Generation, at: number): number {
     for (let place = records.first(); place !== null; place = records.first()) {
       const expiresAt = this.#sinceOf(place) + ttlMs
