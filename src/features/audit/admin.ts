@@ -37,21 +37,21 @@ const auditField = field.nullable(
   field.record({
     file: field.text,
     chain: field.text,
-    /** How many lines of the chain are written, and the HMAC of the last. */
+    /** Written lines of the chain, and the HMAC of the last. */
     count: field.number,
     hash: field.text,
     reason: field.optionalText,
     since: field.time,
     waitingBytes: field.number,
     lost: field.number,
-    /** The file system of the file, as measured within the last minute; null: it has none, or does not tell. */
+    /** Measured within the last minute; null: not a file, or a file system without a size. */
     disk: field.nullable(
       field.record({
         freeBytes: field.number,
         sizeBytes: field.number,
-        /** At the pace of the last hour; null: nothing fills it, or that is not known yet. */
+        /** At the pace of the last hour; null: not filling, or not known yet. */
         fullInSeconds: field.optionalNumber,
-        /** Whether it needs an operator before it is full. */
+        /** Whether an operator must act before the disk is full. */
         low: field.flag,
       }),
     ),
@@ -63,7 +63,7 @@ const auditField = field.nullable(
 
 declare module '../../core/admin/api/status.ts' {
   interface Status {
-    /** Null: there is no audit log, or another process writes it. */
+    /** Null: no audit log, or another process writes it. */
     readonly audit: Shown<typeof auditField>
   }
 }
@@ -82,11 +82,11 @@ export const loadOpenApi = async (): Promise<OpenApiPart> => ({
   describe: (_, { audit }) => (audit?.onFailure === 'refuse' ? { failures: ['audit-unavailable'] } : {}),
 })
 
-/** Finds why the audit log has gaps, or will have. */
+/** Gaps of the audit log, present or coming. */
 const auditFindings: FindingSource = ({ parts, config, report }) => {
   const audit = parts.audit.state
   const refused = tallyRejected(report, 'audit-unavailable')
-  // An edit to `continue` ends an outage: what was refused before it is over, and its lines are not lost either.
+  // An edit to `continue` ends an outage: no more rejections, and lines are not lost.
   const refuses = config.audit?.onFailure === 'refuse'
   if (audit !== null && audit.reason !== null) {
     const facts = { ...audit, refuses, refused, command: diskCommand(audit.file, audit.reason) }
@@ -133,7 +133,7 @@ const auditFindings: FindingSource = ({ parts, config, report }) => {
   return found
 }
 
-/** Formats the command that shows why a file cannot be written: no bytes or inodes are left, or who may write there. */
+/** For the operator: free bytes and inodes, or the permissions of the folder. */
 const diskCommand = (file: string, reason: string): string | null => {
   if (!isAbsolute(file)) return null
   const folder = shellQuote(dirname(file))

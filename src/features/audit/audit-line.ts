@@ -10,14 +10,13 @@ export interface AuditedExchange
   readonly exchange: Pick<ExchangeFacts, 'operation' | 'identity' | 'attempts' | 'side' | 'outcome'> | null
 }
 
-/** The SHA-256 of the bodies that went through whole, in hex. Null: not asked for, no body, or not whole. */
+/** SHA-256 in hex of bodies that passed completely. Null: not configured, no body, or incomplete. */
 export type BodyDigests = Record<'request' | 'response', string | null>
 export const digestsOf = new WeakMap<object, BodyDigests>()
 
 /**
- * Renders what a line says of an exchange. An allow-list, never with a query, a field value or a body. An id is a sane
- * token; the rest are addresses, the gateway's own names, and numbers. The identity of the client comes from elsewhere,
- * and is escaped.
+ * An allow-list: never a query, a field value or a body. Ids are valid tokens; the rest are addresses, the gateway's
+ * own names and numbers. Only the client's identity comes from outside, and is escaped.
  */
 export const exchangeLine = (time: number, record: AuditedExchange): string => {
   const { exchange } = record
@@ -41,7 +40,7 @@ const outcomeMembers = (record: RecordedOutcome | null): string =>
 export const adminLine = (time: number, ...[event, fields]: Parameters<RecordAdminEvent>): string =>
   `${timeAndEvent(time, event)}${jsonMembers(fields)}`
 
-/** Renders the first line of a process or of a file: what it follows, and the key that it is sealed with. */
+/** The first line of a process or a file: what it follows, and its key. */
 export const headLine = (
   time: number,
   event: 'start' | 'file',
@@ -52,17 +51,16 @@ export const headLine = (
 ): string =>
   `${timeAndEvent(time, event)}${jsonMembers(fields)},"previous":"${before.mac}","key":"${key.id}"${torn === null ? '' : jsonMembers({ torn })}`
 
-/** Renders the last line with a key: the lines after it are sealed with another. */
+/** The last line with a key. */
 export const keyLine = (time: number, next: AuditKey): string => `${timeAndEvent(time, 'key')},"next":"${next.id}"`
 
-/** Renders the last line of a process, or of a file that lines no longer go to. */
+/** The last line of a process, or of a file that an edit replaces. */
 export const endLine = (time: number, reason: AuditEndReason): string =>
   `${timeAndEvent(time, 'end')}${jsonMembers({ reason })}`
 
-/** Why no line follows: the process stops, or a reload changes the configuration. */
 export type AuditEndReason = 'stopped' | 'reconfigured'
 
-/** Renders how many lines were lost here, while none could be written. */
+/** How many lines were lost at this place. */
 export const lostLine = (time: number, lines: number): string =>
   `${timeAndEvent(time, 'lost')}${jsonMembers({ lines })}`
 

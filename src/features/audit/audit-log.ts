@@ -9,33 +9,33 @@ import { AuditWriter, type AuditWriterState, type UnwrittenLines } from './audit
 import { genesis, toAuditKey } from './chain/chain.ts'
 import type { AuditConfig } from './config.ts'
 
-/** The main log, for events about the audit log, and its queue, for lines when `audit.file` is stdout. */
+/** `log`: for events about the audit log. `stdout`: for its lines with `audit.file: stdout`. */
 export interface AuditLogOptions {
   readonly log: Log
   readonly stdout: StdoutQueue
 }
 
-// For writing what waits. A disk that hangs does not keep the process.
+// A disk that hangs does not keep the process alive.
 const closeTimeoutMs = 2000
 
-// Operators are let in while the workers start, and clients a turn or two before the file is written.
+// Operators are served while the workers start, and clients a turn or two before the file is open.
 const maxEarlyLines = 20_000
 
-/** The audit log of the whole gateway, as the configuration in effect says. The only writer of its file. */
+/** The only writer of its file. */
 export class AuditLog implements AuditSink {
   readonly #options: AuditLogOptions
   #config: AuditConfig | null = null
   #writer: AuditWriter | null = null
-  /** Lines that came before this process has begun to write; null: it has begun. */
+  /** Lines from before the first file was open. Null: writing has begun. */
   #early: string[] | null = []
   #earlyLost = 0
-  /** Lines that were lost while other files were written. */
+  /** Lines lost with earlier files. */
   #lostBefore = 0
-  /** The writers that still write what waited, and a last line, or hand on what they could not write. */
+  /** Writers of earlier files that still write their last lines, or hand over the rest. */
   readonly #closing = new Map<AuditWriter, Promise<void>>()
-  /** The output of a configuration that is not in effect yet. */
+  /** For a configuration not yet in effect. */
   #opened: OpenedAuditOutput | null = null
-  /** Called when lines cannot be written, and when they can be again. */
+  /** Called when writing fails, and when it works again. */
   onChange: (failing: boolean) => void = () => {}
 
   constructor(options: AuditLogOptions) {
@@ -72,8 +72,8 @@ export class AuditLog implements AuditSink {
   }
 
   /**
-   * Does all that can fail before a configuration takes effect. Rejects when it cannot be enforced. Exactly one of what
-   * it resolves to is called.
+   * Does everything that can fail before a configuration takes effect. Rejects when the configuration cannot be
+   * enforced. The caller calls either `commit` or `discard`.
    */
   async prepare(next: AuditConfig | null) {
     if (next === null || (await this.#writesTo(next.file)))
@@ -88,14 +88,13 @@ export class AuditLog implements AuditSink {
     return { commit: () => this.#startWriter(next, opened), discard }
   }
 
-  /** Checks whether the file was moved away. */
   reopen(): void {
     void this.#writer?.reopen()
   }
 
   async close(): Promise<void> {
     await this.#opened?.output.close()
-    // A file that an edit has left may have lines for the one that is written now, which needs some of the time.
+    // An earlier file may hand lines over to the current one, which needs part of the time.
     const until = now() + closeTimeoutMs
     const areOthersClosed = await settlesWithin(closeTimeoutMs / 2, Promise.all(this.#closing.values()))
     let left: UnwrittenLines | null = null
@@ -106,13 +105,13 @@ export class AuditLog implements AuditSink {
     this.#logLost(areOthersClosed ? left : null)
   }
 
-  /** Logs how many lines could not be written to the end. Null: that is not known. */
+  /** Null: the number is not known. */
   #logLost(left: UnwrittenLines | null): void {
     const lines = left && left.lines.length + left.lost
     if (lines !== 0) this.#options.log.error({ lines }, 'audit lines lost')
   }
 
-  /** Applies the changes that need no other file. */
+  /** Changes that need no other file. */
   #update(next: AuditConfig | null): void {
     const previous = this.#config
     this.#config = next
@@ -138,7 +137,7 @@ export class AuditLog implements AuditSink {
     this.onChange(this.failing)
   }
 
-  /** Records the lines that an earlier file could not take, and what it has not reported. */
+  /** Takes over the unwritten lines of an earlier file, and its unreported losses. */
   #takeOver(left: UnwrittenLines): void {
     if (this.#writer === null) return this.#logLost(left)
     for (const content of left.lines) this.record(content)
@@ -150,19 +149,19 @@ export class AuditLog implements AuditSink {
     return openAuditFile(file, toAuditKey(key), rotate).catch(openFailed(file))
   }
 
-  /** Tells whether a file is written already. A second writer would break its chain, by whatever path it has it. */
+  /** A second writer would break the chain, by whatever path it opens the file. */
   async #writesTo(file: string): Promise<boolean> {
     return file === this.#config?.file || (await this.#writer?.isAt(file)) === true
   }
 
-  /** Waits for the last line of a file that was left by an edit: the chain goes on behind it. */
+  /** After an edit back to an earlier file, the chain continues behind that file's last line. */
   async #waitUntilClosed(file: string): Promise<void> {
     for (const [writer, closed] of this.#closing)
       if ((await writer.isAt(file)) && !(await settlesWithin(closeTimeoutMs, closed)))
         openFailed(file)(new Error('the lines before it was left are not written yet'))
   }
 
-  /** Closes the writer; `handOn` is called once, with what it could not write. */
+  /** `handOn` is called once, with the unwritten lines. */
   async #closeWriter(reason: AuditEndReason, handOn: (left: UnwrittenLines) => void): Promise<void> {
     const writer = this.#writer
     if (writer === null) return handOn({ lines: [], lost: 0 })

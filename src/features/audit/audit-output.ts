@@ -4,31 +4,31 @@ import { basename, dirname, join } from 'node:path'
 import { errorMessage } from '../../core/lib/try.ts'
 import { type AuditKey, type ChainPosition, genesis, joinPieces, readTail } from './chain/chain.ts'
 
-/** The size of a file system, and how much of it the gateway's user may still fill. */
+/** `freeBytes`: for the gateway's user. */
 export interface FileSystemSize {
   readonly freeBytes: number
   readonly sizeBytes: number
 }
 
-/** A destination of lines, written one batch after another. */
+/** Appends are sequential. */
 export interface AuditOutput {
-  /** The destination as the configuration names it. */
+  /** As configured. */
   name: string
-  /** The size from which it is full; null: never. */
+  /** Null: no rotation. */
   rotateBytes: number | null
-  /** Whether it is full, so that {@link openNext} is due. */
+  /** {@link openNext} is due. */
   readonly isFull: boolean
-  /** Whether the file was removed: appended bytes would be lost, so none are appended, and {@link openNext} is due. */
+  /** The file was deleted: nothing is appended, as it would be lost, and {@link openNext} is due. */
   readonly isUnlinked: boolean
-  /** Tells whether a path leads to this file, by whatever spelling or symbolic link. */
+  /** By any spelling or symbolic link. */
   isAt(path: string): Promise<boolean>
-  /** Appends bytes, perhaps not all, and resolves with how many. Rejects when it took none. */
+  /** Resolves with the number of bytes appended, perhaps not all. Rejects if none. */
   append(bytes: Buffer): Promise<number>
-  /** Makes the appended bytes survive a crash of the machine. */
+  /** So that appended bytes survive a crash of the machine. */
   sync(): Promise<void>
-  /** Measures the file system of the file; null: it is none, or does not tell. */
+  /** Null: not a file, or a file system without a size. */
   measureDisk(): Promise<FileSystemSize | null>
-  /** Opens the output of the next lines; null: this one still. The caller then closes this one. */
+  /** Null: continue with this output. Otherwise the caller closes this one. */
   openNext(lastNumber: number): Promise<AuditOutput | null>
   close(): Promise<void>
 }
@@ -36,21 +36,18 @@ export interface AuditOutput {
 export interface OpenedAuditOutput {
   readonly output: AuditOutput
   readonly link: ChainPosition
-  /** Bytes after its last line that form no line. */
+  /** Bytes after the last line that form no line. */
   readonly torn: Buffer | null
 }
 
-/** The queue of the main log, which lines for standard output go through. Never waits. */
+/** The queue of the main log. Never waits. */
 export interface StdoutQueue {
   write(line: string): void
-  /** The number of lines for which it had no room. */
+  /** The number of dropped lines. */
   dropped(): number
 }
 
-/**
- * Creates an output to standard output. Its reader keeps the lines: the gateway knows only that there was room for
- * them.
- */
+/** The gateway only knows that the queue had room, not whether the reader stored the lines. */
 export const createStdoutOutput = ({ write, dropped }: StdoutQueue): AuditOutput => ({
   name: 'stdout',
   rotateBytes: null,
@@ -87,8 +84,8 @@ const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDWR } = constants
 const newline = Buffer.from('\n')
 
 /**
- * Opens the file that lines are appended to, and finds the end of its chain. A new file continues the chain of the file
- * that was rotated last. Throws with what is wrong with the file.
+ * Opens the file and finds the end of its chain. A new file continues the last rotated file's chain. Throws if the file
+ * is unusable.
  */
 export const openAuditFile = async (
   path: string,
@@ -106,7 +103,7 @@ export const openAuditFile = async (
   }
 }
 
-/** Finds the end of the chain: in this file, or, where it has no line yet, in the rotated file beside it. */
+/** In this file, or in the last rotated one while this file has no line. */
 const findEnd = async (path: string, handle: FileHandle, key: AuditKey) => {
   const { size } = await handle.stat()
   const own = size === 0 ? null : await readTail(handle, size, key)
@@ -115,20 +112,20 @@ const findEnd = async (path: string, handle: FileHandle, key: AuditKey) => {
   return {
     size,
     link: own?.link ?? before?.link ?? genesis(),
-    // As a writer that goes from one to the other does.
+    // As a writer that switches files joins them.
     torn: torn.length === 0 ? null : joinPieces(torn),
     isEnded: own?.isEnded ?? true,
   }
 }
 
 interface FileLocation {
-  /** As the configuration has it, perhaps a symbolic link. */
+  /** As configured, perhaps a symbolic link. */
   readonly name: string
-  /** Without links: rotated files stay beside it, on the disk that was made for them. */
+  /** Resolved: rotated files stay on the disk that was made for them. */
   readonly real: string
 }
 
-/** A file that lines are appended to, by one process at a time. */
+/** For one process at a time. */
 class AuditFile implements AuditOutput {
   name: string
   readonly #real: string
@@ -136,7 +133,7 @@ class AuditFile implements AuditOutput {
   rotateBytes: number | null
   #size: number
   isUnlinked = false
-  /** Whether the file ends in a line feed. */
+  /** Whether the file ends with a line feed. */
   #isEnded: boolean
 
   constructor(
@@ -169,7 +166,7 @@ class AuditFile implements AuditOutput {
     const { size, nlink } = await this.#handle.stat()
     this.isUnlinked = nlink === 0
     if (this.isUnlinked) throw new Error('it was removed')
-    // A second writer breaks the chain, and truncation has broken it.
+    // A second writer or a truncation breaks the chain.
     if (size !== this.#size)
       throw new Error(`it has ${size} bytes where this process left ${this.#size}: who else writes to it?`)
     if (!this.#isEnded) {
@@ -189,7 +186,7 @@ class AuditFile implements AuditOutput {
 
   async measureDisk(): Promise<FileSystemSize | null> {
     const { frsize, blocks, bavail } = await statfs(this.#real)
-    // A file system without a size, such as a tmpfs without one, has no blocks.
+    // A tmpfs without a size has no blocks.
     return blocks === 0 ? null : { freeBytes: bavail * frsize, sizeBytes: blocks * frsize }
   }
 
@@ -210,7 +207,7 @@ class AuditFile implements AuditOutput {
     return this.#handle.close()
   }
 
-  /** Checks whether the name stands for another file by now, or for none: this one was moved away. */
+  /** Whether the name now leads to another file, or to none. */
   async #wasMoved(): Promise<boolean> {
     const [own, there] = await Promise.all([this.#handle.stat(), stat(this.name).catch(ignoreMissing)])
     return there === null || there.ino !== own.ino || there.dev !== own.dev
@@ -241,11 +238,11 @@ const ignoreMissing = (error: NodeJS.ErrnoException): null => {
   throw error
 }
 
-/** Names a rotated file after its last line, so that sorting by name is sorting by time. */
+/** Named after its last line, so that names sort by time. */
 const rotatedName = (path: string, lastNumber: number): string => `${path}.${String(lastNumber).padStart(digits, '0')}`
 const digits = 12
 
-/** Finds the end of the chain in the file that was rotated last; null: there is none. */
+/** Null: no rotated file. */
 const readLastRotated = async (path: string, key: AuditKey) => {
   const isRotated = new RegExp(`^\\.\\d{${digits}}$`)
   const own = basename(path)

@@ -3,11 +3,11 @@ import type { ExchangeObserver } from '../../core/log/exchange-record.ts'
 import type { Channel, ChannelEnd, ProcessPlace } from '../../core/runtime/channel.ts'
 import { exchangeLine } from './audit-line.ts'
 
-/** The destination of the lines of one process. One for all snapshots. */
+/** One for all snapshots of a process. */
 export interface AuditSink {
-  /** Whether lines wait, or are lost, because they cannot be written. */
+  /** Whether lines wait or are lost because writing fails. */
   readonly failing: boolean
-  /** Never waits, and never throws. */
+  /** Never waits or throws. */
   record(content: string): void
 }
 
@@ -18,15 +18,15 @@ export const auditObserver = (sink: AuditSink): ExchangeObserver => ({
   record: (record) => sink.record(exchangeLine(epochMs(), record)),
 })
 
-/** Sends lines to the primary, with the number of those that were lost; `done` is called when they are on their way. */
+/** `done` is called when the lines are in the pipe. */
 type SendLines = (lines: readonly string[], lost: number, done: () => void) => void
 
-// More than that has not piled up for want of time, but because the primary hangs.
+// More unsent bytes mean that the primary hangs.
 const maxUnsentBytes = 4 * 1024 * 1024
 
 /**
- * The audit log of a worker, which the primary writes: gathers the lines of one turn of the event loop. What has been
- * sent is not lost with this process: it is in the pipe, which the primary reads to its end.
+ * A worker's sink, whose lines the primary writes: batches the lines of one turn of the event loop. Sent lines survive
+ * this process: they are in the pipe, which the primary reads to its end.
  */
 export class RemoteAuditSink implements ProcessAuditSink {
   readonly #send: SendLines
@@ -34,7 +34,7 @@ export class RemoteAuditSink implements ProcessAuditSink {
   #lines: string[] = []
   #bytes = 0
   #unsentBytes = 0
-  /** How many messages are not on their way yet. */
+  /** Messages not yet in the pipe. */
   #unsent = 0
   #lost = 0
   #isScheduled = false
@@ -57,7 +57,7 @@ export class RemoteAuditSink implements ProcessAuditSink {
   }
 
   record(line: string): void {
-    // The loss is reported with the next message, or when the primary has read one.
+    // The next message reports the loss, or the next completed send.
     if (this.#isFull) return void this.#lost++
     this.#lines.push(line)
     this.#bytes += line.length
@@ -70,7 +70,7 @@ export class RemoteAuditSink implements ProcessAuditSink {
     setImmediate(() => this.#flush())
   }
 
-  /** Resolves when all are on their way. */
+  /** Resolves when all lines are in the pipe. */
   flushed(): Promise<void> {
     return new Promise((resolve) => {
       this.#onFlushed.push(resolve)
@@ -104,11 +104,10 @@ export class RemoteAuditSink implements ProcessAuditSink {
 }
 
 interface ProcessAuditSink extends AuditSink, Pick<ChannelEnd, 'receive'> {
-  /** Resolves when all lines are on their way. */
+  /** Resolves when all lines are in the pipe. */
   flushed?(): Promise<void>
 }
 
-/** Opens where the lines of a process go: to the audit log of the gateway. */
 export const openAuditSink = (role: ProcessPlace['role'], channel: Pick<Channel, 'notify'>): ProcessAuditSink => {
   if (role === 'primary') return nullAuditSink
   if (role === 'worker')

@@ -8,11 +8,11 @@ import type { AuditKey, ChainPosition } from './chain/chain.ts'
 import type { AuditConfig } from './config.ts'
 import { DiskSpace, errorReason, WriterHealth } from './writer-health.ts'
 
-/** How lines are gathered, and the timeouts. Tests set others. */
+/** Tests set others. */
 export const defaultWriterOptions = {
-  /** How long a line waits for others to be written with. */
+  /** How long a line waits for its batch. */
   batchDelayMs: 5,
-  /** The most bytes of lines that wait; lines beyond that are lost, and counted. */
+  /** More waiting lines are lost, and counted. */
   maxPendingBytes: 16 * 1024 * 1024,
   retryDelayMs: 250,
   writeTimeoutMs: 5000,
@@ -23,21 +23,18 @@ export type AuditWriterState = AuditWriter['state']
 
 export interface UnwrittenLines {
   readonly lines: readonly string[]
-  /** The number of lost lines that no line reports. */
+  /** Lost lines that no line reports. */
   readonly lost: number
 }
 
-/**
- * Writes lines to one chain: gathers, seals and appends them, and retries those that could not be written. All its work
- * runs in a queue, one step at a time.
- */
+/** Batches, seals and appends lines to one chain, with retries. All work runs in a queue, one step at a time. */
 export class AuditWriter {
   readonly #log: Log
   readonly #options: typeof defaultWriterOptions
   readonly #health: WriterHealth
   readonly #disk: DiskSpace
   #output: AuditOutput
-  /** The end of what is written: the current batch begins after it. */
+  /** The end of the written chain; the current batch follows. */
   #position: ChainPosition
   #key: AuditKey
   #tornTail: TornTail
@@ -47,7 +44,7 @@ export class AuditWriter {
   #isUnsynced = false
   readonly #queue = new SerialQueue()
   #isClosed = false
-  /** Set while lines wait for others, or for the next try. */
+  /** Waiting for the batch, or for a retry. */
   readonly #writeTimer = new CoalescedTimer(() => this.#writeSoon())
   #isScheduled = false
   readonly #checkpointTimer = new CoalescedTimer(
@@ -56,10 +53,10 @@ export class AuditWriter {
         this.#checkpointTimer.set(this.#isClosed ? null : this.#options.checkpointIntervalMs),
       ),
   )
-  /** After a failure the next checkpoint tries again, not each batch. */
+  /** After a failure, the next checkpoint retries, not each batch. */
   #mayRollOver = true
 
-  /** Begins with a line that says what it follows. */
+  /** Begins with a head line. */
   constructor(
     { output, link, torn }: OpenedAuditOutput,
     key: AuditKey,
@@ -85,10 +82,7 @@ export class AuditWriter {
     return this.#health.reason !== null
   }
 
-  /**
-   * The state for /status: how many lines of the chain are written, the HMAC of the last, and why none can be written
-   * now.
-   */
+  /** For /status. */
   get state() {
     const { chain, count, mac: hash } = this.#position
     const [file, waitingBytes] = [this.#output.name, this.#backlog.bytes]
@@ -102,20 +96,20 @@ export class AuditWriter {
     this.#add({ content, bytes: content.length })
   }
 
-  /** Counts lost lines: a line reports them in their place. */
+  /** A line reports the loss at its place. */
   countLost(lines: number): void {
     this.#health.lost += lines
     this.#health.update(this.#health.reason ?? 'lines come faster than they are written')
     this.reportLost(lines)
   }
 
-  /** Has a line report lost lines that are counted elsewhere. */
+  /** Reports lost lines that are counted elsewhere. */
   reportLost(lines: number): void {
     this.#backlog.countLost(lines)
     this.#schedule(this.#options.retryDelayMs)
   }
 
-  /** Seals the following lines with another key, after a last line that announces it. */
+  /** A last line with the old key announces the new one. */
   rekey(key: AuditKey): void {
     this.#add({ content: () => keyLine(epochMs(), key), bytes: 0, nextKey: key })
   }
@@ -129,12 +123,12 @@ export class AuditWriter {
     this.#output.rotateBytes = rotate
   }
 
-  /** Continues in another file if this one was moved away or is full. */
+  /** If the file was moved away or is full, continues in another. */
   reopen(): Promise<void> {
     return this.#queue.run(() => this.#lookAtFile())
   }
 
-  /** Makes what is written survive, and logs the end of the chain if it has moved. */
+  /** Syncs, and logs the end of the chain if it has moved. */
   checkpoint(): Promise<void> {
     return this.#queue.run(async () => {
       await this.#lookAtFile()
@@ -142,7 +136,7 @@ export class AuditWriter {
     })
   }
 
-  /** Writes what waits and a last line, and closes the file. Resolves with what could not be written. */
+  /** Writes the waiting lines and a last one. Resolves with what could not be written. */
   async close(reason: AuditEndReason): Promise<UnwrittenLines> {
     this.#backlog.addLostLine()
     this.#add({ content: () => endLine(epochMs(), reason), bytes: 0 })
@@ -166,14 +160,14 @@ export class AuditWriter {
     this.#schedule(this.#options.batchDelayMs)
   }
 
-  /** Schedules a write after `ms`. A write that is scheduled already keeps its time. */
+  /** A scheduled write keeps its time. */
   #schedule(ms: number): void {
     if (this.#isScheduled || this.#isClosed) return
     this.#isScheduled = true
     this.#writeTimer.set(ms)
   }
 
-  /** Retries after a delay, not at each line that comes meanwhile. */
+  /** Not at each line that arrives meanwhile. */
   #retryLater(): void {
     this.#writeTimer.clear()
     this.#isScheduled = false
@@ -185,8 +179,8 @@ export class AuditWriter {
   }
 
   /**
-   * Writes what waits, unless that fails. Lines that come meanwhile take a later turn: under load there are always
-   * some, and a checkpoint, or the news that lines can be written again, would wait for ever.
+   * Lines that arrive meanwhile take the next turn: under load there are always some, and a checkpoint or the recovery
+   * would wait forever.
    */
   async #write(): Promise<void> {
     if (this.#isClosed) return
@@ -236,7 +230,7 @@ export class AuditWriter {
     this.#disk.measure(this.#output)
   }
 
-  /** Continues in another file where this one is full or was moved. Returns whether it does. */
+  /** Returns whether another file was opened. */
   async #rollOver(): Promise<boolean> {
     if (this.#isClosed) return false
     try {
@@ -247,7 +241,7 @@ export class AuditWriter {
       return next !== null
     } catch (error) {
       this.#mayRollOver = false
-      // Where nothing can be written meanwhile, that is what the state reports.
+      // While nothing can be written, the state reports this error.
       if (this.#output.isUnlinked) this.#health.update(errorReason(error))
       else this.#log.error({ file: this.#output.name, reason: errorReason(error) }, 'audit file cannot be changed')
       return false
@@ -265,7 +259,7 @@ export class AuditWriter {
       this.#batch = null
       this.#tornTail = this.#tornTail.extend(unwritten.link, unwritten.torn)
     }
-    // A head line that did not get into the old file follows this one: both say what they follow.
+    // If the old file's head line was not written, it follows this one: each says what it follows.
     this.#backlog.requeue([pendingHeadLine('file', () => this.#tornTail)])
     await old.sync().catch(() => {})
     await old.close().catch(() => {})

@@ -3,36 +3,36 @@ import { epochMs } from '../../core/lib/clock.ts'
 import { headLine, lostLine } from './audit-line.ts'
 import { type AuditKey, type ChainPosition, joinPieces, seal, type TornLine } from './chain/chain.ts'
 
-/** A line that waits: its content, which may depend on the line before it, and the next key where it announces one. */
+/** `content` may depend on the line before; `nextKey` is set on a line that announces a key. */
 export interface PendingLine {
   readonly content: string | ((before: ChainPosition, key: AuditKey) => string)
   readonly nextKey?: AuditKey
   readonly lost?: number
-  /** How much it counts against the limit of what may wait. */
+  /** Counts against `maxPendingBytes`. */
   readonly bytes: number
 }
 
 interface BatchEntry {
   readonly waiting: PendingLine
-  /** What it follows, and the key that it is sealed with. */
+  /** What the line follows, and its key. */
   readonly before: ChainPosition
   readonly key: AuditKey
-  /** Where it ends in the bytes of the batch. */
+  /** The line's end within the batch. */
   readonly end: number
 }
 
 const maxBatchBytes = 256 * 1024
 
-/** Sealed lines on their way to the output, in one write unless that takes fewer bytes. */
+/** Appended in one write, unless the output takes fewer bytes. */
 export class SealedBatch {
   readonly bytes: Buffer
   writtenBytes = 0
-  /** The end of the chain after the last line. */
+  /** The chain after the last line. */
   readonly link: ChainPosition
   readonly key: AuditKey
   readonly #entries: readonly BatchEntry[]
 
-  /** Seals as many lines off the front of `waiting` as one write takes, at least one. */
+  /** Takes lines from the front of `waiting`, up to 256 KiB, at least one. */
   constructor(link: ChainPosition, key: AuditKey, waiting: PendingLine[]) {
     const [entries, lines]: [BatchEntry[], Buffer[]] = [[], []]
     let end = 0
@@ -65,14 +65,13 @@ export class SealedBatch {
     return this.writtenBytes === this.bytes.length
   }
 
-  /** What its lines count against the limit of what may wait. */
+  /** Counts against `maxPendingBytes`. */
   get waitingBytes(): number {
     return this.#entries.reduce((sum, { waiting }) => sum + waiting.bytes, 0)
   }
 
   /**
-   * Takes the batch apart where the output is given up in the middle of it: the end of the whole lines there, the torn
-   * rest of another, and the lines that are not there.
+   * For an output abandoned mid-batch: the end of its whole lines, the torn rest, and the lines that are missing there.
    */
   unwritten() {
     const first = this.#entries.find(({ end }) => end > this.writtenBytes)
@@ -90,12 +89,11 @@ export class SealedBatch {
   }
 }
 
-/** The lines that wait to be written, up to a limit, and the number of lines lost because there was no room. */
 export class Backlog {
   readonly lines: PendingLine[] = []
   readonly #maxBytes: number
   #bytes = 0
-  /** Lost lines that no line reports yet. */
+  /** Not yet reported by a line. */
   #unreportedLost = 0
 
   constructor(maxBytes: number) {
@@ -115,13 +113,12 @@ export class Backlog {
     this.lines.push(waiting)
   }
 
-  /** Puts lines in front of the others. `counted`: what still counts of those that were taken with them. */
+  /** At the front. `counted`: bytes of these lines that still count. */
   requeue(lines: readonly PendingLine[], counted = 0): void {
     this.lines.unshift(...lines)
     this.#bytes += lines.reduce((sum, { bytes }) => sum + bytes, -counted)
   }
 
-  /** Stops counting lines that are written. */
   release(bytes: number): void {
     this.#bytes -= bytes
   }
@@ -130,7 +127,7 @@ export class Backlog {
     this.#unreportedLost += lines
   }
 
-  /** Adds a line that reports the lost ones, in their place. False: there are none. */
+  /** False: no line was lost. */
   addLostLine(): boolean {
     const lines = this.#unreportedLost
     if (lines === 0) return false
@@ -141,27 +138,24 @@ export class Backlog {
 }
 
 /**
- * The bytes after a whole line that form no line: pieces that a crash, a full disk or a change of files cut off. The
- * next line reports them.
+ * Bytes after a line that form no line: pieces cut off by a crash, a full disk or a change of files. The next line
+ * reports them.
  */
 export class TornTail {
   readonly #afterCount: number
   readonly #pieces: readonly Buffer[]
 
-  /** `piece` null: there is none. */
   constructor({ count }: ChainPosition, piece: Buffer | null, earlier: readonly Buffer[] = []) {
     this.#afterCount = count
     this.#pieces = piece === null ? earlier : [...earlier, piece]
   }
 
-  /**
-   * Adds a piece left after a line: to the pieces that stood there already, or in place of those after an earlier line.
-   */
+  /** Joins a piece to those after the same line, or replaces those after an earlier line. */
   extend(link: ChainPosition, piece: Buffer | null): TornTail {
     return new TornTail(link, piece, link.count === this.#afterCount ? this.#pieces : [])
   }
 
-  /** Describes what stands between a line and the next one; null: nothing. */
+  /** Null: nothing stands after that line. */
   describeAfter({ count }: ChainPosition): TornLine | null {
     if (count !== this.#afterCount || this.#pieces.length === 0) return null
     return toTornLine(joinPieces(this.#pieces))
@@ -173,7 +167,7 @@ export const toTornLine = (bytes: Buffer): TornLine => ({
   sha256: hash('sha256', bytes, 'hex'),
 })
 
-/** Creates the first line of a process or of a file. It reports the torn tail before it, as known when it is sealed. */
+/** Reports the torn tail as known when the line is sealed. */
 export const pendingHeadLine = (event: 'start' | 'file', tornTail: () => TornTail, more = {}): PendingLine => ({
   content: (before, key) => headLine(epochMs(), event, before, key, tornTail().describeAfter(before), more),
   bytes: 0,

@@ -21,14 +21,13 @@ interface VerifyOptions {
   readonly mixed: boolean
 }
 
-/** Makes the command `audit`, with its subcommand. */
 const createAuditCommand = (): Command =>
   new Command('audit')
     .description('Work with audit logs.')
     .addHelpText('after', auditHelp)
     .addCommand(createVerifyCommand())
 
-/** Makes the command `audit verify`: exit 0 when an audit log is intact, 1 when it is not, 2 when it cannot be read. */
+/** Exit codes: 0 intact, 1 not intact, 2 unreadable. */
 const createVerifyCommand = (): Command =>
   new Command('verify')
     .description('Tell whether an audit log is as it was written: no line edited, dropped, inserted or moved.')
@@ -49,8 +48,8 @@ export const builtInCommands: readonly BuiltInCommand[] = [{ before: 'check', cr
 export const loadStatusTexts = () => import('./status-text.ts')
 
 /**
- * Checks whether this user could open `audit.file`, without creating or opening it. Whether its last line was sealed
- * with the key is not checked: the gateway may be writing it.
+ * Whether this user could open `audit.file`, without creating or opening it. The key is not checked against the last
+ * line, which the gateway may be writing.
  */
 const checkAuditFile: OnlineCheck = async ({ audit }, locate) => {
   if (audit === null || audit.file === 'stdout') return []
@@ -66,7 +65,7 @@ const checkAuditFile: OnlineCheck = async ({ audit }, locate) => {
   ]
 }
 
-/** Finds why a file cannot be appended to. Null: it can, or it can be made. */
+/** Null: the file can be appended to, or created. */
 const findReason = async (path: string): Promise<string | null> => {
   try {
     if (!(await stat(path)).isFile()) return 'not a regular file'

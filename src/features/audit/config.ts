@@ -21,11 +21,11 @@ const file = scalar<string>(
   'Where lines are appended; stdout: between the lines of the log',
 )
 
-// A longer key hardly strengthens HMAC-SHA-256, a shorter one weakens it (RFC 2104 §3).
+// RFC 2104 §3: a shorter key weakens HMAC-SHA-256, a longer one hardly strengthens it.
 const minKeyBytes = 32
 const keyExpected = `file: and the path of a file with at least ${minKeyBytes} bytes of text`
 
-/** The schema of a key, which stands outside the file: a reader of the configuration could otherwise forge records. */
+/** In a separate file: otherwise any reader of the configuration could forge records. */
 const key = annotate(
   z
     .unknown()

@@ -1,6 +1,6 @@
 import type { Feature } from '../../core/feature.ts'
 
-/** Records every exchange and every operator command in a chained log. */
+/** A chained log of every exchange and every operator command. */
 export const audit: Feature = {
   name: 'audit',
   loadAdminPart: () => import('./admin.ts'),

@@ -10,11 +10,11 @@ declare module '../../core/runtime/primary-part.ts' {
 }
 
 interface AuditPart extends PrimaryPart {
-  /** Null: there is no audit log, or another process writes it. */
+  /** Null: no audit log, or another process writes it. */
   readonly state: AuditWriterState | null
 }
 
-/** The lines of a worker, with the number of those that were lost, or one of this process. */
+/** From a worker, or a single line of this process. */
 type ReceivedLines = { readonly lines: readonly string[]; readonly lost: number } | string
 
 export const protections: PlacedProtections = {

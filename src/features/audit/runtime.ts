@@ -35,9 +35,8 @@ export const open: RuntimePart['open'] = ({ place, channel }) => {
 }
 
 /**
- * Rejects an exchange that would leave no record, and takes the digests of bodies. It is the outermost layer: no other
- * layer spends anything on a rejected exchange, and the digests are of the bytes that the client sent and received.
- * Null: the configuration asks for neither.
+ * Rejects an exchange that would leave no record, and digests bodies. Outermost: a rejected exchange costs no other
+ * layer anything, and the digests cover the client's bytes. Null: neither is configured.
  */
 export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSink): Layer | null => {
   const digestsRequest = digests === 'request' || digests === 'both'
@@ -61,7 +60,7 @@ export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSi
 
 const auditFailure = (): Promise<never> => Promise.reject(auditUnavailableError())
 
-/** Records the digest of a request's body when all of it has come. A body that is not read has none. */
+/** A body that is not read to its end has no digest. */
 const digestRequest = (body: RequestBody, digests: BodyDigests): void => {
   if (body.length === 0) return
   let digest: Hash | null = null

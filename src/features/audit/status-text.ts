@@ -7,7 +7,7 @@ import { formatRoundedSize } from '../../core/lib/text/units.ts'
 const renderAudit = ({ file, count, since, reason, lost, disk }: NonNullable<Status['audit']>, at: number): string => {
   const missing = lost === 0 ? '' : `, ${lost} LINES LOST ${sinceStart}`
   if (reason !== null) return `NOT WRITTEN since ${formatAgo(since, at)}: ${reason}${missing}`
-  // Files that were rotated hold the others.
+  // Rotated files hold the other lines.
   const free = disk === null ? '' : `, and its disk ${formatRoundedSize(disk.freeBytes)} free`
   return `the chain in ${file} has ${pluralize(count, 'line')}${missing}${free}`
 }

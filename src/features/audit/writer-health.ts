@@ -4,12 +4,12 @@ import type { AuditOutput, FileSystemSize } from './audit-output.ts'
 
 const minLogIntervalMs = 10_000
 
-/** Knows whether lines can be written, and logs changes, though not each: a full disk may be full again in a moment. */
+/** Logs changes at most every 10 s: a full disk may be full again in a moment. */
 export class WriterHealth {
   readonly #log: Log
   readonly #onChange: (failing: boolean) => void
   readonly #logTimer = new CoalescedTimer(() => this.#logChange())
-  /** Why lines cannot be written; null: they can. */
+  /** Null: lines are written. */
   reason: string | null = null
   since = epochMs()
   lost = 0
@@ -22,7 +22,7 @@ export class WriterHealth {
     this.#onChange = onChange
   }
 
-  /** Notes the result of a try; null: it went well. */
+  /** Null: success. */
   update(reason: string | null): void {
     const changed = (reason === null) !== (this.reason === null)
     this.reason = reason
@@ -32,7 +32,7 @@ export class WriterHealth {
     this.#logChange()
   }
 
-  /** Counts a write that takes longer than `ms` as failed, until it is done. */
+  /** Reports a failure while a write takes longer than `ms`. */
   async timed(ms: number, write: Promise<number>): Promise<number> {
     const slow = new CoalescedTimer(() => this.update('a write takes too long'))
     slow.set(ms)
@@ -51,7 +51,7 @@ export class WriterHealth {
     const failing = this.reason !== null
     if (this.#loggedFailing === failing) return
     const quiet = this.#loggedAt + minLogIntervalMs - now()
-    // A change that is undone in the meantime is not logged; in the end the log has the last state.
+    // A change that is undone in the meantime is not logged; the log ends with the last state.
     if (quiet > 0) return this.#logTimer.set(quiet)
     this.#loggedFailing = failing
     this.#loggedAt = now()
@@ -61,30 +61,27 @@ export class WriterHealth {
   }
 }
 
-/** Formats an error for operators. Node names the system call last: that it was a write they know. */
+/** Drops the system call `write` from Node's message, which operators know. */
 export const errorReason = (error: unknown): string =>
   error instanceof Error ? error.message.replace(/^(E[A-Z]+: [^,]+), write$/, '$1') : String(error)
 
 interface DiskSpaceState extends FileSystemSize {
-  /** After how long the disk is full at the pace of the last hour; null: nothing fills it, or that is not known yet. */
+  /** At the pace of the last hour; null: not filling, or not known yet. */
   readonly fullInSeconds: number | null
-  /** Whether the disk needs an operator before it is full. */
+  /** Whether an operator must act before the disk is full. */
   readonly low: boolean
 }
 
-/**
- * When a disk is low: below a tenth, at most 10 GiB of a large one; or a day before it is full, so that it can wait for
- * the morning.
- */
+/** Below a tenth, at most 10 GiB; or a day before it is full, so that it can wait for the morning. */
 export const lowDisk = { share: 0.1, bytes: 10 * 1024 ** 3, seconds: 86_400 } as const
 
-// What fills a disk comes in bursts: no pace is told of less than half an hour.
+// Disks fill in bursts, so a pace needs at least half an hour.
 const paceWindowMs = 3_600_000
 const leastPaceWindowMs = 1_800_000
 
 type MeasuredOutput = Pick<AuditOutput, 'name' | 'measureDisk'>
 
-/** Knows the space of the disk that lines are written to, as it was measured last, and logs when it gets low. */
+/** The last measured disk space; logs when the disk gets low. */
 export class DiskSpace {
   readonly #log: Log
   readonly #samples: { readonly at: number; readonly size: FileSystemSize }[] = []
@@ -96,7 +93,7 @@ export class DiskSpace {
     this.measure(output)
   }
 
-  /** Measures the disk in the background. One that hangs holds one thread of Node's, and not another at each call. */
+  /** In the background. A disk that hangs holds one thread of Node, not one per call. */
   measure(output: MeasuredOutput): void {
     if (this.#isMeasuring) return
     this.#isMeasuring = true
@@ -117,7 +114,7 @@ export class DiskSpace {
 
   #assess(size: FileSystemSize): DiskSpaceState {
     const at = now()
-    // Another file system, or one that was made larger.
+    // Another file system, or a resized one.
     if (this.#samples[0]?.size.sizeBytes !== size.sizeBytes) this.#samples.length = 0
     this.#samples.push({ at, size })
     while (at - (this.#samples[0]?.at ?? at) > paceWindowMs) this.#samples.shift()

@@ -14,59 +14,54 @@ import {
   TornPieces,
 } from './chain.ts'
 
-/** What differs from what was written, and what was expected there. */
 export interface AuditFinding extends AuditLinePosition {
   readonly message: string
 }
 
-/**
- * The end of a chain at an earlier time: an attacker who cuts off the end cannot change that. `chain` null: the
- * checkpoint did not name it.
- */
+/** An earlier end of the chain, which an attacker who cuts off the end cannot change. `chain` null: not named. */
 export interface Checkpoint {
   readonly chain: string | null
   readonly count: number
   readonly hash: string
 }
 
-// A file of another format has as many findings as lines.
+// A file of another format has a finding for every line.
 const maxFindings = 1000
 
 interface ChainProgress {
   link: ChainPosition
   readonly first: number
   lines: number
-  /** The id of the key of its next lines; null: unknown. */
+  /** Of the next lines; null: unknown. */
   keyId: string | null
   place: AuditLinePosition
 }
 
 /**
- * Follows the lines of an audit log and finds what is not as it was written: a line that was edited, dropped, inserted
- * or moved, and, by checkpoints, an end that was cut off. Each file continues a chain of those before, or begins
- * another one where its first line says: older files may be archived.
+ * Finds lines that were edited, dropped, inserted or moved, and, with checkpoints, a cut-off end. Each file continues a
+ * chain, or begins one where its first line says: older files may be archived.
  */
 export class ChainVerifier {
   readonly findings: AuditFinding[] = []
-  /** What is worth a word and no fault. */
+  /** Not faults. */
   readonly notes: AuditFinding[] = []
   omittedFindings = 0
   readonly #keys: readonly AuditKey[]
-  /** By the number of lines: a year's log has half a million. */
+  /** By count: a year's log has half a million. */
   readonly #checkpoints: ReadonlyMap<number, readonly Checkpoint[]>
   readonly #isMixed: boolean
   readonly #chains = new Map<string, ChainProgress>()
   readonly #matched = new Set<Checkpoint>()
-  /** The first line with the number of a checkpoint and another HMAC: the checkpoint may be of another chain. */
+  /** The first line with the checkpoint's count and another HMAC: the checkpoint may belong to another chain. */
   readonly #mismatched = new Map<Checkpoint, AuditFinding>()
-  /** The keys that were not given, each reported once: of the lines that they seal, nothing more can be said. */
+  /** Each missing key is reported once: its lines cannot be verified. */
   readonly #missingKeys = new Set<string | null>()
   #last: ChainProgress | null = null
   #file: string | null = null
-  /** What stands after the last line and forms no line, up to the file of the last piece. */
+  /** Pieces after the last line, up to the last piece's file. */
   #torn: TornPieces | null = null
 
-  /** `isMixed`: the lines stand among others, perhaps of several chains. */
+  /** `isMixed`: other lines stand between, perhaps of several chains. */
   constructor(keys: readonly AuditKey[], checkpoints: readonly Checkpoint[], isMixed: boolean) {
     this.#keys = keys
     this.#checkpoints = Map.groupBy(checkpoints, ({ count }) => count)
@@ -77,7 +72,7 @@ export class ChainVerifier {
     return [...this.#chains.values()].map(({ first, link, lines }) => ({ first, last: link, lines }))
   }
 
-  /** Verifies the next line, given without its end; `isEnded`: it has one. */
+  /** `bytes`: without the line feed; `isEnded`: there was one. */
   verifyLine(bytes: Buffer, place: AuditLinePosition, isEnded: boolean): void {
     if (this.#isMixed && !bytes.toString('latin1', 0, linePrefix.length).startsWith(linePrefix)) return
     const read = parseAuditLine(bytes)
@@ -93,7 +88,7 @@ export class ChainVerifier {
     if (fields?.event === 'key') chain.keyId = fields.next
   }
 
-  /** Checks what only the end can show. */
+  /** Checks that need the end of all files. */
   finish(): void {
     this.#acceptTornEnd(this.#torn)
     if (this.#chains.size === 0 && this.findings.length === 0)
@@ -112,14 +107,13 @@ export class ChainVerifier {
   }
 
   #onMalformedLine(bytes: Buffer, place: AuditLinePosition, isEnded: boolean): void {
-    // Of a line cut off in a stream no more can be said; the number of the next one of its chain shows whether it is
-    // missing.
+    // In a stream, a torn line says no more; the number of the chain's next line shows whether one is missing.
     if (this.#isMixed) return this.#addNote(place, 'this is no whole line of an audit log')
     if (this.#torn?.own.place.file !== place.file) this.#torn = new TornPieces(place, bytes, this.#torn)
     this.#torn.add(bytes, isEnded)
   }
 
-  /** Accepts a torn piece at the end of a chain, if it may be the beginning of its next line. */
+  /** Accepted if it may be the beginning of the chain's next line. */
   #acceptTornEnd(torn: TornPieces | null): void {
     if (torn === null) return
     const { place } = torn.joined
@@ -129,15 +123,14 @@ export class ChainVerifier {
   }
 
   /**
-   * Accepts torn pieces where the next line, written after the crash, reports exactly those. `isFirst`: that line is
-   * the first of its chain here. Then the files before it may end in a piece of another chain, and what it reports may
-   * be in a file that is archived.
+   * Accepts torn pieces if the next line, written after the crash, reports exactly those. `isFirst`: the first line of
+   * its chain here; then earlier files may end in another chain's piece, and the reported piece may be archived.
    */
   #checkTorn(announced: TornLine | null, { file, line }: AuditLinePosition, isFirst: boolean): void {
     const torn = this.#torn
     this.#torn = null
     if (torn === null) {
-      // Of a piece among other lines nothing is kept: the number of the line tells whether one is missing.
+      // In a mixed stream, pieces are not kept: the line's number shows whether one is missing.
       if (announced !== null && !isFirst && !this.#isMixed)
         this.#addFinding(
           { file, line },
@@ -152,7 +145,7 @@ export class ChainVerifier {
     if (isInFile && !this.#acceptReported(torn.own, announced, line)) this.#reportTorn(torn.own.place)
   }
 
-  /** Accepts torn pieces that a line reports. Returns whether it does. */
+  /** Returns whether the line reports these pieces. */
   #acceptReported(pieces: PieceDigest, announced: TornLine | null, line: number): boolean {
     const { bytes, sha256 } = pieces.toTornLine()
     if (announced?.bytes !== bytes || announced.sha256 !== sha256) return false
@@ -165,14 +158,14 @@ export class ChainVerifier {
     this.#addFinding(place, `this is no line of an audit log; expected line ${next}`)
   }
 
-  /** Finds the chain that a line should belong to, within a file that of the line before; null: none so far. */
+  /** Within a file, the chain of the line before. Null: a new chain. */
   #findChain({ chain }: ParsedAuditLine, { file }: AuditLinePosition): ChainProgress | null {
     const isFree = this.#isMixed || file !== this.#file
     this.#file = file
     return isFree ? (this.#chains.get(chain) ?? null) : this.#last
   }
 
-  /** Begins the chain of a line; null: it says not where. */
+  /** Null: the line does not say where it begins. */
   #beginChain(read: ParsedAuditLine, fields: ChainFields | null, place: AuditLinePosition): ChainProgress | null {
     if (fields?.previous == null) {
       this.#addFinding(place, 'the first line says not what it follows; expected the first line of a file')
@@ -236,10 +229,10 @@ export class ChainVerifier {
     const mismatch = this.#mismatched.get(checkpoint)
     if (mismatch !== undefined) return this.#addFinding(mismatch, mismatch.message)
     const all = [...this.#chains.values()]
-    // A checkpoint that names no chain may be of any that begins by then: its end may be cut off.
+    // Without a name, a checkpoint may belong to any chain that begins by then, whose end may be cut off.
     const seen = chain === null ? (all.findLast(({ first }) => first <= count) ?? all.at(-1)) : this.#chains.get(chain)
     if (seen === undefined) {
-      if (chain === null) return // that there is no line at all is reported
+      if (chain === null) return // finish() reports that there is no line
       const message = `no line is of chain ${chain}, of which the checkpoint expects ${count}: where that is another log, leave its checkpoints out`
       return this.#addFinding({ file: '', line: 0 }, message)
     }

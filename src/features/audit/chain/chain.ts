@@ -1,22 +1,22 @@
 import { createHash, createHmac, createSecretKey, type Hash, type KeyObject, randomBytes } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 
-/** The end of a chain: what the next line follows. */
+/** The next line follows this. */
 export interface ChainPosition {
-  /** The name of the chain, which tells two in one stream apart. */
+  /** Tells two chains in one stream apart. */
   readonly chain: string
-  /** The number of its lines; the next line has one more as its number. */
+  /** The number of the last line. */
   readonly count: number
   readonly mac: string
 }
 
 export interface AuditKey {
-  /** The id that tells keys apart, and reveals nothing of the key. */
+  /** Reveals nothing of the key. */
   readonly id: string
   readonly secret: KeyObject
 }
 
-/** A parsed line, before anything of it is believed; `sealed` is all of it but its HMAC. */
+/** Not verified yet. `sealed`: everything before the HMAC. */
 export type ParsedAuditLine = NonNullable<ReturnType<typeof parseAuditLine>>
 
 const macLength = 64
@@ -35,9 +35,7 @@ export const toAuditKey = (text: string): AuditKey => {
   return { id: createHmac('sha256', secret).update('lender-gateway audit key').digest('hex').slice(0, 16), secret }
 }
 
-/**
- * Seals content as the next line of a chain. The HMAC is over the one before, then the bytes of the line up to its own.
- */
+/** The HMAC covers the previous HMAC and the line up to its own. */
 export const seal = (
   key: AuditKey,
   before: ChainPosition,
@@ -49,16 +47,16 @@ export const seal = (
   return { line: `${sealed}${beforeMac}${mac}${afterMac}\n`, link: { chain: before.chain, count, mac } }
 }
 
-/** The beginning of every audit line, and of no line of the main log. */
+/** No line of the main log begins so. */
 export const linePrefix = '{"audit":"'
 
 export const nextLinePrefix = ({ chain, count }: ChainPosition): string => `${linePrefix}${chain}","seq":${count + 1},`
 
-/** Checks whether a piece can be the beginning of a text with this prefix, however short it is. */
+/** `piece` may be shorter than the prefix. */
 const couldStartWith = (piece: Buffer, prefix: string): boolean =>
   prefix.startsWith(piece.toString('latin1', 0, prefix.length))
 
-/** Parses a line given without its end; null: it has not the form of one. */
+/** `line`: without line feed. Null: malformed. */
 export const parseAuditLine = (line: Buffer) => {
   const at = line.length - tailLength
   if (at <= 0) return null
@@ -74,16 +72,15 @@ const head = /^\{"audit":"([0-9a-f]{16})","seq":([1-9]\d{0,14}),/
 export const computeMac = ({ secret }: AuditKey, before: string, sealed: string | Buffer): string =>
   createHmac('sha256', secret).update(before).update(sealed).digest('hex')
 
-/** What a line says of the chain itself. */
 export type ChainFields = NonNullable<ReturnType<typeof parseChainFields>>
 
-/** A torn line: what a crash or a full disk left of one. Its bytes are counted without a line end. */
+/** What a crash or a full disk left of a line. `bytes`: without line feed. */
 export interface TornLine {
   readonly bytes: number
   readonly sha256: string
 }
 
-/** Parses what a line says of the chain; null: it is no JSON, so no gateway sealed it. */
+/** Null: not JSON, so not sealed by a gateway. */
 export const parseChainFields = ({ sealed }: ParsedAuditLine) => {
   try {
     const members: unknown = JSON.parse(`${sealed.toString('utf8')}}`)
@@ -91,11 +88,11 @@ export const parseChainFields = ({ sealed }: ParsedAuditLine) => {
     const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
     return {
       event: text(event) ?? '',
-      /** The HMAC before a line that begins a file. */
+      /** The HMAC before the first line of a file. */
       previous: text(previous),
-      /** The key that it is sealed with. */
+      /** The line's own key. */
       key: text(key),
-      /** The key of the lines after it. */
+      /** The key of the following lines. */
       next: text(next),
       torn: typeof torn === 'object' && torn !== null ? (torn as TornLine) : null,
     }
@@ -104,14 +101,13 @@ export const parseChainFields = ({ sealed }: ParsedAuditLine) => {
   }
 }
 
-// No line is nearly as long, and a torn line is shorter than a line.
+// Far longer than any line.
 const windowBytes = 256 * 1024
 
 /**
- * Finds the end of the chain in a file. Bytes after the last line that form no line were left by a crash. Throws when
- * the file holds no line, or when its last line was not sealed with this key: a chain is continued only with the key
- * that could have begun it. `link` null: a crash tore off the first line. `isEnded`: the last byte is a line feed;
- * otherwise the next append has to write one first.
+ * Finds the end of the chain; a crash may have left torn bytes after the last line. Throws if the file holds no line,
+ * or if its last line was not sealed with this key: only the key's holder may continue the chain. `link` null: a crash
+ * tore the first line. `isEnded` false: the next append must write a line feed first.
  */
 export const readTail = async (file: FileHandle, size: number, key: AuditKey) => {
   const from = Math.max(0, size - windowBytes)
@@ -155,14 +151,14 @@ const splitLines = (bytes: Buffer): readonly Line[] => {
   return lines
 }
 
-/** Joins pieces as a file has them: each is ended before anything is written after it. */
+/** As in a file: a line feed ends each piece before the next write. */
 export const joinPieces = (pieces: readonly Buffer[]): Buffer =>
   Buffer.concat(pieces.flatMap((piece, at) => (at === 0 ? [piece] : [newline, piece])))
 
-/** Throws unless the last line can have been sealed with this key. */
+/** Throws unless the last line can be sealed with this key. */
 const checkSeal = (last: ParsedAuditLine, before: ParsedAuditLine | null, key: AuditKey): void => {
   const fields = parseChainFields(last)
-  // A `key` line ends the use of its own key: it names the one that follows.
+  // A `key` line is the last of its own key, and names the next.
   if (fields?.event === 'key' && fields.next === key.id) return
   const previous = fields?.previous ?? before?.mac
   if (previous !== undefined && computeMac(key, previous, last.sealed) === last.mac) return
@@ -176,7 +172,7 @@ export interface AuditLinePosition {
   readonly line: number
 }
 
-/** Torn pieces that one line may report together. */
+/** Pieces that one line may report together. */
 export class PieceDigest {
   readonly place: AuditLinePosition
   readonly #hash: Hash
@@ -188,7 +184,7 @@ export class PieceDigest {
     this.#bytes = bytes
   }
 
-  /** Adds a piece: each is ended before anything is written after it. */
+  /** A line feed ends each piece before the next write. */
   add(bytes: Buffer): void {
     if (this.#bytes >= 0) this.#hash.update('\n')
     this.#hash.update(bytes)
@@ -199,22 +195,18 @@ export class PieceDigest {
     return new PieceDigest(this.place, this.#hash.copy(), this.#bytes)
   }
 
-  /** Returns them as the next line reports them. Only once: it ends the hash. */
+  /** Only once: ends the hash. */
   toTornLine(): TornLine {
     return { bytes: this.#bytes, sha256: this.#hash.digest('hex') }
   }
 }
 
-/**
- * Bytes of one file that form no line: what a crash has left, or what is just being written. Others may stand at the
- * end of the files before it.
- */
+/** Bytes of one file that form no line: left by a crash, or being written now. */
 export class TornPieces {
-  /** Those at the end of the files before this one; null: none. */
+  /** At the end of the earlier files. */
   readonly earlier: TornPieces | null
-  /** These alone. */
   readonly own: PieceDigest
-  /** With the earlier ones. */
+  /** Own and earlier. */
   readonly joined: PieceDigest
   readonly #first: Buffer
   #count = 0
@@ -227,7 +219,7 @@ export class TornPieces {
     this.#first = first
   }
 
-  /** Adds a piece, given without its end; `isEnded`: it has one. */
+  /** `bytes`: without line feed; `isEnded`: there was one. */
   add(bytes: Buffer, isEnded: boolean): void {
     this.own.add(bytes)
     this.joined.add(bytes)
@@ -235,7 +227,7 @@ export class TornPieces {
     this.#isEnded = isEnded
   }
 
-  /** Checks whether all can be the beginning of the line that is due. A whole line among them had its end edited. */
+  /** Whether the pieces can begin the due line. A complete HMAC means that a whole line was edited at its end. */
   mayBegin(due: string): boolean {
     if (this.earlier !== null || this.#isEnded || this.#count > 1) return false
     return !/,"mac":"[0-9a-f]{64}"/.test(this.#first.toString('latin1')) && couldStartWith(this.#first, due)

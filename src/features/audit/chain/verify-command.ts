@@ -48,10 +48,7 @@ export const verifyAuditLog = async (
   }
 }
 
-/**
- * Sorts files by the number of their first record, those of one chain together. Their names sort otherwise: audit.log
- * is the last.
- */
+/** By the number of the first line, grouped by chain. Names sort differently: audit.log is the last file. */
 const sortByFirstRecord = async (files: readonly string[]): Promise<readonly string[]> => {
   const firsts = await Promise.all(files.map(async (file) => ({ file, first: await readFirstRecord(file) })))
   const firstNumber = ({ first }: { readonly first: ParsedAuditLine | null }): number =>
@@ -60,7 +57,7 @@ const sortByFirstRecord = async (files: readonly string[]): Promise<readonly str
   return [...Map.groupBy(firsts, ({ first }) => first?.chain).values()].flat().map(({ file }) => file)
 }
 
-/** Reads the first whole record of a file; null: it has none. A crash may have left a piece of another before it. */
+/** Null: no whole line. A torn piece may stand before the first line. */
 const readFirstRecord = async (file: string): Promise<ParsedAuditLine | null> => {
   for await (const { bytes } of splitLines(createReadStream(file))) {
     const record = parseAuditLine(bytes)
@@ -80,14 +77,14 @@ const printResult = (
   if (faults > maxFindings) output.error(`and ${faults - maxFindings} more\n`)
   for (const { first, lines, last } of chains) {
     const which = `chain ${last.chain}: ${lines} lines, number ${first} to ${last.count}`
-    // A checkpoint of a chain with faults would vouch for them.
+    // A checkpoint of a damaged chain would vouch for the damage.
     output.out(faults > 0 ? `${which}\n` : `${which}, checkpoint ${last.count}:${last.mac}\n`)
   }
   if (faults > 0) {
     output.out(`NOT as it was written: ${pluralize(faults, 'fault')}\n`)
     return 1
   }
-  // An operator may drop the oldest lines, up to a start or a whole file. The rest verifies from there.
+  // Operators may drop the oldest lines, up to a start line or a whole file. The rest verifies from there.
   const later = chains.filter(({ first }) => first > 1).map(({ first }) => `number ${first}`)
   const begin = later.length === 0 ? '' : `, from ${later.join(' and ')} on`
   const end = checkpoints === 0 ? '; whether its end was cut off only a --checkpoint tells' : ''
@@ -105,7 +102,7 @@ const readKey = (reference: string): AuditKey => {
   return toAuditKey(read.toString('utf8').replace(/\r?\n$/, ''))
 }
 
-/** Parses a checkpoint of the command line, or reads all checkpoints of a log. */
+/** One checkpoint, or all checkpoints of a log. */
 const readCheckpoints = async (checkpointOrFile: string): Promise<readonly Checkpoint[]> => {
   const [, count, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(checkpointOrFile) ?? []
   if (count !== undefined && hash !== undefined) return [{ chain: null, count: Number(count), hash }]
@@ -136,10 +133,10 @@ const parseCheckpoint = (line: string): Checkpoint | null => {
 
 const newline = 10
 
-// No line of either log is nearly as long. A longer one is verified in pieces, so that memory stays limited.
+// Far longer than any line; a longer line is verified in pieces, so that memory stays bounded.
 const maxLineBytes = 1024 * 1024
 
-/** Splits a stream into lines, without their line feeds. `isEnded`: the line had one. */
+/** Without line feeds. `isEnded`: there was one. */
 async function* splitLines(
   stream: Readable,
 ): AsyncGenerator<{ readonly bytes: Buffer; readonly isEnded: boolean }, void> {
