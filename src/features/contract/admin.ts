@@ -30,7 +30,6 @@ import {
   getContractReport,
 } from './status.ts'
 
-/** Counts by outcome, so that every message is one of them. */
 const outcomes = ({ config: { compiledContract, operations }, report: { drift } }: MetricInputs) =>
   allOperations
     .filter(({ id }) => compiledContract?.operations[id] !== undefined)
@@ -48,25 +47,21 @@ const outcomes = ({ config: { compiledContract, operations }, report: { drift } 
         }),
     )
 
-/** No series for what is not held to it. */
 const contractMetrics: MetricDefinitions = {
   contract_messages_total: seriesFor(['operation', 'direction', 'outcome'], outcomes).counter(
     'Messages that were held to the contract: those that kept it, broke it and passed (broken), broke it and were rejected, or had a body that was not read (unchecked).',
   ),
 }
 
-// As for failures at an endpoint: fewer in five minutes may be a hiccup.
+// Fewer broken messages in five minutes may be a hiccup.
 const minBroken = 3
 
 const maxPlaces = 3
 
-// Where none was broken for that long, the finding says so. It goes after five minutes.
+// After this time without a broken message the finding says so; after five minutes it goes.
 const quietMs = 60_000
 
-/**
- * Finds what has broken the contract in the last five minutes: requests of an operation, and responses of each
- * endpoint. It holds nothing that a client wrote: places and rules are the contract's words.
- */
+/** Nothing in a finding is written by a client: places and rules are the contract's words. */
 const contractFindings: FindingSource = ({ at, config, report: { drift } }) =>
   (drift?.recent ?? []).flatMap((recent) => {
     const { operation, direction, endpoint, checked, broken, brokenSince, lastBrokenAt } = recent
@@ -90,7 +85,6 @@ const contractFindings: FindingSource = ({ at, config, report: { drift } }) =>
     return finding('contract-broken', severity, `operations.${operation}`, found, (facts, at) => {
       const { direction, shown, mode, checked, broken, brokenSince, quietAt } = facts
       const from = facts.endpoint ?? 'other endpoints'
-      // What failed is told first, and what the contract makes of it second.
       const isUpstreamError = shown.length > 0 && shown.every(({ rule }) => rule === upstreamError.rule)
       const broken5xx = `responses of ${from} are 5xx, which the contract does not name (add default or 5XX)`
       const breaking = `${direction === 'request' ? 'requests' : `responses of ${from}`} break the contract`
@@ -103,16 +97,12 @@ const contractFindings: FindingSource = ({ at, config, report: { drift } }) =>
     })
   })
 
-/**
- * Rates messages that break the contract now. A few requests that do are their clients' fault; where half of them are
- * rejected, the contract itself may be wrong.
- */
+/** A few broken requests are their clients' fault; if half of them are rejected, the contract may be wrong. */
 const severityOf = ({ direction, broken, checked }: RecentDrift, isEnforced: boolean): Severity => {
   if (direction === 'response') return isEnforced ? 'critical' : 'warning'
   return isEnforced && areMostFailing(broken, checked) ? 'warning' : 'notice'
 }
 
-/** Lists the ways in which it is broken now, the most frequent first. */
 const shownRows = (
   { rows }: DriftReport,
   { operation, direction, endpoint, brokenSince }: RecentDrift,
@@ -120,12 +110,11 @@ const shownRows = (
   const own = rows.filter(
     (row) => row.operation === operation && row.direction === direction && row.lastAt >= (brokenSince ?? 0),
   )
-  // A row knows the endpoint of its last message only.
+  // A row knows only the endpoint of its last message.
   const ofEndpoint = direction === 'response' ? own.filter(({ example }) => example.endpoint === endpoint) : own
   return ofEndpoint.length > 0 ? ofEndpoint : own
 }
 
-/** Names where it is broken, and of requests the client of the last one. */
 const placesPhrase = (shown: readonly DriftRow[], direction: RecentDrift['direction']): string => {
   const [last] = shown.toSorted((a, b) => b.lastAt - a.lastAt)
   if (last === undefined) return unknownPlaces
@@ -146,7 +135,6 @@ export const metrics: readonly PlacedMetrics[] = [{ before: 'configuration', val
 
 declare module '../../core/admin/api/status.ts' {
   interface Status {
-    /** Null: no contract is configured. */
     readonly contract: ContractStatus | null
   }
 }
@@ -163,7 +151,6 @@ export const status: readonly PlacedStatus[] = [
 
 declare module '../../core/admin/api/overview.ts' {
   interface Overview {
-    /** The ten worst ways in which messages broke the contract. */
     readonly drift: readonly DriftRowView[]
   }
 }
@@ -178,7 +165,7 @@ export const overview: readonly PlacedOverview[] = [
   },
 ]
 
-// The page shows the worst; /contract has all.
+// The page shows the worst rows; /contract has all.
 const maxRowViews = 10
 
 export const loadOpenApi = () => import('./openapi.ts')

@@ -1,45 +1,40 @@
 import { now } from '../../core/lib/clock.ts'
 import { FairQuota, usualBodyBytes } from '../../core/lib/fair-quota.ts'
 
-/** The checks of report mode, which run when the bytes of their messages have been handed on, and their room. */
+/** Runs the checks of report mode after the bytes of their messages were sent on. */
 export class CheckQueue {
-  /** The room for bodies of requests. Kept apart: slow uploads must not leave responses without room. */
+  /** Separate quotas for their bytes: slow uploads must not leave responses without room. */
   readonly requests = new FairQuota(usualBodyBytes)
   readonly responses = new FairQuota(usualBodyBytes)
   readonly #work: DeferredWork
 
-  /** `onError` is called when a check throws, once a second at most. */
+  /** `onError` is called when a check throws, at most once a second. */
   constructor(onError: (error: unknown) => void) {
     this.#work = new DeferredWork(onError)
   }
 
-  /** Runs a check in a later turn of the event loop; false: too many wait. */
+  /** False: too many checks wait. */
   add(check: () => void): boolean {
     return this.#work.add(check)
   }
 }
 
-// Work that waits holds what it is about.
+// A waiting check holds its message in memory.
 const maxWaiting = 10_000
 
-// What a turn of the event loop may spend on it, before clients and endpoints have theirs.
+// Clients and endpoints wait while a turn of the event loop lasts.
 const maxTurnMs = 5
 
-/** Runs work that no byte waits for, in later turns of the event loop and in the order in which it came. */
 export class DeferredWork {
   #waiting: (() => void)[] = []
   #lastErrorAt = Number.NEGATIVE_INFINITY
   readonly #onError: (error: unknown) => void
 
-  /**
-   * `onError` is called when work throws, once a second at most: a defect of the gateway, which no request is to
-   * suffer from.
-   */
   constructor(onError: (error: unknown) => void) {
     this.#onError = onError
   }
 
-  /** Runs work in a later turn of the event loop; false: too much waits. */
+  /** Runs work in a later turn of the event loop, in order; false: too much work waits. */
   add(work: () => void): boolean {
     if (this.#waiting.length >= maxWaiting) return false
     // Twice: what is written at the end of this turn (core/lib/clock.ts) goes out first.

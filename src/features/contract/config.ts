@@ -81,7 +81,6 @@ declare module '../../core/config/config.ts' {
     readonly compiledContract: CompiledContract | null
   }
   interface OperationConfig {
-    /** How requests and responses are held to the contract; `off` without one. */
     readonly contract: OperationContractModes
   }
 }
@@ -100,7 +99,6 @@ export const namedFile: NamedFile = {
 export const digests = ({ compiledContract }: Config) =>
   compiledContract && { 'contract.file': compiledContract.digest.slice(0, 12) }
 
-/** Finds that the file is a contract, given in place of the configuration. */
 export const findMistaken = (tree: unknown): ConfigIssue | null =>
   valueAt(tree, ['openapi']) === undefined || valueAt(tree, ['upstreams']) !== undefined
     ? null
@@ -205,7 +203,7 @@ const uselessModes: WarningRule = ({ parsed: { operations }, config: { compiledC
       },
   )
 
-/** Warns of modes for all nine that enforce nothing, as when learning has taken the place of a file. */
+/** As when `learn` has replaced a file. */
 const enforcedWithoutFile: WarningRule = ({ config: { contract } }) =>
   contract !== null &&
   contract.file === null &&
@@ -240,7 +238,7 @@ const unmeetableFields: WarningRule = ({ config }) => {
   )
 }
 
-/** Creates what tells whether the gateway takes a field out of the requests of an operation, by its folded name. */
+/** Returns whether the gateway removes a field, by its folded name. */
 const createTakenFields = ({ auth, listen, operations }: Config, id: OperationId): ((name: string) => boolean) => {
   const own = operations[id].auth
   const taken = new Set(['host', 'expect', 'content-length'])

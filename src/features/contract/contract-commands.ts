@@ -23,14 +23,12 @@ Examples:
   lender-gateway contract draft --output config/contract.yaml
   lender-gateway contract report`
 
-/** Makes the command `contract`, with its subcommands. */
 const createContractCommand = (): Command =>
   new Command('contract')
     .description('Work with the contract that requests and responses are held to.')
     .addHelpText('after', groupHelp)
     .addCommand(createReportCommand())
 
-/** Makes the command `contract report`: exit 0 when a gateway responded, else 2. */
 const createReportCommand = (): Command =>
   createClientCommand('report', 'Show how many messages break the contract, where, and since when.')
     .addHelpText('after', reportHelp)

@@ -17,13 +17,13 @@ import type { MessageDirection } from './drift-report.ts'
 export interface ContractLayerOptions {
   readonly validators: ContractValidators
   readonly driftCounts: DriftCounts
-  /** The checks and the bytes that wait, of the whole process. */
+  /** Shared by the whole process. */
   readonly checks: CheckQueue
-  /** A larger body is not checked beyond its type. */
+  /** Only the type of a larger body is checked. */
   readonly maxBytes: number
-  /** Whether an enforced message is rejected that cannot be checked. */
+  /** Whether enforced messages that cannot be checked are rejected. */
   readonly refusesUnchecked: boolean
-  /** The share of messages that is checked in report mode. */
+  /** The share of messages that is checked in report mode: 0 to 1. */
   readonly sample: number
 }
 
@@ -49,13 +49,13 @@ export const countMessage = (
   else driftCounts.countKept(id, direction, direction === 'response' ? endpoint : null)
 }
 
-/** Returns why a body goes unchecked, `bodyFault` being the reason of one that has a schema; null: it does not. */
+/** `bodyFault`: why the body was not read. Null: nothing stays unchecked. */
 export const whyUnchecked = (toCheck: BodyCheck, bodyFault: UncheckedReason | null): UncheckedReason | null => {
   if (toCheck.kind === 'unchecked') return toCheck.why
   return toCheck.kind === 'schema' ? bodyFault : null
 }
 
-/** Lists what an enforced message is rejected for that cannot be checked, `why` being the reason; empty: it passes. */
+/** Empty: the enforced message passes, though its body is unchecked. */
 export const refuseUnchecked = (
   toCheck: BodyCheck,
   why: UncheckedReason | null,
@@ -65,22 +65,18 @@ export const refuseUnchecked = (
   return refusesUnchecked && hasSchema && why !== null && why !== 'busy' ? [uncheckedViolations[why]] : noViolations
 }
 
-/** Joins the violations of a head and of a body, as many as are told. */
 const joinViolations = (head: readonly Violation[], body: readonly Violation[]): readonly Violation[] => {
   if (body.length === 0) return head
   return head.length === 0 ? body : [...head, ...body].slice(0, maxViolations)
 }
 
-/** Describes violations in one line, for the log: without names of the message, and so each once. */
+/** Each text once: names of the message are left out. */
 export const describeViolations = (violations: readonly Violation[]): string => {
   const lines = violations.map((each) => `${formatViolationPlace(each)} ${each.rule}: ${each.detail}`)
   return [...new Set(lines)].join('; ')
 }
 
-/**
- * Counts a message in a later turn of the event loop, with what its head breaks and its copied body. `copy` null: the
- * body is not read. `isComplete` tells whether all of it has come.
- */
+/** Checks and counts a message in a later turn of the event loop. `copy` null: the body is not read. */
 export const countLater = (
   exchange: Exchange,
   direction: MessageDirection,
@@ -98,7 +94,7 @@ export const countLater = (
       isRead && isWhole && copy !== null ? checkBody(toCheck.schema, options.validators, copy.bytes) : noViolations
     copy?.free()
     const all = joinViolations(violations, inBody ?? noViolations)
-    // Of a body that stopped in the middle nothing can be said.
+    // Nothing can be said of a body that was cut off.
     if (all.length > 0 || isWhole || !isRead)
       countMessage(exchange, direction, options, all, inBody === null ? 'too-complex' : unread)
   })

@@ -16,23 +16,20 @@ import {
   wasChecked,
 } from './status.ts'
 
-/** What another feature adds to the report. */
 export interface ReportText<T = unknown> {
-  /** The member of the response. */
   readonly key: string
   readonly decode: Decoder<T>
-  /** Renders it; null: there is nothing to say. */
+  /** Null: there is nothing to say. */
   render(value: T, at: number): string | null
 }
 
 declare module '../../core/cli/built-in-command.ts' {
   interface CommandPart {
-    /** Loads what it adds to `contract report`. */
     readonly loadReportText?: () => Promise<{ readonly reportText: ReportText }>
   }
 }
 
-/** Gets how the contract of a gateway is kept and prints it; resolves to the exit code. */
+/** Resolves to the exit code. */
 export const showContractReport = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
   const target = await locateGateway(targetOptions)
   const parts = await Promise.all((await commandPartLoaders.load()).map(({ loadReportText }) => loadReportText?.()))
@@ -51,7 +48,6 @@ export const showContractReport = async ({ format, ...targetOptions }: ClientCom
   return 0
 }
 
-/** Renders the report for a screen: the contract, how many messages break it, and then each way of breaking it. */
 const renderContractReport = (
   target: AdminTarget,
   report: ContractReport,
@@ -89,11 +85,7 @@ const renderRow = (contract: ContractStatus, row: DriftRowView, at: number): str
   ].join('\n')
 }
 
-/**
- * Renders how many messages of each operation keep the contract, and since when they are counted; what needs an
- * operator is in capitals. Operations that the contract does not name are not in it: a warning says how many they are.
- * Null: every operation says off, or is not in the contract.
- */
+/** What needs an operator is in capitals. Null: every operation says off, or is not in the contract. */
 const renderContractCounts = (contract: ContractStatus, at: number): string | null => {
   const rows = contractRows(contract)
   if (rows.length === 1) return null

@@ -1,7 +1,7 @@
 import { BoundedMap, RollingCounter } from '../../core/log/rolling-counter.ts'
 import { type NonEmpty, sum } from '../../core/log/sum-reports.ts'
 
-// A full table drops a row that was not seen for that long: a client could otherwise fill it once and for all.
+// A full table drops rows that old: a client could otherwise fill it forever.
 const staleMs = 3_600_000
 
 interface CountedRow<Row, Example> {
@@ -11,17 +11,16 @@ interface CountedRow<Row, Example> {
   count: number
   lastAt: number
   example: Example
-  /** The number of the last message that was counted: what one does for each item of an array counts once. */
+  /** The number of the last counted message: a violation in each item of an array counts once. */
   message: number
 }
 
-/** Counts messages by what they do, in a table of bounded size. */
 export class CountedRows<Row extends object, Example> {
   readonly #rows: BoundedMap<CountedRow<Row, Example>>
   #message = 0
   #others = 0
 
-  /** `max`: so many rows are kept; further ones are only counted. */
+  /** Messages beyond `max` rows are counted in `others`. */
   constructor(max: number) {
     this.#rows = new BoundedMap(
       max,
@@ -32,7 +31,6 @@ export class CountedRows<Row extends object, Example> {
     )
   }
 
-  /** How often messages did something that has no row. */
   get others(): number {
     return this.#others
   }
@@ -41,7 +39,7 @@ export class CountedRows<Row extends object, Example> {
     this.#message++
   }
 
-  /** Counts the message for a row, once. Returns the row; null: it has no room. */
+  /** Counts the current message once. Null: the table has no room for a new row. */
   count(key: string, create: () => Row, at: number, example: Example): Row | null {
     let counted = this.#rows.get(key)
     if (counted === undefined) {
@@ -61,7 +59,6 @@ export class CountedRows<Row extends object, Example> {
     return counted.row
   }
 
-  /** Lists the rows with their counts, in no order. */
   list(at: number): readonly (Row & RowCounts<Example>)[] {
     return this.#rows.values.map(({ row, recent, firstAt, count, lastAt, example }) => ({
       ...row,
@@ -74,20 +71,20 @@ export class CountedRows<Row extends object, Example> {
   }
 }
 
-/** How often messages did what a row names. Times are milliseconds since the epoch. */
+/** Times are milliseconds since the epoch. */
 export interface RowCounts<Example> {
   readonly count: number
-  /** Those of the last five minutes. */
+  /** The last five minutes. */
   readonly recent: number
   readonly firstAt: number
   readonly lastAt: number
   readonly example: Example
 }
 
-/** How long something is recent. A finding is gone when nothing was wrong for that long. */
+/** A finding goes after five minutes without a fault. */
 export const recentRowMs = 300_000
 
-/** Merges the counts that several processes have of one row; the rest is from the last of them. */
+/** Merges the counts of one row from several processes; the other members are from the latest. */
 export const mergeRowCounts = <Row extends RowCounts<unknown>>(same: NonEmpty<Row>): Row => ({
   ...same.reduce((last, row) => (row.lastAt > last.lastAt ? row : last)),
   count: sum(same.map(({ count }) => count)),
@@ -95,7 +92,6 @@ export const mergeRowCounts = <Row extends RowCounts<unknown>>(same: NonEmpty<Ro
   firstAt: Math.min(...same.map(({ firstAt }) => firstAt)),
 })
 
-/** Keeps the worst rows of several processes, as many as one keeps, and adds the rest to those that have no row. */
 export const keepWorstRows = <Row extends RowCounts<unknown>>(
   rows: readonly Row[],
   max: number,
@@ -105,6 +101,5 @@ export const keepWorstRows = <Row extends RowCounts<unknown>>(
   return { rows: sorted.slice(0, max), others: sum([...others, ...sorted.slice(max).map(({ count }) => count)]) }
 }
 
-/** Orders rows by what happens now, and then by what has happened. */
 export const worstRowFirst = (a: RowCounts<unknown>, b: RowCounts<unknown>): number =>
   b.recent - a.recent || b.count - a.count || b.lastAt - a.lastAt

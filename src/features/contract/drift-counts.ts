@@ -20,28 +20,25 @@ import {
 } from './drift-report.ts'
 
 /**
- * Counts the messages that break one contract, in one process. Every text that it keeps is from the contract or the
- * configuration, but for the addresses of clients and the ids of requests. A message that keeps the contract makes no
- * object.
+ * Counts for one contract and process. Of clients it keeps only addresses and request ids. A message that keeps the
+ * contract allocates no object.
  */
 export class DriftCounts {
   readonly digest: string
   readonly #since = now()
   readonly #counts = byDirection((direction) => byOperation(({ id }) => new MessageCounts(id, direction)))
-  // Kept apart: clients decide which requests come, and must not leave responses without room.
+  // Separate tables: clients decide which requests come, and must not leave responses without room.
   readonly #rows = byDirection(() => new CountedRows<BrokenRule, DriftExample>(maxDriftRows / 2))
 
-  /** `digest`: that of the contract. */
   constructor(digest: string) {
     this.digest = digest
   }
 
-  /** `endpoint`: where a response comes from; null for a request. */
   countKept(operation: OperationId, direction: MessageDirection, endpoint: string | null): void {
     this.#counts[direction][operation].countChecked(endpoint, false, false, epochMs())
   }
 
-  /** Counts a message whose head keeps the contract, and whose body could not be checked. */
+  /** The head kept the contract. */
   countUnchecked(operation: OperationId, direction: MessageDirection, why: UncheckedReason): void {
     this.#counts[direction][operation].countUnchecked(why)
   }
@@ -89,7 +86,7 @@ const byDirection = <T>(make: (direction: MessageDirection) => T): Readonly<Reco
 const isCounted = ({ checked, unchecked }: DriftReport['totals'][number]): boolean =>
   checked > 0 || Object.values(unchecked).some((count) => count > 0)
 
-// Endpoints are those of the file, which edits may replace for years.
+// Edits of the file may replace endpoints for years.
 const maxEndpoints = 32
 
 class MessageCounts {
@@ -117,7 +114,6 @@ class MessageCounts {
     return { ...this.#key, ...this.#counts, unchecked: { ...this.#counts.unchecked } }
   }
 
-  /** Lists what was checked in the last five minutes; of responses, by endpoint. */
   recent(at: number): readonly RecentDrift[] {
     return [...this.#byEndpoint.values, this.#others]
       .map((each) => ({ ...this.#key, ...each.report(at) }))
@@ -133,7 +129,6 @@ class MessageCounts {
   }
 }
 
-/** Counts recent messages, and since when they break the contract. */
 class RecentMessages {
   readonly #endpoint: string | null
   readonly #checked = new RollingCounter()

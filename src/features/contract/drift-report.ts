@@ -10,13 +10,11 @@ export const messageDirections = ['request', 'response'] as const
 
 export type MessageDirection = (typeof messageDirections)[number]
 
-/** What is looked for in the log: a message that broke the contract. */
 export interface DriftExample {
-  /** Its id in `clients`; its address, where no client is authenticated. */
+  /** The id in `clients`, or the address of an unauthenticated client. */
   readonly client: string
-  /** Null: it was sent nowhere. */
+  /** Null: the request was sent to no endpoint. */
   readonly endpoint: string | null
-  /** Null: no field carries one. */
   readonly requestId: string | null
 }
 
@@ -30,48 +28,41 @@ export type DriftRow = BrokenRule & RowCounts<DriftExample>
 export interface DriftTotals {
   readonly operation: OperationId
   readonly direction: MessageDirection
-  /** Those that kept the contract and those that broke it. */
+  /** Messages that kept the contract or broke it. */
   readonly checked: number
   readonly broken: number
-  /** Those of the broken that were rejected. */
+  /** Part of `broken`. */
   readonly rejected: number
-  /** Messages whose head kept the contract, and whose body was not read. */
+  /** Messages whose head kept the contract and whose body was not read. */
   readonly unchecked: Readonly<Record<UncheckedReason, number>>
 }
 
-/**
- * What was checked of one operation and direction in the last five minutes; of responses, by endpoint. Times are
- * milliseconds since the epoch.
- */
+/** The last five minutes; responses by endpoint. Times are milliseconds since the epoch. */
 export interface RecentDrift {
   readonly operation: OperationId
   readonly direction: MessageDirection
-  /** Null: requests, or responses of further endpoints. */
+  /** Null: requests, or responses of endpoints beyond the first 32. */
   readonly endpoint: string | null
   readonly checked: number
   readonly broken: number
-  /** The first broken message after five minutes without one. Null: none is broken. */
+  /** The first broken message after five minutes without one; null: none is broken. */
   readonly brokenSince: number | null
   readonly lastBrokenAt: number | null
 }
 
-/** What processes know of messages that broke a contract, as plain data. */
 export interface DriftReport {
   readonly digest: string
-  /** Since when it counts, in milliseconds since the epoch. Null: no process counts yet. */
+  /** Milliseconds since the epoch; null: no process counts yet. */
   readonly since: number | null
   readonly totals: readonly DriftTotals[]
   readonly recent: readonly RecentDrift[]
-  /** The worst first. */
   readonly rows: readonly DriftRow[]
-  /** How often messages broke it in further ways, each way of a message counted. */
+  /** Counts ways beyond `maxDriftRows`. */
   readonly others: number
 }
 
-/** So many rows are kept; further ways are only counted. */
 export const maxDriftRows = 200
 
-/** Finds the counts of one direction of an operation: zeros where no message has come yet. */
 export const totalsOf = (drift: DriftReport | null, operation: OperationId, direction: MessageDirection): DriftTotals =>
   drift?.totals.find((each) => each.operation === operation && each.direction === direction) ?? {
     operation,
@@ -97,7 +88,7 @@ export const driftRowKey = (
   { in: place, pointer, rule }: Pick<Violation, 'in' | 'pointer' | 'rule'>,
 ): string => `${operation} ${direction} ${place} ${pointer} ${rule}`
 
-/** Merges what several processes know of the contract with that digest; reports on another one are left out. */
+/** Ignores reports on other contracts. */
 export const mergeDriftReports = (digest: string, each: readonly DriftReport[]): DriftReport => {
   const same = each.filter((one) => one.digest === digest)
   const rows = mergeBy(
@@ -126,7 +117,6 @@ export const mergeDriftReports = (digest: string, each: readonly DriftReport[]):
   }
 }
 
-/** Returns what stays of a process that has ended: nothing of it is recent. */
 export const withoutRecentDrift = (report: DriftReport): DriftReport => ({
   ...report,
   recent: [],
@@ -146,7 +136,6 @@ const extreme = (pick: (...times: readonly number[]) => number, times: readonly 
 
 declare module '../../core/runtime/status/report.ts' {
   interface StatusReport {
-    /** What breaks the contract. Null: there is none. */
     readonly drift: DriftReport | null
   }
 }

@@ -1,17 +1,17 @@
 /**
  * Tells whether a name was probably made from data: an id, a date, an address, a token, a person. Such a name is never
- * kept. Words cannot be told from names of members.
+ * kept.
  */
 export const looksLikeData = (name: string): boolean =>
   !allowedName.test(name) ||
-  // `__proto__` would be the prototype of an object in a document, and a validator finds `toString` in every object.
+  // `__proto__` would be a prototype in a document, and a validator finds `toString` in every object.
   name in Object.prototype ||
   longDigits.test(name) ||
   isMostlyDigits(name) ||
   isHexadecimal(name) ||
   isRandom(name)
 
-// No space, which stands between the names of a person, and no @ behind the first character, as in an email address.
+// No space, as in a person's name, and no @ behind the first character, as in an email address.
 const allowedName = /^(?=.{0,63}\p{L})[\p{L}\p{N}_$#@][\p{L}\p{M}\p{N}_$.:[\]-]{0,63}$/u
 
 const longDigits = /\d{5}/
@@ -21,14 +21,14 @@ const isMostlyDigits = (name: string): boolean => {
   return digits >= 4 && digits * 2 >= name.length
 }
 
-// UUIDs too. `facade` is a word, and so is all that has no digit.
+// UUIDs too, but no word without digits, such as `facade`.
 const isHexadecimal = (name: string): boolean => /^[0-9a-f-]{8,}$/i.test(name) && /\d/.test(name)
 
-/** Tells whether a name changes between capitals, small letters and digits as often as a token does. */
+/** Tells whether a name changes between capitals, small letters and digits as often as a token. */
 const isRandom = (name: string): boolean =>
   name.length >= 12 && (name.match(/\p{Lu}*\p{Ll}+|\p{Lu}+|\p{N}+/gu)?.length ?? 0) * 2.5 > name.length
 
-/** Tells whether a string looks like a code, such as `APPROVED` or `in-review`: short, and without an id in it. */
+/** For example `APPROVED` or `in-review`: short, and without an id in it. */
 export const looksLikeCode = (text: string): boolean =>
   text.length <= 24 && code.test(text) && !/\d{4}/.test(text) && !looksLikeData(text)
 

@@ -17,7 +17,7 @@ export const describe: DescribeOperation = ({ id }, config) => {
     'unsupported-media-type': enforcesBody,
     'content-too-large': enforcesBody && config.operations[id].contract.unchecked === 'refuse',
     'invalid-response': enforcesResponse,
-    truncated: enforcesResponse, // a response is read whole, to be checked
+    truncated: enforcesResponse, // a response is read whole before it is checked
   }
   return { failures: (Object.keys(failures) as FailureKind[]).filter((kind) => failures[kind]) }
 }

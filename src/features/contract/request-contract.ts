@@ -23,16 +23,13 @@ import {
   whyUnchecked,
 } from './contract-options.ts'
 
-/**
- * Counts the requests that break the contract. It reads a copy after the exchange has ended, so that no byte waits for
- * a check.
- */
+/** Checks a copy after the exchange has ended, so that no byte waits. */
 export const reportRequestLayer = (contract: RequestContract, options: ContractLayerOptions): Layer => {
   const hasSchema = contract.body?.content.some(({ schema }) => schema !== null) ?? false
   return (next) => (exchange) => {
     if (!isSampled(options.sample)) return next(exchange)
     const { body, query, fields } = exchange
-    // Of a chunked body without a schema, it is read only whether there is any.
+    // A chunked body without a schema is read only to learn whether it is empty.
     const isRead = body.length !== 0 && (hasSchema || (contract.body !== null && body.length === null))
     const copy = isRead
       ? new BodyCopy(hasSchema ? options.maxBytes : 0, clientShare(options.checks.requests, exchange), body.length)
@@ -52,9 +49,8 @@ export const reportRequestLayer = (contract: RequestContract, options: ContractL
 }
 
 /**
- * Rejects the requests that break the contract: 415 for the type of the body, 400 for everything else. Those that
- * cannot be checked pass, or get 413 or 415. What was checked is what is forwarded, byte for byte: the parsed copy goes
- * nowhere.
+ * Rejects with 415 for the type of the body, 400 for everything else. Requests that cannot be checked pass, or get 413
+ * or 415. The checked bytes are forwarded unchanged.
  */
 export const enforceRequestLayer =
   (contract: RequestContract, options: ContractLayerOptions): Layer =>
@@ -67,10 +63,7 @@ export const enforceRequestLayer =
       : enforceHead(exchange, contract, head, options, next)
   }
 
-/**
- * Tells whether a chunked request is judged otherwise when its body turns out to be empty: it has no content then, and
- * needs no type.
- */
+/** Tells whether the verdict on a chunked request changes if its body is empty: an empty body needs no type. */
 const turnsOnContent = (
   contract: RequestContract,
   { violations, body }: HeadCheck,
@@ -81,7 +74,6 @@ const turnsOnContent = (
     : (body.kind !== 'schema' && contract.body?.required === true) ||
       refuseUnchecked(body, whyUnchecked(body, null), options).length > 0
 
-/** Enforces a request when the first byte of its body has come, or its end. */
 const enforceOnceBegun = async (
   exchange: Exchange,
   contract: RequestContract,
@@ -148,7 +140,7 @@ const enforceBody = async (
   }
 }
 
-/** Checks a body, which may turn out to be none when it is chunked; null: the check was given up. */
+/** A chunked body may be empty. Null: the check was given up. */
 const checkRequestBody = (
   contract: RequestContract,
   schema: SchemaName,
@@ -165,7 +157,7 @@ const reject = (exchange: Exchange, options: ContractLayerOptions, violations: r
   const kind = rejectionKindOf(violations)
   if (kind === 'content-too-large')
     return new GatewayError(kind, { reason: 'contract-body-too-large', cause, violations })
-  // RFC 9110 §15.5.16: a coding that is not taken is said so, and which one is.
+  // RFC 9110 §15.5.16: Accept-Encoding in a 415 says which codings are accepted.
   const fields = violations.includes(uncheckedViolations.coded) ? ['Accept-Encoding', 'identity'] : []
   if (kind === 'unsupported-media-type') return new GatewayError(kind, { cause, violations, fields })
   const reason = violations.some((each) => each.in === 'body') ? 'contract-body' : 'contract-parameters'

@@ -36,20 +36,15 @@ export interface ResponseLayerOptions extends ContractLayerOptions {
   readonly clientFields: ClientFields
 }
 
-/** What the gateway makes of a response's fields, outside this layer. */
+/** What outer layers and the writer of responses do to the fields of a response. */
 export interface ClientFields {
-  /** The field that carries the request id; null: none does. */
   readonly requestIdField: string | null
-  /** Fields of the upstream, in lower case, in whose place the gateway writes its own. */
+  /** In lower case: the gateway writes its own in place of the upstream's. */
   readonly replaced: ReadonlySet<string>
-  /** Fields, in lower case, that every response has in the end. Their values are not known before. */
+  /** In lower case: every response gets these fields later, with values that are not known yet. */
   readonly later: ReadonlySet<string>
 }
 
-/**
- * Lists what layers outside the contract's, and the writer of responses, make of the fields of an operation's
- * responses.
- */
 export const createClientFields = (
   operation: Operation,
   { requestId }: Pick<Config, 'requestId'>,
@@ -63,7 +58,7 @@ export const createClientFields = (
   }
 }
 
-/** Returns the head of a response as the client gets it: that is what the contract is about. */
+/** Returns the head as the client gets it: the contract describes that head. */
 export const toClientHead = (
   exchange: AddedResponseFields,
   status: number,
@@ -75,9 +70,8 @@ export const toClientHead = (
 }
 
 /**
- * Counts the responses that break the contract. It reads a copy in a turn of the event loop after the last byte was
- * handed on: no byte waits for a check. The end of the exchange is not waited for, since a fetch of the cache's own has
- * none.
+ * Checks a copy after the last byte was sent on, so that no byte waits. The end of the exchange does not matter: a
+ * fetch of the cache's own has none.
  */
 export const reportResponseLayer =
   (contract: readonly ResponseContract[], options: ResponseLayerOptions): Layer =>
@@ -103,10 +97,7 @@ const reportResponse = (
   return { status, reason, fields, body: copyResponseBody(body, copy, onEnd) }
 }
 
-/**
- * Rejects the responses that break the contract with 502. It reads the whole body before the client gets the head: what
- * has gone out cannot be taken back. The client learns nothing of what is wrong.
- */
+/** Rejects with 502. The body is read whole before the client gets the head, which cannot be taken back. */
 export const enforceResponseLayer =
   (contract: readonly ResponseContract[], options: ResponseLayerOptions): Layer =>
   (next) =>
@@ -158,7 +149,7 @@ const reject = (
 ): GatewayError => {
   countMessage(exchange, 'response', options, violations, null, true)
   exchange.onBrokenAnswer?.()
-  // The failure of the upstream comes first: it is what an operator has to look for.
+  // An operator has to look for the failure of the upstream, so it comes first.
   if (violations.includes(upstreamError)) {
     const cause = `the upstream responded with ${status}; the contract names neither that nor 5XX nor default`
     return new GatewayError('invalid-response', { reason: 'contract-upstream-error', cause })

@@ -17,7 +17,6 @@ interface ContractProcess extends ProcessPart {
 }
 
 interface ContractPart extends SnapshotPart {
-  /** Null: there is no contract. */
   readonly driftCounts: DriftCounts | null
 }
 
@@ -76,7 +75,7 @@ export const open = ({ log }: Parameters<RuntimePart['open']>[0]): ContractProce
   }
 }
 
-/** Creates the layer that holds one direction to the contract; null: the contract says nothing of it. */
+/** Null: the contract says nothing of this direction. */
 const createContractLayer = (
   operation: Operation,
   { compiledContract, contract: settings, operations, requestId }: Config,
@@ -103,14 +102,14 @@ const createContractLayer = (
   })
 }
 
-/** They stay as long as the contract is the same: what broke another one says nothing. */
+/** Counts stay while the contract is the same. */
 const carryDriftCounts = (contract: Config['compiledContract'], before: ContractPart | null): DriftCounts | null => {
   if (contract === null) return null
   const counts = before?.driftCounts ?? null
   return counts?.digest === contract.digest ? counts : new DriftCounts(contract.digest)
 }
 
-/** Keeps the validators of the contract that runs, one for each process: an edit of something else keeps them. */
+/** Keeps the validators across edits of anything but the contract. */
 const keepValidators = (): ((config: Config) => ContractValidators | null) => {
   let last: { readonly digest: string; readonly validators: ContractValidators } | null = null
   return ({ compiledContract, operations }) => {

@@ -24,22 +24,21 @@ const directionShape = asObject({
   mode: asWord<ContractMode>(),
   checked: asNumber,
   broken: asNumber,
-  /** Those of the broken that were rejected. */
+  /** Part of `broken`. */
   rejected: asNumber,
-  /** Bodies that were not read, by why. */
+  /** Bodies that were not read, by reason. */
   unchecked: asObject(asNumbers(zeroUnchecked)),
 })
 
 export const contractShape = asObject({
   file: asText,
-  /** The start of its SHA-256; counts begin anew with another one. */
+  /** The start of the SHA-256; another contract starts the counts again. */
   digest: asText,
-  /** Since when they count. Null: no process has said yet, or the gateway is of a version that does not. */
+  /** Null: no process counts yet, or the gateway is older than this member. */
   countedSince: asNullable(asText),
-  /** All nine. */
   operations: asMap(
     asObject({
-      /** Its line in the contract; null: the contract does not name it, so nothing is checked. */
+      /** Null: the contract does not name the operation, so nothing is checked. */
       line: asNullable(asNumber),
       request: directionShape,
       response: directionShape,
@@ -52,7 +51,7 @@ export type ContractStatus = Decoded<typeof contractShape>
 export const wasChecked = ({ operations }: ContractStatus): boolean =>
   Object.values(operations).some(({ request, response }) => request.checked + response.checked > 0)
 
-/** Nothing in it is what a client wrote, but for the request's id. */
+/** Nothing in a row is written by a client, but for the request id. */
 export const driftRowShape = asObject({
   operation: asWord<OperationId>(),
   direction: asWord<MessageDirection>(),
@@ -62,41 +61,37 @@ export const driftRowShape = asObject({
   rule: asText,
   detail: asText,
   count: asNumber,
-  /** Those of the last five minutes. */
+  /** The last five minutes. */
   recent: asNumber,
   firstAt: asText,
   lastAt: asText,
-  /** Of the last one: the client's id, or its address where no client is authenticated. */
+  /** The last client's id, or the address of an unauthenticated client. */
   client: asText,
-  /** Null: it was sent nowhere. */
+  /** Null: the last request was sent to no endpoint. */
   endpoint: asNullable(asText),
-  /** Null: no field carries one. */
   requestId: asNullable(asText),
 })
 
 export type DriftRowView = Decoded<typeof driftRowShape>
 
-/** Decodes the response of /contract. Times are RFC 3339. */
+/** The response of /contract. Times are RFC 3339. */
 export const contractReportShape = asObject({
   at: asText,
   contract: asNullable(contractShape),
-  /** The files that say something else than what runs: the contract may be one. */
+  /** Files whose text differs from the running configuration. */
   differingFiles: asNullable(asList(asText)),
-  /** The last five minutes; of responses, by endpoint. */
+  /** The last five minutes; responses by endpoint. */
   recent: asList(
     asObject({
       operation: asWord<OperationId>(),
       direction: asWord<MessageDirection>(),
-      /** Null: requests, or responses of further endpoints. */
       endpoint: asNullable(asText),
       checked: asNumber,
       broken: asNumber,
       brokenSince: asNullable(asText),
     }),
   ),
-  /** The worst first. */
   rows: asList(driftRowShape),
-  /** How often messages broke it in further ways. */
   others: asNumber,
 })
 
@@ -104,7 +99,6 @@ export type ContractReport = Decoded<typeof contractReportShape>
 
 declare module '../../core/runtime/primary-part.ts' {
   interface PrimaryPart {
-    /** Returns the members that it adds to the report of the contract. */
     contractReport?(config: Config): Promise<object>
   }
 }
@@ -154,7 +148,6 @@ export const contractStatus = (
   }
 }
 
-/** Renders the ways in which messages broke the contract, the worst first. */
 export const driftRowViews = (drift: DriftReport | null): readonly DriftRowView[] => (drift?.rows ?? []).map(toRowView)
 
 const toRowView = ({ firstAt, lastAt, example, ...row }: DriftRow): DriftRowView => ({

@@ -2,7 +2,7 @@ import type { ConfigReport, ReportTree, ValueChange } from '../../core/config/di
 import type { ConfigTransfer } from '../../core/config/transfer-part.ts'
 import { modesWithoutContract } from './check/compiled-contract.ts'
 
-/** Tells whether the mode of an operation has only followed the contract's own, whose change is listed once. */
+/** Tells whether an operation's mode only follows the contract's own mode, whose change is listed once. */
 const isInheritedMode = ({ path, from, to }: ValueChange, ...trees: readonly [ReportTree, ReportTree]): boolean => {
   const key = /^operations\..+\.contract\.(.+)$/.exec(path)?.[1]
   if (key === undefined) return false
@@ -13,7 +13,7 @@ const isInheritedMode = ({ path, from, to }: ValueChange, ...trees: readonly [Re
   return from === before && to === after
 }
 
-/** Appends its digest to the name of a contract that has changed under the same name. */
+/** Appends digests to a file name whose content has changed. */
 const contractDigests = (
   { path, from, to }: ValueChange,
   before: ConfigReport['digests'],
@@ -29,7 +29,7 @@ export const transfer: ConfigTransfer = {
     isInheritedMode(change, from.config, to.config)
       ? null
       : { ...change, ...contractDigests(change, from.digests, to.digests) },
-  // A document may have megabytes, and the primary alone shows it.
+  // A document may have megabytes, and only the primary shows it.
   pack({ compiledContract, ...config }, to) {
     const sent = to === 'worker' ? compiledContract && { ...compiledContract, document: null } : compiledContract
     return [{ ...config, compiledContract: sent }, null]

@@ -2,13 +2,13 @@ import { createRequire } from 'node:module'
 import { tryOrNull } from '../../../core/lib/try.ts'
 import type { StepBudget } from './step-budget.ts'
 
-/** Tells whether a text is a `Mailbox` of RFC 5321 §4.1.2. */
+/** RFC 5321 §4.1.2: `Mailbox`. */
 export const isEmail = (text: string): boolean => {
   const at = findAt(text)
   return at > 0 && isAscii(text) && isLocalPart(text.slice(0, at)) && isHost(text.slice(at + 1))
 }
 
-/** Tells whether a text is a `Mailbox` as RFC 6531 §3.3 extends it. */
+/** RFC 6531 §3.3: `Mailbox`. */
 export const isIdnEmail = (text: string, steps: StepBudget): boolean => {
   const at = findAt(text)
   if (at < 1 || !text.isWellFormed() || !isLocalPart(text.slice(0, at))) return false
@@ -18,7 +18,7 @@ export const isIdnEmail = (text: string, steps: StepBudget): boolean => {
 
 const isAscii = (text: string): boolean => !/[^\0-\x7f]/.test(text)
 
-/** Finds the sign between local part and domain: only a quoted local part may hold another one. */
+/** Only a quoted local part may hold a second `@`. */
 const findAt = (text: string): number => (text.startsWith('"') ? text.lastIndexOf('@') : text.indexOf('@'))
 
 const isLocalPart = (text: string): boolean => {
@@ -27,7 +27,6 @@ const isLocalPart = (text: string): boolean => {
   return !/[\0- "(),:;<>@[\\\]\x7f]/.test(text) && !/^\.|\.$|\.\./.test(text)
 }
 
-/** Tells whether a text is a `Quoted-string`: a quote or a backslash inside stands behind a backslash. */
 const isQuoted = (text: string): boolean => {
   if (text.length < 2 || /[^ -~\u{80}-\u{10ffff}]/u.test(text)) return false
   let at = 1
@@ -50,23 +49,23 @@ const isHost = (text: string): boolean => {
   return ipv4.test(address)
 }
 
-/** The most characters of a name (RFC 1034 §3.1), and of a part of it. */
+/** RFC 1034 §3.1. */
 const [maxName, maxLabel] = [253, 63]
 
-/** Tells whether a text has the form of domain names in mail addresses and hosts (RFC 1123 §2.1, RFC 5321 §4.1.2). */
+/** RFC 1123 §2.1, RFC 5321 §4.1.2. */
 const isDomain = (text: string): boolean =>
   text !== '' && !/[^a-z\d.-]/i.test(text) && !/^[.-]|[.-]$|\.[.-]|-\./.test(text)
 
-/** Tells whether a text is a name of a host (RFC 1123 §2.1). Its A-labels hold what IDNA lets them (RFC 5890). */
+/** RFC 1123 §2.1, with A-labels that IDNA allows (RFC 5890). */
 export const isHostname = (text: string, steps: StepBudget): boolean =>
   text.length <= maxName &&
   isDomain(text) &&
   text.split('.').every((label) => label.length <= maxLabel) &&
   (!/(?:^|\.)xn--/i.test(text) || isIdnHostname(text, steps))
 
-/** Tells whether a text is a name of a host in any script (RFC 5890 §2.3.2.3). */
+/** RFC 5890 §2.3.2.3: any script. */
 export const isIdnHostname = (text: string, { take }: StepBudget): boolean => {
-  // An A-label is longer than what it stands for.
+  // An A-label is longer than the label it encodes.
   if (text.length > maxName || /[.\u{3002}\u{ff0e}\u{ff61}]$/u.test(text)) return false
   take(stepsPerName + text.length * stepsPerCharacter)
   idna ??= load('idn-hostname')
@@ -78,18 +77,15 @@ const [stepsPerName, stepsPerCharacter] = [2500, 300]
 
 const load = createRequire(import.meta.url)
 
-/** The tables of Unicode take 11 ms and 1 MB: they are loaded with the first name that needs them. */
+/** The tables of Unicode take 11 ms and 1 MB, so the first name that needs them loads them. */
 let idna: typeof import('idn-hostname') | undefined
 
 const octet = String.raw`(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)`
 
-/** The addresses of RFC 2673 §3.2, without leading zeros. */
+/** RFC 2673 §3.2, without leading zeros. */
 export const ipv4 = new RegExp(String.raw`^(?:${octet}\.){3}${octet}$`)
 
-/**
- * Tells whether a text is an address of IPv6 (RFC 4291 §2.2). `maxBesideZeros`: the most groups that may stand beside
- * `::`, which stands for one at least, and in a mail address for two (RFC 5321 §4.1.3).
- */
+/** RFC 4291 §2.2. `::` stands for at least one group, in a mail address for two (RFC 5321 §4.1.3). */
 export const isIpv6 = (text: string, maxBesideZeros = 7): boolean => {
   if (text.length > maxIpv6Length) return false
   const halves = text.split('::')
@@ -104,7 +100,7 @@ export const isIpv6 = (text: string, maxBesideZeros = 7): boolean => {
 
 const maxIpv6Length = 45
 
-/** The characters of an identifier, beside percent-encodings and `:/?#[]@`. */
+/** Characters beside percent-encodings and `:/?#[]@`. */
 interface Alphabet {
   readonly host: RegExp
   readonly userinfo: RegExp
@@ -113,7 +109,7 @@ interface Alphabet {
   readonly fragment: RegExp
 }
 
-// RFC 3986 §2.2 and §2.3: sub-delims and unreserved. % is checked apart.
+// RFC 3986 §2.2 and §2.3: sub-delims and unreserved. isEncoded checks %.
 const ascii = String.raw`a-zA-Z\d\-._~!$&'()*+,;=%`
 // RFC 3987 §2.2: ucschar and iprivate.
 const planes = Array.from({ length: 13 }, (_, at) => (at + 1).toString(16))
@@ -124,7 +120,7 @@ const others = [
 const ucschar = String.raw`\u{a0}-\u{d7ff}\u{f900}-\u{fdcf}\u{fdf0}-\u{ffef}${others.join('')}`
 const iprivate = String.raw`\u{e000}-\u{f8ff}\u{f0000}-\u{ffffd}\u{100000}-\u{10fffd}`
 
-/** Returns what finds a character that is none of these. One search is linear, and takes no stack. */
+/** One search is linear and takes no stack. */
 const noneOf = (characters: string): RegExp => new RegExp(`[^${characters}]`, 'u')
 
 const alphabetOf = (characters: string, moreInQuery: string): Alphabet => ({
@@ -137,21 +133,21 @@ const alphabetOf = (characters: string, moreInQuery: string): Alphabet => ({
 
 const [uri, iri] = [alphabetOf(ascii, ''), alphabetOf(ascii + ucschar, iprivate)]
 
-/** Tells whether a text is a URI (RFC 3986 §3). */
+/** RFC 3986 §3. */
 export const isUri = (text: string): boolean => hasScheme(text) && isReference(text, uri)
 
-/** Tells whether a text is a URI reference (RFC 3986 §4.1). */
+/** RFC 3986 §4.1. */
 export const isUriReference = (text: string): boolean => isReference(text, uri)
 
-/** Tells whether a text is an IRI (RFC 3987 §2.2). */
+/** RFC 3987 §2.2. */
 export const isIri = (text: string): boolean => hasScheme(text) && isReference(text, iri)
 
-/** Tells whether a text is an IRI reference (RFC 3987 §2.2). */
+/** RFC 3987 §2.2. */
 export const isIriReference = (text: string): boolean => isReference(text, iri)
 
 const hasScheme = (text: string): boolean => /^[a-z][a-z\d+.-]*:/i.test(text)
 
-/** Tells whether each `%` begins a percent-encoding (RFC 3986 §2.1). */
+/** RFC 3986 §2.1. */
 const isEncoded = (text: string): boolean => !/%(?![\da-f]{2})/i.test(text)
 
 // RFC 3986 appendix B. A colon in the first segment ends a scheme (§4.2).
@@ -181,7 +177,7 @@ const isIpvFuture = (text: string): boolean => /^v[\da-f]+\.[a-z\d\-._~!$&'()*+,
 // RFC 6570 §2.1, with erratum 6937: an apostrophe is a literal.
 const literals = new RegExp(String.raw`^[!#$%&-;=?-\[\]_a-z~${ucschar}${iprivate}]*$`, 'u')
 
-/** Tells whether a text is a URI template (RFC 6570 §2). */
+/** RFC 6570 §2. */
 export const isUriTemplate = (text: string): boolean => {
   if (!isEncoded(text)) return false
   let start = 0
@@ -194,7 +190,7 @@ export const isUriTemplate = (text: string): boolean => {
   return literals.test(text.slice(start))
 }
 
-/** Tells whether a text is an operator and names of variables (RFC 6570 §2.2 to §2.4). */
+/** RFC 6570 §2.2 to §2.4. */
 const isExpression = (text: string): boolean =>
   text
     .replace(/^[+#./;?&=,!@|]/, '')

@@ -6,25 +6,22 @@ import { checkParameters } from './parameter-values.ts'
 import { type JsonFault, parseStrictJson } from './strict-json.ts'
 import { type ContractValidators, shorten, tooComplex } from './validators.ts'
 
-/** What a check of a message's head leaves to do: nothing, a body to check, or a body that cannot be checked. */
 export type BodyCheck =
   | { readonly kind: 'none' }
   | { readonly kind: 'schema'; readonly schema: SchemaName }
-  /** `hasSchema` false: the contract asks for nothing beyond the type. */
+  /** `hasSchema` false: the contract says nothing beyond the type. */
   | { readonly kind: 'unchecked'; readonly why: UncheckedReason; readonly hasSchema: boolean }
 
 /**
- * Why a body is not checked beyond its type. `partial`: it is a part of one (206). `busy`: too many bodies wait to be
- * checked. `too-complex`: the check was given up.
+ * `partial`: the response is a 206. `busy`: too many bodies wait to be checked. `too-complex`: the check was given up.
  */
 export type UncheckedReason = 'too-large' | 'coded' | 'not-json' | 'partial' | 'too-complex' | 'busy'
 
-/** Describes what a message as a whole breaks. */
 function violation(place: ViolationPlace, rule: string, detail: string): Violation {
   return { pointer: '', in: place, rule, detail }
 }
 
-/** The violation of a body that has a schema and cannot be checked, where such a message is refused. */
+/** For messages whose body has a schema and cannot be checked (`unchecked: refuse`). */
 export const uncheckedViolations: Readonly<Record<Exclude<UncheckedReason, 'busy'>, Violation>> = {
   'too-large': violation('body', 'too-large', 'the body is too large to be checked'),
   coded: { pointer: '/content-encoding', in: 'header', rule: 'coded', detail: 'the body has to come without a coding' },
@@ -40,7 +37,7 @@ export interface HeadCheck {
 
 const noBody: BodyCheck = { kind: 'none' }
 
-/** The head of a request. `hasBody` false: it says that it has none. */
+/** `hasBody` false: the head announces no body. */
 interface RequestHeadParts {
   readonly query: string
   readonly fields: HeaderFields
@@ -64,13 +61,11 @@ export const checkRequestHead = (
 
 export const missingBody = violation('body', 'required', 'the request has to have a body')
 
-/** The head of a response, as the client gets it. */
 export interface ResponseHeadParts {
   readonly status: number
   readonly fields: HeaderFields
-  /** Fields, in lower case, that are added later: they count as there. Left out: none. */
+  /** In lower case: fields that the gateway adds later count as present. */
   readonly laterFields?: ReadonlySet<string>
-  /** False: it is known to be followed by none. */
   readonly hasContent: boolean
 }
 
@@ -79,13 +74,13 @@ export const checkResponseHead = (
   validators: ContractValidators,
   { status, fields, laterFields, hasContent }: ResponseHeadParts,
 ): HeadCheck => {
-  // RFC 9110 §15.4.5: it repeats a response that was sent before.
+  // RFC 9110 §15.4.5: a 304 repeats a response that was sent before.
   if (status === 304) return { violations: [], body: noBody }
   const contract = findResponse(responses, status)
   if (contract === null) return { violations: [status >= 500 ? upstreamError : unknownStatus], body: noBody }
   const violations: Violation[] = []
   checkParameters(contract.headers, validators, '', fields, violations, laterFields)
-  // RFC 9110 §15.3.5: there is no content, whatever its fields say.
+  // RFC 9110 §15.3.5: a 204 has no content, whatever its fields say.
   if (contract.content === null || status === 204) return { violations, body: noBody }
   // OpenAPI 3.1 §4.8.17: `content` lists potential payloads, and requires none.
   if (!hasContent && readMediaType(fields) === null) return { violations, body: noBody }
@@ -95,19 +90,19 @@ export const checkResponseHead = (
 
 const unknownStatus = violation('status', 'status', 'the contract has no response of this status')
 
-/** The violation of a response by which the upstream says that it has failed, with a status not in the contract. */
+/** For a 5xx response whose status the contract does not name. */
 export const upstreamError = violation(
   'status',
   'upstream-error',
   'the upstream failed, with a status that the contract does not have',
 )
 
-/** Tells whether a message breaks the contract by its missing type, which one without content needs not have. */
+/** A message without content needs no type. */
 export const lacksType = (violations: readonly Violation[]): boolean =>
   violations.some((each) => each.in === 'content-type' && each.rule === 'required')
 
 const findResponse = (responses: readonly ResponseContract[], status: number): ResponseContract | null => {
-  // RFC 9110 §15.3.7: a 206 has parts of what a 200 would have as a whole.
+  // RFC 9110 §15.3.7: a 206 has parts of the body of a 200.
   const exact = status === 206 ? ['206', '200'] : [String(status)]
   for (const name of [...exact, `${Math.floor(status / 100)}XX`, 'default']) {
     const found = responses.find((each) => each.status === name)
@@ -116,7 +111,7 @@ const findResponse = (responses: readonly ResponseContract[], status: number): R
   return null
 }
 
-/** Checks a body; null: the check takes too long, and was given up. */
+/** Null: the check took too long, and was given up. */
 export const checkBody = (
   schema: SchemaName,
   validators: ContractValidators,
@@ -163,7 +158,7 @@ const checkType = (content: readonly MediaTypeContract[], fields: HeaderFields, 
 
 const severalRanges = 'multipart/byteranges'
 
-/** Checks the type of a part of a body. Several parts have one of their own, in which each says the body's. */
+/** A 206 with several parts is of the type multipart/byteranges, and each part states the body's type. */
 const checkTypeOfPart: typeof checkType = (content, fields, violations) => {
   const mediaType = readMediaType(fields)
   const isSeveral = mediaType !== 'several' && mediaType?.type === severalRanges // RFC 9110 §15.3.7.2

@@ -13,7 +13,7 @@ import {
 } from './address-formats.ts'
 import { StepBudget } from './step-budget.ts'
 
-/** A format as Ajv takes it; true: nothing is compared. */
+/** A format as Ajv takes it; true: any string. */
 type Format =
   | true
   | RegExp
@@ -21,9 +21,8 @@ type Format =
   | { readonly type: 'number'; readonly validate: (value: number) => boolean }
 
 /**
- * Creates the formats that are checked, by name. A client chooses their texts: each takes a time that is linear in the
- * text, and no stack. Names in other scripts take longer, and steps. `regex` is none of them: it would compile what a
- * client wrote.
+ * Clients choose the texts: each check takes time linear in the text, and no stack. Names in other scripts take longer,
+ * and steps. `regex` is missing: it would compile a client's text.
  */
 export const createFormats = (steps: StepBudget): Readonly<Record<string, Format>> => ({
   date: isDate,
@@ -48,9 +47,9 @@ export const createFormats = (steps: StepBudget): Readonly<Record<string, Format
   'json-pointer-uri-fragment': isPointerFragment,
   'relative-json-pointer': isRelativeJsonPointer,
   byte: isByte,
-  // The numbers of the OpenAPI Format Registry.
+  // OpenAPI Format Registry.
   int32: numbers((value) => Number.isInteger(value) && value >= -(2 ** 31) && value < 2 ** 31),
-  // The largest one, 2^63 − 1, is read as the double 2^63.
+  // The largest int64, 2^63 − 1, is read as the double 2^63.
   int64: numbers((value) => Number.isInteger(value) && Math.abs(value) <= 2 ** 63),
   float: numbers((value) => Number.isFinite(Math.fround(value))),
   double: numbers(Number.isFinite),
@@ -60,7 +59,7 @@ export const createFormats = (steps: StepBudget): Readonly<Record<string, Format
 
 const numbers = (validate: (value: number) => boolean): Format => ({ type: 'number', validate })
 
-/** Tells whether a text is base64 (RFC 4648 §4): padded, and with zeros for the bits behind the last byte (§3.5). */
+/** RFC 4648 §4, padded, with zeros for the bits behind the last byte (§3.5). */
 function isByte(text: string): boolean {
   if (text.length % 4 !== 0) return false
   const digits = text.endsWith('==') ? -2 : text.endsWith('=') ? -1 : text.length
@@ -68,14 +67,14 @@ function isByte(text: string): boolean {
   return digits > 0 || text === '' || (digits === -2 ? /[AQgw]==$/ : /[AEIMQUYcgkosw048]=$/).test(text)
 }
 
-/** Tells whether a text is a JSON pointer (RFC 6901 §3). */
+/** RFC 6901 §3. */
 const isJsonPointer = (text: string): boolean => (text === '' || text[0] === '/') && !/~(?![01])/.test(text)
 
-/** Tells whether a text is a JSON pointer in a fragment of a URI (RFC 6901 §6). */
+/** RFC 6901 §6. */
 const isPointerFragment = (text: string): boolean =>
   text[0] === '#' && isJsonPointer(text.slice(1)) && !/[^\w\-.!$&'()*+,;:=@%~/]|%(?![\da-f]{2})/i.test(text.slice(1))
 
-/** Tells whether a text is a relative JSON pointer (draft-bhutton-relative-json-pointer-00 §3). */
+/** draft-bhutton-relative-json-pointer-00 §3. */
 const isRelativeJsonPointer = (text: string): boolean => {
   const [start = '', shift] = /^(?:0|[1-9]\d*)([+-](?:0|[1-9]\d*))?/.exec(text) ?? []
   const rest = text.slice(start.length)
@@ -85,7 +84,7 @@ const isRelativeJsonPointer = (text: string): boolean => {
 const dateText = /^(\d{4})-(\d\d)-(\d\d)$/
 const timeText = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:z|([+-])(\d\d):(\d\d))?$/i
 
-/** Tells whether a text is a `full-date` of RFC 3339 §5.6. */
+/** RFC 3339 §5.6: `full-date`. */
 export const isDate = (text: string): boolean => {
   const found = dateText.exec(text)
   if (found === null) return false
@@ -93,22 +92,22 @@ export const isDate = (text: string): boolean => {
   return month >= 1 && month <= 12 && day >= 1 && (day <= 28 || day <= daysOf(Number(found[1]), month))
 }
 
-/** Tells whether a text is a `full-time` of RFC 3339 §5.6. */
+/** RFC 3339 §5.6: `full-time`. */
 const isTime = (text: string): boolean => hasOffset(text) && isIsoTime(text)
 
-/** Tells whether a text is a `date-time` of RFC 3339 §5.6. */
+/** RFC 3339 §5.6: `date-time`. */
 const isDateTime = (text: string): boolean =>
   (text[10] === 'T' || text[10] === 't') && hasOffset(text) && isIsoDateTime(text)
 
-/** Tells whether a text is a `full-time` that may lack the offset: `iso-time` of ajv-formats. */
+/** ajv-formats: a `full-time` that may lack the offset. */
 const isIsoTime = (text: string): boolean => findLeapDay(text) !== null
 
-/** Tells whether a text is a `date-time` that may lack the offset, or have a space for T: `iso-date-time` there. */
+/** ajv-formats: a `date-time` that may lack the offset, or have a space for T. */
 const isIsoDateTime = (text: string): boolean => {
   const date = text.slice(0, 10)
   const leapDay = 'Tt '.includes(text.charAt(10)) && isDate(date) ? findLeapDay(text.slice(11)) : null
   if (leapDay === null || leapDay === 'any') return leapDay !== null
-  // RFC 3339 §5.7: leap seconds come at the end of a month, of UTC.
+  // RFC 3339 §5.7: leap seconds come at the end of a month in UTC.
   const next = new Date(date)
   next.setUTCDate(next.getUTCDate() + (leapDay + 1))
   return next.getUTCDate() === 1
@@ -119,10 +118,7 @@ const hasOffset = (text: string): boolean => {
   return last === 'Z' || last === 'z' || /^[+-]/.test(text.slice(-6))
 }
 
-/**
- * Finds on which day a time is that of a leap second: that of its date in UTC, by so many days apart from the local
- * one. `any`: it is another second; null: it is no time.
- */
+/** Returns the days between the local date of a leap second and its UTC date. `any`: no leap second; null: no time. */
 const findLeapDay = (text: string): number | 'any' | null => {
   const found = timeText.exec(text)
   if (found === null) return null
@@ -138,14 +134,13 @@ const findLeapDay = (text: string): number | 'any' | null => {
 
 const minutesOfDay = 24 * 60
 
-// The calendar repeats itself after 400 years; Date.UTC takes the years 0 to 99 for 1900 to 1999.
+// The calendar repeats after 400 years; Date.UTC takes the years 0 to 99 for 1900 to 1999.
 const daysOf = (year: number, month: number): number => new Date(Date.UTC(400 + year, month, 0)).getUTCDate()
 
 const time = String.raw`T(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S)`
 const date = String.raw`(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)`
 
-/** The texts of RFC 3339 appendix A: a unit in the middle may not be left out. */
+/** RFC 3339 appendix A: a unit in the middle may not be left out. */
 const durationText = new RegExp(String.raw`^P(?:\d+W|${date}(?:${time})?|${time})$`)
 
-/** The formats that are checked, where nothing is counted. */
 export const formats: Readonly<Record<string, Format>> = createFormats(new StepBudget(Number.POSITIVE_INFINITY))

@@ -7,15 +7,13 @@ interface TextPattern {
 }
 
 /**
- * Compiles a pattern of ECMA-262 (flag `u`). RE2 runs it, which never goes back in its text: a client could otherwise
- * send a text that keeps the gateway busy for hours. JavaScript runs the simplest ones, five times as fast. Throws for
- * what cannot be run so: lookahead elsewhere than at the start, lookbehind and backreferences. What it does with a text
- * takes `steps`; null: nothing is counted.
+ * Runs a pattern of ECMA-262 (flag `u`) in RE2, which never backtracks: a client's text could otherwise keep the
+ * gateway busy for hours. JavaScript runs the simplest patterns, five times as fast. Throws for backreferences,
+ * lookbehind, and lookahead beyond the start. `steps` null: no limit.
  */
 export const linearRegExp = (pattern: string, steps: StepBudget | null): TextPattern => {
   const stated = withoutNeedlessEscapes(pattern)
-  new RegExp(stated, 'u') // it throws where the whole is invalid
-  // One that begins with lookaheads has several parts.
+  new RegExp(stated, 'u') // throws for an invalid pattern
   const parts = splitLookaheads(stated).map((part) => {
     const compiled = compile(part.pattern)
     return { matcher: steps === null ? compiled : count(compiled, steps), isNegated: part.isNegated }
@@ -35,7 +33,7 @@ const compile = (pattern: string): RegExp | RE2JS => {
 
 const stepsPerNativePattern = 40
 const stepsPerPattern = 60
-// To add a transition to its automaton takes RE2 100 to 360 ns for each instruction of its program that stands for it.
+// RE2 takes 100 to 360 ns to add a transition to its automaton, for each instruction in the state.
 const stepsPerInstruction = 40
 
 const count = (compiled: RegExp | RE2JS, steps: StepBudget): TextPattern => {
@@ -46,7 +44,7 @@ const count = (compiled: RegExp | RE2JS, steps: StepBudget): TextPattern => {
         return compiled.test(text)
       },
     }
-  // The automaton finds a character among so many ranges: in 6 ns among eight, in 70 ns among the 1,300 of \p{L}.
+  // The automaton finds a character's range in 6 ns among 8 ranges, in 70 ns among the 1,300 of \p{L}.
   const perCharacter = 1 + Math.log2(compiled.re2Input.dfa.numClasses)
   mergeClasses(compiled.re2Input)
   countTransitions(compiled.re2Input, steps)
@@ -59,19 +57,19 @@ const count = (compiled: RegExp | RE2JS, steps: StepBudget): TextPattern => {
 }
 
 /**
- * Has RE2 take steps where a text leads its automaton to what it does not know yet. Where there are several ways to
- * match, each new text can: `^[a ]{1,50}(?: [a ]{1,50}){0,3}$` then takes 10 s for 1 MiB of texts. What is used here
- * and in {@link mergeClasses} are internals of re2js: package.json names one version of it.
+ * Makes RE2 take steps for each new state. Where there are several ways to match, each text can make one: `^[a
+ * ]{1,50}(?: [a ]{1,50}){0,3}$` would take 10 s for 1 MiB of texts. This uses internals of re2js, so package.json pins
+ * its version.
  */
 const countTransitions = (re2: RE2JS['re2Input'], steps: StepBudget): void => {
-  // This engine would run in place of the automaton, and is slower.
+  // The onepass engine would replace the automaton, and is slower.
   Object.assign(re2, { onepass: null } satisfies { [name in keyof typeof re2]?: unknown })
   const { dfa } = re2
   const stepOrReset = dfa.stepOrReset.bind(dfa)
   dfa.stepOrReset = (state, cls, rune, anchor, pos) => {
     const known = state.next?.[cls]
     if (known) return known
-    // A search that has not emptied a full automaton yet may do so. One that may not goes on in another engine.
+    // A search that has not emptied a full automaton yet may do so; then another engine takes over.
     const next = stepOrReset(state, cls, rune, anchor, pos, { resetPos: -1 })
     steps.take((state.nfaStates.length + next.nfaStates.length) * stepsPerInstruction)
     return next
@@ -79,8 +77,8 @@ const countTransitions = (re2: RE2JS['re2Input'], steps: StepBudget): void => {
 }
 
 /**
- * An instruction of RE2's program. It takes the characters of `runes`, ranges or one character, which those that repeat
- * it share. `arg` tells whether it takes the other case of the one as well: `[Tt]` and `T` share their `runes`, too.
+ * An instruction of RE2's program. Instructions with the same ranges of characters share their `runes`. `arg` tells
+ * whether the other case matches too: `[Tt]` and `T` share their `runes`.
  */
 interface Instruction {
   readonly runes: Int32Array
@@ -89,8 +87,8 @@ interface Instruction {
 }
 
 /**
- * Has RE2's automaton tell characters apart only where the pattern does. It has a class for each range, 1,300 for
- * `\p{L}`: each state then has a table of 10 kB, is full of what it does not know, and 800 of them fill the automaton.
+ * Makes RE2's automaton distinguish characters only where the pattern does. RE2 has 1,300 classes for `\p{L}`: each
+ * state then has a table of 10 kB, and 800 states fill the automaton.
  */
 const mergeClasses = ({ prog, dfa }: RE2JS['re2Input']): void => {
   const instructions: readonly Instruction[] = prog.inst
@@ -112,22 +110,19 @@ const mergeClasses = ({ prog, dfa }: RE2JS['re2Input']): void => {
   dfa.numClasses = kinds.size
 }
 
-// RE2 takes up to so many steps for each character, of 15 to 30 ns each.
+// Steps for each character, of 15 to 30 ns each.
 const maxStepsThroughout = 200
-// Where no text of more than so many characters can match, it ends there.
+// For patterns that reject long texts at once.
 const maxSteps = 2_000
 
 const tooLarge = 'it takes too many steps for each character: repeat less, or anchor it with ^ and without * and +'
 
-/** Tells whether a pattern is anchored and repeats nothing without end, so that a long text fails at once. */
+/** An anchored pattern without unbounded repetition fails at once on a long text. */
 const endsEarly = (pattern: string): boolean => /^\^[^|*+]*$/.test(pattern) && !/\{\d+,\}/.test(pattern)
 
-// One character, an escape that stands for one, or a class; each once or so many times.
+// A character, an escape or a class; each once or a fixed number of times.
 const fixedAtom = String.raw`(?:[^\\^$.*+?()[\]{}|]|\.|\\[dDwWsStnrvf^$\\.*+?()[\]{}|/]|\[(?:[^\\[\]]|\\[dDwWsStnrvf^$\\.*+?()[\]{}|/-])*\])(?:\{\d{1,3}\})?`
 const simplePattern = new RegExp(`^\\^(?:${fixedAtom}){0,50}(?:[*+]|\\{\\d{1,3},\\d{0,3}\\})?\\$?$`, 'u')
 
-/**
- * Tells whether JavaScript's own engine runs a pattern in linear time. It is anchored at the start, and only its last
- * atom may have a length that varies: there is one way to match, and going back in it finds the end or not.
- */
+/** Only the last atom of an anchored pattern may vary in length: there is one way to match. */
 export const isLinearNatively = (pattern: string): boolean => pattern.length <= 200 && simplePattern.test(pattern)

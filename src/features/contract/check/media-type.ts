@@ -4,11 +4,11 @@ import type { MediaTypeContract, MediaTypeParameter } from './compiled-contract.
 interface MediaType {
   /** In lower case. */
   readonly type: string
-  /** With its first `;`, as it came; empty: there are none. */
+  /** As received, with the first `;`; empty: there are none. */
   readonly parameters: string
 }
 
-/** Reads the type of a message's body; null: it has none; `several`: readers differ in which of them they take. */
+/** Null: there is none; `several`: readers differ in which type they take. */
 export const readMediaType = (fields: HeaderFields): MediaType | 'several' | null => {
   let value: string | null = null
   for (let i = 0; i < fields.length; i += 2) {
@@ -22,13 +22,12 @@ export const readMediaType = (fields: HeaderFields): MediaType | 'several' | nul
   return { type: value.slice(0, end).trim().toLowerCase(), parameters: value.slice(end) }
 }
 
-/** Tells whether a type is JSON (RFC 6839 §3.1). */
+/** RFC 6839 §3.1. */
 export const isJson = (type: string): boolean => type === 'application/json' || type.endsWith('+json')
 
 /**
- * Tells whether parameters of a type name no other charset than UTF-8, the one of JSON (RFC 8259 §8.1). An extended
- * parameter, `charset*` or `charset*0`, is another one, whatever it says: readers differ in whether they decode it (RFC
- * 2231 §3, §4), and HTTP has none in a type (RFC 9110 §8.3.1).
+ * JSON has no charset but UTF-8 (RFC 8259 §8.1). An extended parameter, `charset*` or `charset*0`, counts as another:
+ * readers differ in whether they decode it (RFC 2231 §3, §4), and HTTP has none in a type (RFC 9110 §8.3.1).
  */
 export const isUtf8Charset = (parameters: string): boolean => {
   if (parameters === '') return true
@@ -41,10 +40,9 @@ const charsetParameter = /;[ \t]*charset(?:\*|[ \t]*=[ \t]*("[^"]*"|[^;]*))/gi
 const utf8Names = ['utf-8', '"utf-8"', 'utf8', '"utf8"', 'us-ascii', '"us-ascii"']
 
 /**
- * Finds what the contract says of a type: the type itself before `application/*` before any type, and of the entries of
- * one type the one of which most parameters are stated (OpenAPI 3.1 §4.8.14.1: the most specific key). An entry with a
- * parameter that the type states otherwise, or not at all, is for other bodies. Null: none is for this one, or readers
- * differ in which.
+ * Finds the entry for the type itself before `application/*` before any type, then with the most stated parameters
+ * (OpenAPI 3.1 §4.8.14.1: the most specific key). An entry with a parameter that the type does not state is for other
+ * bodies. Null: no entry, or readers differ in which.
  */
 export const findMediaType = (
   content: readonly MediaTypeContract[],
@@ -60,13 +58,13 @@ export const findMediaType = (
 }
 
 /**
- * Tells whether readers differ in which entry a type means: of the parameters that tell entries apart, one has two
- * values, or none can be read. A client could have its body checked as that of another version than the upstream reads.
+ * A parameter that tells entries apart has two values, or the parameters are malformed: the upstream could read another
+ * version than the gateway checks.
  */
 const isAmbiguous = (content: readonly MediaTypeContract[], { parameters }: MediaType): boolean => {
   if (parameters === '') return false
   const inKeys = content.flatMap((each) => each.parameters ?? []).map(([name]) => name)
-  const names = inKeys.filter((name) => name !== 'charset') // a body of any other charset is rejected anyway
+  const names = inKeys.filter((name) => name !== 'charset') // any other charset is rejected anyway
   if (names.length === 0) return false
   const stated = parseParameters(parameters)
   return (
@@ -93,7 +91,7 @@ const findMostSpecific = (
   return found
 }
 
-/** Counts twice the parameters that are stated; -1: one is not. */
+/** -1: a parameter is not stated. */
 const rankParameters = (
   wanted: readonly MediaTypeParameter[],
   stated: readonly MediaTypeParameter[] | null,
@@ -112,10 +110,7 @@ const rankParameters = (
 const nextParameter =
   /[ \t]*;[ \t]*(?:([!#$%&'*+.^_`|~0-9a-z-]+)=(?:([!#$%&'*+.^_`|~0-9a-z-]+)|"((?:[^"\\]|\\.)*)"))?/iy
 
-/**
- * Parses parameters of a type, from their first `;` on (RFC 9110 §5.6.6, §8.3.1): names in lower case, values without
- * quotation marks. Charsets compare without case. Null: they are malformed.
- */
+/** RFC 9110 §5.6.6, §8.3.1: names and charsets in lower case, values without quotation marks. Null: malformed. */
 export const parseParameters = (text: string): readonly MediaTypeParameter[] | null => {
   const parameters: MediaTypeParameter[] = []
   const trimmed = trimBlanks(text)
@@ -124,7 +119,7 @@ export const parseParameters = (text: string): readonly MediaTypeParameter[] | n
     const match = nextParameter.exec(trimmed)
     if (match === null) return null
     const [, name, token, quoted] = match
-    if (name === undefined) continue // RFC 9110 §5.6.6: a semicolon with nothing behind it
+    if (name === undefined) continue // RFC 9110 §5.6.6: nothing may follow a semicolon
     const lower = name.toLowerCase()
     const value = token ?? quoted?.replaceAll(/\\(.)/g, '$1') ?? ''
     parameters.push([lower, lower === 'charset' ? foldCharset(value) : value])
@@ -137,14 +132,12 @@ const foldCharset = (charset: string): string => {
   return lower === 'utf8' ? 'utf-8' : lower
 }
 
-/** Writes a type as a key of the contract. */
 export const formatMediaType = ({ type, parameters = [] }: MediaTypeContract): string =>
   parameters.reduce(
     (text, [name, value]) => `${text}; ${name}=${isHttpToken(value) ? value : JSON.stringify(value)}`,
     type,
   )
 
-/** Tells whether a body is compressed or coded in another way: what it says is not read. */
 export const isCoded = (fields: HeaderFields): boolean => {
   for (let i = 0; i < fields.length; i += 2)
     if (fieldNameEquals(fields[i] as string, 'content-encoding') && !isIdentity(fields[i + 1] as string)) return true

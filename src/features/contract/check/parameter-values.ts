@@ -7,7 +7,7 @@ import type { JsonType, ParameterContract } from './compiled-contract.ts'
 import { parseStrictJson } from './strict-json.ts'
 import { type ContractValidators, maxViolations, shorten } from './validators.ts'
 
-/** Checks the parameters of a message: those of its query, and its fields but for absent ones of `laterFields`. */
+/** Fields of `laterFields` may be absent. */
 export const checkParameters = (
   contracts: readonly ParameterContract[],
   validators: ContractValidators,
@@ -69,7 +69,6 @@ const parameterFaults: Readonly<
   json: { rule: 'json', detail: 'the value has to be JSON' },
 }
 
-/** The value of a parameter, or the rule that its text breaks. Absent: the message does not have it. */
 type ParameterValue =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'absent' }
@@ -78,10 +77,10 @@ type ParameterValue =
 const absent: ParameterValue = { kind: 'absent' }
 const duplicate: ParameterValue = { kind: 'fault', rule: 'duplicate-parameter' }
 
-/** The parameters of a query: raw values by decoded name, in order. Null: a percent-encoding is broken. */
+/** Raw values by decoded name. */
 type QueryParameters = ReadonlyMap<string, readonly string[]>
 
-/** Splits a raw query, with its `?`, at `&`. Names are decoded; values stay raw, since their separators count first. */
+/** Values stay raw, since their separators count first. Null: a percent-encoding is broken. */
 export const parseQuery = (query: string): QueryParameters | null => {
   const parameters = new Map<string, string[]>()
   for (const pair of query.slice(1).split('&')) {
@@ -97,13 +96,13 @@ export const parseQuery = (query: string): QueryParameters | null => {
   return parameters
 }
 
-/** Reads a parameter of the query as its style says (OpenAPI 3.1 §4.8.12.2). */
+/** OpenAPI 3.1 §4.8.12.2. */
 export const readQueryParameter = (parameter: ParameterContract, parameters: QueryParameters): ParameterValue => {
   const { name, style, explode, allowsEmpty, types, itemTypes, memberTypes } = parameter
   if (style === 'deepObject') return readDeepObject(parameter, parameters)
   if (explode && types.includes('object') && style !== 'json') {
     const known = Object.keys(memberTypes)
-    // Its members cannot be told from other parameters.
+    // The object's members cannot be told from other parameters.
     if (known.length === 0) return { kind: 'value', value: emptyParameter }
     return readMembers(
       known.map((member) => [member, parameters.get(member)] as const),
@@ -135,7 +134,7 @@ const separators = {
   json: ',',
 } as const
 
-/** The value of a parameter that is not compared: it is empty and may be so, or where it ends is not known. */
+/** An allowed empty value, or an object whose members are unknown: it is not checked. */
 export const emptyParameter: unique symbol = Symbol('empty')
 
 /** Reads a field, in the style `simple`. */
@@ -144,7 +143,7 @@ export const readHeaderParameter = (parameter: ParameterContract, fields: Header
   if (values.length === 0) return absent
   const { style, types, itemTypes } = parameter
   if (style !== 'json' && (types.includes('array') || types.includes('object'))) {
-    // RFC 6265 §3: the lines of Set-Cookie are no list, and a date in one has a comma.
+    // RFC 6265 §3: the lines of Set-Cookie are no list, and their dates have commas.
     const isLines = parameter.name === 'set-cookie'
     const parts = isLines ? values : values.flatMap((value) => value.split(',')).map(trimBlanks)
     if (!types.includes('array')) return readPairs(parameter, withoutEmptyNames(parameter, parts), (text) => text)
@@ -154,10 +153,10 @@ export const readHeaderParameter = (parameter: ParameterContract, fields: Header
   return isSeveral ? duplicate : readText(parameter, values.join(', '))
 }
 
-// RFC 9110 §5.6.1.2: a recipient ignores empty elements of a list, as they come about where lines are joined.
+// RFC 9110 §5.6.1.2: a recipient ignores the empty elements of a list.
 const isNotEmpty = (part: string): boolean => part !== ''
 
-/** Removes the empty elements of a list that are no value: `a,,b,2` is an `a` without text, and then a `b`. */
+/** Keeps empty values: `a,,b,2` is an `a` without text, and then a `b`. */
 const withoutEmptyNames = ({ explode }: ParameterContract, parts: readonly string[]): readonly string[] => {
   if (explode) return parts.filter(isNotEmpty)
   const kept: string[] = []
@@ -165,7 +164,7 @@ const withoutEmptyNames = ({ explode }: ParameterContract, parts: readonly strin
   return kept
 }
 
-/** Lists the values of a field, with those of fields that a CGI-like back end takes for it. */
+/** Includes fields that a CGI-like upstream takes for the same. */
 const getFoldedValues = (fields: HeaderFields, folded: string): readonly string[] => {
   const values: string[] = []
   for (let i = 0; i < fields.length; i += 2) {
@@ -196,12 +195,12 @@ const decodeItems = (itemTypes: readonly JsonType[], raw: readonly string[]): Pa
   return { kind: 'value', value: items }
 }
 
-/** The values of one member, by what stands in the second pair of brackets: undefined where there is none. */
+/** Values of one member by the second pair of brackets; undefined: there is none. */
 type DeepMember = Map<string | undefined, readonly string[]>
 
 /**
- * Reads the members of `p[a]=1&p[b]=2`. OpenAPI leaves arrays there open (3.1 §4.8.12.3). Three ways are usual:
- * `p[a]=1&p[a]=2` as in the style form, `p[a][]=1` as for PHP and Rails, and `p[a][0]=1` as qs and axios write it.
+ * OpenAPI leaves arrays in deepObject open (3.1 §4.8.12.3), and three ways are usual: `p[a]=1&p[a]=2` as in the style
+ * form, `p[a][]=1` for PHP and Rails, `p[a][0]=1` by qs and axios.
  */
 const readDeepObject = (parameter: ParameterContract, parameters: QueryParameters): ParameterValue => {
   const { name, memberTypes } = parameter
@@ -237,14 +236,13 @@ const readDeepMember = (parameter: ParameterContract, member: string, spelled: D
   const raw: string[] = []
   for (let index = 0; index < spelled.size; index++) {
     const [item, ...others] = spelled.get(String(index)) ?? []
-    // Readers differ in what they make of a gap, of an index that stands twice, and of two ways at once.
+    // Readers differ in how they read gaps, repeated indexes, and two ways at once.
     if (item === undefined || others.length > 0) return { kind: 'fault', rule: 'array-items' }
     raw.push(item)
   }
   return decodeItems(itemTypes, raw)
 }
 
-/** Reads the members of an object from `a,1,b,2`, or `a=1,b=2` where it explodes. */
 const readPairs = (
   parameter: ParameterContract,
   parts: readonly string[],
@@ -266,7 +264,6 @@ const splitPair = (part: string): readonly [string, string] => {
   return at === -1 ? [part, ''] : [part.slice(0, at), part.slice(at + 1)]
 }
 
-/** Reads the members of an object one by one; the first fault is that of the object. */
 const readMembers = <T>(
   members: Iterable<readonly [name: string, raw: T]>,
   read: (name: string, raw: T) => ParameterValue,
@@ -283,7 +280,7 @@ const readMembers = <T>(
 const typesOfMember = ({ memberTypes, otherMemberTypes }: ParameterContract, name: string): readonly JsonType[] =>
   ownMember(memberTypes, name) ?? otherMemberTypes
 
-/** Takes a text as another type only where the schema has no string for it; a text that fits no type stays a text. */
+/** A text that fits no type stays a text. */
 const toTyped = (text: string, types: readonly JsonType[]): unknown => {
   if (types.length === 0 || types.includes('string')) return text
   if ((types.includes('integer') || types.includes('number')) && jsonNumber.test(text)) return Number(text)
@@ -293,7 +290,7 @@ const toTyped = (text: string, types: readonly JsonType[]): unknown => {
 
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** Decodes a part of a query, with `+` for a space; null: its percent-encoding is broken. */
+/** `+` is a space. Null: the percent-encoding is broken. */
 const decode = (raw: string): string | null => {
   if (!raw.includes('%') && !raw.includes('+')) return raw
   return tryOrNull(() => decodeURIComponent(raw.replaceAll('+', ' ')))

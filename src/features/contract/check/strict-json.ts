@@ -1,16 +1,15 @@
 import { isUtf8 } from 'node:buffer'
 
-/** Why a text is not JSON that every reader understands alike. */
 export type JsonFault = 'not-utf8' | 'not-json' | 'duplicate-member' | 'too-deep'
 
 type JsonResult = { readonly value: unknown } | { readonly fault: JsonFault }
 
-/** The most levels: no message is deeper, and validators of recursive schemas take stack for each. */
+/** Validators of recursive schemas take stack for each level, and no message is deeper. */
 export const maxJsonDepth = 100
 
 /**
- * Parses JSON strictly. Names that stand twice in an object are a fault: parsers differ in which of the two they take
- * (RFC 8259 §4), so the upstream could read another value than the one that was checked.
+ * Rejects names that stand twice in an object: parsers differ in which of the two they take (RFC 8259 §4), so the
+ * upstream could read another value than the checked one.
  */
 export const parseStrictJson = (bytes: Buffer): JsonResult => {
   if (!isUtf8(bytes)) return { fault: 'not-utf8' }
@@ -25,7 +24,7 @@ export const parseStrictJson = (bytes: Buffer): JsonResult => {
   return countOwnMembers(value) === members ? { value } : { fault: 'duplicate-member' }
 }
 
-/** Counts the members of all objects in a text by their colons, which stand outside of strings; −1: it is too deep. */
+/** Counts colons outside of strings; −1: the text is too deep. */
 const countMembers = (bytes: Buffer): number => {
   let members = 0
   let depth = 0
@@ -45,7 +44,7 @@ const countMembers = (bytes: Buffer): number => {
 const [quote, backslash, colon] = [0x22, 0x5c, 0x3a]
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d]
 
-/** Counts the members that remain after parsing: of two with one name there is one. */
+/** Of two members with the same name, parsing has kept one. */
 const countOwnMembers = (value: unknown): number => {
   if (typeof value !== 'object' || value === null) return 0
   let members = 0
@@ -53,7 +52,7 @@ const countOwnMembers = (value: unknown): number => {
     for (const item of value) if (typeof item === 'object') members += countOwnMembers(item)
     return members
   }
-  // Of what JSON.parse makes, nothing is inherited that is enumerable: a third of the time of Object.keys.
+  // for…in takes a third of the time of Object.keys. JSON.parse makes no inherited enumerable members.
   for (const name in value) {
     members++
     const member = (value as Readonly<Record<string, unknown>>)[name]

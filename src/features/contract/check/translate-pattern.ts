@@ -1,9 +1,9 @@
-/** A set of characters: code points from and to, in order, apart from each other. */
+/** Code points from and to, in order, without overlap. */
 type Ranges = readonly (readonly [number, number])[]
 
 /**
- * Translates a valid pattern of ECMA-262 (flag `u`) to RE2. Both then accept the same texts: sets of characters are
- * written out, since the two differ in what `.`, `\s` and `\p{…}` mean. Throws for what RE2 cannot do.
+ * Translates a valid pattern of ECMA-262 (flag `u`) to RE2. Sets of characters are written out, since the engines
+ * differ in what `.`, `\s` and `\p{…}` mean. Throws for what RE2 cannot do.
  */
 export const translatePattern = (pattern: string): string => {
   let translated = ''
@@ -53,7 +53,6 @@ const describeAssertion = (pattern: string, at: number): string => {
   return 'it looks ahead behind its start'
 }
 
-/** Reads what stands for one character, outside of a class. */
 const readAtom = (pattern: string, at: number): { readonly ranges: Ranges; readonly end: number } => {
   if (pattern[at] === '.') return { ranges: complement(lineTerminators), end: at + 1 }
   return readCharacter(pattern, at)
@@ -80,7 +79,7 @@ const readClass = (pattern: string, start: number): { readonly ranges: Ranges; r
 interface Character {
   readonly ranges: Ranges
   readonly end: number
-  /** Undefined: it stands for a set. */
+  /** Undefined: a set of characters. */
   readonly single?: number
 }
 
@@ -132,7 +131,7 @@ const complement = (ranges: Ranges): Ranges => {
   return gaps
 }
 
-/** Lists the characters that JavaScript counts as something: its tables are newer or older than those of RE2. */
+/** Uses JavaScript's tables of Unicode, whose version differs from RE2's. */
 const rangesOfProperty = (written: string): Ranges => {
   const known = properties.get(written)
   if (known !== undefined) return known
@@ -195,15 +194,15 @@ const formatClass = (ranges: Ranges): string => {
   return `[${ranges.map(([from, to]) => (from === to ? format(from) : `${format(from)}-${format(to)}`)).join('')}]`
 }
 
-/** A part of a pattern: a text matches the pattern when it matches each part that is not negated, and no other. */
+/** A text matches the pattern when it matches all parts but the negated ones. */
 interface PatternPart {
   readonly pattern: string
   readonly isNegated: boolean
 }
 
 /**
- * Takes lookaheads off that stand at the start of an anchored pattern: `^(?!\s).+$` accepts what `^.+$` accepts and
- * `^\s` does not. RE2 has no lookahead. What stands elsewhere stays: `^(?!a)b|c` has another start.
+ * RE2 has no lookahead: `^(?!\s).+$` accepts texts that match `^.+$` and not `^\s`. Lookaheads elsewhere stay: the
+ * second alternative of `^(?!a)b|c` starts elsewhere.
  */
 export const splitLookaheads = (pattern: string): readonly PatternPart[] => {
   const parts: PatternPart[] = []
@@ -221,7 +220,7 @@ export const splitLookaheads = (pattern: string): readonly PatternPart[] => {
   return [...parts, { pattern: `^${rest}`, isNegated: false }]
 }
 
-/** Finds the parenthesis that closes the one at an index; −1: none does. */
+/** −1: the parenthesis is not closed. */
 const findEnd = (pattern: string, open: number): number => {
   let depth = 0
   for (const { token, index } of tokens(pattern.slice(open))) {
@@ -231,7 +230,6 @@ const findEnd = (pattern: string, open: number): number => {
   return -1
 }
 
-/** Tells whether a pattern has alternatives outside of its groups. */
 const findBar = (pattern: string): boolean => {
   let depth = 0
   for (const { token } of tokens(pattern)) {
@@ -249,8 +247,8 @@ const tokens = (pattern: string): readonly { readonly token: string; readonly in
   [...pattern.matchAll(token)].map((found) => ({ token: found[0], index: found.index }))
 
 /**
- * Writes characters plainly that need no backslash: `\-` outside of a class. With the flag `u`, which JSON Schema asks
- * for (2020-12 core §6.4), ECMA-262 has no such escapes; without it, they stand for the character (annex B.1.2).
+ * With the flag `u`, which JSON Schema asks for (2020-12 core §6.4), ECMA-262 rejects `\-` outside of a class; without
+ * it, `\-` stands for `-` (annex B.1.2).
  */
 export const withoutNeedlessEscapes = (pattern: string): string =>
   pattern.replaceAll(token, (each) => (each.startsWith('[') ? each.replaceAll(/\\[^-]/g, toPlain) : toPlain(each)))

@@ -7,12 +7,10 @@ import { StepBudget, TooManyStepsError } from './step-budget.ts'
 import { createEqual, createMultipleOf, hasUniqueItems } from './value-checks.ts'
 
 export interface ContractValidators {
-  /** Gives the steps for all parameters of a head. */
   beginHead(): void
   /**
-   * Lists how a value breaks a schema; empty: it does not. `bytes` is the length of a body, which has steps of its
-   * own, and more of them when it is long; of a short one all violations are listed, of a long one the first. Without
-   * it, the value takes what its head has left. `prefix` is the start of their pointers.
+   * Lists how a value breaks a schema. A body, of `bytes` length, gets its own steps; all violations of a short body
+   * are listed, of a long one the first. Other values use the steps of their head. `prefix` starts the pointers.
    */
   validate(
     name: SchemaName,
@@ -29,9 +27,9 @@ interface SchemaValidator {
 
 type ValidatorModule = Readonly<Record<SchemaName, SchemaValidator>>
 
-// A step takes some 4 ns: ten milliseconds for a head or a short body, and a tenth of a second at most. A schema that
-// refers to itself in several branches evaluates a value in each of them: what is nested 40 deep could take days. An
-// item of 100 bytes may be held to a hundred schemas. The first texts of a pattern can take a million.
+// A step takes some 4 ns: 10 ms for a head or a short body, at most 100 ms. A schema that refers to itself in several
+// branches could take days for a value nested 40 deep. An item of 100 bytes may be held to a hundred schemas. The first
+// texts of a pattern can take a million steps.
 const baseSteps = 2_500_000
 const stepsPerByte = 20
 const maxSteps = 20_000_000
@@ -39,10 +37,7 @@ const maxSteps = 20_000_000
 // A body of 1 MiB can break a schema in a hundred thousand places, and Ajv makes an object of each.
 const maxDetailedBytes = 16 * 1024
 
-/**
- * Evaluates the code of a contract. The slower code is evaluated when it is first needed. `names`: the names that
- * violations may tell, by default those that the contract knows; null: those of messages too.
- */
+/** `names`: the names that violations may show, by default those of the contract; null: also those of messages. */
 export const createValidators = (
   { code, detailedCode, memberNames }: CompiledContract,
   names: ReadonlySet<string> | null = new Set(memberNames),
@@ -51,7 +46,7 @@ export const createValidators = (
   const first = evaluate(code, steps)
   let detailed: ValidatorModule | null = null
 
-  /** Lists all errors with the steps that are left; null: that takes too long. */
+  /** Null: the list takes more steps than are left. */
   const listErrors = (name: SchemaName, value: unknown): readonly SchemaError[] | null => {
     detailed ??= evaluate(detailedCode, steps)
     return findErrors(detailed[name], value)
@@ -77,21 +72,20 @@ export const createValidators = (
   }
 }
 
-/** What is said of a value whose check was given up. */
 export const tooComplex = { rule: 'complexity', detail: 'to check the value takes too long' } as const
 
 const noErrors: readonly SchemaError[] = []
 
-/** Runs a validator; null: it takes too many steps. */
+/** Null: the validator takes too many steps. */
 const findErrors = (validator: SchemaValidator | undefined, value: unknown): readonly SchemaError[] | null => {
   if (validator === undefined) throw new TypeError('the contract has no validator of this name')
   try {
     if (validator(value)) return noErrors
     const { errors } = validator
-    validator.errors = null // it would keep the value in memory
+    validator.errors = null // frees the value
     return errors ?? noErrors
   } catch (error) {
-    // A schema that refers to nothing but itself takes the stack first.
+    // A schema that refers only to itself overflows the stack first.
     if (error instanceof TooManyStepsError || error instanceof RangeError) return null
     throw error
   }
@@ -101,7 +95,7 @@ const load = createRequire(import.meta.url)
 
 const ucs2length = 'ajv/dist/runtime/ucs2length'
 
-/** What compiled code may ask for; anything else would be a defect of the compiler. */
+/** Code that requires another module is a defect of the compiler. */
 const modules: Readonly<Record<string, (steps: StepBudget) => unknown>> = {
   [ucs2length]: () => load(ucs2length),
   'ajv/dist/runtime/equal': (steps) => ({ default: createEqual(steps) }),
@@ -119,7 +113,7 @@ const modules: Readonly<Record<string, (steps: StepBudget) => unknown>> = {
   },
 }
 
-/** Evaluates code that Ajv made of the operator's own file, in the thread that loads it. Each function takes steps. */
+/** Evaluates code that Ajv made of the operator's own file. Each function takes steps. */
 const evaluate = (code: string, steps: StepBudget): ValidatorModule => {
   const exported = {}
   new Function('exports', 'require', 'takeStep', code.replaceAll(functionStart, '$&takeStep();'))(
@@ -134,7 +128,7 @@ const evaluate = (code: string, steps: StepBudget): ValidatorModule => {
   return exported
 }
 
-/** How Ajv begins a function. */
+/** The start of a function by Ajv. */
 const functionStart = /function validate\d+\(data, \{[^{}]*(?:\{\})?[^{}]*\}=\{\}\)\{/g
 
 interface SchemaError {
@@ -146,17 +140,16 @@ interface SchemaError {
 
 export const noViolations: readonly Violation[] = []
 
-/** So many violations of one message are told at most. */
 export const maxViolations = 10
 
-/** So many characters are told of a pointer and of a detail at most. */
+/** Of a pointer or a detail, in characters. */
 export const maxTextLength = 200
 
-/** Formats where a violation is: `body /id`. The empty pointer stands for the whole (RFC 6901 §5). */
+/** The empty pointer stands for the whole (RFC 6901 §5). */
 export const formatViolationPlace = ({ in: place, pointer }: Pick<Violation, 'in' | 'pointer'>): string =>
   pointer === '' ? place : `${place} ${pointer}`
 
-/** Converts errors of Ajv. Names that are not in `memberNames` are replaced by `*`; null: all may be told. */
+/** Names that are not in `memberNames` become `*`; null: all names are shown. */
 export const toViolations = (
   errors: readonly SchemaError[],
   value: unknown,
@@ -168,7 +161,7 @@ export const toViolations = (
   const seen = new Set<string>()
   for (const error of errors) {
     const { keyword } = error
-    // It says only that another one of the list stands.
+    // An error of `if` only repeats another one.
     if (keyword === 'if' && errors.length > 1) continue
     const pointer = shorten(prefix + locate(error, value, memberNames))
     const ownPointer = shorten(prefix + locate(error, value, null))
@@ -182,10 +175,10 @@ export const toViolations = (
   return violations
 }
 
-/** Locates what breaks a rule: a member that is missing or not allowed, and not its object. */
+/** Locates the missing or forbidden member, and not its object. */
 const locate = ({ instancePath, params }: SchemaError, value: unknown, memberNames: ReadonlySet<string> | null) => {
   const { missingProperty: missing, additionalProperty, unevaluatedProperty, propertyName } = params
-  // The contract requires it, and so may tell its name.
+  // The contract requires the member, so its name may be shown.
   if (typeof missing === 'string') return `${redactPointer(instancePath, value, memberNames)}/${escapeSegment(missing)}`
   const name = additionalProperty ?? unevaluatedProperty ?? propertyName
   const pointer = typeof name === 'string' ? `${instancePath}/${escapeSegment(name)}` : instancePath
@@ -199,7 +192,7 @@ const describe = ({ keyword, params, message = 'breaks the schema' }: SchemaErro
   return keyword === 'false schema' ? 'must not be there' : message
 }
 
-/** Lists values of the contract, and ends where their text is cut off: there may be thousands. */
+/** Stops at the maximum text length: there may be thousands of values. */
 const listAllowed = (values: readonly unknown[]): string => {
   let list = ''
   for (const value of values) {
@@ -214,11 +207,9 @@ const describeAllowed = (value: unknown): string => {
   return typeof value === 'object' && value !== null ? (Array.isArray(value) ? 'an array' : 'an object') : String(value)
 }
 
-/** Cuts a text off that is longer than {@link maxTextLength}: names of the contract may be of any length. */
 export const shorten = (text: string): string =>
   text.length <= maxTextLength ? text : `${text.slice(0, maxTextLength - 1).toWellFormed()}…`
 
-/** Keeps the segments of a pointer that are an index of an array, or a name that the contract knows. */
 const redactPointer = (pointer: string, root: unknown, memberNames: ReadonlySet<string> | null): string => {
   if (pointer === '' || memberNames === null) return pointer
   let value = root

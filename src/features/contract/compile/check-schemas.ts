@@ -13,8 +13,8 @@ import { forEachSchema, subSchemas } from './schema-keywords.ts'
 import { type FollowReference, SchemaTypeAnalysis } from './schema-types.ts'
 
 /**
- * Finds what is wrong with schemas: their form, patterns, and what can never match or would be checked without end. Of
- * a schema of a wrong form, only what does not follow from it is said.
+ * Reports wrong forms and patterns, and schemas that never match or whose check would never end. Of a schema of a wrong
+ * form, only independent faults are reported.
  */
 export const checkSchemas = (bundle: ContractBundle): void => {
   const { document, origins, follow } = bundle
@@ -41,7 +41,7 @@ export const checkSchemas = (bundle: ContractBundle): void => {
       bundle.error(asPlainObject(schema), [], tooMany)
   }
 
-  /** Says an issue at a path that may lead into schemas inside. */
+  /** Reports at the innermost schema of the path. */
   function report(schema: unknown, path: readonly string[], issue: NodeIssue): void {
     let inner = asPlainObject(schema)
     let rest: (string | number)[] = []
@@ -76,17 +76,16 @@ const tooMany: NodeIssue = {
   hint: 'let fewer schemas be combined, or name each once',
 }
 
-// To compile the meta-schema takes longer than to check the schemas of a contract.
+// Compiling the meta-schema takes longer than checking the schemas of a contract.
 let metaSchema: ReturnType<typeof createAjv> | undefined
 
-/** Checks a schema against the meta-schema of 2020-12. */
 const checkForm = (schema: unknown): readonly { readonly path: readonly string[]; readonly issue: NodeIssue }[] => {
   metaSchema ??= createAjv({ allErrors: true, ownProperties: true, validateSchema: true })
   if (metaSchema.validateSchema(asPlainObject(schema)) === true) return []
   const found = new Map<string, { readonly path: readonly string[]; readonly issue: NodeIssue }>()
   for (const { instancePath, keyword, params, message = 'another form' } of metaSchema.errors ?? []) {
     if (keyword === 'if' || keyword === 'allOf' || keyword === '$dynamicRef') continue
-    // Of the forms that `type` and others may have, the first one is said.
+    // The first of several allowed forms stands for all of them.
     if (found.has(instancePath)) continue
     const path = instancePath.split('/').slice(1).map(unescapeSegment)
     const [name = 'schema'] = path.slice(-1)
@@ -158,10 +157,7 @@ const checkFormat = (schema: Tree, bundle: ContractBundle): void => {
   })
 }
 
-/**
- * Warns of an enumeration without null in a schema whose types have it: null breaks it. OpenAPI 3.0 writes this as
- * `nullable: true`, and its readers differed until 3.0.3 said the same.
- */
+/** OpenAPI 3.0 writes a null that `enum` forbids as `nullable: true`; readers differed until 3.0.3. */
 const warnOfLostNull = (schema: Tree, bundle: ContractBundle): void => {
   if (!asItems(schema.type).includes('null') || !Array.isArray(schema.enum) || schema.enum.includes(null)) return
   bundle.warn(schema, ['enum'], {
@@ -172,9 +168,9 @@ const warnOfLostNull = (schema: Tree, bundle: ContractBundle): void => {
   })
 }
 
-// Each does nothing without the other, and was probably not meant so.
+// A keyword without its companion does nothing.
 const companions: readonly (readonly [keyword: string, needed: readonly string[]])[] = [
-  // Without `then`, Ajv takes members for evaluated that a failed `if` names.
+  // Without `then`, Ajv counts members as evaluated that a failed `if` names.
   ['if', ['then']],
   ['then', ['if']],
   ['else', ['if']],
@@ -202,7 +198,7 @@ const checkLoneKeywords = (schema: Tree, bundle: ContractBundle): void => {
       })
 }
 
-/** Reports a schema that can never match, where nothing inside it is to blame already. */
+/** A schema inside may be to blame, and is then reported itself. */
 const checkMatches = (schema: Tree, bundle: ContractBundle, analysis: SchemaTypeAnalysis): void => {
   const bounds = analysis.contradictions(schema)
   for (const { message, keyword } of bounds) bundle.error(schema, [keyword], neverMatches(message))
@@ -216,7 +212,7 @@ const checkMatches = (schema: Tree, bundle: ContractBundle, analysis: SchemaType
   bundle.error(schema, [at], neverMatches(never))
 }
 
-/** `not: {}` is a way to write false, which stands for a member that must not be there. */
+/** `not: {}` is another way to write false, for a member that must not be there. */
 const isNegation = ({ not }: Tree): boolean =>
   not === true || (typeof not === 'object' && Object.keys(asPlainObject(not)).length === 0)
 
@@ -231,12 +227,9 @@ const neverMatches = (reason: string): NodeIssue => ({
   hint: 'every message would break the contract',
 })
 
-/**
- * Computes how many schemas hold for a value by themselves, without its members and items. Schemas that lead to
- * themselves in place are found before.
- */
+/** Counts without members and items. The schemas are free of circles in place. */
 export const checksInPlace = (schema: unknown, follow: FollowReference): number => {
-  // Each schema follows those that lead to it: its count is complete when it is passed on.
+  // A schema's count is complete before it is passed on.
   const order = new Set<Tree>()
   const visit = (each: unknown): void => {
     if (!isPlainObject(each) || order.has(each)) return
@@ -261,7 +254,7 @@ const schemasInPlace = (schema: Tree, follow: FollowReference): readonly unknown
   ...subSchemas(schema).flatMap(({ schema: each, keyword }) => (inPlaceKeywords.has(keyword) ? [each] : [])),
 ]
 
-/** Finds the schemas that lead to themselves without a member or an item between: checking them would never end. */
+/** Without a member or an item on the way, the check would never end. */
 export const findCirclesInPlace = (schemas: readonly unknown[], follow: FollowReference): ReadonlySet<Tree> => {
   const found = new Set<Tree>()
   const done = new Set<Tree>()

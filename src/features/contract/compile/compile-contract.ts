@@ -9,15 +9,15 @@ import { linearRegExp } from '../check/linear-regexp.ts'
 import { StepBudget } from '../check/step-budget.ts'
 import { createMultipleOf, hasUniqueItems } from '../check/value-checks.ts'
 
-// Each has its own: for parts of one document Ajv takes a time that is quadratic in their number.
+// One id for each schema: Ajv takes time quadratic in the number of parts of one document.
 export const sharedSchema = (name: string): string => `contract:///shared/${encodeURIComponent(name)}`
 
-// Words of OpenAPI that may stand in a schema and check nothing (OpenAPI 3.1 §4.8.24).
+// OpenAPI 3.1 §4.8.24: they check nothing.
 const annotations = ['discriminator', 'xml', 'externalDocs', 'example']
 
 export class CompileTimeout extends Error {}
 
-/** Thrown for a schema that Ajv refuses, though no check has found anything. */
+/** Ajv rejects a schema that checkSchemas accepted. */
 export class SchemaFault extends Error {
   readonly schema: SchemaName
 
@@ -29,9 +29,8 @@ export class SchemaFault extends Error {
 }
 
 /**
- * Compiles schemas to code. They may refer to each other through `shared`. Ajv neither converts a value nor fills in a
- * default nor removes a member: what is checked is what was sent. The schemas have passed checkSchemas. Throws
- * SchemaFault for one that Ajv refuses all the same, and CompileTimeout after `limitMs` of this thread's work.
+ * Ajv converts no value, fills in no default and removes no member: what is checked is what was sent. Throws {@link
+ * SchemaFault}, and {@link CompileTimeout} after `limitMs` of this thread's CPU time.
  */
 export const compileSchemas = (
   schemas: Readonly<Record<SchemaName, object | boolean>>,
@@ -45,7 +44,7 @@ export const compileSchemas = (
   }
 }
 
-// On a busy machine a thread waits for its turn: that says nothing of the schemas.
+// A thread waits for its turn on a busy machine, so only CPU time counts.
 const cpuMs = (): number => process.threadCpuUsage().user / 1000
 
 const compileCode = (
@@ -73,34 +72,33 @@ const compileCode = (
   return standaloneCode.default(ajv, ids)
 }
 
-/** Throws when time is over, also in the middle of a schema: one may take all of the time. */
+/** One schema may take all of the time, so this is called in the middle of schemas, too. */
 const checkTime = (endsAt: number): void => {
   if (cpuMs() > endsAt) throw new CompileTimeout('compiling takes too long')
 }
 
-// To ask whether a member is an object's own takes a third of a check. What JSON.parse makes inherits no other name.
+// Own-property tests take a third of a check, and objects of JSON.parse inherit only these names.
 const inheritedName = new RegExp(`"(?:${Object.getOwnPropertyNames(Object.prototype).join('|')})"`)
 
 interface AjvOptions {
   readonly allErrors: boolean
-  /** Whether `toString` is no member of every object. */
+  /** Whether inherited members such as `toString` count as missing. */
   readonly ownProperties: boolean
-  /** Whether the meta-schema is compiled first. Otherwise schemas are taken for valid. */
   readonly validateSchema: boolean
   readonly onSchema?: () => void
 }
 
-// Ajv copies what a reference leads to, or calls it as a function. Copies of texts and numbers save 2 µs for a body of
+// Ajv copies the target of a reference, or calls it as a function. Copies of texts and numbers save 2 µs for a body of
 // 2 KB with a hundred of them. Copies of objects made 1,000 references in 42 KB take 8 s and 750 MB to compile.
 const maxKeywordsCopied = 8
 
-/** Creates Ajv as every schema is compiled with: JSON Schema 2020-12, strict, and linear in time. */
+/** JSON Schema 2020-12, strict, linear in time. */
 export const createAjv = ({ onSchema = () => {}, ...options }: AjvOptions): Ajv2020 => {
   const ajv = new Ajv2020({
     ...options,
     strict: true,
-    strictTypes: false, // a schema may leave the type to another one beside it
-    strictRequired: false, // and a required member too
+    strictTypes: false, // another schema beside it may state the type
+    strictRequired: false, // or name the required member
     strictTuples: false,
     allowUnionTypes: true,
     allowMatchingProperties: true,
@@ -130,10 +128,7 @@ export const createAjv = ({ onSchema = () => {}, ...options }: AjvOptions): Ajv2
   return ajv
 }
 
-/**
- * The keyword by which the checks of a schema are counted at run time: the steps that it takes beside those of every
- * check.
- */
+/** The steps of a schema beside those of every check, taken at run time. */
 export const countedKeyword = 'x-counted'
 
 const counted = (onSchema: () => void): CodeKeywordDefinition => ({
@@ -146,7 +141,6 @@ const counted = (onSchema: () => void): CodeKeywordDefinition => ({
   },
 })
 
-// The operator's own schemas, which are checked at compile time, may take any time.
 const unlimited = new StepBudget(Number.POSITIVE_INFINITY)
 
 const uniqueItems: CodeKeywordDefinition = {
@@ -185,7 +179,7 @@ const multipleOf: CodeKeywordDefinition = {
   },
 }
 
-// More values are looked up in a set: Ajv compares them one by one, and cannot compile two thousand.
+// Ajv compares values one by one, and cannot compile two thousand.
 const maxCompared = 8
 
 const enumeration: CodeKeywordDefinition = {
@@ -216,10 +210,7 @@ const enumeration: CodeKeywordDefinition = {
   },
 }
 
-/**
- * Returns the keywords that are checked in another way than by Ajv, or in addition. `onSchema` is called for each
- * schema that is compiled.
- */
+/** Keywords that replace Ajv's or add to them. `onSchema` is called for each compiled schema. */
 const ownKeywords = (onSchema: () => void): readonly CodeKeywordDefinition[] => [
   counted(onSchema),
   uniqueItems,

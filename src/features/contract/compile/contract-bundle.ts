@@ -15,7 +15,6 @@ import {
 import { createFollow, mapSubSchemas } from './schema-keywords.ts'
 import { type FollowReference, SchemaTypeAnalysis } from './schema-types.ts'
 
-/** A bundled document with what reads it: its references, what its schemas may match, where its objects stand. */
 export class ContractBundle {
   readonly document: Tree
   readonly origins: WeakMap<object, ContractNode>
@@ -41,14 +40,14 @@ export class ContractBundle {
     return isPlainObject(target) ? target : null
   }
 
-  /** Lists the types that a text may stand for; empty: any. */
+  /** Empty: any type. */
   typesOf(schema: unknown): readonly JsonType[] {
     if (schema === undefined) return []
     const { types } = this.analysis.typesOf(schema)
     return types.size === 7 ? [] : [...types]
   }
 
-  /** Lists a schema and those that it holds the same value to, by `$ref`, `allOf`, `anyOf` and `oneOf`. */
+  /** Includes schemas for the same value by `$ref`, `allOf`, `anyOf` and `oneOf`. */
   partsOf(schema: unknown): readonly Tree[] {
     const parts = new Set<Tree>()
     const visit = (part: unknown): void => {
@@ -72,7 +71,6 @@ export class ContractBundle {
     return this.schemas.add(schema)
   }
 
-  /** Reports a member that is there and neither true nor false. */
   requireBoolean(object: Tree, key: string): void {
     if (object[key] === undefined || typeof object[key] === 'boolean') return
     this.error(object, [key], {
@@ -88,24 +86,21 @@ export class ContractBundle {
     if (node !== undefined) this.findings.error(path.reduce(childOf, node), issue)
   }
 
-  /** Reports what works, but was probably not meant. */
+  /** For what works, but was probably not meant. */
   warn(object: Tree, path: readonly (string | number)[], issue: NodeIssue): void {
     const node = this.origins.get(object)
     if (node !== undefined) this.findings.warn(path.reduce(childOf, node), issue)
   }
 }
 
-/** Computes the steps of looking for the members that a schema names, and of its format. */
 const stepsOf = ({ properties, required, format }: Tree): number =>
   Object.keys(asPlainObject(properties)).length + asItems(required).length + (format === undefined ? 0 : stepsPerFormat)
 
 // Formats take 50 to 500 ns for a short text.
 const stepsPerFormat = 60
 
-/** Collects the schemas that messages are checked against, as Ajv takes them. */
 class SchemaCollector {
   readonly #follow: FollowReference
-  /** The schemas by name, and those that they refer to. */
   readonly schemas: Record<SchemaName, object | boolean> = {}
   readonly shared: Record<string, unknown> = {}
   readonly #names = new Map<unknown, SchemaName>()
@@ -116,7 +111,6 @@ class SchemaCollector {
     this.#follow = follow
   }
 
-  /** The schemas of the document that have a name. */
   get used(): ReadonlySet<unknown> {
     return new Set(this.#names.keys())
   }
@@ -137,7 +131,6 @@ class SchemaCollector {
     return name
   }
 
-  /** Copies what was added. Each check of a schema is counted at run time. */
   finish(): void {
     for (const [schema, name] of this.#names) this.schemas[name] = this.#copy(schema) as object | boolean
   }
@@ -147,7 +140,7 @@ class SchemaCollector {
   }
 
   #copyTree(schema: Tree): Tree {
-    // A reference alone takes the steps of what it leads to.
+    // The target of a lone reference takes the steps.
     const isReference = typeof schema.$ref === 'string' && Object.keys(schema).length === 1
     const copy: Record<string, unknown> = isReference ? {} : { [countedKeyword]: stepsOf(schema) }
     for (const [keyword, value] of Object.entries(schema)) {

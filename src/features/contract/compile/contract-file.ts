@@ -26,15 +26,14 @@ import {
   parseJsonNodes,
 } from './json-nodes.ts'
 
-/** The largest size of a contract, with the files that it refers to, in bytes. */
+/** All files of a contract together. */
 export const maxContractBytes = 8 * 1024 ** 2
-// The YAML parser takes a second for each MiB, and fifty times as much memory as the text.
+// The YAML parser takes 1 s for each MiB, and fifty times as much memory as the text.
 const maxYamlBytes = 2 * 1024 ** 2
 
 export interface ContractFile {
-  /** The absolute path. */
   readonly file: string
-  /** Undefined: it has problems, and cannot be read further. */
+  /** Undefined: the file has problems, and cannot be read further. */
   readonly tree: unknown
   readonly locate: (path: KeyPath, atKey?: boolean) => FilePosition
   readonly problems: readonly ConfigProblem[]
@@ -42,7 +41,7 @@ export interface ContractFile {
   readonly length: number
 }
 
-/** Reads a file of at most `limit` bytes, in JSON or YAML. Returns the reason as text when it cannot be read. */
+/** Returns the reason when the file cannot be read. */
 export const readContractFile = (file: string, limit: number): ContractFile | string => {
   const bytes = readFileWithLimit(file, limit)
   if (isReadError(bytes)) return bytes.reason
@@ -50,7 +49,7 @@ export const readContractFile = (file: string, limit: number): ContractFile | st
   const broken = (problem: ConfigProblem): ContractFile => ({ ...read, ...nowhere, problems: [problem] })
   if (!isUtf8(bytes)) return broken(notUtf8Problem(bytes, file))
   const text = new TextDecoder().decode(bytes)
-  // A hundred times as fast as YAML. What it finds wrong, YAML finds too, and says where.
+  // A hundred times as fast as YAML, which finds the same faults and their places.
   const json = /^\s*\{/.test(text) ? parseStrictJson(Buffer.from(text)) : null
   if (json !== null && 'value' in json) {
     const at = createPositionFinder(text)
@@ -74,14 +73,13 @@ export const readContractFile = (file: string, limit: number): ContractFile | st
   return { ...read, tree, locate: source.locate, problems: locateIssues(issues, source, file) }
 }
 
-/** Finds why a text is not JSON that every reader understands alike. */
 const findJsonFault = (text: string): JsonSyntaxFault => {
   const root = parseJsonNodes(text, maxJsonDepth)
   if ('expected' in root) return root
   return findRepeatedName(root) ?? { offset: 0, expected: `at most ${maxJsonDepth} levels` }
 }
 
-/** Finds `__proto__`, however it is written: to set it would give an object other members. Null: it is not there. */
+/** In any spelling: setting `__proto__` would give an object other members. */
 const findPrototypeKey = (value: unknown): KeyPath | null => {
   if (typeof value !== 'object' || value === null) return null
   if (Object.hasOwn(value, '__proto__')) return ['__proto__']
@@ -94,7 +92,7 @@ const findPrototypeKey = (value: unknown): KeyPath | null => {
 
 const nowhere = { tree: undefined, locate: (): FilePosition => ({ line: 1, column: 1 }) }
 
-/** Turns a document into plain values. Nothing is filled in: a contract has no variables. */
+/** A contract has no variables. */
 const toTree = ({ document, issues, usable }: YamlSource): { tree: unknown; issues: YamlSource['issues'] } => {
   if (!usable) return { tree: undefined, issues }
   try {
@@ -105,7 +103,7 @@ const toTree = ({ document, issues, usable }: YamlSource): { tree: unknown; issu
   }
 }
 
-/** Finds the offset of a value in JSON, or of its key. A missing one has that of what is above it. */
+/** A missing value has the offset of the nearest value above. */
 const findOffset = (root: JsonNode, path: KeyPath, atKey = false): number => {
   let node = root
   let found = root.start

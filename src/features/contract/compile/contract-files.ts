@@ -9,20 +9,18 @@ import { tryOrNull } from '../../../core/lib/try.ts'
 import { type ContractFile, maxContractBytes, readContractFile } from './contract-file.ts'
 import { type ContractFindings, type ContractNode, childOf, type NodePlace, nodeKey } from './contract-node.ts'
 
-// The serving thread compares their contents every `reload.poll`.
+// The serving thread compares all files every `reload.poll`.
 const maxFiles = 64
 
 /**
- * The files of a contract: the one that the configuration names, and those in its folder that it refers to. A reference
- * leads neither out of the folder nor to the network: the author of a document would otherwise choose what the gateway
- * reads.
+ * References lead neither out of the folder of the configured file nor to the network: the author of a document would
+ * otherwise choose what the gateway reads.
  */
 export class ContractFiles {
   readonly #findings: ContractFindings
-  /** As it is written, and with its links resolved. */
   readonly #folder: string
   readonly #realFolder: string
-  /** By path. A text says why it cannot be read. */
+  /** A text is the reason why the file cannot be read. */
   readonly #files = new Map<string, ContractFile | string>()
   readonly #links: ReferenceLink[] = []
   readonly #sources: SourceFile[] = []
@@ -34,7 +32,7 @@ export class ContractFiles {
     this.#realFolder = tryOrNull(() => realpathSync(this.#folder)) ?? this.#folder
   }
 
-  /** Every file, whether it could be read or not. */
+  /** Includes files that could not be read. */
   get sources(): readonly SourceFile[] {
     return this.#sources
   }
@@ -43,7 +41,7 @@ export class ContractFiles {
     return this.#links
   }
 
-  /** Reads a file, once. Returns the reason as text when it cannot be read. */
+  /** Returns the reason when the file cannot be read. */
   read(file: string): ContractFile | string {
     const known = this.#files.get(file)
     if (known !== undefined) return known
@@ -51,7 +49,7 @@ export class ContractFiles {
     const read = readContractFile(file, this.#bytesLeft)
     if (typeof read === 'string') {
       const isTooLarge = read === 'it is too large'
-      // The watcher reads it with the limit of its record: a larger one would find it changed at each poll.
+      // The watcher reads with this limit; a larger limit would show a change at each poll.
       this.#sources.push(toSourceFile(file, null, isTooLarge ? this.#bytesLeft : maxContractBytes))
       const reason = isTooLarge ? 'the files of a contract may have 8MiB together' : read
       this.#files.set(file, reason)
@@ -63,7 +61,7 @@ export class ContractFiles {
     return read
   }
 
-  /** Finds what a node with `$ref` refers to; null: nothing, and this was said. */
+  /** Null: there is no target, and this was reported. */
   resolve(from: ContractNode, reference: string): ContractNode | null {
     const at = childOf(from, '$ref')
     const refuse = (message: string, expected: string, hint?: string): null => {
@@ -117,7 +115,7 @@ export class ContractFiles {
     const decoded = decode(name)
     if (decoded === null) return refuse('the percent-encoding of the reference is broken', inFolder)
     const file = resolve(dirname(from.file.file), decoded)
-    // Symbolic links are followed as far as they stay in the folder, as those of a mounted ConfigMap do.
+    // Symbolic links may stay in the folder, as those of a mounted ConfigMap do.
     const real = tryOrNull(() => realpathSync(file))
     if (real === null ? isOutside(this.#folder, file) : isOutside(this.#realFolder, real))
       return refuse(
@@ -146,20 +144,16 @@ const isOutside = (folder: string, file: string): boolean => {
 
 const decode = (text: string): string | null => tryOrNull(() => decodeURIComponent(text))
 
-/** Reads a fragment as a JSON pointer (RFC 6901 §6); null: it is none. */
+/** RFC 6901 §6; null: the fragment is no pointer. */
 const readPointer = (fragment: string): readonly string[] | null => {
   const pointer = decode(fragment)
   if (pointer === null || (pointer !== '' && !pointer.startsWith('/'))) return null
   return pointer.split('/').slice(1).map(unescapeSegment)
 }
 
-/** A reference of a contract: where it stands, and where it leads. */
 type ReferenceLink = readonly [from: NodePlace, target: NodePlace]
 
-/**
- * Creates what tells whether the nine lead to a place in a file: by what stands under `paths`, and references. It goes
- * by the files and not by the bundle, which leaves out what is broken.
- */
+/** Goes by the files, since the bundle leaves out what is broken. */
 export const findUsedPlaces = (paths: NodePlace, links: readonly ReferenceLink[]): ((node: NodePlace) => boolean) => {
   const below = new Map<string, NodePlace[]>()
   for (const [from, target] of links)
@@ -179,6 +173,5 @@ export const findUsedPlaces = (paths: NodePlace, links: readonly ReferenceLink[]
   return (node) => placesAround(node).some((key) => used.has(key))
 }
 
-/** Lists the keys of a place and of all that it stands in. */
 const placesAround = ({ file, path }: NodePlace): readonly string[] =>
   Array.from({ length: path.length + 1 }, (_, length) => nodeKey({ file, path: path.slice(0, length) }))

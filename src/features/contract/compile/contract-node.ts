@@ -19,10 +19,9 @@ export interface ContractNode {
 
 export type NodeIssue = Pick<ConfigIssue, 'message' | 'expected' | 'found' | 'hint' | 'atKey'>
 
-/** Returns a list; an empty one for any other value. */
 export const asItems = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** Returns an entry of a node; its value is undefined where there is none. */
+/** The value of a missing entry is undefined. */
 export const childOf = ({ file, path, value }: ContractNode, key: string | number): ContractNode => ({
   file,
   path: [...path, key],
@@ -39,17 +38,17 @@ export type NodePlace = Pick<ContractNode, 'file' | 'path'>
 export const nodeKey = ({ file, path }: NodePlace): string =>
   `${file.file}#${path.map((key) => escapeSegment(String(key))).join('/')}`
 
-// An operator mends the first ones first; a file in a foreign format would give thousands.
+// A file in a foreign format would give thousands.
 const maxFindings = 100
 
 export class ContractFindings {
   readonly problems = new FirstFindings('problems')
   readonly warnings = new FirstFindings('warnings')
   readonly #main: string
-  /** What is wrong with components and other files, as long as it is not known which of them are used. */
+  /** Problems of components and other files, until it is known which of them are used. */
   #open: (readonly [node: NodePlace, problem: ConfigProblem])[] = []
 
-  /** `main`: the file that the configuration names. */
+  /** `main`: the configured file. */
   constructor(main: string) {
     this.#main = main
   }
@@ -62,14 +61,13 @@ export class ContractFindings {
     this.add(node, problemAt(node, issue))
   }
 
-  /** Adds a problem that concerns the messages to which a node belongs. */
   add({ file, path }: NodePlace, problem: ConfigProblem): void {
     const isComponent = path[0] === 'components' && path.length >= 3
     if (isComponent || file.file !== this.#main) this.#open.push([{ file, path }, problem])
     else this.problems.add(problem)
   }
 
-  /** Makes a warning of what is wrong where none of the nine leads. */
+  /** A problem where none of the nine refers to is a warning. */
   settle(isUsed: (node: NodePlace) => boolean): void {
     for (const [node, problem] of this.#open)
       if (isUsed(node)) this.problems.add(problem)
@@ -82,13 +80,12 @@ export class ContractFindings {
   }
 }
 
-/** The first findings of one kind, and how many more there were. */
 class FirstFindings {
   readonly #kind: 'problems' | 'warnings'
   readonly #kept: ConfigProblem[] = []
   readonly #known = new Set<string>()
 
-  /** How many different ones there are. */
+  /** Includes findings that were not kept. */
   get count(): number {
     return this.#known.size
   }
@@ -104,7 +101,7 @@ class FirstFindings {
     if (this.#kept.length < maxFindings) this.#kept.push(finding)
   }
 
-  /** Lists them file by file, `first` first, and how many were left out. */
+  /** `first`: the file whose findings come first. */
   inOrder(first: string): readonly ConfigProblem[] {
     const kept = this.#kept.toSorted(
       (a, b) =>
@@ -121,7 +118,7 @@ class FirstFindings {
   }
 }
 
-/** Describes a value without quoting it. */
+/** Never quotes the value. */
 export const describeValue = (value: unknown): string => {
   if (value === undefined) return 'nothing'
   if (value === null || typeof value === 'boolean') return String(value)

@@ -8,14 +8,13 @@ export type JsonNode = { readonly start: number; readonly end: number } & (
   | { readonly kind: 'scalar'; readonly value: string | number | boolean | null }
 )
 
-/** Its name may stand in the object twice. */
+/** A name may stand in an object twice. */
 export interface JsonMember {
   readonly name: string
   readonly nameStart: number
   readonly value: JsonNode
 }
 
-/** Where a text stops being JSON, and what would have gone on. */
 export interface JsonSyntaxFault {
   readonly offset: number
   readonly expected: string
@@ -26,8 +25,8 @@ const word = /[-+.\w]+/y
 const value = 'a value: an object, a list, a text in double quotes, a number, true, false or null'
 
 /**
- * Parses JSON (RFC 8259) into nodes that know their place: JSON.parse tells neither where a value stands nor, for some
- * faults, where the text breaks off. `remedy` is what is said of a value that is deeper than `maxDepth`.
+ * RFC 8259. JSON.parse tells neither the place of a value nor, for some faults, where the text breaks off. `remedy` is
+ * appended to the message about values deeper than `maxDepth`.
  */
 export const parseJsonNodes = (text: string, maxDepth = 200, remedy = ''): JsonNode | JsonSyntaxFault => {
   let at = 0
@@ -43,7 +42,6 @@ export const parseJsonNodes = (text: string, maxDepth = 200, remedy = ''): JsonN
     at += found.length
     return found
   }
-  /** Goes past a character, and the space before it; false: another one stands there. */
   const skip = (character: string): boolean => {
     take(space)
     if (text[at] !== character) return false

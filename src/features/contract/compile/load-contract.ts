@@ -20,21 +20,18 @@ import { readOperations } from './read-operations.ts'
 import { isKnownDialect, jsonSchemaDialect } from './schema-keywords.ts'
 
 export interface LoadedContract {
-  /** Null: there are problems. */
   readonly contract: CompiledContract | null
-  /** Why its file cannot be read; null: it was read. */
+  /** Null: the file was read. */
   readonly unreadable: string | null
   readonly problems: readonly ConfigProblem[]
-  /** What works, but was probably not meant. */
   readonly warnings: readonly ConfigProblem[]
-  /** The files, whether they could be read or not. */
+  /** Includes files that could not be read. */
   readonly sources: readonly SourceFile[]
 }
 
-// The whole load has thirty seconds.
+// Part of the 30 s for the whole load.
 const compileLimitMs = 5_000
 
-/** Reads the contract that a configuration names. */
 export const readContract: ReadNamedFile = (folder, name) => {
   const { contract, unreadable, ...rest } = loadContract(folder, name)
   const issue: ConfigIssue = {
@@ -47,7 +44,7 @@ export const readContract: ReadNamedFile = (folder, name) => {
   return { ...rest, config: { compiledContract: contract }, issues: unreadable === null ? [] : [issue] }
 }
 
-/** Reads, checks and compiles a contract. A relative path starts at `folder`. Never throws. */
+/** A relative path starts at `folder`. Never throws. */
 export const loadContract = (folder: string, name: string): LoadedContract => {
   const file = resolve(folder, name)
   const findings = new ContractFindings(file)
@@ -114,7 +111,7 @@ const reportFault = ({ schema, message }: SchemaFault, bundle: ContractBundle): 
     hint: 'write it in fewer levels, or leave keywords out one by one to find which it is',
   })
 
-/** Checks which OpenAPI a document is; null: none that can be read. */
+/** Null: the version cannot be read. */
 const checkVersion = (main: ContractFile, findings: ContractFindings): OpenApiVersion | null => {
   const node = { file: main, path: [], value: main.tree }
   const expected = 'an OpenAPI document, with openapi: 3.1.1'
@@ -164,7 +161,6 @@ const versionHint = (known: string | null, swagger: unknown): string => {
     : `write all three numbers: ${known}.0`
 }
 
-/** Warns of operations of the nine that a contract leaves out: nothing of them is checked. */
 const warnOfMissing = (main: ContractFile, operations: object, findings: ContractFindings): void => {
   const missing = allOperations.filter(({ id }) => !Object.hasOwn(operations, id))
   if (missing.length === 0) return

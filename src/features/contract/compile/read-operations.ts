@@ -78,7 +78,7 @@ class OperationReader {
           found: quote(name),
           atKey: true,
         })
-      // OpenAPI 3.1 §4.8.17: content says it.
+      // OpenAPI 3.1 §4.8.17: `content` describes Content-Type.
       return followed === null || lower === 'content-type' || isHopByHop(lower)
         ? []
         : [readValues(this.#bundle, followed, 'header', lower)]
@@ -126,7 +126,7 @@ class OperationReader {
   }
 }
 
-/** Parses a key of `content`; null: it is no media type and no range of some. */
+/** Null: the key is neither a media type nor a range. */
 const parseMediaType = (key: string): Required<Omit<MediaTypeContract, 'schema'>> | null => {
   const end = key.indexOf(';')
   const type = (end === -1 ? key : key.slice(0, end)).trim().toLowerCase()
@@ -145,9 +145,8 @@ const missing = (name: string): NodeIssue => ({
 })
 
 /**
- * Warns of members of a message that are required, though a keyword says that they belong to the other direction: in
- * OpenAPI 3.1 it checks nothing (JSON Schema Validation §9.4). In a document of 3.0 they are no longer required by now.
- * `seen`: the schemas that were looked at already.
+ * In OpenAPI 3.1 both keywords check nothing (JSON Schema Validation §9.4): such a member stays required. A document of
+ * 3.0 has been upgraded by then.
  */
 const warnOfOneWayMembers = (
   schema: unknown,

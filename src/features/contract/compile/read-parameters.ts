@@ -5,7 +5,7 @@ import { isJson } from '../check/media-type.ts'
 import type { ContractBundle } from './contract-bundle.ts'
 import { asItems, describeValue, type Tree } from './contract-node.ts'
 
-/** Reads the parameters of a path, and those of its operation, which replace equal ones. */
+/** Parameters of an operation replace equal ones of its path. */
 export const readParameters = (bundle: ContractBundle, lists: readonly unknown[]): readonly ParameterContract[] => {
   const byName = new Map<string, ParameterContract>()
   for (const list of lists) {
@@ -56,7 +56,7 @@ const readParameter = (bundle: ContractBundle, parameter: Tree): ParameterContra
     })
     return null
   }
-  // OpenAPI 3.1 §4.8.12.2: these are said in other places.
+  // OpenAPI 3.1 §4.8.12.2: other parts of the document describe these fields.
   if (place === 'header' && ['accept', 'content-type', 'authorization'].includes(name.toLowerCase())) {
     bundle.warn(parameter, ['name'], {
       message: 'this does nothing: OpenAPI describes this field elsewhere',
@@ -93,7 +93,7 @@ export const readValues = (
   const style = media === undefined ? readStyle(bundle, parameter, place) : 'json'
   const types = bundle.typesOf(schema)
   const parts = bundle.partsOf(schema)
-  /** Returns what all of these schemas allow, or each of them where that is nothing. */
+  /** Returns the types that all schemas allow; if there are none, all types of any. */
   const typesAmong = (schemas: readonly unknown[]): readonly JsonType[] => {
     const [first = [], ...rest] = schemas.map((each) => bundle.typesOf(each))
     const common = first.filter((each) => rest.every((other) => other.includes(each)))
@@ -141,7 +141,7 @@ export const readValues = (
   }
 }
 
-/** Says which members `deepObject` cannot write: OpenAPI has it for scalars, and clients agree on arrays of scalars. */
+/** OpenAPI has scalars in `deepObject`, and clients agree on arrays of scalars. */
 const checkDeepMember = (
   bundle: ContractBundle,
   schemas: readonly unknown[],

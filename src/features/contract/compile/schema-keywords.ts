@@ -2,7 +2,6 @@ import { asPlainObject, isPlainObject, ownMember } from '../../../core/lib/plain
 import { unescapeSegment } from '../../../core/lib/text/json-pointer.ts'
 import { asItems, type Tree } from './contract-node.ts'
 
-/** What stands in a keyword of JSON Schema 2020-12: any value, a schema, or a list or a map of schemas. */
 export type KeywordValue = 'any' | 'schema' | 'schema-list' | 'schema-map'
 
 export const schemaKeywords: Readonly<Record<string, KeywordValue>> = {
@@ -70,7 +69,7 @@ function byKind(kind: KeywordValue, names: readonly string[]): Readonly<Record<s
 
 const byPointer = 'refer to schemas by file and path: $ref: assets.yaml#/Asset'
 
-/** Keywords that are refused, each with what to write instead. */
+/** Rejected keywords, each with a replacement. */
 export const refusedKeywords: Readonly<Record<string, string>> = {
   $id: byPointer,
   $anchor: byPointer,
@@ -82,13 +81,13 @@ export const refusedKeywords: Readonly<Record<string, string>> = {
   nullable: "write type: [string, 'null'] instead: OpenAPI 3.1 has no nullable",
   additionalItems: 'write prefixItems for the first items, and items for the rest',
   dependencies: 'write dependentRequired or dependentSchemas',
-  // Ajv takes items for unevaluated that `contains`, or `items` in a branch, has evaluated: the suite shows it.
+  // Ajv counts items as unevaluated that `contains`, or `items` in a branch, has evaluated (JSON Schema's test suite).
   unevaluatedItems: 'write prefixItems for the first items, and items: false',
 }
 
 export const jsonSchemaDialect = 'https://json-schema.org/draft/2020-12/schema'
 
-/** Tells whether `$schema` or `jsonSchemaDialect` names a dialect that is read: OpenAPI's own add annotations alone. */
+/** OpenAPI's own dialects only add annotations. */
 export const isKnownDialect = (dialect: unknown): boolean =>
   dialect === jsonSchemaDialect ||
   (typeof dialect === 'string' &&
@@ -99,7 +98,6 @@ interface SubSchema {
   readonly keyword: string
 }
 
-/** Lists the schemas directly inside a schema. */
 export const subSchemas = (schema: Tree): readonly SubSchema[] =>
   Object.entries(schema).flatMap(([keyword, value]) => {
     const kind: KeywordValue | undefined = ownMember(schemaKeywords, keyword)
@@ -109,7 +107,6 @@ export const subSchemas = (schema: Tree): readonly SubSchema[] =>
     return []
   })
 
-/** Returns the value of a keyword with other schemas in it: `map` makes one of each. */
 export const mapSubSchemas = (keyword: string, value: unknown, map: (schema: unknown) => unknown): unknown => {
   const kind: KeywordValue | undefined = ownMember(schemaKeywords, keyword)
   if (kind === 'schema') return map(value)
@@ -119,14 +116,13 @@ export const mapSubSchemas = (keyword: string, value: unknown, map: (schema: unk
   return value
 }
 
-/** Calls `visit` with a schema and each inside it, as far as they are maps. References are not followed. */
+/** References are not followed. */
 export const forEachSchema = (schema: unknown, visit: (schema: Tree) => void): void => {
   if (!isPlainObject(schema)) return
   visit(schema)
   for (const { schema: inner } of subSchemas(schema)) forEachSchema(inner, visit)
 }
 
-/** Creates what finds the target of a reference in a bundled document, once for each. */
 export const createFollow = (document: Tree): ((pointer: string) => unknown) => {
   const found = new Map<string, unknown>()
   return (pointer) => {

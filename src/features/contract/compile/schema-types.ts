@@ -4,11 +4,10 @@ import { asItems, type Tree } from './contract-node.ts'
 
 export type FollowReference = (pointer: string) => unknown
 
-/** What a schema says of itself: `never` is why it can never match. */
 interface SchemaTypes {
-  /** The types that it may match; a number that is no integer is a `number`. */
+  /** `number`: also numbers that are no integer. */
   readonly types: ReadonlySet<JsonType>
-  /** Why no value can match it; null: one may. */
+  /** Null: a value may match. */
   readonly never: string | null
 }
 
@@ -16,18 +15,17 @@ const all: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'strin
 
 const anyType: SchemaTypes = { types: new Set(all), never: null }
 
-/** Computes which types schemas of one document may match, each once. */
 export class SchemaTypeAnalysis {
   readonly #follow: FollowReference
   readonly #known = new Map<object, SchemaTypes>()
 
-  /** `faulty` schemas count as ones that any value may match. */
+  /** Any value may match a `faulty` schema. */
   constructor(follow: FollowReference, faulty: Iterable<object> = []) {
     this.#follow = follow
     for (const schema of faulty) this.#known.set(schema, anyType)
   }
 
-  /** Errs on one side: a type that is missing can never match, one that is there may still not. */
+  /** A missing type can never match; a listed type may still not match. */
   typesOf(schema: unknown): SchemaTypes {
     if (schema === false) return { types: new Set(), never: 'it is false' }
     if (!isPlainObject(schema)) return anyType
@@ -92,11 +90,9 @@ const typeOf = (value: unknown): JsonType => {
   return typeof value === 'boolean' ? 'boolean' : typeof value === 'string' ? 'string' : 'object'
 }
 
-/** Bounds of which none is left: no value of these types matches. */
 interface Contradiction {
   readonly type: readonly JsonType[]
   readonly message: string
-  /** The keyword that cannot be kept. */
   readonly keyword: string
 }
 

@@ -30,25 +30,22 @@ import {
   toSchemaOf31,
 } from './upgrade-schema.ts'
 
-/** A contract as one document, which refers to nothing outside itself. */
+/** A contract as one document without references to other files. */
 export interface BundledDocument {
   readonly document: Tree
-  /** Where each map and list of the document was written. What is broken has no place: nothing more is said of it. */
+  /** Where each map and list was written. Broken references have no origin: they are reported once. */
   readonly origins: WeakMap<object, ContractNode>
-  /** The schemas with an unknown keyword: what they mean is not known. */
+  /** Schemas with an unknown keyword, whose meaning is unknown. */
   readonly faulty: ReadonlySet<object>
 }
 
-/** The shape of a schema, as far as references know it. */
 const schemaShape: ObjectShape = { name: 'a schema', section: 'schemas', members: {} }
 
 interface BundlePlace {
-  /** A JSON pointer. */
   readonly pointer: string
   readonly shape: ObjectShape
 }
 
-/** A reference of which the target has no place in the bundle yet. */
 interface OpenReference {
   readonly from: ContractNode
   readonly copy: TreeCopy
@@ -57,8 +54,8 @@ interface OpenReference {
 }
 
 /**
- * Copies a contract into one document of OpenAPI 3.1. Objects of other files get a place under `components`. On the way
- * it finds what is no OpenAPI, and leaves it out, so that the rest can be checked too. `version`: what it states.
+ * Copies a contract into one OpenAPI 3.1 document. What is no OpenAPI is reported and left out, so that the rest can be
+ * checked too. `version`: that of the contract.
  */
 export const bundleDocument = (
   main: ContractFile,
@@ -77,12 +74,12 @@ class Bundler {
   readonly #findings: ContractFindings
   readonly #version: OpenApiVersion
   readonly #origins = new WeakMap<object, ContractNode>()
-  /** Where the objects of the files stand in the document: the first place of each. */
+  /** The first place of each object. */
   readonly #places = new Map<string, BundlePlace>()
   readonly #faulty = new Set<object>()
   readonly #open: OpenReference[] = []
   readonly #warned = new Set<string>()
-  /** The words that the schemas of a document of 3.0 have: in 3.1 they check nothing. */
+  /** Keywords of a 3.0 document; in 3.1 they check nothing. */
   readonly #oneWay = new Set<OneWayKeyword>()
 
   constructor(files: ContractFiles, findings: ContractFindings, version: OpenApiVersion) {
@@ -101,7 +98,6 @@ class Bundler {
     return { document, origins: this.#origins, faulty: this.#faulty }
   }
 
-  /** Leads a reference to the place of its target, which it makes where there is none. */
   #place({ from, copy, target, shape }: OpenReference, document: TreeCopy): void {
     let place = this.#places.get(nodeKey(target))
     if (place === undefined && shape.section !== null) {
@@ -172,14 +168,14 @@ class Bundler {
       target = this.#files.resolve(target, target.value.$ref)
     }
     if (target === null) return copy
-    // A path item is copied: readers of a bundle look for operations there.
+    // Path items are copied: readers of a bundle look for operations in `paths`.
     if (shape === pathItemShape) return this.#object(target, shape, pointer)
     this.#origins.set(copy, node)
     this.#open.push({ from: node, copy, target, shape })
     return copy
   }
 
-  /** Warns of something that is not looked at, once: an ordinary document has it in many places. */
+  /** Warns once for each name: an ordinary document has it in many places. */
   #ignore(node: ContractNode, name: string, why: string): void {
     if (this.#warned.has(name)) return
     this.#warned.add(name)
@@ -217,7 +213,7 @@ class Bundler {
     return undefined
   }
 
-  /** Copies what stands under a path: only the nine have a place. A misspelt one is read as the one that is meant. */
+  /** A misspelled path is read as the path that is meant. */
   #path(node: ContractNode, path: string, pointer: string, copies: TreeCopy): void {
     const { operation, issue } = issues.findPath(path)
     if (issue !== null) this.#findings.error(node, issue)
@@ -278,7 +274,7 @@ class Bundler {
 
   #keyword(node: ContractNode, kind: (typeof schemaKeywords)[string], pointer: string): unknown {
     if (kind === 'schema') return this.#schema(node, pointer)
-    // Of another form, the meta-schema says it.
+    // The meta-schema reports a value of another form.
     if (kind === 'schema-list' && Array.isArray(node.value))
       return node.value.map((_, index) => this.#schema(childOf(node, index), `${pointer}/${index}`))
     if (kind === 'schema-map' && isPlainObject(node.value))

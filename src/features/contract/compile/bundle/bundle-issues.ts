@@ -1,4 +1,4 @@
-/** What is said of a document that is no OpenAPI, or does not belong to the nine: the words of `bundle-document.ts`. */
+/** Messages of `bundle-document.ts`. */
 
 import { quote } from '../../../../core/config/problem.ts'
 import { explainPathMismatch, suggestNearest } from '../../../../core/config/suggest.ts'
@@ -8,7 +8,6 @@ import { describeValue, type NodeIssue } from '../contract-node.ts'
 import { jsonSchemaDialect, refusedKeywords, schemaKeywords } from '../schema-keywords.ts'
 import type { ObjectShape } from './object-shapes.ts'
 
-/** Describes a value that is none of what stands at its place: `expected` is the form of one. */
 export const otherForm = (name: string, expected: string, value: unknown): NodeIssue => ({
   message: `this is not ${name}`,
   expected,
@@ -29,7 +28,7 @@ export const otherTarget = (shape: ObjectShape, found: ObjectShape): NodeIssue =
   hint: shape.section === null ? undefined : `refer to #/components/${shape.section}/…`,
 })
 
-/** Describes a key beside `$ref`, which a reader of the document passes over. */
+/** Readers of the document ignore a key beside `$ref`. */
 export const besideReference = (key: string): NodeIssue => ({
   message: 'this does nothing: it stands beside a $ref',
   expected: '$ref alone',
@@ -52,7 +51,7 @@ export const ignored = (name: string, why: string): NodeIssue => ({
   atKey: true,
 })
 
-/** Finds the operation of a path, or the one that is meant; null: none. The issue is null for one of the nine. */
+/** With an issue, the operation is the one that was probably meant; null: none is near. */
 export const findPath = (path: string): { readonly operation: Operation | null; readonly issue: NodeIssue | null } => {
   const known = allOperations.find((each) => each.path === path)
   if (known !== undefined) return { operation: known, issue: null }
@@ -106,7 +105,7 @@ export const newName = (name: string, message: string): NodeIssue => ({
   atKey: true,
 })
 
-/** Describes a name that OpenAPI has and the gateway does not read, where leaving it out would change what is meant. */
+/** For a name of OpenAPI that the gateway does not read, and whose removal would change the meaning. */
 export const refusedName = (name: string, shape: ObjectShape, hint: string): NodeIssue => ({
   message: `the gateway does not read this in ${shape.name}`,
   expected: `no ${name}`,

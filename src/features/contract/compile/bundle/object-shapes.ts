@@ -1,33 +1,28 @@
 import type { ContractNode, Tree } from '../contract-node.ts'
 
-/** One kind of object in an OpenAPI document, by its fixed members (OpenAPI 3.1 §4.8). */
+/** OpenAPI 3.1 §4.8: a kind of object, by its fixed members. */
 export interface ObjectShape {
-  /** In words, for a problem: `a parameter`. */
+  /** For a problem: `a parameter`. */
   readonly name: string
-  /** Where referenced objects of this kind stand below `components`; null: no reference may stand in its place. */
+  /** Below `components`; null: no reference may replace such an object. */
   readonly section: string | null
   readonly members: Readonly<Record<string, Member>>
 }
 
-/**
- * A member of an object: any value, objects of a kind (one, or a map or a list of them), or something that the gateway
- * does not look at.
- */
 export type Member = MemberKind & {
-  /** OpenAPI 3.2 has it, and no version before. */
   readonly isNew?: true
 }
 
 type MemberKind =
   | { readonly kind: 'any' }
-  // In a fixed map, a name that begins with x- is an extension; in a map, one like any other.
+  // In a fixed map, a name that begins with x- is an extension.
   | { readonly kind: 'one' | 'map' | 'fixed-map' | 'list'; readonly of: ObjectShape }
   | { readonly kind: 'schema' | 'schemas' }
   | { readonly kind: 'paths' }
   | { readonly kind: 'ignored'; readonly why: string }
-  // It stays behind: it checks nothing, and may refer to what is not in the bundle.
+  // Left out of the bundle: it checks nothing, and may refer to files that are not in the bundle.
   | { readonly kind: 'dropped' }
-  // To leave it out would change what the document means.
+  // Rejected: leaving it out would change the meaning of the document.
   | { readonly kind: 'refused'; readonly hint: string }
 
 const any: Member = { kind: 'any' }
@@ -130,7 +125,7 @@ export const pathItemShape: ObjectShape = {
         one(operationShape),
       ]),
     ),
-    query: one(operationShape), // none of the nine has it: it is told with the other methods
+    query: one(operationShape), // none of the nine has it: it is reported with the other methods
     additionalOperations: refused('remove it: the gateway forwards the nine and no other method'),
   },
 }
@@ -158,7 +153,7 @@ export const documentShape: ObjectShape = {
   section: null,
   members: {
     openapi: any,
-    $self: since32(dropped), // a reference to another file is refused beside it
+    $self: since32(dropped), // beside it, references to other files are rejected
     info: any,
     jsonSchemaDialect: any,
     servers: ignored(ofConfiguration),
@@ -173,7 +168,6 @@ export const documentShape: ObjectShape = {
 
 export type TreeCopy = Record<string, unknown>
 
-/** Returns a section of `components`, which it makes where there is none. */
 export const componentSection = (document: TreeCopy, name: string): TreeCopy => {
   document.components ??= {}
   const components = document.components as TreeCopy
@@ -181,7 +175,6 @@ export const componentSection = (document: TreeCopy, name: string): TreeCopy => 
   return components[name] as TreeCopy
 }
 
-/** Chooses a name under `components` for an object of another file, or a copy: its own, or that of the file. */
 export const chooseComponentName = ({ file, path }: ContractNode, section: Tree, suffix = ''): string => {
   const [last] = path.slice(-1)
   const wanted = String(last ?? file.file.slice(file.file.lastIndexOf('/') + 1)).replace(/\.(?:ya?ml|json)$/i, '')

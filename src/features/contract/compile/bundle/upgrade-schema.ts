@@ -8,17 +8,17 @@ export type OpenApiVersion = '3.0' | '3.1' | '3.2'
 
 interface UpgradedSchema {
   readonly schema: Tree
-  /** What cannot be said in 3.1, or was without effect in 3.0 already. */
+  /** Keywords that 3.1 cannot express, or that already had no effect in 3.0. */
   readonly lost: readonly string[]
 }
 
-/** Writes one schema, without those inside it, as OpenAPI 3.1 does. */
+/** Leaves the schemas inside as they are. */
 export const toSchemaOf31 = (given: Tree, version: OpenApiVersion): UpgradedSchema => {
   if (version === '3.0') return upgradeSchema(given)
   return { schema: version === '3.2' ? withoutNewAnnotations(given) : given, lost: [] }
 }
 
-// They check nothing.
+// Annotations check nothing.
 const withoutNewAnnotations = (given: Tree): Tree => {
   const { defaultMapping: _, ...discriminator } = asPlainObject(given.discriminator)
   const { nodeType: __, ...xml } = asPlainObject(given.xml)
@@ -29,9 +29,9 @@ const withoutNewAnnotations = (given: Tree): Tree => {
   }
 }
 
-/** Upgrades a schema from OpenAPI 3.0 (§4.7.24 there) to JSON Schema 2020-12. */
+/** OpenAPI 3.0 §4.7.24. */
 const upgradeSchema = (given: Tree): UpgradedSchema => {
-  // In 3.0 what stands beside a reference is ignored.
+  // OpenAPI 3.0 ignores what stands beside a reference.
   if (typeof given.$ref === 'string') {
     const lost = Object.keys(given).filter((key) => key !== '$ref' && !key.startsWith('x-'))
     return { schema: { $ref: given.$ref }, lost: lost.map((key) => `${key} beside $ref`) }
@@ -58,12 +58,10 @@ const upgradeSchema = (given: Tree): UpgradedSchema => {
   return { schema, lost }
 }
 
-/** The keywords by which a member belongs to responses, or to requests, alone. */
 export const oneWayKeywords = ['readOnly', 'writeOnly'] as const
 
 export type OneWayKeyword = (typeof oneWayKeywords)[number]
 
-/** A document of which the parts still change. */
 interface OpenDocument {
   readonly document: TreeCopy
   readonly origins: WeakMap<object, ContractNode>
@@ -71,9 +69,8 @@ interface OpenDocument {
 }
 
 /**
- * Takes members out of `required` in the direction to which they do not belong: those that are `readOnly` in requests,
- * and those that are `writeOnly` in responses (OpenAPI 3.0.3, Schema Object; in 3.1 the two words check nothing).
- * Components to which both directions refer get a second one: `Asset-request`.
+ * Removes `readOnly` members from `required` in requests, and `writeOnly` members in responses (OpenAPI 3.0.3, Schema
+ * Object; in 3.1 both check nothing). Components that both directions use get a copy: `Asset-request`.
  */
 export const splitOneWayMembers = (open: OpenDocument, keyword: OneWayKeyword): void => {
   const splitter = new OneWaySplitter(open, keyword)
@@ -83,7 +80,7 @@ export const splitOneWayMembers = (open: OpenDocument, keyword: OneWayKeyword): 
   for (const owner of owners) owner.schema = splitter.copyOf(owner.schema)
 }
 
-/** Lists what has a schema of requests (`readOnly`) or of responses: media types, parameters, fields. */
+/** Media types, parameters and fields of requests (`readOnly`) or of responses. */
 const schemaOwners = (document: Tree, keyword: OneWayKeyword): readonly TreeCopy[] => {
   const components = asPlainObject(document.components)
   const items = valuesOf(document.paths).map(asPlainObject)
@@ -107,14 +104,12 @@ const schemaOwners = (document: Tree, keyword: OneWayKeyword): readonly TreeCopy
 
 const valuesOf = (map: unknown): readonly unknown[] => Object.values(asPlainObject(map))
 
-/** A schema where some names are not required. */
 interface Use {
   readonly schema: Tree
   readonly released: ReadonlySet<string>
   readonly users: Use[]
   isChanged: boolean
   copy?: TreeCopy
-  /** The name of its copy below `components`. */
   component?: string
 }
 
@@ -132,7 +127,7 @@ class OneWaySplitter {
     this.#follow = createFollow(open.document)
   }
 
-  /** Visits a schema and those that it leads to. `released`: what a schema around it, for the same value, releases. */
+  /** `released`: names that a schema around this one no longer requires. */
   visit(schema: unknown, released: Iterable<string> = []): Use | null {
     if (!isPlainObject(schema)) return null
     const marked = [...this.#membersOf(schema)].flatMap(([name, isMarked]) => (isMarked ? [name] : []))
@@ -151,7 +146,6 @@ class OneWaySplitter {
     return use
   }
 
-  /** Has whatever leads to a schema that changes change as well. */
   markUsers(): void {
     const open = [...this.#uses.values()].flatMap((each) => [...each.values()]).filter(({ isChanged }) => isChanged)
     for (let use = open.pop(); use !== undefined; use = open.pop())
@@ -162,7 +156,7 @@ class OneWaySplitter {
         }
   }
 
-  /** Copies a schema, without what is not required; one that does not change stays as it is. */
+  /** An unchanged schema is returned as it is. */
   copyOf(schema: unknown, use: Use | null = this.visit(schema)): unknown {
     if (use === null || !use.isChanged) return schema
     if (use.copy !== undefined) return use.copy
@@ -184,7 +178,7 @@ class OneWaySplitter {
   }
 
   #visitInner({ released }: Use, keyword: string, schema: unknown): Use | null {
-    // Fewer names in what must not match would have it match more.
+    // With fewer required names, the negated schema would match more values.
     if (keyword === 'not' || keyword === 'if') return null
     return this.visit(schema, combining.includes(keyword) ? released : [])
   }
@@ -203,7 +197,7 @@ class OneWaySplitter {
     return `#/components/schemas/${use.component}`
   }
 
-  /** Lists the members that a schema names for a value, and whether each is marked by the keyword. */
+  /** Each name of a member, and whether the keyword marks the member. */
   #membersOf(schema: unknown): ReadonlyMap<string, boolean> {
     const members = new Map<string, boolean>()
     if (!isPlainObject(schema)) return members
@@ -239,7 +233,6 @@ class OneWaySplitter {
     })
   }
 
-  /** Collects the names that a schema requires of a value, with those of the schemas that it combines. */
   #requiredIn(schema: Tree): ReadonlySet<string> {
     const known = this.#required.get(schema)
     if (known !== undefined) return known
@@ -254,7 +247,7 @@ class OneWaySplitter {
 
 const combining: readonly string[] = ['allOf', 'anyOf', 'oneOf']
 
-/** Lists the names of a `required`; none where it is of another form, which is told elsewhere. */
+/** The meta-schema reports a value of another form. */
 const namesIn = (required: unknown): readonly string[] => {
   const names = asItems(required)
   return names.every((each) => typeof each === 'string') ? names : []
