@@ -50,10 +50,7 @@ export const settlesWithinWait = async (ms: number, promise: Promise<unknown>): 
 
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/**
- * Calls back once unless stopped; at once where the time has passed. The timer keeps no process alive: it is for
- * background work.
- */
+/** Calls back once unless stopped; at once where the time has passed. The timer keeps no process alive. */
 export const unrefTimeout = (ms: number, call: () => void): (() => void) => {
   const timer = setTimeout(call, Math.max(0, ms)) // Node warns on stderr of a negative timeout
   timer.unref()
@@ -76,10 +73,9 @@ const standstillMs = 20
 const queues = new Map<number, TimerQueue>()
 
 /**
- * Calls back once, never early, as Node can: Node counts from the loop's cached time. A request sets several timers and
- * clears nearly all, so timers of one duration share one of Node's: setting and clearing are a few assignments. After a
- * standstill Node fires due timers before it reads the input that arrived meanwhile; these timers let it read first,
- * since that input was not late.
+ * Calls back once, never early (Node counts from the loop's cached time). A request sets several timers and clears
+ * nearly all, so timers of one duration share one of Node's: setting and clearing are a few assignments. After a
+ * standstill, input that arrived meanwhile is read first, since it was not late; Node would fire its timers first.
  */
 export class CoalescedTimer {
   readonly #onDue: () => void
@@ -185,9 +181,8 @@ export const withTimeout = <T>(promise: Promise<T>, ms: number): Promise<T | nul
 const jitter = 0.1
 
 /**
- * Repeats `act`, first after `firstMs`. `act` resolves to a function that completes the round and returns the pause
- * before the next in ms, spread by ±10 %. Returns a function that stops the repetition, and leaves a running round
- * incomplete.
+ * Repeats `act`, first after `firstMs`; it resolves to a function that completes the round and returns the pause in ms,
+ * spread by ±10 %. Returns a function that stops the repetition; a running round is not completed.
  */
 export const repeatWithJitter = (
   act: () => Promise<() => number>,

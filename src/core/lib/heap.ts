@@ -9,9 +9,8 @@ import { runInNewContext } from 'node:vm'
 export const tuneHeap = (): void => setFlagsFromString('--no-allocation-site-pretenuring')
 
 /**
- * Collects what loading the program has left behind. V8 itself collects only when the heap grows, which it never does
- * at rest: the young generation would keep its size from the start. Stops the process for some hundredths of a second,
- * so call it before the process serves clients.
+ * Collects what loading the program has left behind: V8 collects only when the heap grows, which it never does at rest.
+ * Stops the process for some hundredths of a second, so call it before the process serves clients.
  */
 export const collectStartupGarbage = (): void => {
   setFlagsFromString('--expose-gc')

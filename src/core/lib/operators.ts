@@ -18,10 +18,7 @@ export const tokenKeyNames = ['admin.token', 'admin.metricsToken'] as const
 export const operatorNameMistake = (text: string): string | null =>
   /^[\w.-]{1,64}$/.test(text) ? takenNameMistake(text) : 'not a name'
 
-/**
- * Returns null for a free name. In the log, an address stands for an operator without a name, and the name of a key for
- * its token.
- */
+/** Null: the name is free. In the log, an operator without a name has an address, and a token the name of its key. */
 export const takenNameMistake = (name: string): string | null => {
   if (isIP(name) !== 0) return 'an address, and not a name'
   return (tokenKeyNames as readonly string[]).includes(name) ? 'the name of another token' : null

@@ -31,8 +31,7 @@ const busyShare = 0.2
 
 /**
  * Tries whether a server outside works. A try that failed while this process stood still, or was busy, shows nothing of
- * the server, whatever timer has ended it: it is repeated. The signal of `attempt` is aborted when its try is over.
- * Rejects with the error of the last try.
+ * the server, and is repeated. The signal of `attempt` is aborted after its try. Rejects with the last error.
  */
 export const tryOutside = async <T>(
   attempt: (signal: AbortSignal) => Promise<T>,
