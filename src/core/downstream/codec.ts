@@ -11,9 +11,9 @@ export interface RequestTarget {
   readonly authority: string | null
 }
 
-/** A request of HTTP/1, or a stream of HTTP/2 in the terms of HTTP/1. */
+/** A stream of HTTP/2 appears in the terms of HTTP/1. */
 export interface DownstreamRequest extends BodySource {
-  /** Requests share the connection without waiting for each other. */
+  /** HTTP/2: requests do not wait for each other. */
   readonly multiplexed: boolean
   /** Null: the request-target can name no resource. */
   target: RequestTarget | null
@@ -27,7 +27,7 @@ export interface DownstreamRequest extends BodySource {
   readonly rawHeaders: string[]
   readonly complete: boolean
   readonly socket: Socket
-  /** Returns the failure if this version of HTTP does not allow the request. */
+  /** Null: this version of HTTP allows the request. */
   validate(): GatewayError | null
   destroy(): unknown
 }
@@ -52,22 +52,22 @@ export interface DownstreamResponse {
   readonly writableLength: number
   /** Whether bytes go out at once, not behind earlier responses. */
   readonly isHeadOfLine: boolean
-  /** Whether the system has taken all bytes of an ended response at the head of the line. */
+  /** Whether the system has taken the whole ended response; only at the head of the line. */
   readonly isFlushed: boolean
   /** Throws on fields that this version cannot express. `reason` empty: the standard phrase. */
   writeFields(status: number, reason: string, fields: HeaderFields): void
-  /** Writes or, where too much is buffered, drops an interim response. Throws as `writeFields` does. */
+  /** Drops the response where too much is buffered. Throws as `writeFields` does. */
   writeInterim(status: number, fields: HeaderFields): void
-  /** Announces the end of the connection: the gateway drains, or leaves the rest of the request `unread`. */
+  /** Announces that the connection ends; `unread`: the rest of the request is left. */
   markLast(failure: GatewayError | null, unread: boolean): void
-  /** Sends the head by the end of the next turn, or earlier with the first bytes of the body. */
+  /** Sends the head by the end of the next turn, or with the first bytes of the body. */
   flushHead(): void
   write(chunk: Buffer, onFlushed?: (error?: Error | null) => void): boolean
   /** A string is latin1. */
   end(body?: Buffer | string): unknown
-  /** Sends `100 Continue` if necessary. `onSent` is called once it is sent or unnecessary. */
+  /** Sends `100 Continue` if necessary; calls `onSent` in any case. */
   writeContinue(onSent: () => void): void
-  /** Cuts the response off so that it cannot pass for a complete one. */
+  /** A cut response must not pass for a complete one. */
   reset(): void
   /** `close` and `finish` come once. */
   on(event: 'close' | 'drain' | 'finish', listener: () => void): this

@@ -6,7 +6,7 @@ const smallChunkBytes = 1024
 const maxOverheadFactor = 8
 const blockBytes = 4 * 1024
 
-/** Queues a body in little more memory than its bytes: a client may send chunks of one byte, or of much overhead. */
+/** Takes little more memory than the body: a client may send chunks of one byte, or with much overhead. */
 export class ChunkQueue {
   bytes = 0
   #chunks: Buffer[] = []
@@ -58,7 +58,6 @@ export class ChunkQueue {
     this.bytes = this.#blockEnd = this.#blockStart = 0
   }
 
-  /** Moves the copied bytes to `#chunks`. The rest of the block is for later chunks. */
   #sealBlock(): void {
     if (this.#blockEnd > this.#blockStart) this.#chunks.push(this.#block.subarray(this.#blockStart, this.#blockEnd))
     this.#blockStart = this.#blockEnd

@@ -7,7 +7,7 @@ import type { BodySource, DownstreamResponse } from '../codec.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 import { MinRateMonitor } from './min-rate.ts'
 
-// A body of a known length up to this is read first: the upstream gets one write, and a retry can send it again.
+// Bodies of a known length up to this are read first: one write, which a retry can repeat.
 const maxReplayableBytes = 64 * 1024
 
 /** Reads no byte before the first demand. */
@@ -28,7 +28,7 @@ export class ClientBody implements RequestBody {
   readonly #request: BodySource
   readonly #response: Pick<DownstreamResponse, 'writeContinue'>
   readonly #idleTimeoutMs: number | null
-  /** Both null: no body. */
+  /** Null: no body to wait for. */
   readonly #idleTimer: CoalescedTimer | null
   readonly #rateMonitor: MinRateMonitor | null
   #buffering: Promise<readonly Buffer[]> | null = null
@@ -101,7 +101,7 @@ export class ClientBody implements RequestBody {
     return upload
   }
 
-  /** Fails the current or a later reader: the client is gone, or the gateway reads no more from it. */
+  /** Fails the current reader, or a later one. */
   abort(reason: GatewayError): void {
     this.#abortReason ??= reason
     this.#setWaiting(false)
@@ -119,7 +119,7 @@ export class ClientBody implements RequestBody {
     this.onStarted?.()
     if (!this.clientMaySend) {
       this.clientMaySend = true
-      // `100 Continue` may wait behind earlier responses. Until it is sent, the client is not slow.
+      // `100 Continue` may wait behind earlier responses; meanwhile the client is not slow.
       this.#isContinueDue = true
       this.#response.writeContinue(() => {
         this.#isContinueDue = false
@@ -164,12 +164,12 @@ const createStalledError = (): GatewayError => new GatewayError('request-timeout
 const createTooLargeError = (): GatewayError =>
   new GatewayError('content-too-large', { reason: 'body-too-large-streamed' })
 
-// Each chunk is a write, which costs much more than a byte, and a client may send chunks of one byte.
+// A write costs much more than a byte, and a client may send chunks of one byte.
 const minWriteBytes = 4 * 1024
 
 /**
- * Hands a request body upstream on demand. Before the upstream has a connection nothing is read and no `100 Continue`
- * sent, so after a failure to connect the body is still there.
+ * Reads on demand: without a connection upstream nothing is read and no `100 Continue` sent, so after a failure to
+ * connect the body is still there.
  */
 class UploadStream implements Upload {
   readonly #request: BodySource
@@ -232,7 +232,6 @@ class UploadStream implements Upload {
     })
   }
 
-  /** Wakes the reader, or pauses the client when the reader is behind. */
   #flush(): void {
     if (this.#scheduledFlush !== null) clearImmediate(this.#scheduledFlush)
     this.#scheduledFlush = null

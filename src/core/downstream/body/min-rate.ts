@@ -4,8 +4,8 @@ import { CoalescedTimer, now } from '../../lib/clock.ts'
 const windowMs = 10_000
 
 /**
- * Monitors a minimum rate (as Kestrel's MinDataRate). Only time in which the gateway waits for the other side counts,
- * not time in which the gateway or an upstream holds data back. Judged after each 10 s of waiting.
+ * As Kestrel's MinDataRate: counts only time in which the gateway waits for the other side, and judges after each 10 s
+ * of it.
  */
 export class MinRateMonitor {
   readonly bytesPerSecond: number
@@ -29,10 +29,7 @@ export class MinRateMonitor {
     this.#unreportedBytes = unreportedBytes
   }
 
-  /**
-   * Starts a wait for `waiter`; the last of several counts. `moved` counts all bytes so far, to within
-   * `toleranceBytes`.
-   */
+  /** The last of several waiters counts. `moved`: all bytes so far, to within `toleranceBytes`. */
   wait(waiter: object, moved: () => number, toleranceBytes: number, onTooSlow: () => void): void {
     if (this.#waiter === waiter) return
     this.#pause()
@@ -45,7 +42,6 @@ export class MinRateMonitor {
     this.#evaluate(toleranceBytes)
   }
 
-  /** Judges the wait so far, after bytes have moved. */
   check(): void {
     this.#evaluate(0)
   }

@@ -21,13 +21,13 @@ export interface Http1ConnectionOptions {
 
 // A client that follows `Keep-Alive: timeout` may send at the last moment.
 const idleMarginMs = 1000
-// The requests of a pipelining client that run at once; the rest waits unread. Otherwise one connection could take a
-// group's places at its upstream. No known proxy or library pipelines more.
+// For pipelining clients: otherwise one connection could take a group's places at its upstream. No known proxy or
+// library pipelines more.
 const maxInFlight = 4
 // Read even while requests are held back: the end of a connection shows only behind them.
 const maxUnreadBytes = 16 * 1024
 
-/** One client connection: serves its requests in order. */
+/** Serves the requests of one client connection in order. */
 export class Http1Connection implements RequestEvents, ResponseConnection {
   readonly socket: Socket
   readonly #options: Http1ConnectionOptions
@@ -147,7 +147,6 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     if (isIdle) this.socket.destroy()
   }
 
-  /** Waits for the next request, unless the client or the listener ends the connection. */
   #onAllSent(request: Http1Request): void {
     if (this.socket.readableEnded) return this.socket.destroySoon()
     if (this.#options.isClosing) return this.#end(request, 'long')
@@ -192,7 +191,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     this.#relieve()
   }
 
-  /** Other failures have become responses inside; this catches exceptions of Fastify. */
+  /** Only exceptions of Fastify get here. */
   #begin(request: Http1Request, response: Http1Response): void {
     try {
       this.#options.onRequest(request, response)
@@ -227,7 +226,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     this.#timer.set(this.#options.getListenerConfig().config.listen.timeouts.headers)
   }
 
-  /** Handles a malformed request: no later byte can be taken for a request. */
+  /** No later byte can be taken for a request. */
   #fail(failure: GatewayError, bytes: Buffer | null): void {
     const isHeadRequest = this.#parser.isInHead && this.#parser.method === 'HEAD'
     this.#timer.clear()
@@ -251,7 +250,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     if (!request.complete && !isStopped) request.onComplete = () => socket.destroy()
     destroyAfterLinger(socket, mode)
     socket.end()
-    this.#isBacklogged = false // too much may have waited for a response that was cut
+    this.#isBacklogged = false // output of a cut response may remain
     this.#unread = null
     socket.resume()
   }
@@ -270,8 +269,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
 
   #onTimeout(): void {
     if (!this.#awaitsHead) return void this.socket.destroy()
-    // RFC 9110 §15.5.9: no 408 to a client that has sent nothing, which would take it for the response to its first
-    // request.
+    // RFC 9110 §15.5.9: a client that has sent nothing would take a 408 for the response to its first request.
     if (hasReceivedNothing(this.socket)) return this.socket.destroySoon()
     this.#fail(new GatewayError('request-timeout', { reason: 'head-too-slow' }), null)
   }

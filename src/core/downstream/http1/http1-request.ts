@@ -11,7 +11,7 @@ interface FlowControl {
   resume(): void
 }
 
-// In pieces, so that the consumer can pause between them.
+// So that the consumer can pause between the pieces.
 const maxHandedOnBytes = 16 * 1024
 
 export class Http1Request implements DownstreamRequest {
@@ -31,7 +31,7 @@ export class Http1Request implements DownstreamRequest {
   onComplete: (() => void) | null = null
   readonly #flow: FlowControl
   #consumer: BodyConsumer | null = null
-  /** Body bytes without a consumer, or whose consumer pauses. */
+  /** Bytes without a consumer, or whose consumer pauses. */
   #held: ChunkQueue | null = null
   #isPaused = false
   #isHandingOn = false
@@ -67,7 +67,7 @@ export class Http1Request implements DownstreamRequest {
   receive(chunk: Buffer | null): void {
     if (chunk === null) {
       this.complete = true
-      this.#flow.resume() // for the next request, whatever becomes of this one
+      this.#flow.resume() // for the next request
       this.#handOn()
       this.onComplete?.()
     } else if (this.#consumer !== null && this.#held === null && !this.#isPaused) this.#consumer(chunk)
@@ -78,12 +78,11 @@ export class Http1Request implements DownstreamRequest {
     }
   }
 
-  /** The response needs no body that no consumer has asked for. */
+  /** An ended response needs no body. */
   discardUnasked(): void {
     if (this.#consumer === null && !this.complete) this.discard()
   }
 
-  /** Ignores the rest of the body. */
   discard(): void {
     this.#isDiscarded = true
     this.#consumer = ignore
@@ -106,7 +105,7 @@ export class Http1Request implements DownstreamRequest {
     this.socket.destroy()
   }
 
-  /** Hands on the held bytes until the consumer pauses, then the end. */
+  /** Stops when the consumer pauses. */
   #handOn(): void {
     const consumer = this.#consumer
     if (consumer === null || this.#isHandingOn) return

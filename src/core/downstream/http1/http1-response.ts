@@ -32,14 +32,14 @@ export class Http1Response implements DownstreamResponse {
   destroyed = false
   writableEnded = false
   writableFinished = false
-  /** The characters of the head that `probeHalfClosed` has sent early. */
+  /** Sent early by `probeHalfClosed`. */
   charsSentAhead = 0
   isLast = false
-  /** How long to wait afterwards for a client that is still sending. */
+  /** The wait for a client that is still sending. */
   lingerMode: LingerMode = 'long'
   readonly request: Http1Request
   readonly #connection: ResponseConnection
-  /** Kept until the first bytes of the body come or `flushHead` sends it. */
+  /** Kept until `flushHead`, or the first bytes of the body. */
   #head = ''
   #hasBody = true
   #isChunked = false
@@ -86,8 +86,7 @@ export class Http1Response implements DownstreamResponse {
 
   writeInterim(status: number, fields: HeaderFields): void {
     const head = renderInterimHead(status, fields)
-    // Nothing holds the upstream back while a client does not read, so the buffer is bounded. Interim responses are
-    // hints: the excess is dropped.
+    // Nothing holds back the upstream of a client that does not read, so excess interim responses (hints) are dropped.
     if (this.writableLength < this.#connection.socket.writableHighWaterMark) this.#writeAhead(head)
   }
 
@@ -167,7 +166,6 @@ export class Http1Response implements DownstreamResponse {
     return this
   }
 
-  /** Sends the writes that waited behind earlier responses. */
   onHeadOfLine(): void {
     if (this.#queue.length === 0) return
     const { socket } = this.#connection
@@ -180,7 +178,7 @@ export class Http1Response implements DownstreamResponse {
     if (!this.writableEnded && socket.writableLength === 0) this.onDrain()
   }
 
-  /** Cancels an unsent response: the connection ends in its place, after the earlier responses. */
+  /** Cancels an unsent response: the connection ends in its place. */
   #withdraw(): void {
     closeAfterResponse(this.request.socket)
     this.#queue = []
@@ -242,10 +240,10 @@ const maxWaitMs = 16_000
 
 /**
  * Finds out whether a client that has ended its side (FIN, or close_notify) still reads. TCP shows no difference
- * between a client that waits for its response and a client that has closed, but a closed client's system replies to a
- * write with a reset; the next write fails and aborts the exchange. So the start of the response goes out early, byte
- * by byte. After the head, empty writes test the connection: while the response pauses, nothing else would notice a
- * reset, since nothing is read after the end.
+ * between a client that waits and one that has closed, but the system of a closed client replies to a write with a
+ * reset, so the next write fails and aborts the exchange. So the response starts early, byte by byte. After the head,
+ * empty writes go on testing: nothing else notices a reset while the response pauses, since nothing is read after the
+ * end.
  */
 export const probeHalfClosed = (socket: Socket, response: Http1Response): void => {
   let waitMs = firstWaitMs

@@ -8,7 +8,7 @@ const [lf, cr, space] = [0x0a, 0x0d, 0x20]
 export const rejectTunnel = (method: string | undefined): GatewayError | null =>
   method === 'CONNECT' ? new GatewayError('method-not-allowed', { fields: ['Allow', 'GET, POST'] }) : null
 
-// All prefixes of methods: a client of another protocol is rejected at once, not at the end of its line.
+// Prefixes of methods: a client of another protocol is rejected at once, not at the end of its line.
 const beginnings: ReadonlySet<string> = new Set(
   METHODS.flatMap((method) => [...method].map((_, i) => method.slice(0, i + 1))),
 )
@@ -41,7 +41,7 @@ export class RequestLine implements StartLine {
     return text.slice(this.#targetFrom, this.#targetTo)
   }
 
-  /** Whether the target surely exceeds `max` bytes, after `bytes` of the head. */
+  /** `bytes`: the length of the head so far. */
   isTargetLonger(max: number, bytes: number): boolean {
     if (this.#state === inMethod) return false
     return (this.#state === inTarget ? bytes : this.#targetTo) - this.#targetFrom > max

@@ -11,7 +11,7 @@ import {
 import { validateFraming } from '../request/match-request.ts'
 import { RequestLine } from './request-line.ts'
 
-/** The head as received, with the framing fields. */
+/** With the framing fields. */
 export interface RequestMessage {
   readonly method: string
   readonly target: string
@@ -24,12 +24,11 @@ export interface RequestMessage {
   readonly isPersistent: boolean
 }
 
-/** Calls come in the order of the bytes. */
 export interface RequestEvents extends BodyEvents {
   /** Read no further request now. Default: false. */
   readonly holdsBack?: boolean
   head(message: RequestMessage): void
-  /** The end of a body. Not called for a request without a body. */
+  /** Not called for a request without a body. */
   end(): void
 }
 
@@ -59,8 +58,8 @@ const stopped = 5
 const [lf, cr] = [0x0a, 0x0d]
 
 /**
- * Parses the requests of one connection strictly: anything that RFC 9112 permits only to lenient parsers is rejected.
- * Each byte is read once, so the checked bytes are the forwarded bytes.
+ * Strict: what RFC 9112 permits only to lenient parsers is rejected. Each byte is read once, so the checked bytes are
+ * the forwarded bytes.
  */
 export class RequestParser {
   readonly #events: RequestEvents
@@ -99,10 +98,7 @@ export class RequestParser {
     return this.#requestLine.method
   }
 
-  /**
-   * Returns the number of bytes read: requests that are held back stay unread. Throws GatewayError; do not call again
-   * then.
-   */
+  /** Returns how many bytes were read: held-back requests stay unread. After a GatewayError, do not call again. */
   read(bytes: Buffer): number {
     const { length } = bytes
     let at = 0
@@ -116,7 +112,7 @@ export class RequestParser {
     this.#chunkedBody.stop()
   }
 
-  /** Reads one part, or its beginning. Returns the index of the next part. */
+  /** Returns the index of the next part. */
   #step(bytes: Buffer, at: number, length: number): number {
     switch (this.#state) {
       case betweenRequests:
@@ -198,7 +194,7 @@ export class RequestParser {
       }
     }
     const failure = validateFraming({ contentLength, transferEncoding }, version)
-    // With another coding inside the chunks, the end of the request is still certain: it gets a normal response.
+    // Another coding inside the chunks leaves the end of the request certain: it gets a normal response.
     if (failure !== null && failure.kind !== 'unsupported-coding') throw failure
     const length = transferEncoding === null ? Number(contentLength ?? 0) : null
     return { fields, length, isPersistent: isPersistent(version === '1.1', connection) }

@@ -12,14 +12,14 @@ interface ResponseHead {
 
 interface HeadContext {
   readonly request: Pick<Http1Request, 'method' | 'httpVersion' | 'isPersistent'>
-  /** The gateway has decided to end the connection. */
+  /** Decided by the gateway. */
   readonly isLast: boolean
   readonly keepAliveMs: number
 }
 
 /**
- * Decides the framing of the body (RFC 9112 §6.3) and the persistence (§9.3). `fields`: end-to-end only. `phrase`
- * empty: the standard one. Throws on fields, a phrase or a status that a head cannot hold.
+ * Decides framing (RFC 9112 §6.3) and persistence (§9.3). `fields`: end-to-end. `phrase` empty: the standard one.
+ * Throws on a status, phrase or field that a head cannot hold.
  */
 export const renderResponseHead = (
   status: number,

@@ -9,7 +9,7 @@ import { listenerParts } from './listener-parts.ts'
 
 /** Writes errors on the bare socket for bytes that never become a request. */
 export interface ClientErrorHandler {
-  /** `bytes` are those that were rejected; null: none. `headOnly`: no body, for HEAD. */
+  /** `bytes`: those rejected; null: none. `headOnly`: for HEAD. */
   onMalformed(
     connection: ClientConnection,
     socket: Socket,

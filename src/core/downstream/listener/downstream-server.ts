@@ -27,9 +27,8 @@ import { OpenConnections } from './open-connections.ts'
 export interface DownstreamServer extends Pick<ProxyServer, 'address' | 'drain' | 'stopAccepting' | 'close'> {
   /** False after `stopAccepting`, and where another process accepts. */
   readonly isListening: boolean
-  /** Returns a function that applies the limits and certificates; the address stays. Throws on a bad certificate. */
+  /** Returns a function that applies limits and certificates; the address stays. Throws on a bad certificate. */
   prepareConfig(listen: ListenConfig): () => void
-  /** Serves a connection that another process accepted, up to the limit of connections. */
   adoptConnection(socket: Socket): void
 }
 
@@ -38,7 +37,7 @@ export interface DownstreamServerOptions {
   readonly bindTarget?: BindTarget | 'elsewhere' | undefined
   /** The name in `Via`, if `listen.via` is not set. */
   readonly pseudonym?: string
-  /** Derives the keys of session tickets: processes that share it resume each other's sessions. Default: random. */
+  /** Of the keys of session tickets: processes that share it resume each other's sessions. Default: random. */
   readonly ticketSecret?: string
   /** Counts connections by client address in another process; false: at the limit. Default: counted here. */
   readonly countElsewhere?: CountConnection | undefined
@@ -228,7 +227,6 @@ const createProtocols = async (options: ProtocolsOptions) => {
   }
 }
 
-/** `closeConnections` closes each connection once it has no request under way. */
 export const createHttp1Server = (listener: Omit<Http1ConnectionOptions, 'isClosing'>) => {
   const options = { ...listener, isClosing: false }
   const connections = new Set<Http1Connection>()

@@ -66,7 +66,6 @@ export const linger = (
   }
 }
 
-/** Writes the last bytes of a connection without a request, and lingers. */
 export const writeAndLinger = (socket: Socket, bytes: string, mode: LingerMode): void => {
   closeAfterResponse(socket)
   destroyAfterLinger(socket, mode)
@@ -75,9 +74,8 @@ export const writeAndLinger = (socket: Socket, bytes: string, mode: LingerMode):
 }
 
 /**
- * Lets a response reach a client that is still sending (RFC 9112 §9.6): closing a socket with unread input makes the
- * kernel reset the connection, and the response is lost. So the gateway half-closes, discards input, and closes at the
- * end of the request or at the limits of {@link linger}.
+ * Closing a socket with unread input makes the kernel reset the connection, and the response is lost (RFC 9112 §9.6).
+ * So the gateway half-closes, discards input, and closes at the end of the request or at the limits of {@link linger}.
  */
 export const destroyAfterLinger = (socket: Socket, mode: LingerMode, slots?: LingerSlots): void => {
   const end = () => void socket.destroy()

@@ -18,7 +18,7 @@ export interface CompiledListenerConfig {
   readonly requestLimits: RequestLimits
   readonly maxRequestsPerConnection: number
   readonly maxBodyBytes: number
-  /** From a response to the next request, while the rest of the answered request is still to come. */
+  /** Applies while the rest of an answered request is still to come. */
   readonly idleTimeoutMs: number
   /** Lower-case; null: request ids are off. */
   readonly requestIdField: string | null
@@ -57,13 +57,13 @@ export const createListenerConfigGetter = (currentSnapshot: CurrentSnapshot): Ge
   }
 }
 
-/** Facts about a client from a load balancer in front, kept with the connection. */
+/** The claims of a load balancer in front about its client. */
 export interface ConnectionClaims {
   /** The bytes of the claims on the wire. */
   readonly length: number
   /** The client's; null: not known. */
   readonly address: string | null
-  /** The load balancer knows nothing of the client, so whether to trust its fields is unknown too. */
+  /** The load balancer knows nothing of the client. */
   readonly isAnonymous: boolean
   /** The name that the client asked for, for the log. */
   readonly authority: string | null

@@ -58,7 +58,7 @@ export interface AcceptorOptions {
   onAwaited(socket: Socket): void
   /** Undefined: no other process counts. */
   readonly countElsewhere: CountConnection | undefined
-  /** Called when claims are missing or malformed; the connection is closed. `sender` is its other end. */
+  /** The connection is closed; `sender` is its other end. */
   onFailure(sender: string, failure: GatewayError): void
 }
 

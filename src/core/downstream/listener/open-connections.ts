@@ -34,8 +34,8 @@ export class OpenConnections {
 
   /** Counts a connection by its address. False: it was closed. */
   track(socket: Socket): boolean {
-    // Reset before it was accepted (HAProxy ends its checks so) or right after its handshake: no response can arrive,
-    // and without an address the request would pass the limits per address.
+    // Reset before it was accepted (as HAProxy's checks) or right after the handshake: no response can arrive, and
+    // without an address the request would pass the limits per address.
     if (socket.remoteAddress === undefined) {
       socket.destroy()
       return false
@@ -76,7 +76,7 @@ export class PerAddressConnectionLimit {
   #isTrusted: TrustedProxyMatcher = () => false
   readonly #counts = new Map<string, number>()
 
-  /** Connections from a time without a limit are not counted. */
+  /** Earlier connections, from a time without a limit, are not counted. */
   applyConfig({ maxConnectionsPerAddress, trustedProxies }: ListenConfig): void {
     this.#max = maxConnectionsPerAddress
     this.#isTrusted = cidrMatcher(trustedProxies)

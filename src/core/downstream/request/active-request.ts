@@ -17,7 +17,7 @@ export interface ListenerState {
   isCutting: boolean
 }
 
-/** One request, from its head to the end of its response; then its access record. */
+/** Becomes the access record when the response has ended. */
 export class ActiveRequest implements ExchangeRecord {
   readonly request: DownstreamRequest
   readonly response: DownstreamResponse
@@ -67,7 +67,7 @@ export class ActiveRequest implements ExchangeRecord {
     this.#isLast = isLast
   }
 
-  /** The response ends the connection: the gateway drains, or the connection had its last request. */
+  /** The gateway drains, or the connection had its last request. */
   get isDraining(): boolean {
     return this.#isLast || this.#listener.isDraining
   }
@@ -100,7 +100,7 @@ export class ActiveRequest implements ExchangeRecord {
     this.body?.abort(reason)
   }
 
-  /** Cuts the response off so that it cannot pass for a complete one, even if it ends with the connection. */
+  /** Even a response that ends with its connection must not pass for complete. */
   reset(reason: GatewayError): void {
     this.failure ??= reason
     this.response.reset()

@@ -12,7 +12,7 @@ export type TrustedProxyMatcher = (address: string) => boolean
 export interface Peer {
   readonly address: string
   readonly trusted: boolean
-  /** The client speaks TLS, with the gateway or with the load balancer in front. */
+  /** The client speaks TLS with the gateway or the load balancer in front. */
   readonly secure: boolean
   inFlight: number
   /** The verified client certificate; null: not asked for, or not shown. */
@@ -51,7 +51,7 @@ export interface ForwardedClaims {
   readonly fields: ForwardedFields
   /** Renders `Forwarded` with the gateway's hop. */
   render(secure: boolean, authority: string): string
-  /** Set when the two fields contradict each other about the client. */
+  /** The two fields contradict each other about the client. */
   readonly error: GatewayError | null
 }
 

@@ -136,8 +136,8 @@ export const isValidHost = (value: string): boolean => {
 const isValidPort = (digits: string | undefined): boolean => digits === undefined || Number(digits) <= 65535
 
 /**
- * Returns the client's path below the base path, byte for byte; `/`, which has no operation, for a path that Fastify
- * would decode or that is not below the base path.
+ * The path below the base path, byte for byte; `/`, which has no operation, if the path is elsewhere or Fastify would
+ * decode it.
  */
 export const toRoutablePath = (path: string, basePath: string): string =>
   path.includes('%') || !path.startsWith(basePath) || path.charCodeAt(basePath.length) !== slash

@@ -101,8 +101,7 @@ const getResponseQueue = (
 ): ResponseQueue => {
   const connection = getClientConnection(socket, listenerConfig)
   if (multiplexed) return { peer: connection.peer, activeRequests: [], closing: false }
-  // The last request of a connection: otherwise a client that always has another request on its way would keep a
-  // draining gateway from exiting.
+  // Otherwise a client that always has another request on its way would keep a draining gateway from exiting.
   connection.closing = isDraining || ++connection.requestCount >= listenerConfig.maxRequestsPerConnection
   return connection
 }

@@ -176,7 +176,7 @@ const isTargetOverride = (name: string): boolean => {
 }
 
 /**
- * A CGI-like back end reads an underscore as a hyphen, so a client could replace a checked field or send a dropped one:
+ * A CGI-like back end reads an underscore as a hyphen, so a client could add to a checked field or send a dropped one:
  * fields that the gateway drops or trusts by peer, framing and hop-by-hop fields, and those that describe the content
  * (RFC 9110 §8).
  */
@@ -192,7 +192,7 @@ const isReservedTwin = (name: string): boolean => {
   )
 }
 
-/** Keeps a trusted proxy's field, except those that the gateway renders itself. */
+/** Keeps all fields but those that the gateway renders itself. */
 const applyForwarded = (
   forwarded: ForwardedFields,
   name: string,

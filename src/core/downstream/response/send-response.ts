@@ -9,7 +9,6 @@ import { CoalescedTimer, epochMs, now } from '../../lib/clock.ts'
 import { MinRateMonitor } from '../body/min-rate.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 
-/** Writes a body that has arrived in one write, any other at the client's pace. */
 export const relayResponse = (
   activeRequest: ActiveRequest,
   exchange: Exchange,
@@ -124,7 +123,6 @@ const awaitFlush = (activeRequest: ActiveRequest): void => {
 // Linux reports room in a full send buffer when a third is free. The buffer grows to 4 MiB by default.
 const unreportedBytes = 4 * 1024 * 1024
 
-/** Cuts off a client that takes too few bytes of its response for too long. */
 export class FlushMonitor {
   readonly #activeRequest: ActiveRequest
   readonly #timer: CoalescedTimer
@@ -202,7 +200,7 @@ const renderProblem = (kind: FailureKind, requestId: string | null, violations: 
 
 const toEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** Sends a gateway error, or cuts off a response that has begun. */
+/** A response that has begun is cut off instead. */
 export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError): void => {
   const { response, snapshot, head } = activeRequest
   activeRequest.failure ??= error

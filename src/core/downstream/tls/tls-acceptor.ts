@@ -13,7 +13,7 @@ interface TlsAcceptorOptions {
   readonly ticketSecret: string
   /** ALPN names, best first. */
   readonly protocols: readonly string[]
-  /** Called before `onSecure`. `getGroup` returns the number of the key exchange group. */
+  /** Called before `onSecure`. */
   onHandshake(socket: TLSSocket, getGroup: (socket: TLSSocket) => number): void
   onSecure(socket: TLSSocket, raw: Socket): void
   /** Called when the first bytes are not TLS. */
