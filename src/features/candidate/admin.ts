@@ -110,7 +110,7 @@ const bySide = seriesFor(['operation', 'side', 'status_class'], (inputs) =>
 
 const shifted = seriesFor(['group'], ({ overrides }) => overrides.shifts?.all ?? [])
 
-/** Groups without copies, operations that are not compared and groups without a candidate have no series. */
+/** No series without copies, without a comparison, or without a candidate. */
 const candidateMetrics: MetricDefinitions = {
   shadow_copies_total: perGroup.counter('Copies of requests that were sent to a candidate.', 'sent'),
   shadow_repeats_total: perGroup.counter(

@@ -7,8 +7,8 @@ export const bundledReports: Required<BundlePart>['bundledReports'] = [
   { name: 'shadow.json', path: '/shadow', about: 'how candidates answer, without values' },
 ]
 
-// What differs in these kinds is a status, a type, a failure; in the others, a value of a client. A kind of a later
-// version is none of them.
+// Values of these kinds are a status, a type or a failure; of the others, a client's data. Unknown kinds of a later
+// version count as data.
 const isSafeKind: Readonly<Record<DifferenceKind, boolean>> = {
   failure: true,
   status: true,
@@ -24,8 +24,8 @@ const isSafeKind: Readonly<Record<DifferenceKind, boolean>> = {
 }
 
 /**
- * Leaves the values of `compare.examples` out of a response of /shadow or /overview: they are data of clients. A
- * comparison that this version cannot read is left out whole.
+ * Removes the values of `compare.examples` from a response of /shadow or /overview: they are clients' data. A
+ * comparison that this version cannot read is removed whole.
  */
 export const withoutClientData = (body: unknown): unknown => {
   const comparisons = getMember(body, 'comparisons')

@@ -5,8 +5,8 @@ import type { CandidateConfig } from './config/candidate.ts'
 import type { ShiftState } from './shift/shift-state.ts'
 
 /**
- * What happens to clients when the candidate of their group fails. `none`: no client is on the candidate. `covered`:
- * the primary serves requests that could not be sent. `exposed`: their requests fail.
+ * What a failing candidate means for clients. `none`: no client is on it. `covered`: the primary serves requests that
+ * could not be sent. `exposed`: their requests fail.
  */
 export type CandidateClients = GroupClients['others']
 
@@ -27,7 +27,7 @@ export const findPrimaryClients = (candidate: CandidateConfig | null, shift: Shi
   return bucketsOfShare(use.share) === bucketCount ? 'none' : 'some'
 }
 
-/** Whether the guard has taken a candidate back, and neither an operator nor an edit has ended that. */
+/** Whether the guard's takeback still holds. */
 export const isTakenBack = ({ isStopped, cause }: Pick<ShiftState, 'isStopped' | 'cause'>): boolean =>
   isStopped && cause === 'guard'
 

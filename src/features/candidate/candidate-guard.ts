@@ -25,7 +25,7 @@ interface OpenWindow {
   readonly window: GuardWindow
 }
 
-/** Takes a candidate back that is worse than its primary. While processes send reports, it judges each second. */
+/** Takes back a candidate that is worse than its primary. Judges each second while processes report. */
 export class CandidateGuard {
   readonly #options: CandidateGuardOptions
   readonly #windows = new Map<Group, OpenWindow>()
@@ -57,8 +57,8 @@ export class CandidateGuard {
   }
 
   /**
-   * Returns the group's window, which starts again at each change of share, and when no endpoint of the primary
-   * remains: the old primary is no evidence about the new one. Null: the group has no guard.
+   * Starts again at each change of share, and when no endpoint of the primary remains, as the old primary is no
+   * evidence about the new one. Null: no guard.
    */
   #windowOf(group: Group): GuardWindow | null {
     const { candidate, endpoints: primary } = this.#options.config().upstreams[group]

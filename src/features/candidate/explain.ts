@@ -32,7 +32,7 @@ export const findSide: Required<ExplainPart>['findSide'] = (client, operation, c
   })
 }
 
-/** What operators, steps and the guard have said goes before the file. */
+/** Operators, steps and the guard take precedence over the file. */
 export const findSideNow: Required<ExplainPart>['findSideNow'] = (client, operation, config, nameKey, now) => {
   const shift = now.upstream.candidate?.shift ?? null
   if (shift === null) return null

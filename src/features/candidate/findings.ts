@@ -27,10 +27,7 @@ import type { ShiftState } from './shift/shift-state.ts'
 import { type CandidateReport, sumComparison } from './status/candidate-status.ts'
 import { describeMore, describePlace } from './status/describe-comparison.ts'
 
-/**
- * A finding about a candidate is at most a warning while no request fails: no client is on the candidate, or the
- * primary serves the requests that could not be sent.
- */
+/** At most warnings while no request fails: no client is on the candidate, or the primary covers. */
 export const candidateFindings: FindingSource = (inputs) =>
   groups.flatMap((group) => {
     const { candidate } = inputs.report.upstreams[group]
@@ -47,7 +44,7 @@ export const candidateFindings: FindingSource = (inputs) =>
     ]
       .flat()
       .map((finding) => (clients === 'exposed' ? finding : atMostWarning(finding)))
-    // Findings about single endpoints keep their severity while the candidate has clients, covered or not.
+    // A candidate with clients, covered or not, keeps the severity of its endpoints' findings.
     const others = groupOutage(group, seen) !== null ? [] : endpointsFindings(group, candidate, seen)
     return [
       stopFinding(group, inputs),
@@ -62,10 +59,7 @@ const primaryIsOut = (group: Group, inputs: FindingInputs): boolean =>
   inputs.report.upstreams[group].endpoints.every(({ state }) => state.name === 'draining') ||
   groupOutage(group, inputs) !== null
 
-/**
- * `covered` becomes `exposed` when the primary serves nothing, or when the candidate fails in a way that is not retried
- * at the primary.
- */
+/** `covered` becomes `exposed` when the primary serves nothing, or failures are not retried there. */
 const findClients = (
   group: Group,
   { breaker, endpoints }: CandidateReport,
@@ -74,7 +68,7 @@ const findClients = (
 ): CandidateClients => {
   const clients = findCandidateClients(config.upstreams[group].candidate, overrides.shifts?.get(group))
   if (clients !== 'covered') return clients
-  // A failing endpoint still gets requests. One that is down, ejected or behind a breaker gets none.
+  // A failing endpoint still gets requests; one that is down, ejected or behind a breaker does not.
   const isExposed =
     (breaker === null || breaker.state === 'closed') &&
     endpoints.some(
@@ -84,7 +78,7 @@ const findClients = (
   return isPrimaryOut || isExposed ? 'exposed' : 'covered'
 }
 
-/** Whether the primary serves a request that failed at the candidate: it was not sent, or a retry follows. */
+/** Whether the primary serves a request that failed at the candidate. */
 const goesToPrimary = (
   group: Group,
   { kind, status }: AttemptReport,
@@ -99,8 +93,8 @@ const goesToPrimary = (
 }
 
 /**
- * The guard has taken the candidate back, or Redis cannot say whether it is stopped. Only a warning: the primary serves
- * all clients.
+ * The guard has taken the candidate back, or Redis cannot say whether it is stopped. A warning: the primary serves all
+ * clients.
  */
 const stopFinding = (group: Group, { overrides }: FindingInputs): Found => {
   const shift = overrides.shifts?.get(group) ?? null
@@ -181,7 +175,7 @@ const viewAsPrimary = (group: Group, candidate: CandidateReport, inputs: Finding
     report: {
       ...report,
       upstreams: { ...report.upstreams, [group]: { ...candidate, retryBudget: null, candidate: null } },
-      // Errors name an endpoint by its URL. Endpoints that the primary has too are reported for the primary.
+      // Errors name endpoints by URL; those of shared endpoints are reported for the primary.
       recentErrors: {
         ...report.recentErrors,
         causes: report.recentErrors.causes.filter(({ endpoint }) => !ofPrimary.has(endpoint)),
@@ -195,7 +189,7 @@ const minCompared = 20
 
 const maxPlaces = 3
 
-/** Candidates whose share of equal responses in the last five minutes is below `minEqual`. */
+/** Too few equal responses in the last five minutes. */
 export const comparisonFindings: FindingSource = (inputs) =>
   groups.flatMap((group) => differingAnswers(group, inputs) ?? [])
 
@@ -215,7 +209,7 @@ const differingAnswers = (group: Group, { config, report }: FindingInputs): Find
   ])
 }
 
-/** The worst differences first. `hasOthers`: there are differences without a row. */
+/** The worst first. `hasOthers`: also differences without a row. */
 const placesPhrase = (rows: readonly DifferenceRow[], hasOthers: boolean): string => {
   if (rows.length === 0) return unknownPlaces
   const places = rows.slice(0, maxPlaces).map((row) => `${row.operation} ${describePlace(row)} in ${row.recent}`)

@@ -1,7 +1,7 @@
 import type { DescribeOperation } from '../../core/admin/admin-part.ts'
 import { sides } from '../../operations.ts'
 
-/** The field that names the side, if configured. Responses omit it while the group has no sides. */
+/** Responses omit the field while the group has no sides. */
 export const describe: DescribeOperation = ({ group }, { upstreams }) => {
   const field = upstreams[group].candidate?.expose ?? null
   if (field === null) return {}

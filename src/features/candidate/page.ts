@@ -97,7 +97,7 @@ const verdictParagraph = (at: string, comparison: ComparisonView, shift: ShiftSt
 
 const verdictBadge = ({ compared, equal, recent }: ComparisonView): Html => {
   if (compared === 0) return badge('off', 'nothing yet')
-  // What was equal before says nothing of a candidate to which no copy gets now.
+  // Without new copies, earlier equal responses say nothing about the candidate.
   if (equal === compared) return badge(recent.compared === 0 ? 'off' : 'good', 'all equal')
   return recent.equal === recent.compared ? badge('notice', 'differed before') : badge('warning', 'differs')
 }

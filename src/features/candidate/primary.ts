@@ -72,7 +72,7 @@ export const open = ({ log, config, recordAdminEvent, reapply }: PrimaryGateway)
       state.isStopped,
     ),
   )
-  /** The shifts as workers apply them: a command, a step or news from Redis takes effect a little later. */
+  /** As workers have them: a command, a step or news from Redis takes effect a little later. */
   let inEffect: ShiftsView = shifts
   const guard = new CandidateGuard({ shifts, shiftsInEffect: () => inEffect, config })
   const shared = new SharedShifts(shifts, (level, event, fields) => log[level](fields, event))
@@ -106,7 +106,7 @@ export const open = ({ log, config, recordAdminEvent, reapply }: PrimaryGateway)
   }
 }
 
-/** Logs a change of the share without an operator, once it is in effect. */
+/** Once the change is in effect. */
 export const logShift = (
   log: Log,
   recordAdminEvent: RecordAdminEvent,

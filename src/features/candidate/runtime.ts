@@ -84,7 +84,7 @@ const layerRows = (
   ]
 }
 
-/** The shift of a gateway that starts with this file now. */
+/** Of a gateway that starts with this file now. */
 export const shiftOfFile = (config: Config, group: Group): ShiftState | null => {
   const plan = listShiftPlans(config)[group]
   const epoch = epochMs()
@@ -204,8 +204,8 @@ const carryOver = (config: Config, previous: CandidatePart | null, digestKey: st
 })
 
 /**
- * Keeps the previous comparison while the same sides are compared by the same rules: a new share or sample, or a
- * takeback, does not reset it. Null: responses are not compared.
+ * Continues while the same sides are compared by the same rules, through other shares, samples and takebacks. Null: not
+ * compared.
  */
 const continueComparison = (
   upstream: UpstreamConfig,

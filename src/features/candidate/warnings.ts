@@ -203,10 +203,10 @@ const shareTooSmall: CandidateRule = ({ path, config: { share } }) =>
     hint: `write ${formatPercent(leastShare)}`,
   }
 
-// Each is compared with up to 100,000 names: thousands would exceed the time of a load.
+// Compared with up to 100,000 names each: thousands would take too long.
 const maxSuggestions = 20
 
-/** A warning, not an error: a list elsewhere must not stop an operator who removes a client in a hurry. */
+/** A warning: a list elsewhere must not stop an operator who removes a client in a hurry. */
 const unknownClients: WarningRule = ({ config: { clients, upstreams } }) => {
   const named = groups.flatMap((group) =>
     (upstreams[group].candidate?.clients ?? []).map((name, index) => ({

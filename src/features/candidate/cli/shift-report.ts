@@ -102,7 +102,6 @@ const renderRow = (row: DifferenceView, at: number): string => {
 
 const maxRequests = 3
 
-/** Lists each pair where the values may be shown, else the number of pairs. */
 const pairLines = ({ kind, pairs, otherPairs }: DifferenceView): readonly string[] => {
   const [first] = pairs
   if (first === undefined || kind === 'missing' || kind === 'added') return []

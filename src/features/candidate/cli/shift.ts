@@ -37,7 +37,7 @@ export const showShift = async (group: string, { format, ...targetOptions }: Cli
   return 0
 }
 
-/** The command that the operator runs next. Null: the candidate needs none. */
+/** The operator's next command. Null: none is needed. */
 const nextCommand = (
   group: string,
   shift: ShiftStatus,
@@ -53,10 +53,7 @@ const nextCommand = (
   return isWholeShift(shift) ? `to make it the upstream: ${commandOf('--promote')} prints the file` : null
 }
 
-/**
- * Prints the file with a group's candidate as its upstream, and the effective changes on stderr. Resolves to the exit
- * code. Never writes the file.
- */
+/** Prints the promoted file, and the effective changes on stderr; resolves to the exit code. Never writes the file. */
 export const showPromotion = async (group: Group, options: ClientCommandOptions): Promise<number> => {
   const { config: file, format } = options
   const loaded = loadConfig(file)
@@ -91,7 +88,7 @@ const describeFailure = (file: string, group: string, { problems }: Extract<Prom
     ? `lender-gateway: ${file}: the edit for ${group} would not be valid: make it by hand\n${formatProblems(problems)}`
     : `lender-gateway: ${file}: the edit for ${group} would change something else too, such as a group that shares an anchor with it: make it by hand\n`
 
-/** Lists the gateway's objections. An unreachable gateway does not stop the promotion, which needs only the file. */
+/** The gateway's objections. An unreachable gateway does not stop the promotion, which needs only the file. */
 const findWarnings = async (group: string, hash: string, options: ClientCommandOptions): Promise<readonly string[]> => {
   try {
     const target = await locateGateway(options)

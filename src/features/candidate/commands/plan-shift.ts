@@ -85,7 +85,7 @@ const rejectDown = (
   return { status: 409, code: 'candidate-down', detail }
 }
 
-/** Whether more clients reach the candidate: at once, or because held steps continue. */
+/** Whether more clients reach the candidate, at once or by held steps that continue. */
 const sendsMore = (before: ShiftState, after: ShiftState): boolean =>
   after.share > before.share ||
   (before.isStopped && !after.isStopped) || // the clients that the file names come back

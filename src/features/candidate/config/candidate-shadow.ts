@@ -21,7 +21,7 @@ import { formatPercent, percentages } from '../../../core/lib/text/units.ts'
 // Every rule is matched at every place of a document.
 const maxRules = 100
 
-// RFC 6901 §3, without the pointer to the whole document: ignoring that would compare nothing.
+// RFC 6901 §3, without the pointer to the whole document, which would ignore everything.
 const pointerPattern = '^(/([^~/]|~0|~1)*)+$'
 
 const maxPointerLength = 500

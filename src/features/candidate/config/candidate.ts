@@ -102,7 +102,7 @@ const candidateGuardSchema = optionalPolicy(
 
 const exposedField = 'X-Upstream-Side'
 
-// Response fields that clients or caches act upon, or that the gateway adds.
+// Fields with a meaning for clients or caches, or set by the gateway.
 const responseFieldsWithMeaning = [
   ...['accept-ranges', 'age', 'allow', 'cache-control', 'cache-status', 'content-encoding', 'content-language'],
   ...['content-location', 'content-range', 'content-type', 'date', 'etag', 'expires', 'last-modified', 'link'],
@@ -122,7 +122,7 @@ export const exposeSchema = scalar(
   'The response field that names the side, or none',
 ).prefault('none')
 
-/** The keys that only a candidate has. Each has a default, so that a URL alone is a candidate. */
+/** The candidate's own keys. Each has a default, so that a URL alone is a candidate. */
 const ownForm = z.strictObject({
   share: percent('Part of the clients that it gets; each stays when the share grows').prefault('0%'),
   steps: stepsSchema.prefault('none'),
@@ -162,7 +162,7 @@ const candidateForm = <S extends z.core.$ZodLooseShape>(inherited: S) =>
     },
   )
 
-/** A URL, `sandbox`, or the long form. Omitted keys are inherited from the group's upstream. */
+/** A URL, `sandbox`, or the long form. Omitted keys are inherited from the group. */
 const candidateSchema = candidateForm(policyShape)
 
 /** For editors: with the built-in defaults. */
@@ -180,14 +180,11 @@ declare module '../../../core/config/config.ts' {
 }
 
 export interface CandidateConfig extends Omit<DeepReadonly<ParsedCandidate>, keyof UpstreamConfig> {
-  /**
-   * The candidate's endpoints and policies, merged with its group's. Keys that features add to a group are null here:
-   * they hold for both sides.
-   */
+  /** Merged with the group's. Keys that features add to a group are null: they hold for both sides. */
   readonly upstream: UpstreamConfig
   /**
-   * The digest of the candidate's differences from its group. Certificates and keys are left out, because they are
-   * renewed without an edit. Stating an inherited value does not change the digest.
+   * Of the candidate's differences from its group, stated or not. Without certificates and keys, which are renewed
+   * without an edit.
    */
   readonly digest: string
 }
@@ -202,9 +199,7 @@ export const upstreamKeys: readonly UpstreamKey[] = [
     schema: optionalKey(candidateSchema),
     described: optionalKey(describedCandidateSchema),
     isUpstream: true,
-    /**
-     * Renders `none` for each `tls` key that the group has and the candidate has not: omitted keys would be inherited.
-     */
+    /** Renders `none` for each `tls` key that only the group has: omitted keys would be inherited. */
     render: (schema, value, group) => {
       const rendered = renderValue(schema, value)
       if (rendered === undefined) return undefined
@@ -236,7 +231,7 @@ const withoutCertificates = (upstream: UpstreamConfig) => ({
   tls: { ...upstream.tls, ca: null, certificate: null, key: null },
 })
 
-/** Keeps, at every depth, the keys of `map` whose values differ from `other`. */
+/** Keeps, at every depth, the keys of `map` that differ from `other`. */
 const omitEqual = (map: object, other: object): object =>
   Object.fromEntries(
     Object.entries(map).flatMap(([key, value]) => {

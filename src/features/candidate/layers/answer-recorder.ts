@@ -30,7 +30,7 @@ export class AnswerRecorder {
     return this.#answer
   }
 
-  /** Whether the rest was not read, because the body is much longer than the primary's. */
+  /** The rest was not read: the body is much longer than the primary's. */
   get isCut(): boolean {
     return this.#isCut
   }
@@ -64,7 +64,7 @@ export class AnswerRecorder {
   }
 }
 
-// How many times `maxBytes` is hashed of a longer body: enough for a report, and an end to an endless body.
+// `maxBytes` × 16 of a longer body are hashed: enough for a report, and an end to an endless body.
 const hashedTimes = 16
 
 /** One side's response body: kept up to `maxBytes`, hashed beyond. */
@@ -86,7 +86,7 @@ export class RecordedBody {
     this.#copy = new BodyCopy(maxBytes, room)
   }
 
-  /** False: the body is longer than `maxBytes` × 16, and is given up. */
+  /** False: longer than is hashed, and given up. */
   push(chunk: Buffer): boolean {
     this.#length += chunk.length
     if (this.#isKept && !this.#copy.push(chunk)) this.#beginHash()
@@ -109,7 +109,7 @@ export class RecordedBody {
     this.#copy.close()
   }
 
-  /** Takes the whole body without a copy. Its memory must never be freed by hand. */
+  /** Takes the body without a copy. Its memory must never be freed by hand. */
   keep(whole: Buffer): void {
     this.#length = whole.length
     if (!this.#isRead) return
@@ -136,14 +136,13 @@ export class RecordedBody {
   }
 }
 
-// The candidate's body is read up to 64 KiB or to four times the primary's body, whichever is more.
+// Of the candidate's body: 64 KiB, or four times the primary's body if that is more.
 const readAnyway = 64 * 1024
 const readTimes = 4
 
 /**
- * Reads the candidate's response while it can be compared. A body much longer than the primary's waits for the primary,
- * and is cut when the primary has ended: reading on would not change the result, and would slow the requests of
- * clients.
+ * Reads the candidate's response. A body much longer than the primary's waits for the primary's end, and is cut then:
+ * more bytes would not change the result, and would slow clients' requests.
  */
 export class CandidateReader {
   readonly #candidate: AnswerRecorder
@@ -152,7 +151,7 @@ export class CandidateReader {
   /** Null: the body does not stream, or no head has arrived. */
   #body: ResponseBody | null = null
 
-  /** `onEnd` is called once, with null when the response is complete or was cut. */
+  /** `onEnd` is called once; null: complete, or cut. */
   constructor(candidate: AnswerRecorder, primary: AnswerRecorder, onEnd: (error: GatewayError | null) => void) {
     this.#candidate = candidate
     this.#primary = primary

@@ -15,17 +15,16 @@ import { clientIpv6Prefix, getBucketMemory } from './side.ts'
 export interface GuardOptions {
   readonly group: Group
   readonly counts: GuardCounts
-  /** The leading bits of an IPv6 address that count as one client when no client is authenticated. */
   readonly ipv6Prefix: number
   /** Whether operators drain every endpoint of the candidate. */
   isDrained(): boolean
 }
 
 /**
- * Counts the outcome of each request at the side of its client. Below retries, and for the first attempt alone: a fault
- * that a retry mends is still a fault, and a request that fails at both sides must not count against the primary
- * because it failed at the candidate first. A broken response counts at the exchange that fetched it: its client may
- * have left, or may get a stored response. A request counts once.
+ * Counts each request's outcome at its client's side, once. Below retries, first attempts only: a fault that a retry
+ * mends is a fault, and a request that fails everywhere must not count against the primary because the candidate failed
+ * it first. A broken response counts at the exchange that fetched it: its client may have left, or may get a stored
+ * response.
  */
 export const guardLayer = ({ group, counts, ipv6Prefix, isDrained }: GuardOptions): Layer => {
   const findBucket = getBucketMemory(group)
@@ -70,7 +69,7 @@ export const guardLayer = ({ group, counts, ipv6Prefix, isDrained }: GuardOption
   }
 }
 
-/** Latency starts when the client has sent its whole request: a slow upload is no fault of a side. */
+/** From the end of the client's request: a slow upload is no fault of a side. */
 const startWhenReceived = ({ body }: Exchange, request: GuardedRequest): void => {
   const before = body.onReceived
   body.onReceived = () => {

@@ -9,10 +9,10 @@ import type { OnShadowPair } from '../observe/compare/comparison.ts'
 import { type SlotEntry, SlotList } from './slot-list.ts'
 
 /**
- * Reasons why a copy was not sent. `full`: `concurrency` copies are in flight. `backoff`: earlier copies got no
- * complete response. `no-endpoint`: no endpoint is up and takes requests. `no-room`: `maxBytes` is used up.
- * `body-too-large`: longer than `maxBody`. `body-unfinished`: the request's body broke off. `credential-in-query`: the
- * query holds a token. `stopped`: the process stops, or copying was turned off.
+ * Why copies were not sent. `full`: `concurrency` is reached. `backoff`: earlier copies got no complete response.
+ * `no-endpoint`: none is up and takes requests. `no-room`: `maxBytes` is used up. `body-too-large`: longer than
+ * `maxBody`. `body-unfinished`: the request broke off. `credential-in-query`: the query holds a token. `stopped`: the
+ * process stops, or copying was turned off.
  */
 export const zeroShadowDrops = {
   full: 0,
@@ -44,7 +44,7 @@ interface ShadowCounts {
 
 export interface ShadowReport extends Readonly<ShadowCounts> {
   readonly underWay: number
-  /** The requests that the primary was sent twice to learn its noise. */
+  /** Requests sent to the primary twice, to learn its noise. */
   readonly repeated: number
 }
 
@@ -82,7 +82,7 @@ export interface CopyOptions {
   readonly copies: ShadowCopies
   /** From the sending to the end of the response. */
   readonly timeoutMs: number
-  /** Requests with longer bodies are not copied; longer responses are only hashed. */
+  /** Longer requests are not copied; longer responses are only hashed. */
   readonly maxBody: number
   /** In lower case. Null: no field carries the request id. */
   readonly requestIdField: string | null
@@ -98,13 +98,10 @@ export interface StoppableCopy extends SlotEntry {
 /** Bounds of one group in one process. */
 type ShadowBounds = Pick<CandidateShadowConfig, 'concurrency' | 'maxBytes'>
 
-/** Repeats in flight. One request in 100 is sent to the primary twice, which must not burden the primary. */
+/** Repeats in flight: one request in 100 is sent to the primary twice, which must not burden it. */
 export const maxRepeats = 4
 
-/**
- * The copies of one group's requests in this process. It outlives reloads, so that copies in flight count against the
- * next configuration's bounds too.
- */
+/** One group's copies in this process. Outlives reloads: copies in flight count against the next bounds too. */
 export class ShadowCopies {
   readonly counts = createShadowCounts()
   /** Counts of the requests that the primary was sent twice. */
@@ -138,7 +135,7 @@ export class ShadowCopies {
     }
   }
 
-  /** Null: no copy begins, even of a request from before the reload. */
+  /** Null: no copy begins, even of an earlier request. */
   set bounds(bounds: ShadowBounds | null) {
     this.#isOff = bounds === null
     if (bounds === null) return
@@ -179,8 +176,8 @@ const maxPauseMs = 10_000
 
 /**
  * Holds copies back while the candidate gives no complete responses: each copy would open a connection for nothing.
- * After 5 failures in a row, one copy is tried after 1 s, then after pauses that double up to 10 s. A complete response
- * ends the backoff.
+ * After 5 failures in a row, one copy is tried after 1 s, then after pauses that double up to 10 s, until a complete
+ * response.
  */
 export class CopyBackoff {
   #failures = 0

@@ -19,8 +19,8 @@ import {
 } from './shadow-copies.ts'
 
 /**
- * The copy of one request, to the candidate or once more to the primary. It is sent when the primary's request has been
- * sent and its body is complete. It ends when both sides have responded, or after `timeoutMs`.
+ * A copy of one request, to the candidate or again to the primary. Sent when the primary's request was sent and its
+ * body is complete. Ends when both sides have responded, or after `timeoutMs`.
  */
 export class ShadowCopy implements StoppableCopy {
   slot = -1
@@ -34,7 +34,7 @@ export class ShadowCopy implements StoppableCopy {
   readonly #reader: CandidateReader
   /** Null: the copy has not begun. */
   #own: Exchange | null = null
-  /** Whether the primary's response can be compared: only the primary itself may have cut it. */
+  /** False: something other than the primary has cut its response. */
   #isPairable = true
   #isOver = false
 
@@ -88,7 +88,7 @@ export class ShadowCopy implements StoppableCopy {
     return this.#destination.afterMs !== null
   }
 
-  /** After the writes of this turn of the event loop: the primary's request goes out first. */
+  /** After this turn's writes: the primary's request goes out first. */
   #beginLater(): void {
     if (!this.#options.copies.sending.add(() => this.#admit())) this.#drop('full')
   }
@@ -218,17 +218,17 @@ export class ShadowCopy implements StoppableCopy {
 }
 
 interface CopiedRequestListener {
-  /** Called each time the request is handed to a connection of the primary. */
+  /** Each time the request is handed to a connection of the primary. */
   onSent(): void
-  /** Called once, when the primary's request was sent and its body is complete. */
+  /** Once, when the primary's request was sent and its body is complete. */
   onReady(): void
-  /** Called at most once, instead of `onReady`. */
+  /** At most once, instead of `onReady`. */
   onDropped(reason: ShadowDropReason): void
 }
 
 class CopiedRequest {
   isSent = false
-  /** Whether the whole body has arrived, even where `copy` could not keep it. */
+  /** The whole body has arrived, even if `copy` could not keep it. */
   isWhole: boolean
   readonly copy: BodyCopy
   readonly #exchange: Exchange
@@ -248,7 +248,7 @@ class CopiedRequest {
     if (!this.isWhole && !body.replayable && !this.#isTooLong) copyRequestBody(body, this.copy, () => this.#onWhole())
   }
 
-  /** Ends the copying and releases the body's quota. `isRead`: the memory is still being sent, so it is not freed. */
+  /** Releases the body's quota. `isRead`: its memory is still being sent, so it is not freed. */
   close(isRead: boolean): void {
     this.#isClosed = true
     this.#exchange.onSent = null

@@ -10,7 +10,7 @@ import type { ComparisonCounts } from '../observe/comparison-counts.ts'
 import { type CopyDestination, type CopyOptions, type CopySender, maxRepeats, ShadowCopies } from './shadow-copies.ts'
 import { ShadowCopy } from './shadow-copy.ts'
 
-/** The requests that go to the primary twice, instead of a copy, to learn its noise. */
+/** Requests sent to the primary again, instead of a copy, to learn its noise. */
 interface ShadowRepeats extends CopySender, Pick<CopyDestination, 'onSend' | 'afterMs'> {
   wants(operation: OperationId): boolean
 }
@@ -26,7 +26,7 @@ export interface ShadowOptions extends ShadowFieldsOptions, ShadowDestination, C
   readonly sample: number
 }
 
-/** A candidate may treat the marker as a dry run, so a client must not send the marker. */
+/** Clients must not send the marker: a candidate may treat it as a dry run. */
 export const markerLayer = (marker: string): Layer => {
   const removeMarker = createMarkerRemover(marker)
   return (next) => (exchange) => {
@@ -36,9 +36,8 @@ export const markerLayer = (marker: string): Layer => {
 }
 
 /**
- * Sends the candidate a copy of a sample of the primary's requests, after the primary's request was sent. Nothing that
- * a client gets waits for the copy or depends on it. Above retries: a retry makes no second copy, and the final
- * response is compared.
+ * Copies a sample of the primary's requests to the candidate. No client waits for a copy or is affected by it. Above
+ * retries: a retry makes no second copy, and the final response is compared.
  */
 export const shadowLayer = (options: ShadowOptions): Layer => {
   const { copies, repeats } = options
@@ -57,7 +56,7 @@ export const shadowLayer = (options: ShadowOptions): Layer => {
     counts: copies.repeats,
   }
   return (next) => (exchange) => {
-    // The candidate serves its own clients' requests, and must not get a copy of a request that it has failed.
+    // The candidate has its own clients' requests, and must not get again what it has failed.
     if (exchange.side === 'candidate' || Math.random() >= options.sample) return next(exchange)
     const isRepeat = repeats?.wants(exchange.operation.id) ?? false
     const copy = new ShadowCopy(exchange, (isRepeat ? toPrimary : null) ?? toCandidate, options)
@@ -77,14 +76,13 @@ interface ShadowFieldsOptions {
   readonly forwardsCredentials: boolean
   /** In any case, as configured. */
   readonly credentialFields: readonly string[]
-  /** Names, in any case, that never hold credentials, whatever they look like: idempotency keys. */
+  /** In any case; never credentials, whatever the name: idempotency keys. */
   readonly keptFields: readonly string[]
 }
 
 /**
- * Returns a function that makes the fields of a copy: marked, and without the client's credentials unless they are
- * forwarded. Names are compared as CGI-like back ends read them, where `_` is `-`. Fields that the gateway sets for the
- * candidate are added later.
+ * Makes the fields of a copy: marked, and without credentials unless forwarded. Names are compared as CGI-like back
+ * ends read them, where `_` is `-`. Fields that the gateway sets for the candidate are added later.
  */
 export const createShadowFields = ({
   marker,
@@ -129,7 +127,7 @@ export const nullShadow: ShadowDestination = {
   repeats: null,
 }
 
-/** A POST is copied only with `posts: true` and `sideEffects: none`. Null: the operation is not copied. */
+/** POSTs need `posts: true` and `sideEffects: none`. Null: not copied. */
 export const copiesOf = (
   { method }: Pick<Operation, 'method'>,
   rules: CandidateShadowConfig,
@@ -173,9 +171,9 @@ export interface ShadowResources {
 }
 
 /**
- * Opens the candidate's endpoints again, on separate connections, so that no client on the candidate waits behind a
- * copy. Failed copies open no breaker and eject no endpoint; the candidate's probes and operators' drains hold for
- * copies too. The same is true of the primary's endpoints for repeats. Null: no request is copied.
+ * The candidate's endpoints on separate connections, so that no client waits behind a copy. Failed copies open no
+ * breaker and eject no endpoint; the candidate's probes and operators' drains hold for copies. The same holds for
+ * repeats to the primary. Null: nothing is copied.
  */
 export const openShadow = (
   { upstream, shadow }: CandidateConfig,
@@ -206,7 +204,7 @@ export const openShadow = (
   }
 }
 
-/** Copies have no probes, so they take the down endpoints from the side itself. */
+/** Copies send no probes: the side's own probes say which endpoints are down. */
 const followOutages = ({ members, send }: Upstream, running: Upstream): Handler =>
   members.length === 1
     ? send

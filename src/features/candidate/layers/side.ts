@@ -18,7 +18,6 @@ interface SideRules extends CandidateUse {
 }
 
 export interface SideOptions extends SideRules {
-  /** The leading bits of an IPv6 address that count as one client when no client is authenticated. */
   readonly ipv6Prefix: number
   /** Null: no response field names the side. */
   readonly expose: string | null
@@ -36,8 +35,8 @@ export const createSideChooser = ({ group, share, clients }: SideRules): ((owner
 }
 
 /**
- * Decides the side of each exchange, once. Behind authentication, which names the owner, and outside the cache, which
- * keeps the sides apart. An upstream's own field of this name is removed.
+ * Decides each exchange's side, once. Behind authentication, which names the owner; outside the cache, which keeps the
+ * sides apart. Removes an upstream's field of the same name.
  */
 export const sideLayer = ({ ipv6Prefix, expose, ...rules }: SideOptions): Layer => {
   const chooseSide = createSideChooser(rules)
@@ -54,7 +53,7 @@ export const sideLayer = ({ ipv6Prefix, expose, ...rules }: SideOptions): Layer 
   const ownName: ReadonlySet<string> = new Set([lower])
   const addField = (exchange: Exchange): void => {
     const stored = exchange.outcome?.stored ?? null
-    // A stored response is from the client's own side, even when it replaces a failure of the other side.
+    // A stored response is from the client's own side, even in place of the other side's failure.
     const side = stored === null ? exchange.servingSide : exchange.side
     if (side === null || stored === 'unknown-side') return
     exchange.addedResponseFields = [...(exchange.addedResponseFields ?? []), expose, side]
@@ -76,8 +75,8 @@ export const sideLayer = ({ ipv6Prefix, expose, ...rules }: SideOptions): Layer 
 }
 
 /**
- * The bucket of an owner within a group, from 0 to 9,999. Reloads, restarts and other gateways agree, and no edit of
- * the candidate moves a client. Each group has its own salt, so that different clients go first in each group.
+ * From 0 to 9,999, by group and owner alone: reloads, restarts and other gateways agree, and no edit of the candidate
+ * moves a client. Each group is salted, so that different clients go first in each.
  */
 export const clientBucket = (group: Group, owner: RequestOwner): number =>
   createHmac('sha256', `lender-gateway: the side of a client of ${group}`)
@@ -85,18 +84,15 @@ export const clientBucket = (group: Group, owner: RequestOwner): number =>
     .digest()
     .readUInt32BE(0) % bucketCount
 
-// An HMAC takes 2.5 µs, a lookup 0.03 µs. 4,096 is far more than a lender's clients. Addresses are kept apart, so that
-// a stranger with many addresses cannot evict a client.
+// An HMAC takes 2.5 µs, a lookup 0.03 µs. Far more than a lender's clients; addresses are separate, so that a stranger
+// with many cannot evict a client.
 const maxRemembered = 4096
 
 type FindBucket = (owner: RequestOwner) => number
 
 const memories = new Map<Group, FindBucket>()
 
-/**
- * Returns {@link clientBucket} with a memory of the last owners. One per group and process: no step, command or reload
- * changes a bucket.
- */
+/** {@link clientBucket}, remembered for the process: no step, command or reload changes a bucket. */
 export const getBucketMemory = (group: Group): FindBucket => {
   const memory = memories.get(group) ?? createBucketMemory(group)
   memories.set(group, memory)

@@ -4,8 +4,8 @@ export interface SlotEntry {
 }
 
 /**
- * An unordered collection whose entries come and go with each request. V8 copies a Set after every few removals, and an
- * old copy holds its entries until the next full collection.
+ * Unordered entries that come and go with each request. V8 copies a Set after every few removals, and an old copy holds
+ * its entries until the next full collection.
  */
 export class SlotList<Entry extends SlotEntry> {
   readonly #entries: Entry[] = []

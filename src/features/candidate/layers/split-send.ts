@@ -9,15 +9,14 @@ import type { CandidateConfig } from '../config/candidate.ts'
 export interface SplitSides {
   readonly primary: Handler
   readonly candidate: Handler
-  /** Whether the primary serves requests that could not be sent to the candidate. */
+  /** The primary serves requests that could not be sent to the candidate. */
   readonly fallback: boolean
   candidateIsUp(): boolean
 }
 
 /**
- * Sends each exchange to its side. A request that could not be sent to the candidate at all goes to the primary, as
- * `failover` goes to another endpoint; so does a request that would only try endpoints that are down. An exchange of
- * the primary never goes to the candidate.
+ * A request that could not be sent to the candidate goes to the primary, as `failover` goes to another endpoint; so
+ * does one that would only try endpoints that are down. Nothing goes from the primary to the candidate.
  */
 export const splitSend = ({ primary, candidate, fallback, candidateIsUp }: SplitSides): Handler => {
   if (!fallback) return (exchange) => (exchange.side === 'candidate' ? candidate(exchange) : primary(exchange))
@@ -35,13 +34,13 @@ export const splitSend = ({ primary, candidate, fallback, candidateIsUp }: Split
   }
 }
 
-/** Whether the primary may serve the request without a risk that both sides process it. */
+/** Whether no side can process what the other may have processed. */
 const mayLeave = ({ operation, attempts }: Exchange): boolean => operation.method === 'GET' || !attempts.wasSent
 
 const isUnsent = (exchange: Exchange, error: unknown): boolean => {
   if (!(error instanceof GatewayError)) return false
   if (failureTable[error.kind].retry !== 'always' && !hasNoPlace(error)) return false
-  // With an idempotency key, a POST may be tried twice: the candidate may have processed the first attempt.
+  // With an idempotency key, the candidate may have processed an earlier attempt of a POST.
   return mayLeave(exchange)
 }
 
@@ -50,10 +49,10 @@ const unsentKinds: ReadonlySet<FailureKind> = new Set<FailureKind>(['no-healthy-
 
 /** No endpoint, no connection, or an open breaker. */
 const hasNoPlace = ({ kind, reason }: GatewayError): boolean =>
-  // The response to a sent request can be `overloaded` too, so the reason decides.
+  // Responses can be `overloaded` too, so the reason decides.
   unsentKinds.has(kind) || (kind === 'overloaded' && (reason === 'endpoint-connections' || reason === 'endpoint-share'))
 
-/** The innermost handler of a group: both sides while a candidate is in use, else its upstream. */
+/** Both sides while a candidate is in use, else the upstream alone. */
 export const createSend = (
   upstream: Upstream,
   candidate: Upstream | null,

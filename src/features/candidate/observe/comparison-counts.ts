@@ -32,14 +32,14 @@ import {
 export interface ComparisonOptions extends ComparisonRules {
   /** A larger decoded body is not compared. */
   readonly maxBody: number
-  /** Whether differences between the primary's own responses are learned first, and ignored. */
+  /** Learns differences between the primary's own responses first, and ignores them. */
   readonly noise: boolean
   readonly examples: boolean
 }
 
 /**
- * Counts the differences between one candidate's responses and its primary's, in one process. Keeps names, pointers,
- * request ids and statuses; values only with `examples`.
+ * One process's differences between a candidate and its primary. Keeps names, pointers, request ids and statuses;
+ * values only with `examples`.
  */
 export class ComparisonCounts {
   /** The digest of the compared sides and the rules. */
@@ -81,7 +81,7 @@ export class ComparisonCounts {
     if (comparison.kind === 'compared') this.#operations[operation].noise.learn(comparison.differences)
   }
 
-  /** Whether the next request is sent to the primary twice, and not to the candidate. */
+  /** Whether the next request goes to the primary again, instead of the candidate. */
   wantsRepeat(operation: OperationId): boolean {
     return this.#learnsNoise(operation) && this.#operations[operation].noise.wantsRepeat()
   }
@@ -188,14 +188,14 @@ class OperationComparison {
 }
 
 interface ValuePairOptions {
-  /** The HMAC key for digests: one secret for all workers, new at each start. */
+  /** One HMAC key for all workers, new at each start. */
   readonly key: string
   readonly examples: boolean
 }
 
 const maxTextLength = 100
 
-/** Counts pairs of differing values at one place. Keeps values only with `examples`. */
+/** Keeps values only with `examples`. */
 class ValuePairs {
   readonly #options: ValuePairOptions
   readonly #pairs = new Map<string, { -readonly [Name in keyof ValuePairCount]: ValuePairCount[Name] }>()
@@ -226,7 +226,7 @@ class ValuePairs {
   }
 }
 
-/** Keyed, so that the few possible values of a grade cannot be guessed one by one. */
+/** Keyed, so that the few values of a grade cannot be guessed. */
 const digestPair = (key: string, primary: string, candidate: string): string =>
   createHmac('sha256', key)
     .update(`shadow pair\n${primary.length}\n${primary}${candidate}`)

@@ -6,19 +6,19 @@ import { byGroup, groups, type OperationId } from '../../../operations.ts'
 import { keepWorstRows, mergeRowCounts, type RowCounts } from '../../contract/counted-rows.ts'
 import { type Difference, type DifferenceKind, differenceKey, type UncomparedReason } from './compare/comparison.ts'
 
-/** Finds a request with differing responses in the logs of both upstreams. */
+/** A request to look up in the logs of both upstreams. */
 export interface DifferenceExample {
   /** Null: no field carries the request id. */
   readonly requestId: string | null
 }
 
 export interface ValuePairCount {
-  /** Keyed anew at each start: it only shows which pairs are the same. */
+  /** Keyed anew at each start: only shows equal pairs. */
   readonly digest: string
   readonly count: number
-  /** The latest request with this pair. Null: no field carries the request id. */
+  /** The latest request. Null: no field carries its id. */
   readonly requestId: string | null
-  /** Null: values may be shown only with `compare.examples`. */
+  /** Null: needs `compare.examples`. */
   readonly values: { readonly primary: string; readonly candidate: string } | null
 }
 
@@ -32,13 +32,13 @@ export interface DifferencePlace {
 export interface DifferenceRow extends DifferencePlace, RowCounts<DifferenceExample> {
   /** The most frequent first. */
   readonly pairs: readonly ValuePairCount[]
-  /** Responses with pairs that are not listed. */
+  /** Responses with unlisted pairs. */
   readonly otherPairs: number
 }
 
-/** A place where two responses of the primary to one request differed. */
+/** Where two responses of the primary to one request differed. */
 export interface NoiseRow extends DifferencePlace {
-  /** How many pairs of the primary's responses differed here. */
+  /** Pairs of the primary's responses. */
   readonly count: number
 }
 
@@ -48,14 +48,14 @@ export interface ComparisonTotals {
   readonly equal: number
   /** In the last five minutes. */
   readonly recent: { readonly compared: number; readonly equal: number }
-  /** Responses that differ, by kind; one response may count for several kinds. */
+  /** By kind; one response may count for several. */
   readonly byKind: Readonly<Record<DifferenceKind, number>>
   readonly uncompared: Readonly<Record<UncomparedReason, number>>
-  /** The pairs of the primary's responses that noise was learned from. */
+  /** Noise was learned from these pairs of the primary's responses. */
   readonly noisePairs: number
-  /** Pairs missing before the first comparison: each process learns separately. */
+  /** Before the first comparison; each process learns separately. */
   readonly noisePairsMissing: number
-  /** From the sending of the request to the head, where both sides responded. */
+  /** Until the head, where both sides responded. */
   readonly latency: { readonly primary: HistogramReport; readonly candidate: HistogramReport }
 }
 
@@ -68,7 +68,7 @@ export interface ComparisonReport {
   readonly totals: readonly ComparisonTotals[]
   /** The worst first. */
   readonly rows: readonly DifferenceRow[]
-  /** How often responses differed beyond the listed rows. */
+  /** Differences beyond the listed rows. */
   readonly others: number
   readonly noise: readonly NoiseRow[]
 }
@@ -79,10 +79,10 @@ export const maxDifferenceRows = 200
 /** For each place. */
 export const maxValuePairs = 8
 
-/** A place that differs in fewer of the primary's own pairs is reported beside the row, not ignored. */
+/** Rarer differences of the primary itself are shown beside the row, not ignored. */
 const leastNoiseShare = 0.02
 
-/** `count`: the primary's own pairs that differ at the place. */
+/** `count`: the primary's own pairs that differ there. */
 export const isNoise = (count: number, noisePairs: number): boolean =>
   count > 0 && count >= noisePairs * leastNoiseShare
 
@@ -117,7 +117,7 @@ export const mergeComparisonReports = (digest: string, each: readonly Comparison
   }
 }
 
-/** What remains of a process that has ended: nothing is recent. */
+/** Of a process that has ended. */
 export const withoutRecentDifferences = (report: ComparisonReport): ComparisonReport => ({
   ...report,
   totals: report.totals.map((totals) => ({ ...totals, recent: { compared: 0, equal: 0 }, noisePairsMissing: 0 })),
@@ -139,7 +139,7 @@ const mergeRows = (same: NonEmpty<DifferenceRow>): DifferenceRow => ({
   ...mergeRowCounts(same),
   ...keepFrequentPairs(
     mergeBy(
-      // mergeBy keeps the request of the first, so the latest row leads.
+      // The latest row first, whose request is kept.
       same.toSorted((a, b) => b.lastAt - a.lastAt).flatMap(({ pairs }) => pairs),
       ({ digest }) => digest,
       (all) => ({ ...all[0], count: sum(all.map(({ count }) => count)) }),
@@ -168,22 +168,22 @@ const comparisonTables: TotalReport<ComparisonReport> = {
 
 export const totals: readonly TotalReport[] = [comparisonTables]
 
-// Pairs of the primary's responses before the first comparison.
+// Before the first comparison.
 const firstNoisePairs = 5
 
-// The share of requests sent to the primary twice after that.
+// After the first comparison.
 const repeatedShare = 0.01
 
 // A request whose repeat fails teaches nothing, so others are tried.
 const maxFirstRepeats = 2 * firstNoisePairs
 
-/** An operation with more differing places cannot be compared usefully. */
+/** More would leave too little to compare. */
 export const maxNoisePlaces = 200
 
-// When the primary's own responses differ in these ways, the primary has a fault that must be seen.
+// A fault of the primary, which must be seen.
 const neverNoise: ReadonlySet<DifferenceKind> = new Set(['failure', 'status', 'content-type', 'unreadable'])
 
-/** Differences between two responses of the primary to one request: times, ids, unordered lists. */
+/** Between two responses of the primary to one request: times, ids, unordered lists. */
 export class Noise {
   readonly #operation: OperationId
   readonly #places = new Map<string, { readonly place: Omit<NoiseRow, 'count'>; count: number }>()
@@ -215,7 +215,7 @@ export class Noise {
     return (!this.isLearnt && this.#repeats < maxFirstRepeats) || Math.random() < repeatedShare
   }
 
-  /** Counts a repeat when it is sent: a repeat that is dropped earlier is no attempt. */
+  /** When sent: a repeat dropped earlier is no attempt. */
   countRepeat(): void {
     this.#repeats++
   }

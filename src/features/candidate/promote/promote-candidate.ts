@@ -18,10 +18,7 @@ interface TextEdit {
   readonly text: string
 }
 
-/**
- * Edits a configuration file so that a group's candidate becomes its upstream. The rest stays byte for byte. `text`
- * must be a valid configuration in which the group has a candidate.
- */
+/** The rest stays byte for byte. `text` must be a valid configuration in which the group has a candidate. */
 export const promoteCandidate = (text: string, group: Group, rendered: RenderedCandidate): string => {
   const { document } = parseYamlSource(text)
   const groupNode = nodeAt(document, ['upstreams', group])
@@ -37,7 +34,7 @@ export const promoteCandidate = (text: string, group: Group, rendered: RenderedC
   return fromEnd.reduce((edited, { start, end, text: own }) => edited.slice(0, start) + own + edited.slice(end), text)
 }
 
-/** Follows map keys through aliases. The last node may be an alias. */
+/** Through aliases; the last node may be one. */
 const nodeAt = (document: Document, path: readonly string[]): Node => {
   const node = path.reduce<unknown>((parent, key) => {
     const map = isAlias(parent) ? parent.resolve(document) : parent
@@ -47,7 +44,7 @@ const nodeAt = (document: Document, path: readonly string[]): Node => {
   return node
 }
 
-/** For a group in block style: whole lines are added, replaced or removed. */
+/** In block style, whole lines are added, replaced or removed. */
 const editLines = (
   document: Document,
   text: string,
@@ -69,7 +66,7 @@ const editLines = (
     return [{ ...whole, text: added.map(write).join('') }]
   })
 
-/** The lines of a key and its value, with the final line feed, and their indentation. */
+/** With the final line feed, and the indentation. */
 const linesOf = (text: string, { key, value }: Pair) => {
   const keyStart = rangeOf(key)[0]
   const start = text.lastIndexOf('\n', keyStart - 1) + 1
@@ -98,9 +95,7 @@ const endOfComments = (text: string, end: number, margin: string): number => {
     : end
 }
 
-/**
- * Moves a key's lines to the left, with the comments above. Null: the value has an alias, whose anchor may be removed.
- */
+/** To the left, with the comments above. Null: an alias, whose anchor may be removed. */
 const moveLines = (text: string, pair: Pair, margin: string): string | null => {
   const { start, end, margin: own } = linesOf(text, pair)
   if (hasAlias(pair)) return null
@@ -174,19 +169,16 @@ export type Promotion =
       readonly hash: string
       readonly changes: readonly ConfigChange[]
     }
-  /** `problems`: of the edited file. Empty: the edit would change something else too. */
+  /** `problems`: of the edited file. Empty: something else would change too. */
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
 
 export const promotedUpstream = ({ upstreams }: Pick<Config, 'upstreams'>, group: Group) => {
   const { candidate, retry, concurrency } = upstreams[group]
-  // A group has one `retry` and one `concurrency` for both sides.
+  // `retry` and `concurrency` hold for both sides.
   return candidate && { ...candidate.upstream, retry, concurrency, candidate: null }
 }
 
-/**
- * Verifies the edit: parsed again, the edited file must state the promotion and nothing else. `loaded`: the file as it
- * is.
- */
+/** Parsed again, the edited file must state the promotion and nothing else. `loaded`: the file as it is. */
 export const planPromotion = (
   text: string,
   file: string,
@@ -214,16 +206,13 @@ interface PromotedKey {
   readonly pair: Pair
 }
 
-/** In the spelling of the file, with every default filled in. */
+/** As the file spells them, with all defaults. */
 type RenderedCandidate = Readonly<Record<string, unknown>>
 
-// A group's `none` hides the `defaults` of these. Without it, their keys would be inherited.
+// A group's `none` hides the `defaults` of these; without it, they would be inherited.
 const policies = ['healthCheck', 'outlier', 'circuitBreaker']
 
-/**
- * The keys of the promoted group. The candidate's keys replace the group's, as they do while it is a candidate. Keys
- * that the group has too come first, in the group's order.
- */
+/** The candidate's keys replace the group's, as they do while it is a candidate. The group's order comes first. */
 const listPromotedKeys = (
   document: Document,
   group: YAMLMap,
@@ -270,7 +259,7 @@ const candidatePairs = (document: Document, candidate: Node): readonly Pair[] =>
 
 const withoutComments = (node: Node): Node => Object.assign(node, { comment: null, commentBefore: null })
 
-/** Only maps merge, and only one level deep. Null: the candidate's value replaces the group's. */
+/** Only maps merge, one level deep. Null: the candidate's value replaces the group's. */
 const mergeValues = (
   document: Document,
   groupValue: unknown,

@@ -19,7 +19,7 @@ export interface ShiftToKeep {
   readonly record: ShiftRecord
   /** Changes with each change of the record. */
   readonly revision: number
-  /** Whether the record is a placeholder for one in Redis that was not read. */
+  /** A placeholder for a record in Redis that was not read. */
   readonly isHeld: boolean
 }
 
@@ -39,10 +39,7 @@ export const beginWithKept = (
   return mergeRecords(bringUp(kept, plan, epoch), own, changes)
 }
 
-/**
- * Returns Redis's record with this gateway's changes on top. Where the effect is the same, `since` stays: gateways
- * differ by moments.
- */
+/** Redis's record with this gateway's changes. With the same effect, `since` stays: gateways differ by moments. */
 export const takeUpKept = (
   kept: KeptShift | null,
   plan: ShiftPlan,
@@ -68,10 +65,7 @@ const recordKeys = [
   'since',
 ] as const satisfies readonly (keyof ShiftRecord)[]
 
-/**
- * The keys that a change sets. A stop also ends orders from other gateways. The end of a stop sets every key: progress
- * before the stop does not count.
- */
+/** A stop also ends orders from other gateways. The end of a stop sets every key: earlier progress does not count. */
 export const changedKeys = (before: ShiftRecord, after: ShiftRecord): readonly (keyof ShiftRecord)[] => {
   if (before.stop !== null && after.stop === null) return recordKeys
   const isStop = after.stop !== before.stop
@@ -87,12 +81,12 @@ export interface KnownStop {
   readonly at: number
 }
 
-/** The changes by operators and the guard since Redis last had the record, and the stop that the last change knew. */
+/** Changes since Redis last had the record, and the stop that the last one knew. */
 export interface OwnChanges extends KnownStop {
   readonly keys: Set<keyof ShiftRecord>
 }
 
-/** After a rollback, only the changes of a stop remain: Redis may not have them. */
+/** After a rollback, only a stop remains to be written: Redis may not have it. */
 export const changesOfStop = ({ keys, ...last }: OwnChanges = noChanges): OwnChanges => ({
   ...last,
   keys: new Set(stopKeys.filter((key) => keys.has(key))),
@@ -101,9 +95,9 @@ export const changesOfStop = ({ keys, ...last }: OwnChanges = noChanges): OwnCha
 const noChanges: OwnChanges = { keys: new Set(), knownStop: null, at: 0 }
 
 /**
- * Applies this gateway's changes to Redis's record; if that record is from before a rollback here, only its stop holds.
- * If Redis has a stop that the changes did not know, orders and ends of a stop are dropped: the operator might have
- * decided otherwise. `changes` keeps the applied keys.
+ * Applies this gateway's changes to Redis's record; if that is from before a rollback here, only its stop holds. A stop
+ * in Redis that the changes did not know drops orders and ends of stops: the operator might have decided otherwise.
+ * `changes` keeps the applied keys.
  */
 const mergeRecords = (kept: ShiftRecord, own: ShiftRecord, { keys, ...last }: OwnChanges): ShiftRecord => {
   const isNews = kept.stop !== null && !isKnownStop(kept.stop, last)
@@ -115,14 +109,14 @@ const mergeRecords = (kept: ShiftRecord, own: ShiftRecord, { keys, ...last }: Ow
   return { ...base, ...Object.fromEntries([...keys].map((key) => [key, put[key]])) }
 }
 
-/** While Redis was not read, every stop from before the change counts as known. */
+/** While Redis was not read, any stop before the change counts as known. */
 export const isKnownStop = (stop: ShiftStop, { knownStop, at }: KnownStop): boolean =>
   knownStop?.cause === 'redis' ? stop.since <= at : isSameStop(stop, knownStop)
 
 const isSameStop = (stop: ShiftStop, other: ShiftStop | null): boolean =>
   stop.since === other?.since && stop.cause === other.cause && stop.reason === other.reason
 
-/** The same for clients and in words. `since` of an order is the same at all gateways. */
+/** For clients and in words. `since` of an order is the same at all gateways. */
 export const hasSameEffect = (a: ShiftRecord, b: ShiftRecord, plan: ShiftPlan, epoch: number): boolean =>
   a.order?.since === b.order?.since &&
   isDeepStrictEqual(toEffect(toShiftState(a, plan, epoch)), toEffect(toShiftState(b, plan, epoch)))
@@ -141,7 +135,7 @@ export interface ShiftEntry {
   record: ShiftRecord
   /** Null: no order is pending. */
   pending: PendingOrder | null
-  /** When `record` was brought up to date: monotonic and wall clock, in milliseconds. */
+  /** When `record` was current: monotonic and wall clock, in milliseconds. */
   at: number
   epoch: number
   /** Changes with each change, but not as time passes. */
@@ -149,7 +143,7 @@ export interface ShiftEntry {
   changes: OwnChanges
 }
 
-/** An order not yet in effect, as a change of whichever record holds then. */
+/** Not in effect yet; changes whichever record holds then. */
 interface PendingOrder extends KnownStop {
   change(record: ShiftRecord): ShiftRecord
 }

@@ -15,7 +15,7 @@ import type { PreparedShifts, Shifts } from './shifts.ts'
 interface SeenShift {
   /** Empty: Redis had no record. */
   readonly version: string
-  /** The version that this gateway continues from: later than Redis's when Redis has lost writes. */
+  /** Continued here: later than Redis's version when Redis has lost writes. */
   readonly latest: string
   /** The revision that Redis has. Null: Redis's record must be replaced. */
   readonly revision: number | null
@@ -40,10 +40,7 @@ const maxSeen = 100
 // A start, or an edit that adds a candidate, waits at most 1 s for a connection.
 const readTimeoutMs = 1000
 
-/**
- * Keeps shifts in Redis, so that they survive restarts and hold for all gateways that use this Redis. Without Redis,
- * each gateway keeps its own.
- */
+/** Shifts in Redis survive restarts and hold for all its gateways. Without Redis, each gateway keeps its own. */
 export class SharedShifts {
   readonly #shifts: Shifts
   readonly #logEvent: LogEvent
@@ -53,7 +50,7 @@ export class SharedShifts {
   #place: Place | null = null
   #isSyncing = false
   #isDueAgain = false
-  /** Called when Redis connects: the one in use, or an edit's. */
+  /** Called when the Redis in use, or an edit's, connects. */
   #onShared = (): void => {}
 
   constructor(shifts: Shifts, logEvent: LogEvent) {
@@ -69,9 +66,7 @@ export class SharedShifts {
     shifts.onChange = () => this.#syncSoon()
   }
 
-  /**
-   * Prepares another configuration's plans, and reads the records of its new candidates from Redis. Waits at most 2 s.
-   */
+  /** Reads the records of new candidates from Redis. Waits at most 2 s. */
   async prepare(config: Config, isRollback = false): Promise<PreparedShifts & { discard(): void }> {
     const plans = listShiftPlans(config)
     const entries = Object.entries(plans) as readonly (readonly [Group, ShiftPlan])[]
@@ -165,7 +160,7 @@ export class SharedShifts {
     if (own === null || !link.isShared) return true
     const { digest, record, revision } = own
     const key = shiftKey(group, digest)
-    // A placeholder is never written: it is read as if nothing had been seen.
+    // A placeholder is never written: read as if nothing had been seen.
     const seen = own.isHeld ? undefined : this.#seen.get(key)
     const isWritten = seen !== undefined && (seen.revision !== revision || now() - seen.writtenAt > rewriteMs)
     const written = isWritten ? record : null
@@ -200,7 +195,7 @@ export class SharedShifts {
   #takeUp(group: Group, own: ShiftToKeep, seen: SeenShift | undefined, { version, kept }: OtherShift): void {
     const key = shiftKey(group, own.digest)
     if (kept === null) this.#logEvent('warn', 'shift not understood', { group })
-    // After a failover, Redis may have lost confirmed writes: a stop must not end by that.
+    // After a failover, Redis may lack confirmed writes: a stop must not end by that.
     const isBehind = seen !== undefined && isOlder(version, seen.latest, own.record.stop !== null)
     const isReplaced = isBehind || kept === null
     const latest = isBehind ? seen.latest : version
@@ -211,6 +206,6 @@ export class SharedShifts {
 
 const nothingSeen: SeenShift = { version: '', latest: '', revision: null, writtenAt: 0 }
 
-/** Redis must not evict shifts, so the cache's Redis is not used. Null: shifts are not shared. */
+/** Not the cache's Redis, which may evict. Null: not shared. */
 const keptIn = (config: Config): RedisSettings | null =>
   sectionWithRedis(config, 'idempotency').redis ?? sectionWithRedis(config, 'limits').redis

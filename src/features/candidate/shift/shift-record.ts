@@ -3,8 +3,8 @@ import { type Group, groups } from '../../../operations.ts'
 import type { CandidateConfig } from '../config/candidate.ts'
 
 /**
- * The file's plan for a candidate. A new digest drops what operators and the guard have said. Without `startedAt`, the
- * first step begins when the gateway first has the plan.
+ * A new digest drops what operators and the guard have said. Without `startedAt`, the first step begins when the
+ * gateway first has the plan.
  */
 export type ShiftPlan = Pick<CandidateConfig, 'digest' | 'share' | 'steps'>
 
@@ -36,7 +36,7 @@ interface ShareOrder extends ShiftNote {
   readonly leftMs: number
 }
 
-/** A share of 0: the guard's takeback or an operator's abort, until an operator ends it; or until Redis was read. */
+/** A share of 0 by the guard or an operator, until an operator ends it; or until Redis was read. */
 export interface ShiftStop extends ShiftNote {
   readonly cause: 'guard' | 'operator' | 'redis'
 }
@@ -46,25 +46,22 @@ interface StepsPause extends ShiftNote {
   readonly leftMs: number | null
 }
 
-/**
- * The state of a group's plan. Times are remaining durations, so that neither a clock jump nor another gateway's clock
- * changes them.
- */
+/** Times are remaining durations: neither a clock jump nor another gateway's clock changes them. */
 export interface ShiftRecord {
   /** Takes precedence over `stop`, which is older. */
   readonly order: ShareOrder | null
   /** Takes precedence over the steps and the file's share. */
   readonly stop: ShiftStop | null
   readonly pause: StepsPause | null
-  /** The index of the current step. -1: the steps have not begun, or there are none. */
+  /** -1: the steps have not begun, or there are none. */
   readonly step: number
-  /** The minimum share of the steps: clients that an order has moved stay when it ends. */
+  /** Minimum share: clients that an order has moved stay when it ends. */
   readonly floor: number
   /** Until the next step, or the first. Rests while an order, a stop or a pause holds. */
   readonly stepLeftMs: number
-  /** Since when the step or the file's share holds, in milliseconds since the epoch. */
+  /** Of the step or the file's share, in milliseconds since the epoch. */
   readonly since: number
-  /** How often rollbacks have restarted the record: progress before the last one does not count. */
+  /** Progress before the last rollback does not count. */
   readonly rollbacks: number
 }
 
@@ -86,7 +83,7 @@ export const beginRecord = ({ steps }: ShiftPlan, epoch: number): ShiftRecord =>
 export const heldRecord = (record: ShiftRecord, epoch: number, reason: string): ShiftRecord =>
   withStop(record, { cause: 'redis', by: null, reason, since: epoch })
 
-/** Whether the record is a placeholder for one in Redis that was not read. */
+/** A placeholder for a record in Redis that was not read. */
 export const isHeld = ({ stop }: ShiftRecord): boolean => stop?.cause === 'redis'
 
 /** The share without orders and stops. */
@@ -96,13 +93,13 @@ export const plannedShare = ({ share, steps }: ShiftPlan, { step, floor }: Shift
 /** Also ends an order, which is older. */
 export const withStop = (record: ShiftRecord, stop: ShiftStop): ShiftRecord => ({ ...record, order: null, stop })
 
-/** Ends what operators and the guard have said. After a stop, the steps restart. */
+/** After a stop, the steps restart. */
 export const resumed = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => {
   if (record.stop === null) return { ...endOrder(record, plan, epoch), pause: null }
   return { ...beginAnew(plan, epoch), rollbacks: record.rollbacks }
 }
 
-/** After a rollback to this candidate, its steps restart without order or pause; a stop remains. */
+/** Restarts the steps without order or pause; a stop remains. */
 export const rolledBack = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => ({
   ...beginAnew(plan, epoch),
   stop: isHeld(record) ? null : record.stop,
@@ -116,7 +113,7 @@ const beginAnew = (plan: ShiftPlan, epoch: number): ShiftRecord => {
   return beginRecord({ ...plan, steps: plan.steps && { ...plan.steps, startedAt: isAhead ? startedAt : null } }, epoch)
 }
 
-/** Until the next change without an operator. Null: there is none. */
+/** Null: no change without an operator is due. */
 export const untilNextMs = (record: ShiftRecord, plan: ShiftPlan): number | null => {
   const lefts = [record.order?.leftMs, record.pause?.leftMs, isStepping(record, plan) ? record.stepLeftMs : null]
   return lefts.reduce<number | null>((min, left) => (left == null ? min : Math.min(min ?? left, left)), null)
@@ -147,7 +144,7 @@ export const advance = (
   return { record: subtract(current, running, left), events }
 }
 
-/** Whether a step's time runs. The wait for the first step does not rest: the file states when it ends. */
+/** The wait for the first step does not rest: the file states when it ends. */
 export const isStepping = ({ order, stop, pause, step }: ShiftRecord, { steps }: ShiftPlan): boolean =>
   steps !== null && stop === null && step < steps.shares.length - 1 && (step < 0 || (order === null && pause === null))
 
@@ -164,10 +161,7 @@ const settleDue = (record: ShiftRecord, plan: ShiftPlan, epoch: number): readonl
   return [{ ...record, step: record.step + 1, stepLeftMs: plan.steps?.every ?? 0, since: epoch }, 'step']
 }
 
-/**
- * Ends an order. The steps continue from its share, so that no client moves back because the order has ended; under a
- * stop, all clients move back.
- */
+/** The steps continue from the order's share, so that no client moves back; under a stop, all do. */
 const endOrder = (record: ShiftRecord, plan: ShiftPlan, epoch: number): ShiftRecord => {
   const { order, stop, step, stepLeftMs } = record
   const { steps } = plan

@@ -27,10 +27,7 @@ const holdingMembers = {
 
 export const shiftField = field.record({
   ...holdingMembers,
-  /**
-   * Whether the candidate gets nothing: no share, no named client, no copy. An order of share 0 leaves named clients
-   * and copies.
-   */
+  /** No share, no named client, no copy. An order of share 0 leaves named clients and copies. */
   stopped: field.derived(asBoolean, ({ isStopped }: { readonly isStopped: boolean }) => isStopped),
   ...noteMembers,
   /** The end of an operator's order; null: no order. */
@@ -86,7 +83,7 @@ export const toShiftState = (record: ShiftRecord, plan: ShiftPlan, epoch: number
   }
 }
 
-/** Names the digest, share and start of a shift. Counts from another era are no evidence. */
+/** Counts from another era are no evidence. */
 export const guardEra = (shift: Pick<ShiftState, 'digest' | 'share' | 'since'> | null | undefined): string =>
   shift == null ? '' : `${shift.digest} ${shift.share} ${shift.since}`
 
@@ -111,7 +108,7 @@ export const isWholeShift = ({ share, stopped }: Pick<ShiftStatus, 'share' | 'st
 export const isCandidateUp = (endpoints: readonly { readonly state: EndpointReport['state']['name'] }[]): boolean =>
   endpoints.some(({ state }) => state === 'up')
 
-/** Whether a resume would end something that an operator or the guard has said. */
+/** Whether an operator or the guard has said something that a resume ends. */
 export const isResumable = ({ stopped, paused, until }: ResumableShift): boolean =>
   stopped || paused !== null || until !== null
 
@@ -128,7 +125,7 @@ interface ShiftTimeFormat {
 
 const asWritten: ShiftTimeFormat = { since: (time) => time, until: (time) => time }
 
-/** `5% of the clients, as …`: the share, the reason, and the next change. */
+/** `5% of the clients, as …`. */
 export const describeShift = (shift: ShiftStatus, format = asWritten): string =>
   `${describeShare(shift, format)}${describePause(shift, format)}`
 

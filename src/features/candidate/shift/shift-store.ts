@@ -7,10 +7,9 @@ import type { KeptShift } from './kept-shift.ts'
 import type { ShiftRecord } from './shift-record.ts'
 
 /**
- * Reads or replaces a group's record. ARGV: the version that the caller knows (empty: none), the version to write
- * (empty: only read), the TTL in ms, and the record. Replies `same`: Redis has the known version, nothing written;
- * `kept`: written; `gone`: Redis has no record; else Redis's version, its age in ms by Redis's clock, and the record.
- * So no gateway replaces a record that it has not seen.
+ * ARGV: the known version (empty: none), the version to write (empty: only read), the TTL in ms, and the record.
+ * Replies `same`: Redis has the known version, nothing written; `kept`: written; `gone`: no record; else Redis's
+ * version, its age in ms by Redis's clock, and the record. So no gateway replaces a record that it has not seen.
  */
 const shiftScript = createScript(`
 local time = redis.call('TIME')
@@ -42,10 +41,7 @@ const ttlMs = 14 * 24 * 3_600_000
 // Requests do not wait for this.
 const replyTimeoutMs = 1000
 
-/**
- * `record` null: only reads. The written version follows both `knownVersion` and `latestVersion`. Null: no reply in
- * time.
- */
+/** `record` null: only reads. A written version follows both given ones. Null: no reply in time. */
 export const callShiftStore = async (
   link: Pick<ManagedRedis, 'run'>,
   prefix: string,
@@ -71,9 +67,7 @@ export const callShiftStore = async (
   return { kind: 'other', version, kept: kept && { record: kept, ageMs: Number(age) } }
 }
 
-/**
- * Whether a version was written before another. `orAtOnce`: or concurrently, by a gateway that did not know the other.
- */
+/** `orAtOnce`: or concurrently, by a gateway that did not know the other. */
 export const isOlder = (version: string, known: string, orAtOnce: boolean): boolean =>
   orAtOnce ? countOf(version) <= countOf(known) : countOf(version) < countOf(known)
 

@@ -39,20 +39,20 @@ export interface ShiftsView {
   readonly all: readonly (readonly [Group, ShiftState])[]
 }
 
-/** Other gateways learn of a change when it is confirmed, but of an abort at once. */
+/** Other gateways learn of a confirmed change, but of an abort at once. */
 interface ShiftChange {
-  /** Returns the state now, which an earlier change may have altered. */
+  /** Returns the state now. */
   confirm(): ShiftState
-  /** Undoes a change that could not take effect. Later changes stay. */
+  /** Later changes stay. */
   undo(): void
 }
 
-/** Why the share changed without an operator of this gateway. `taken up`: Redis has another record. */
+/** Without an operator of this gateway. `taken up`: Redis has another record. */
 export type ShiftNews = ShiftEvent | 'taken back' | 'taken up'
 
 export interface PreparedShifts {
   readonly view: ShiftsView
-  /** The groups whose kept record differs from a new plan's beginning. */
+  /** Groups whose kept record differs from a new plan's beginning. */
   readonly takenUp: readonly Group[]
   commit(): void
 }
@@ -64,18 +64,18 @@ const maxTimerMs = 24 * 3_600_000
 const maxReplaced = 100
 
 /**
- * How much of each group goes to its candidate, by the file, its steps, operators and the guard. Outlives reloads that
- * do not change the candidate.
+ * Each group's share, by the file, its steps, operators and the guard. Outlives reloads that leave the candidate
+ * unchanged.
  */
 export class Shifts implements ShiftsView {
   /** Called when a record has changed. */
   onChange: () => void = () => {}
   readonly #onNews: (group: Group, news: ShiftNews, state: ShiftState) => void
   readonly #entries = new Map<Group, ShiftEntry>()
-  /** Replaced records by group and digest: a rollback restarts them, and keeps their stop. */
+  /** By group and digest: a rollback restarts these, and keeps their stop. */
   readonly #replaced = new LRUCache<string, ShiftEntry>({ max: maxReplaced })
 
-  /** `onNews`: called for a change without an operator, which must be put into effect. */
+  /** `onNews`: a change without an operator, to be put into effect. */
   constructor(onNews: (group: Group, news: ShiftNews, state: ShiftState) => void = () => {}) {
     this.#onNews = onNews
   }
@@ -89,7 +89,7 @@ export class Shifts implements ShiftsView {
     return [...this.#entries].map(([group, entry]) => [group, toState(entry)])
   }
 
-  /** An abort holds at once; other orders are pending until confirmed. Throws when the group has no candidate. */
+  /** An abort holds at once; other orders are pending until confirmed. Throws without a candidate. */
   order(group: Group, order: ShiftOrder, words: ShiftWords): ShiftChange {
     const entry = this.#settled(group)
     const { plan, epoch } = entry
@@ -109,7 +109,7 @@ export class Shifts implements ShiftsView {
     }
   }
 
-  /** The state after an order. Null: the group has no candidate. */
+  /** Null: no candidate. */
   preview(group: Group, order: ShiftOrder): ShiftState | null {
     const entry = this.#entries.get(group)
     if (entry === undefined) return null
@@ -119,7 +119,7 @@ export class Shifts implements ShiftsView {
   }
 
   /**
-   * Sets the share to 0 until an operator ends it, or the candidate's part of the file changes. False: no candidate, or
+   * A share of 0 until an operator ends it, or the candidate's part of the file changes. False: no candidate, or
    * already stopped.
    */
   takeBack(group: Group, reason: string): boolean {
@@ -132,9 +132,8 @@ export class Shifts implements ShiftsView {
   }
 
   /**
-   * Prepares another configuration's plans; nothing changes until the commit. A group with a new candidate, or none,
-   * forgets its record, and continues with the one kept in Redis. After a rollback, the record restarts, once for all
-   * gateways, and keeps its stop.
+   * Nothing changes until the commit. A group with a new candidate, or none, forgets its record, and continues with the
+   * one in Redis. After a rollback, the record restarts, once for all gateways, and keeps its stop.
    */
   prepare(plans: ShiftPlans, isRollback = false, findKept: FindKeptShift = () => null): PreparedShifts {
     const [at, epoch] = [now(), epochMs()]
@@ -176,7 +175,7 @@ export class Shifts implements ShiftsView {
     }
   }
 
-  /** The record for Redis, without the pending order. Null: the group has no candidate. */
+  /** Without the pending order. Null: no candidate. */
   toKeep(group: Group): ShiftToKeep | null {
     const entry = this.#entries.get(group)
     if (entry === undefined) return null
@@ -190,15 +189,14 @@ export class Shifts implements ShiftsView {
     if (entry?.plan.digest === digest && entry.revision === revision) entry.changes.keys.clear()
   }
 
-  /** Records move to another Redis, which may have older ones without a stop: the stop must not end by that. */
+  /** Another Redis may have an older record without a stop: the stop must not end by that. */
   noteMoved(): void {
     for (const { record, changes } of this.#entries.values())
       if (record.stop !== null && !isHeld(record)) for (const key of stopKeys) changes.keys.add(key)
   }
 
   /**
-   * Continues with another gateway's record, with this gateway's changes since on top. `kept` null: Redis has none, so
-   * the held plan begins.
+   * Another gateway's record, with this gateway's changes since. `kept` null: Redis has none, so the held plan begins.
    */
   takeUp(group: Group, digest: string, kept: KeptShift | null): void {
     const entry = this.#entries.get(group)
@@ -261,7 +259,7 @@ export class Shifts implements ShiftsView {
     const entry = this.#entries.get(group)
     if (entry === undefined) return
     const left = untilNextMs(entry.record, entry.plan)
-    // Until something is due, the record stays the same object, by which an undo recognizes it.
+    // The record stays the same object until something is due: an undo recognizes it by that.
     if (left !== null && left <= now() - entry.at) this.#settle(group, entry)
     this.#arm(entry)
   }

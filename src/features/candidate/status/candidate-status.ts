@@ -77,7 +77,7 @@ declare module '../../../core/runtime/status/upstreams.ts' {
   }
 }
 
-/** Null: the group has no candidate, or during a reload some workers do not know of it. */
+/** Null: no candidate, or during a reload some workers do not know of it. */
 const candidate: typeof knownCandidate = {
   ...knownCandidate,
   merge: (from, workers) => (from === null || workers.includes(null) ? null : knownCandidate.merge(from, workers)),

@@ -20,7 +20,7 @@ export const shadowField = field.record({
   /** Copies whose response and whose primary's response are both known. */
   pairs: field.count,
   underWay: field.total,
-  /** Requests that the primary was sent twice to learn its noise. */
+  /** Requests sent to the primary again, to learn its noise. */
   repeated: field.count,
   outcomes: field.record(field.counts(zeroShadowOutcomes)),
   dropped: field.record(field.counts(zeroShadowDrops)),
@@ -49,7 +49,7 @@ const differenceShape = asObject({
   lastAt: asText,
   /** Of the latest; null: no field carries the request id. */
   requestId: asNullable(asText),
-  /** How many of the primary's own pairs differed here too: too few to be noise. */
+  /** Of the primary's own pairs: too few to be noise. */
   noise: asNumber,
   /** The most frequent first. */
   pairs: asList(
@@ -75,7 +75,7 @@ const comparedOperationShape = asObject({
   ...comparedMembers,
   byKind: asObject(asNumbers(zeroDifferences)),
   uncompared: asObject(asNumbers(zeroUncompared)),
-  /** The pairs of the primary's responses that noise was learned from. */
+  /** Noise was learned from these pairs of the primary's responses. */
   noisePairs: asNumber,
   noisePairsMissing: asNumber,
   latency: asObject({ primary: latencyShape, candidate: latencyShape }),
@@ -94,7 +94,7 @@ export const comparisonShape = asObject({
   ways: asNumber,
   /** How often responses differed beyond the listed rows. */
   others: asNumber,
-  /** Places that are not compared, because the primary's own responses differ there. */
+  /** Places where the primary's own responses differ, so they are not compared. */
   noise: asList(asObject({ ...placeMembers, count: asNumber, of: asNumber })),
 })
 

@@ -17,7 +17,7 @@ export type CompareAnswers = (
   maxDifferences?: number,
 ) => Comparison
 
-// Two documents without anything in common need no longer list.
+// More of two unrelated documents would say nothing new.
 const maxDifferencesTold = 50
 
 /** `maxBytes`: a larger decoded body is not compared. */
@@ -42,7 +42,7 @@ export const createComparison = (rules: ComparisonRules, maxBytes: number): Comp
   }
 }
 
-/** Null: both sides responded with the same status, so fields and bodies are compared. */
+/** Null: the same status, so fields and bodies are compared. */
 const compareOutcomes = (
   primary: ComparedAnswer,
   candidate: ComparedAnswer,
@@ -114,7 +114,7 @@ const faultOf = (read: ReadBody): string => ('fault' in read ? read.fault : 'rea
 
 const toBytes = (decoded: Buffer | CodingFault, raw: Buffer): Buffer => (typeof decoded === 'string' ? raw : decoded)
 
-/** For bodies of which at least one is longer than `maxBody`. */
+/** At least one body is longer than `maxBody`. */
 const compareHashes = (
   primary: TypedAnswer,
   candidate: TypedAnswer,
@@ -125,9 +125,9 @@ const compareHashes = (
   )
   if (hash == null) return 'too-large'
   if (hash === other) return 'complete'
-  // Without a hash, the candidate's body was cut because it is much longer: no other spelling of the same document.
+  // Without a hash, the candidate's body was cut as much longer: no other spelling of one document.
   const isFarLonger = other == null && primary.body.bytes !== null
-  // One document may have two texts: another order of members, another content coding.
+  // One document has several spellings: order of members, content coding.
   if (isCoded(primary.fields) || isCoded(candidate.fields) || (primary.type.isJson && !isFarLonger)) return 'too-large'
   const told = other == null ? `more than ${candidate.body.length} bytes` : describeBytes(candidate.body.length, other)
   differences.add('bytes', '', describeBytes(primary.body.length, hash), told)
@@ -139,7 +139,7 @@ const sha256 = (bytes: Buffer): string => hash('sha256', bytes, 'hex')
 const describeBytes = (length: number, hash: string): string => `${length} bytes, SHA-256 ${hash.slice(0, 16)}`
 
 interface ComparedType {
-  /** From the upstream, kept and shown: a malformed type is replaced by a word of the gateway. */
+  /** Kept and shown, so a malformed type of the upstream is replaced. */
   readonly text: string
   readonly isJson: boolean
 }
@@ -198,8 +198,8 @@ const readDocument = (bytes: Buffer): DocumentResult => {
   return longNumber.test(text) ? { value: JSON.parse(text, keepExactNumber) } : parsed
 }
 
-// Numbers of up to 15 digits map to distinct doubles, unless the exponent has three digits. A match inside a string
-// only costs time.
+// Distinct doubles hold all numbers of up to 15 digits, unless the exponent has three. A match inside a string only
+// costs time.
 const longNumber = /[\d.]{16}|[\d.][eE][+-]?\d{3}/
 
 /** JSON.parse passes the number's text beside its value. */

@@ -29,10 +29,7 @@ const stepsPerRule = 10
 // Writing a pointer takes longer than finding the difference.
 const stepsPerDifference = 100
 
-/**
- * Adds the differences of two documents. `bytes`: the length of both, which raises the step limit, to some tenths of a
- * second at most.
- */
+/** `bytes`: the length of both, which raises the step limit, to some tenths of a second at most. */
 export const compareJson = (
   primary: unknown,
   candidate: unknown,
@@ -100,7 +97,7 @@ class DocumentWalk {
   #compareArrays(primary: readonly unknown[], candidate: readonly unknown[], places: PlaceRules): void {
     if (places.keyMember !== null) return this.#compareByKey(primary, candidate, places.keyMember, places)
     if (primary.length !== candidate.length) this.#add('length', primary.length, candidate.length)
-    // `length` covers the items past the end of the shorter array.
+    // `length` covers the rest of the longer array.
     const length = Math.min(primary.length, candidate.length)
     this.#path.push(null)
     for (let i = 0; i < length; i++)
@@ -108,7 +105,7 @@ class DocumentWalk {
     this.#path.pop()
   }
 
-  /** Pairs items of the same key in any order; of several items with one key, first with first. */
+  /** Pairs items by key in any order; items with one key in their order. */
   #compareByKey(primary: readonly unknown[], candidate: readonly unknown[], member: string, places: PlaceRules): void {
     // An index has no meaning here: only `*` matches.
     const below = places.below('*')
@@ -170,7 +167,7 @@ const jsonType = (value: unknown): string => {
   return isNumber(value) ? 'number' : typeof value
 }
 
-/** A value that is no object is its own key; items without a key are paired in their order. */
+/** Values other than objects are their own key; items without a key are paired in their order. */
 const keyOf = (value: unknown): string => {
   if (typeof value === 'string') return `"${value}`
   if (isNumber(value)) return numberText(value)
@@ -179,9 +176,9 @@ const keyOf = (value: unknown): string => {
 
 interface PlaceRules {
   readonly isIgnored: boolean
-  /** The member by which items are found. Null: the order counts. */
+  /** Items are found by this member. Null: by their order. */
   readonly keyMember: string | null
-  /** How many rules may apply below: the cost of a step. */
+  /** Rules that may apply below: the cost of a step. */
   readonly size: number
   below(segment: string): PlaceRules
 }
@@ -194,7 +191,6 @@ interface RuleNode {
   every: RuleNode | null
 }
 
-/** Returns the rules of the whole document. */
 export const compilePointerRules = ({ ignore, arrays }: Pick<ComparisonRules, 'ignore' | 'arrays'>): PlaceRules => {
   const root = createNode()
   for (const pointer of ignore) findOrAddNode(root, pointer).isIgnored = true

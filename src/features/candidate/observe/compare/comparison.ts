@@ -7,14 +7,14 @@ import { looksLikeData } from '../../../contract/looks-like-data.ts'
 import type { CandidateShadowConfig } from '../../config/candidate.ts'
 
 /**
- * Called with both responses to one request, in an idle turn of the event loop. Must not throw. The bytes of both
- * bodies are freed on return, so copy whatever is kept.
+ * Called with both responses, in an idle turn of the event loop. Must not throw. Both bodies are freed on return, so
+ * copy whatever is kept.
  */
 export type OnShadowPair = (primary: ShadowAnswer, candidate: ShadowAnswer, request: ShadowedRequest) => void
 
 export interface ShadowedRequest {
   readonly operation: OperationId
-  /** The id that both sides got. Null: no field is configured for it. */
+  /** The id at both sides. Null: no field is configured. */
   readonly requestId: string | null
 }
 
@@ -24,19 +24,19 @@ export interface ShadowAnswer {
   /** End-to-end fields as received; empty without a head. */
   readonly fields: HeaderFields
   readonly body: ShadowBody
-  /** From the sending of the request to the head, in milliseconds. Null: no head arrived. */
+  /** Milliseconds from the sending to the head. Null: no head arrived. */
   readonly headMs: number | null
-  /** Why the response is incomplete: a fault of the side. Null: it is complete. */
+  /** A fault of the side. Null: the response is complete. */
   readonly failure: FailureKind | null
 }
 
 /** A body longer than `maxBody` has only length and hash. */
 export interface ShadowBody {
-  /** The bytes read: the whole body, unless `failure` is set, or both `bytes` and `sha256` are null. */
+  /** Bytes read: all, unless `failure` is set, or `bytes` and `sha256` are both null. */
   readonly length: number
   /** Null: longer than `maxBody`, or no room. */
   readonly bytes: Buffer | null
-  /** In hex, in place of the bytes. Null: `bytes` is set, or the body is too long to hash. */
+  /** Hex, in place of `bytes`. Null: `bytes` is set, or the body is too long to hash. */
   readonly sha256: string | null
 }
 
@@ -50,27 +50,26 @@ export type NumberTolerance = NonNullable<CompareConfig['numbers']>
 /** Compared beyond status, type and body. Pointers follow RFC 6901, with `*`. */
 export type ComparisonRules = Pick<CompareConfig, 'fields' | 'ignore' | 'numbers' | 'arrays'>
 
-/** Counts by kind of difference, all 0. */
 export const zeroDifferences = {
-  /** The primary has responded; the candidate has not, or not completely. */
+  /** Only the primary has responded completely. */
   failure: 0,
   /** Nothing else is compared then. */
   status: 0,
   'content-type': 0,
   /** One of `compare.fields`. */
   field: 0,
-  /** A member, or an item of an unordered array, that only the primary has. */
+  /** A member, or an item of an unordered array, of the primary alone. */
   missing: 0,
-  /** One that only the candidate has. */
+  /** One of the candidate alone. */
   added: 0,
   /** Different JSON types. */
   type: 0,
   value: 0,
   /** Arrays of different lengths. */
   length: 0,
-  /** Bodies that are not compared as JSON: lengths or hashes differ. */
+  /** Not compared as JSON: lengths or hashes differ. */
   bytes: 0,
-  /** One body cannot be decoded or parsed, or both for different reasons. */
+  /** One body cannot be read, or both for different reasons. */
   unreadable: 0,
 }
 
@@ -78,26 +77,22 @@ export type DifferenceKind = keyof typeof zeroDifferences
 
 export interface Difference {
   readonly kind: DifferenceKind
-  /**
-   * The place in the body, with `*` for each array index and for each name that looks like data; for `field`, the
-   * field's name. Empty: the whole body.
-   */
+  /** With `*` for each array index and each name that looks like data; for `field`, its name. Empty: the whole body. */
   readonly pointer: string
   readonly primary: string
   readonly candidate: string
-  /** Whether both texts may be shown: a status, media type, JSON type or failure, never a value. */
+  /** Both texts may be shown: a status, media type, JSON type or failure, never a value. */
   readonly isSafe: boolean
 }
 
-/** Counts by reason, all 0. */
 export const zeroUncompared = {
   /** The operation's noise must be learned first. */
   learning: 0,
   /** The primary has not responded, or not completely. */
   'primary-failed': 0,
-  /** A body exceeds the bound, or there was no room for it. */
+  /** Beyond the bound, or no room. */
   'too-large': 0,
-  /** A body has an unknown content coding. */
+  /** An unknown content coding. */
   coded: 0,
   /** The comparison ran out of steps. */
   'too-complex': 0,
@@ -109,7 +104,7 @@ export type UncomparedReason = keyof typeof zeroUncompared
 
 export type Comparison =
   | { readonly kind: 'uncompared'; readonly why: UncomparedReason }
-  /** `isCut`: there may be more differences; the rest was not compared. */
+  /** `isCut`: the rest was not compared. */
   | { readonly kind: 'compared'; readonly differences: readonly Difference[]; readonly isCut: boolean }
 
 export class TooManyDifferencesError extends Error {}
@@ -137,12 +132,11 @@ export class Differences {
     return [...this.#byKey.values()]
   }
 
-  /** Throws {@link TooManyDifferencesError} beyond `maxCount`. */
   addAt(path: readonly Segment[], kind: DifferenceKind, primary: unknown, candidate: unknown, isSafe = false): void {
     this.add(kind, this.#toPointer(path), primary, candidate, isSafe)
   }
 
-  /** `isSafe`: both values may be shown. Throws {@link TooManyDifferencesError} beyond `maxCount`. */
+  /** `isSafe`: may be shown. Throws {@link TooManyDifferencesError} beyond `maxCount`. */
   add(kind: DifferenceKind, pointer: string, primary: unknown, candidate: unknown, isSafe = false): void {
     const key = differenceKey({ kind, pointer })
     if (this.#byKey.has(key) || this.#isNoise(key)) return
@@ -159,7 +153,7 @@ export class Differences {
   #toSegment(name: string): string {
     const known = this.#segments.get(name)
     if (known !== undefined) return known
-    // Pointers are kept and shown, so a name made from data is hidden like a value.
+    // Pointers are shown, so a name made from data is hidden like a value.
     const segment = looksLikeData(name) ? '/*' : `/${escapeSegment(name)}`
     if (this.#segments.size < maxSegments) this.#segments.set(name, segment)
     return segment

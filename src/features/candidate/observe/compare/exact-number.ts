@@ -19,8 +19,8 @@ export const toExactNumber = (value: number, text: string): JsonNumber =>
     : new ExactNumber(text)
 
 /**
- * Compares values, not spellings: 1, 1.0 and 10e-1 are the same. The tolerance does not hold for integers beyond 2^53,
- * which are ids and not amounts. Takes steps as {@link StepBudget.takeCall} does.
+ * By value: 1, 1.0 and 10e-1 are the same. No tolerance for integers beyond 2^53, which are ids. Takes steps as {@link
+ * StepBudget.takeCall} does.
  */
 export const isSameNumber = (
   primary: JsonNumber,
@@ -92,7 +92,7 @@ const isSameDecimal = (one: Decimal, other: Decimal): boolean =>
 const isLargeInteger = ({ digits, exponent }: Decimal): boolean =>
   exponent >= 0 && digits !== '' && !Number.isSafeInteger(Number(`${digits}e${exponent}`))
 
-// Longer numbers are compared as doubles: exact sums and products take more than linear time.
+// Longer numbers are compared as doubles: exact arithmetic takes more than linear time.
 const maxDigits = 400
 
 /** Exact: 0.30 and 0.29 are exactly 0.01 apart. */

@@ -25,7 +25,7 @@ export const logChanceOfExcess = (strata: readonly Stratum[], atMost = 0): numbe
   const observed = strata.reduce((sum, { bad }) => sum + bad, 0)
   const mean = parts.reduce((sum, { trials, chance }) => sum + trials * chance, 0)
   if (observed <= mean) return 0
-  // A lower bound: the chance that each of these is on the candidate.
+  // A lower bound: each of these is on the candidate.
   if (parts.reduce((sum, { bad, chance }) => sum + bad * Math.log(chance), 0) > atMost) return 0
   const exponent = (t: number): number =>
     parts.reduce((sum, { trials, chance }) => sum + trials * Math.log1p(chance * Math.expm1(t)), -t * observed)
@@ -34,7 +34,7 @@ export const logChanceOfExcess = (strata: readonly Stratum[], atMost = 0): numbe
       const tilted = chance * Math.exp(t)
       return sum + (trials * tilted) / (1 - chance + tilted)
     }, -observed)
-  // The slope rises with t. When all bad requests are on the candidate, the slope never reaches 0 and the bound is at
+  // The slope rises with t. If all bad requests are on the candidate, it never reaches 0, and the bound is at
   // `maxTilt`.
   let [low, high] = [0, maxTilt]
   for (let round = 0; round < 50; round++) {
@@ -45,10 +45,10 @@ export const logChanceOfExcess = (strata: readonly Stratum[], atMost = 0): numbe
   return Math.min(0, exponent(high))
 }
 
-// exp(60) is far from the largest double, and a larger t changes no significant digit of the bound.
+// exp(60) is far from the largest double; a larger t changes no significant digit.
 const maxTilt = 60
 
-/** How many bad requests the candidate would have if it were as good as the primary. */
+/** As if the candidate were as good as the primary. */
 export const expectedBad = (strata: readonly Stratum[]): number =>
   strata.reduce(
     (sum, { requests, otherRequests, otherBad }) =>
@@ -56,10 +56,10 @@ export const expectedBad = (strata: readonly Stratum[]): number =>
     0,
   )
 
-/** Faults of a candidate: requests failed, rejected with a 4xx, or waiting too long for the head. */
+/** `refused`: with a 4xx. `slow`: until the head. */
 export type GuardFault = 'failed' | 'refused' | 'slow'
 
-/** The reference: the primary in the same window, the primary in earlier windows, or none. */
+/** The primary in the same window, in earlier windows, or no reference. */
 export type GuardReference = 'meanwhile' | 'before' | 'none'
 
 export type BadOf = readonly [requests: number, bad: number]
@@ -68,7 +68,7 @@ export type BadOf = readonly [requests: number, bad: number]
 interface FaultCounts {
   readonly fault: GuardFault
   readonly evidence: OperationEvidence
-  /** The last latency bucket that is not too slow. Null: latency is not judged, or cannot be. */
+  /** The last acceptable latency bucket. Null: latency is not judged, or cannot be. */
   readonly bound: number | null
   readonly candidate: BadOf
   readonly meanwhile: BadOf
@@ -92,11 +92,10 @@ const minMeasured = 100
 const minEarlierMeasured = 20
 // Clients do not notice less.
 const minExcessMs = 10
-// The chance that the primary has become as bad as the candidate.
+// The chance that the primary is as bad as the candidate by now.
 const maxLogChanceOfOutage = Math.log(1e-3)
 
-// Earlier windows need a clearer difference, since a day is not like a night. Without a reference, the clearest is
-// needed.
+// Earlier windows need a clearer difference, since a day is not like a night; no reference needs the clearest.
 const minShareBefore: Readonly<Record<GuardFault, number>> = { failed: 0.1, refused: 0.5, slow: 0.5 }
 const minShareAlone = 0.5
 
@@ -118,7 +117,7 @@ export const countFault = (evidence: OperationEvidence, fault: GuardFault, laten
   return { fault, evidence, bound, count, candidate: count(candidate), meanwhile: count(primary) }
 }
 
-/** Null: the reference has too few requests; for `none`: the primary has enough. */
+/** Null: too few requests of the reference; for `none`: enough of another. */
 export const compareWith = (counts: FaultCounts, reference: GuardReference): GuardComparison | null => {
   const { fault, evidence, bound, candidate, meanwhile, count } = counts
   const [earlier, earlierBad] = count(evidence.earlier)
@@ -139,9 +138,9 @@ export const compareWith = (counts: FaultCounts, reference: GuardReference): Gua
 }
 
 /**
- * Whether the candidate was bad in every slice of the window while the primary is not as bad now: the primary has no
- * requests, or its few requests went too well for an outage behind both sides. Without this, an outage that has just
- * begun would be blamed on the candidate, because the primary did well before.
+ * Whether the candidate was bad in every slice of the window and the primary is not as bad now: it has no requests, or
+ * too good ones for an outage behind both sides. Otherwise an outage that has just begun would be blamed on the
+ * candidate.
  */
 const isLasting = ({ evidence, meanwhile, count }: FaultCounts, minShare: number): boolean => {
   const shares = evidence.slices().flatMap((slice) => {
@@ -160,10 +159,7 @@ const countAbove = (buckets: readonly number[], bound: number): number => {
   return sum
 }
 
-/**
- * The last bucket that is not too slow: up to `times` the primary's 95th percentile, and at least 10 ms above it. Null:
- * the primary has too few requests.
- */
+/** Up to `times` the primary's 95th percentile, and at least 10 ms above it. Null: too few requests of the primary. */
 const findBound = (primary: GuardTotals, earlier: GuardTotals, times: number): number | null => {
   const isEnough = primary.timed >= minMeasured
   const timed = isEnough ? primary.timed : primary.timed + earlier.timed

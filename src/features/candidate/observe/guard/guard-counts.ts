@@ -10,13 +10,13 @@ export interface GuardReport {
   readonly era: string
   /** Alternating keys and counts. */
   readonly counts: readonly number[]
-  /** The requests that wait for a head now, in the same form. Replaces the last report's. */
+  /** Requests without a head, in the same form. Replaces the last report's. */
   readonly waiting: readonly number[]
 }
 
 export interface GuardedRequest extends SlotEntry {
   readonly keyBase: number
-  /** When the gateway began to wait for the upstream alone. Null: the client is still sending. */
+  /** When only the upstream was left to wait for. Null: the client is still sending. */
   startedAt: number | null
 }
 
@@ -129,10 +129,7 @@ export class GuardReporter {
     this.#onReports = listener
   }
 
-  /**
-   * Returns the group's counts while its share stays the same. They survive reloads: waiting requests still wait, even
-   * where a rejected edit opened other counts meanwhile.
-   */
+  /** Survives reloads with the same share: waiting requests still wait, even if a rejected edit opened other counts. */
   open(group: Group, era: string): GuardCounts {
     const known = [this.#latest.get(group), ...this.#pending].find((each) => each?.group === group && each.era === era)
     const counts = known ?? new GuardCounts(group, era, (each) => this.#reportSoon(each))

@@ -23,26 +23,23 @@ export interface GuardVerdict extends Stratum {
   readonly reference: GuardReference
   /** Indexes in `allOperations`, judged together. */
   readonly operations: readonly number[]
-  /** The longest acceptable wait in milliseconds. Null: the verdict is not about one operation's latency. */
+  /** In milliseconds. Null: not about one operation's latency. */
   readonly boundMs: number | null
 }
 
-// Strict, because the guard judges overlapping windows every second, for hours.
+// Strict: overlapping windows are judged every second, for hours.
 const maxLogChance = Math.log(1e-9)
-// Checked only after that, without the clients that have the most bad requests.
+// Checked next, without the clients with most bad requests.
 const maxLogChanceOfOthers = Math.log(1e-6)
 
-// Clients differ in how often they are rejected or wait, because their requests differ: several must bear the excess.
+// Clients' requests differ, so some are rejected or wait more often: several must bear the excess.
 const minBearers: Readonly<Record<GuardFault, number>> = { failed: 1, refused: 6, slow: 3 }
-// For `slow`, one more client than bearers: the estimate of bearers stays below the number of clients.
+// One more for `slow`: the estimate of bearers stays below the number of clients.
 const minClients: Readonly<Record<GuardFault, number>> = { failed: 1, refused: 6, slow: 4 }
 const faults = ['failed', 'refused', 'slow'] as const
 const references = ['meanwhile', 'before', 'none'] as const
 
-/**
- * A verdict when the candidate is worse than the primary by more than the rules allow, beyond chance and beyond one
- * client. Null: the candidate may stay.
- */
+/** Null: not worse by more than the rules allow, or by chance, or by one client alone. */
 export const judgeCandidate = ({ operations, clients }: GuardEvidence, rules: GuardRules): GuardVerdict | null => {
   for (const fault of faults) {
     const counted = operations
@@ -88,7 +85,7 @@ const isBeyond = (
   return logChanceOfExcess(strata, maxLog) < maxLog
 }
 
-/** Whether more than one client is affected: a single client might do as badly at the primary. */
+/** A single client might do as badly at the primary. */
 const isSpread = (
   strata: readonly GuardComparison[],
   fault: GuardFault,
@@ -121,7 +118,7 @@ interface ClientExcess {
   readonly cell: number
   readonly requests: number
   readonly bad: number
-  /** How many would be bad if the candidate were as good as the primary. */
+  /** As if the candidate were as good as the primary. */
   readonly expected: number
 }
 
@@ -140,8 +137,8 @@ const listClientExcesses = (strata: readonly GuardComparison[]): readonly Client
 }
 
 /**
- * Estimates how many clients bear the excess alike: (Σr)² / Σr², where r is each client's excess. One client that has
- * all of the excess counts as 1.
+ * Clients that bear the excess alike: (Σr)² / Σr², with each client's excess r. One client with all of the excess
+ * counts as 1.
  */
 const countBearers = (shares: readonly ClientExcess[]): number => {
   let [sum, squares] = [0, 0]
@@ -168,8 +165,8 @@ const withoutClients = (strata: readonly GuardComparison[], cells: readonly numb
 const minOfClient = 3
 
 /**
- * Whether nearly every client is affected: two thirds of the clients with enough requests have mostly bad ones, and
- * these are at least three, or all of the candidate's clients.
+ * Two thirds of the clients with enough requests have mostly bad ones, and these are at least three, or all clients of
+ * the candidate.
  */
 const isBadForNearlyAll = (shares: readonly ClientExcess[], clients: number): boolean => {
   const asking = shares.filter(({ requests }) => requests >= minOfClient)

@@ -1,15 +1,15 @@
-/** An outcome as one number, short to send and quick to add up: operation index, side, client cell and code. */
+/** One number, short to send and quick to add up: operation index, side, client cell and code. */
 
 import { allOperations, type OperationId, type Side } from '../../../../operations.ts'
 
-/** Outcomes without a latency. `late`: a response that had begun was cut short or broke the contract. */
+/** `late`: a response that had begun was cut short or broke the contract. */
 export type GuardFailure = 'failed' | 'refused' | 'late'
 
 export interface GuardEvent {
   readonly operation: number
   readonly side: Side
   readonly cell: number
-  /** A number: the latency bucket of the head, or of the time until the client left. */
+  /** A number: the latency bucket of the head, or of the client's leaving. */
   readonly outcome: GuardFailure | number
   /** False: the client has left, or still waits. */
   readonly isAnswered: boolean
@@ -61,11 +61,11 @@ export const readGuardKey = (key: number): GuardEvent => {
 export const cellOf = (bucket: number): number => bucket % cellCount
 
 export interface GuardTotals {
-  /** Requests that ended at the side: with a head, or with a failure of the side. */
+  /** Ended with a head, or with a failure of the side. */
   requests: number
   failed: number
   refused: number
-  /** Requests with a known time to the head, or a known minimum of it. */
+  /** With a known time to the head, or a known minimum. */
   timed: number
   /** `timed` by latency bucket. */
   readonly buckets: number[]

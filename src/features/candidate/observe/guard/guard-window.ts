@@ -19,17 +19,17 @@ export interface OperationEvidence {
   readonly candidate: GuardTotals
   /** The candidate's requests by client cell. */
   cells(): ReadonlyMap<number, GuardTotals>
-  /** The candidate's requests by quarter of the window; fewer slices while the window is not full. */
+  /** The candidate's, by quarter of the window; fewer slices until it is full. */
   slices(): readonly GuardTotals[]
 }
 
 export interface GuardEvidence {
   readonly operations: readonly OperationEvidence[]
-  /** How many clients (by cell) the candidate has had under this share. */
+  /** By cell, under this share. */
   readonly clients: number
 }
 
-/** Counts of 1/60 of the window, so that memory does not grow with the number of processes. */
+/** 1/60 of the window, so that memory does not grow with the processes. */
 interface Batch {
   readonly at: number
   readonly counts: Map<number, number>
@@ -42,7 +42,7 @@ const batchesOfWindow = 60
 
 export const slicesOfWindow = 4
 
-/** A sliding window of one group's requests at both sides, and the primary's earlier windows. */
+/** A sliding window of both sides, and the primary's earlier windows. */
 export class GuardWindow {
   readonly #windowMs: number
   #era: string | null = null
@@ -146,7 +146,7 @@ export class GuardWindow {
     else this.#candidateKeys.set(key, sum)
   }
 
-  /** Adds the primary's counts to the past windows. Windows without requests are not stored. */
+  /** Only the primary's. Windows without requests are not stored. */
   #archive({ at, counts }: Batch): void {
     const number = Math.trunc(at / this.#windowMs)
     for (const [key, count] of counts) {
