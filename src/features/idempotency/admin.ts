@@ -15,7 +15,7 @@ import { fromReport, type Shown } from '../../core/runtime/status/field.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { idempotencyField } from './status.ts'
 
-// Fewer are left to their clients; ten or more share a cause.
+// Ten or more share a cause; fewer are left to their clients.
 const manyUnknown = 10
 
 // Repetitions are rejected until an operator has looked.
@@ -35,7 +35,7 @@ const storeFindings: FindingSource = ({ config, file, report }) => {
     ? `requests with a new key are refused (onStoreFailure: refuse)${rejectedPhrase(rejected)}`
     : 'requests with a new key go on without a promise (onStoreFailure: pass)'
   if (state === 'unavailable') {
-    // `check --online` tests the Redis of the file, so only while the file is in effect.
+    // `check --online` tests the file's Redis, so the file must be in effect.
     const tries = store === 'redis' && file.differing.length === 0
     const facts = { where, reason, rejects, rejected, since }
     const shows = tries ? checkCommandLine(file.name, '--online') : command
@@ -59,8 +59,8 @@ const storeFindings: FindingSource = ({ config, file, report }) => {
 }
 
 /**
- * Unknown outcomes that an operator must resolve. With `onUnknown: forward`, a repetition resolves them. The store does
- * not know a key's operation, so outcomes of forwarding operations are counted too.
+ * With `onUnknown: forward`, a repetition resolves an unknown outcome; otherwise an operator must. The store does not
+ * know a key's operation, so forwarding operations are counted too.
  */
 const unknownFindings: FindingSource = ({ at, config, report }) => {
   const { unknown, oldestUnknown: since } = report.idempotency ?? { unknown: null, oldestUnknown: null }

@@ -73,7 +73,7 @@ interface Plan {
 
 type KeyCommand = Command<ValuesOf<typeof args>, Plan, ShownKey>
 
-/** `page: null`, because the client's key would stand in the page's URL. */
+/** `page: null`: a page's URL must not hold a client's key. */
 const keyCommand = {
   page: null,
   method: 'POST',
@@ -114,7 +114,7 @@ const forgetCommand: KeyCommand = {
     if (typeof result === 'boolean') return result ? shown : notRemembered
     if (result === 'in-progress') return stillUnderWay
     const error = toLookupError(result, reference)
-    // A command without a reply may have run, or may still run: the event says so.
+    // Without a reply, the command may have run or may still run: the event says so.
     return result === undefined || result === 'unavailable' ? mayBeForgotten(error, shown) : error
   },
   event: 'idempotency key forgotten',
@@ -148,12 +148,12 @@ const planLookup = async (
   const reference: KeyReference = { operation, key, owner: address === null ? { client: client ?? '' } : { address } }
   const [record] = (await context.runEverywhere('findKey', reference)).results
   if (record === undefined || typeof record === 'string') return toLookupError(record, reference)
-  // A record that is found is shown, even if its client was removed or `auth` changed since.
+  // A record is shown even if its client was removed or `auth` changed since.
   const wrongOwner = record === false ? await rejectOwner(reference, context.reloader.config) : null
   return wrongOwner ?? { reference, shown: { operation, client, address, ...summarize(record) } }
 }
 
-/** Null: requests of the operation can have this owner. */
+/** Null: this owner is possible. */
 const rejectOwner = async ({ operation, owner }: KeyReference, config: Config): Promise<AdminError | null> => {
   const isAsked = config.operations[operation].auth !== null
   if ('client' in owner && isAsked) return rejectUnknownClient(owner.client, config)

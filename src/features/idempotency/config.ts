@@ -148,7 +148,7 @@ export const operationKeys: readonly OperationKey[] = [
   },
 ]
 
-/** Keys that an operation omits are inherited from the top level. */
+/** Omitted keys are inherited from the top level. */
 export const resolveOperation: ResolveOperation = (stated, { idempotency }) => {
   const given = stated?.idempotency ?? false
   if (given === false) return { idempotency: null }

@@ -15,7 +15,7 @@ import { CoalescedTimer, sleep } from '../../core/lib/clock.ts'
 import { FairQuota, type QuotaShare, usualBodyBytes } from '../../core/lib/fair-quota.ts'
 import type { Claim, IdempotencyStore, Settlement } from './store/idempotency-store.ts'
 
-/** In milliseconds. Without a renewal for this long, the gateway of the attempt is gone and the outcome is unknown. */
+/** In milliseconds. Without a renewal for this long, the attempt's gateway is gone and the outcome unknown. */
 export const claimLeaseMs = 15_000
 
 const renewalMs = claimLeaseMs / 3
@@ -23,7 +23,7 @@ const renewalMs = claimLeaseMs / 3
 // Before a failed settlement is sent again.
 const resendMs = 1000
 
-/** An attempt of this process, renewed until it is settled. */
+/** Renewed until settled. */
 export class HeldClaim {
   readonly #store: IdempotencyStore
   readonly #claim: Claim
@@ -36,9 +36,7 @@ export class HeldClaim {
     this.#renewal.set(renewalMs)
   }
 
-  /**
-   * While the store does not reply, the settlement is sent again for as long as the lease may hold, without waiting.
-   */
+  /** Without a reply, the settlement is sent again while the lease may hold; the caller does not wait. */
   async settle(settlement: Settlement): Promise<void> {
     this.#isSettled = true
     this.#renewal.clear()
@@ -66,16 +64,16 @@ export class HeldClaim {
 const maxAbandoned = 1000
 
 /**
- * Attempts whose client has left: a repetition will ask for the outcome. One owner may use at most half of the free
- * places and bytes, so a client that leaves again and again ends no other client's attempts.
+ * Attempts whose client has left. One owner may use at most half of the free places and bytes, so a client that leaves
+ * again and again ends no other client's attempts.
  */
 export class AbandonedAttempts {
   readonly #places = new FairQuota(maxAbandoned)
-  // The rooms of these bodies were released when their clients left.
+  // These rooms were released when the clients left.
   readonly #bodies = new FairQuota(usualBodyBytes)
   readonly #attempts = new Set<Exchange>()
 
-  /** Returns the function to call at its end; null: too many attempts or bytes. */
+  /** Returns the function to call at the end; null: too many attempts or bytes. */
   add(attempt: Exchange): (() => void) | null {
     const owner = formatOwner(findRequestOwner(attempt))
     const bytes = attempt.body.length ?? 0
@@ -93,7 +91,7 @@ export class AbandonedAttempts {
     }
   }
 
-  /** For a gateway that stops and waits no longer. */
+  /** For a gateway that stops. */
   cut(): void {
     const reason = new GatewayError('client-gone', { reason: 'shutdown-deadline' })
     for (const attempt of this.#attempts) attempt.abort(reason)
@@ -117,8 +115,8 @@ interface AttemptOptions {
 }
 
 /**
- * Forwards a request whose body was read, and settles its claim before the client has the end of the response.
- * Continues when the client leaves: an impatient client repeats the request, and gets the outcome.
+ * Forwards a request whose body was read, and settles its claim before the client has the whole response. Continues
+ * without its client, whose repetition gets the outcome.
  */
 export const forwardDetachable = (
   exchange: Exchange,
@@ -126,7 +124,7 @@ export const forwardDetachable = (
   options: AttemptOptions,
 ): Promise<ProxyResponse> => {
   const own = createBackgroundExchange(exchange)
-  /** Set while the attempt continues without its client; releases its room. */
+  /** Set without a client; releases the attempt's room. */
   let release: (() => void) | null = null
   return new Promise((resolve, reject) => {
     /** Returns whether the client still waits. */
@@ -179,7 +177,7 @@ export const forwardAndSettle = async (
   own.holdDeadline = (end) => {
     endDeadline = end
   }
-  // If the client leaves and the request ends with it, the access record is written at once, with this outcome.
+  // If the client's leaving ends the request, the access record is written at once with this outcome.
   exchange.outcome = toRecord('unknown')
   let response: ProxyResponse
   try {
@@ -200,7 +198,7 @@ export const forwardAndSettle = async (
     buffered = await bufferResponseBody(response.body, own, maxResponse, room)
   } catch (error) {
     const failure = GatewayError.from(error)
-    // The upstream has processed the request; this process has no room for the response.
+    // Processed, but this process has no room for the response.
     await settle(failure.kind === 'overloaded' ? 'done' : 'unknown')
     throw failure
   } finally {
@@ -215,8 +213,7 @@ export const forwardAndSettle = async (
 /** `done`: processed. `free`: not processed. */
 type ProcessedState = 'done' | 'free' | 'unknown'
 
-// The upstream has not processed the request: a repetition may succeed with another credential, rate, time or state of
-// the resource.
+// Not processed: a repetition may succeed with another credential, rate, time or state of the resource.
 const freeStatuses: ReadonlySet<number> = new Set([401, 403, 408, 409, 425, 429])
 
 const classifyResponse = (status: number, own: Exchange): ProcessedState => {
@@ -239,12 +236,10 @@ const sentNothing = ({ kind }: GatewayError): boolean => failureTable[kind].retr
 /** Not in the draft: this gateway's own field. */
 const replayedField = 'Idempotency-Replayed'
 
-// A cookie is for the first client, and may have expired at a replay.
+// For the first client only, and may have expired.
 const unkeptFields: ReadonlySet<string> = new Set(['set-cookie', 'set-cookie2', ...perExchangeFields])
 
-/**
- * Four bytes with the length of the head, the head as JSON, the body. Stores must copy the buffer, which may be shared.
- */
+/** The head's length in four bytes, the head as JSON, the body. Stores must copy the buffer, which may be shared. */
 export const encodeKeptResponse = ({ status, reason, fields }: Omit<ProxyResponse, 'body'>, body: Buffer): Buffer => {
   const head = JSON.stringify([status, reason, omitFields(fields, unkeptFields)])
   const headLength = Buffer.byteLength(head)

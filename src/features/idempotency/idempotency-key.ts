@@ -9,9 +9,9 @@ import type { KeyDigest } from './store/idempotency-store.ts'
 
 /**
  * Null: no key. `field`: in lower case. The string of draft-ietf-httpapi-idempotency-key-header-07 §2.1 (`"8e03"`) and
- * the bare form of most clients (`8e03`) are the same key. Throws `idempotency-key-invalid` for a key that is empty,
- * longer than `maxLength` characters or malformed, and for two keys, of which an upstream may take either. CGI-like
- * upstreams read `Idempotency_Key` as the same field.
+ * most clients' bare form (`8e03`) are the same key. Throws `idempotency-key-invalid` for an empty or malformed key,
+ * for more than `maxLength` characters, and for two keys, of which an upstream may take either. CGI-like upstreams read
+ * `Idempotency_Key` as the same field.
  */
 export const parseIdempotencyKey = (fields: HeaderFields, field: string, maxLength: number): string | null => {
   let value: string | null = null
@@ -50,13 +50,9 @@ const parseString = (value: string, maxLength: number): string => {
 
 const invalidKey = (why: string): GatewayError => new GatewayError('idempotency-key-invalid', { cause: why })
 
-/** A configured client, the holder of credentials, or an address. */
 type KeyOwner = RequestOwner | { readonly credentials: readonly string[] }
 
-/**
- * `credentialFields`: in lower case; the fields by which upstreams tell clients apart when the gateway authenticates
- * none.
- */
+/** `credentialFields`: in lower case; they tell clients apart when the gateway authenticates none. */
 export const findKeyOwner = (
   identity: ClientIdentity | null,
   fields: HeaderFields,
@@ -79,11 +75,11 @@ export const toKeyDigest = (owner: KeyOwner, operation: OperationId, key: string
   return { client, name: digest([client, operation, key]) }
 }
 
-/** Whose share of the room a request takes: the configured client's, or the address's. */
+/** Of the room: the configured client's share, or the address's. */
 export const toShareDigest = (exchange: Pick<Exchange, 'identity' | 'client'>): string =>
   digestNamedOwner(findRequestOwner(exchange))
 
-// Cached, as nearly every request is from one of these. Credentials are secrets and not cached.
+// Nearly every request is from one of these. Credentials are secrets, so not cached.
 const digestsByOwner = new Map<string, string>()
 const maxDigests = 1000
 

@@ -21,7 +21,7 @@ import { MemoryIdempotencyStore } from './store/memory-idempotency-store.ts'
 import { RedisIdempotencyStore } from './store/redis-idempotency-store.ts'
 import { createResponseSealer } from './store/response-sealer.ts'
 
-/** With several processes, the primary remembers and the workers ask it. */
+/** The primary remembers for its workers. */
 type IdempotencyRole =
   | { readonly kind: 'alone' | 'primary' }
   | { readonly kind: 'worker'; readonly askPrimary: BatchCall<IdempotencyCall, IdempotencyReply> }
@@ -47,7 +47,7 @@ const nothingTold = {
   ...{ inProgress: null, unknown: null, oldestUnknown: null, dropped: 0 },
 } as const
 
-/** Outlives reloads, so that an edit does not let a request happen twice. */
+/** Outlives reloads: an edit must not let a request happen twice. */
 export class IdempotencyRegistry {
   readonly #since = epochMs()
   readonly #memory: MemoryIdempotencyStore | null
@@ -101,7 +101,7 @@ export class IdempotencyRegistry {
     }
   }
 
-  /** After such an edit every key is new, because the records stay in the old store. */
+  /** After such an edit every key is new: records stay in the old store. */
   #logStoreChange(to: RedisConfig | null): void {
     const from = this.#redis
     this.#redis = to
@@ -109,7 +109,7 @@ export class IdempotencyRegistry {
     this.#logEvent('warn', 'idempotency store changed', { from: describeStore(from), to: describeStore(to) })
   }
 
-  /** After such an edit, the same client and key have another digest. */
+  /** After such an edit, a client's key has another digest. */
   #logOwnerChange({ operations, cache }: Config): void {
     const changed: string[] = []
     for (const [id, { idempotency, auth }] of Object.entries(operations)) {
@@ -130,7 +130,7 @@ export class IdempotencyRegistry {
     }
   }
 
-  /** Null: no Redis is configured. The connection stays open until every claim in it is settled. */
+  /** Null: no Redis is configured. Stays open until every claim is settled. */
   #acquireRedis({ redis, replicas, encryptionKeys }: IdempotencyConfig) {
     if (redis === null) return null
     const { link, replicated, release } = this.#links.acquire(withReplicas(redis, replicas), 'idempotency')

@@ -26,10 +26,10 @@ export interface IdempotencyDeps {
   /** Separate, so that slow uploads leave room for responses. */
   readonly rooms: { readonly requests: FairQuota; readonly responses: FairQuota }
   readonly abandoned: AbandonedAttempts
-  /** In lower case: the fields that tell clients apart when the gateway authenticates none. */
+  /** In lower case; they tell clients apart when the gateway authenticates none. */
   readonly credentialFields: readonly string[]
   readonly maxKeysPerClient: number
-  /** Bounds the wait for a claim when the deadline is shorter than the store's timeout. Null: it is not. */
+  /** For a deadline shorter than the store's timeout. Null: it is longer. */
   readonly maxClaimMs: number | null
 }
 
@@ -37,8 +37,8 @@ export interface IdempotencyDeps {
 const pollMs = 50
 
 /**
- * Processes a request with a key once: forwards the first and stores its outcome. A repetition gets the stored
- * response, or an error that says why there is none; it is not forwarded. draft-ietf-httpapi-idempotency-key-header-07.
+ * draft-ietf-httpapi-idempotency-key-header-07: forwards the first request with a key and stores its outcome. A
+ * repetition gets the stored response, or an error that says why there is none.
  */
 export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: IdempotencyDeps): Layer => {
   const { header, maxKey, required } = rules
@@ -85,13 +85,13 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
     return repeat(exchange, body, result)
   }
 
-  /** While another request with the key is in progress, waits for `wait`. */
+  /** Waits up to `wait` for another request with the key. */
   const claimInTime = async (exchange: Exchange, claim: Claim): Promise<ClaimResult | null> => {
     const until = now() + rules.wait
     for (;;) {
       const askedAt = now()
       const reply = await replyWithin(deps.maxClaimMs, deps.store.call({ type: 'claim', claim }))
-      // A process that stalled longer than the lease may have lost its claim to another attempt.
+      // The lease may have passed to another attempt while this process stalled.
       const result = now() - askedAt < claimLeaseMs ? reply : null
       // A claim without a timely reply may have succeeded.
       if (result === null) void deps.store.call({ type: 'settle', claim, settlement: { state: 'free' } })
@@ -112,7 +112,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
       return Promise.reject(error)
     }
     if (required) return Promise.reject(new GatewayError('idempotency-key-missing'))
-    // Node drops a malformed key: a repetition would lack it too, and be processed again.
+    // Node drops a malformed key: a repetition would be processed again.
     if (exchange.mayLackFields)
       return Promise.reject(new GatewayError('idempotency-key-missing', { cause: leftOutKey }))
     return next(exchange)
@@ -195,9 +195,8 @@ interface DigestedBody {
 }
 
 /**
- * Reads up to `maxBytes` of the body; a longer body is digested while it streams. The SHA-256 covers the key, the query
- * and the body: with the key, an attacker cannot guess bodies by their digest. Rejects as {@link bufferRequestBody}
- * does.
+ * Reads up to `maxBytes`; a longer body is digested while it streams. The SHA-256 covers key, query and body: with the
+ * key, an attacker cannot guess bodies. Rejects as {@link bufferRequestBody} does.
  */
 const digestRequest = async (
   exchange: Exchange,

@@ -21,8 +21,8 @@ const encryptedInRedis: ConfigRule = (tree) => {
 }
 
 /**
- * A key needs its own field. As a request id, an invalid key would be replaced with a new one each time, and the
- * request processed again; as the client's name, it would give all requests of a client one key.
+ * A key needs its own field. An invalid request id is replaced each time, so the request would be processed again; a
+ * client's name would be the one key of all its requests.
  */
 const keyTwice: ConfigRule = (tree) => {
   const ofAll: KeyPath = ['idempotency', 'header']
@@ -71,8 +71,8 @@ const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } })
   })
 
 /**
- * A repetition goes to the side of its client at that time, or to the primary if the candidate is down: after a
- * takeback, not to the upstream that may have processed the request.
+ * A repetition follows its client's side, or goes to the primary if the candidate is down: after a takeback, not to the
+ * upstream that may have processed the request.
  */
 const keysOfTwoSides: WarningRule = ({ config: { operations, upstreams } }) =>
   allOperations.map(({ id, group }) => {

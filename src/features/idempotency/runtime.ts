@@ -69,7 +69,7 @@ export const open: RuntimePart['open'] = ({ place: { role }, channel, logEvent }
         lease,
         layers: (operation) => layerRows(operation, config, lease),
         repeatKeyField: ({ id }, { request }) => keyFieldOf(config.operations[id].idempotency, request),
-        // Sent to one process: all share one store, and a second `forget` would drop records made since the first.
+        // By one process: all share a store, and a second `forget` would drop newer records.
         commands: {
           findKey: {
             runsOnce: true,
@@ -110,10 +110,7 @@ const shorterThan = (ms: number, other: number | null): number | null => (other 
 const formatIdempotency = ({ header, required, onUnknown }: OperationIdempotencyConfig): string =>
   `${header}, required: ${required}, onUnknown: ${onUnknown}`
 
-/**
- * The field by which the upstream recognizes a repetition. Null: `onUnknown: refuse`, or an edit removes or replaces
- * the key on the way.
- */
+/** Upstreams recognize repetitions by this field. Null: `onUnknown: refuse`, or an edit removes or replaces the key. */
 const keyFieldOf = (
   idempotency: OperationIdempotencyConfig | null,
   { set, remove }: UpstreamConfig['request'],
@@ -124,16 +121,15 @@ const keyFieldOf = (
   return edited.some((name) => foldUnderscores(name) === header) ? null : header
 }
 
-/** As a client or its support names a key. */
 export interface KeyReference {
   readonly operation: OperationId
   /** As in the request: quoted or bare. */
   readonly key: string
-  /** A configured client, or an address when clients are not authenticated. */
+  /** An address when clients are not authenticated. */
   readonly owner: RequestOwner
 }
 
-/** `off`: the operation has no idempotency. `unavailable`: the store does not reply. */
+/** `off`: no idempotency. `unavailable`: no reply from the store. */
 export type LookupFailure = 'malformed' | 'off' | 'unavailable'
 
 const askOfKey = async <Reply>(
@@ -145,7 +141,7 @@ const askOfKey = async <Reply>(
   const policy = config.operations[operation].idempotency
   if (lease === null || policy === null) return 'off'
   const { header, maxKey } = policy
-  // The cause is for the client of a request only.
+  // Only the client of a request gets the cause.
   const parsed = tryOrNull(() => parseIdempotencyKey([header, key], header, maxKey))
   if (parsed === null) return 'malformed'
   // As in a request without credentials.

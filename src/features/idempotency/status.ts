@@ -5,10 +5,7 @@ import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 
 const remembered = field.record({
   store: field.word<'memory' | 'redis'>(),
-  /**
-   * `shared`: between gateways. `local`: this gateway alone. `unavailable`: the store does not reply, so no key is
-   * stored.
-   */
+  /** `shared`: between gateways. `local`: this gateway alone. `unavailable`: no reply, so no key is stored. */
   state: field.word<'shared' | 'local' | 'unavailable'>(),
   since: field.time,
   /** Null: the store is available. */
@@ -32,7 +29,7 @@ const remembered = field.record({
 
 /**
  * Null: no operation has idempotency, or another process remembers. The primary's memory serves all workers; each
- * worker uses Redis itself.
+ * worker has its own connection to Redis.
  */
 export const idempotencyField = field.nullable({
   ...field.worst(remembered, ({ state }) => state === 'unavailable'),

@@ -6,24 +6,23 @@ export interface KeyDigest {
   readonly name: string
 }
 
-/** An attempt to become the forwarded request of a key. */
 export interface Claim extends KeyDigest {
   /**
-   * Whose share of a memory store the record takes, as SHA-256 in base64url: the client's, or the address's. An
-   * attacker can invent any number of credentials, but has few addresses.
+   * Whose share of a memory store the record takes, as SHA-256 in base64url: the client's or the address's. An attacker
+   * can invent credentials, but has few addresses.
    */
   readonly share: string
-  /** Names the attempt: a gateway that was paused cannot settle another gateway's attempt. */
+  /** A gateway that was paused cannot settle another gateway's attempt. */
   readonly token: string
   /** The digest of query and body; null: a streaming body. */
   readonly fingerprint: string | null
   /** Shown in the log of repetitions. */
   readonly requestId: string
-  /** How long a settled record is kept, in milliseconds. */
+  /** Of a settled record, in milliseconds. */
   readonly ttlMs: number
-  /** In milliseconds. Without a renewal for this long, the outcome is unknown. */
+  /** In milliseconds. Without a renewal, the outcome is unknown then. */
   readonly leaseMs: number
-  /** Whether an unknown outcome with the same fingerprint may be attempted again. */
+  /** Repeats an unknown outcome with the same fingerprint. */
   readonly takesOver: boolean
   readonly maxKeys: number
 }
@@ -34,7 +33,7 @@ interface FirstRequest {
   readonly fingerprint: string | null
 }
 
-/** `full`: no room, for this client or for any. `in-progress`, `unknown` and `done`: the key was used before. */
+/** `full`: no room, for this client or for any. The others: the key was used before. */
 export type ClaimResult =
   | { readonly state: 'claimed' }
   | { readonly state: 'full'; readonly of: 'client' | 'store' }
@@ -44,8 +43,8 @@ export type ClaimResult =
   | ({ readonly state: 'done'; readonly response: Buffer | null } & FirstRequest)
 
 /**
- * `free`: the upstream has certainly not processed the attempt, so the key may be used again; if an earlier attempt may
- * have been processed, the outcome stays unknown.
+ * `free`: certainly not processed, so the key may be used again; after an earlier attempt that may have been processed,
+ * the outcome stays unknown.
  */
 export type Settlement =
   | { readonly state: 'free' }
@@ -54,7 +53,7 @@ export type Settlement =
 
 /** For operators. Times are milliseconds since the epoch. */
 export interface RecordSummary {
-  /** `unreadable`: done, but the response cannot be decrypted. A claim gets `unknown`. */
+  /** `unreadable`: the stored response cannot be decrypted. A claim gets `unknown`. */
   readonly state: 'in-progress' | 'unknown' | 'done' | 'unreadable'
   /** Of the first request with the key. */
   readonly requestId: string
@@ -78,7 +77,7 @@ export interface IdempotencyReplies {
   readonly renew: boolean
   /** False: no record. */
   readonly find: RecordSummary | false
-  /** False: no record. Attempts in progress are not forgotten. */
+  /** False: no record. */
   readonly forget: boolean | 'in-progress'
 }
 
@@ -86,10 +85,7 @@ export type IdempotencyReply = IdempotencyReplies[IdempotencyCall['type']]
 
 export type CallOf<Type extends IdempotencyCall['type']> = Extract<IdempotencyCall, { readonly type: Type }>
 
-/**
- * Resolves with null when the store does not reply: then a request that must happen once may not be forwarded. Never
- * rejects.
- */
+/** Resolves with null without a reply: then a request that must happen once may not be forwarded. Never rejects. */
 export interface IdempotencyStore {
   /** Why the last call failed, for operators. */
   readonly failure?: string | null

@@ -18,12 +18,12 @@ import { SettledRecords } from './memory/settled-records.ts'
 
 type MemoryStoreBounds = Pick<IdempotencyConfig, 'maxEntries' | 'maxBytes'>
 
-// Between two scans of all attempts for expired leases.
+// Between two scans for expired leases.
 const lapsePauseMs = 15_000
 
 /**
- * Lives and dies with the process. Without room for a response, the oldest responses are dropped, but their keys stay.
- * Without room for a key, new keys are rejected: no key is dropped before it expires.
+ * Lost with the process. Without room, the oldest responses are dropped, but their keys stay, and new keys are
+ * rejected: no key is dropped before it expires.
  */
 export class MemoryIdempotencyStore implements IdempotencyStore {
   #bounds: MemoryStoreBounds
@@ -117,7 +117,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return { state: 'full', of: free > 0 ? 'client' : 'store' }
   }
 
-  /** `firstAt`: when the first attempt, whose outcome is unknown, was claimed; null: this is the first. */
+  /** `firstAt`: the claim of the first attempt, whose outcome is unknown; null: this is the first. */
   #add(claim: Claim, at: number, firstAt: number | null): void {
     const wasUnknown = firstAt !== null
     this.#attempts.add({ claim, claimedAt: firstAt ?? at, wasUnknown, leaseUntil: at + claim.leaseMs })
@@ -229,7 +229,7 @@ const addTo = (counts: Map<string, number>, name: string, by: 1 | -1): void => {
 /** Times are monotonic. */
 interface Attempt {
   readonly claim: Claim
-  /** When the first attempt with this key was claimed. */
+  /** Of the first attempt with this key. */
   readonly claimedAt: number
   /** Whether an earlier attempt may have been processed. */
   readonly wasUnknown: boolean
@@ -237,8 +237,8 @@ interface Attempt {
 }
 
 /**
- * Attempts by name. They come and go with each request. V8 copies a Map after every few removals, and an old copy holds
- * its entries until the next full collection: half a kilobyte a request.
+ * V8 copies a Map after every few removals, and an old copy holds its entries until the next full collection: half a
+ * kilobyte a request.
  */
 class AttemptTable {
   readonly #attempts: (Attempt | null)[] = []

@@ -27,7 +27,7 @@ type Link = Pick<ManagedRedis, 'run' | 'isShared' | 'failure'>
 
 interface RedisStoreOptions {
   readonly link: Link
-  /** Replicas confirm each claim on this connection (docs/decisions/063). Null: none must. */
+  /** On which replicas confirm each claim (docs/decisions/063). Null: none must. */
   readonly replicated?: Link | null
   readonly prefix: string
   readonly sealer: ResponseSealer
@@ -36,7 +36,7 @@ interface RedisStoreOptions {
   readonly logEvent: LogEvent
 }
 
-// Claims without a reply that are given back when Redis returns. Few are in flight when Redis fails.
+// Claims without a reply, given back when Redis returns. Few are in flight when Redis fails.
 const maxUnanswered = 1000
 
 // Between two attempts to give a claim back.
@@ -46,12 +46,12 @@ const giveBackMs = 250
 const logPauseMs = 60_000
 
 /**
- * Shared by several gateways. Every transition is one script on keys of one slot; responses are encrypted
+ * Each transition is one script on keys of one slot; responses are encrypted
  * (docs/decisions/063-what-redis-remembers-of-a-key.md). A malformed reply counts as none.
  */
 export class RedisIdempotencyStore implements IdempotencyStore {
   readonly #options: RedisStoreOptions
-  /** By token: until when a claim of this store, certain or possible, may be renewed or settled. */
+  /** By token: until when a claim, certain or possible, may be renewed or settled. */
   readonly #heldUntil = new Map<string, number>()
   /** The connection that failed the last claim. */
   #failing: Link
@@ -71,7 +71,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     return this.#reply(call) as Promise<IdempotencyReplies[Type] | null>
   }
 
-  /** Whether every claim of this store, certain or possible, is settled or given back. */
+  /** Every claim, certain or possible, is settled or given back. */
   isIdle(): boolean {
     const at = now()
     for (const [token, until] of this.#heldUntil) if (until <= at) this.#heldUntil.delete(token)
@@ -118,9 +118,9 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   }
 
   /**
-   * Waits for replicas. Only a lost claim lets a request be processed twice: after any other lost transition the key is
-   * unknown. The renewal runs on the waiting connection: a master that lost the claim rejects it, and WAIT covers the
-   * writes of its own connection.
+   * Waits for replicas. Only a lost claim lets a request be processed twice: after any other loss the key is unknown.
+   * The renewal runs on the waiting connection: a master that lost the claim rejects it, and WAIT covers its own
+   * connection's writes.
    */
   async #confirm(claim: Claim, replicated: Link): Promise<boolean> {
     return toBoolean(await this.#runRenewal(claim, replicated, { isReplicated: true })) === true
@@ -193,8 +193,8 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   }
 
   /**
-   * Gives back a claim that Redis may have written without a reply: the request is rejected, so its repetition must not
-   * find an attempt in progress. Repeated while the lease would hold.
+   * Redis may have written the claim without a reply. Its request is rejected, so a repetition must not find it in
+   * progress. Repeated while the lease would hold.
    */
   async #giveBack(claim: Claim): Promise<void> {
     if (this.#unanswered < maxUnanswered) {

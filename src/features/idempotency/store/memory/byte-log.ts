@@ -16,7 +16,7 @@ interface Segment {
 // Large enough to be worth giving back to the system.
 const usualSegmentBytes = 256 * 1024
 
-// A place is one number: the segment's number × this, plus the entry's offset.
+// A place: the segment's number × this + the entry's offset.
 const placesPerSegment = 2 ** 22
 
 // Before each entry: its length, and whether it was removed.
@@ -77,13 +77,13 @@ export class LogMemory {
 
 export const positionOf = (place: number): number => place % placesPerSegment
 
-/** Called after an entry's bytes were moved. Must not add or remove entries. */
+/** An entry's bytes were moved. Must not add or remove entries. */
 type OnMoved = (from: number, to: number) => void
 
 /**
- * Entries in the order of their addition, in few large segments: to the collector, 100,000 entries are a handful of
- * objects. An empty segment is freed, and a segment absorbs the next while both together fill at most half of it. So
- * entries fill at least a quarter of the memory, except in the last two segments.
+ * Entries in order, in few large segments: to the collector, 100,000 entries are a handful of objects. An empty segment
+ * is freed, and a segment absorbs the next while both fill at most half of it, so entries fill at least a quarter of
+ * the memory, except in the last two segments.
  */
 export class ByteLog {
   readonly #memory: LogMemory
@@ -97,7 +97,7 @@ export class ByteLog {
     this.#onMoved = onMoved
   }
 
-  /** Returns the place of a new entry, for the caller to fill. */
+  /** Returns the place for the caller to fill. */
   add(bytes: number): number {
     const length = headerBytes + bytes
     const last = this.#last
@@ -159,7 +159,7 @@ export class ByteLog {
     return segment
   }
 
-  /** Frees an empty segment, or merges it with its neighbors. Not for the last segment, which grows. */
+  /** Frees an empty segment, or merges it with its neighbors. Not for the last, which grows. */
   #tidy(segment: Segment): void {
     const { previous } = segment
     if (segment.live === 0) this.#unlink(segment)
@@ -167,10 +167,7 @@ export class ByteLog {
     if (previous !== null) this.#absorb(previous)
   }
 
-  /**
-   * Absorbs following segments while both fill at most half. Without this bound, each segment would be moved behind the
-   * last entry of the one before.
-   */
+  /** While both fill at most half. Otherwise each segment would be moved behind the last entry of the one before. */
   #absorb(into: Segment): void {
     for (let next = into.next; next !== null && next !== this.#last; next = into.next) {
       if ((into.live + next.live) * 2 > into.memory.length) return
@@ -182,7 +179,7 @@ export class ByteLog {
     }
   }
 
-  /** Moves live entries into another segment, or down in the same, to `to`. Returns their end. */
+  /** Live entries, into another segment or down in the same. Returns their end. */
   #move(source: Segment, target: Segment, to: number): number {
     let end = to
     for (let at = 0, length = 0; at < source.used; at += length) {

@@ -4,13 +4,10 @@ type HasName = (place: number, name: string) => boolean
 
 const fewestSlots = 1024
 
-/**
- * Places by name in two typed arrays, without an object per entry. Names are not stored: `hasName` compares at the
- * place.
- */
+/** Two typed arrays, without an object per entry or a name: `hasName` compares at the place. */
 export class NameIndex {
   readonly #hasName: HasName
-  // Random, so that clients cannot choose keys that collide.
+  // So that clients cannot choose keys that collide.
   readonly #seed = randomBytes(4).readInt32LE()
   /** Open addressing; 0: a free slot. */
   #places = new Float64Array(fewestSlots)
@@ -76,7 +73,7 @@ export class NameIndex {
     this.#hashes[slot] = hash
   }
 
-  /** Frees a slot and shifts back entries that collided with it. */
+  /** Shifts back entries that collided with the slot. */
   #close(slot: number): void {
     const last = this.#places.length - 1
     let free = slot
@@ -100,7 +97,7 @@ export class NameIndex {
     }
   }
 
-  /** FNV-1a with MurmurHash3's finalizer, so that every bit of a name affects the low bits. */
+  /** FNV-1a with MurmurHash3's finalizer: every bit affects the low bits. */
   #hash(name: string): number {
     let hash = this.#seed
     for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193)

@@ -13,7 +13,7 @@ export interface SettledRecord {
   readonly ttlMs: number
 }
 
-/** Offsets in a record: numbers, then texts, one byte for each character. `responsePlace` 0: no response. */
+/** Offsets: numbers, then texts of one byte a character. `responsePlace` 0: no response. */
 export const at = {
   state: 0,
   hasFingerprint: 1,

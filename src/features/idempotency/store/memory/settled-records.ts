@@ -2,7 +2,7 @@ import { ByteLog, LogMemory, positionOf } from './byte-log.ts'
 import { NameIndex } from './name-index.ts'
 import { at, hasName, isUnknown, readRecord, recordLength, type SettledRecord, writeRecord } from './record-bytes.ts'
 
-/** Records with the same TTL, and their responses: the first settled expires first. */
+/** Of one TTL: the first settled expires first. */
 interface Generation {
   readonly ttlMs: number
   readonly records: ByteLog
@@ -16,8 +16,8 @@ interface Generation {
 const responseHeaderBytes = 8
 
 /**
- * Records as bytes in a few large segments. As objects, the collector copied 100,000 of them twice and traversed them
- * again and again. A place is valid until the next addition or removal.
+ * As objects, 100,000 records were copied twice by the collector and traversed again and again. A place is valid until
+ * the next addition or removal.
  */
 export class SettledRecords {
   readonly #memory = new LogMemory()
@@ -85,10 +85,7 @@ export class SettledRecords {
     return responsePlace === 0 ? null : this.#memory.lengthOf(responsePlace) - responseHeaderBytes
   }
 
-  /**
-   * The name must have no record. Beyond `maxBytes` of responses, expired records are removed, then the oldest
-   * responses dropped.
-   */
+  /** The name must have no record. Beyond `maxBytes`, expired records go first, then the oldest responses. */
   add(record: SettledRecord, response: Buffer | null, maxBytes: number): void {
     const generation = this.#generationOf(record.ttlMs)
     const place = generation.records.add(recordLength(record))
