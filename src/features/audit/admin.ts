@@ -37,21 +37,21 @@ const auditField = field.nullable(
   field.record({
     file: field.text,
     chain: field.text,
-    /** Written lines of the chain, and the HMAC of the last. */
+    /** Written lines, and the last HMAC. */
     count: field.number,
     hash: field.text,
     reason: field.optionalText,
     since: field.time,
     waitingBytes: field.number,
     lost: field.number,
-    /** Measured within the last minute; null: not a file, or a file system without a size. */
+    /** Within the last minute; null: not a file, or no size. */
     disk: field.nullable(
       field.record({
         freeBytes: field.number,
         sizeBytes: field.number,
-        /** At the pace of the last hour; null: not filling, or not known yet. */
+        /** At the last hour's pace; null: not filling, or not known yet. */
         fullInSeconds: field.optionalNumber,
-        /** Whether an operator must act before the disk is full. */
+        /** An operator must act before the disk is full. */
         low: field.flag,
       }),
     ),
@@ -86,7 +86,7 @@ export const loadOpenApi = async (): Promise<OpenApiPart> => ({
 const auditFindings: FindingSource = ({ parts, config, report }) => {
   const audit = parts.audit.state
   const refused = tallyRejected(report, 'audit-unavailable')
-  // An edit to `continue` ends an outage: no more rejections, and lines are not lost.
+  // An edit to `continue` ends an outage: no rejections, no lost lines.
   const refuses = config.audit?.onFailure === 'refuse'
   if (audit !== null && audit.reason !== null) {
     const facts = { ...audit, refuses, refused, command: diskCommand(audit.file, audit.reason) }
@@ -133,7 +133,7 @@ const auditFindings: FindingSource = ({ parts, config, report }) => {
   return found
 }
 
-/** For the operator: free bytes and inodes, or the permissions of the folder. */
+/** Shows free bytes and inodes, or the folder's permissions. */
 const diskCommand = (file: string, reason: string): string | null => {
   if (!isAbsolute(file)) return null
   const folder = shellQuote(dirname(file))

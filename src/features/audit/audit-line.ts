@@ -10,13 +10,13 @@ export interface AuditedExchange
   readonly exchange: Pick<ExchangeFacts, 'operation' | 'identity' | 'attempts' | 'side' | 'outcome'> | null
 }
 
-/** SHA-256 in hex of bodies that passed completely. Null: not configured, no body, or incomplete. */
+/** SHA-256 in hex. Null: not configured, no body, or incomplete. */
 export type BodyDigests = Record<'request' | 'response', string | null>
 export const digestsOf = new WeakMap<object, BodyDigests>()
 
 /**
  * An allow-list: never a query, a field value or a body. Ids are valid tokens; the rest are addresses, the gateway's
- * own names and numbers. Only the client's identity comes from outside, and is escaped.
+ * names and numbers. Only the client's identity comes from outside, and is escaped.
  */
 export const exchangeLine = (time: number, record: AuditedExchange): string => {
   const { exchange } = record

@@ -9,16 +9,16 @@ import { AuditWriter, type AuditWriterState, type UnwrittenLines } from './audit
 import { genesis, toAuditKey } from './chain/chain.ts'
 import type { AuditConfig } from './config.ts'
 
-/** `log`: for events about the audit log. `stdout`: for its lines with `audit.file: stdout`. */
+/** `log`: events about the audit log. `stdout`: its lines with `audit.file: stdout`. */
 export interface AuditLogOptions {
   readonly log: Log
   readonly stdout: StdoutQueue
 }
 
-// A disk that hangs does not keep the process alive.
+// A hanging disk must not keep the process alive.
 const closeTimeoutMs = 2000
 
-// Operators are served while the workers start, and clients a turn or two before the file is open.
+// Operators are served while workers start, and clients a turn or two before the file is open.
 const maxEarlyLines = 20_000
 
 /** The only writer of its file. */
@@ -26,16 +26,16 @@ export class AuditLog implements AuditSink {
   readonly #options: AuditLogOptions
   #config: AuditConfig | null = null
   #writer: AuditWriter | null = null
-  /** Lines from before the first file was open. Null: writing has begun. */
+  /** From before the first file was open. Null: writing has begun. */
   #early: string[] | null = []
   #earlyLost = 0
   /** Lines lost with earlier files. */
   #lostBefore = 0
-  /** Writers of earlier files that still write their last lines, or hand over the rest. */
+  /** Of earlier files, with lines left to write or hand over. */
   readonly #closing = new Map<AuditWriter, Promise<void>>()
   /** For a configuration not yet in effect. */
   #opened: OpenedAuditOutput | null = null
-  /** Called when writing fails, and when it works again. */
+  /** When writing fails, and when it works again. */
   onChange: (failing: boolean) => void = () => {}
 
   constructor(options: AuditLogOptions) {
@@ -72,8 +72,8 @@ export class AuditLog implements AuditSink {
   }
 
   /**
-   * Does everything that can fail before a configuration takes effect. Rejects when the configuration cannot be
-   * enforced. The caller calls either `commit` or `discard`.
+   * Everything that can fail before a configuration takes effect. Rejects if it cannot be enforced. The caller calls
+   * `commit` or `discard`.
    */
   async prepare(next: AuditConfig | null) {
     if (next === null || (await this.#writesTo(next.file)))
@@ -94,7 +94,7 @@ export class AuditLog implements AuditSink {
 
   async close(): Promise<void> {
     await this.#opened?.output.close()
-    // An earlier file may hand lines over to the current one, which needs part of the time.
+    // An earlier file may hand lines over, which takes part of the time.
     const until = now() + closeTimeoutMs
     const areOthersClosed = await settlesWithin(closeTimeoutMs / 2, Promise.all(this.#closing.values()))
     let left: UnwrittenLines | null = null
@@ -137,7 +137,7 @@ export class AuditLog implements AuditSink {
     this.onChange(this.failing)
   }
 
-  /** Takes over the unwritten lines of an earlier file, and its unreported losses. */
+  /** From an earlier file, with its unreported losses. */
   #takeOver(left: UnwrittenLines): void {
     if (this.#writer === null) return this.#logLost(left)
     for (const content of left.lines) this.record(content)
@@ -149,12 +149,12 @@ export class AuditLog implements AuditSink {
     return openAuditFile(file, toAuditKey(key), rotate).catch(openFailed(file))
   }
 
-  /** A second writer would break the chain, by whatever path it opens the file. */
+  /** A second writer, by any path, would break the chain. */
   async #writesTo(file: string): Promise<boolean> {
     return file === this.#config?.file || (await this.#writer?.isAt(file)) === true
   }
 
-  /** After an edit back to an earlier file, the chain continues behind that file's last line. */
+  /** After an edit back to an earlier file, the chain continues behind its last line. */
   async #waitUntilClosed(file: string): Promise<void> {
     for (const [writer, closed] of this.#closing)
       if ((await writer.isAt(file)) && !(await settlesWithin(closeTimeoutMs, closed)))

@@ -18,17 +18,17 @@ export interface AuditOutput {
   rotateBytes: number | null
   /** {@link openNext} is due. */
   readonly isFull: boolean
-  /** The file was deleted: nothing is appended, as it would be lost, and {@link openNext} is due. */
+  /** Deleted: nothing is appended, as it would be lost, and {@link openNext} is due. */
   readonly isUnlinked: boolean
   /** By any spelling or symbolic link. */
   isAt(path: string): Promise<boolean>
-  /** Resolves with the number of bytes appended, perhaps not all. Rejects if none. */
+  /** Resolves with the appended bytes, perhaps not all. Rejects if none. */
   append(bytes: Buffer): Promise<number>
   /** So that appended bytes survive a crash of the machine. */
   sync(): Promise<void>
-  /** Null: not a file, or a file system without a size. */
+  /** Null: not a file, or no size. */
   measureDisk(): Promise<FileSystemSize | null>
-  /** Null: continue with this output. Otherwise the caller closes this one. */
+  /** Null: this output continues. Otherwise the caller closes it. */
   openNext(lastNumber: number): Promise<AuditOutput | null>
   close(): Promise<void>
 }
@@ -36,7 +36,7 @@ export interface AuditOutput {
 export interface OpenedAuditOutput {
   readonly output: AuditOutput
   readonly link: ChainPosition
-  /** Bytes after the last line that form no line. */
+  /** After the last line, without forming one. */
   readonly torn: Buffer | null
 }
 
@@ -47,7 +47,7 @@ export interface StdoutQueue {
   dropped(): number
 }
 
-/** The gateway only knows that the queue had room, not whether the reader stored the lines. */
+/** Whether the reader stores the lines is not known. */
 export const createStdoutOutput = ({ write, dropped }: StdoutQueue): AuditOutput => ({
   name: 'stdout',
   rotateBytes: null,
@@ -83,10 +83,7 @@ export const createStdoutOutput = ({ write, dropped }: StdoutQueue): AuditOutput
 const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDWR } = constants
 const newline = Buffer.from('\n')
 
-/**
- * Opens the file and finds the end of its chain. A new file continues the last rotated file's chain. Throws if the file
- * is unusable.
- */
+/** Finds the end of the chain; a new file continues the last rotated one's. Throws if unusable. */
 export const openAuditFile = async (
   path: string,
   key: AuditKey,
@@ -103,7 +100,7 @@ export const openAuditFile = async (
   }
 }
 
-/** In this file, or in the last rotated one while this file has no line. */
+/** In the last rotated file while this one has no line. */
 const findEnd = async (path: string, handle: FileHandle, key: AuditKey) => {
   const { size } = await handle.stat()
   const own = size === 0 ? null : await readTail(handle, size, key)
@@ -207,7 +204,7 @@ class AuditFile implements AuditOutput {
     return this.#handle.close()
   }
 
-  /** Whether the name now leads to another file, or to none. */
+  /** The name now leads to another file, or to none. */
   async #wasMoved(): Promise<boolean> {
     const [own, there] = await Promise.all([this.#handle.stat(), stat(this.name).catch(ignoreMissing)])
     return there === null || there.ino !== own.ino || there.dev !== own.dev

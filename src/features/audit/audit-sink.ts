@@ -5,7 +5,7 @@ import { exchangeLine } from './audit-line.ts'
 
 /** One for all snapshots of a process. */
 export interface AuditSink {
-  /** Whether lines wait or are lost because writing fails. */
+  /** Lines wait or are lost because writing fails. */
   readonly failing: boolean
   /** Never waits or throws. */
   record(content: string): void
@@ -25,8 +25,8 @@ type SendLines = (lines: readonly string[], lost: number, done: () => void) => v
 const maxUnsentBytes = 4 * 1024 * 1024
 
 /**
- * A worker's sink, whose lines the primary writes: batches the lines of one turn of the event loop. Sent lines survive
- * this process: they are in the pipe, which the primary reads to its end.
+ * A worker's sink: batches lines per turn of the event loop for the primary. Sent lines survive this process, since the
+ * primary reads the pipe to its end.
  */
 export class RemoteAuditSink implements ProcessAuditSink {
   readonly #send: SendLines

@@ -27,7 +27,7 @@ export interface UnwrittenLines {
   readonly lost: number
 }
 
-/** Batches, seals and appends lines to one chain, with retries. All work runs in a queue, one step at a time. */
+/** Seals and appends lines in batches, with retries. All work runs in a queue, one step at a time. */
 export class AuditWriter {
   readonly #log: Log
   readonly #options: typeof defaultWriterOptions
@@ -109,7 +109,7 @@ export class AuditWriter {
     this.#schedule(this.#options.retryDelayMs)
   }
 
-  /** A last line with the old key announces the new one. */
+  /** The old key's last line announces the new one. */
   rekey(key: AuditKey): void {
     this.#add({ content: () => keyLine(epochMs(), key), bytes: 0, nextKey: key })
   }
@@ -123,7 +123,7 @@ export class AuditWriter {
     this.#output.rotateBytes = rotate
   }
 
-  /** If the file was moved away or is full, continues in another. */
+  /** If moved away or full, continues in another file. */
   reopen(): Promise<void> {
     return this.#queue.run(() => this.#lookAtFile())
   }
@@ -136,7 +136,7 @@ export class AuditWriter {
     })
   }
 
-  /** Writes the waiting lines and a last one. Resolves with what could not be written. */
+  /** Resolves with what could not be written. */
   async close(reason: AuditEndReason): Promise<UnwrittenLines> {
     this.#backlog.addLostLine()
     this.#add({ content: () => endLine(epochMs(), reason), bytes: 0 })
@@ -179,8 +179,8 @@ export class AuditWriter {
   }
 
   /**
-   * Lines that arrive meanwhile take the next turn: under load there are always some, and a checkpoint or the recovery
-   * would wait forever.
+   * Later lines take the next turn: under load there are always some, and a checkpoint or the recovery would wait
+   * forever.
    */
   async #write(): Promise<void> {
     if (this.#isClosed) return
@@ -259,7 +259,7 @@ export class AuditWriter {
       this.#batch = null
       this.#tornTail = this.#tornTail.extend(unwritten.link, unwritten.torn)
     }
-    // If the old file's head line was not written, it follows this one: each says what it follows.
+    // An unwritten head line of the old file follows: each says what it follows.
     this.#backlog.requeue([pendingHeadLine('file', () => this.#tornTail)])
     await old.sync().catch(() => {})
     await old.close().catch(() => {})

@@ -3,7 +3,7 @@ import { epochMs } from '../../core/lib/clock.ts'
 import { headLine, lostLine } from './audit-line.ts'
 import { type AuditKey, type ChainPosition, joinPieces, seal, type TornLine } from './chain/chain.ts'
 
-/** `content` may depend on the line before; `nextKey` is set on a line that announces a key. */
+/** `content` may depend on the line before; `nextKey`: a line that announces a key. */
 export interface PendingLine {
   readonly content: string | ((before: ChainPosition, key: AuditKey) => string)
   readonly nextKey?: AuditKey
@@ -70,9 +70,7 @@ export class SealedBatch {
     return this.#entries.reduce((sum, { waiting }) => sum + waiting.bytes, 0)
   }
 
-  /**
-   * For an output abandoned mid-batch: the end of its whole lines, the torn rest, and the lines that are missing there.
-   */
+  /** For an output abandoned mid-batch: the end of its whole lines, the torn rest, and the missing lines. */
   unwritten() {
     const first = this.#entries.find(({ end }) => end > this.writtenBytes)
     if (first === undefined) return { link: this.link, key: this.key, waiting: [], torn: null }
@@ -137,10 +135,7 @@ export class Backlog {
   }
 }
 
-/**
- * Bytes after a line that form no line: pieces cut off by a crash, a full disk or a change of files. The next line
- * reports them.
- */
+/** Pieces after a line, cut off by a crash, a full disk or a change of files. The next line reports them. */
 export class TornTail {
   readonly #afterCount: number
   readonly #pieces: readonly Buffer[]
@@ -150,7 +145,7 @@ export class TornTail {
     this.#pieces = piece === null ? earlier : [...earlier, piece]
   }
 
-  /** Joins a piece to those after the same line, or replaces those after an earlier line. */
+  /** Joins pieces after the same line, or replaces those after an earlier one. */
   extend(link: ChainPosition, piece: Buffer | null): TornTail {
     return new TornTail(link, piece, link.count === this.#afterCount ? this.#pieces : [])
   }

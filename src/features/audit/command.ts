@@ -48,8 +48,7 @@ export const builtInCommands: readonly BuiltInCommand[] = [{ before: 'check', cr
 export const loadStatusTexts = () => import('./status-text.ts')
 
 /**
- * Whether this user could open `audit.file`, without creating or opening it. The key is not checked against the last
- * line, which the gateway may be writing.
+ * As this user, without creating or opening the file. The last line's key is not checked: the gateway may be writing.
  */
 const checkAuditFile: OnlineCheck = async ({ audit }, locate) => {
   if (audit === null || audit.file === 'stdout') return []

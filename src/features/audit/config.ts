@@ -25,7 +25,7 @@ const file = scalar<string>(
 const minKeyBytes = 32
 const keyExpected = `file: and the path of a file with at least ${minKeyBytes} bytes of text`
 
-/** In a separate file: otherwise any reader of the configuration could forge records. */
+/** In a separate file: a reader of the configuration could forge records otherwise. */
 const key = annotate(
   z
     .unknown()

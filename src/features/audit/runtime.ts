@@ -35,8 +35,8 @@ export const open: RuntimePart['open'] = ({ place, channel }) => {
 }
 
 /**
- * Rejects an exchange that would leave no record, and digests bodies. Outermost: a rejected exchange costs no other
- * layer anything, and the digests cover the client's bytes. Null: neither is configured.
+ * Rejects an exchange that would leave no record, and digests bodies. Outermost: a rejected exchange costs nothing
+ * else, and digests cover the client's bytes. Null: neither is configured.
  */
 export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSink): Layer | null => {
   const digestsRequest = digests === 'request' || digests === 'both'

@@ -51,7 +51,7 @@ export class WriterHealth {
     const failing = this.reason !== null
     if (this.#loggedFailing === failing) return
     const quiet = this.#loggedAt + minLogIntervalMs - now()
-    // A change that is undone in the meantime is not logged; the log ends with the last state.
+    // A change undone meanwhile is not logged; the log ends with the last state.
     if (quiet > 0) return this.#logTimer.set(quiet)
     this.#loggedFailing = failing
     this.#loggedAt = now()
@@ -61,18 +61,18 @@ export class WriterHealth {
   }
 }
 
-/** Drops the system call `write` from Node's message, which operators know. */
+/** Drops `write` from Node's message: operators know. */
 export const errorReason = (error: unknown): string =>
   error instanceof Error ? error.message.replace(/^(E[A-Z]+: [^,]+), write$/, '$1') : String(error)
 
 interface DiskSpaceState extends FileSystemSize {
-  /** At the pace of the last hour; null: not filling, or not known yet. */
+  /** At the last hour's pace; null: not filling, or not known yet. */
   readonly fullInSeconds: number | null
-  /** Whether an operator must act before the disk is full. */
+  /** An operator must act before the disk is full. */
   readonly low: boolean
 }
 
-/** Below a tenth, at most 10 GiB; or a day before it is full, so that it can wait for the morning. */
+/** Below a tenth, at most 10 GiB; or a day before full, which can wait for the morning. */
 export const lowDisk = { share: 0.1, bytes: 10 * 1024 ** 3, seconds: 86_400 } as const
 
 // Disks fill in bursts, so a pace needs at least half an hour.
@@ -81,7 +81,7 @@ const leastPaceWindowMs = 1_800_000
 
 type MeasuredOutput = Pick<AuditOutput, 'name' | 'measureDisk'>
 
-/** The last measured disk space; logs when the disk gets low. */
+/** Logs when the disk gets low. */
 export class DiskSpace {
   readonly #log: Log
   readonly #samples: { readonly at: number; readonly size: FileSystemSize }[] = []
@@ -93,7 +93,7 @@ export class DiskSpace {
     this.measure(output)
   }
 
-  /** In the background. A disk that hangs holds one thread of Node, not one per call. */
+  /** A hanging disk holds one of Node's threads, not one per call. */
   measure(output: MeasuredOutput): void {
     if (this.#isMeasuring) return
     this.#isMeasuring = true

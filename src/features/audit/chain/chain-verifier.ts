@@ -18,7 +18,7 @@ export interface AuditFinding extends AuditLinePosition {
   readonly message: string
 }
 
-/** An earlier end of the chain, which an attacker who cuts off the end cannot change. `chain` null: not named. */
+/** An earlier end, which an attacker who cuts off the chain cannot change. `chain` null: not named. */
 export interface Checkpoint {
   readonly chain: string | null
   readonly count: number
@@ -38,8 +38,8 @@ interface ChainProgress {
 }
 
 /**
- * Finds lines that were edited, dropped, inserted or moved, and, with checkpoints, a cut-off end. Each file continues a
- * chain, or begins one where its first line says: older files may be archived.
+ * Finds edited, dropped, inserted and moved lines, and, with checkpoints, a cut-off end. A file continues a chain, or
+ * begins one where its first line says: older files may be archived.
  */
 export class ChainVerifier {
   readonly findings: AuditFinding[] = []
@@ -52,16 +52,16 @@ export class ChainVerifier {
   readonly #isMixed: boolean
   readonly #chains = new Map<string, ChainProgress>()
   readonly #matched = new Set<Checkpoint>()
-  /** The first line with the checkpoint's count and another HMAC: the checkpoint may belong to another chain. */
+  /** The first line with its count and another HMAC: the checkpoint may be of another chain. */
   readonly #mismatched = new Map<Checkpoint, AuditFinding>()
-  /** Each missing key is reported once: its lines cannot be verified. */
+  /** Reported once each: their lines cannot be verified. */
   readonly #missingKeys = new Set<string | null>()
   #last: ChainProgress | null = null
   #file: string | null = null
   /** Pieces after the last line, up to the last piece's file. */
   #torn: TornPieces | null = null
 
-  /** `isMixed`: other lines stand between, perhaps of several chains. */
+  /** `isMixed`: between other lines, perhaps of several chains. */
   constructor(keys: readonly AuditKey[], checkpoints: readonly Checkpoint[], isMixed: boolean) {
     this.#keys = keys
     this.#checkpoints = Map.groupBy(checkpoints, ({ count }) => count)
@@ -107,7 +107,7 @@ export class ChainVerifier {
   }
 
   #onMalformedLine(bytes: Buffer, place: AuditLinePosition, isEnded: boolean): void {
-    // In a stream, a torn line says no more; the number of the chain's next line shows whether one is missing.
+    // In a stream, only the chain's next number shows whether a line is missing.
     if (this.#isMixed) return this.#addNote(place, 'this is no whole line of an audit log')
     if (this.#torn?.own.place.file !== place.file) this.#torn = new TornPieces(place, bytes, this.#torn)
     this.#torn.add(bytes, isEnded)
@@ -123,14 +123,14 @@ export class ChainVerifier {
   }
 
   /**
-   * Accepts torn pieces if the next line, written after the crash, reports exactly those. `isFirst`: the first line of
-   * its chain here; then earlier files may end in another chain's piece, and the reported piece may be archived.
+   * Accepts torn pieces that the next line reports exactly. `isFirst`: the first line of its chain here, so earlier
+   * files may end in another chain's piece, and the reported piece may be archived.
    */
   #checkTorn(announced: TornLine | null, { file, line }: AuditLinePosition, isFirst: boolean): void {
     const torn = this.#torn
     this.#torn = null
     if (torn === null) {
-      // In a mixed stream, pieces are not kept: the line's number shows whether one is missing.
+      // Not kept in a mixed stream: the number shows whether a line is missing.
       if (announced !== null && !isFirst && !this.#isMixed)
         this.#addFinding(
           { file, line },
@@ -229,7 +229,7 @@ export class ChainVerifier {
     const mismatch = this.#mismatched.get(checkpoint)
     if (mismatch !== undefined) return this.#addFinding(mismatch, mismatch.message)
     const all = [...this.#chains.values()]
-    // Without a name, a checkpoint may belong to any chain that begins by then, whose end may be cut off.
+    // A checkpoint without a name may be of any chain that begins by then, whose end may be cut off.
     const seen = chain === null ? (all.findLast(({ first }) => first <= count) ?? all.at(-1)) : this.#chains.get(chain)
     if (seen === undefined) {
       if (chain === null) return // finish() reports that there is no line

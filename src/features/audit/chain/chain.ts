@@ -105,9 +105,8 @@ export const parseChainFields = ({ sealed }: ParsedAuditLine) => {
 const windowBytes = 256 * 1024
 
 /**
- * Finds the end of the chain; a crash may have left torn bytes after the last line. Throws if the file holds no line,
- * or if its last line was not sealed with this key: only the key's holder may continue the chain. `link` null: a crash
- * tore the first line. `isEnded` false: the next append must write a line feed first.
+ * Throws if the file holds no line, or its last line was not sealed with this key: only its holder may continue the
+ * chain. `link` null: a crash tore the first line. `isEnded` false: the next append must write a line feed first.
  */
 export const readTail = async (file: FileHandle, size: number, key: AuditKey) => {
   const from = Math.max(0, size - windowBytes)
@@ -201,7 +200,7 @@ export class PieceDigest {
   }
 }
 
-/** Bytes of one file that form no line: left by a crash, or being written now. */
+/** Left in one file by a crash, or being written now. */
 export class TornPieces {
   /** At the end of the earlier files. */
   readonly earlier: TornPieces | null
@@ -227,7 +226,7 @@ export class TornPieces {
     this.#isEnded = isEnded
   }
 
-  /** Whether the pieces can begin the due line. A complete HMAC means that a whole line was edited at its end. */
+  /** Whether the due line may begin so. A complete HMAC means a whole line, edited at its end. */
   mayBegin(due: string): boolean {
     if (this.earlier !== null || this.#isEnded || this.#count > 1) return false
     return !/,"mac":"[0-9a-f]{64}"/.test(this.#first.toString('latin1')) && couldStartWith(this.#first, due)

@@ -48,7 +48,7 @@ export const verifyAuditLog = async (
   }
 }
 
-/** By the number of the first line, grouped by chain. Names sort differently: audit.log is the last file. */
+/** By first number, grouped by chain: by name, audit.log would be the first file, but it is the last. */
 const sortByFirstRecord = async (files: readonly string[]): Promise<readonly string[]> => {
   const firsts = await Promise.all(files.map(async (file) => ({ file, first: await readFirstRecord(file) })))
   const firstNumber = ({ first }: { readonly first: ParsedAuditLine | null }): number =>
@@ -57,7 +57,7 @@ const sortByFirstRecord = async (files: readonly string[]): Promise<readonly str
   return [...Map.groupBy(firsts, ({ first }) => first?.chain).values()].flat().map(({ file }) => file)
 }
 
-/** Null: no whole line. A torn piece may stand before the first line. */
+/** Null: no whole line. A torn piece may come first. */
 const readFirstRecord = async (file: string): Promise<ParsedAuditLine | null> => {
   for await (const { bytes } of splitLines(createReadStream(file))) {
     const record = parseAuditLine(bytes)
@@ -84,7 +84,7 @@ const printResult = (
     output.out(`NOT as it was written: ${pluralize(faults, 'fault')}\n`)
     return 1
   }
-  // Operators may drop the oldest lines, up to a start line or a whole file. The rest verifies from there.
+  // Operators may drop the oldest lines, up to a start line or a whole file.
   const later = chains.filter(({ first }) => first > 1).map(({ first }) => `number ${first}`)
   const begin = later.length === 0 ? '' : `, from ${later.join(' and ')} on`
   const end = checkpoints === 0 ? '; whether its end was cut off only a --checkpoint tells' : ''
@@ -133,7 +133,7 @@ const parseCheckpoint = (line: string): Checkpoint | null => {
 
 const newline = 10
 
-// Far longer than any line; a longer line is verified in pieces, so that memory stays bounded.
+// Far longer than any line; longer ones are verified in pieces, to bound memory.
 const maxLineBytes = 1024 * 1024
 
 /** Without line feeds. `isEnded`: there was one. */
