@@ -1,10 +1,9 @@
 import { GatewayError, type ReasonFor, reasonText, StacklessError } from '../exchange/failures/errors.ts'
 import { errorMessage } from '../lib/try.ts'
 
-/** What may be wrong with a response: in its head, or in the framing of its body. */
 type ResponseFlaw = Extract<ReasonFor<'bad-answer'>, ReasonFor<'truncated'>>
 
-/** A response that HTTP/1.1 does not allow, or that is larger than the limits. Its message quotes nothing of it. */
+/** The message quotes nothing of the response. */
 export class MalformedResponseError extends StacklessError {
   readonly reason: ResponseFlaw
 
@@ -15,17 +14,12 @@ export class MalformedResponseError extends StacklessError {
   }
 }
 
-/** Why a connection could not be made, or broke off: each may come at any moment of it. */
 type ConnectionReason = ReasonFor<'tls-failed'>
 
-/**
- * Classifies, by the codes of Node and of OpenSSL, why an endpoint could not be reached or broke off. Null: by none of
- * them.
- */
+/** Null: the code of Node or OpenSSL is unknown. */
 export const classifyError = (error: unknown): ConnectionReason | null => {
   if (!(error instanceof Error)) return null
-  // There is one error for each address that was tried. A refused connection says more than a missing route, as with
-  // IPv6.
+  // One error for each tried address. A refused connection says more than a missing route (IPv6).
   if (error instanceof AggregateError) {
     const [first = null, ...others] = error.errors.map(classifyError).filter((each) => each !== null)
     return first === 'unreachable' ? (others[0] ?? first) : first
@@ -39,10 +33,7 @@ export const classifyError = (error: unknown): ConnectionReason | null => {
   return null
 }
 
-/**
- * Describes an error for operators: in the words of its reason, where it has one or its code is known; else in the
- * words of the system or the library.
- */
+/** Describes an error for operators: by its reason if known, else in the words of the system or the library. */
 export const describeUpstreamError = (error: unknown): string => {
   if (error instanceof GatewayError && error.cause instanceof Error) return describeUpstreamError(error.cause)
   const reason =
@@ -52,14 +43,13 @@ export const describeUpstreamError = (error: unknown): string => {
   return errorMessage(error)
 }
 
-/** Creates the failure of a connection that was never made, or that broke off before anything was sent on it. */
+/** Nothing was sent on the connection. */
 export const connectFailedError = (cause: unknown): GatewayError =>
   new GatewayError('connect-failed', { reason: toReason(cause) ?? 'other-connect-failure', cause })
 
 export const tlsFailedError = (cause: Error): GatewayError =>
   new GatewayError('tls-failed', { reason: classifyError(cause) ?? 'tls-handshake', cause })
 
-/** Creates the failure of a connection that broke off, by how far its request had come. */
 export const toGatewayError = (cause: unknown, at: 'unsent' | 'sent' | 'answered'): GatewayError => {
   if (cause instanceof GatewayError) return cause
   if (at === 'unsent') return connectFailedError(cause)
@@ -72,8 +62,8 @@ export const toGatewayError = (cause: unknown, at: 'unsent' | 'sent' | 'answered
 const toReason = (cause: unknown): ConnectionReason | ResponseFlaw | null =>
   cause instanceof MalformedResponseError ? cause.reason : classifyError(cause)
 
-// TLS 1.3 has an alert for a certificate that is missing (RFC 8446 §6.2). Earlier versions send the same one as for no
-// common cipher, so it is not guessed.
+// TLS 1.3 has an alert for a missing certificate (RFC 8446 §6.2). Earlier versions send the alert for no common cipher:
+// unknown.
 const certificateRequiredAlert = /^ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED$/
 const certificateRejectedAlert =
   /_ALERT_(BAD_CERTIFICATE|CERTIFICATE_EXPIRED|CERTIFICATE_REVOKED|CERTIFICATE_UNKNOWN|UNSUPPORTED_CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)$/

@@ -12,32 +12,28 @@ import { type DrainedBy, GroupEndpoint } from './endpoints/group-endpoint.ts'
 import { CircuitBreaker } from './health/circuit-breaker.ts'
 import { createOutlierDetector } from './health/outlier-detection.ts'
 
-/** A named set of interchangeable endpoints with one policy. */
 export interface Upstream {
-  /** The innermost handler. */
   readonly send: Handler
   readonly members: readonly GroupEndpoint[]
   readonly balance: UpstreamConfig['balance']
-  /** Null: no circuit breaker is configured. */
+  /** Null: none is configured. */
   readonly breaker: CircuitBreaker | null
-  /** Starts to probe and judge its endpoints as configured, once this upstream is the one in use. */
+  /** Starts probes and judgments, once this upstream is in use. */
   activate(): void
 }
 
 interface UpstreamDeps {
-  /** Finds the endpoint of a configured one, already open or new. */
   open(endpoint: EndpointConfig): Endpoint
-  /** Called with each endpoint when this upstream is the one in use: see {@link EndpointRegistry.use}. */
   use(endpoint: Endpoint): void
-  /** Returns by what an endpoint takes no new work; null: it takes some. */
+  /** Null: the endpoint takes new work. */
   drainedBy(endpoint: EndpointConfig): DrainedBy | null
-  /** The breaker of the previous upstream, when it has the same settings; its state goes on. */
+  /** The previous breaker where the settings are equal: its state continues. */
   readonly breaker: CircuitBreaker | null
   readonly logEvent: LogEvent
   readonly onFailure: OnFailedAttempt
 }
 
-/** Builds an upstream. With one endpoint and no circuit breaker its `send` is that endpoint's own. */
+/** With one endpoint and no circuit breaker, `send` is that endpoint's own. */
 export const openUpstream = (
   config: UpstreamConfig,
   { open, use, drainedBy, breaker: previousBreaker, logEvent, onFailure }: UpstreamDeps,
@@ -70,16 +66,16 @@ export const openUpstream = (
     breaker,
     activate() {
       for (const { endpoint } of members) use(endpoint)
-      // An endpoint that stands there twice drains where both of its entries do.
+      // An endpoint listed twice drains only if both entries do.
       const serving = new Set(members.filter(({ receivesTraffic }) => receivesTraffic).map(({ health }) => health))
       for (const member of members) {
-        // The sandbox echoes the nine operations and nothing else: probes of any other path would fail.
+        // The sandbox echoes only the nine operations: a probe of another path would fail.
         member.endpoint.configureHealthCheck(member.name === 'sandbox' ? null : config.healthCheck, config.host)
         const { health } = member
         health.judge = detectOutlier && ((outcome) => detectOutlier(member, outcome))
-        // Where traffic is no longer judged, it does not keep an endpoint out either.
+        // An old ejection ends.
         if (detectOutlier === null) health.uneject()
-        // An endpoint outlives the snapshots: a reload that goes on draining it is not the beginning.
+        // An endpoint outlives the snapshots: a reload does not restart its drain.
         health.drainingSince = serving.has(health) ? null : (health.drainingSince ?? epochMs())
         health.isDrainedByOrder = member.drainedBy === 'order'
       }
@@ -103,10 +99,9 @@ const createBreaker = (config: CircuitBreakerConfig, logEvent: LogEvent): Circui
   })
 
 /**
- * Sends an exchange to one of several endpoints. A request that could not be sent at all goes to another endpoint,
- * whatever the method: nothing of it has arrived anywhere, and its body is still whole. Each endpoint is tried once. An
- * exchange that is sent again for another reason (`retry`) goes to an untried endpoint while there is one, as in
- * Envoy's `previous_hosts` and HAProxy's `redispatch`. `noEndpoint` creates the failure of having none.
+ * A request that could not be sent goes to the next endpoint, whatever the method: nothing has arrived, and the body is
+ * whole. Each endpoint is tried once. `retry` prefers an untried one, as Envoy's `previous_hosts` and HAProxy's
+ * `redispatch` do.
  */
 export const failover = (selectEndpoint: EndpointSelector, noEndpoint: () => GatewayError): Handler => {
   const tryNext = (exchange: Exchange, error: unknown): Promise<ProxyResponse> => {
@@ -120,21 +115,17 @@ export const failover = (selectEndpoint: EndpointSelector, noEndpoint: () => Gat
     if (member === null) return Promise.reject(noEndpoint())
     return member.send(exchange).catch((error) => tryNext(exchange, error))
   }
-  // A body that is read first is read before the selection: by then the selected endpoint might be full, or out.
+  // Read before the selection: the selected endpoint might be full or down when the body ends.
   return (exchange) =>
     exchange.body.replayable ? exchange.body.read().then(() => tryFirst(exchange)) : tryFirst(exchange)
 }
 
-/**
- * Selects the endpoint of an exchange, given its last attempt. `untriedOnly`: an endpoint that was tried is no
- * candidate; else it is one only when all endpoints that are as good were tried. Null: there is no candidate.
- */
+/** `untriedOnly`: tried endpoints are excluded; else they come last among equals. Null: no candidate. */
 export type EndpointSelector = (last: AttemptRecord | null, untriedOnly: boolean) => GroupEndpoint | null
 
 /**
- * Creates the selector of an upstream. Members that are up come first. When none is, ejected ones come next, then those
- * that are down: a response is more likely from them than from no endpoint. A member that drains gets nothing, whatever
- * happens, but what began before an edit that drains all.
+ * Members that are up come first, then ejected ones, then those that are down: a response from them is likelier than
+ * from none. A draining member gets only requests that began before an edit drained all.
  */
 export const createEndpointSelector = (
   members: readonly GroupEndpoint[],
@@ -151,7 +142,7 @@ export const createEndpointSelector = (
   }
 }
 
-/** Creates the failure of having no endpoint for the first attempt: all are full, or none takes traffic. */
+/** All are full, or none takes traffic. */
 export const noEndpointError = (members: readonly GroupEndpoint[]): GatewayError => {
   const full = members.some(({ receivesTraffic, health }) => receivesTraffic && !health.isDrainedByOrder)
   return full ? overloadedError('endpoint-connections') : allDrainingError()
@@ -168,7 +159,7 @@ const bestAvailable = (
 ): readonly GroupEndpoint[] => {
   const untried = ({ name }: GroupEndpoint): boolean => !hasTried(last, name)
   const taking = eligible.filter(({ takesRequests }) => takesRequests)
-  // What began before an edit that drains all of them is finished there.
+  // Requests that began before an edit drained all endpoints finish there.
   const open = taking.length > 0 ? taking : eligible.filter(({ health }) => !health.isDrainedByOrder)
   const remaining = open.filter((each) => !each.endpoint.pool.isFull && (!untriedOnly || untried(each)))
   const up = remaining.filter(({ health }) => !health.isDown)

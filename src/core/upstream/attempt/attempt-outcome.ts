@@ -3,25 +3,23 @@ import { FailedAttempt, type FailureReason, type GatewayError } from '../../exch
 import { failureTable } from '../../exchange/failures/kinds.ts'
 import { epochMs, now } from '../../lib/clock.ts'
 
-/** What a request says about its endpoint: `nothing` when the client or the gateway ended it. */
+/** `nothing`: the client or the gateway ended the request. */
 export type AttemptOutcome = 'success' | 'failure' | 'nothing'
 
-/** Classifies a response by its status (RFC 9110 §15.6): an endpoint's own errors are failures. */
+/** RFC 9110 §15.6. */
 export const classifyStatus = (status: number): AttemptOutcome => (status >= 500 ? 'failure' : 'success')
 
-// Endpoints wait for longer before they give a client up.
 const minHeldBackMs = 1000
 
-// No connection could be made, whatever the endpoint.
+// Lacks of this machine.
 const ownLacks: ReadonlySet<FailureReason | null> = new Set(['no-descriptors', 'no-ports'] as const)
 
 /**
- * Classifies a failure. A client that left, a request over its limits and the gateway's own faults say nothing about
- * the endpoint. Nor does an attempt that was given up in the queue, nor one that gave up an upload while it waited for
- * the client: a slow client could have every endpoint ejected. Nor does a response that the gateway held back for its
- * reader, for a second in all (`heldBackMs`), before its connection ended. A deadline counts when the attempt had all
- * of it to itself: where the deadline is shorter than the timeouts, nothing else would ever show that an endpoint
- * hangs.
+ * Failures that do not count against the endpoint: the client left; a limit was exceeded; the gateway failed; the
+ * attempt ended in the queue, or while waiting for the client's upload (a slow client could have every endpoint
+ * ejected); the connection ended after the gateway had held its response back for 1 s in all (`heldBackMs`): endpoints
+ * wait longer before they give up a client. A deadline counts when the attempt had all of it: nothing else would show
+ * that an endpoint hangs for longer.
  */
 export const classifyFailure = (
   { kind, reason }: GatewayError,
@@ -38,10 +36,7 @@ export const classifyFailure = (
 
 export type OnFailedAttempt = (attempt: FailedAttempt, exchange: Exchange) => void
 
-/**
- * Records an attempt at its exchange if it failed, whatever becomes of the exchange, and has it counted. It is counted
- * too where a wait for the client keeps it from counting against the endpoint.
- */
+/** A failure while waiting for the client is counted too. */
 export const recordIfFailed = (
   exchange: Exchange,
   endpoint: string,
@@ -61,24 +56,23 @@ export const recordIfFailed = (
 }
 
 const decayMs = 10_000
-// Below it no difference counts; and the ratio of two estimates stays finite.
+// Keeps the ratio of two estimates finite.
 const floorMs = 1
 
 /**
- * Estimates how long an endpoint takes to the head of its responses, in milliseconds: quick to believe that it is slow,
- * slow to believe that it is fast (peak EWMA, as in Finagle). A sample that is not confirmed is forgotten within 10 s
- * or so. While a request waits, silence counts as well: an endpoint that hangs must not look fast because it sends
- * nothing.
+ * Estimates the time to the head of a response, in ms: rises at once, falls slowly (peak EWMA, as in Finagle); an
+ * unconfirmed sample is forgotten within some 10 s. Silence counts while a request waits: a hanging endpoint must not
+ * look fast.
  */
 export class PeakEwma {
   #estimateMs = floorMs
   #sampledAt = 0
   #isKnown = false
   #pendingCount = 0
-  /** When a request first waited since the last head. It means nothing while none waits. */
+  /** Meaningless while no request waits. */
   #silentSince = 0
 
-  /** Whether a request has shown anything: without one, the estimate is the fastest that there is. */
+  /** Without a sample, the estimate is the lowest. */
   get isKnown(): boolean {
     return this.#isKnown
   }
@@ -88,8 +82,8 @@ export class PeakEwma {
   }
 
   /**
-   * Records that the head of a response came, `ms` after its request was given. A `failed` one may come at once,
-   * because no work was done for it: it counts as the slowest response that is remembered.
+   * `ms` is the time since the request was given. A failed response may be fast, since no work was done: it counts as
+   * the slowest that is remembered.
    */
   headReceived(ms: number, at: number, failed = false): void {
     this.#release()
@@ -98,21 +92,20 @@ export class PeakEwma {
   }
 
   /**
-   * Records a request that ended without the head of a response. It shows only that the endpoint is no faster than it
-   * was silent. This must outlast the wait: an endpoint that hangs would be fast again as soon as the last waiting
-   * request has given up. `failed`: by the endpoint's fault.
+   * Records a request without a response: otherwise a hanging endpoint would be fast again when the last waiting
+   * request gives up. `failed`: by the endpoint's fault.
    */
   requestEnded(at: number = now(), failed = false): void {
     if (this.#pendingCount > 0) this.#addSample(this.#silence(at), at, failed)
     this.#release()
   }
 
-  /** For how long, in ms, there has been no head although a request waits; 0: none waits. */
+  /** The time in ms without a head although a request waits. */
   silenceAt(at: number): number {
     return this.#pendingCount > 0 ? this.#silence(at) : 0
   }
 
-  /** Returns the estimate; never below 1 ms. */
+  /** At least 1 ms. */
   at(at: number): number {
     return Math.max(this.#decayedEstimate(at), this.silenceAt(at))
   }
@@ -122,12 +115,11 @@ export class PeakEwma {
   }
 
   /**
-   * Adds a sample. One above the estimate replaces it. One below pulls it down no further than the time since the last
-   * sample has: a fast response must not make an endpoint look slower than it did a moment before, which an average
-   * with the undecayed estimate would. A failure lets nothing be forgotten.
+   * A sample above the estimate replaces it. One below lowers it only as far as time has: averaging with the undecayed
+   * estimate would let a fast response raise the estimate. A failure lowers nothing.
    */
   #addSample(ms: number, at: number, failed: boolean): void {
-    if (!Number.isFinite(ms)) return // one would spoil the estimate for ever
+    if (!Number.isFinite(ms)) return // it would spoil the estimate for ever
     this.#estimateMs = Math.max(ms, failed ? this.#estimateMs : this.#decayedEstimate(at))
     this.#sampledAt = Math.max(at, this.#sampledAt)
     this.#isKnown = true
@@ -144,15 +136,12 @@ export class PeakEwma {
 
 const bucketCount = 10
 
-/**
- * Counts requests and failures over the last `windowMs`, in ten buckets: a count spans the last 90 to 100 % of that
- * time, and costs the same however many requests there are.
- */
+/** Counts requests and failures in ten buckets: a count spans the last 90 to 100 % of `windowMs`, at constant cost. */
 export class SlidingWindow {
   readonly #bucketMs: number
   readonly #requests: number[] = new Array(bucketCount).fill(0)
   readonly #failures: number[] = new Array(bucketCount).fill(0)
-  /** The bucket that is being filled, counted from time 0. */
+  /** Counted from time 0. */
   #latest = 0
   #allRequests = 0
   #allFailures = 0
@@ -161,7 +150,6 @@ export class SlidingWindow {
     this.#bucketMs = windowMs / bucketCount
   }
 
-  /** Counts a request that ended, `at` on the monotonic clock. */
   record(failed: boolean, at: number): void {
     this.#advance(at)
     const i = this.#latest % bucketCount

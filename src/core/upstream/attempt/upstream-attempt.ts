@@ -22,20 +22,17 @@ export interface SendOptions {
   readonly bodyTimeoutMs: number | null
   readonly mutateResponse: HeaderMutation | null
   readonly mutateInterim: HeaderMutation | null
-  /**
-   * Called with what a request says about its endpoint, by which failure or status, and when it began; null: the
-   * endpoint is not compared with others.
-   */
+  /** Null: the endpoint is not compared with others. */
   readonly onOutcome:
     | ((outcome: AttemptOutcome, errorOrStatus: GatewayError | number, startedAt: number) => void)
     | null
-  /** Called for each attempt that failed by its endpoint's fault, whatever becomes of the exchange. */
+  /** Called also where a retry succeeds. */
   readonly onFailure: OnFailedAttempt
-  /** Renders the head of an exchange's request; `isLast`: nothing follows on its connection. Throws `internal`. */
+  /** `isLast`: nothing follows on the connection. Throws `internal`. */
   readonly render: (exchange: Exchange, fields: HeaderFields, isLast: boolean) => string
 }
 
-// More than any response has of them.
+// More than any valid response has.
 const maxInterimResponses = 100
 
 export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBodySource {
@@ -50,22 +47,20 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   readonly #reject: (error: GatewayError) => void
   readonly #timer: CoalescedTimer
   readonly #responseBody: ResponseBodyQueue
-  /** The head of the request; rendered anew each time it is sent. */
   #head = ''
   #body: RequestContent = []
   #upload: Upload | null = null
   #trace: AttemptTrace | null = null
-  /** The connection that carries it; null: it waits for one. */
   #connection: UpstreamConnection | null = null
-  /** The status of the response; 0: its head has not come. */
+  /** 0: the head has not come. */
   #status = 0
   #interimCount = 0
-  /** Whether the body is being taken, so that a gap in it is the upstream's. */
+  /** Whether the body is being read, so that a gap is the upstream's. */
   #isFlowing = false
-  /** For how long it was held back for its reader in all, in milliseconds. */
+  /** In all. */
   #heldBackMs = 0
   #heldBackSince: number | null = null
-  /** Whether its duration counts for the endpoint's latency. */
+  /** Whether the duration counts for the endpoint's latency. */
   #isTimed = false
   #isFinished = false
   #isResent = false
@@ -104,10 +99,9 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
     exchange.setAbortListener((reason) => this.#abort(reason))
   }
 
-  /** Sends the request; `body` was read first, null: it streams, if there is any. */
+  /** Null: the body streams, if there is one. */
   start(body: readonly Buffer[] | null): void {
     this.#body = body ?? this.#stream() ?? []
-    // How long the response to an upload takes depends on the client as much as on the endpoint.
     this.#isTimed = this.#upload === null
     if (this.#isTimed) this.#endpoint.health.latency.requestSent(this.#record.startedAt)
     try {
@@ -119,7 +113,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   }
 
   onConnection(connection: UpstreamConnection): boolean {
-    if (this.#isFinished) return false // ended while it waited for a connection
+    if (this.#isFinished) return false // ended in the queue
     this.#connection = connection
     this.#timer.set(this.#options.headersTimeoutMs)
     this.exchange.attempts.wasSent = true
@@ -129,12 +123,11 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   }
 
   onInterim(status: number, fields: string[]): void {
-    // Nothing slows down an upstream that sends them without end, and each costs as much as a response. What a client
-    // does not take is dropped, so that this is true of those that are relayed too.
+    // The only limit of an upstream that sends interim responses without end: what the client does not read is dropped.
     if (++this.#interimCount > maxInterimResponses)
       throw new MalformedResponseError('answer-fields-too-large', `more than ${maxInterimResponses} interim responses`)
     const { onInterim } = this.exchange
-    // A 100 is an answer to what no request here asks for (RFC 9110 §15.2).
+    // RFC 9110 §15.2.1: the gateway sends no Expect, so a 100 answers nothing.
     if (onInterim === null || status === 100 || status > 103) return
     const { mutateInterim } = this.#options
     this.exchange.responseStarted = true
@@ -144,7 +137,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   onHead(status: number, reason: string, fields: string[]): void {
     this.#status = status
     this.#record.mayBeCut = this.#connection?.mayBeCut === true
-    this.#timer.clear() // until the body is taken: a small one is there by then
+    this.#timer.clear() // until the body is read: a small one is there by then
     if (this.#isTimed) {
       const at = now()
       this.#endpoint.health.latency.headReceived(at - this.#record.startedAt, at, classifyStatus(status) === 'failure')
@@ -164,7 +157,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   }
 
   onEnd(): void {
-    // A response may come before its request has been written, and another attempt may still be writing.
+    // A response may precede the end of its request, and another attempt may still be writing.
     this.exchange.bodySent = this.#connection?.hasWritten === true && this.exchange.attempts.count === 1
     this.#settle(classifyStatus(this.#status), this.#status)
     this.#responseBody.end()
@@ -199,12 +192,12 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
     this.#connection?.abort()
   }
 
-  /** Streams the request body; the wait for headers counts only while the gateway does not wait for the client. */
+  /** The headers timeout runs only while the gateway does not wait for the client. */
   #stream(): Upload | null {
     const { body } = this.exchange
     if (body.length === 0) return null
     this.#upload = body.stream((waitingForClient) => {
-      if (this.#isFinished) return // an attempt that has ended keeps its state
+      if (this.#isFinished) return // an ended attempt keeps its state
       this.exchange.waitsForClient = waitingForClient
       if (this.#status > 0) return
       if (waitingForClient) this.#timer.clear()
@@ -213,7 +206,6 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
     return this.#upload
   }
 
-  /** Ends the attempt for a reason of the gateway's or the client's. */
   #abort(reason: GatewayError): void {
     if (this.#isFinished) return
     const isUnwritten = this.#restoreUnsent()
@@ -236,7 +228,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
     this.#heldBackSince = null
   }
 
-  /** Notes that a request which has a connection was not written on it. Returns false where it was. */
+  /** Returns whether a request with a connection was not written. */
   #restoreUnsent(): boolean {
     if (this.#connection?.isUnsent !== true) return false
     this.exchange.attempts.wasSent = this.#wasSentBefore
@@ -244,9 +236,9 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   }
 
   /**
-   * Returns whether the request may be sent once more, on a fresh connection (RFC 9110 §9.2.2, RFC 9112 §9.3.1). An
-   * endpoint may close an idle connection just when a request goes out on it. A request that was not written, or is
-   * safe, can be repeated; whether any other was processed is unknown.
+   * Returns whether the request may go out again on a fresh connection: an endpoint may close an idle connection just
+   * when a request is sent (RFC 9112 §9.3.1). An unwritten or safe request can be repeated; any other may have been
+   * processed (RFC 9110 §9.2.2).
    */
   #mayResend({ isUnsent, isStale }: UpstreamConnection): boolean {
     if (this.#isResent || this.#endpoint.pool.isDestroyed) return false
@@ -265,7 +257,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
     this.#endpoint.pool.acquireFresh(this)
   }
 
-  /** Renders the request anew each time it is sent: a trace distinguishes one sending from another. */
+  /** Rendered for each sending: a trace distinguishes them. */
   #render(): void {
     const { trace, fields } = this.exchange
     this.#trace = trace === null ? null : trace.attempt(this.#endpoint.name, this.#record.side)

@@ -4,21 +4,20 @@ import { weakMemo } from '../../lib/memo.ts'
 
 export interface BalancerCandidate {
   readonly inFlight: number
-  /** The share of the traffic relative to the others, slow start included; above 0. */
+  /** Relative to the others, slow start included; above 0. */
   weightAt(now: number): number
-  /** A decaying estimate of the time to the head of its responses, in ms; at least 1. */
+  /** A decaying estimate of the time to the head of a response, in ms; at least 1. */
   latencyAt(now: number): number
-  /** The recent number of attempts for a success; 1: all succeed. */
+  /** 1: all recent attempts succeeded. */
   attemptsPerSuccessAt(now: number): number
 }
 
-/** Selects one of the candidates. There is at least one, or it throws `no-healthy-endpoint`. */
+/** Throws `no-healthy-endpoint` when there is no candidate. */
 export type SelectEndpoint<T extends BalancerCandidate> = (candidates: readonly T[], now: number) => T
 
 /**
- * The ways to balance. Each call creates a balancer with a memory of its own; `random` is from 0 to below 1. Two
- * choices are compared by how long one more request would wait. p2c takes the queue times the latency. Least-requests
- * knows no time, so it takes the square of the queue, which sooner leaves alone an endpoint that hangs.
+ * Each call creates a balancer with its own state; `random` is in [0, 1). The load is how long one more request would
+ * wait: queue × latency; least-requests knows no time and takes queue², which sooner spares an endpoint that hangs.
  */
 export const balancers: Readonly<
   Record<UpstreamConfig['balance'], <T extends BalancerCandidate>(random?: () => number) => SelectEndpoint<T>>
@@ -28,26 +27,24 @@ export const balancers: Readonly<
   'round-robin': () => smoothWeightedRoundRobin(),
 }
 
-/** The credit of a member, in selections; negative: it has had some in advance. */
+/** In selections; negative: received in advance. */
 interface CreditAccount {
   credit: number
   weight: number
 }
 
-// The rounding error of shares; a smaller difference is a tie, which the first in the list wins.
+// Of rounding errors: the first in the list wins a tie.
 const tieTolerance = 1e-9
 
 /**
- * Takes turns by weight, blind to load: for endpoints that differ in nothing but size, and for tests that must know the
- * order beforehand.
+ * Takes turns by weight, blind to load: for endpoints that differ only in size, and for tests that need a known
+ * sequence.
  *
- * The turns are evenly spread (smooth weighted round robin, as in nginx): with every selection each candidate is
- * credited its share of it, and the one with the highest credit is selected. Credits are in selections, so that weights
- * may differ from one selection to the next. A member that is not a candidate gains no credit meanwhile, and returns
- * with the credit it left with: no burst. The k largest of n credits never sum to more than k × (n − k), whatever the
- * weights and whichever members are missing (by induction over selections, from the sums of the k − 1 and k + 1
- * largest). So none is ever outside ±(n − 1), and a candidate with a share of at least s waits at most 2 × (n − 1) / s
- * + 1 selections.
+ * Smooth weighted round robin, as in nginx: each selection credits every candidate its share and takes the highest
+ * credit. Credits are in selections, so weights may change. A member that is no candidate keeps its credit: no burst.
+ * The k largest of n credits never sum to more than k × (n − k), whatever the weights and missing members (by induction
+ * over selections, from the sums of the k − 1 and k + 1 largest). So every credit is within ±(n − 1), and a candidate
+ * with a share of at least s waits at most 2 × (n − 1) / s + 1 selections.
  */
 export const smoothWeightedRoundRobin = <T extends BalancerCandidate>(): SelectEndpoint<T> => {
   const accountOf = weakMemo((_: T): CreditAccount => ({ credit: 0, weight: 0 }))
@@ -75,29 +72,24 @@ export const smoothWeightedRoundRobin = <T extends BalancerCandidate>(): SelectE
   }
 }
 
-// An endpoint fails more than another one when its successes take so many times the attempts.
+// Of attempts per success: from here on one endpoint fails more than another.
 const failureRatioThreshold = 1.1
 
-// How fast the odds of a failing endpoint fall. Beside a healthy one, an endpoint that always fails gets three or four
-// requests of the first hundred, which `retry.budget` makes good, and then one in two seconds, as long as failures are
-// remembered for ten.
+// Beside a healthy endpoint, one that always fails gets 3 or 4 of the first 100 requests, which `retry.budget` makes
+// good, then one in 2 s while failures are remembered for 10 s.
 const failureExponent = 4
 
 /**
- * Draws two members by weight and tosses a coin between them, biased by their loads (power of two choices). `loadOf`
- * returns how long one more request would wait; `queue` is the number of requests in flight relative to the member's
- * size, plus one.
+ * Draws two members by weight and tosses a coin biased by their loads (power of two choices). `queue`: the requests in
+ * flight relative to the member's size, plus one. For each selection and all loads (s: the member's share of the
+ * weight):
  *
- * The law, for each selection and whatever the loads are (s: the member's share of the candidates' weight):
+ * - No member is selected with more than 2 × s: each of the two draws is that member with s.
+ * - A member that fails clearly more than its siblings is selected with at most s: its odds are at best even.
+ * - Members of equal loads are selected with exactly s: either draw wins with the same probability.
  *
- * - No member is selected with more than 2 × s. Either draw is a member with s exactly, so it is among the two with 2 ×
- *   s at most.
- * - A member that fails clearly more than its siblings is selected with s at most: beside each of them it has even odds
- *   at best.
- * - Members of equal loads are selected with s exactly, each being one of the two draws as likely as the other.
- *
- * The coin is biased, not decided: were the less loaded one always taken, a herd of requests would go to the member
- * that just became idle, and a member with an old bad latency would never be asked again.
+ * The coin is biased, not decided: if the less loaded member always won, a herd of requests would go to a member that
+ * becomes idle, and one with an old bad latency would never be tried again.
  */
 const powerOfTwoChoices =
   <T extends BalancerCandidate>(
@@ -124,8 +116,8 @@ const powerOfTwoChoices =
       one = candidates[first]
       other = candidates[(first + 1 + Math.floor(random() * (count - 1))) % count]
     } else {
-      // Two points of a circle on which each member has an arc as long as its weight. The second is as random as the
-      // first, and so far from it that both are on one arc only if that is longer than all the others together.
+      // Two points of a circle on which each member has an arc as long as its weight. Each is uniform; they are so far
+      // apart that both meet one arc only if it is longer than all others together.
       const apart = Math.min(heaviest, total / 2)
       const point = random() * total
       one = candidateAt(candidates, point, now)
@@ -138,7 +130,7 @@ const powerOfTwoChoices =
     const otherAttempts = other.attemptsPerSuccessAt(now)
     let load = loadOf(relativeQueue(one, total / count, now), one, now)
     let otherLoad = loadOf(relativeQueue(other, total / count, now), other, now)
-    // A failed response may come at once and leave nothing in flight: the endpoint is no less loaded.
+    // A failed response may come at once: with nothing in flight the endpoint is no less loaded.
     if (attempts > otherAttempts * failureRatioThreshold) load = Math.max(load, otherLoad)
     else if (otherAttempts > attempts * failureRatioThreshold) otherLoad = Math.max(load, otherLoad)
     const odds = otherLoad * otherAttempts ** failureExponent

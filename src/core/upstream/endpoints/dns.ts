@@ -3,30 +3,25 @@ import type { LookupFunction } from 'node:net'
 import { CoalescedTimer, now, repeatWithJitter } from '../../lib/clock.ts'
 import { describeUpstreamError } from '../classify-error.ts'
 
-// A lookup holds one of the four threads of the process that also read files, and while no name server responds it
-// holds it for many seconds. With all four held, no edit of the configuration would be noticed, just when an operator
-// reroutes around the outage.
+// A lookup holds one of the four threads that also read files; with silent name servers for many seconds. With all four
+// held, no edit of the configuration would be noticed, just when an operator reroutes around the outage.
 const maxActive = 2
-// So names that hang never hold both: a name that an edit adds has its turn at once, however many others hang.
+// So hanging names never hold both: a name that an edit adds is looked up at once.
 const maxSlowActive = 1
-// A name server that responds is faster.
 const slowMs = 1000
-// As long as the system takes to give a name up. Its callers ask again, or have given up by then; a lookup without
-// callers must not keep the others waiting.
+// As long as the system takes to give up.
 const maxWaitMs = 10_000
 
 const running = new Map<string, Promise<readonly LookupAddress[]>>()
-/** Starts the lookups that wait for their turn, in the order in which they came. */
 const pending = new Map<string, () => void>()
 const slow = new Set<string>()
 let activeCount = 0
 let slowActiveCount = 0
 
 /**
- * Finds the addresses of a name as every other program of the machine does, the hosts file and a container's search
- * domains included: `dns.resolve` asks the name servers alone, and finds nothing that stands in /etc/hosts. Two lookups
- * run at once, at most one of them of a name that hung the last time, and each name once. Rejects with the system's
- * error; also with that for silent name servers (EAI_AGAIN) when there was no turn within 10 s.
+ * Uses the hosts file and a container's search domains (`dns.resolve` asks only name servers). Two lookups run at once,
+ * at most one of them of a name that hung the last time; callers for the same name share a lookup. Rejects with the
+ * system's error, or EAI_AGAIN after 10 s without a turn.
  */
 export const resolveHostname = (hostname: string): Promise<readonly LookupAddress[]> => {
   const shared = running.get(hostname)
@@ -87,21 +82,21 @@ const resolveNow = async (hostname: string): Promise<readonly LookupAddress[]> =
   }
 }
 
-/** Finds the addresses of a name. Rejects with the system's error. */
+/** Rejects with the system's error. */
 type ResolveHostname = (hostname: string) => Promise<readonly LookupAddress[]>
 
 interface DnsRefreshCallbacks {
   /** Called the first time, when the set of addresses changes, and when the name resolves again. */
   onResolved(addresses: readonly LookupAddress[]): void
-  /** Called when the name does not resolve, once for each reason until it does. */
+  /** Called once for each new reason. */
   onFailure(reason: string): void
 }
 
 const firstRetryMs = 1000
 
 /**
- * Resolves a name now and then repeatedly: every `intervalMs` (±10 %); after a failure after 1 s, then twice as long
- * each time up to that. Returns a function that ends it.
+ * Resolves a name now and every `intervalMs` (±10 %); after a failure after 1 s, doubling up to `intervalMs`. Returns
+ * its end.
  */
 export const startDnsRefresh = (
   hostname: string,
@@ -142,7 +137,7 @@ export const startDnsRefresh = (
   )
 }
 
-/** Creates a lookup with a fixed result: one address first, the others for when it is not reachable (RFC 8305). */
+/** The other addresses are for when `first` is not reachable (RFC 8305). */
 export const preferredLookup =
   (first: LookupAddress, all: readonly LookupAddress[]): LookupFunction =>
   (_, options, callback) => {

@@ -4,43 +4,38 @@ import type { LogEvent } from '../../log/log.ts'
 import type { HealthCheckOutage } from '../health/endpoint-health.ts'
 import { Endpoint } from './endpoint.ts'
 
-/**
- * What uses an endpoint: one side of a group, the copies of requests for its candidate, or those that go to its primary
- * once more.
- */
+/** `shadow`: copies for the candidate; `repeat`: copies that go to the primary once more. */
 export type EndpointUse = Side | 'shadow' | 'repeat'
 
-/** Tells whether requests of clients go there. */
+/** Clients' requests go there, not copies. */
 export const isSide = (use: EndpointUse): use is Side => use === 'primary' || use === 'candidate'
 
 interface SharedEndpoint {
   readonly key: string
-  /** What it is, however it is connected to: see {@link toIdentity}. */
   readonly identity: string
   readonly endpoint: Endpoint
   users: number
 }
 
-/** What probes say of an endpoint: down, or up again (null). Its identity is the same in every process. */
+/** Null: up again. The identity is the same in every process. */
 export type HealthVerdict = readonly [identity: string, down: HealthCheckOutage | null]
 
-/** Called with what this process finds of the endpoints that it probes; null: another process probes them. */
+/** Called with the verdicts of this process's probes; null: another process probes. */
 export type OnHealthVerdict = ((verdict: HealthVerdict) => void) | null
 
 /**
- * The open endpoints. Snapshots share them: an endpoint that a new configuration does not change keeps its
- * connections, and one that no snapshot uses any more is closed. Its health goes on with new connections as well: a
- * setting of these, or a client certificate that is renewed, makes no endpoint healthy. `logEvent` is called with the
- * events of endpoints.
+ * The open endpoints, shared by snapshots: an endpoint that an edit does not change keeps its connections, and an
+ * unused one is closed. Health outlives changed connection settings and renewed client certificates: neither makes an
+ * endpoint healthy.
  */
 export class EndpointRegistry {
   readonly #byKey = new Map<string, SharedEndpoint>()
   readonly #byEndpoint = new Map<Endpoint, SharedEndpoint>()
   readonly #logEvent: LogEvent
   readonly #onVerdict: OnHealthVerdict
-  /** By identity, the endpoint that is in use. */
+  /** By identity. */
   readonly #inUse = new Map<string, Endpoint>()
-  /** By identity, the endpoints that probes find down at present. */
+  /** By identity: endpoints that probes find down. */
   readonly #down = new Map<string, HealthCheckOutage>()
 
   constructor(logEvent: LogEvent = () => {}, onVerdict: OnHealthVerdict = () => {}) {
@@ -52,13 +47,13 @@ export class EndpointRegistry {
     return [...this.#down]
   }
 
-  /** Applies what probes of another process found, also to an endpoint that is opened later. */
+  /** Applies a verdict of another process, also to endpoints opened later. */
   applyVerdict([identity, down]: HealthVerdict): void {
     this.#record(identity, down)
     for (const shared of this.#byKey.values()) if (shared.identity === identity) shared.endpoint.applyOutage(down)
   }
 
-  /** Notes that an endpoint is in use from now on: it goes on from the health of the one that was until now. */
+  /** The endpoint's health continues from that of the one it replaces. */
   use(endpoint: Endpoint): void {
     const identity = this.#byEndpoint.get(endpoint)?.identity
     if (identity === undefined) return
@@ -67,10 +62,7 @@ export class EndpointRegistry {
     this.#inUse.set(identity, endpoint)
   }
 
-  /**
-   * Creates the log of the events of a group's side. Those of a candidate name the side. What is true of where copies
-   * go is logged once, for the side.
-   */
+  /** Events of a candidate name the side. Those of copies are not logged: the side logs the same endpoint. */
   logFor(group: Group, use: EndpointUse): LogEvent {
     if (!isSide(use)) return () => {}
     const owner = use === 'primary' ? { group } : { group, side: use }
@@ -78,8 +70,7 @@ export class EndpointRegistry {
   }
 
   /**
-   * Opens an endpoint, or shares the one that is open already. `sandboxOrigin` is where the embedded upstream listens.
-   * One that stands on both sides of a group is two.
+   * Opens or shares an endpoint. `sandboxOrigin` is the embedded upstream. Each side of a group has its own endpoint.
    */
   acquire(
     group: Group,
@@ -88,8 +79,7 @@ export class EndpointRegistry {
     upstream: UpstreamConfig,
     sandboxOrigin: string,
   ): Endpoint {
-    // The settings that shape its connections. A weight, a timeout of the response or a mutation of fields changes
-    // nothing about them.
+    // The settings that shape connections.
     const { timeouts, keepAlive, maxConnections, maxPending, resolve } = upstream
     const poolSettings = [timeouts.connect, keepAlive, maxConnections, maxPending, resolve]
     const identity = toIdentity(group, use, origin + pathPrefix)
@@ -103,7 +93,7 @@ export class EndpointRegistry {
         upstream,
         this.logFor(group, use),
         this.#verdictCallback(identity),
-        isSide(use), // no client holds the place of a copy
+        isSide(use), // copies compete with no client
       )
       endpoint.applyOutage(this.#down.get(identity) ?? null)
       shared = { key, identity, endpoint, users: 0 }
@@ -114,7 +104,7 @@ export class EndpointRegistry {
     return shared.endpoint
   }
 
-  /** Gives an endpoint back. The last user's release closes it, which waits for the requests that still run there. */
+  /** The last release closes the endpoint, after the requests that still run there. */
   async release(endpoint: Endpoint): Promise<void> {
     const shared = this.#byEndpoint.get(endpoint)
     if (shared === undefined || --shared.users > 0) return
@@ -126,12 +116,11 @@ export class EndpointRegistry {
     this.#byEndpoint.delete(endpoint)
   }
 
-  /** Cuts every connection of every endpoint, those that are closing included. */
   async destroy(reason: Error): Promise<void> {
     await Promise.all([...this.#byEndpoint.keys()].map((endpoint) => endpoint.destroy(reason)))
   }
 
-  /** The number of open endpoints, those that are closing included. */
+  /** Closing endpoints included. */
   get size(): number {
     return this.#byEndpoint.size
   }
@@ -151,12 +140,9 @@ export class EndpointRegistry {
   }
 }
 
-/** Names what an endpoint is: where it is, and for whom. No other setting makes another endpoint of it. */
+/** No other setting makes another endpoint of it. */
 const toIdentity = (group: Group, use: EndpointUse, url: string): string => JSON.stringify([group, use, url])
 
-/**
- * Returns the TLS settings of the connections to an endpoint; null: it is spoken to without TLS, and the settings do
- * not matter.
- */
+/** Null: without TLS the settings do not matter. */
 export const getEndpointTls = (origin: string, { tls }: Pick<UpstreamConfig, 'tls'>): UpstreamTlsConfig | null =>
   origin.startsWith('https:') ? tls : null

@@ -10,19 +10,18 @@ import { createConnector } from '../http1/connector.ts'
 import { startDnsRefresh } from './dns.ts'
 import { getEndpointCertificates } from './endpoint-certificates.ts'
 
-/** Called with what the probes of this process find; null: the endpoint is up. */
+/** Null: the endpoint is up. */
 type OnOutage = (down: HealthCheckOutage | null) => void
 
-/** One origin: scheme, host, port, the keep-alive connections to it, and what is known of it. */
 export class Endpoint {
   /** The URL as the log shows it. */
   readonly name: string
   readonly pathPrefix: string
-  /** Host and port, as a request names them. */
+  /** Host and port for the Host field. */
   readonly authority: string
   readonly health: EndpointHealth
   readonly pool: ConnectionPool
-  /** The number of requests on their way, the wait for a connection included. */
+  /** Requests that wait for a connection included. */
   inFlight = 0
   readonly #connect: ReturnType<typeof createConnector>
   readonly #stopDnsRefresh: (() => void) | null
@@ -31,8 +30,8 @@ export class Endpoint {
   #activeCheck: { readonly config: string; readonly close: () => void } | null = null
 
   /**
-   * `origin` is where to connect: the configured origin, or that of the embedded sandbox. `onOutage` null: another
-   * process probes the endpoint, and calls {@link applyOutage}. `isFair`: each client has a share of its places.
+   * `origin` is where to connect: the configured origin, or the embedded sandbox. `onOutage` null: another process
+   * probes and calls {@link applyOutage}. `isFair`: each client has a share of the connections.
    */
   constructor(
     endpoint: Pick<EndpointConfig, 'origin' | 'pathPrefix'>,
@@ -55,15 +54,12 @@ export class Endpoint {
     this.#stopDnsRefresh = isAddress ? null : this.#startDnsRefresh(hostname, upstream.resolve)
   }
 
-  /** Gives a request a connection, now or when its turn comes. Throws `overloaded`. */
+  /** Throws `overloaded`. */
   acquire(waiter: PlaceWaiter): void {
     this.pool.acquire(waiter)
   }
 
-  /**
-   * Probes the endpoint from now on as configured, with the Host that its upstream is sent; null: not at all. The
-   * verdict holds until the new probes contradict it; where there are none, nothing would, so the endpoint is up.
-   */
+  /** Null: no probes. A verdict holds until new probes contradict it; without probes the endpoint is up. */
   configureHealthCheck(checkConfig: HealthCheckConfig | null, host: UpstreamConfig['host']): void {
     if (this.#onOutage === null) return
     const config = JSON.stringify([checkConfig, host])
@@ -73,19 +69,19 @@ export class Endpoint {
     if (checkConfig === null) this.#markUp('no longer probed')
   }
 
-  /** Stops the probes. What they found last stays, for whatever goes on from it. */
+  /** The last verdict stays, for an endpoint that continues from this one. */
   stopHealthCheck(): void {
     this.#activeCheck?.close()
     this.#activeCheck = null
   }
 
-  /** Applies what probes of another process found; null: the endpoint is up. */
+  /** Null: the endpoint is up. */
   applyOutage(down: HealthCheckOutage | null): void {
     if (down !== null) this.health.markDown(down)
     else if (this.health.down !== null) this.health.markHealthy()
   }
 
-  /** Finishes what runs, then closes every connection. Resolves too when they are cut in the meantime. */
+  /** Waits for running requests. Resolves also when they are cut. */
   async close(): Promise<void> {
     this.#stop()
     await this.pool.close()
@@ -118,7 +114,7 @@ export class Endpoint {
       onFailure: (reason) => {
         failing = true
         this.#logEvent('warn', 'endpoint not resolved', { endpoint, reason })
-        // Another reason is still the same outage.
+        // A new reason is still the same outage.
         const { since } = health.outdated ?? health.unresolved ?? { since: epochMs() }
         if (known) health.outdated = { since, reason }
         else health.unresolved = { since, reason }

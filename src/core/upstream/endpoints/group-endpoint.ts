@@ -14,35 +14,32 @@ import type { EndpointHealth } from '../health/endpoint-health.ts'
 import { compileHeaderMutation, renderRequestHead } from '../http1/write-request.ts'
 import type { Endpoint } from './endpoint.ts'
 
-/** Whether a member is sent to, and why not. `since` is milliseconds since the epoch. */
+/** `since` is in ms since the epoch. */
 export interface GroupEndpointState {
   readonly name: 'up' | 'failing' | 'down' | 'ejected' | 'draining'
   readonly since: number | null
   readonly reason: string | null
 }
 
-// Of its share, at the first moment.
+// At the first moment.
 const minSlowStartShare = 0.1
 
-/** By what an endpoint takes no new work: an operator's order, or the file. */
+/** By an operator's command, or in the file. */
 export type DrainedBy = 'order' | 'file'
 
 interface GroupEndpointOptions extends Pick<SendOptions, 'onOutcome' | 'onFailure'> {
   readonly weight: number
-  /** Null: it takes new work. */
+  /** Null: takes new work. */
   readonly drainedBy: DrainedBy | null
 }
 
-/**
- * An endpoint as a member of a group: its connections may be shared with another snapshot, its share of the traffic is
- * not.
- */
+/** Snapshots may share the endpoint's connections, not its share of the traffic. */
 export class GroupEndpoint implements BalancerCandidate {
   readonly endpoint: Endpoint
   readonly weight: number
-  /** Null: it takes new work, unless its weight is 0. */
+  /** Null: takes new work, unless the weight is 0. */
   readonly drainedBy: DrainedBy | null
-  /** Sends to it, unless an operator has drained it. */
+  /** Rejects with `no-healthy-endpoint` where an operator's command drains the endpoint. */
   readonly send: Handler
   readonly #slowStartMs: number | null
 
@@ -74,7 +71,7 @@ export class GroupEndpoint implements BalancerCandidate {
     return this.drainedBy === null && this.weight > 0
   }
 
-  /** Whether it takes requests now. A drain holds for those too that have begun before it, under another snapshot. */
+  /** A drain also holds for requests that began before, under another snapshot. */
   get takesRequests(): boolean {
     return this.receivesTraffic && this.health.drainingSince === null
   }
@@ -123,10 +120,9 @@ const describeAttempt = ({ kind, reason, status }: AttemptReport): string =>
   kind === null ? `it answered ${status}` : failureText(kind, reason)
 
 /**
- * Compiles the sending of exchanges to one endpoint. The operation's method and path, raw query, end-to-end fields and
- * body go out as they came. The handler resolves at the head of the response. It rejects with every `upstream` kind of
- * {@link failureTable}, `overloaded`, and the reason of an abort. `onOutcome` is called with the outcome of each
- * attempt; null: this endpoint is not compared with others.
+ * Sends method, path, raw query, end-to-end fields and body as received. Resolves at the head of the response. Rejects
+ * with every `upstream` kind of {@link failureTable}, `overloaded`, or the reason of an abort. `onOutcome` null: the
+ * endpoint is not compared with others.
  */
 const createAttemptSender = (
   config: UpstreamConfig,
@@ -140,7 +136,7 @@ const createAttemptSender = (
     headersTimeoutMs: config.timeouts.headers,
     bodyTimeoutMs: config.timeouts.body,
     mutateResponse: compileHeaderMutation(config.response),
-    // No interim response says what the final one says otherwise, or not at all.
+    // An interim response must not reveal what the final one changes or removes.
     mutateInterim: compileHeaderMutation({
       set: [],
       remove: [...config.response.remove, ...config.response.set.map(({ name }) => name)],
@@ -159,10 +155,10 @@ const createAttemptSender = (
   const dispatch = (exchange: Exchange, body: readonly Buffer[] | null): Promise<ProxyResponse> =>
     new Promise((resolve, reject) => {
       if (exchange.aborted !== null) return reject(exchange.aborted)
-      // Here, and not where it is selected: a body that was read first may have come after the order. An edit that
-      // drains it, as one that takes it out, lets it finish what began before.
+      // Not at selection: a body that is read first may end after the command. A drain in the file lets earlier
+      // requests finish.
       if (endpoint.health.isDrainedByOrder) return reject(allDrainingError())
-      // Before anything is made for it: a request over the limit must cost nothing.
+      // Before any allocation: a request over the limit must cost nothing.
       const reason = endpoint.pool.rejects(exchange)
       if (reason !== null) return reject(overloadedError(reason))
       const attempt = new UpstreamAttempt(exchange, endpoint, options, resolve, reject)

@@ -4,22 +4,21 @@ import { FailedAttempt, GatewayError, type ReasonFor } from '../../exchange/fail
 import { epochMs, now } from '../../lib/clock.ts'
 import { type AttemptOutcome, classifyFailure, classifyStatus, SlidingWindow } from '../attempt/attempt-outcome.ts'
 
-/** The state of a breaker: all requests pass, none does, or a few probes that test the upstream. */
+/** Half-open: a few probes pass. */
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
-/** Called after every change of state, with the last request that the upstream failed; null: none has. */
+/** Null: no request has failed. */
 type OnBreakerChange = (state: BreakerState, lastFailure: FailedAttempt | null) => void
 
 /**
- * Leaves a whole upstream alone while it fails.
+ * Leaves a whole upstream alone while it fails. Without a timer: the end of openFor shows at the next request or read
+ * of the state.
  *
  *     closed ── failures ≥ failureRate of ≥ minRequests within the window ──▶ open
  *     open ── openFor is over ──▶ half-open
  *     half-open ── `probes` succeeded ──▶ closed, with an empty window
  *     half-open ── one failed ──▶ open
  *     half-open ── openFor over without a verdict ──▶ as many probes more
- *
- * It has no timer. The end of openFor shows at the next request, which calls `onChange`, and when the state is read.
  */
 export class CircuitBreaker {
   readonly #config: CircuitBreakerConfig
@@ -28,17 +27,16 @@ export class CircuitBreaker {
   #state: BreakerState = 'closed'
   #since = epochMs()
   #lastFailure: FailedAttempt | null = null
-  /** When the first request failed since the last success, in ms since the epoch; null: none has. */
+  /** In ms since the epoch; null: no failure since the last success. */
   #failingSince: number | null = null
   #outageSince: number | null = null
-  /** The number of states so far: a request that began in an earlier one says nothing about this one. */
+  /** Counts the states: a request that began in an earlier state does not count in this one. */
   #generation = 0
-  /** Probes on their way, and those that succeeded. */
   #activeProbes = 0
   #succeededProbes = 0
-  /** The maximum of both together. */
+  /** Of both together. */
   #maxProbes = 0
-  /** When an open breaker becomes half-open, and a half-open one lets more probes in, on the monotonic clock. */
+  /** When an open breaker becomes half-open, or a half-open one admits more probes (monotonic clock). */
   #nextAt = 0
 
   constructor(config: CircuitBreakerConfig, onChange: OnBreakerChange) {
@@ -51,32 +49,28 @@ export class CircuitBreaker {
     return this.#isOpenExpired() ? 'half-open' : this.#state
   }
 
-  /** When the state began, in ms since the epoch. */
+  /** In ms since the epoch. */
   get since(): number {
     return this.#isOpenExpired() ? this.#since + this.#config.openFor : this.#since
   }
 
-  /** The last request that the upstream failed: why the breaker is open, while it is. Null: none has failed. */
   get lastFailure(): FailedAttempt | null {
     return this.#lastFailure
   }
 
-  /**
-   * When the outage that opened it began, in ms since the epoch: it lasts until the breaker is closed. Null: it is
-   * closed.
-   */
+  /** When the outage began, in ms since the epoch; it ends when the breaker is closed. Null: closed. */
   get outageSince(): number | null {
     return this.#outageSince
   }
 
-  /** For how many ms it stays open: the next request after that tests the upstream. Null: it is not open. */
+  /** Null: not open. */
   get openForMs(): number | null {
     return this.state === 'open' ? this.#nextAt - now() : null
   }
 
   /**
-   * Wraps the send of the upstream. Rejects with `circuit-open` and Retry-After before anything of the exchange is
-   * touched, its body included. It judges by the head of the response: a body that is cut short comes too late for it.
+   * Rejects with `circuit-open` and Retry-After before it reads the body. Judges by the head of a response: a cut body
+   * comes too late.
    */
   readonly layer: Layer = (next: Handler) => {
     const circuitBreaker = async (exchange: Exchange) => {
@@ -94,7 +88,7 @@ export class CircuitBreaker {
     return circuitBreaker
   }
 
-  /** Lets a request in, or throws. Returns the generation that it belongs to. */
+  /** Returns the request's generation. */
   #acquire(): number {
     if (this.#isOpenExpired()) this.#transition('half-open')
     if (this.#state === 'open') throw this.#rejection('breaker-open', this.#nextAt - now())
@@ -105,10 +99,7 @@ export class CircuitBreaker {
     return this.#generation
   }
 
-  /**
-   * Lets more probes in when the earlier ones take too long, or throws: clients that upload without an end must not
-   * shut all others out.
-   */
+  /** Clients that upload without end must not shut all others out. */
   #admitMoreProbes(): void {
     const at = now()
     if (at < this.#nextAt) throw this.#rejection('breaker-proving', 0)
@@ -143,7 +134,7 @@ export class CircuitBreaker {
     this.#window.record(failed, at)
     const requests = this.#window.requests(at)
     const failures = this.#window.failures(at)
-    // A success may open it as well, as the last of minRequests.
+    // A success may open the breaker too, as the last of minRequests.
     if (requests >= this.#config.minRequests && failures >= this.#config.failureRate * requests)
       this.#transition('open')
   }
@@ -152,7 +143,7 @@ export class CircuitBreaker {
     return this.#state === 'open' && now() >= this.#nextAt
   }
 
-  /** Creates the rejection. RFC 9110 §10.2.3: whole seconds. At least 1, or clients would come back at once. */
+  /** RFC 9110 §10.2.3: whole seconds. At least 1, or clients would return at once. */
   #rejection(reason: ReasonFor<'circuit-open'>, afterMs: number): GatewayError {
     const fields = ['Retry-After', String(Math.max(1, Math.ceil(afterMs / 1000)))]
     return new GatewayError('circuit-open', { reason, fields, cause: this.#lastFailure ?? undefined })
@@ -174,9 +165,8 @@ export class CircuitBreaker {
 }
 
 /**
- * Classifies a failure for this breaker. `no-healthy-endpoint` is the upstream's fault, but nothing was tried: every
- * endpoint drains or has weight 0. To open on it would protect no endpoint, hide the reason, and reject requests for as
- * long as openFor once one is ready again.
+ * `no-healthy-endpoint`: every endpoint drains or has weight 0, so nothing was tried. Opening would protect no
+ * endpoint, hide the reason, and reject requests for openFor after one is ready again.
  */
 const classifyUpstreamFailure = (error: GatewayError, exchange: Exchange): AttemptOutcome =>
   error.kind === 'no-healthy-endpoint' ? 'nothing' : classifyFailure(error, exchange)

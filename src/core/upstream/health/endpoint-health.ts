@@ -3,124 +3,106 @@ import { epochMs, now, systemMs } from '../../lib/clock.ts'
 import { type AttemptOutcome, PeakEwma, SlidingWindow } from '../attempt/attempt-outcome.ts'
 import { EndpointCertificates } from '../endpoints/endpoint-certificates.ts'
 
-// For how long the share of failures is remembered.
-/** The time in which requests are counted for the share of failures. */
+/** How long requests count for the share of failures. */
 export const failureWindowMs = 10_000
 
-// Long enough for a canary with a tenth of little traffic to show how it differs.
+// Long enough for a canary with a tenth of little traffic to show a difference.
 const responseWindowMs = 300_000
 
 export interface ProbeResult {
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly latencyMs: number
-  /** The status of a probe that succeeded. Null: it failed, and the reason says how. */
+  /** Null: the probe failed. */
   readonly status: number | null
-  /** Null: it succeeded. */
+  /** Null: the probe succeeded. */
   readonly reason: string | null
 }
 
-/** Why an endpoint is out, and since when (milliseconds since the epoch). */
+/** `since` is in ms since the epoch. */
 export interface EndpointOutage {
   readonly since: number
   readonly reason: string
 }
 
 export interface HealthCheckOutage extends EndpointOutage {
-  /** When a probe last succeeded, on the monotonic clock of the system; null: none has. */
+  /** When a probe last succeeded, on the system's monotonic clock; null: never. */
   readonly wellAt: number | null
 }
 
-/** An outage that ends by itself. Times are of the monotonic clock, except `since`. */
+/** Times are of the monotonic clock, except `since`. */
 interface Ejection extends EndpointOutage {
   readonly startedAt: number
   readonly until: number
 }
 
-/** The last request that failed by the endpoint's fault. */
+/** By the endpoint's fault. */
 interface LastFailure {
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** The same on the monotonic clock of the system: another process compares its probes with it. */
+  /** On the system's monotonic clock: another process compares its probes with it. */
   readonly systemAt: number
-  /** The failure, or the status of a response that counts as one. */
+  /** Or the status of a response that counts as a failure. */
   readonly errorOrStatus: GatewayError | number
 }
 
-/**
- * The number of failures without a success between them that make an endpoint `failing`: as many as outlier detection
- * ejects for by default. One is a hiccup, and a few are the connections that a restart closes.
- */
+/** The default of outlier detection. Fewer failures are a hiccup, or connections closed by a restart. */
 export const failingThreshold = 5
 
-/** The counts of an endpoint since the gateway has known it, all 0. Those of several workers add up. */
+/** Since the gateway has known the endpoint; workers' counts add up. */
 export const emptyEndpointCounts = {
-  /** Requests that have ended. */
   requests: 0,
-  /** Requests that failed by the endpoint's fault. */
+  /** By the endpoint's fault. */
   failures: 0,
   ejections: 0,
 }
 
-/** They never decrease. */
 export type EndpointCounts = Readonly<typeof emptyEndpointCounts>
 
-/**
- * What is known of an endpoint from its traffic and from probes. It is kept for as long as the endpoint is open, over
- * every reload; the policies of the upstream decide by it.
- */
+/** Kept for as long as the endpoint is open, across reloads. */
 export class EndpointHealth {
   latency = new PeakEwma()
   counts: { -readonly [Name in keyof EndpointCounts]: number } = { ...emptyEndpointCounts }
-  /** Since when they count, on the monotonic clock. */
+  /** On the monotonic clock. */
   countedSince = now()
   /**
-   * Failures since the last success, or the last ejection, of requests that show how it is now: what outlier detection
-   * counts. Recorded only where it has siblings.
+   * Failures since the last success, for outlier detection. Requests that began before an ejection ended do not count.
+   * Recorded only where there are siblings.
    */
   consecutiveFailures = 0
-  /** When a request last succeeded, in ms since the epoch; null: none has. */
+  /** In ms since the epoch; null: never. */
   succeededAt: number | null = null
-  /** When the first request failed since then that {@link markDown} does not leave out, in ms since the epoch. */
+  /** The first failure since the last success, in ms since the epoch, without those that {@link markDown} forgives. */
   failingSince: number | null = null
-  /** Failures since then, or since probes found the endpoint healthy again. */
+  /** Since the last success, or since probes found the endpoint healthy again. */
   failuresInARow = 0
-  /** Since when it gets no new requests by order or by the file, in ms since the epoch; null: it gets some. */
+  /** In ms since the epoch; null: not draining. */
   drainingSince: number | null = null
-  /** Whether an operator's order drains it: then it gets nothing of requests either that began before. */
+  /** Drained by an operator's command: earlier requests are not sent either. */
   isDrainedByOrder = false
-  /** Set by a health check that fails; null: up, or not probed. */
+  /** Set by health checks; null: up, or not probed. */
   down: HealthCheckOutage | null = null
-  /** Set when its name does not resolve. */
+  /** Set while the name does not resolve and no address is known. */
   unresolved: EndpointOutage | null = null
-  /** Set when its name no longer resolves; its last addresses stay in use. */
+  /** Set while the name no longer resolves; the last addresses stay in use. */
   outdated: EndpointOutage | null = null
   lastFailure: LastFailure | null = null
-  /** Set by outlier detection. It may be over, which the reader checks: {@link isEjected}. */
+  /** May be over: see {@link isEjected}. */
   ejection: Ejection | null = null
-  /** Ejections that followed each other closely, the last included. */
+  /** Ejections in close succession, the last included. */
   ejectionsInARow = 0
   /** Whether no request has succeeded since the last ejection ended. */
   onProbation = false
-  /**
-   * Judges it by how a request ended, as the configuration in use says: requests of an earlier one may still end after
-   * an edit. Null: outlier detection is off.
-   */
+  /** By the configuration in use: requests of an earlier one may end later. Null: outlier detection is off. */
   judge: ((outcome: AttemptOutcome) => void) | null = null
-  /**
-   * Its recent traffic, for the share of failures; forgotten at an ejection. Recorded only where it has siblings, as
-   * {@link responses}.
-   */
+  /** Cleared at an ejection. Recorded, as {@link responses}, only where there are siblings. */
   recent = new SlidingWindow(failureWindowMs)
-  /**
-   * The requests of the last minutes, with the 4xx responses among them: failures of the client's, if siblings have as
-   * many.
-   */
+  /** The last 5 minutes with 4xx as failures: the client's fault if siblings have as many. */
   responses = new SlidingWindow(responseWindowMs)
   lastProbe: ProbeResult | null = null
-  /** The certificates of its handshakes; empty without TLS. */
+  /** Empty without TLS. */
   readonly certificates: EndpointCertificates
-  /** When it came back from being down or ejected, on the monotonic clock; null: it was never out. */
+  /** From being down or ejected (monotonic clock); null: never out. */
   returnedAt: number | null = null
 
   constructor(certificates = new EndpointCertificates()) {
@@ -128,29 +110,25 @@ export class EndpointHealth {
   }
 
   /**
-   * Goes on from the health of the same endpoint with other connections, which these replace: it is as well as it was.
-   * What is known of its name and its certificates is of the connections, and is not taken over.
+   * Takes over the health of the same endpoint with other connections, except the state of its name and certificates.
    */
   continueFrom(before: EndpointHealth): void {
     const { unresolved, outdated, certificates, judge, isDrainedByOrder } = this
     Object.assign(this, before, { unresolved, outdated, certificates, judge, isDrainedByOrder })
   }
 
-  /** Whether it must not be counted on: its health check fails, or its name does not resolve. */
   get isDown(): boolean {
     return this.down !== null || this.unresolved !== null
   }
 
-  /**
-   * Whether every recent request has failed. It gets traffic all the same: nothing else would find out that it is back.
-   */
+  /** It still gets traffic: nothing else would find out that it is back. */
   get isFailing(): boolean {
     return this.failuresInARow >= failingThreshold
   }
 
   /**
-   * Marks it as down. A few requests that failed while probes went on succeeding are no part of that outage. As many as
-   * make it `failing` are: then the probes do not show how requests fare.
+   * A few requests that failed while probes still succeeded are not part of the outage. If they make the endpoint
+   * `failing`, they are: the probes do not show how requests fare.
    */
   markDown(down: HealthCheckOutage): void {
     this.down = down
@@ -184,9 +162,8 @@ export class EndpointHealth {
   }
 
   /**
-   * Counts, for a comparison with its siblings, how a request ended that began at `startedAt`, and judges the endpoint
-   * by it. A request that began before an ejection ended does not show how the endpoint is now, nor does one that was
-   * sent meanwhile for want of a better endpoint.
+   * Counts and judges an outcome among siblings. A request that began before an ejection ended does not show the
+   * present state, nor does one sent during it for want of a better endpoint.
    */
   recordForComparison(outcome: AttemptOutcome, errorOrStatus: GatewayError | number, startedAt: number): void {
     if (outcome === 'nothing') return
@@ -198,37 +175,30 @@ export class EndpointHealth {
     this.judge?.(outcome)
   }
 
-  /**
-   * Returns the recent number of attempts for a success, on the safe side: 1 when all succeed, n + 1 after n that have
-   * failed.
-   */
+  /** 1 when all succeed, n + 1 after n failures alone. */
   attemptsPerSuccessAt(at: number): number {
     const requests = this.recent.requests(at)
     if (requests > 0) return (requests + 1) / (requests + 1 - this.recent.failures(at))
-    // Nothing came back: the last failure holds until something does, and so long a silence counts as one.
+    // The last failure holds until a response comes, and such a long silence counts as a failure.
     return this.consecutiveFailures > 0 || this.latency.silenceAt(at) >= failureWindowMs ? 2 : 1
   }
 
-  /** Returns whether outlier detection has ejected it, and the ejection is not over. */
   isEjected(at: number = now()): boolean {
     return this.ejection !== null && at < this.ejection.until
   }
 
-  /** Ends an ejection. The next one is the first again. */
+  /** The next ejection counts as the first. */
   uneject(): void {
     const at = now()
     if (this.isEjected(at)) this.returnedAt = at
-    // Requests that began before its end do not show how the endpoint is now.
+    // Requests that began before now do not show the present state.
     if (this.ejection !== null) this.ejection = { ...this.ejection, until: Math.min(this.ejection.until, at) }
     this.ejectionsInARow = 0
     this.consecutiveFailures = 0
     this.onProbation = false
   }
 
-  /**
-   * Returns since when it is back from being down or ejected, on the monotonic clock; null: it was never out, or is
-   * out.
-   */
+  /** On the monotonic clock; null: never out, or still out. */
   recoveredAt(at: number = now()): number | null {
     if (this.ejection === null) return this.returnedAt
     if (at < this.ejection.until) return null

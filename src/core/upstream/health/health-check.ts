@@ -17,9 +17,9 @@ export interface HealthCheckCallbacks {
 const maxFirstDelayMs = 1000
 
 /**
- * Probes an endpoint repeatedly, one probe at a time: first at a random moment within a second, then every interval
- * (±10 %) after the end of the last. So many equal results in a row change its state, which `isUp` is until then.
- * Returns a function that ends the probes.
+ * Probes one at a time: first within a random second, then every interval (±10 %) after the last. `healthyAfter` or
+ * `unhealthyAfter` equal results in a row change the state, which starts as `isUp`. Returns a function that ends the
+ * probes.
  */
 export const startHealthCheck = (
   { interval: intervalMs, healthyAfter, unhealthyAfter }: HealthCheckConfig,
@@ -28,7 +28,7 @@ export const startHealthCheck = (
   random: () => number = Math.random,
   isUp = true,
 ): (() => void) => {
-  /** Results that contradict the state, since the last that did not. */
+  /** Consecutive results that contradict the state. */
   let contradictions = 0
 
   const applyResult = (reason: string | null): void => {
@@ -55,16 +55,15 @@ export const startHealthCheck = (
   return repeatWithJitter(runProbe, Math.max(1, Math.round(random() * Math.min(intervalMs, maxFirstDelayMs))), random)
 }
 
-// A short body is read to its end, so that the endpoint does not log a client that broke off.
+// A short body is read whole, so that the endpoint does not log a client that broke off.
 const maxBodyBytes = 64 * 1024
-// They are read as fast as they come, in the thread that serves.
+// Interim responses are read in the serving thread, as fast as they come.
 const maxInterim = 100
 
 /**
- * Probes an endpoint once, on a connection of its own: one that traffic has kept open would not show whether it still
- * accepts connections. The status decides, as soon as it is there; a redirect is a status as any other. The rest is
- * read for as long as a probe may take, and until the next one, 64 KiB at most, and cut. `host` is the Host to send.
- * Resolves with the status; rejects with an Error whose message is for operators.
+ * Probes once on its own connection: one kept open by traffic would not show whether the endpoint accepts connections.
+ * The status decides when it comes; redirects are not followed. The body is read until the timeout or the next probe,
+ * at most 64 KiB. `host` is the Host to send. Rejects with an Error for operators.
  */
 export const probeEndpoint = (
   connect: Connector,
@@ -98,7 +97,7 @@ export const probeEndpoint = (
         if (++interim > maxInterim) fail('interim answers without end')
       },
       onHead(status: number): void {
-        // Endpoints that never end their responses would gather connections, one for each probe.
+        // Endpoints that never end their responses would gather one connection for each probe.
         timer.set(Math.min(timeoutMs, intervalMs))
         if (status >= from && status <= to) resolve(status)
         else reject(new Error(`answered ${status}, ${from === to ? from : `${from}-${to}`} is expected`))

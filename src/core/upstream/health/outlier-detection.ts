@@ -7,7 +7,7 @@ import { failureWindowMs } from './endpoint-health.ts'
 
 type OutlierMember = Pick<GroupEndpoint, 'name' | 'health' | 'receivesTraffic'>
 
-/** `until` is milliseconds since the epoch. */
+/** `until` is in ms since the epoch. */
 export interface EjectionEvent {
   readonly endpoint: string
   readonly reason: string
@@ -15,20 +15,19 @@ export interface EjectionEvent {
   readonly until: number
 }
 
-/** Takes in how a request ended that shows how the member is now, after its health has counted it. */
+/** Called after the member's health has counted the outcome. */
 type OutlierDetector = (member: OutlierMember, outcome: AttemptOutcome) => void
 
 // A share of fewer requests says little.
 const minRequests = 20
 const maxEjectionMs = 3_600_000
 const maxDoublings = 5
-// Endpoints that fail together must not come back together.
+// Endpoints that fail together must not return together.
 const jitter = 0.1
 
 /**
- * Ejects endpoints for a while that real traffic shows to fail: by so many failures in a row, or by a larger share of
- * failures than their siblings have. Its state is kept in the members' health, which outlives it. It has no timer,
- * because an ejection ends by the clock.
+ * Ejects endpoints for a while by failures in a row, or by a larger share of failures than their siblings. The members'
+ * health holds the state and outlives the detector.
  *
  *   in ── failures in a row, or too large a share ──▶ ejected ── its time is over ──▶ on probation ── a success ──▶ in
  *                                                        ▲                                 │
@@ -59,7 +58,7 @@ export const createOutlierDetector = (
       otherRequests += sibling.health.recent.requests(at)
       otherFailures += sibling.health.recent.failures(at)
     }
-    if (otherRequests === 0) return null // nothing to compare it with
+    if (otherRequests === 0) return null // nothing to compare with
     const failures = recent.failures(at)
     // Multiplied out: 0.7 − 0.2 is less than 0.5 in floating point.
     const excess = failures * otherRequests - otherFailures * requests
@@ -67,17 +66,14 @@ export const createOutlierDetector = (
     return `${percent(failures / requests)} of ${requests} requests failed in ${formatDuration(failureWindowMs)}, ${percent(otherFailures / otherRequests)} elsewhere`
   }
 
-  /** Returns whether one more may be out. Members that drain make no room, and take none, ejected or not. */
+  /** Draining members do not count. */
   const mayEject = (at: number): boolean => {
     const serving = members.filter(({ receivesTraffic }) => receivesTraffic)
     const out = serving.filter(({ health }) => health.isEjected(at)).length
     return serving.length >= 2 && out < Math.max(1, Math.floor(serving.length * maxEjected))
   }
 
-  /**
-   * Returns how long an ejection lasts: twice as long with each one in a row, up to 32 times the first and an hour; a
-   * first one that is configured longer holds.
-   */
+  /** Doubles with each ejection in a row, up to 32 times the first and 1 h; a longer configured time holds. */
   const ejectionMs = (inARow: number): number => {
     const grown = ejectionTime * 2 ** Math.min(inARow - 1, maxDoublings)
     return Math.round(Math.min(grown, Math.max(maxEjectionMs, ejectionTime)) * (1 + jitter * random()))

@@ -9,14 +9,13 @@ import { describeUpstreamError, tlsFailedError } from '../classify-error.ts'
 import { createConnector } from '../http1/connector.ts'
 import { probeEndpoint } from './health-check.ts'
 
-/** The limit of one check, in ms, however long its upstream may take otherwise: an operator waits for it. */
+/** Whatever the upstream's timeouts: an operator waits. */
 export const maxCheckMs = 2000
 
 /**
- * Checks an endpoint once, for at most 2 s. `connect`: whether it accepts a connection, TLS included, with nothing
- * sent. `health`: whether its health check succeeds, where it has one. `connect` does not see an endpoint that asks for
- * a client certificate and says only in its responses that it wants another. Rejects with an Error whose message is for
- * operators.
+ * Checks an endpoint once, for at most 2 s: `connect` connects, TLS included; `health` runs the health check if
+ * configured. `connect` misses an endpoint that rejects the client certificate only in its responses. Rejects with an
+ * Error for operators.
  */
 export const checkReachable = async (
   origin: string,
@@ -32,7 +31,7 @@ export const checkReachable = async (
     return
   }
   const startedAt = now()
-  // Its own timer would go on while this process stands still, and the endpoint would be blamed.
+  // Its own timer would run on while this process is suspended, and the endpoint would be blamed.
   const connect = createConnector(origin, { timeoutMs: null, tls })()
   const { promise, resolve, reject } = Promise.withResolvers<Socket | null>()
   const connecting = connect((error, connected) =>
@@ -48,9 +47,9 @@ export const checkReachable = async (
 }
 
 /**
- * Waits until an endpoint that asks for a client certificate has judged what it got, which may be none. In TLS 1.3 the
- * handshake of the client ends before that (RFC 8446 §2): an alert comes behind it, or else the tickets of the session
- * (§4.6.1). Where neither comes within `waitMs`, the endpoint is silent, and taken for content. Rejects with an Error.
+ * Waits until an endpoint that asks for a client certificate has judged it, even if there is none. In TLS 1.3 the
+ * client's handshake ends before (RFC 8446 §2): an alert or session tickets follow (§4.6.1). Silence for `waitMs`
+ * counts as consent.
  */
 const untilAccepted = async (socket: Socket | null, waitMs: number): Promise<void> => {
   if (!(socket instanceof TLSSocket) || !asksForCertificate(socket)) return
@@ -65,7 +64,7 @@ const untilAccepted = async (socket: Socket | null, waitMs: number): Promise<voi
   await settlesWithin(waitMs, judged)
 }
 
-// OpenSSL gives a client algorithms of the server only when it has got a CertificateRequest, which is what names them.
+// OpenSSL knows shared algorithms on the client only after a CertificateRequest, which names them.
 const asksForCertificate = (socket: TLSSocket): boolean =>
   socket.getProtocol() === 'TLSv1.3' && socket.getSharedSigalgs().length > 0
 
@@ -73,7 +72,7 @@ export interface PreflightTarget {
   readonly group: Group
   readonly side: Side
   readonly name: string
-  /** Rejects with the reason why it is not reachable, for operators. */
+  /** Rejects with the reason for operators. */
   reach(): Promise<void>
 }
 
@@ -94,7 +93,7 @@ export const toPreflightTarget = (
   reach: () => checkReachable(origin, upstream, mode),
 })
 
-/** The result of a check; null: the endpoint is reachable. */
+/** Null: reachable. */
 interface PreflightResult extends Omit<PreflightTarget, 'reach'> {
   readonly reason: string | null
 }
@@ -105,19 +104,16 @@ export interface UnreachableUpstream {
   readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
 }
 
-// One reachable endpoint suffices, and nearly always the first few are. To connect to hundreds at once holds up the
-// process that serves meanwhile.
+// One reachable endpoint suffices, nearly always among the first. Hundreds of connections at once hold up the serving
+// process.
 const firstBatchSize = 4
 const headStartMs = 200
 
-/** Checks all at once, each for at most 2 s, and a silent one once more: this machine may have been busy. */
+/** A silent endpoint is checked once more: this machine may have been busy. */
 export const checkAll = (targets: readonly PreflightTarget[]): Promise<readonly PreflightResult[]> =>
   Promise.all(targets.map((target) => checkOne(target, true)))
 
-/**
- * Lists the upstreams without a reachable endpoint. Of each a few endpoints are checked, then all, until one is
- * reachable, each for at most 2 s.
- */
+/** Checks a few endpoints of each upstream, then all, until one is reachable. */
 export const findUnreachableUpstreams = async (
   targets: readonly PreflightTarget[],
 ): Promise<readonly UnreachableUpstream[]> => {
@@ -136,7 +132,7 @@ const checkUpstream = async (own: readonly PreflightTarget[]): Promise<Unreachab
   return { group, side, endpoints }
 }
 
-/** Resolves as soon as one is reachable, or when none is; `waitMs` null waits for all. */
+/** Resolves when one is reachable, or none is; `waitMs` null waits for all. */
 const isAnyReachable = async (
   results: readonly Promise<PreflightResult>[],
   waitMs: number | null,

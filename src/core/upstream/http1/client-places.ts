@@ -3,7 +3,6 @@ import { defaultIpv6Prefix } from '../../exchange/request-owner.ts'
 import { toNetworkKey } from '../../lib/net/addresses.ts'
 import type { ConnectionWaiter } from './connection.ts'
 
-/** Waits for a connection, for one of a client's requests. */
 export interface PlaceWaiter extends ConnectionWaiter {
   readonly exchange: PlaceRequest
 }
@@ -16,10 +15,7 @@ export class ClientPlaces {
   #inOrder = this.waiting.values()
   #oldest: PlaceWaiter | null = null
 
-  /**
-   * The request that has waited longest; null: none waits. One iterator goes on from each to the next: a new one would
-   * pass all entries that the set has lost, for each request of a long queue.
-   */
+  /** The request that has waited longest. A new iterator for each would pass all deleted entries of a long queue. */
   get oldest(): PlaceWaiter | null {
     if (this.waiting.size === 0) return null
     while (this.#oldest === null || !this.waiting.has(this.#oldest)) {
@@ -32,17 +28,16 @@ export class ClientPlaces {
 }
 
 /**
- * Returns whether a client that holds `held` places may take one of those that are free. It may hold as many as it then
- * leaves free. A request that is the only one of its connection may take it to twice as many: most clients of HTTP/1
- * send no others, and so a neighbor behind the same address has a place left beside connections that carry a hundred.
+ * Returns whether a client may take a place: while it holds fewer than are free, or than twice that if its request is
+ * alone on its connection. Most HTTP/1 clients send one at a time: they get a place beside a neighbor of the same
+ * address that sends a hundred over one connection.
  */
 export const mayTakePlace = (held: number, free: number, { peer }: Pick<PlaceRequest, 'peer'>): boolean =>
   held < (peer.inFlight > 1 ? free : 2 * free)
 
-/** The requests that wait for a place. The clients take turns; the requests of one client go in the order they came. */
 export class WaitingRequests {
   size = 0
-  /** The clients that have some, the next in turn first. */
+  /** The next in turn first. */
   readonly #clients = new Set<ClientPlaces>()
 
   add(waiter: PlaceWaiter, client: ClientPlaces): void {
@@ -51,7 +46,6 @@ export class WaitingRequests {
     this.size++
   }
 
-  /** Takes out a request; false: it does not wait, or no longer. */
   remove(waiter: PlaceWaiter, client: ClientPlaces): boolean {
     if (!client.waiting.delete(waiter)) return false
     if (client.waiting.size === 0) this.#clients.delete(client)
@@ -59,13 +53,11 @@ export class WaitingRequests {
     return true
   }
 
-  /** Takes out the next request that may run; null: there is none. */
   take(mayRun: (client: ClientPlaces, request: PlaceRequest) => boolean): PlaceWaiter | null {
     for (const client of this.#clients) {
       const { oldest } = client
       if (oldest === null || !mayRun(client, oldest.exchange)) continue
       this.remove(oldest, client)
-      // It has had its turn.
       if (this.#clients.delete(client)) this.#clients.add(client)
       return oldest
     }
@@ -73,18 +65,13 @@ export class WaitingRequests {
   }
 }
 
-// Clients without a request are remembered up to this number: to remove each when its request ends would cost every
-// request an insertion.
+// Removing each client when its request ends would cost every request an insertion.
 const maxIdle = 1000
 
-/**
- * Finds what each client holds at an endpoint: a client that was authenticated by its id, any other by its address, of
- * IPv6 by its network. A request costs a look into a map.
- */
+/** By id where authenticated, else by address (IPv6: by network). */
 export class ClientPlacesTable {
   readonly #byId = new Map<string, ClientPlaces>()
   readonly #byAddress = new Map<string, ClientPlaces>()
-  /** The size at which the clients without a request are forgotten. */
   #maxSize = maxIdle
 
   find({ identity, client }: PlaceRequest): ClientPlaces {
@@ -95,7 +82,7 @@ export class ClientPlacesTable {
   #addAddress(address: string): ClientPlaces {
     const network = toNetworkKey(address, defaultIpv6Prefix)
     const known = this.#byAddress.get(network) ?? this.#add(this.#byAddress, network)
-    // Found by the address itself the next time. The copy keeps nothing of the field that the address was cut out of.
+    // A copy: a slice would keep the whole header field in memory.
     if (network !== address) this.#byAddress.set(Buffer.from(address).toString(), known)
     return known
   }

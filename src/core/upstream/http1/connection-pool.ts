@@ -17,58 +17,50 @@ import { type ConnectionOwner, UpstreamConnection } from './connection.ts'
 import type { Connector } from './connector.ts'
 
 interface ConnectionPoolOptions {
-  /** Creates a connector; `lookup` replaces the system's. */
+  /** `lookup` replaces the system's. */
   readonly connect: (lookup?: LookupFunction) => Connector
   readonly maxConnections: number
-  /**
-   * The maximum of requests that wait for a connection: a slow endpoint must not collect the requests of every other.
-   */
+  /** A slow endpoint must not collect the requests of all others. */
   readonly maxPending: number
-  /** How long a connection may be idle; 0: each carries one request. */
+  /** 0: each connection carries one request. */
   readonly keepAliveMs: number
-  /** Whether each client has a share of the places. */
   readonly isFair: boolean
 }
 
-/** An address of the endpoint, with its idle connections, the most recently used at the end. */
+/** The most recently used idle connection is last. */
 interface AddressPool extends ConnectionOwner {
   /** Null: not known yet, or the endpoint is configured by address. */
   readonly address: string | null
   readonly connect: Connector
   readonly idle: UpstreamConnection[]
-  /** When it is tried again, on the monotonic clock: another address has stood in for it. Null: it was reached. */
+  /** When the address is tried again (monotonic clock). Null: it was reached. */
   retryAt: number | null
-  /** The wait before that. It doubles with each try, until the address is reached. */
+  /** Doubles with each try until the address is reached. */
   retryMs: number
 }
 
-// The request that tries an address which says nothing waits for a quarter of a second, until Node tries the next.
+// A request to an unresponsive address waits 250 ms, until Node tries the next.
 const minRetryMs = 1000
 const maxRetryMs = 30_000
 
 /**
- * The connections to one endpoint. As many requests as there may be connections are under way, and some more wait: the
- * clients in turn, the requests of one client in the order in which they came. No client has all of the places: a few
- * that read nothing of their responses would keep every other out. The addresses of its name take turns, so that the
- * traffic is spread over all of them and not over those that were connected to first. At each address, a request goes
- * out on the connection that was used last: warm connections stay warm, and unneeded ones fall silent and are closed.
+ * No client may take all places of an endpoint: a few that do not read their responses would keep all others out. The
+ * addresses of its name take turns. The connection used last is reused, so that unneeded ones fall silent and are
+ * closed.
  */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions
   #addresses: readonly LookupAddress[] = []
-  /** One pool until the addresses are known, and for an endpoint that is configured by address. */
   #rotation: readonly AddressPool[]
   #position = 0
-  /** Whose turn it is in {@link lookup}. */
   #lookupPosition = 0
   #activeCount = 0
   readonly #clients: ClientPlacesTable | null
-  /** What all clients hold, where they have no shares. */
+  /** For all clients where `isFair` is off. */
   readonly #unshared = new ClientPlaces()
   readonly #pending = new WaitingRequests()
   readonly #all = new Set<UpstreamConnection>()
   #closing: { readonly promise: Promise<void>; resolve(): void } | null = null
-  /** Why nothing is sent any more; null: it is. */
   #destroyReason: Error | null = null
 
   constructor(options: ConnectionPoolOptions) {
@@ -77,7 +69,6 @@ export class ConnectionPool {
     this.#rotation = [this.#createAddressPool(null)]
   }
 
-  /** Whether no more requests are taken: as many run as there may be connections, and as many wait as may. */
   get isFull(): boolean {
     return this.#activeCount >= this.#options.maxConnections && this.#pending.size >= this.#options.maxPending
   }
@@ -86,13 +77,12 @@ export class ConnectionPool {
     return this.#pending.size
   }
 
-  /** Whether its connections were cut, so that nothing may be sent any more. */
   get isDestroyed(): boolean {
     return this.#destroyReason !== null
   }
 
   rejects(exchange: PlaceRequest): ReasonFor<'overloaded'> | null {
-    // While less than half is taken, each client may have more. Then nothing is looked up.
+    // While less than half is taken, no client is over its share: the lookup is saved.
     if (2 * this.#activeCount < this.#options.maxConnections) return null
     return this.#rejects(this.#find(exchange), exchange)
   }
@@ -105,21 +95,16 @@ export class ConnectionPool {
     this.#pending.add(waiter, client)
   }
 
-  /** Gives a request that holds a slot a new connection. */
+  /** Gives a new connection to a request that already holds a slot. */
   acquireFresh(waiter: PlaceWaiter): void {
-    // The slot of the connection that has ended is given back after this.
     this.#assign(waiter, this.#find(waiter.exchange), false)
   }
 
-  /** Takes back a request that waits for its turn; false: it does not, or no longer. */
   cancel(waiter: PlaceWaiter): boolean {
     return this.#pending.remove(waiter, this.#find(waiter.exchange))
   }
 
-  /**
-   * Switches to these addresses, one at least. Connections to addresses that stay are kept; the others end when they
-   * carry nothing.
-   */
+  /** Switches to these addresses (at least one). Connections to removed addresses end when they are idle. */
   updateAddresses(addresses: readonly LookupAddress[]): void {
     const before = this.#rotation
     this.#addresses = addresses
@@ -130,7 +115,7 @@ export class ConnectionPool {
     for (const pool of before) if (!this.#rotation.includes(pool)) closeIdle(pool)
   }
 
-  /** Finds the addresses that requests go to, each first in its turn; asks the system only while none are known. */
+  /** Each known address comes first in turn; the system is asked only while none is known. */
   readonly lookup: LookupFunction = (...args) => {
     const first = this.#addresses[this.#lookupPosition++ % this.#addresses.length]
     const lookup = first === undefined ? lookupHostname : preferredLookup(first, this.#addresses)
@@ -168,7 +153,6 @@ export class ConnectionPool {
     return free > 0 && (client === this.#unshared || mayTakePlace(held, free, request))
   }
 
-  /** Gives a slot back, and lets in as many requests as there is room for. */
   #releaseSlot(client: UpstreamConnection['places']): void {
     this.#freeSlot(client)
     for (let next = this.#pending.take(this.#mayRun); next !== null; next = this.#pending.take(this.#mayRun))
@@ -189,7 +173,6 @@ export class ConnectionPool {
       if (--left === 0 || mayConnect(pool)) return this.#connect(pool, waiter, client)
   }
 
-  /** Gives a request an idle connection of an address; false: there is none. */
   #reuse(pool: AddressPool, waiter: PlaceWaiter, client: ClientPlaces): boolean {
     for (let last = pool.idle.pop(); last !== undefined; last = pool.idle.pop()) {
       if (!last.tryReuse()) continue
@@ -206,7 +189,7 @@ export class ConnectionPool {
       this.#freeSlot(client)
       return waiter.onError(connectFailedError(hindrance))
     }
-    // As they are now: an address may be dropped while it is connected to.
+    // As of now: an address may be dropped while it is connected to.
     const rotation = this.#rotation
     const findOwner = (address: string | null): AddressPool =>
       address === null ? pool : findReached(pool, address, rotation)
@@ -246,8 +229,8 @@ export class ConnectionPool {
       if (this.#closing === null && this.#rotation.includes(pool)) connection.markIdle()
       else closeIdle(pool)
     }
-    // More bytes may have come behind the response, for example in another record of TLS, and be read in this turn of
-    // the event loop. No request may be under way by then whose response they could pass for (RFC 9112 §9.2).
+    // Bytes behind the response, e.g. in another TLS record, may be read later in this turn of the event loop. No next
+    // request may be under way by then: they would pass for its response (RFC 9112 §9.2).
     const { places } = connection
     if (this.#pending.size > 0) return void setImmediate(() => this.#releaseSlot(places))
     this.#freeSlot(places)
@@ -258,11 +241,10 @@ export class ConnectionPool {
   }
 }
 
-/** Creates the error of Node's for a descriptor that is not there. */
 const createNoFileError = (): Error =>
   Object.assign(new StacklessError('the last file descriptors are kept for operators and probes'), { code: 'EMFILE' })
 
-/** Returns whether an address may be connected to now. One that was not reached is tried by one request at a time. */
+/** An address that was not reached is tried by one request at a time. */
 const mayConnect = (pool: AddressPool): boolean => {
   if (pool.retryAt === null) return true
   const at = now()
@@ -273,8 +255,8 @@ const mayConnect = (pool: AddressPool): boolean => {
 }
 
 /**
- * Returns the pool of the address that a connection was made to: where `tried` did not accept it, another has stood in
- * for it. An address that is none of them is that of `tried` in other words (a translation on the way).
+ * Returns the pool of the address that accepted, which may be another than `tried`; an unknown address counts as
+ * `tried` (address translation).
  */
 const findReached = (tried: AddressPool, address: string, rotation: readonly AddressPool[]): AddressPool => {
   const reached = rotation.find((each) => each.address === address) ?? tried

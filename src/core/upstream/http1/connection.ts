@@ -8,48 +8,40 @@ import { type Connector, checkAfterIdleMs, isSilent, maxReuseMarginMs, reusableM
 import { type ResponseEvents, ResponseParser } from './response-parser.ts'
 import { deferWriteErrors, type RequestContent, writeRequest } from './write-request.ts'
 
-/** Receives the response to a request, in this order. Exactly one of `onEnd` and `onError` is called, last. */
+/** Exactly one of `onEnd` and `onError` is called, last. */
 export interface ResponseHandler {
-  /**
-   * Whether the request must not go out on a connection that the endpoint has closed: it is never sent a second time.
-   */
+  /** The request is never sent twice, so not on a connection that the endpoint has closed either. */
   readonly isSentOnce: boolean
-  /** Whether no other request may follow on the connection. */
+  /** No other request may follow on the connection. */
   readonly isLast: boolean
-  /** An interim response (100–199). What it throws fails the request. */
+  /** An interim response (100–199). An error thrown here fails the request. */
   onInterim(status: number, fields: string[]): void
-  /** The head of the final response; `fields` are the end-to-end ones. */
+  /** `fields` are end-to-end. */
   onHead(status: number, reason: string, fields: string[]): void
   onBody(chunk: Buffer): void
   onEnd(): void
   onError(error: GatewayError): void
 }
 
-/** Waits for a connection. One of the two methods is called. */
 export interface ConnectionWaiter {
-  /** Takes the connection, to send on it at once; false: it is no longer wanted. */
+  /** False: the connection is no longer wanted. */
   onConnection(connection: UpstreamConnection): boolean
   onError(error: GatewayError): void
 }
 
-/** Keeps a connection between its requests. */
 export interface ConnectionOwner {
-  /**
-   * Called when the connection carries nothing any more. It can carry another request if {@link
-   * UpstreamConnection.isOpen}.
-   */
+  /** Another request may follow if {@link UpstreamConnection.isOpen}. */
   onReleased(connection: UpstreamConnection): void
   onClosed(connection: UpstreamConnection): void
 }
 
-/** Returns the owner of a connection to this address; null: it is not made yet. */
+/** Null: not connected yet. */
 type FindOwner = (address: string | null) => ConnectionOwner
 
 /** A keep-alive connection to an endpoint, one request at a time. */
 export class UpstreamConnection implements ResponseEvents {
-  /** Whether nothing of its request has been written. */
   isUnsent = false
-  /** How many of the pool's places the client of its request holds; null: it has carried none for a pool. */
+  /** Of the client whose request is carried; null: the pool has not used the connection. */
   places: { running: number } | null = null
   #owner: ConnectionOwner
   readonly #parser = new ResponseParser(this)
@@ -62,17 +54,13 @@ export class UpstreamConnection implements ResponseEvents {
   #writeError: Error | null = null
   #requestCount = 0
   #headReceived = false
-  /** Whether another request may follow on the connection, as far as the one that it carries decides that. */
   #mayFollow = false
   #idleMs: number
-  /**
-   * Since when the endpoint has waited for another request: the last response has ended, or the connection was made.
-   */
   #idleSince = 0
   #idleForMs = 0
   readonly #readBuffer = new ReadBuffer()
 
-  /** Begins to connect, for `waiter`. `keepAliveMs` is how long it may be idle, the margin included. */
+  /** `keepAliveMs` includes the margin of {@link reusableMs}. */
   constructor(connect: Connector, keepAliveMs: number, findOwner: FindOwner, waiter: ConnectionWaiter) {
     this.#owner = findOwner(null)
     this.#waiter = waiter
@@ -89,34 +77,31 @@ export class UpstreamConnection implements ResponseEvents {
     this.#socket.once('close', () => this.#onSocketClose())
   }
 
-  /** Whether there is a connection, as far as the event loop knows. */
+  /** As far as the event loop knows. */
   get isOpen(): boolean {
     return this.#waiter === null && !this.#socket.destroyed
   }
 
-  /** Whether all of the request has been taken by the system. */
+  /** The system has taken all of the request. */
   get hasWritten(): boolean {
     return !this.#isUploading && this.#socket.writableLength === 0
   }
 
-  /** Whether its request went out on a connection that had carried one before, and nothing came back. */
+  /** The request went out on a reused connection and nothing came back. */
   get isStale(): boolean {
     return this.#requestCount > 1 && !this.#parser.hasStarted
   }
 
-  /**
-   * After the head: whether a response that is cut cannot be told from a whole one. Over plain TCP the end of the
-   * connection completes it, unless that is a reset (RFC 9112 §8).
-   */
+  /** Whether a cut response looks whole. Over plain TCP, an end that is no reset completes it (RFC 9112 §8). */
   get mayBeCut(): boolean {
     return this.#parser.isUntilClose && this.#socket instanceof TLSSocket
   }
 
-  /** Ends its idle time; false: no other request can follow, and it is closed. */
+  /** False: the connection is closed. */
   tryReuse(): boolean {
     this.#idleTimer.clear()
     this.#idleForMs = now() - this.#idleSince
-    // The timer that closes it may be late.
+    // The idle timer may be late.
     if (this.#idleForMs >= this.#idleMs) this.#socket.destroy()
     return this.isOpen
   }
@@ -125,16 +110,15 @@ export class UpstreamConnection implements ResponseEvents {
     this.#idleTimer.set(this.#idleMs)
   }
 
-  /** Sends a request: a head without framing, and `length` bytes of a body that is streamed, null: chunked. */
+  /** Sends a head without framing, and a body of `length` bytes, null: chunked. */
   send(handler: ResponseHandler, head: string, body: RequestContent, length: number | null): void {
     this.#handler = handler
     this.isUnsent = true
     this.#headReceived = false
-    // Bytes behind the previous response have been read by then, also in another record of TLS: they cannot pass for
-    // the response to this request (RFC 9112 §9.2).
+    // By the next turn, bytes behind the previous response (e.g. in another TLS record) have been read: they cannot
+    // pass for the response to this request (RFC 9112 §9.2).
     batchWrite(() => {
       if (this.#handler !== handler) return
-      // An endpoint may have ended an idle connection before the event loop knows.
       if (handler.isSentOnce && this.#idleForMs >= checkAfterIdleMs && !isSilent(this.#socket))
         return this.#fail(connectionClosedError())
       this.isUnsent = false
@@ -157,14 +141,13 @@ export class UpstreamConnection implements ResponseEvents {
     this.#socket.resume()
   }
 
-  /** Ends the request that it carries, and the connection; the handler is not called again. */
+  /** The handler is not called again. */
   abort(): void {
     if (this.#handler === null) return
     this.#handler = null
     this.#release(false)
   }
 
-  /** Ends the connection; the request that it carries fails. */
   destroy(reason: Error): void {
     if (this.#waiter === null) return this.#fail(reason)
     this.#socket.destroy()
@@ -177,8 +160,8 @@ export class UpstreamConnection implements ResponseEvents {
 
   head(status: number, reason: string, fields: string[]): void {
     this.#headReceived = true
-    // An endpoint that responds before it has the whole request (RFC 9112 §9.3) may take the rest for the next one. A
-    // body that was read first waits in the socket, where the endpoint reads no more of it.
+    // RFC 9112 §9.3: an endpoint that responds early may take the rest of this request for the next. A body that was
+    // read first may still wait in the socket.
     const isWritten = !this.#isUploading && !this.#socket.writableNeedDrain
     this.#mayFollow = isWritten && this.#handler?.isLast === false
     this.#handler?.onHead(status, reason, fields)

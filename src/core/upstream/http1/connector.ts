@@ -12,31 +12,27 @@ import { lookupHostname } from '../endpoints/dns.ts'
 import { getEndpointCertificates } from '../endpoints/endpoint-certificates.ts'
 
 interface ConnectorOptions {
-  /** The limit until there is a connection, TLS included; null: no limit. */
+  /** TLS included; null: no limit. */
   readonly timeoutMs: number | null
   readonly tls: UpstreamTlsConfig
 }
 
-/** Called with a connection, or why there is none. Not called when the socket is destroyed before. */
+/** Not called when the socket is destroyed before. */
 export type OnConnected = (error: GatewayError | null, socket: Socket | null) => void
 
-/**
- * Makes a connection. The socket is returned at once, so that a caller that no longer waits for it can destroy it.
- * `onread` takes the bytes without a stream in between (see `net.connect`).
- */
+/** `onread` takes the bytes without a stream (see `net.connect`). */
 export type Connector = (onConnected: OnConnected, onread?: OnReadOpts) => Socket
 
-// How long a connection may be silent before the system asks whether the endpoint is still there, in milliseconds.
 const tcpKeepAliveMs = 60_000
 
 /**
- * Creates the connector of one origin, limited by the gateway's own timer. It fails with `connect-failed`,
- * `connect-timeout` or `tls-failed`; in each case nothing of a request was sent. `lookup` replaces the system's.
+ * Creates the connector of one origin, limited by the gateway's own timer. Fails with `connect-failed`,
+ * `connect-timeout` or `tls-failed`, before any of a request was sent.
  *
- * The certificate is verified against the endpoint's own name, or `serverName`, and never against the Host that is
- * sent, which with `host: client` is the client's to choose. Each connector has a TLS session of its own: a session
- * that began without a client certificate must not stand in for one with it. Where the certificate ends soon, no
- * session is resumed: its successor is seen at once, and its end is too.
+ * The certificate is verified against the endpoint's name or `serverName`, never against the Host that is sent: with
+ * `host: client` the client chooses it. Each connector has its own TLS session: one that began without a client
+ * certificate must not stand in for one with it. Near the certificate's end no session is resumed: a renewal or the end
+ * is seen at once.
  */
 export const createConnector = (
   origin: string,
@@ -92,7 +88,6 @@ export const createConnector = (
         isConnected = true
       })
       socket.once('error', onError)
-      // Destroyed by the caller.
       socket.once('close', () => timer.clear())
       socket.once(isTls ? 'secureConnect' : 'connect', () => {
         timer.clear()
@@ -106,14 +101,10 @@ export const createConnector = (
   }
 }
 
-/** Returns what timed out: the lookup of the name, the connection, or TLS on it. */
 const timeoutReason = (isResolving: boolean, isConnected: boolean): ReasonFor<'connect-timeout'> =>
   isConnected ? 'no-tls-in-time' : isResolving ? 'name-server-silent' : 'not-connected-in-time'
 
-/**
- * Reads the authorities and certificates once, not for each connection or endpoint: the public authorities alone take
- * about a millisecond. A group has hundreds of endpoints, each opened and checked with the same settings.
- */
+/** The public authorities take 1 ms to load, and a group may have hundreds of endpoints. */
 const getSecureContext = weakMemo(({ ca, certificate, key, minVersion }: UpstreamTlsConfig) =>
   createSecureContext({
     ...trustAnchors,
@@ -123,42 +114,33 @@ const getSecureContext = weakMemo(({ ca, certificate, key, minVersion }: Upstrea
   }),
 )
 
-/**
- * The longest margin between the last use of an idle connection and its end, in milliseconds. It covers the round trip,
- * and a late timer on either side.
- */
+/** Covers the round trip, and a late timer on either side. */
 export const maxReuseMarginMs = 500
 
-/** The share of a short idle time that is the margin. */
 const marginShare = 1 / 4
 
 /**
- * Returns for how long a connection may be idle and still be used, where it is closed after so many milliseconds: that
- * time less a margin. The peer counts from the moment it wrote, and a request that is sent in the last moment arrives
- * after it (RFC 9112 §9.6).
+ * Returns how long an idle connection may be used that the peer closes after `closedAfterMs`. The peer counts from its
+ * own last write: a request sent at the last moment would arrive too late (RFC 9112 §9.6).
  */
 export const reusableMs = (closedAfterMs: number): number =>
   closedAfterMs - Math.min(maxReuseMarginMs, closedAfterMs * marginShare)
 
-/**
- * From this idle time on, in milliseconds, a connection is checked. A busy one is spared the system call and its error
- * (3 µs).
- */
+/** Busier connections are spared the system call (3 µs). */
 export const checkAfterIdleMs = 10
 
 const byte = Buffer.alloc(1)
 
 /**
- * Returns whether nothing has come on an idle connection: no end (FIN, RST, close_notify), and no unrequested bytes. It
- * asks the kernel: the event loop would notice an end in its next turn, when the request has been written. After
- * `false` the socket must be destroyed: a byte may have been taken from it. TLS may have reasons of its own to send a
- * record (RFC 8446 §4.6); then it costs a connection and no request.
+ * Returns whether an idle connection has no end (FIN, RST, close_notify) and no unrequested bytes. The event loop would
+ * see an end only after the request is written, so the kernel is asked. After `false` destroy the socket: a byte may
+ * have been taken. A TLS record of the endpoint's own (RFC 8446 §4.6) costs a connection, no request.
  */
 export const isSilent = (socket: Socket): boolean => {
   const descriptor = getFileDescriptor(socket)
   if (descriptor === null) return true
   const { stackTraceLimit } = Error
-  Error.stackTraceLimit = 0 // a stack would cost as much again, and is not read
+  Error.stackTraceLimit = 0 // a stack would double the cost
   try {
     readSync(descriptor, byte)
     return false

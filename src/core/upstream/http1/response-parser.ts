@@ -11,17 +11,15 @@ import {
 } from '../../exchange/http1/head-scanner.ts'
 import { MalformedResponseError } from '../classify-error.ts'
 
-/** Receives the parts of a response, in the order in which they come. */
 export interface ResponseEvents extends BodyEvents {
-  /** The head of an interim response, 100-199 but for 101. */
+  /** An interim response, 100–199 except 101. */
   interim(status: number, fields: string[]): void
-  /** The head of the final response. `reason` may be empty. `fields` are flat, latin1, as received, and end-to-end. */
+  /** `reason` may be empty. `fields` are flat, latin1, as received, and end-to-end. */
   head(status: number, reason: string, fields: string[]): void
   end(): void
 }
 
-// Of a head, or of a trailer section: twice the bytes that a request may have, and 100 fields more than a request may
-// ever have (`listen.maxHeaderFields`).
+// For a head or a trailer section: twice a request's bytes, and 100 fields above the highest `listen.maxHeaderFields`.
 const limits: HeadLimits = { maxBytes: 64 * 1024, maxFields: 10_100 }
 
 const rejectResponse: RejectMessage = (flaw, message) =>
@@ -30,7 +28,6 @@ const rejectResponse: RejectMessage = (flaw, message) =>
     message,
   )
 
-// The states: what the next byte belongs to.
 const idle = 0
 const head = 1
 const bodyOfLength = 2
@@ -39,16 +36,13 @@ const bodyInChunks = 4
 const stopped = 5
 
 /**
- * Parses the responses of one connection, one after another, strictly: what RFC 9112 leaves to a lenient parser is
- * rejected. Each byte is read once, and the checked bytes are the ones that are handed on. It lives as long as its
- * connection.
+ * Rejects what RFC 9112 leaves to lenient parsers. Each byte is read once: the checked bytes are the forwarded bytes.
  */
 export class ResponseParser {
-  /** Whether a byte has come since awaitResponse(). */
   hasStarted = false
   /** After `end`: whether another request may follow on the connection. */
   isReusable = false
-  /** After `end`: how long the endpoint keeps the connection, by the response's own Keep-Alive; null: unsaid. */
+  /** After `end`: the time of the response's Keep-Alive field; null: it has none. */
   keepAliveMs: number | null = null
   readonly #events: ResponseEvents
   readonly #statusLine = new StatusLine()
@@ -70,38 +64,33 @@ export class ResponseParser {
     this.#scanner.awaitHead()
   }
 
-  /** Reads bytes[0, length). Throws MalformedResponseError; then the connection must be closed. */
+  /** Throws MalformedResponseError; then the connection must be closed. */
   read(bytes: Buffer, length: number): void {
     if (length === 0 || this.#state === stopped) return
-    // RFC 9112 §9.2: bytes that no request has asked for are no response.
+    // RFC 9112 §9.2: bytes without a request are no response.
     if (this.#state === idle) throw new MalformedResponseError('not-http', 'bytes that no request has asked for')
     this.hasStarted = true
     let at = 0
     while (at < length) at = this.#step(bytes, at, length)
   }
 
-  /**
-   * Notes that the endpoint has ended its side. Returns true when that completes the response; false: none is awaited,
-   * or it is cut.
-   */
+  /** Returns whether the end of the connection completes the response. */
   finish(): boolean {
     if (this.#state !== bodyUntilClose) return false
     this.#end(0, 0)
     return true
   }
 
-  /** After the head: whether the end of the connection delimits the body. */
+  /** After the head: the end of the connection delimits the body. */
   get isUntilClose(): boolean {
     return this.#state === bodyUntilClose
   }
 
-  /** Ignores all further bytes. */
   stop(): void {
     this.#state = stopped
     this.#chunkedBody.stop()
   }
 
-  /** Reads one part, or as much as there is of it. Returns where the next one begins. */
   #step(bytes: Buffer, at: number, length: number): number {
     switch (this.#state) {
       case head:
@@ -119,7 +108,7 @@ export class ResponseParser {
       case bodyUntilClose:
         this.#events.body(bytes, at, length)
         return length
-      default: // it was stopped
+      default: // stopped
         return length
     }
   }
@@ -148,13 +137,13 @@ export class ResponseParser {
 
   #end(at: number, length: number): number {
     this.#state = idle
-    // RFC 9112 §9.2: bytes after it belong to no request. The response stands, the connection is not to be trusted.
+    // RFC 9112 §9.2: bytes behind the end belong to no request. The response stands; the connection is not reused.
     if (at < length) this.isReusable = false
     this.#events.end()
     return length // another request may have begun by now
   }
 
-  /** Reads the framing (RFC 9112 §6.3) and whether the connection stays open (§9.3). Returns the fields to hand on. */
+  /** RFC 9112 §6.3, §9.3. Returns the fields to forward. */
   #readFields(scanner: HeadScanner): string[] {
     const { status, minorVersion } = this.#statusLine
     const fields: string[] = []
@@ -167,12 +156,12 @@ export class ResponseParser {
       if (fieldNameEquals(name, 'content-length')) {
         if (length >= 0) throw new MalformedResponseError('answer-length', 'a length twice')
         length = readLength(value)
-        // RFC 9110 §8.6: none stands in an interim response. §15.3.6: a 205 has none but 0.
+        // RFC 9110 §8.6: an interim response has no length; §15.3.6: a 205 has only 0.
         if (status >= 200 && status !== 205) fields.push(name, value)
       } else if (fieldNameEquals(name, 'connection')) {
         connection = connection === '' ? value : `${connection},${value}`
       } else if (fieldNameEquals(name, 'transfer-encoding')) {
-        // RFC 9112 §7: any other coding would be handed on with the body still in it. §6.1: HTTP/1.0 has none.
+        // RFC 9112 §7: any other coding would be forwarded with the body still encoded. §6.1: HTTP/1.0 has none.
         if (isChunked || minorVersion === 0 || value.toLowerCase() !== 'chunked')
           throw new MalformedResponseError('answer-coding', 'a transfer coding other than chunked, once')
         isChunked = true
@@ -182,19 +171,19 @@ export class ResponseParser {
         fields.push(name, value)
       }
     }
-    // RFC 9112 §6.3: both together are how a response is smuggled.
+    // RFC 9112 §6.3: both together allow response smuggling.
     if (isChunked && length >= 0) throw new MalformedResponseError('answer-length', 'a length and a transfer coding')
     if (status >= 200) this.#setFraming(status, length, isChunked, isPersistent(minorVersion > 0, connection))
     if (status === 205) fields.push('Content-Length', '0')
     return connection === '' ? fields : dropConnectionNominated(fields, connection)
   }
 
-  /** Decides how the body ends (RFC 9112 §6.3) and whether the connection outlives it. `length` may be -1: unsaid. */
+  /** RFC 9112 §6.3. `length` -1: no Content-Length. */
   #setFraming(status: number, length: number, isChunked: boolean, persistent: boolean): void {
     if (status === 204 || status === 205 || status === 304) {
       this.#state = bodyOfLength
       this.#remaining = 0
-      // RFC 9110 §15.3.6, §15.4.5: announced content must not come. If it does, it would pass for the next response.
+      // RFC 9110 §15.3.6, §15.4.5: announced content must not come: it would pass for the next response.
       this.isReusable = persistent && !isChunked && (length === 0 || (length < 0 && status !== 205))
       return
     }
@@ -204,7 +193,7 @@ export class ResponseParser {
   }
 }
 
-// RFC 9110 §8.6: digits alone. RFC 9112 §6.3: no list either, even of the same length twice.
+// RFC 9110 §8.6: digits only. RFC 9112 §6.3: no list, even of equal lengths.
 const readLength = (value: string): number => {
   if (!/^\d+$/.test(value)) throw new MalformedResponseError('answer-length', 'a length that is no number')
   const length = Number(value)
@@ -212,7 +201,6 @@ const readLength = (value: string): number => {
   return length
 }
 
-/** Reads how long a Keep-Alive field says that the connection may be idle, in ms. */
 const readKeepAliveTimeout = (value: string): number | null => {
   const seconds = /\btimeout=(\d+)/i.exec(value)?.[1]
   return seconds === undefined ? null : 1000 * Number(seconds)
@@ -220,16 +208,15 @@ const readKeepAliveTimeout = (value: string): number | null => {
 
 const [cr, space, zero] = [0x0d, 0x20, 0x30]
 
-// RFC 9112 §2.3, §4: the name is in upper case, and every minor version of HTTP/1 is read.
+// RFC 9112 §2.3, §4: the name is in upper case; every minor version of HTTP/1 is accepted.
 const pattern = Buffer.from('HTTP/1.0 000')
 const reasonAt = pattern.length + 1
 
-// The states: what the next byte belongs to.
 const inStatus = 0
 const afterStatus = 1
 const inReason = 2
 
-/** The first line of a response (RFC 9112 §4). */
+/** RFC 9112 §4. */
 class StatusLine implements StartLine {
   status = 0
   minorVersion = 0
@@ -240,7 +227,6 @@ class StatusLine implements StartLine {
     this.#state = inStatus
   }
 
-  /** Returns the reason phrase of the head `text`; may be empty. */
   reason(text: string): string {
     return text.slice(reasonAt, this.#reasonTo)
   }
@@ -254,7 +240,7 @@ class StatusLine implements StartLine {
       this.#state = afterStatus
     }
     if (this.#state === afterStatus && at < end) {
-      // RFC 9112 §4: a blank follows even where no phrase does. Many servers leave it out.
+      // RFC 9112 §4 requires a space even without a phrase. Many servers leave it out.
       if (bytes[at] === space) at++
       else if (bytes[at] !== cr) throw notHttpError()
       this.#state = inReason
@@ -275,7 +261,6 @@ class StatusLine implements StartLine {
   }
 }
 
-/** Reads the part of a status line whose length is known. Returns how far it came. */
 const readStatus = (bytes: Buffer, base: number, from: number, to: number): number => {
   const end = Math.min(to, base + pattern.length)
   for (let at = from; at < end; at++)

@@ -14,7 +14,6 @@ import { maxSingleWriteBytes } from '../../lib/buffers.ts'
 
 interface UpstreamRequestHead {
   readonly method: Operation['method']
-  /** Path and raw query. */
   readonly target: string
   readonly host: string
   /** Whether another request may follow on the connection. */
@@ -24,9 +23,8 @@ interface UpstreamRequestHead {
 }
 
 /**
- * Renders the head of a request, latin1, all but its {@link renderFraming}. Throws `internal` when some server would
- * not read it as one request: the client's own part has been checked, so a layer or the configuration is at fault (RFC
- * 9112 §3, §5, RFC 9110 §5.5).
+ * Renders the head in latin1, without its framing. Throws `internal` when a server could read more than one request in
+ * it: the client's part is checked, so the gateway or its configuration is at fault (RFC 9112 §3, §5, RFC 9110 §5.5).
  */
 export const renderRequestHead = ({ method, target, host, keepAlive, fields }: UpstreamRequestHead): string => {
   if (!isTarget.test(target) || !isFieldValue(host)) throw unsendableError('target or Host')
@@ -40,10 +38,7 @@ export const renderRequestHead = ({ method, target, host, keepAlive, fields }: U
   return head
 }
 
-/**
- * Renders the length of the body, and the end of the head; null: chunked. RFC 9110 §8.6: a POST names a length of 0
- * too.
- */
+/** Null: chunked. RFC 9110 §8.6: a POST names a length of 0 too. */
 const renderFraming = (head: string, length: number | null): string => {
   if (length === null) return 'Transfer-Encoding: chunked\r\n\r\n'
   return length > 0 || head.startsWith('POST ') ? `Content-Length: ${length}\r\n\r\n` : '\r\n'
@@ -51,7 +46,7 @@ const renderFraming = (head: string, length: number | null): string => {
 
 const isTarget = /^[\x21-\x7e]+$/
 
-/** Returns whether a field is the framing's, or this hop's: a second one could be read in place of the first. */
+/** A second framing or hop-by-hop field could be read in place of the gateway's own. */
 const isRenderedHere = (name: string): boolean =>
   isHopByHop(name) ||
   fieldNameEquals(name, 'host') ||
@@ -61,13 +56,11 @@ const isRenderedHere = (name: string): boolean =>
 const unsendableError = (part: string): GatewayError =>
   new GatewayError('internal', { cause: new Error(`the request cannot be sent: ${JSON.stringify(part)}`) })
 
-/** A body: all of its chunks, or a stream of them. */
 export type RequestContent = readonly Buffer[] | Upload
 
 /**
- * Writes a request: a head without its framing, and a body that was read first, or that streams; then `length` is what
- * the head names, null: chunked. Null: all of it is written. Else resolves when it is, to false when `isCancelled` says
- * that no more is wanted. Rejects with the error of the body, and when its length differs from the head's.
+ * `body` was read first, or is a stream of `length` bytes (null: chunked). Null: all is written. Else resolves when it
+ * is, to false if `isCancelled` returns true. Rejects with the body's error, and when its length differs from `length`.
  */
 export const writeRequest = (
   socket: Socket,
@@ -92,7 +85,7 @@ export const writeRequest = (
   return null
 }
 
-/** Writes a body as fast as the endpoint takes it, the head with the first chunk (RFC 9112 §7.1). */
+/** Writes as fast as the endpoint reads. */
 const writeUpload = async (
   socket: Socket,
   head: string,
@@ -104,7 +97,7 @@ const writeUpload = async (
   let bytes = 0
   for await (const chunk of upload) {
     if (isCancelled()) return false
-    if (chunk.length === 0) continue // RFC 9112 §7.1: a chunk of no bytes would end the body
+    if (chunk.length === 0) continue // RFC 9112 §7.1: an empty chunk would end the body
     bytes += chunk.length
     if (length !== null && bytes > length) throw wrongLengthError()
     socket.cork()
@@ -138,13 +131,12 @@ const wrongLengthError = (): Error => new Error('the body of the request has ano
 type WriteCallback = (error?: Error | null) => void
 
 /**
- * Lets a response through from an endpoint that responds and closes while the request is still being sent (413, 401,
- * 503). With input left unread its kernel resets the connection, the next write fails, and Node would throw away the
- * response that has already arrived. So a write that fails for that reason is passed to `onWriteError` alone, and the
- * socket goes on reading: its end is close, since nothing more can arrive.
+ * Lets a response through whose endpoint closes while the request is still sent (413, 401, 503). Unread input makes its
+ * kernel reset the connection, the next write fails, and Node would discard the response that has arrived. So only
+ * `onWriteError` gets that error, and the socket keeps reading.
  */
 export const deferWriteErrors = (socket: Socket, onWriteError: (error: Error) => void): void => {
-  // A stream writes one chunk at a time, so one callback is enough, and no write creates a function of its own.
+  // A stream writes one chunk at a time: one callback serves all.
   let pendingCallback: WriteCallback = () => {}
   const settle: WriteCallback = (error) => {
     if (error === null || error === undefined || !isConnectionClosed(error)) pendingCallback(error)
@@ -166,8 +158,7 @@ const isConnectionClosed = ({ code }: NodeJS.ErrnoException): boolean => code ==
 export type HeaderMutation = (fields: HeaderFields) => HeaderFields
 
 /**
- * Compiles a configured mutation: `remove` first, then `set` replaces every field of the name. Null when there is
- * nothing to do. Two names are the same if `fold` makes them the same.
+ * `remove` first, then `set` replaces all fields of the name. Null: no change. Names with the same `fold` are equal.
  */
 export const compileHeaderMutation = (
   { set, remove }: HeaderMutationConfig,
