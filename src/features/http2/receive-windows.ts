@@ -1,23 +1,21 @@
 import type { ServerHttp2Session } from 'node:http2'
 import { now } from '../../core/lib/clock.ts'
 
-/** The bytes of a body that a client may send before any of it is taken (RFC 9113 §6.9.2). */
+/** The bytes of a body that a client may send before any is read (RFC 9113 §6.9.2). */
 export const narrowWindowBytes = 65_535
-/** The same for a connection on which a body was taken as fast as it came: at 50 ms a round trip, 40 MiB/s. */
+/** For a connection whose client is slower than its reader: at 50 ms a round trip, 40 MiB/s. */
 export const wideWindowBytes = 2 * 1024 * 1024
-/** The window of a connection. One stream alone, however wide, leaves a third of it to the others. */
+/** One stream, however wide, leaves a third of the connection's window to the others. */
 export const connectionWindowBytes = 1.5 * wideWindowBytes
-// The bytes that a stream may hold on its own account: a narrow window, and another that Node gives the client when it
-// reads on for a moment.
+// A narrow window, and another that Node gives the client when it reads on for a moment.
 const streamAllowanceBytes = 2 * narrowWindowBytes
-/** The maximum of wide connections: together they hold at most 64 MiB beyond what every stream may hold by itself. */
+/** Wide connections hold at most 64 MiB beyond the allowances of their streams. */
 export const maxWideConnections = Math.floor((64 * 1024 * 1024) / connectionWindowBytes)
-// A connection that filled no whole window for this long becomes narrow, when another could use its width.
+// A connection that filled no whole window for this long becomes narrow when another needs the width.
 const unusedAfterMs = 5_000
 
-/** A connection with wide windows, as {@link WideConnections} holds it. */
 interface WideConnection {
-  /** Asks the client to send less. False: it was asked before. */
+  /** Returns false where the client was asked before. */
   narrow(): boolean
 }
 
@@ -28,7 +26,7 @@ export class WideConnections {
   /** When each last filled a whole window, oldest first. */
   readonly #lastUsedAt = new Map<WideConnection, number>()
 
-  /** Adds a connection, or makes the one that has been unused longest give way to a later try. */
+  /** Where there is no room, narrows the connection that has been unused longest, for a later try. */
   tryAcquire(connection: WideConnection): boolean {
     if (this.#lastUsedAt.size < maxWideConnections) {
       this.#lastUsedAt.set(connection, now())
@@ -49,18 +47,18 @@ export class WideConnections {
 }
 
 /**
- * The flow control of one connection, for what it receives (RFC 9113 §5.2). Node gives the window of a connection back
- * as soon as something arrives and that of a stream when it is read, and knows one size for all streams of a
- * connection. So the streams are widened and narrowed together, by SETTINGS, which a client may be slow to obey. The
- * bytes of their bodies that wait are taken off the window of the connection, which the client cannot exceed.
+ * The receiving flow control of one connection (RFC 9113 §5.2). Node returns a connection's window when bytes arrive
+ * and a stream's when they are read, and has one size for all streams of a connection. So all streams are widened and
+ * narrowed together by SETTINGS, which a client may obey late. Their waiting bytes reduce the connection's window,
+ * which a client cannot exceed.
  */
 export class ReceiveWindows implements WideConnection {
   readonly #session: ServerHttp2Session
   readonly #wideConnections: WideConnections
-  /** `narrowing`: the client has not yet acknowledged it, and may send as to a wide one. */
+  /** `narrowing`: the client has not acknowledged it, and may send as if wide. */
   #width: 'narrow' | 'wide' | 'narrowing' = 'narrow'
   #holdsWideSlot = false
-  /** Waiting bytes, in all streams, beyond what each may hold by itself. */
+  /** The waiting bytes of all streams, beyond each one's allowance. */
   #excess = 0
   #windowBytes = connectionWindowBytes
 
@@ -75,7 +73,7 @@ export class ReceiveWindows implements WideConnection {
     return new BodyWindow(this)
   }
 
-  /** Notes that a whole narrow window of a body was taken as fast as it came: the client could have sent more. */
+  /** Called when a whole narrow window was read as fast as it came: the client could have sent more. */
   widen(): void {
     if (this.#session.destroyed) return
     if (this.#width === 'wide') this.#wideConnections.touch(this)
@@ -96,10 +94,10 @@ export class ReceiveWindows implements WideConnection {
     return true
   }
 
-  /** Adds to the waiting bytes; a negative number takes off. */
+  /** Negative when bytes are read. */
   addPending(bytes: number): void {
     this.#excess += bytes
-    // More than one body can be slow: before they fill all of the window, the others are to have their share.
+    // Several bodies can be slow: the others get their share before these fill the whole window.
     if (this.#excess > wideWindowBytes) this.narrow()
     this.#updateWindow()
   }
@@ -107,8 +105,7 @@ export class ReceiveWindows implements WideConnection {
   #updateWindow(): void {
     if (this.#session.destroyed) return
     const remaining = connectionWindowBytes - this.#excess
-    // Once the streams are narrow, the waiting bytes cannot grow, and the rest of the window is for bodies that are
-    // taken.
+    // Once the streams are narrow, the waiting bytes cannot grow: the rest of the window is for bodies that are read.
     const windowBytes = Math.max(remaining, this.#width === 'narrow' ? narrowWindowBytes : 0)
     if (windowBytes !== this.#windowBytes) this.#session.setLocalWindowSize(windowBytes)
     this.#windowBytes = windowBytes
@@ -127,7 +124,7 @@ export class BodyWindow {
     this.#connection = connection
   }
 
-  /** Notes bytes that were taken as fast as they came. */
+  /** Notes bytes that were read as fast as they came. */
   consumed(bytes: number): void {
     this.#consumedBytes += bytes
     if (this.#consumedBytes < narrowWindowBytes) return
@@ -135,9 +132,7 @@ export class BodyWindow {
     this.#connection.widen()
   }
 
-  /**
-   * Sets the number of bytes that wait to be taken. Where some do, it is not the client's window that is in the way.
-   */
+  /** Waiting bytes show that the reader is slow, not that the client's window is too small. */
   setPending(bytes: number): void {
     if (bytes > 0) this.#consumedBytes = 0
     const excess = Math.max(0, bytes - streamAllowanceBytes)

@@ -16,10 +16,9 @@ import { StreamRequest } from './stream-request.ts'
 import { StreamResponse } from './stream-response.ts'
 
 /**
- * Creates what serves HTTP/2. Where a new configuration changes the limits that a connection has from its beginning to
- * its end, every client gets GOAWAY when it has no request under way, and the new limits with its next connection. At
- * the end it gets GOAWAY when the requests under way have ended, and after half of the deadline, so that later ones can
- * end too.
+ * Serves HTTP/2. When an edit changes limits that hold for a whole connection, every client gets GOAWAY when it has no
+ * request under way, and the new limits with its next connection. A stop sends GOAWAY when the requests under way have
+ * ended, or after half of the deadline, so that later ones can end too.
  */
 export const createHttp2Sessions = (options: ProtocolOptions): NegotiatedProtocol => {
   const openSessions = new Set<SessionTimeouts>()
@@ -43,8 +42,7 @@ export const createHttp2Sessions = (options: ProtocolOptions): NegotiatedProtoco
   }
 }
 
-// The reset codes that are not the client's fault: success, cut because of the upstream, or cancelled, which nghttp2
-// counts.
+// Not the client's fault: success, a failed upstream, or a cancelation, which nghttp2 counts.
 const benignResetCodes: ReadonlySet<number | undefined> = new Set([
   constants.NGHTTP2_NO_ERROR,
   constants.NGHTTP2_INTERNAL_ERROR,
@@ -59,7 +57,7 @@ const startSession = (
   const { listen } = getListenerConfig().config
   const session = performServerHandshake(socket, createSessionOptions(listen)) as ServerHttp2Session
   const windows = new ReceiveWindows(session, wideConnections)
-  // The listener keeps half-closed connections open, for HTTP/1; here a client that has ended its side cannot take a
+  // The listener keeps half-closed connections open for HTTP/1; an HTTP/2 client that has ended its side cannot take a
   // response.
   socket.once('end', () => socket.destroy())
   const { address } = getClientConnection(socket, getListenerConfig()).peer // unknown once the connection has closed
@@ -71,14 +69,14 @@ const startSession = (
 
   let requestCount = 0
   session.on('stream', (stream, _headers, _flags, raw) => {
-    // reset in the packet that it came in
+    // Reset in the packet that it came in.
     if (stream.destroyed || stream.closed) return void stream.on('error', () => {})
     const id = stream.id as number
     sessionTimeouts.onStreamOpened(id)
-    // Not with the response: a client could give up each request before it has one.
+    // Not with the response: a client could give up each request before its response.
     if (++requestCount >= getListenerConfig().maxRequestsPerConnection) sessionTimeouts.leave()
     stream.on('close', () => {
-      // An error destroys a session and, with it, its streams. Without one Node destroys it behind its last stream.
+      // An error destroys a session and, with it, its streams. Without an error Node destroys it after its last stream.
       sessionTimeouts.onStreamClosed(id, session.destroyed && stream.errored !== null)
       if (!benignResetCodes.has(stream.rstCode) && !allowsReset())
         endForAbuse('too-many-broken-streams', 'too many requests that break the protocol')
@@ -86,7 +84,7 @@ const startSession = (
     const request = new StreamRequest(stream, raw as unknown as string[], socket, windows)
     onRequest(request, new StreamResponse(request))
   })
-  // The gateway replies to each such frame: a client that sends nothing else makes it work for nothing.
+  // The gateway replies to each such frame: a client that sends only these makes it work for nothing.
   const allowsFrame = createFloodGuard()
   // A client that makes the gateway reset its requests (CVE-2025-8671) may do so no faster than one that resets them
   // itself.
@@ -107,20 +105,19 @@ const startSession = (
     clientErrorCode = code
   })
   session.on('error', (error: NodeJS.ErrnoException) => {
-    // Where the client itself reported the error, there is nothing to report.
+    // What the client itself reported needs no report.
     if (error.code?.startsWith('ERR_HTTP2') && clientErrorCode === 0)
       report(new GatewayError('bad-request', { reason: 'bad-frames', cause: error }))
   })
   return sessionTimeouts
 }
 
-// The same rate as for cancelled requests: twice what a client has under way at most, then 33 a second.
+// As for canceled requests: a burst of twice the maximum of streams, then 33 per second.
 const floodBurst = 200
 const floodRefillPerMs = 33 / 1000
 
 /**
- * Creates a guard against floods: a token bucket of events that cost the gateway more than the client. Each call takes
- * a token, and returns whether there was one.
+ * A token bucket of events that cost the gateway more than the client. Each call takes a token; false: none is left.
  */
 const createFloodGuard = (): (() => boolean) => {
   let tokens = floodBurst
@@ -133,7 +130,7 @@ const createFloodGuard = (): (() => boolean) => {
   }
 }
 
-/** The maximum of requests that a client may have under way on one connection, as on HTTP/1. */
+/** The maximum of requests under way on a connection, as on HTTP/1. */
 const maxStreams = 100
 
 /** Options that Node takes and its types lack. */
@@ -146,12 +143,11 @@ interface UndocumentedSessionOptions {
 type SessionLimits = Pick<ListenConfig, 'maxTarget' | 'maxHeaders' | 'maxHeaderFields'>
 
 /**
- * The limits that nghttp2 and Node set on a session. The floods that they leave open are limited in this file, and the
- * size of a request in match-request.ts.
+ * The limits of nghttp2 and Node. This file limits the floods that they leave open; match-request.ts limits the
+ * request.
  */
 const createSessionOptions = (listen: SessionLimits): ServerSessionOptions & UndocumentedSessionOptions => {
-  // Above the limits that lead to 431 and 414, so that a response is still possible; a list beyond this ends its
-  // stream.
+  // Above the limits of 431 and 414, so that the gateway can respond; a larger list ends its stream.
   const pairs = 2 * listen.maxHeaderFields + 16
   return {
     settings: {
@@ -160,56 +156,55 @@ const createSessionOptions = (listen: SessionLimits): ServerSessionOptions & Und
       maxHeaderListSize: listen.maxTarget + listen.maxHeaders + 1024 + 32 * pairs,
     },
     maxHeaderListPairs: pairs,
-    // When a head is larger, Node sends nothing, and ends the connection with all that is under way on it. An
-    // upstream's head is limited to 64 KiB of letters; here each field counts 12 more, and may have a single letter.
+    // Above this Node sends nothing and ends the connection with all its requests. An upstream's head is limited to 64
+    // KiB of letters; here each field counts 12 more, and may have a single letter.
     maxSendHeaderBlockLength: 1024 * 1024,
-    // Two values of a single-value field pass as they came, as on HTTP/1.
+    // As on HTTP/1.
     strictSingleValueFields: false,
-    // Rapid reset (CVE-2023-44487): a client may cancel all that it has under way, twice, and then 33 requests a
-    // second.
+    // Rapid reset (CVE-2023-44487): a client may cancel all its requests twice at once, then 33 per second.
     streamResetBurst: 2 * maxStreams,
     streamResetRate: 33,
-    // Node counts empty frames of DATA, which are legal (RFC 9113 §6.1), and malformed frames, and never forgets one:
-    // so it is not to count. nghttp2 ends a connection with more than 10,000 of them at once, and then 330 a second.
+    // Node counts empty DATA frames, which are legal (RFC 9113 §6.1), and malformed frames, and never forgets one: so
+    // it must not count. nghttp2 ends a connection with more than 10,000 of them at once, then 330 per second.
     maxSessionInvalidFrames: 2 ** 32 - 1,
-    // nghttp2 leaves out a field that begins or ends with a blank where it is strict: the request is to be rejected.
+    // Strict, nghttp2 drops a field with an outer blank: the request must be rejected.
     strictFieldWhitespaceValidation: false,
     maxSessionRejectedStreams: maxStreams,
     maxSettings: 32,
-    maxOutstandingPings: 4, // the gateway's own, of which there are none
+    maxOutstandingPings: 4, // of the gateway's own, which sends none
     maxSessionMemory: 16, // MiB
   }
 }
 
 const formatSessionLimits = (listen: SessionLimits): string => JSON.stringify(createSessionOptions(listen))
 
-/** The timeouts of one session. Only requests count: no other frame keeps it open. */
+/** Only requests keep a session open, no other frames. */
 interface SessionTimeouts {
   onStreamOpened(id: number): void
-  /** Notes that its stream has closed; `hasFailed`: because an error has ended the session. */
+  /** `hasFailed`: an error has ended the session. */
   onStreamClosed(id: number, hasFailed: boolean): void
   /**
-   * Sends GOAWAY when no request has been under way for a moment, or after 30 s, whatever is under way. Requests that
-   * come before GOAWAY are served; those under way are finished in any case.
+   * Sends GOAWAY after 100 ms without a request, or after 30 s. Requests that come before GOAWAY are served; those
+   * under way are finished.
    */
   leave(): void
   /**
-   * Does the same for a gateway that stops: GOAWAY also goes when the requests that are under way now have ended,
-   * though later ones are, and after `maxMs`.
+   * As `leave`, but GOAWAY also goes when the requests now under way have ended, though later ones have not, and after
+   * `maxMs`.
    */
   stop(maxMs: number): void
 }
 
-// Java 17's HttpClient gives up every request that is under way when GOAWAY arrives. One that asks one thing after the
-// other sends its next request as soon as it has a response, so a GOAWAY right behind the response would meet it.
+// Java 17's HttpClient gives up all requests under way when GOAWAY arrives. A client that sends requests in sequence
+// sends the next right behind a response, where an immediate GOAWAY would meet it.
 const quietMs = 100
-// A client that always has a request under way has no quiet moment.
+// For a client that always has a request under way.
 const maxLeavingMs = 30_000
 
-// A reload or a stop can send GOAWAY to more clients than there is room for: those that were sent an error keep theirs.
+// A reload or a stop can send GOAWAY to more clients than there are slots: clients that were sent an error keep theirs.
 const sessionSlots: LingerSlots = { taken: 0 }
 
-/** Starts the timeouts of a session. `onLate` is called when its first request has not come in time. */
+/** `onLate` is called when the first request does not come in time. */
 const startSessionTimeouts = (
   session: ServerHttp2Session,
   socket: TLSSocket,
@@ -220,13 +215,13 @@ const startSessionTimeouts = (
   let openStreams = 0
   let lastStreamId = 0
   let isLeaving = false
-  /** The streams that a stop waits for: those up to an id that are still open. */
+  /** A stop waits for these open streams, up to `lastAwaitedId`. */
   let awaitedStreams = 0
   let lastAwaitedId = 0
   let lastStreamClosedAt = Number.NEGATIVE_INFINITY
   const openedAt = now()
   let isClosing = false
-  /** Closes the connection when its client has, or is not waited for any more. */
+  /** Closes the connection after the client, or when the wait for the client is over. */
   const closeAfterLinger = (mode: LingerMode): void => {
     if (isClosing) return
     isClosing = true
@@ -234,8 +229,8 @@ const startSessionTimeouts = (
   }
   const goAway = (): void => {
     session.close()
-    // A client that still reads the end of a response sends WINDOW_UPDATE. A socket that is closed then is reset, and
-    // the rest is lost. Any other needs no more time than GOAWAY takes to reach it.
+    // A client that still reads the end of a response sends WINDOW_UPDATE: a closed socket would be reset, and the rest
+    // lost. Any other client needs only the time that GOAWAY takes.
     if (openStreams === 0) closeAfterLinger(now() - lastStreamClosedAt < maxLingerIdleMs ? 'long' : 'short')
   }
   const idleTimer = new CoalescedTimer(() => {

@@ -9,10 +9,9 @@ import { sliceBytes } from '../../core/lib/buffers.ts'
 import type { BodyWindow, ReceiveWindows } from './receive-windows.ts'
 
 /**
- * The body of a request, as its stream receives it. Chunks that come while it is not read are held here. Node would
- * keep each chunk as it came, which for a chunk of a byte takes a hundred times its size, and would let the client go
- * on with the first chunk that is taken. To Node, each chunk but the last is still on its way, so the client has its
- * window back when all of it has been taken.
+ * The body of a request. Holds chunks that come while it is not read: Node would keep each as it came, which takes a
+ * hundred times the size of a one-byte chunk, and would let the client go on when the first is read. For Node, each
+ * chunk but the last is still on its way, so the client gets its window back when all are read.
  */
 class StreamBody {
   ended = false
@@ -20,7 +19,6 @@ class StreamBody {
   readonly #window: BodyWindow
   readonly #push: (chunk: Buffer | null) => boolean
   readonly #buffered = new ChunkQueue()
-  /** Whether nothing follows the buffered chunks. */
   #isLast = false
   #isReading = false
   #hasPaused = false
@@ -30,14 +28,14 @@ class StreamBody {
     this.#window = window
     this.#push = stream.push.bind(stream)
     stream.push = (chunk: Buffer | null) => this.#receive(chunk)
-    // Before any data is requested: of an empty body Node reports the end at once, and once only.
+    // Before any data is requested: Node reports the end of an empty body at once, and once only.
     stream.on('end', () => {
-      // Node ends the body of a stream that was reset, or whose length was wrong, as one that is whole.
+      // Node ends the body of a stream that was reset, or whose length was wrong, like a whole one.
       this.ended = !stream.closed && !stream.destroyed
       if (stream.closed) stream.destroy()
     })
-    // A client may reset with NO_ERROR. Node takes that for a good end, and waits for what can never be read or written
-    // any more.
+    // A client may reset with NO_ERROR. Node takes that for a good end, and waits for reads and writes that cannot
+    // come.
     stream.on('aborted', () => process.nextTick(() => stream.destroy()))
     stream.on('close', () => window.setPending(0))
   }
@@ -63,7 +61,7 @@ class StreamBody {
     if (this.#buffered.bytes > 0) process.nextTick(() => this.#release())
   }
 
-  /** Takes a chunk that Node has received; null: the end. False makes Node let the client wait. */
+  /** Null: the end. False makes Node let the client wait. */
   #receive(chunk: Buffer | null): boolean {
     if (this.#buffered.bytes === 0 && (this.#isReading || chunk === null)) {
       if (chunk !== null) this.#reportConsumed(chunk)
@@ -82,7 +80,7 @@ class StreamBody {
       // In slices, so that the rest can wait again after each.
       const chunk = this.#buffered.take(sliceBytes)
       this.#reportPending()
-      // Before the first pause it waited for the upstream to be connected, not because that was slow.
+      // Before the first pause the body waited for a connection to the upstream, not for a slow reader.
       if (!this.#hasPaused) this.#reportConsumed(chunk)
       if (this.#buffered.bytes > 0) this.#stream.emit('data', chunk)
       else {
@@ -92,30 +90,26 @@ class StreamBody {
     }
   }
 
-  /** Reports the waiting bytes: those held here, and those that came in the packet of the head, which Node holds. */
+  /** Held here, or by Node if they came in the packet of the head. */
   #reportPending(): void {
     this.#window.setPending(this.#buffered.bytes + this.#stream.readableLength)
   }
 
   #reportConsumed(chunk: Buffer): void {
-    // What comes after the response is only discarded.
+    // Bytes after the response are only discarded.
     if (!this.#stream.headersSent) this.#window.consumed(chunk.length)
   }
 }
 
-/** The pseudo-fields of a request, and what is to be said of all of its fields. */
 interface PseudoFields {
   method: string | undefined
   scheme: string | undefined
   path: string | undefined
-  /** Whether a field, of any kind, begins or ends with a blank (RFC 9113 §8.2.1). */
+  /** Whether any field begins or ends with a blank (RFC 9113 §8.2.1). */
   hasOuterBlank: boolean
 }
 
-/**
- * The request of one stream, in the terms of HTTP/1 (RFC 9113 §8.3, §8.8): the rest of the gateway reads it as any
- * other.
- */
+/** The request of one stream in the terms of HTTP/1 (RFC 9113 §8.3, §8.8), as the rest of the gateway reads it. */
 export class StreamRequest implements DownstreamRequest {
   readonly multiplexed = true
   target: RequestTarget | null = null
@@ -123,7 +117,7 @@ export class StreamRequest implements DownstreamRequest {
   url: string | undefined
   readonly method: string | undefined
   readonly scheme: string | undefined
-  /** The fields that Fastify reads: none. */
+  /** For Fastify: none. */
   readonly headers = {}
   readonly httpVersion = '2.0'
   readonly httpVersionMajor = 2
@@ -145,7 +139,7 @@ export class StreamRequest implements DownstreamRequest {
     this.socket = socket
     this.stream = stream
     this.#body = stream.endAfterHeaders ? null : new StreamBody(stream, windows.createBodyWindow())
-    // Nothing is to be read: Node need not wait for its end when the stream has closed.
+    // Nothing is read: Node need not wait for the end when the stream has closed.
     if (this.#body === null) stream.readable = false
   }
 
@@ -154,22 +148,21 @@ export class StreamRequest implements DownstreamRequest {
   }
 
   validate(): GatewayError | null {
-    // RFC 9113 §8.5: CONNECT has neither scheme nor path. Extended CONNECT is never offered (RFC 8441).
+    // RFC 9113 §8.5: CONNECT has no scheme or path. The gateway never offers extended CONNECT (RFC 8441).
     const tunnel = rejectTunnel(this.method)
     if (tunnel !== null) return tunnel
-    // Any other method is rejected here as it is on HTTP/1, and the client is not told which to use. Only TLS carries
-    // it.
+    // Other methods are rejected as on HTTP/1, without naming those allowed. HTTP/2 comes only over TLS.
     if (this.scheme !== 'https' || !knownMethods.has(this.method))
       return new GatewayError('bad-request', { reason: 'bad-pseudo-field' })
     if (this.#hasOuterBlank) return new GatewayError('bad-request', { reason: 'bad-field' })
-    // nghttp2 lets bytes through that have to be encoded (RFC 3986 §2), as the parser of HTTP/1 does not.
+    // nghttp2 lets bytes through that must be encoded (RFC 3986 §2); the HTTP/1 parser does not.
     return isEncoded.test(this.originalUrl ?? this.url ?? '')
       ? null
       : new GatewayError('bad-request', { reason: 'bad-target' })
   }
 
   consume(consumer: BodyConsumer): void {
-    // A part of it is gone: it must not pass for the whole.
+    // A part is gone: the rest must not pass for the whole.
     if (this.#isDiscarded) return
     this.#consumer = consumer
     this.stream.on('data', consumer)
@@ -177,7 +170,7 @@ export class StreamRequest implements DownstreamRequest {
     this.#body?.onEnd(() => this.#consumer?.(null))
   }
 
-  /** Leaves the rest of its body unread, as it comes: its exchange is over. */
+  /** Reads the rest to nowhere: the exchange is over. */
   discard(): void {
     this.#isDiscarded = true
     if (this.#consumer !== null) this.stream.off('data', this.#consumer)
@@ -199,9 +192,8 @@ export class StreamRequest implements DownstreamRequest {
 }
 
 /**
- * Converts the fields to those of HTTP/1. `:authority` becomes Host, and so does `host` where it says the same (RFC
- * 9113 §8.3.1: else there are two, which are rejected); the crumbs of a cookie become one field (§8.2.3); a body
- * without a length is chunked.
+ * `:authority` becomes Host, and so does an equal `host` (RFC 9113 §8.3.1; different ones stay two and are rejected);
+ * the parts of a cookie become one field (§8.2.3); a body without a length is chunked.
  */
 const toHttp1Fields = (raw: readonly string[], pseudoFields: PseudoFields, bodiless: boolean): string[] => {
   const fields: string[] = []
@@ -232,7 +224,7 @@ const toHttp1Fields = (raw: readonly string[], pseudoFields: PseudoFields, bodil
   return fields
 }
 
-// A string from nghttp2 is memory of its own: to look it up, in a Map or as a member, V8 has to hash it each time.
+// A string from nghttp2 is memory of its own: V8 would hash it at every lookup.
 const internMethod = (method: string): string => (method === 'GET' ? 'GET' : method === 'POST' ? 'POST' : method)
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09

@@ -9,10 +9,10 @@ import { validateHeaderValue } from '../../core/exchange/node-http.ts'
 import { CoalescedTimer } from '../../core/lib/clock.ts'
 import type { StreamRequest } from './stream-request.ts'
 
-// RST_STREAM cannot go out to a client that takes nothing, or has gone: then the stream ends without it.
+// A client that reads nothing, or has gone, takes no RST_STREAM: the stream ends without it.
 const resetFlushMs = 1000
 
-// Interim responses are hints: the excess is dropped, or an upstream that sends them for ever would fill the memory.
+// The excess is dropped: an upstream that sends interim responses for ever would fill the memory.
 const maxInterims = 16
 
 export class StreamResponse implements DownstreamResponse {
@@ -31,7 +31,7 @@ export class StreamResponse implements DownstreamResponse {
     this.#request = request
     this.stream.destroy = destroyOnceWritten
     this.stream.close = closeOnceEnded
-    this.stream.on('error', () => {}) // it closes too, and that is listened to
+    this.stream.on('error', () => {}) // the stream closes too, and that is listened to
     this.stream.on('close', () => this.#notifyClosed())
   }
 
@@ -48,8 +48,8 @@ export class StreamResponse implements DownstreamResponse {
   }
 
   /**
-   * Whether a response whose stream has closed went out whole. `finish` alone says nothing: a stream that is reset
-   * finishes too, and one whose connection closes as soon as its last frame is out does not.
+   * Whether the response went out whole. `finish` does not tell: a reset stream finishes too, and one whose connection
+   * closes right behind its last frame does not.
    */
   get writableFinished(): boolean {
     const { aborted, rstCode, writableFinished } = this.stream
@@ -64,10 +64,7 @@ export class StreamResponse implements DownstreamResponse {
     return this.stream.writableFinished
   }
 
-  /**
-   * Throws when HTTP/2 cannot express it: a status above 599, two values of a single-value field, a value with control
-   * characters.
-   */
+  /** Throws for a status above 599, two values of a single-value field, or control characters. */
   writeFields(status: number, _reason: string, fields: HeaderFields): void {
     const list: (string | number)[] = [':status', status]
     // RFC 9110 §15.3.6: a 205 has no content, and Node ends the stream with its head.
@@ -81,8 +78,7 @@ export class StreamResponse implements DownstreamResponse {
       // An empty frame for its end would wait for a client whose window is shut.
       if (value === '0' && fieldNameEquals(name, 'content-length')) bodiless = true
     }
-    // A flat list keeps order and repetitions; the types know of objects only. Node puts names in lower case (RFC 9113
-    // §8.2).
+    // A flat list keeps order and repetitions; Node's types know only objects. Node lowercases names (RFC 9113 §8.2).
     this.stream.respond(list as never, { endStream: bodiless })
     this.#bodiless = bodiless
     this.statusCode = status
@@ -102,13 +98,13 @@ export class StreamResponse implements DownstreamResponse {
     this.stream.additionalHeaders(named)
   }
 
-  /** The stream ends with its response in any case; of the connection, GOAWAY says it when nothing is under way. */
+  /** The stream ends with its response anyway; GOAWAY ends the connection when nothing is under way. */
   markLast(failure: GatewayError | null): void {
     this.#lingerMode = getLingerMode(failure)
   }
 
   reset(): void {
-    // Not `close`, whatever the code: that ends the stream first, and the partial response would look whole.
+    // Not `close`: it ends the stream first, and the partial response would look whole.
     this.stream.destroy(new Error('cut off'))
   }
 
@@ -138,14 +134,12 @@ export class StreamResponse implements DownstreamResponse {
   }
 
   /**
-   * Discards what the client still has to send. RFC 9113 §8.1 lets a server say with RST_STREAM that it is not needed;
-   * h2 (httpx) and Java 17 then throw the earlier response away. So RST_STREAM comes last, for clients that go on for
-   * too long.
+   * Discards the rest of the request. RFC 9113 §8.1 allows RST_STREAM to say that it is not needed, but h2 (httpx) and
+   * Java 17 then discard the response. So RST_STREAM comes last, for clients that send for too long.
    */
   #linger(): void {
     const { stream } = this
-    // The stream has ended, or was reset: Node keeps it, and the connection of a client that leaves, until what it
-    // holds is read.
+    // An ended or reset stream: Node keeps it, and the connection of a client that leaves, until its bytes are read.
     if (stream.closed) return this.#request.discard()
     let received = 0
     stream.on('data', (chunk: Buffer) => {
@@ -169,7 +163,7 @@ export class StreamResponse implements DownstreamResponse {
     this.#notifyClosed()
   }
 
-  /** Notifies the listeners once that the response is over: the stream may stay open for what is discarded. */
+  /** The response is over, once; the stream may stay open for discarded bytes. */
   #notifyClosed(): void {
     for (const listener of this.#closeListeners.splice(0)) listener()
   }
@@ -181,21 +175,19 @@ export class StreamResponse implements DownstreamResponse {
 }
 
 /**
- * Destroys a stream, but not while the write of its last frame waits to be called back. Node destroys a stream whose
- * request has been read to its end in the midst of that write, which costs an error with a stack for the callback. It
- * calls this again when the write is done.
+ * Waits for the write of the last frame: Node destroys a stream whose request is read amid that write, which costs an
+ * error with a stack for its callback. Node calls this again when the write is done.
  */
 function destroyOnceWritten(this: ServerHttp2Stream, error?: Error): ServerHttp2Stream {
   const writing = error === undefined && !this.writableFinished && this.session?.destroyed === false
-  // Of a stream that the client has reset, with whatever code, the end may never go out.
+  // A stream that the client has reset, with any code, may never end.
   if (!writing || this.state.localClose !== 1) Duplex.prototype.destroy.call(this, error)
   return this
 }
 
 /**
- * Closes a stream, but not before its END_STREAM has gone out. Node closes a stream of which nothing is to be read as
- * soon as the last bytes are written. Where these fill the client's window, END_STREAM still waits then, and the client
- * would get RST_STREAM in its place (RFC 9113 §8.1).
+ * Waits until END_STREAM has gone out: Node closes a stream without unread input when its last bytes are written. Where
+ * these fill the client's window, END_STREAM still waits, and the client would get RST_STREAM instead (RFC 9113 §8.1).
  */
 function closeOnceEnded(this: ServerHttp2Stream, code?: number, callback?: () => void): void {
   const isEnding = code === undefined && this.session?.destroyed === false && !this.destroyed
