@@ -32,7 +32,7 @@ export const listenKeys: readonly ListenKey[] = [
 const trustedLoadBalancers: WarningRule = ({ config: { listen } }) => {
   const from = listen.proxyProtocol?.from ?? []
   const isTrusted = cidrMatcher(listen.trustedProxies)
-  // Of two networks that overlap, one has the first address of the other.
+  // Of two overlapping networks, one contains the first address of the other.
   const trustedWithin = listen.trustedProxies.map(firstAddress).filter(cidrMatcher(from))
   return from.map(
     (cidr, nth) =>

@@ -8,9 +8,8 @@ import { cidrMatcher, normalizeAddress } from '../../core/lib/net/addresses.ts'
 import { createHeaderFlaw, parseProxyHeader } from './proxy-header.ts'
 
 /**
- * Creates the acceptor of a listener behind load balancers. A connection from one of them must begin with a header.
- * From any other address none is read: a client that chooses whether to send one chooses its own address
- * (proxy-protocol.txt §5).
+ * Only connections of configured load balancers begin with a header. From any other address none is read: a client that
+ * chooses whether to send a header chooses its own address (proxy-protocol.txt §5).
  */
 export const createAcceptor: NonNullable<ListenerPart['createAcceptor']> = ({
   listen,
@@ -30,7 +29,7 @@ export const createAcceptor: NonNullable<ListenerPart['createAcceptor']> = ({
     if (!socket.destroyed) onConnection(socket)
   }
 
-  /** Reads the header, and not a byte more than it has. */
+  /** Reads exactly the header. */
   const readHeader = (socket: Socket, sender: string): void => {
     let received: Buffer = Buffer.alloc(0)
     const stop = (): void => {
@@ -46,7 +45,7 @@ export const createAcceptor: NonNullable<ListenerPart['createAcceptor']> = ({
     const onReadable = (): void => {
       const chunk: Buffer | null = socket.read()
       if (chunk === null) {
-        // A load balancer that only looks whether the port is open says nothing, and there is nothing to say of it.
+        // A load balancer that only checks whether the port is open sends nothing: no failure.
         if (received.length === 0) return void socket.destroy()
         return fail(createHeaderFlaw('the connection ended within the header'))
       }
@@ -66,7 +65,7 @@ export const createAcceptor: NonNullable<ListenerPart['createAcceptor']> = ({
       const rest = received.subarray(length)
       if (rest.length > 0) socket.unshift(rest)
       if (countElsewhere === undefined || config.maxConnectionsPerAddress === null || address === null)
-        // In a turn of its own: only then has the stream forgotten that it was read by `readable`.
+        // In the next tick: only then has the stream forgotten the `readable` listener.
         return process.nextTick(() => passOn(socket))
       awaited.add(socket)
       void countElsewhere(socket, address).then((isAdmitted) => (isAdmitted ? passOn(socket) : socket.destroy()))
@@ -75,7 +74,7 @@ export const createAcceptor: NonNullable<ListenerPart['createAcceptor']> = ({
       fail(new GatewayError('request-timeout', { reason: 'proxy-header-too-slow' })),
     )
     timer.set(config.timeouts.headers)
-    socket.on('error', ignore) // there is no other listener yet
+    socket.on('error', ignore) // no other listener yet
     socket.once('close', stop)
     socket.on('readable', onReadable)
   }
@@ -83,7 +82,7 @@ export const createAcceptor: NonNullable<ListenerPart['createAcceptor']> = ({
   return {
     accept(socket) {
       if (config.proxyProtocol === null) return onConnection(socket)
-      // Reset already, as HAProxy ends its checks: its address is not known any more.
+      // Already reset, as HAProxy ends its checks: the address is unknown.
       if (socket.remoteAddress === undefined) return void socket.destroy()
       const sender = normalizeAddress(socket.remoteAddress)
       if (!isSender(sender)) return onConnection(socket)
@@ -99,7 +98,7 @@ export const createAcceptor: NonNullable<ListenerPart['createAcceptor']> = ({
   }
 }
 
-// Stays with the connection: one that were made there would keep what was read of it.
+// Shared by all connections: a closure created in `readHeader` would keep the header's bytes.
 const ignore = (): void => {}
 
 export const compileIntroducers = ({ proxyProtocol }: ListenConfig) => cidrMatcher(proxyProtocol?.from ?? [])

@@ -1,17 +1,14 @@
-/** Parses PROXY protocol headers (HAProxy's proxy-protocol.txt), which name the clients of a load balancer. */
+/** Parses PROXY protocol headers (HAProxy's proxy-protocol.txt): load balancers name their clients in them. */
 
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { canonicalAddress } from '../../core/lib/net/addresses.ts'
 
 export interface ProxyHeader {
-  /** Its length in bytes. */
+  /** In bytes. */
   readonly length: number
-  /**
-   * Whose connection it is. `client`: that of a client, whose address is known. `unknown`: that of a client, of which
-   * the load balancer says no more. `local`: the load balancer's own, for a health check.
-   */
+  /** `unknown`: a client of which the load balancer says no more. `local`: the load balancer's own health check. */
   readonly origin: 'client' | 'unknown' | 'local'
-  /** The address of the client; null: not known. */
+  /** Null: not known. */
   readonly address: string | null
   /** The name that the client asked the load balancer for, for the log; null: not said. */
   readonly authority: string | null
@@ -19,32 +16,29 @@ export interface ProxyHeader {
   readonly secure: boolean | null
 }
 
-// The whole of a line, by §2.1.
+// The maximum of a line (§2.1).
 const maxLineBytes = 107
-// Behind the 16 bytes that every header of version 2 begins with. By §2.2 a header is smaller than a segment, of which
-// every host takes 536 bytes (RFC 9293 §3.7.1). Addresses take 36 of them, a name and a checksum at most 265.
+// Behind the first 16 bytes of version 2. §2.2: a header is smaller than a segment, of which every host takes 536 bytes
+// (RFC 9293 §3.7.1). Addresses take 36, a name and a checksum at most 265.
 const maxBlockBytes = 536
 
 export const maxProxyHeaderBytes = 16 + maxBlockBytes
 
 const linePrefix = Buffer.from('PROXY ')
-/** What a header of version 2 begins with, and no other protocol. */
+/** The signature of version 2; no other protocol begins with it. */
 const proxySignature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 
-/**
- * Parses the header at the beginning of what has come. Null: the rest of it is missing. An error: there is no header,
- * or none that the protocol allows.
- */
+/** Null: incomplete. An error: no header, or an invalid one. */
 export const parseProxyHeader = (bytes: Buffer): ProxyHeader | GatewayError | null => {
   if (startsAlike(bytes, proxySignature)) return bytes.length < 16 ? null : parseBinary(bytes)
   if (startsAlike(bytes, linePrefix)) return parseLine(bytes)
   return new GatewayError('bad-request', { reason: 'no-proxy-header' })
 }
 
-// §2.1: more than its first word, which could be a method.
+// §2.1: more than the first word, which could be a method.
 const proxyLine = /^PROXY (?:TCP4|TCP6|UNKNOWN)[ \r]/
 
-/** Names a header that came where none is taken: a load balancer sends it, of which nothing else is read. */
+/** Detects a header where none is taken, from a load balancer that is not configured. */
 export const detectProtocol = (first: Buffer): GatewayError | null => {
   const isBinary = first.subarray(0, proxySignature.length).equals(proxySignature)
   if (!isBinary && !proxyLine.test(first.toString('latin1', 0, 16))) return null
@@ -54,7 +48,7 @@ export const detectProtocol = (first: Buffer): GatewayError | null => {
   return new GatewayError('bad-request', { reason: 'proxy-header', cause })
 }
 
-/** Creates the failure of a header that breaks the protocol; nothing that was sent stands in it. */
+/** Quotes nothing that was sent. */
 export const createHeaderFlaw = (flaw: string): GatewayError =>
   new GatewayError('bad-request', { reason: 'bad-proxy-header', cause: new Error(flaw) })
 
@@ -66,7 +60,7 @@ const startsAlike = (bytes: Buffer, prefix: Buffer): boolean => {
 const port = '(0|[1-9]\\d{0,4})'
 const linePattern = new RegExp(`^PROXY (?:UNKNOWN(?: .*)?|TCP([46]) (\\S+) (\\S+) ${port} ${port})$`)
 
-/** Parses a header of version 1 (§2.1): a line that ends in CR LF, and in nothing else. */
+/** §2.1: a line that ends in CR LF only. */
 const parseLine = (bytes: Buffer): ProxyHeader | GatewayError | null => {
   const start = bytes.toString('latin1', 0, maxLineBytes)
   const end = start.search(/[\r\n]/)
@@ -89,7 +83,7 @@ const parseLineAddress = (text: string, family: string): string | null =>
 
 const addressBytes: Readonly<Record<number, 4 | 16>> = { 17: 4, 33: 16 }
 
-/** Parses a header of version 2 (§2.2), of which at least the first 16 bytes have come. */
+/** §2.2; needs the first 16 bytes. */
 const parseBinary = (bytes: Buffer): ProxyHeader | GatewayError | null => {
   const [versionAndCommand = 0, family = 0] = bytes.subarray(12)
   const length = 16 + bytes.readUInt16BE(14)
@@ -97,11 +91,11 @@ const parseBinary = (bytes: Buffer): ProxyHeader | GatewayError | null => {
   if ((versionAndCommand & 15) > 1) return createHeaderFlaw('version 2: an unknown command')
   if (length > maxProxyHeaderBytes) return createHeaderFlaw(`version 2: longer than ${maxProxyHeaderBytes} bytes`)
   const isLocal = (versionAndCommand & 15) === 0
-  // The block of a LOCAL connection is discarded, whatever its family says.
+  // The block of a LOCAL connection is discarded, whatever its family.
   if (!isLocal && (family >> 4 > 3 || (family & 15) > 2)) return createHeaderFlaw('version 2: an unknown family')
   if (bytes.length < length) return null
   const size = addressBytes[family]
-  // Unix sockets and datagrams too: §2.2 has a receiver that does not know them take them for unspecified.
+  // Unix sockets and datagrams too: §2.2 lets a receiver that does not know them treat them as unspecified.
   if (isLocal || size === undefined)
     return { length, origin: isLocal ? 'local' : 'unknown', address: null, authority: null, secure: null }
   const tlvsAt = 16 + 2 * size + 4
@@ -116,11 +110,11 @@ const formatAddress = (bytes: Buffer): string | null =>
 
 const tlvTypes = { authority: 0x02, crc32c: 0x03, ssl: 0x20 } as const
 
-// PP2_CLIENT_SSL, in the first byte of PP2_TYPE_SSL; four for the verdict on a certificate come behind it (§2.2.6).
+// PP2_CLIENT_SSL, in the first byte of PP2_TYPE_SSL; four bytes for the verdict on a certificate follow (§2.2.6).
 const clientSsl = 0x01
 const minSslBytes = 5
 
-/** Walks over what stands behind the addresses: type, length, value. Skips all but a name, a checksum and TLS. */
+/** Skips all types but the name, the checksum and TLS. */
 const parseTlvs = (header: Buffer, start: number): Pick<ProxyHeader, 'authority' | 'secure'> | GatewayError => {
   let authority: string | null = null
   let secure: boolean | null = null
@@ -142,20 +136,20 @@ const parseTlvs = (header: Buffer, start: number): Pick<ProxyHeader, 'authority'
   return { authority, secure }
 }
 
-// What a client may write is bounded, and none of it needs care where it is shown.
+// Bounds what a client may write, and leaves nothing that needs escaping.
 const parseAuthority = (value: Buffer): string | null => {
   const text = value.toString('latin1')
   return /^[\w.:[\]-]{1,255}$/.test(text) ? text : null
 }
 
-// RFC 9260 appendix A: the polynomial of Castagnoli, reflected. Node has only the other one, of zlib.
+// RFC 9260 appendix A: the Castagnoli polynomial, reflected. Node has only the one of zlib.
 const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte
   for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0)
   return crc
 })
 
-/** Computes the CRC32c of a header whose own checksum, four bytes from `checksumAt` on, counts as zeros. */
+/** The header's own checksum, four bytes from `checksumAt`, counts as zeros. */
 const crc32c = (header: Buffer, checksumAt: number): number => {
   let crc = 0xffffffff
   for (const [at, byte] of header.entries()) {
