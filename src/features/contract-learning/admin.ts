@@ -8,7 +8,6 @@ export const reports: readonly AdminReport[] = [{ path: '/contract/draft', respo
 
 declare module '../../core/admin/api/status.ts' {
   interface Status {
-    /** Null: the contract is not learnt just now. */
     readonly learning: LearningStatus | null
   }
 }

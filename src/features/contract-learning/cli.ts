@@ -33,16 +33,15 @@ export const reportText: ReportText<LearningStatus | null> = {
 
 export interface DraftOptions extends TargetOptions {
   readonly format: 'yaml' | 'json'
-  /** The file that it is written to; `-`, stdout, by default. */
   readonly output?: string
   readonly force?: true
 }
 
-// As much as nine operations with every bound of learning reached.
+// Nine operations that reach every bound of learning have drafts of this size.
 const maxBytes = 64 * 1024 ** 2
 const timeoutMs = 30_000
 
-/** Gets the draft of a gateway, and prints it or writes it to a file; resolves to the exit code. */
+/** Resolves to the exit code. */
 export const showContractDraft = async ({
   format,
   output = '-',

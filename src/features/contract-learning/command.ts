@@ -13,7 +13,6 @@ ${clientCommandHelp(
   'contract draft --admin https://gateway-1.internal:9901 --format json',
 )}`
 
-/** Makes the command `contract draft`: exit 0 with a draft, 1 when there is none, 2 when no gateway responded. */
 const createDraftCommand = (): Command =>
   createClientCommand('draft', 'Print the contract as it was learnt from what passed.', createFormatOption('yaml'))
     .option('--output <FILE>', 'write it to a new file; - is stdout (default)')

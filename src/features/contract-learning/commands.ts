@@ -28,15 +28,14 @@ const args = {
 }
 
 interface Plan {
-  /** For how long; null: it ends now. */
   readonly ttlMs: number | null
   readonly enums: boolean
-  /** Whether the file has it learn as well. */
+  /** Whether the file has `contract.learn: true`. */
   readonly isByFile: boolean
 }
 
 const resultShape = asObject({
-  /** Whether it learns now: the file may say so, too. */
+  /** By a command or by the file. */
   learning: asBoolean,
   enums: asBoolean,
   /** Null: no command holds. */

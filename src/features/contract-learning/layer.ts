@@ -10,15 +10,15 @@ import type { Learner } from './learn/learner.ts'
 
 export interface ContractLearningOptions {
   readonly learner: Learner
-  /** The work and the bytes that wait, of the whole process. */
+  /** Shared by the whole process. */
   readonly checks: CheckQueue
-  /** Of a larger body the type alone is learnt. */
+  /** Of a larger body only the type is learned. */
   readonly maxBytes: number
 }
 
 /**
- * Learns the contract from what passes: every response of the upstream, and the requests that it has served with 2xx.
- * It reads copies in later turns of the event loop: no byte waits for it. What finds no room is not learnt.
+ * Learns all responses of the upstream, and requests that it served with 2xx. Copies are read later, so that no byte
+ * waits. Messages without room are not learned.
  */
 export const contractLearningLayer =
   (options: ContractLearningOptions): Layer =>
@@ -41,9 +41,8 @@ export const contractLearningLayer =
 class RequestCopy {
   readonly #exchange: Exchange
   readonly #options: ContractLearningOptions
-  /** As they came: layers below replace the list. */
+  /** A reference to the received list, which inner layers replace. */
   readonly #fields: HeaderFields
-  /** Null: the body is not read, or there is none. */
   readonly #body: BodyCopy | null
   #isComplete = false
 
@@ -59,7 +58,7 @@ class RequestCopy {
     if (this.#body !== null) this.#copyBody(this.#body)
   }
 
-  /** Learns the request. The upstream has responded before all of the body was sent: then it is not learnt. */
+  /** Skips a request whose upstream responded before the whole body was sent. */
   learn(): void {
     const { operation, query, body } = this.#exchange
     const { learner, checks } = this.#options
@@ -80,7 +79,7 @@ class RequestCopy {
     const onEnd = (): void => {
       this.#isComplete = true
     }
-    // What streams has still to be read, though all of it may have come: a layer further out has read the beginning.
+    // A body whose beginning was buffered still streams, though all of it may have arrived.
     if (!body.received || !body.replayable) return copyRequestBody(body, copy, onEnd)
     body.read().then(
       (chunks) => {
@@ -124,14 +123,13 @@ const runLater = (checks: CheckQueue, copy: BodyCopy | null, learn: () => void):
 
 const noContent: ObservedContent = { contentType: null, body: undefined }
 
-/** Tells whether a body is JSON that can be read. */
 const isReadable = (fields: HeaderFields): boolean => {
   const mediaType = readMediaType(fields)
   if (mediaType === null || mediaType === 'several') return false
   return isJson(mediaType.type) && isUtf8Charset(mediaType.parameters) && !isCoded(fields)
 }
 
-/** Reads the type of a body (`untyped`: it has none), and the body as far as it was copied and is JSON. */
+/** `untyped`: the type without Content-Type. The body is undefined if it was not copied, or is not JSON. */
 const readContent = (fields: HeaderFields, copy: BodyCopy | null, untyped: string | null): ObservedContent => {
   const mediaType = readMediaType(fields)
   const contentType = mediaType === 'several' ? '' : (mediaType?.type ?? untyped)

@@ -4,11 +4,11 @@ import type { PrimaryFeature, PrimaryPart } from '../../core/runtime/primary-par
 
 export interface OrderedLearning {
   readonly enums: boolean
-  /** When the command was given, in ms since the epoch. Another one begins anew. */
+  /** Milliseconds since the epoch. Another command starts anew. */
   readonly orderedAt: number
 }
 
-/** At most one: the contract is one for all operations. */
+/** At most one: all operations share the contract. */
 type LearningOrders = TtlOverrides<'contract', OrderedLearning>
 
 export type LearningOverrides = Pick<LearningOrders, 'get' | 'all'>
@@ -31,13 +31,13 @@ interface LearningPart extends PrimaryPart {
 
 export interface LearningMode {
   readonly enums: boolean
-  /** When the operator's command was given, which begins anew. Null: the file says so. */
+  /** Null: the file has learn: true. */
   readonly orderedAt: number | null
-  /** When it ends by itself, in ms since the epoch. Null: it does not. */
+  /** Milliseconds since the epoch; null: no end is set. */
   readonly until: number | null
 }
 
-/** Gets how the contract is learnt: an operator's command goes before the file. Null: it is not. */
+/** An operator's command goes before the file. */
 export const getLearningMode = (
   { contract }: Pick<Config, 'contract'>,
   overrides: LearningOverrides | undefined,

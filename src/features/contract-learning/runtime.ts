@@ -11,7 +11,7 @@ import { createLearner, type Learner } from './learn/learner.ts'
 import { getLearningMode, type LearningMode } from './primary.ts'
 
 interface LearningPart extends SnapshotPart {
-  /** What is learnt, or was. Null: nothing. */
+  /** Kept after learning has ended; null: nothing was learned. */
   readonly learning: ContractLearning | null
 }
 
@@ -20,7 +20,7 @@ declare module '../../core/runtime/runtime-part.ts' {
     readonly 'contract-learning': LearningPart
   }
   interface DataPlaneCommands {
-    /** Collects what was learnt of the contract. Null: nothing was, since the process started. */
+    /** Null: nothing was learned since the process started. */
     readonly learned: { readonly params: object; readonly result: LearnedContract | null }
   }
 }
@@ -54,7 +54,7 @@ export const open: RuntimePart['open'] = ({ place, channel, digestKey, parts }) 
       return {
         learning,
         layers: () => layerRows(mode, () => learning && learningLayer(config, learning.learner, checks)),
-        // The primary of several workers has what those that have ended had learnt.
+        // With several workers, the primary has what ended workers had learned.
         commands: { learned: { runsInPrimary: true, run: async () => learning?.learner.report ?? null } },
         activate: () => {
           current = learning && { learner: learning.learner, mark }
@@ -64,7 +64,7 @@ export const open: RuntimePart['open'] = ({ place, channel, digestKey, parts }) 
   }
 }
 
-/** What a process learns with, and what for: what was learnt for something else is no part of it. */
+/** `mark`: the configuration and command that the report is for. */
 interface LearningNow {
   readonly learner: Learner
   readonly mark: string
@@ -76,8 +76,8 @@ interface KeptLearning {
 }
 
 /**
- * Keeps in the primary what workers have learnt of the contract, as of when each has told it last. A worker that
- * crashes, hangs or is killed ends without a word: the learner of the primary takes over what it had learnt.
+ * Keeps the last report of each worker: a worker that crashes, hangs or is killed cannot send one at its end. The
+ * learner of the primary takes over the reports of ended workers.
  */
 const openLearnedArchive = (
   { role, saveEveryMs }: Pick<ProcessPlace, 'role' | 'saveEveryMs'>,
@@ -101,17 +101,17 @@ const openLearnedArchive = (
     onGone(worker) {
       const last = latest.get(worker)
       latest.delete(worker)
-      // Learning may have begun anew since.
+      // Learning may have started anew since.
       if (last !== undefined && last.learner === learning()?.learner) last.learner.adopt(last.learned)
     },
     close() {},
   }
 }
 
-/** What a process has learnt. It stays when learning has ended, until learning begins anew. */
+/** Kept after learning has ended. */
 export interface ContractLearning {
   readonly learner: Learner
-  /** What the file said of values when learning began. */
+  /** `contract.enums` when learning started. */
   readonly enumsOfFile: boolean
   readonly orderedAt: number | null
   readonly credentialFields: readonly string[]
@@ -119,10 +119,9 @@ export interface ContractLearning {
 }
 
 /**
- * Returns what a process learns with: it goes on from `before`, unless a command or the file begins anew, or what may
- * be learnt has changed. When a command ends and the file learns too, it goes on from what the command has learnt, and
- * keeps values as the file says from then on; after an edit of what the file says of values, it begins anew. Null:
- * nothing was learnt, and nothing is.
+ * Continues from `before`, unless a command or the file starts anew, or other fields may be learned. When a command
+ * ends and the file learns too, learning goes on, with values as the file says; an edit of `contract.enums` starts
+ * anew. Null: nothing was ever learned.
  */
 export const continueLearning = (
   mode: LearningMode | null,
@@ -133,7 +132,7 @@ export const continueLearning = (
 ): ContractLearning | null => {
   if (mode === null) return before && { ...before, isOn: false }
   const { enums, orderedAt } = mode
-  // Of these not even the names are learnt.
+  // Not even the names of these fields are learned.
   const credentialFields = [...credentials, config.requestId.header].filter((each) => each !== null)
   const isContinued =
     before !== null &&

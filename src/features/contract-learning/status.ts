@@ -35,7 +35,6 @@ export const learningStatus = (
   }
 }
 
-/** Draws up the contract from what all processes have learnt. It is an OpenAPI document, as plain JSON. */
 export const getContractDraft = async ({
   runEverywhere,
   reloader,

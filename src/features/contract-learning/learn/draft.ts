@@ -7,10 +7,7 @@ import type { ArrayFacts, NumberFacts, ObjectFacts, Shape, StringFacts } from '.
 import { mergeShapes } from './shape.ts'
 import { describeMagnitudes, formatKeyword } from './value-summaries.ts'
 
-/**
- * Draws up an OpenAPI 3.1 document from what was learnt: those of the nine that were seen. `x-seen` says how often a
- * thing was seen, of how many times that it could have been, and `x-gap` what is still open. It is plain JSON.
- */
+/** `x-seen` says how often a thing was seen, of how many chances, and `x-gap` what is still open. */
 export const renderDraft = (learned: LearnedContract): DraftPart => {
   const seenOperations = allOperations.flatMap((operation) => {
     const known = learned.operations.get(operation.id)
@@ -75,7 +72,7 @@ const draftOperation = (operation: Operation, { request, responses }: LearnedOpe
 
 const isAlways = (count: number, of: number): boolean => of >= enoughSightings && count === of
 
-/** Writes the schema of a query parameter's values, which are text: a type other than string says how they read. */
+/** Text in a query has a type other than string if all values read so. */
 const valueSchema = ({ values, booleans, integers, numbers }: LearnedParameter): DraftPart => {
   if (isAlways(booleans, values.count)) return { type: 'boolean' }
   if (isAlways(integers, values.count)) return { type: 'integer' }
@@ -86,7 +83,7 @@ const valueSchema = ({ values, booleans, integers, numbers }: LearnedParameter):
 const draftResponses = (responses: LearnedOperation['responses']): DraftPart => {
   const all = sum(learnedInTable(responses).map(({ count }) => count)) + responses.leftOut
   const sorted = [...responses.named].sort(([a], [b]) => Number(a) - Number(b))
-  // RFC 9110 §15 ends at 599, and so does OpenAPI; an upstream may send any three digits.
+  // RFC 9110 §15 and OpenAPI end at 599; an upstream may send any three digits.
   const statuses = sorted.filter(([status]) => Number(status) < 600)
   const beyond = sum(sorted.map(([status, { learned }]) => (Number(status) < 600 ? 0 : learned.count)))
   return {
@@ -96,7 +93,7 @@ const draftResponses = (responses: LearnedOperation['responses']): DraftPart => 
         { description: `Status ${status}`, ...draftContent(learned, 'response'), ...seen(learned.count, all) },
       ]),
     ),
-    // A status that did not come while the gateway learnt, such as 503, is no breach of the contract.
+    // Statuses that did not come while the gateway learned, such as 503, do not break the contract.
     default: {
       description: 'Any other status',
       ...gaps([beyond > 0 && `statuses above 599: ${beyond} times`, 'statuses that were not seen']),
@@ -127,34 +124,30 @@ const draftContent = (
     ...(all.length > 0 && { content: Object.fromEntries(all) }),
     ...gaps([
       untyped > 0 && `without a content type, or with one that looks like data: ${untyped}`,
-      // OpenAPI has no word for a response that may have a body.
+      // OpenAPI cannot say that a response may have a body.
       direction === 'response' && empty > 0 && all.length > 0 && `without a body, which content rules out: ${empty}`,
     ]),
   }
 }
 
-/** A part of a draft: plain JSON. */
 export type DraftPart = Readonly<Record<string, unknown>>
 
-/** How often a thing has to be seen before the draft says that it is always so. */
+/** The draft then says that a thing is always so. */
 const enoughSightings = 10
 
-/** How many strings make an enumeration. */
 const enoughForEnum = 50
 
-/** The least share of the objects, or requests, that have a name which the draft tells. */
+/** Of the objects, or requests: rarer names are left out. */
 const leastShare = 0.01
 
-/** Formats how often a thing was seen, of how many times that it could have been. */
 export const seen = (count: number, of: number): DraftPart => ({ 'x-seen': `${count} of ${of}` })
 
-/** Says what the draft leaves open; nothing for no gap. */
 const gaps = (texts: readonly (string | false)[]): DraftPart => {
   const said = texts.filter((text) => text !== false)
   return said.length === 0 ? {} : { 'x-gap': said.join('; ') }
 }
 
-/** Sorts what was learnt by name, and parts the names that the draft tells from those seen too rarely. */
+/** `rare`: names below the least share. */
 const splitByShare = <T extends { readonly count: number }>(table: NameTable<T>, of: number) => {
   const told = [...table.named]
     .map(([name, { learned }]) => ({ name, learned }))
@@ -165,13 +158,12 @@ const splitByShare = <T extends { readonly count: number }>(table: NameTable<T>,
 }
 
 /**
- * Writes the JSON Schema of a shape. It accepts every value from which the shape was learnt. Orders of magnitude stand
- * beside it as extensions, and bind nothing: a larger number than any of the last hour is ordinary, and no breach.
- * Members that it does not name are allowed.
+ * The schema accepts all learned values, and further members. Orders of magnitude are extensions and bind nothing: a
+ * number larger than all of the last hour is ordinary.
  */
 const draftSchema = (shape: Shape): DraftPart => {
   const { count, nulls, booleans, strings, numbers, arrays, objects } = shape
-  // No schema's number is beyond a double.
+  // No number in a schema is beyond a double.
   if (numbers !== null && numbers.infinite > 0) return gaps(['numbers beyond the range of a double'])
   const parts = [
     { seenTimes: strings?.count, schema: strings && stringSchema(strings) },
@@ -195,7 +187,7 @@ const nullable = (schema: DraftPart, nulls: number, count: number): DraftPart =>
   'x-null': `${nulls} of ${count}`,
 })
 
-/** Writes the schema of strings: an enumeration, or the narrowest format that all of them fit. */
+/** Formats: the narrowest that all strings fit. */
 const stringSchema = (facts: StringFacts): DraftPart => {
   const format = facts.count >= enoughSightings ? formatKeyword(facts.formats) : null
   return {
@@ -205,7 +197,7 @@ const stringSchema = (facts: StringFacts): DraftPart => {
   }
 }
 
-// One value alone is a constant, of which an enumeration would say too much; and each has to be known.
+// A single value is a constant, of which an enumeration would say too much.
 const enumKeyword = ({ count, values }: StringFacts): DraftPart | null =>
   count >= enoughForEnum && values !== null && values.unnamed.size === 0 && values.named.size > 1
     ? { enum: [...values.named.keys()].sort() }
@@ -232,7 +224,7 @@ const objectSchema = ({ count, members, others, kind }: ObjectFacts): DraftPart 
     type: 'object',
     ...(told.length > 0 && { properties: Object.fromEntries(properties) }),
     ...(required.length > 0 && { required: required.map(({ name }) => name) }),
-    // The names seen too rarely fall under the same rule, so it is learnt from their values too.
+    // Rare names fall under the same rule, so their values count, too.
     ...(hasRule && { additionalProperties: draftSchema(mergeShapes([others, ...rare])) }),
     ...gaps([
       kind === 'forgotten' && 'members beyond the bounds of learning',

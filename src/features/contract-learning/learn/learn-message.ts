@@ -14,7 +14,7 @@ import {
 import { findOrAddKnownName, findOrAddName, learnedInTable, type NameTable, type Sighting } from './name-table.ts'
 import type { LearningContext, Shape } from './shape.ts'
 
-/** `query` is as it came, with its question mark. */
+/** `query` includes its question mark. */
 export const learnQuery = (context: LearningContext, request: LearnedRequest, query: string): void => {
   if (query.length < 2) return
   for (const [name, values] of groupByName(query.slice(1))) {
@@ -26,10 +26,10 @@ export const learnQuery = (context: LearningContext, request: LearnedRequest, qu
 export const parameterShapes = ({ parameters }: LearnedRequest): readonly Shape[] =>
   learnedInTable(parameters).map(({ values }) => values)
 
-/** The most query parameters of one operation, and its most header fields. */
+/** For the query, and for the header, of each operation. */
 const maxNames = 32
 
-/** Finds or adds a name that a client may have chosen. Undefined: it looks like data, or the table is full. */
+/** A client may have chosen the name. Undefined: it looks like data, or the table is full. */
 const findName = <T>(
   request: LearnedRequest,
   table: NameTable<T>,
@@ -56,7 +56,7 @@ const groupByName = (query: string): ReadonlyMap<string, readonly string[]> => {
   return groups
 }
 
-/** Decodes as forms do (WHATWG URL §5.1); what is no percent-encoding stays as it is. */
+/** WHATWG URL §5.1 (forms); a broken percent-encoding stays as it is. */
 const decode = (text: string): string => {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
   if (!spaced.includes('%')) return spaced
@@ -74,20 +74,19 @@ const learnParameter = (context: LearningContext, parameter: LearnedParameter, v
   }
 }
 
-// As JSON writes them, and short enough to be exact in a double: 007 is a code, and twenty digits are an id.
+// As JSON writes them, and exact in a double: 007 is a code, and twenty digits are an id.
 const integerText = /^-?(?:0|[1-9]\d{0,14})$/
 const numberText = /^-?(?:0|[1-9]\d{0,8})(?:\.\d{1,6})?$|^-?[1-9]\d{0,14}$/
 
-/** Fields of the protocol that an interface may ask for. Of all others, only those that begin with `x-` are learnt. */
+/** Of other fields, only those that begin with `x-` are learned. */
 const registered = ['accept-language', 'idempotency-key', 'if-match', 'if-none-match', 'prefer']
 
-// What the gateway or a proxy sets.
+// Set by the gateway or a proxy.
 const ignored = /^x-(?:forwarded-|real-ip$|request-id$)/
 
 /**
- * Learns which header fields the requests have, and whether more than once. Names are told apart as in a contract, and
- * values are not looked at. Fields with credentials are left out: those of `credentialFields`, with underscores folded,
- * and all whose names say so.
+ * Values are not looked at. Left out are `credentialFields`, with folded underscores, and names that suggest
+ * credentials.
  */
 export const learnFields = (
   sighting: Sighting,
@@ -114,13 +113,13 @@ const countByName = (fields: HeaderFields): ReadonlyMap<string, number> => {
   return times
 }
 
-/** The most content types of one operation's requests, and of its responses with one status. */
+/** For requests, and for responses of one status. */
 const maxMediaTypes = 8
 
 export interface ObservedContent {
-  /** The value of Content-Type; null: there was none. */
+  /** Null: there was no Content-Type. */
   readonly contentType: string | null
-  /** A value of JSON.parse; undefined: there was no body, or it was not read. */
+  /** Undefined: there was no body, or it was not read. */
   readonly body: unknown
 }
 
@@ -143,7 +142,7 @@ export const learnContent = (
 export const bodyShapes = (content: LearnedContent): readonly Shape[] =>
   learnedInTable(content.mediaTypes).map(({ body }) => body)
 
-/** Types without anything in their names that a client could have made up. */
+/** A client cannot have made up these names. */
 const knownTypes = [
   'application/json',
   'application/problem+json',
@@ -162,7 +161,7 @@ const findMediaType = (
   content: LearnedContent,
   contentType: string,
 ): LearnedMediaType | undefined => {
-  // RFC 9110 §8.3.1: parameters are left out, which hold boundaries and whatever else a client writes.
+  // RFC 9110 §8.3.1: parameters hold boundaries and other texts of clients, so they are left out.
   const [written = ''] = contentType.split(';', 1)
   const essence = written.trim().toLowerCase()
   const table = { max: maxMediaTypes, create: createMediaType }

@@ -22,16 +22,15 @@ import {
 } from './shape.ts'
 import { magnitudeOf, narrowFormats } from './value-summaries.ts'
 
-/** How deep a body is learnt. Below it, it is only known that there are objects and arrays. */
+/** Objects and arrays below this depth are only counted. */
 const maxDepth = 32
 
-/** The most shapes below the roots of one direction of an operation. */
+/** Of one direction of an operation, without its roots. */
 const maxShapes = 2048
 
-/** The most values of enumerations of one direction of an operation. */
+/** Of one direction of an operation. */
 const maxValues = 256
 
-/** Learns from one value of JSON.parse, and keeps nothing of it. */
 export const learnValue = (context: LearningContext, shape: Shape, value: unknown, depth = 0): void => {
   shape.count++
   if (typeof value === 'string') {
@@ -60,9 +59,9 @@ const learnString = (context: LearningContext, facts: StringFacts, text: string)
   facts.values = null
 }
 
-/** Counts a value that may be one of an enumeration; false: it shows that there is none. */
+/** False: the values are no enumeration. */
 const countValue = (context: LearningContext, values: NonNullable<StringFacts['values']>, text: string): boolean => {
-  // A text that is no code is not even hashed; without `enums`, no text is that was not kept before.
+  // A text that is no code is not even hashed.
   if (!values.named.has(text) && !(context.enums && looksLikeCode(text))) return false
   const known = findByName(values, text, context)
   if (known === undefined && (tableSize(values) >= maxEnumValues || context.values >= maxValues)) return false
@@ -97,7 +96,7 @@ type JsonObject = Readonly<Record<string, unknown>>
 const learnObject = (context: LearningContext, facts: ObjectFacts, value: JsonObject, depth: number): void => {
   facts.count++
   if (depth >= maxDepth) changeKind(context, facts, forgetMembers)
-  // All members of what JSON.parse makes are its own, `__proto__` too. A list of entries would cost twice the time.
+  // JSON.parse makes own members only, also of `__proto__`. Object.entries would take twice the time.
   for (const name in value) {
     const shape = shapeOfMember(context, facts, name)
     if (shape === null) return
@@ -105,12 +104,12 @@ const learnObject = (context: LearningContext, facts: ObjectFacts, value: JsonOb
   }
 }
 
-/** Finds the shape to which a member's value belongs; null: nothing is learnt of these objects' members. */
+/** Null: the members of these objects are forgotten. */
 const shapeOfMember = (context: LearningContext, facts: ObjectFacts, name: string): Shape | null => {
   if (facts.kind === 'forgotten') return null
   const named = facts.members.named.get(name)
   if (named !== undefined) return named.learned
-  // A name that is data is not even hashed.
+  // Names that look like data are not even hashed.
   const isData = facts.kind === 'map' || looksLikeData(name)
   const known = isData ? facts.others : findByName(facts.members, name, context)
   if (known != null) return known
@@ -125,7 +124,6 @@ const shapeOfMember = (context: LearningContext, facts: ObjectFacts, name: strin
   return facts.others
 }
 
-/** Changes what objects hold, and counts again how much that is. */
 const changeKind = (context: LearningContext, facts: ObjectFacts, change: (facts: ObjectFacts) => void): void => {
   const before = measureShapes(memberShapes(facts))
   change(facts)

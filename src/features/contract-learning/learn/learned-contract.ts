@@ -2,10 +2,7 @@ import type { OperationId } from '../../../operations.ts'
 import { createNameTable, mergeNameTable, type NameTable } from './name-table.ts'
 import { createShape, mergeShape, type Shape } from './shape.ts'
 
-/**
- * What was learnt of the contract: plain data, which goes from a worker to the primary by structured clone. It holds
- * names, counts and shapes, and no value but those of enumerations.
- */
+/** Plain data for structured clone to the primary. It has no values but those of enumerations. */
 export interface LearnedContract {
   readonly operations: Map<OperationId, LearnedOperation>
 }
@@ -18,34 +15,33 @@ export interface LearnedOperation {
 
 export interface LearnedRequest {
   readonly parameters: NameTable<LearnedParameter>
-  /** Names of header fields that are not the protocol's. */
+  /** Without those of the protocol. */
   readonly fields: NameTable<LearnedName>
   readonly content: LearnedContent
-  /** How many names of parameters and fields were not recorded, because they look like data. */
+  /** Names of parameters and fields that look like data. */
   dataNames: number
 }
 
-/** What was learnt of a name that requests may have more than once: all that is known of a header field. */
 export interface LearnedName {
   count: number
-  /** In how many requests it came more than once. */
+  /** Requests that had the name more than once. */
   repeated: number
 }
 
 export interface LearnedParameter extends LearnedName {
-  /** How many of its values are `true` or `false`, whole numbers, or numbers at all. */
+  /** Values that read as `true` or `false`, as whole numbers, as numbers. */
   booleans: number
   integers: number
   numbers: number
-  /** All its values, as strings. */
+  /** All values, as strings. */
   readonly values: Shape
 }
 
 export interface LearnedContent {
   count: number
-  /** How many of them had neither a body nor a content type. */
+  /** Without a body and a content type. */
   empty: number
-  /** How many had a content type that is none, or looks like data. */
+  /** With an invalid content type, or one that looks like data. */
   untyped: number
   readonly mediaTypes: NameTable<LearnedMediaType>
 }
@@ -76,8 +72,8 @@ export const createLearnedContent = (): LearnedContent => ({
 export const createMediaType = (): LearnedMediaType => ({ count: 0, body: createShape() })
 
 /**
- * Merges what several learners of one key have learnt, as if one had learnt it all. The order plays no part, and the
- * reports stay as they are. A name that none of them saw three times stays unnamed, however often all did together.
+ * For learners with one key, in any order. A name that no learner saw three times stays unnamed, however often all of
+ * them saw it together.
  */
 export const mergeLearned = (reports: readonly LearnedContract[]): LearnedContract => {
   const merged: LearnedContract = { operations: new Map() }

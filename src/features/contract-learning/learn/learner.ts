@@ -20,16 +20,15 @@ import { findOrAddKnownName, learnedInTable } from './name-table.ts'
 import { childShapes, forgetItems, forgetMembers, type LearningContext, measureContext, type Shape } from './shape.ts'
 
 export interface LearnerOptions {
-  /** Whether the values of strings that look like enumerations are kept. */
   readonly enums: boolean
-  /** What hashes of names are keyed with: one secret for all workers, made anew at each start. */
+  /** For hashes of names: one secret for all workers, new at each start. */
   readonly key: string
-  /** Names of header fields by which clients authenticate, beyond the usual: none of them is learnt. */
+  /** Fields with credentials, beyond the usual ones: they are not learned. */
   readonly credentialFields: readonly string[]
 }
 
 export interface ObservedRequest extends ObservedContent {
-  /** The query as it came, with its question mark; empty for none. */
+  /** With its question mark. */
   readonly query: string
   readonly fields: HeaderFields
 }
@@ -42,17 +41,16 @@ export interface Learner {
   observeRequest(operation: OperationId, request: ObservedRequest): void
   observeResponse(operation: OperationId, response: ObservedResponse): void
   keepEnums(enums: boolean): void
-  /** Takes over what another learner of the same key has learnt. It stays as it is. */
+  /** `learned` is of a learner with the same key. */
   adopt(learned: LearnedContract): void
-  /** What was learnt so far. It goes on changing. */
   readonly report: LearnedContract
 }
 
 const maxStatuses = 16
 
 /**
- * Creates a learner. It keeps counts, shapes, and names that several requests had; it keeps no value, save those of
- * enumerations when `enums` asks for them. Its memory is bounded: what finds no room is counted, or forgotten for good.
+ * Keeps no values but those of enumerations with `enums`. Memory is bounded: what finds no room is counted, or
+ * forgotten for good.
  */
 export const createLearner = ({ enums: enumsAtFirst, key, credentialFields }: LearnerOptions): Learner => {
   let enums = enumsAtFirst
@@ -113,7 +111,6 @@ export const createLearner = ({ enums: enumsAtFirst, key, credentialFields }: Le
   }
 }
 
-/** What was learnt of an operation, with the bounds of its two directions. */
 interface OperationSides extends LearnedOperation {
   readonly requestContext: LearningContext
   readonly responseContext: LearningContext
@@ -125,8 +122,8 @@ const findStatus = (responses: LearnedOperation['responses'], status: number): L
 const maxShapes = 4096
 
 /**
- * Forgets shapes until the rest fits: the deepest objects and arrays, level by level, of the operation that has most.
- * What is above them keeps its names, and no client can crowd out what is known of another operation.
+ * Forgets the deepest levels of the largest operation. The levels above keep their names, and no client can crowd out
+ * what is known of another operation.
  */
 const limitShapes = (contexts: readonly LearningContext[]): void => {
   let total = 0
@@ -140,7 +137,6 @@ const limitShapes = (contexts: readonly LearningContext[]): void => {
   }
 }
 
-/** Forgets the deepest level at least, and as many as it takes to come down to `max`. */
 const forgetDeepest = (context: LearningContext, max: number): void => {
   const levels = listLevels(context.listRoots())
   let below = context.shapes
@@ -151,7 +147,6 @@ const forgetDeepest = (context: LearningContext, max: number): void => {
   measureContext(context)
 }
 
-/** Lists the shapes of each depth, the roots first. */
 const listLevels = (roots: readonly Shape[]): (readonly Shape[])[] => {
   const levels: (readonly Shape[])[] = []
   for (let level = roots; level.length > 0; level = level.flatMap(childShapes)) levels.push(level)

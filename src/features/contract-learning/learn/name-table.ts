@@ -2,15 +2,14 @@ import { hash } from 'node:crypto'
 import { copyText } from '../../../core/lib/buffers.ts'
 
 /**
- * What was learnt by name. A name that fewer than three requests had may be a secret in the wrong place: until then its
- * entry is found by a keyed hash, and the name is nowhere
+ * A name that fewer than three requests had may be a secret in the wrong place: until then only its keyed hash is kept
  * (docs/decisions/058-learning-keeps-no-names-it-has-seen-once.md).
  */
 export interface NameTable<T> {
   readonly named: Map<string, NamedEntry<T>>
   /** By hash. */
   readonly unnamed: Map<string, UnnamedEntry<T>>
-  /** How often a name was not recorded, because the table was full. */
+  /** How often a name found no room. */
   leftOut: number
 }
 
@@ -20,9 +19,9 @@ interface NamedEntry<T> {
 }
 
 interface UnnamedEntry<T> {
-  /** How many requests, or responses, had the name, at least. */
+  /** A lower bound of the messages that had the name. */
   sightings: number
-  /** The number of the one that had it last. */
+  /** The number of the last message with the name. */
   lastSeenIn: number
   readonly learned: T
 }
@@ -39,24 +38,23 @@ export const countedEntries = {
 }
 
 export interface Sighting {
-  /** The key of the hashes. Tables that are merged have the same. */
+  /** Tables that are merged have the same key. */
   readonly key: string
-  /** Its number: many sightings in one request are one. */
+  /** The number of the message: it counts once for each name. */
   message: number
 }
 
-/** How many requests, or responses, have to have a name before it is kept. */
+/** In requests or in responses. */
 const sightingsToName = 3
 
 export const createNameTable = <T>(): NameTable<T> => ({ named: new Map(), unnamed: new Map(), leftOut: 0 })
 
 export const tableSize = ({ named, unnamed }: NameTable<unknown>): number => named.size + unnamed.size
 
-/** Lists what was learnt of each name, those without a name included. */
 export const learnedInTable = <T>({ named, unnamed }: NameTable<T>): readonly T[] =>
   [...named.values(), ...unnamed.values()].map(({ learned }) => learned)
 
-/** Finds what was learnt of a name, and keeps the name at its third sighting. Undefined: it is new. */
+/** Keeps the name at its third sighting. Undefined: the name is new. */
 export const findByName = <T>(table: NameTable<T>, name: string, { key, message }: Sighting): T | undefined => {
   const known = table.named.get(name)
   if (known !== undefined) return known.learned
@@ -72,13 +70,12 @@ export const findByName = <T>(table: NameTable<T>, name: string, { key, message 
   return entry.learned
 }
 
-/** Adds a name that {@link findByName} has not found. */
 export const addName = <T>(table: NameTable<T>, name: string, learned: T, { key, message }: Sighting): T => {
   table.unnamed.set(hashName(key, name), { sightings: 1, lastSeenIn: message, learned })
   return learned
 }
 
-/** Finds or adds a name, in a table of at most `max`. Undefined: the table is full. */
+/** Undefined: the table is full. */
 export const findOrAddName = <T>(
   table: NameTable<T>,
   name: string,
@@ -92,7 +89,7 @@ export const findOrAddName = <T>(
   return undefined
 }
 
-/** Finds or adds a name that no client can have made up: it is kept at once. Undefined: the table is full. */
+/** For a name that no client can have made up. Undefined: the table is full. */
 export const findOrAddKnownName = <T>(
   table: NameTable<T>,
   name: string,
@@ -110,9 +107,8 @@ export const findOrAddKnownName = <T>(
 }
 
 /**
- * Merges a table into another. One request may stand behind the sightings of both, as of two members of a map: the
- * larger number holds, and not the sum. Of a table that has left names out, a name that it lacks may be one of those:
- * what the other learnt of that name is not all, so it is dropped.
+ * One message may stand behind the sightings of both tables, as in two members of a map: the larger number holds, not
+ * the sum. If a full table lacks a name, the name is dropped, since that table may have left it out.
  */
 export const mergeNameTable = <T>(
   into: NameTable<T>,
@@ -147,8 +143,5 @@ export const mergeNameTable = <T>(
 const hashesIn = ({ named, unnamed }: NameTable<unknown>): Set<string> =>
   new Set([...[...named.values()].map((entry) => entry.hash), ...unnamed.keys()])
 
-/**
- * Hashes a name. Twelve characters are 72 bits, and the longest piece that V8 copies: a longer one would keep the whole
- * hash alive.
- */
+/** 72 bits. V8 copies texts of up to twelve characters; a longer part would keep the whole hash alive. */
 const hashName = (key: string, name: string): string => hash('sha256', `${key}\n${name}`, 'base64url').slice(0, 12)

@@ -11,10 +11,7 @@ import {
 import type { Magnitudes } from './value-summaries.ts'
 import { everyFormat, type StringFormats } from './value-summaries.ts'
 
-/**
- * What was learnt of the values in one place of a body: counts, and facts that all of them have in common. It is a
- * function of the values alone, not of their order, so that shapes of several processes can be merged.
- */
+/** Depends on the values and not on their order, so that shapes of several processes can be merged. */
 export interface Shape {
   count: number
   nulls: number
@@ -28,17 +25,16 @@ export interface Shape {
 export interface StringFacts {
   count: number
   lengths: Magnitudes
-  /** The formats that all of them fit. */
+  /** Formats that all strings fit. */
   formats: StringFormats
-  /** How often each value came; null: they are no enumeration. */
+  /** Null: the values are no enumeration. */
   values: NameTable<Counted> | null
 }
 
 export interface NumberFacts {
   count: number
-  /** How many of them were no whole number. */
   fractions: number
-  /** How many of them were too large for a double. */
+  /** Numbers too large for a double. */
   infinite: number
   positive: Magnitudes
   /** Of the absolute values. */
@@ -48,30 +44,26 @@ export interface NumberFacts {
 export interface ArrayFacts {
   count: number
   lengths: Magnitudes
-  /** Null: all of them were empty, or their items are forgotten. */
+  /** Null: all arrays were empty, or their items are forgotten. */
   items: Shape | null
-  /** Past a bound of depth or memory nothing is learnt of what they hold. */
+  /** Past a bound of depth or memory, for good. */
   forgotten: boolean
 }
 
 export interface ObjectFacts {
   count: number
   members: NameTable<Shape>
-  /** The values of all members whose names are data; null: there were none. */
+  /** The values of members whose names are data; null: there were none. */
   others: Shape | null
-  /**
-   * `map`: there were so many names that all of them count as data. `forgotten`: past a bound of depth or memory
-   * nothing is learnt of what the objects hold.
-   */
+  /** `map`: with too many names, all of them count as data. `forgotten`: past a bound of depth or memory. */
   kind: 'record' | 'map' | 'forgotten'
 }
 
-/** The most names in one place. Beyond it they are the keys of a map: data, and not kept. */
+/** Objects with more names are maps: their names are data, and not kept. */
 export const maxMembers = 64
 
 export const maxEnumValues = 12
 
-/** What one direction of an operation has learnt, and what that takes of the bounds of a learner. */
 export interface LearningContext extends Sighting {
   enums: boolean
   readonly listRoots: () => readonly Shape[]
@@ -107,20 +99,18 @@ export const createObjectFacts = (): ObjectFacts => ({
   kind: 'record',
 })
 
-/** Forgets what objects hold, for good: what was missed meanwhile could contradict what is learnt later. */
+/** Forgets for good: missed values could contradict what is learned later. */
 export const forgetMembers = (facts: ObjectFacts): void => {
   facts.kind = 'forgotten'
   facts.members = createNameTable()
   facts.others = null
 }
 
-/** Forgets what arrays hold, for good. */
 export const forgetItems = (facts: ArrayFacts): void => {
   facts.forgotten = true
   facts.items = null
 }
 
-/** Lists the shapes below a shape, one level down. */
 export const childShapes = ({ arrays, objects }: Shape): readonly Shape[] => {
   const items = arrays === null || arrays.items === null ? [] : [arrays.items]
   return objects === null ? items : [...memberShapes(objects), ...items]
@@ -129,7 +119,6 @@ export const childShapes = ({ arrays, objects }: Shape): readonly Shape[] => {
 export const memberShapes = ({ members, others }: ObjectFacts): readonly Shape[] =>
   others === null ? learnedInTable(members) : [...learnedInTable(members), others]
 
-/** Counts anew what one direction of an operation takes of the bounds. */
 export const measureContext = (context: LearningContext): void => {
   const roots = context.listRoots()
   const { shapes, values } = measureShapes(roots)
@@ -137,7 +126,7 @@ export const measureContext = (context: LearningContext): void => {
   context.values = values
 }
 
-/** Counts shapes with all below them, and the values of their enumerations. */
+/** Includes all shapes below. */
 export const measureShapes = (shapes: readonly Shape[]): { readonly shapes: number; readonly values: number } => {
   const size = { shapes: shapes.length, values: 0 }
   for (const shape of shapes) {
@@ -149,7 +138,6 @@ export const measureShapes = (shapes: readonly Shape[]): { readonly shapes: numb
   return size
 }
 
-/** Merges a shape into another, as if that had learnt from the values of both. The one merged stays as it is. */
 export const mergeShape = (into: Shape, from: Shape): void => {
   into.count += from.count
   into.nulls += from.nulls
@@ -212,7 +200,6 @@ const mergeObjects = (into: ObjectFacts, from: ObjectFacts): ObjectFacts => {
   return into
 }
 
-/** Makes a map of objects whose names are data: from now on the names are gone, and all their values have one shape. */
 export const becomeMap = (facts: ObjectFacts): void => {
   const { members, others } = facts
   facts.kind = 'map'

@@ -1,16 +1,15 @@
 import { isDate } from '../../contract/check/formats.ts'
 
 /**
- * The formats that learning knows. Each accepts a part of what a contract accepts under the same name, so that a
- * draft accepts the strings from which it was learnt. Every expression is linear: no two of its parts can match the
- * same characters in different ways.
+ * Each format accepts a part of what a contract accepts under the same name, so that a draft accepts the learned
+ * strings. Every expression is linear: no two parts match the same characters in different ways.
  */
 interface StringFormat {
   readonly keyword: { readonly format: string } | { readonly pattern: string }
   readonly matches: (text: string) => boolean
 }
 
-// From the narrowest to the widest: the first that all strings fit is written.
+// From the narrowest to the widest: a draft has the first that all strings fit.
 const stringFormats: readonly StringFormat[] = [
   { keyword: { format: 'uuid' }, matches: (text) => uuid.test(text) },
   { keyword: { format: 'date-time' }, matches: (text) => dateTime.test(text) && isDate(text.slice(0, 10)) },
@@ -29,15 +28,12 @@ const uri = /^https?:\/\/[A-Za-z0-9.-]+(?::\d{1,5})?(?:\/(?:[A-Za-z0-9._~!$&'()*
 const integer = /^-?\d+$/
 const decimal = /^-?\d+(?:\.\d+)?$/
 
-/** A set of formats, as bits. */
 export type StringFormats = number
 
-/** The set of all formats: what stands before the first string. */
 export const everyFormat: StringFormats = 2 ** stringFormats.length - 1
 
 const maxLength = 2048
 
-/** Returns those of the formats that still stand which a string fits. */
 export const narrowFormats = (standing: StringFormats, text: string): StringFormats => {
   if (standing === 0 || text.length > maxLength) return 0
   let left = standing
@@ -47,27 +43,24 @@ export const narrowFormats = (standing: StringFormats, text: string): StringForm
   return left
 }
 
-/** Returns what a draft says of strings that all fit these formats; null: they have none in common. */
+/** Null: no format fits all strings. */
 export const formatKeyword = (standing: StringFormats): StringFormat['keyword'] | null =>
   stringFormats.find((_, i) => (standing & (1 << i)) !== 0)?.keyword ?? null
 
-/**
- * A set of orders of magnitude, as bits: 0 up to 1, 1 up to 10, 10 up to 100, and so on. The exact extremes would be
- * values of a client; the order of magnitude is not.
- */
+/** Bits: 0 up to 1, 1 up to 10, 10 up to 100, and so on. Exact extremes would be values of a client. */
 export type Magnitudes = number
 
-/** The bit of 10^15 and all above: beyond it, doubles no longer tell whole numbers apart. */
+/** 10^15 and above: doubles do not tell larger whole numbers apart. */
 const lastExponent = 15
 
-/** Returns the bit for a number that is not negative. */
+/** For a number from 0 on. */
 export const magnitudeOf = (value: number): Magnitudes => {
   let bit = 1
   for (let limit = 1, exponent = 0; value >= limit && exponent <= lastExponent; limit *= 10, exponent++) bit <<= 1
   return bit
 }
 
-/** The interval that a set of magnitudes covers: each end as `from`/`to` belongs to it, as `above`/`below` does not. */
+/** `from` and `to` are inclusive, `above` and `below` exclusive. */
 interface MagnitudeRange {
   readonly above?: number
   readonly from?: number
@@ -75,10 +68,7 @@ interface MagnitudeRange {
   readonly below?: number
 }
 
-/**
- * Describes numbers by the magnitudes of those that are not negative, and of the others' absolute values. An end that
- * lies beyond 10^16 is left out.
- */
+/** `negative`: the magnitudes of absolute values. An end beyond 10^16 is left out. */
 export const describeMagnitudes = (positive: Magnitudes, negative: Magnitudes): MagnitudeRange => ({
   ...(negative === 0 ? { from: floorOf(lowestBit(positive)) } : endAt('above', -1, highestBit(negative))),
   ...(positive === 0 ? { to: -floorOf(lowestBit(negative)) } : endAt('below', 1, highestBit(positive))),
@@ -87,7 +77,6 @@ export const describeMagnitudes = (positive: Magnitudes, negative: Magnitudes): 
 const endAt = (end: 'above' | 'below', sign: 1 | -1, bit: number): MagnitudeRange =>
   bit > lastExponent ? {} : { [end]: sign * 10 ** bit }
 
-/** Returns the least number of a magnitude. */
 const floorOf = (bit: number): number => (bit === 0 ? 0 : 10 ** (bit - 1))
 
 const highestBit = (bits: Magnitudes): number => 31 - Math.clz32(bits)
