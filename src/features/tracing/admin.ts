@@ -2,7 +2,6 @@ import type { PlacedFindings, PlacedMetrics } from '../../core/admin/admin-part.
 import { type FindingSource, finding } from '../../core/admin/findings/finding.ts'
 import { type MetricDefinitions, seriesFor } from '../../core/admin/metrics/metric.ts'
 
-/** Finds why traces have gaps. */
 const tracingFindings: FindingSource = ({ config: { tracing }, report: { spans } }) => {
   const failure = spans?.exportFailure ?? null
   if (typeof tracing?.otlp !== 'string' || failure === null) return []

@@ -30,7 +30,7 @@ const tracesUrlKind: ScalarKind<string> = {
   json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\\\\\s]+/[^?#\\\\\\s]+$' },
 }
 
-// The fields of the protocol, which describe the posted body.
+// The gateway sets these fields, which describe the posted body.
 const protocolFields = /^(content-.*|user-agent)$/i
 
 const headers = fieldValues(

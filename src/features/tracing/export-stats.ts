@@ -4,27 +4,26 @@ import type { Reported } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
 import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 
-// A collector that is down is logged for as long as it is, but not with every batch: where one of two behind an address
-// is down, every second batch is lost.
+// One of two collectors behind an address may be down: then every second batch is lost.
 const logIntervalMs = 60_000
 
-/** Counts of spans by their fate: numbers that only ever grow. */
+/** Each number only grows. */
 export interface SpanCounts {
   /** Accepted by the collector. */
   exported: number
-  /** Never sent: too many were waiting, or the collector was no longer used. */
+  /** Never sent: too many spans waited, or the collector was no longer used. */
   dropped: number
   /** Sent, and not accepted. */
   failed: number
-  /** Why spans are lost, and since when (ms since the epoch). Null: the last batch arrived whole, or none was sent. */
+  /** `since`: milliseconds since the epoch. Null: the last batch arrived whole, or none was sent. */
   exportFailure: { readonly since: number; readonly reason: string } | null
 }
 
 export const emptySpanCounts = (): SpanCounts => ({ exported: 0, dropped: 0, failed: 0, exportFailure: null })
 
 /**
- * Counts the spans sent to one collector, beside those of others in the same counts. Logs lost spans, once a minute at
- * most, and after each such line when they arrive again.
+ * Collectors share `counts`. Lost spans are logged at most once a minute, and after each such line when spans arrive
+ * again.
  */
 export class SpanExportStats {
   readonly #counts: SpanCounts
@@ -33,7 +32,7 @@ export class SpanExportStats {
   #loggedAt = Number.NEGATIVE_INFINITY
   /** Whether a loss was logged whose end was not. */
   #isEndDue = false
-  /** The failure that it reported of its own collector. */
+  /** The failure of its own collector. */
   #reported: SpanCounts['exportFailure'] = null
   #isRetired = false
 
@@ -42,7 +41,7 @@ export class SpanExportStats {
     this.#logEvent = log
   }
 
-  /** Counts a batch that the collector has taken, but for the spans of it that it has `rejected`. */
+  /** `rejected`: spans of the batch that the collector did not take. */
   onExported(spans: number, rejected = 0): void {
     this.#counts.exported += spans - rejected
     if (rejected > 0) return this.onLost('failed', rejected, 'partial success')
@@ -58,7 +57,7 @@ export class SpanExportStats {
     this.#counts[how] += spans
     this.#pending[how] += spans
     const { exportFailure } = this.#counts
-    // Why spans are not accepted says more than that there is no more room.
+    // The reason of a failure says more than a lack of room.
     if (!this.#isRetired && (exportFailure === null || how === 'failed')) {
       this.#reported = { since: exportFailure?.since ?? epochMs(), reason }
       this.#counts.exportFailure = this.#reported
@@ -71,10 +70,7 @@ export class SpanExportStats {
     this.#pending = { dropped: 0, failed: 0 }
   }
 
-  /**
-   * Reports no more of a collector that is no longer used: its losses still count, but are no failure of the one in
-   * use.
-   */
+  /** Losses still count afterwards, but are no failure of the collector in use. */
   retire(): void {
     this.#isRetired = true
     if (this.#counts.exportFailure === this.#reported) this.#counts.exportFailure = null
@@ -94,7 +90,7 @@ const spansField = field.nullable(
 
 declare module '../../core/runtime/status/report.ts' {
   interface StatusReport {
-    /** What became of spans. Null: metrics are off. */
+    /** Null: metrics are off. */
     readonly spans: Reported<typeof spansField>
   }
 }

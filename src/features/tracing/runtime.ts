@@ -54,7 +54,7 @@ export const open: RuntimePart['open'] = ({ place, logEvent }): ProcessPart => {
   const spans = emptySpanCounts()
   // One for each receiver, as long as a snapshot exports there.
   const exporters = new RefCountedMap<OtlpSpanExporter>()
-  // Receivers tell processes apart by it: several gateways, and the workers of one.
+  // Receivers tell gateways and their workers apart by this id.
   const instanceId = randomUUID()
   return {
     /** Throws where {@link prepare} has not been awaited. */
@@ -74,16 +74,14 @@ export const open: RuntimePart['open'] = ({ place, logEvent }): ProcessPart => {
         spans,
         layers: () => layerRows(config, tracing),
         observer: spanObserver,
-        // What waits is exported when all attempts have ended, unless another snapshot exports to the same receiver.
+        // Waiting spans are exported when all attempts have ended, unless another snapshot uses the same receiver.
         release: async () => exporters.release(name)?.close(),
       }
     },
   }
 }
 
-/**
- * Returns the server address of spans: where clients find the gateway, if the file says so, or else where it listens.
- */
+/** `listen.publicUrl`, or else where the gateway listens. */
 const toServerAddress = ({ publicUrl, tls, proxyProtocol, host, port }: ListenConfig): ServerAddress => {
   const scheme = tls === null && proxyProtocol?.scheme !== 'https' ? 'http' : 'https'
   if (publicUrl === null) return { scheme, address: host === '0.0.0.0' || host === '::' ? null : host, port }
@@ -97,9 +95,9 @@ const toServerAddress = ({ publicUrl, tls, proxyProtocol, host, port }: ListenCo
 }
 
 /**
- * Tells clients how long the response's head took (Server Timing §2): in the gateway, and at the upstream from the
- * start of the last attempt, as the access log does. It names nothing behind the gateway. It is the outermost layer, so
- * that it counts everything that made the client wait, and the gateway's own responses have the field too.
+ * Server Timing §2: the time to the response's head, in the gateway and at the upstream from the start of the last
+ * attempt. The field names nothing behind the gateway. Outermost, to count all that the client waits for, and to cover
+ * the gateway's own responses.
  */
 const serverTimingLayer: Layer = (next) => (exchange) => {
   const startedAt = now()
@@ -119,9 +117,8 @@ const addServerTiming = (exchange: Exchange, startedAt: number): void => {
 const tenths = (ms: number): string => `${roundToTenths(Math.max(0, ms))}`
 
 /**
- * Gives each exchange its place in a trace. It is the outermost layer: the trace also covers what other layers reject,
- * and they see the client's trace fields as the upstream will. The observer of tracing ends the span when the
- * response's body has ended.
+ * Outermost: the trace covers requests that other layers reject, and those layers see the trace fields that the
+ * upstream will see. {@link spanObserver} ends the span after the response's body.
  */
 const tracingLayer =
   (traces: Tracing): Layer =>

@@ -1,13 +1,10 @@
-/**
- * The SDK of OpenTelemetry, as far as it is used: no globals, no context that follows asynchronous calls, no
- * instrumentation.
- */
+/** Without globals, context that follows asynchronous calls, or instrumentation. */
 type Sdk = Awaited<ReturnType<typeof load>>
 
 let loading: Promise<Sdk> | null = null
 let loaded: Sdk | null = null
 
-/** Loads the SDK, once. Nine packages, 18 MB of memory and a tenth of a second: paid only where spans are sent. */
+/** Nine packages, 18 MB of memory and 100 ms: only where spans are sent. */
 export const loadSdk = (): Promise<Sdk> => {
   loading ??= load().then(
     (all) => {
@@ -22,9 +19,7 @@ export const loadSdk = (): Promise<Sdk> => {
   return loading
 }
 
-/**
- * Gets the SDK that was loaded before. A snapshot is built in one go, and cannot wait. Throws when it is not loaded.
- */
+/** A snapshot is built without waiting. Throws before {@link loadSdk} has ended. */
 export const sdk = (): Sdk => {
   if (loaded === null) throw new Error('the SDK of OpenTelemetry is not loaded')
   return loaded

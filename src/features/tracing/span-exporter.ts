@@ -9,18 +9,17 @@ import type { TracingConfig } from './config.ts'
 import type { SpanExportStats } from './export-stats.ts'
 import { sdk } from './sdk.ts'
 
-/** How many spans wait, and for how long. Tests set other limits. */
 const defaultLimits = {
-  /** The most spans that wait: about 1 KiB each. Those beyond are dropped. */
+  /** About 1 KiB each. Spans beyond are dropped. */
   maxQueued: 2048,
   batchSize: 512,
   delayMs: 5000,
   exportMs: 10_000,
-  /** How long it tries to send what waits at the end. */
+  /** For the waiting spans at the end. */
   flushMs: 1000,
 }
 
-/** A finished span: created when all of it is known. Times are milliseconds since the epoch. */
+/** Times are milliseconds since the epoch. */
 export interface FinishedSpan {
   readonly name: string
   readonly kind: SpanKind
@@ -35,8 +34,8 @@ export interface FinishedSpan {
 }
 
 /**
- * Sends spans to one collector, in batches, from this process. No request waits for it: a span that finds no room is
- * dropped, before anything is allocated for it.
+ * Sends spans to one collector, in batches. No request waits: a span without room is dropped before anything is
+ * allocated for it.
  */
 export class OtlpSpanExporter {
   readonly #limits: typeof defaultLimits
@@ -45,10 +44,10 @@ export class OtlpSpanExporter {
   readonly #batches: BatchSpanProcessor
   readonly #provider: TracerProvider
   readonly #tracer: Tracer
-  /** The ids of the span that is being created. */
+  /** Of the span that is being created. */
   #currentIds: Pick<FinishedSpan, 'traceId' | 'spanId'> = { traceId: '', spanId: '' }
   #queued = 0
-  /** Attempts that have begun, and whose spans are to come. */
+  /** Attempts whose spans are still to come. */
   #openAttempts = 0
   #onIdle: () => void = () => {}
   #closed: Promise<void> | null = null
@@ -109,7 +108,7 @@ export class OtlpSpanExporter {
     span.end(endedAt)
   }
 
-  /** Keeps it open for the span of an attempt that begins, until {@link release}. */
+  /** Keeps the exporter open for the span of an attempt, until {@link release}. */
   acquire(): void {
     this.#openAttempts++
   }
@@ -119,8 +118,8 @@ export class OtlpSpanExporter {
   }
 
   /**
-   * Waits until no attempt is under way: they may outlive their clients, and so the snapshots. Then sends what waits,
-   * within `flushMs`, and takes no more spans.
+   * Waits for open attempts, which may outlive their clients and the snapshots. Then sends the waiting spans within
+   * `flushMs`, and takes no more.
    */
   close(): Promise<void> {
     this.#closed ??= this.#close()
@@ -143,17 +142,17 @@ export class OtlpSpanExporter {
   }
 }
 
-// One at a time, and at the end all that wait: four batches, beside one that is under way.
+// One at a time; at the end all that wait: four batches, beside one under way.
 const maxConcurrentExports = 8
 
-/** Where spans are sent: `url` is the whole URL that traces are posted to. */
+/** `url` is the whole URL that traces are posted to. */
 interface OtlpTransportOptions extends Pick<TracingConfig, 'headers' | 'serviceName'> {
   readonly url: string
 }
 
 interface OtlpTransportHooks {
   onSend(spans: number): void
-  /** Whether batches are sent side by side, until {@link OtlpTransport.destroy} ends all of them. */
+  /** Whether batches are sent side by side. */
   isClosing(): boolean
 }
 
@@ -163,10 +162,8 @@ interface OtlpTransport extends SpanExporter {
 }
 
 /**
- * Opens a transport to a collector by OTLP/HTTP, and counts what the collector accepts. `exportMs` is for one batch,
- * its retries included. A redirect is not followed. Only what the configuration says is sent: the SDK's
- * `OTLPTraceExporter` would read variables (`OTEL_EXPORTER_OTLP_HEADERS` …), and add what no operator sees in
- * `effective`.
+ * `exportMs` bounds a batch with its retries. No redirect is followed. Only the configuration counts: the SDK's
+ * `OTLPTraceExporter` would read variables (`OTEL_EXPORTER_OTLP_HEADERS` …) that no operator sees in `effective`.
  */
 export const openOtlpTransport = (
   { url, headers }: OtlpTransportOptions,
@@ -180,7 +177,7 @@ export const openOtlpTransport = (
   const { protocol, hostname } = new URL(url)
   const agent =
     protocol === 'https:' ? new TlsAgent({ ...agentOptions, ...verifiedTls(hostname) }) : new Agent(agentOptions)
-  /** How many spans are rejected, by the response that is read just now. The SDK only logs it. */
+  /** From the response that is being read: the SDK only logs this number. */
   let rejectedSpans = 0
   const exporter = otlp.createOtlpHttpExportDelegate(
     {
@@ -210,25 +207,25 @@ export const openOtlpTransport = (
     export(spans: ReadableSpan[], done) {
       onSend(spans.length)
       let isLate = false
-      // The exporter's own timeout is on silence: a collector that sends a byte at a time would hold a batch for ever.
+      // The SDK's timeout is on silence: a collector that sends a byte at a time would hold a batch for ever.
       const settle = unrefTimeout(exportMs, () => {
         isLate = true
         if (!isClosing()) agent.destroy() // no other batch is under way
       })
       exporter.export(spans, (result) => {
         settle()
-        // A collector may say any number, and one that is none (NaN).
+        // A collector may send any number, also NaN.
         const rejected = rejectedSpans > 0 ? Math.min(rejectedSpans, spans.length) : 0
         rejectedSpans = 0
         if (result.code === core.ExportResultCode.SUCCESS) stats.onExported(spans.length, rejected)
         else stats.onLost('failed', spans.length, isLate ? 'no answer in time' : toLossReason(result.error))
-        // What became of it is counted. A processor that is told of a failure sends the next two batches at once.
+        // The loss is counted. After a failure the processor would send the next two batches at once.
         done({ code: core.ExportResultCode.SUCCESS })
       })
     },
     shutdown: () => exporter.shutdown(),
     destroy() {
-      // An export that was cut would be retried.
+      // The SDK would retry an export that was cut.
       agent.createConnection = () => {
         throw new Error('nothing is sent any more')
       }
@@ -237,7 +234,7 @@ export const openOtlpTransport = (
   }
 }
 
-/** Names why spans were lost in words that the collector has no part in: a status, or Node's name of the error. */
+/** A status or Node's name of the error: never a word of the collector. */
 const toLossReason = (error: unknown): string => {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
   if (typeof code === 'number') return `status ${code}`

@@ -12,16 +12,14 @@ import type { OtlpSpanExporter } from './span-exporter.ts'
 export type Tracing = ReturnType<typeof createTracing>
 
 /**
- * Creates the tracing of a snapshot. The caller that began a trace decides whether it is sampled. Of the traces that
- * begin here a share is sampled, by the trace id alone, so that several gateways decide alike. An unsampled exchange
- * gets nothing but ids: no span, no context, nothing to be collected.
+ * The caller that began a trace decides whether it is sampled. New traces are sampled by their id alone, so that
+ * several gateways decide alike. An unsampled exchange gets ids and nothing else.
  */
 export const createTracing = (exporter: OtlpSpanExporter, sample: number, server: ServerAddress) => {
   const { trace, api, core } = sdk()
   const ids = new trace.RandomIdGenerator()
   const sampler = new trace.ParentBasedSampler({ root: new trace.TraceIdRatioBasedSampler(sample) })
   return {
-    /** Places an exchange in a trace: the one that its client names, or a new one. */
     startTrace(exchange: Pick<Exchange, 'operation' | 'fields'>): ExchangeTrace {
       const { operation, fields } = exchange
       const incoming = parseTraceContext(fields, core.parseTraceParent)
@@ -33,7 +31,7 @@ export const createTracing = (exporter: OtlpSpanExporter, sample: number, server
           incoming === null ? fields : omitFields(fields, parent === null ? traceContextFields : traceparentField)
         return new SampledTrace({ exporter, ids, server, operation, traceId, parent })
       }
-      // W3C Trace Context §3.4: a participant that records nothing may pass the fields on as they came.
+      // W3C Trace Context §3.4: a participant that records nothing may pass the fields on unchanged.
       if (parent === null) {
         const kept = incoming === null ? fields : omitFields(fields, traceContextFields)
         exchange.fields = [...kept, 'traceparent', formatTraceparent(traceId, ids.generateSpanId(), randomFlag)]
@@ -43,7 +41,7 @@ export const createTracing = (exporter: OtlpSpanExporter, sample: number, server
   }
 }
 
-/** Traces nothing: for a snapshot that serves nothing, built to describe a configuration. */
+/** For a snapshot that only describes a configuration. */
 export const noopTracing: Tracing = { startTrace: () => unsampledTrace('') }
 
 const unsampledTrace = (traceId: string): ExchangeTrace => ({ traceId, attempt: () => null })
@@ -69,17 +67,12 @@ interface SampledTraceInit {
   readonly parent: SpanContext | null
 }
 
-/**
- * A sampled exchange, which exports a span of its own and one for each attempt. They are created when they have ended,
- * from what is known then.
- */
+/** Spans are created when they have ended. */
 export class SampledTrace implements ExchangeTrace {
   readonly traceId: string
   readonly #init: SampledTraceInit
   readonly #spanId: string
-  /**
-   * The offset from the monotonic clock to the time of day. Read once, so that the spans of an exchange fit together.
-   */
+  /** From the monotonic clock to the time of day, read once so that the spans of an exchange fit together. */
   readonly #clockOffsetMs = epochMs() - now()
   readonly #traceFlags: number
   #attempts = 0
@@ -119,7 +112,6 @@ export class SampledTrace implements ExchangeTrace {
     }
   }
 
-  /** Exports the span of the exchange itself, which began `totalMs` ago. */
   end(record: ExchangeRecord, exchange: ExchangeFacts): void {
     const { exporter, operation, parent, server } = this.#init
     const endedAt = this.#clockOffsetMs + now()
@@ -137,18 +129,17 @@ export class SampledTrace implements ExchangeTrace {
   }
 }
 
-// The path comes from the catalog, so there are nine names at most.
+// The path is the catalog's, so there are at most nine names.
 const spanName = ({ method, path }: Operation): string => `${method} ${path}`
 
-/** The fields of W3C Trace Context. Neither is of use unless the other is sound. */
+/** W3C Trace Context: each field is ignored if the other is invalid. */
 const traceContextFields: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
 
-/** The field that names the trace of a request. */
 const traceparentField: ReadonlySet<string> = new Set(['traceparent'])
 
 /**
- * Parses the trace that a request belongs to. `broken`: the fields are invalid, or come twice; a new trace begins
- * without anything of the old (W3C Trace Context §3.2, §4.3). Null: there are no such fields.
+ * `broken`: the fields are invalid, or come twice; a new trace begins without them (W3C Trace Context §3.2, §4.3).
+ * Null: there are none.
  */
 const parseTraceContext = (
   fields: HeaderFields,
@@ -169,15 +160,14 @@ const parseTraceContext = (
 }
 
 /**
- * The flag of a trace id whose last 7 bytes are random (W3C Trace Context Level 2 §3.2.2.5): set where a trace begins,
- * kept as it came where one goes on. All flags beyond it and `sampled` are sent as 0.
+ * W3C Trace Context Level 2 §3.2.2.5: the last 7 bytes of the trace id are random. Set for a new trace, kept for a
+ * continued one. Flags other than this and `sampled` are sent as 0.
  */
 const randomFlag = 2
 
 const formatTraceparent = (traceId: string, spanId: string, flags: number): string =>
   `00-${traceId}-${spanId}-0${flags}`
 
-/** Exports the span of each sampled exchange, from the facts that the access log has. */
 export const spanObserver: ExchangeObserver = {
   name: 'tracing',
   record(record) {
@@ -186,20 +176,15 @@ export const spanObserver: ExchangeObserver = {
   },
 }
 
-/** The address at which clients find the gateway, as far as its configuration says. */
 export interface ServerAddress {
   readonly scheme: 'http' | 'https'
-  /** Null: it listens on all addresses, and the configuration names none. */
+  /** Null: the gateway listens on all addresses, and the configuration names none. */
   readonly address: string | null
-  /** 0: any. */
+  /** 0: any port. */
   readonly port: number
 }
 
-/**
- * Describes an exchange by the semantic conventions of HTTP, and by the gateway's own words. An allow-list: the path is
- * the catalog's, and nothing is here that a client has chosen. So no query, no field, no Host, no request id, and not
- * its address either.
- */
+/** An allow-list: nothing in it was chosen by a client, so no query, field, Host, request id or address. */
 const exchangeAttributes = (
   { id, group, method, path }: Operation,
   server: ServerAddress,
@@ -214,7 +199,7 @@ const exchangeAttributes = (
     [c.ATTR_URL_SCHEME]: server.scheme,
     ...(server.address === null ? {} : { [c.ATTR_SERVER_ADDRESS]: server.address }),
     ...(server.port === 0 ? {} : { [c.ATTR_SERVER_PORT]: server.port }),
-    // A client that has gone was sent none.
+    // A client that has gone was sent no status.
     ...(failure?.kind === 'client-gone' ? {} : { [c.ATTR_HTTP_RESPONSE_STATUS_CODE]: status }),
     ...errorType(failure, status, 500),
     'http.request.body.size': bytesIn,
@@ -229,7 +214,7 @@ const exchangeAttributes = (
   }
 }
 
-/** Describes an attempt. `endpoint` is as the configuration names it; the target is given without its query. */
+/** `endpoint` is as configured. */
 const attemptAttributes = (
   { method, path, group }: Operation,
   { endpoint, side }: Pick<AttemptRecord, 'endpoint' | 'side'>,
@@ -251,7 +236,7 @@ const attemptAttributes = (
   }
 }
 
-/** Checks whether a span is an error. On the server's side, what the client did wrong is none. */
+/** On the server's side, a client's fault is no error. */
 const isErrorSpan = (failure: GatewayError | null, status: number, from: 400 | 500): boolean =>
   failure === null ? status >= from : failure.fault !== 'client'
 
