@@ -19,11 +19,10 @@ export interface AdminContext {
   draining(): boolean
   notServing(): NotServingReason | null
   droppedLines(): number
-  /** Collects what is known of the traffic, from the processes that serve it; `urgent` as `ProxyServer` has it. */
+  /** `urgent` as in `ProxyServer`. */
   report(urgent?: Promise<void>): Promise<StatusReport>
   operatorKeys(): object | null
   readonly findClients: FindClients
-  /** Formats a command so that it runs on this machine. */
   formatCommand(command: CommandLine): string
   readonly orders: OrderHistory
   readonly history: RateHistory
@@ -31,13 +30,12 @@ export interface AdminContext {
   readonly runEverywhere: RunInAllProcesses
 }
 
-/** Why this gateway can serve no new client, whatever the state of its upstreams. */
+/** Why this gateway takes no new clients, apart from its upstreams' state. */
 export type NotReadyReason = 'draining' | NotServingReason | FailureKind
 
 /**
- * Gets why new clients are not welcome; null: they are. Upstreams do not count: a gateway whose upstream is down is
- * still the best one to say so. A gateway that rejects every exchange, because none can be recorded, say, serves no
- * client; another one, with room on its disk, does.
+ * Upstreams do not count: a gateway whose upstream is down still explains the failure best.
+ * A gateway that rejects every exchange counts, e.g. a full disk stops recording: another gateway may have room.
  */
 export const getNotReadyReason = ({
   draining,

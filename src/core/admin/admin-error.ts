@@ -3,7 +3,7 @@ import type { ConfigProblem } from '../config/problem.ts'
 import { reasonPhrase } from '../exchange/failures/kinds.ts'
 import { escapeQuotedControls } from '../lib/text/escape-controls.ts'
 
-/** An error response of the operator's listener. Its readers run the gateway, so it says why. */
+/** Its readers run the gateway, so it tells the cause. */
 export interface AdminError {
   readonly status: number
   readonly code: string
@@ -12,13 +12,13 @@ export interface AdminError {
   readonly problems?: readonly ConfigProblem[]
   /** Further members of the body (RFC 9457 §3.2). */
   readonly extensions?: Readonly<Record<string, unknown>>
-  /** What a command has done all the same: its event is logged and recorded with these fields, and the error's code. */
+  /** What a rejected command did nevertheless: logged and recorded with the error's code. */
   readonly done?: Readonly<Record<string, string | number | boolean | null>>
 }
 
 export const isAdminError = (result: object): result is AdminError => 'detail' in result
 
-/** Renders a JSON response: causes in it may quote what Redis or an upstream wrote, and terminals print it. */
+/** Renders JSON with escaped control characters: causes quote Redis or an upstream, and terminals print them. */
 export const renderAdminJson = (value: unknown): string => escapeQuotedControls(JSON.stringify(value))
 
 /** Sends a problem response (RFC 9457). */

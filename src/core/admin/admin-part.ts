@@ -25,13 +25,13 @@ import type { FindingInputs } from './findings/finding-inputs.ts'
 import type { Html, HtmlValue } from './html.ts'
 import type { MetricDefinitions } from './metrics/metric.ts'
 
-/** A report of the operator's listener, which a GET by anyone with the scope `read` gets as JSON. */
+/** A JSON report for the scope `read`. */
 export interface AdminReport {
   readonly path: string
   respond(context: AdminContext): Promise<object | AdminError>
 }
 
-/** Which clients of a group are on its primary, and what becomes of the others when their side fails. */
+/** Which clients of a group use its primary, and whether the others fall back when their side fails. */
 export interface GroupClients {
   readonly primary: 'all' | 'some' | 'none'
   readonly others: 'none' | 'covered' | 'exposed'
@@ -41,36 +41,30 @@ export type FindClients = (group: Group, config: Config, overrides: OverridesVie
 
 export type OpenProofs = (log: Log, refusals: TokenRefusals) => Promise<OperatorProofs>
 
-/** A request that the operator's listener serves. */
 export interface RouteScope {
-  /** GET stands for HEAD too. */
   readonly method: 'GET' | 'POST' | 'DELETE'
-  /** The path; a last `*` stands for anything. */
+  /** A last `*` matches anything. */
   readonly path: string
-  /** `none`: no credential at all. */
   readonly scope: OperatorScope | 'none'
   /**
-   * Whether the cookie of a session is credential enough. A browser sends it along with whatever any page asks for. So
-   * it is enough to read, and for the forms of the pages, which count only with their token.
+   * Whether a session's cookie suffices: for reading, and for forms with the session's token. Other sites' pages send
+   * the cookie too (CSRF).
    */
   readonly bySession: boolean
 }
 
-/** What the operator's listener has for browsers, beside JSON for programs. */
 export interface OperatorPages {
-  /** Finds who sends a request by its session; null: it has none. */
   findInSession(headers: IncomingHttpHeaders, admin: AdminConfig): Principal | null
-  /** Registers the pages that ask before an order is given. They stand behind the routes of the commands. */
+  /** After the routes of the commands. */
   registerOrderPages(app: FastifyInstance): void
   registerPages(app: FastifyInstance): void
   /** Sends the response of a rejected request; null: the request is for no page. */
   reject(request: FastifyRequest, reply: FastifyReply, rejection: AdminError): FastifyReply | null
   applyConfig(admin: AdminConfig): void
-  /** Ends the streams of open pages. */
   end(): void
 }
 
-/** Checks a request again, when it is its turn; null: its operator may still give the order. */
+/** Checks a request again when a waiting command starts; null: its operator is still authorized. */
 export type Recheck = (request: FastifyRequest) => AdminError | null
 
 export type OpenPages = (
@@ -80,7 +74,7 @@ export type OpenPages = (
   recheck: Recheck,
 ) => Promise<OperatorPages>
 
-/** A response field that a layer writes, as an object `Header` of OpenAPI, and its name there. */
+/** An object `Header` of OpenAPI that a layer adds to responses. */
 export interface DescribedField {
   readonly layer: LayerRow['name']
   readonly field: string
@@ -88,21 +82,18 @@ export interface DescribedField {
   readonly header: PlainObject
 }
 
-/** What a feature adds to an operation, as clients see it. */
 export interface OperationNotes {
-  /** The failures that a client may be told of. */
   readonly failures?: readonly FailureKind[]
-  /** The fields of every response to a request that a layer has seen. */
+  /** The fields of every response to a request that the layer has seen. */
   readonly fields?: readonly DescribedField[]
-  /** Further fields of what is not an error of the gateway's own. */
+  /** Further fields of responses that are not the gateway's own errors. */
   readonly relayedFields?: readonly DescribedField[]
-  /** Further fields of the errors of these kinds. */
   problemFields?(kinds: readonly FailureKind[]): readonly DescribedField[]
-  /** The fields of requests that it reads, as objects `Parameter`. */
+  /** Objects `Parameter`. */
   readonly parameters?: readonly { readonly component: string; readonly value: PlainObject }[]
-  /** The responses that it sends itself, by status. */
+  /** Its own responses, by status. */
   readonly responses?: Readonly<Record<string, PlainObject>>
-  /** How clients prove who they are: the alternatives, each with the scopes of its schemes, by their names. */
+  /** The alternative schemes, each with its scopes. */
   readonly security?: {
     readonly schemes: Readonly<Record<string, PlainObject>>
     readonly alternatives: readonly Readonly<Record<string, readonly string[]>>[]
@@ -111,86 +102,77 @@ export interface OperationNotes {
 
 export type DescribeOperation = (operation: Operation, config: Config) => OperationNotes
 
-/** What a feature adds to the OpenAPI document of the nine. */
 export interface OpenApiPart {
   readonly describe?: DescribeOperation
-  /** The members that it adds to the schema of errors. */
   problemMembers?(config: Config): PlainObject
-  /** Returns what is said of the nine, as a document of OpenAPI; null: nothing is. */
+  /** Returns the contract as an OpenAPI document, the base of the gateway's own. */
   document?(config: Config): unknown
-  /** Returns the scheme of clients by what stands in front; empty: it is not known; null: nothing stands there. */
+  /** Returns the clients' scheme by what terminates TLS in front; empty: unknown; null: nothing is in front. */
   clientScheme?(listen: ListenConfig): 'https:' | '' | null
 }
 
 export type SectionPlace = Beside<'upstreams' | 'refusals' | 'orders' | 'certificates'>
 
-/** A section of the overview page. One with the name of an earlier one stands in its place. */
+/** A section of the overview page, which replaces an earlier section of the same name. */
 export type PlacedSection = SectionPlace & {
   /** The `id` of its element. */
   readonly name: string
-  /** What the link to it is called. */
   readonly link: string
-  /** Where the link stands, if not where the section does. */
+  /** The link's place, if it differs from the section's. */
   readonly linkPlace?: SectionPlace
   render(view: Overview): Html
 }
 
-/** What a feature shows on the overview page. */
 export interface PagePart {
   readonly pageSections?: readonly PlacedSection[]
-  /** Says more of a side of a group, behind its state. Null: nothing. */
+  /** Shown behind the state of a group's side. */
   readonly sideFact?: (upstream: UpstreamStatus, side: Side) => Html | null
-  /** What it writes down, beside the log. */
+  /** Its records, beside the log. */
   readonly recordRow?: { readonly word: string; readonly title: string; cell(view: Overview): HtmlValue }
 }
 
-/** What a feature brings to the operator's listener. */
 export interface AdminPart {
   readonly reports?: readonly AdminReport[]
   readonly findings?: readonly PlacedFindings[]
   readonly metrics?: readonly PlacedMetrics[]
   readonly status?: readonly PlacedStatus[]
   readonly overview?: readonly PlacedOverview[]
-  /** Gets what its findings are made from. It adds that to `FindingInputs` (`declare module`). */
+  /** Declared in `FindingInputs` (`declare module`). */
   findingInputs?(context: AdminContext): object
-  /** Finds what is wrong with the upstream of a group of which an endpoint serves. */
+  /** Finds problems of a group that has a serving endpoint. */
   findOfGroup?(group: Group, inputs: FindingInputs): Found
-  /** Says more of the errors that clients make for a reason. */
   describeClientErrors?(reason: FailureReason | null, config: Config): ClientErrorNote | null
-  /** Lists the ids of the clients that may call. */
   listClients?(config: Config): readonly string[]
-  /** Tells whether stored responses answer requests of an operation. */
+  /** Tells whether stored responses serve an operation. */
   isStored?(operation: OperationConfig): boolean
   readonly findClients?: FindClients
   readonly openProofs?: OpenProofs
   readonly openPages?: OpenPages
-  /** Lists the requests that its pages take. */
   pageRoutes?(groups: readonly CommandGroup[]): readonly RouteScope[]
   readonly loadPage?: () => Promise<PagePart>
   readonly loadOpenApi?: () => Promise<OpenApiPart>
 }
 
 export interface ClientErrorNote {
-  /** The key of the senders that make them: they get no response. By default, clients make them. */
+  /** The configuration key of the senders, where these are not clients and get no response. */
   readonly senders?: string
-  /** What stands behind the reason. */
   readonly note?: string
 }
 
-/** What finds what is wrong; of findings that are as severe, the place is the order. */
+/** Among findings of equal severity, the place decides the order. */
 export type PlacedFindings = Beside<
   'serving' | 'eventLoop' | 'log' | 'upstreams' | 'relayedErrors' | 'gatewayErrors' | 'certificates' | 'configuration'
 > & {
   readonly value: FindingSource
 }
 
-/** A section of /status, which follows from `StatusInputs`. Its feature adds it to `Status` (`declare module`). */
+/** A section of /status, declared in `Status` (`declare module`). */
 export type PlacedStatus = Beside<'upstreams' | 'operations' | 'retiring'> & {
   readonly key: string
   readonly field: DerivedField<unknown>
 }
 
-/** A member of /overview, which follows from `OverviewInputs`. Its feature adds it to `Overview` (`declare module`). */
+/** A member of /overview, declared in `Overview` (`declare module`). */
 export type PlacedOverview = Beside<'unmatchedPerSecond' | 'refusals'> & {
   readonly key: string
   readonly field: DerivedField<unknown>
@@ -202,5 +184,4 @@ export type PlacedMetrics = Beside<
   readonly value: MetricDefinitions
 }
 
-/** Of each feature that operators see. */
 export const adminPartLoaders = new PartLoaders<AdminPart>()

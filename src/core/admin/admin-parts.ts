@@ -2,7 +2,6 @@ import { onlyOne } from '../lib/part-loaders.ts'
 import { noProofs } from './access/operator-proofs.ts'
 import { adminPartLoaders, type FindClients, type OpenPages, type OpenProofs } from './admin-part.ts'
 
-/** In the order of the list of features. */
 export const adminParts = await adminPartLoaders.load()
 
 export const featureReports = adminParts.flatMap(({ reports = [] }) => reports)

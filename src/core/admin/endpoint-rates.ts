@@ -7,14 +7,14 @@ import type { EndpointReport } from '../runtime/status/endpoint.ts'
 import type { StatusReport } from '../runtime/status/report.ts'
 import type { SideReport } from '../runtime/status/side.ts'
 
-/** Decodes how often an endpoint is asked; rates are per second, over the last ten. */
+/** Rates are per second, over the last 10 s. */
 export const endpointRateShape = asObject({
   group: asWord<Group>(),
   side: asWord<Side>(),
   url: asText,
   perSecond: asNumber,
   errorsPerSecond: asNumber,
-  /** Its part of the requests of its side, from 0 to 1. Null: there was none. */
+  /** The fraction of its side's requests, from 0 to 1. Null: there were none. */
   share: asNullable(asNumber),
 })
 
@@ -28,7 +28,7 @@ interface EndpointSample {
 }
 
 const windowMs = 10_000
-// A sample every five seconds: the oldest is ten seconds old or more.
+// With one sample every 5 s, the oldest is at least 10 s old.
 const keptSamples = 4
 
 export class EndpointRates {
@@ -39,7 +39,7 @@ export class EndpointRates {
     this.#samples = [...this.#samples, { at: now(), counts }].slice(-keptSamples)
   }
 
-  /** Computes the rates of all endpoints that were there ten seconds ago, or when the first sample was taken. */
+  /** For endpoints known 10 s ago, or at the first sample. */
   rates(upstreams: Upstreams): readonly EndpointRate[] {
     const at = now()
     const from = this.#samples.findLast((sample) => sample.at <= at - windowMs) ?? this.#samples[0]

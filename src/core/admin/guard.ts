@@ -19,11 +19,10 @@ interface GuardedPrincipal {
   readonly session: string | null
 }
 
-// Probes know neither a token nor a name: a kubelet sends an address as Host, HAProxy none. They get yes or no and
-// nothing else.
+// Probes send neither a token nor a name (a kubelet sends an address as Host, HAProxy no Host), and learn nothing but
+// yes or no.
 const probePaths: ReadonlySet<string> = new Set(['/live', '/ready'])
 
-/** Null: it is let in. */
 export const guardRequest = (
   { method, path, headers }: GuardedRequest,
   { operator, session }: GuardedPrincipal,
@@ -37,7 +36,7 @@ export const guardRequest = (
   if (scope === 'none') return null
   if (operator === null) return takesTokens ? unauthenticated : withoutCertificate
   if (!includesScope(operator.scope, scope)) return insufficientScope(operator, scope, method)
-  // A browser sends a certificate along as it does a cookie: by itself it gives no order.
+  // A browser sends a certificate with requests of any site, like a cookie (CSRF): alone it authorizes no command.
   const isAmbient = session !== null || (operator.proof === 'certificate' && isFromBrowser(headers))
   if (!isAmbient || bySession) return null
   return takesTokens ? unauthenticated : ambientCertificate
@@ -47,9 +46,8 @@ const isFromBrowser = ({ origin, 'sec-fetch-site': site, cookie }: IncomingHttpH
   origin !== undefined || site !== undefined || cookie !== undefined
 
 /**
- * Checks whether a Host can only have been meant for this listener. A web page can have its own name resolve to this
- * machine (DNS rebinding), and then read responses as its own; it cannot have an address, `localhost` or a configured
- * name.
+ * A page of an attacker's domain that resolves to this machine (DNS rebinding) could read responses. It cannot have an
+ * address, `localhost` or a configured name as Host.
  */
 const isOwnHost = (host: string | undefined, { host: configuredHost, hosts }: AdminConfig): boolean => {
   if (host === undefined) return false
@@ -58,10 +56,7 @@ const isOwnHost = (host: string | undefined, { host: configuredHost, hosts }: Ad
   return isIP(bare) !== 0 || bare === 'localhost' || bare === configuredHost || hosts.includes(bare)
 }
 
-/**
- * Checks whether a browser sends this for a page of another origin: Host is then right, and a form may POST without
- * CORS.
- */
+/** A form of another origin may POST without CORS, with the right Host. */
 const isCrossOrigin = ({ origin, host, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean => {
   if (typeof site === 'string' && site !== 'same-origin' && site !== 'none') return true
   return origin !== undefined && URL.parse(origin)?.host !== host?.toLowerCase()
@@ -89,7 +84,7 @@ const unauthenticated: AdminError = {
   headers: { 'WWW-Authenticate': 'Bearer' },
 }
 
-// RFC 9110 §15.5.2: it names a scheme, though none has a name for certificates.
+// RFC 9110 §15.5.2: a 401 names a scheme, although certificates have none.
 const withoutCertificate: AdminError = {
   ...unauthenticated,
   code: 'certificate-required',
@@ -101,7 +96,7 @@ const ambientCertificate: AdminError = {
   detail: 'a browser sends its certificate along by itself, so it gives orders by the forms under /actions/ alone',
 }
 
-// RFC 6750 §3.1: another token of the same operator might do, and this says which.
+// RFC 6750 §3.1: the scope in the challenge tells which token would do.
 const insufficientScope = ({ name, scope: held }: Operator, needed: OperatorScope, method: string): AdminError => ({
   status: 403,
   code: 'insufficient-scope',

@@ -1,4 +1,4 @@
-/** Markup that stands in a page as it is. Only `html` creates it: anything else in a page is text. */
+/** Markup that is rendered unescaped. Only `html` creates it. */
 export class Html {
   readonly #text: string
 
@@ -11,13 +11,12 @@ export class Html {
   }
 }
 
-/** A value in a page. Text is escaped; null and false are nothing; the members of a list follow each other. */
+/** Text is escaped; null and false render as nothing. */
 export type HtmlValue = Html | string | number | null | undefined | false | readonly HtmlValue[]
 
 /**
- * Renders markup, in which every value is text unless it is markup itself. A value may stand between tags, or as an
- * attribute in double quotes, and nowhere else: in a tag, a script, a style or an attribute without quotes no escaping
- * helps.
+ * Escapes every value that is no markup. Values may stand only between tags, or in attributes with double quotes:
+ * escaping does not help in tags, scripts, styles or unquoted attributes.
  */
 export const html = (parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html =>
   new Html(parts.reduce((text, part, i) => `${text}${renderValue(values[i - 1])}${part}`))
@@ -34,7 +33,7 @@ const escapeHtml = (text: string): string =>
     .replaceAll(invisibleCharacters, '\ufffd')
     .replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 
-// Invisible characters may turn around the text beside them, or are none of HTML's characters at all.
+// Bidirectional controls reorder the text beside them, and the others are no HTML characters.
 const invisibleCharacters =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
   /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff]/g

@@ -7,17 +7,13 @@ import type { AdminConfig } from '../config/config.ts'
 import { createServer } from '../exchange/node-http.ts'
 import { setTrustAnchors } from '../lib/net/tls.ts'
 
-// Operators and probes are few. A flood of this listener would otherwise take the descriptors that clients of the
-// public one need.
+// Otherwise a flood of this listener takes the file descriptors of the public listener's clients.
 const maxConnections = 256
 const requestTimeoutMs = 10_000
-// Longer than a reload may take, behind one that is under way.
+// Longer than a reload that waits for an earlier reload.
 const idleMs = 60_000
 
-/**
- * Creates the server of the operator's listener. Not Fastify's own: for `localhost` that opens a second one, which
- * keeps the certificate it began with.
- */
+/** For `localhost`, Fastify's own server would open a second one, which keeps its first certificate. */
 export const createAdminListener = ({ tls }: AdminConfig, onRequest: RequestListener): Server => {
   const options = {
     requireHostHeader: false, // HAProxy's health checks send none
@@ -34,7 +30,7 @@ export const createAdminListener = ({ tls }: AdminConfig, onRequest: RequestList
   server.setTimeout(idleMs)
   server.maxConnections = maxConnections
   const closeOldestWaiting = trackConnections(server)
-  // Makes room for the next connection, a probe's among them.
+  // Makes room for the next connection, e.g. of a probe.
   server.on('drop', () => {
     server.closeIdleConnections()
     closeOldestWaiting()
@@ -43,9 +39,9 @@ export const createAdminListener = ({ tls }: AdminConfig, onRequest: RequestList
 }
 
 /**
- * Tracks connections. Returns what closes the oldest of those that wait for their client: for a request, or for the
- * rest of one, which to Node are not idle. Else a few hundred of them would keep probes out for as long as a request
- * may take, and a gateway that serves would be taken for dead.
+ * Returns a function that closes the oldest connection that waits for (the rest of) a request; Node does not count
+ * these as idle.
+ * Otherwise some hundred such connections (slowloris) keep probes out, and a serving gateway is taken for dead.
  */
 const trackConnections = (server: Server): (() => void) => {
   const requests = new Map<string, { readonly socket: Socket; readonly request: IncomingMessage | null }>()
@@ -70,7 +66,6 @@ const trackConnections = (server: Server): (() => void) => {
   }
 }
 
-/** Sets the certificate that new connections get. */
 export const reloadAdminTls = (server: Server, { tls }: AdminConfig): void => {
   if (tls === null || !(server instanceof TlsServer)) return
   server.setSecureContext(tlsOptions(tls))
@@ -87,7 +82,8 @@ const tlsOptions = ({ certificate, key, clientCertificate }: AdminTls) => ({
   cert: certificate,
   key,
   minVersion: 'TLSv1.2' as const,
-  // Probes and operators with a token show none. A ticket would carry a verdict on one that was made long ago.
+  // Optional: probes and operators with a token have none. A session ticket would carry the check of an old
+  // certificate.
   ...(clientCertificate !== null && {
     ca: clientCertificate.ca,
     requestCert: true,

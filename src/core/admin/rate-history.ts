@@ -10,22 +10,21 @@ import {
 } from '../log/metrics/request-metrics.ts'
 import { pluck, sum } from '../log/sum-reports.ts'
 
-/** Null: there was none. */
+/** Null: there was no request. */
 const quantilesShape = asObject({ p50Ms: asNullable(asNumber), p99Ms: asNullable(asNumber) })
 
 type Quantiles = Decoded<typeof quantilesShape>
 
-/** Decodes what one operation did between two moments; rates are per second. */
 export const rateMembers = {
   perSecond: asNumber,
-  /** Failures of the gateway or an upstream, and responses with 5xx of the upstream's own. */
+  /** Failures of the gateway or an upstream, and the upstream's own 5xx responses. */
   errorsPerSecond: asNumber,
-  /** Requests that the gateway rejected for what the client did. */
+  /** Rejected for the client's fault. */
   refusedPerSecond: asNumber,
   /** Null: there was no request. */
   p50Ms: asNullable(asNumber),
   p99Ms: asNullable(asNumber),
-  /** The same by outcome. Null: the gateway is of a version that does not say. */
+  /** Null: an earlier version. */
   outcomes: asNullable(asObject({ served: quantilesShape, failed: quantilesShape, refused: quantilesShape })),
 }
 
@@ -33,9 +32,9 @@ export type OperationRates = { readonly [Name in keyof typeof rateMembers]: Deco
 
 export interface RecentTraffic {
   readonly requests: number
-  /** Responses with 5xx, relayed from the upstream. */
+  /** The upstream's own 5xx responses, relayed. */
   readonly passedOn: number
-  /** Responses with 5xx that the cache had stored. */
+  /** 5xx responses that the cache had stored. */
   readonly storedErrors: number
 }
 
@@ -56,29 +55,26 @@ interface Totals {
   readonly refusedTimes: HistogramReport
 }
 
-/** The length of a step of the charts, and their number: fifteen minutes. */
+/** The length and number of the charts' steps: 15 minutes. */
 export const stepSeconds = 5
 const maxSteps = 180
-// Rates go back a minute.
+// Rates reach back one minute.
 const maxSamples = 14
 
 export class RateHistory {
   readonly #count: () => Promise<RequestMetricsReport | null>
   #samples: readonly Sample[] = []
-  /** What each operation did from one sample to the next, the oldest first. */
+  /** The oldest first. */
   #steps: readonly Readonly<Record<OperationId, OperationRates>>[] = []
   #stop: () => void = () => {}
   #isOpen = true
 
-  /** `count` resolves with what has been counted so far; null: nothing is. */
+  /** Null: metrics are off. */
   constructor(count: () => Promise<RequestMetricsReport | null>) {
     this.#count = count
   }
 
-  /**
-   * Starts to sample, every few seconds. `dueAt`, on the monotonic clock, is when this sample is due: what it takes to
-   * count must not add up, since the charts are drawn by the number of steps.
-   */
+  /** `dueAt` is on the monotonic clock: delays must not add up, since the charts count steps. */
   async start(dueAt: number = now()): Promise<void> {
     const counted = await this.#count().catch(() => null)
     if (!this.#isOpen) return
@@ -96,10 +92,7 @@ export class RateHistory {
     this.#stop()
   }
 
-  /**
-   * Computes the recent rates of an operation, or of what matched none: the rates over ten seconds, the latency over a
-   * minute. Null: nothing is known yet.
-   */
+  /** Rates over 10 s, latencies over a minute. Null: unknown so far. */
   rates(id: OperationLabel, counted: RequestMetricsReport): OperationRates | null {
     const at = now()
     const recent = this.#sampleBefore(at - 10_000)
@@ -110,7 +103,7 @@ export class RateHistory {
     return { ...ratesBetween(recent.operations[id], present, at - recent.at), p50Ms, p99Ms, outcomes }
   }
 
-  /** Counts the requests of an operation in the last minute, or for as long as is known. */
+  /** In the last minute, or since the first sample. */
   recent(id: OperationId, counted: RequestMetricsReport): RecentTraffic {
     const from = this.#sampleBefore(now() - 60_000)?.operations[id]
     if (from === undefined) return { requests: 0, passedOn: 0, storedErrors: 0 }
@@ -122,7 +115,6 @@ export class RateHistory {
     }
   }
 
-  /** Lists its rates in each step of the last fifteen minutes, the oldest first. */
   steps(id: OperationId): readonly OperationRates[] {
     return this.#steps.map((step) => step[id])
   }
@@ -138,7 +130,7 @@ export class RateHistory {
     this.#samples = [...this.#samples, { at, operations: totals }].slice(-maxSamples)
   }
 
-  /** Finds the last sample that is at least that old, or else the oldest. */
+  /** Else the oldest. */
   #sampleBefore(at: number): Sample | undefined {
     return this.#samples.findLast((sample) => sample.at <= at) ?? this.#samples[0]
   }

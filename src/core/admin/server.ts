@@ -28,10 +28,7 @@ import { loggablePath, targetPath } from './url.ts'
 
 export interface AdminServer {
   readonly address: AddressInfo
-  /**
-   * Applies a reload: a renewed certificate, which open connections do not get, and the tokens. Sessions end when their
-   * token is gone.
-   */
+  /** The tokens, and the certificate of new connections. Sessions end with their token. */
   applyConfig(admin: AdminConfig): void
   close(): Promise<void>
 }
@@ -41,10 +38,7 @@ export type AdminContextInit = Omit<
   'history' | 'endpointRates' | 'orders' | 'formatCommand' | 'operatorKeys' | 'findClients'
 >
 
-/**
- * Opens the operator's listener, at the configured address unless a target is given. Rejects when it cannot listen
- * there.
- */
+/** Rejects if it cannot listen at the configured address, or at `target`. */
 export const openAdminServer = async (init: AdminContextInit, log: Log, target?: BindTarget): Promise<AdminServer> => {
   const endpointRates = new EndpointRates()
   const history = new RateHistory(async () => {
@@ -97,12 +91,10 @@ const createAdminApp = (
   access: AdminAccess,
   pages: OperatorPages | undefined,
 ): FastifyInstance => {
-  /** Notes the principal of a request, logs commands, and returns why it is rejected (null: it is not). */
   const authenticateAndLog = async (request: FastifyRequest, { raw }: FastifyReply): Promise<AdminError | null> => {
     const rejection = await authenticateAdmin(request, access, reloader.config.admin)
     const by = describeCaller(getPrincipal(request))
-    // At the close and not at the end of the response: a client that leaves before it has given the command all the
-    // same.
+    // On close, not on finish: a client that leaves early has given its command nevertheless.
     if (!isRead(request)) whenClosed(raw, () => logCommand(request, raw, by))
     return rejection
   }
@@ -121,7 +113,7 @@ const createAdminApp = (
     bodyLimit: 16 * 1024,
     return503OnClosing: false,
     serverFactory: (onRequest) => createAdminListener(reloader.config.admin, onRequest as RequestListener),
-    // A target that cannot be decoded gets here instead of to the hooks.
+    // Fastify passes undecodable targets here instead of to the hooks.
     frameworkErrors: (_, request, reply) =>
       void authenticateAndLog(request, reply).then((rejection) => sendProblem(reply, rejection ?? notDecoded)),
   })
@@ -134,7 +126,7 @@ const createAdminApp = (
     const rejection = await authenticateAndLog(request, reply)
     if (rejection !== null) return reject(request, reply, rejection)
   })
-  // The body may come long after the head, and a reload between the two: a token is gone then, or opens less.
+  // A reload between head and body may have removed the token or its scope.
   app.addHook('preHandler', async (request, reply) => {
     if (isRead(request)) return
     const rejection = await authenticateAdmin(request, access, reloader.config.admin)
@@ -149,7 +141,6 @@ const createAdminApp = (
   return app
 }
 
-/** Names who sends a request, in logs and records, as far as it is known. */
 const describeCaller = ({ operator, session }: Principal) => ({
   ...(operator === null || operator.name === null ? {} : { operator: operator.name, proof: operator.proof }),
   ...(session === null ? {} : { session }),
@@ -165,7 +156,7 @@ const registerAdminRoutes = (
   pages: OperatorPages | undefined,
 ): void => {
   const methods = new Map<string, string[]>()
-  // HEAD as well, which Fastify adds to each GET.
+  // Includes HEAD, which Fastify adds to each GET.
   app.addHook('onRoute', ({ url, method }) => void methods.set(url, [...(methods.get(url) ?? []), method].flat()))
 
   app.get('/live', async () => ({ live: true }))
@@ -201,7 +192,7 @@ const registerAdminRoutes = (
   })
 }
 
-/** Calls back when a response is closed: at once where its client left while a token was verified. */
+/** At once if the client left while its token was verified. */
 const whenClosed = (raw: FastifyReply['raw'], callback: () => void): void => {
   if (raw.closed) callback()
   else raw.once('close', callback)

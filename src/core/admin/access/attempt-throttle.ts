@@ -4,7 +4,7 @@ import { toNetworkKey } from '../../lib/net/addresses.ts'
 import { consumeToken, isAllowed, msUntilNextToken, type RateLimit, type TokenBucket } from '../../lib/token-bucket.ts'
 import type { AdminError } from '../admin-error.ts'
 
-/** Throttles attempts to prove who one is, those of all clients together. */
+/** Throttles authentication attempts; all its callers share one bucket. */
 export class AttemptThrottle {
   readonly #limit: RateLimit
   readonly #bucket: TokenBucket = { used: 0, at: now() }
@@ -13,30 +13,26 @@ export class AttemptThrottle {
     this.#limit = limit
   }
 
-  /** Returns after how many seconds another may be made (null: this one may). */
+  /** Returns the seconds until the next allowed attempt; null: this attempt is allowed. */
   tryAcquire(): number | null {
     const outcome = consumeToken(this.#bucket, this.#limit, now())
     return isAllowed(outcome) ? null : Math.ceil(msUntilNextToken(outcome, this.#limit) / 1000)
   }
 
-  /** Gives an attempt back: it was right. */
   refund(): void {
     this.#bucket.used = Math.max(0, this.#bucket.used - 1)
   }
 }
 
-// A connection has a real address: to come from many takes many machines, or a network of IPv6, which counts as one.
+// TCP addresses cannot be forged, but an IPv6 client has a whole /64 network, which counts as one address.
 const ipv6Prefix = 64
 
 // More than the listener has connections.
 const maxAddresses = 1024
 
-/**
- * Creates throttles by address: a client with wrong tokens keeps no operator out who comes from elsewhere. Operators
- * behind one tunnel share its address.
- */
+/** Creates throttles by address: a client with wrong tokens locks out no operator at another address. */
 export const throttlesByAddress = (limit: RateLimit): ((address: string) => AttemptThrottle) => {
-  // By network. The one that has tried nothing for longest makes room.
+  // By network.
   const all = new LRUCache<string, AttemptThrottle>({ max: maxAddresses, memoMethod: () => new AttemptThrottle(limit) })
   return (address) => all.memo(toNetworkKey(address, ipv6Prefix))
 }

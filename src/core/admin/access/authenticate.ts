@@ -21,10 +21,7 @@ export interface AdminAccess {
 
 type CheckedRequest = Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'raw' | 'socket' | 'ip'>
 
-/**
- * Checks a request (null: it is let in), and notes its principal. It waits for a token of the issuer alone, and only
- * where nothing else lets the request in or keeps it out.
- */
+/** Checks a request and stores its principal. Waits for the issuer only where nothing else decides. */
 export const authenticateAdmin = async (
   request: CheckedRequest,
   access: AdminAccess,
@@ -43,10 +40,7 @@ export const authenticateAdmin = async (
   return guard(request, access.withoutSession(shown.operator), access, admin)
 }
 
-/**
- * Checks a request with what is known already, and notes its principal. A stream is checked again and again while it is
- * open: a session ends, a token is removed or expires, a scope changes.
- */
+/** Checks without waiting. Open streams are checked repeatedly: sessions end, tokens expire, scopes change. */
 export const recheckAdmin = (request: CheckedRequest, access: AdminAccess, admin: AdminConfig): AdminError | null =>
   guard(request, findPrincipal(request.headers, access, admin, request.socket), access, admin)
 
@@ -60,17 +54,14 @@ const guard = (
   return guardRequest({ method, path: targetPath(url), headers }, principal, admin, takesTokens(proofs, admin))
 }
 
-/**
- * Finds who sends a request. A bearer token decides by itself, right or wrong; else the session does, and then the
- * certificate of the connection.
- */
+/** A bearer token decides alone, right or wrong; else the session, then the certificate of the connection. */
 export const findPrincipal = (
   headers: IncomingHttpHeaders,
   { findInSession, withoutSession, proofs }: Omit<AdminAccess, 'refusals'>,
   admin: AdminConfig,
   socket: Socket | null = null,
 ): Principal => {
-  // On loopback, it may ask for none.
+  // A listener on loopback may ask for no credential.
   if (!takesTokens(proofs, admin) && (admin.tls?.clientCertificate ?? null) === null)
     return withoutSession(unnamedOperator)
   const token = parseBearerToken(headers.authorization)

@@ -5,22 +5,19 @@ import type { AdminError } from '../admin-error.ts'
 import type { Operator } from './operator.ts'
 import type { OperatorToken } from './operator-tokens.ts'
 
-/** The proofs of operators that the file does not list as tokens. */
+/** Credentials other than the tokens of the file: certificates, and tokens of an issuer. */
 export interface OperatorProofs {
   applyConfig(admin: AdminConfig): void
-  /** Tells whether there are tokens among them. */
   takesTokens(admin: AdminConfig): boolean
-  /** Tells by its form whether a token may be one of them. */
+  /** Tells by a token's form alone. */
   isTaken(token: string, admin: AdminConfig): boolean
-  /** Lists the scopes that tokens among them may have. */
+  /** Lists the scopes that an issuer's tokens may have. */
   tokenScopes(admin: AdminConfig): readonly OperatorScope[]
-  /** Verifies a token. Null: it is no good. An error: it cannot be verified now, or not from that address. */
+  /** Null: the token is invalid. An error: it cannot be verified now, or not for that address. */
   verify(token: string, address: string): Promise<OperatorToken | AdminError | null>
-  /** Finds the operator of a token that was verified before, by its SHA-256. Null: none was, or it is good no more. */
+  /** Finds the operator of a token verified before, by its SHA-256. */
   recall(digest: Buffer): Operator | null
-  /** Finds the operator that a connection itself shows. */
   ofConnection(socket: Socket, admin: AdminConfig): Operator | null
-  /** Describes what they are verified with, for the feature that does. */
   state(): object | null
   close(): void
 }

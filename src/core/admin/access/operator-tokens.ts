@@ -9,24 +9,20 @@ import type { Operator } from './operator.ts'
 export interface OperatorToken {
   readonly operator: Operator
   readonly digest: Buffer
-  /** Until when it is accepted, in milliseconds since the epoch. Null: it is good until the file has it no longer. */
+  /** Milliseconds since the epoch. Null: accepted until the file no longer has the token. */
   readonly expiresAt: number | null
 }
 
-/** Lists the tokens of the file: `admin.token` and `admin.metricsToken` are two of them. */
-// A configuration never changes: the next one is another object.
+// A configuration is immutable, so its list is computed once.
 export const listOperatorTokens = weakMemo(({ token, metricsToken, tokens }: AdminConfig): readonly OperatorToken[] => [
   ...(token === null ? [] : [toToken(tokenKeyNames[0], 'operate', digestSecret(token))]),
   ...(metricsToken === null ? [] : [toToken(tokenKeyNames[1], 'metrics', digestSecret(metricsToken))]),
   ...tokens.map(({ name, scope, hash }) => toToken(name, scope, Buffer.from(hash, 'hex'))),
 ])
 
-/**
- * Finds the token that was given; null: the file has none like it. It compares digests, with each in the list: the time
- * says neither how much of a token is right nor which one matches.
- */
+/** Compares the digests of all tokens in constant time: timing shows neither how much of a token is right nor which. */
 export const findOperatorToken = (given: string, admin: AdminConfig): OperatorToken | null => {
-  // The hash of an empty variable stands in many a file, and an empty field of a form would be its token.
+  // Many files have the hash of an empty variable, which an empty form field would match.
   if (!isBearerToken(given)) return null
   const digest = digestSecret(given)
   const [found = null] = listOperatorTokens(admin).filter((each) => timingSafeEqual(each.digest, digest))

@@ -1,19 +1,16 @@
 import type { OperatorScope } from '../../lib/operators.ts'
 
-/**
- * How an operator has proved to be one. `none`: the listener asks for no proof. `token`: one of the file. `jwt`: one
- * that the issuer has made.
- */
+/** `none`: the listener asks for no credential. `token`: of the file. `jwt`: of the issuer. */
 type OperatorProof = 'none' | 'token' | 'certificate' | 'jwt'
 
 export interface Operator {
-  /** The name in the file, or in the token of the issuer. Null: the listener asks for no proof, so there is none. */
+  /** Null: the listener asks for no credential. */
   readonly name: string | null
   readonly scope: OperatorScope
   readonly proof: OperatorProof
 }
 
-/** The operator of every request where the listener asks for no proof: it is on loopback then. */
+/** Of every request on a listener without credentials, which must be on loopback. */
 export const unnamedOperator: Operator = { name: null, scope: 'operate', proof: 'none' }
 
 export const isSameOperator = (a: Operator, b: Operator): boolean =>

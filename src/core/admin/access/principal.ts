@@ -4,18 +4,13 @@ import { LRUCache } from 'lru-cache'
 import { now } from '../../lib/clock.ts'
 import type { Operator } from './operator.ts'
 
-/** Who sends a request: an operator, by a session or without one, or an unknown client. */
+/** The sender of a request: an operator, with or without a session, or an unknown client. */
 export class Principal {
   /** Null: no credential, or a wrong one. */
   readonly operator: Operator | null
-  /**
-   * The name of the session in logs and records: not the content of its cookie, and of no use to a reader. Null: no
-   * session.
-   */
+  /** The session's name in logs and records: no secret, unlike the cookie's value. */
   readonly session: string | null
-  /**
-   * The token in every form that is made for the operator. No other page knows it, so a form with it comes from here.
-   */
+  /** Stands in every form of the operator. Other sites cannot read it (CSRF). */
   readonly csrfToken = randomBytes(32).toString('base64url')
   readonly #endsAt: number
   #message: string | null = null
@@ -34,7 +29,6 @@ export class Principal {
     this.#message = message
   }
 
-  /** Takes the message, which is shown once; null: there is none. */
   takeFlash(): string | null {
     const message = this.#message
     this.#message = null
@@ -42,10 +36,10 @@ export class Principal {
   }
 }
 
-// Operators are few, and a client that knows a token must not fill the memory either.
+// A bound on memory.
 const maxOperators = 64
 
-/** Creates what finds who sends requests without a session: one principal of each operator, and of unknown clients. */
+/** Creates principals without a session: one for each operator, and one for all unknown clients. */
 export const principalsWithoutSession = (): ((operator: Operator | null) => Principal) => {
   const known = new LRUCache<string, Principal>({ max: maxOperators })
   return (operator) => {
@@ -61,7 +55,7 @@ const principals = new WeakMap<IncomingMessage, Principal>()
 export const setPrincipal = (request: IncomingMessage, principal: Principal): void =>
   void principals.set(request, principal)
 
-/** Throws where none was noted: that is a defect. */
+/** Throws if the request was not authenticated: a defect. */
 export const getPrincipal = ({ raw }: { readonly raw: IncomingMessage }): Principal => {
   const principal = principals.get(raw)
   if (principal === undefined) throw new Error('the principal of this request was not noted')

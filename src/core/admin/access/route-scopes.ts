@@ -2,7 +2,7 @@ import type { RouteScope } from '../admin-part.ts'
 import { adminParts, featureReports } from '../admin-parts.ts'
 import { commandGroups } from '../commands/command-groups.ts'
 
-/** Finds the scope that a request takes. One that is not in the table takes that of an order, and the bearer token. */
+/** An unknown route needs `operate` and a bearer token: deny by default. */
 export const findRouteScope = (method: string, path: string): Pick<RouteScope, 'scope' | 'bySession'> =>
   findRoute(method === 'HEAD' ? 'GET' : method, path) ?? unknown
 
@@ -13,7 +13,7 @@ const read = (path: string, scope: RouteScope['scope'] = 'read'): RouteScope => 
   bySession: true,
 })
 
-/** The scope of every request that the admin listener serves, for the guard, the documentation and the tests. */
+/** All routes of the admin listener. */
 export const routeScopes: readonly RouteScope[] = [
   read('/live', 'none'),
   read('/ready', 'none'),
@@ -33,7 +33,6 @@ export const routeScopes: readonly RouteScope[] = [
 
 const routes = new Map(routeScopes.map((route) => [`${route.method} ${route.path}`, route]))
 
-/** Finds the route of a path, or else the one of all paths that begin as it does. */
 const findRoute = (method: string, path: string): RouteScope | undefined =>
   routes.get(`${method} ${path}`) ?? routes.get(`${method} ${path.replace(/^(\/[^/]+\/).*/s, '$1*')}`)
 

@@ -37,7 +37,6 @@ export const changeShape = asObject({
   to: asUnknown,
 })
 
-/** Decodes the response of `POST /reload` and `POST /rollback`. */
 export const reloadResponseShape = asObject({
   result: asText,
   from: asText,
@@ -50,18 +49,12 @@ export const reloadResponseShape = asObject({
 
 export type ReloadResponse = Decoded<typeof reloadResponseShape>
 
-/**
- * Decodes their response when they are rejected: the hash of the running configuration, and when the edit is tried
- * again (null: it is not).
- */
+/** `hash`: the running configuration. `nextTry` null: the edit is not tried again. */
 export const reloadRejectionShape = asObject({
   hash: asText,
   problems: asList(problemShape),
   nextTry: asNullable(asText),
 })
 
-/**
- * Decodes the response of `GET /config`, left as it is to be compared: the configuration with its secrets masked, and
- * the digest of each.
- */
+/** The configuration with masked secrets, and a digest of each secret. */
 export const configShape = asObject({ hash: asText, config: asMap(asUnknown), digests: asMap(asText) })

@@ -1,6 +1,6 @@
 import type { Status } from './status.ts'
 
-/** Formats which gateway this is: `production · gateway-eu-1`; null: the file does not say. */
+/** Formats the gateway's identity: `production · gateway-eu-1`; null: the file has none. */
 export const formatInstance = (
   instance: Pick<NonNullable<Status['instance']>, 'name' | 'environment'> | null,
 ): string | null => {

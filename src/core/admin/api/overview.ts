@@ -28,17 +28,17 @@ import { changeShape, problemShape } from './config-responses.ts'
 import { recentErrorShape, toRecentErrorViews } from './recent-errors.ts'
 import { type Status, statusFromReport, statusShape } from './status.ts'
 
-/** Decodes an operation. Rates are per second, over the last ten; latencies are of the last minute. */
+/** Rates are per second, over the last 10 s; latencies are of the last minute. */
 const operationShape = asObject({
   id: asWord<OperationId>(),
   state: asWord<'serve' | 'refuse'>(),
-  /** Null: nothing is counted, or not for long enough. */
+  /** Null: metrics are off, or counted for too short a time. */
   pace: asNullable(asObject({ inFlight: asNumber, ...rateMembers })),
-  /** Null: nothing is counted. */
+  /** Null: metrics are off. */
   history: asNullable(
     asObject({
       stepSeconds: asNumber,
-      /** Oldest first; each list has one entry for each step. */
+      /** Oldest first; each list has one entry a step. */
       perSecond: asList(asNumber),
       errorsPerSecond: asList(asNumber),
       p99Ms: asList(asNullable(asNumber)),
@@ -47,10 +47,7 @@ const operationShape = asObject({
   group: asWord<Group>(),
   method: asText,
   path: asText,
-  /**
-   * Whether every request of the last ten seconds that was let in has failed; without requests, whether no endpoint of
-   * its group serves, unless every client is on the candidate.
-   */
+  /** Whether every admitted request of the last 10 s failed; without requests, whether the group has an outage. */
   failing: asBoolean,
   /** The end of an operator's override; null: the configuration's state holds. */
   until: asNullable(asText),
@@ -60,7 +57,7 @@ const operationShape = asObject({
 const reloadShape = asObject({
   at: asText,
   trigger: asText,
-  /** The operators who asked for it, by name or else by address; null: none did. */
+  /** Names, or else addresses, of operators. */
   by: asNullable(asText),
   result: asWord<'applied' | 'unchanged' | 'refused'>(),
   /** The hash of the configuration that has run since. */
@@ -68,7 +65,6 @@ const reloadShape = asObject({
   groups: asList(asWord<Group>()),
   changes: asList(changeShape),
   problems: asList(problemShape),
-  /** Whether it waits until its new endpoints are reached. */
   held: asBoolean,
 })
 
@@ -76,32 +72,28 @@ const orderShape = asObject({
   at: asText,
   /** The operator's name, else the address. */
   by: asText,
-  /** What was done, as a sentence. */
   text: asText,
 })
 
 const ownShapes = {
-  /** The same as /status. */
   status: statusShape,
-  /** In the order of the catalog. */
   operations: asList(operationShape),
-  /** Requests a second that were rejected before they matched an operation. Null: not known, or an earlier version. */
+  /** Requests per second that were rejected before they matched an operation. Null: unknown, or an earlier version. */
   unmatchedPerSecond: asNullable(asNumber),
-  /** Null: the gateway is of a version that does not say. */
+  /** Null: the gateway's version has no such member. */
   endpointRates: asNullable(asList(endpointRateShape)),
   at: asText,
   /** Newest first. */
   reloads: asList(reloadShape),
-  /** The last 20 since the start, newest first. */
+  /** The last 20, newest first. */
   orders: asList(orderShape),
   /** Newest first: at most 100 that matched an operation, and 100 that matched none. */
   refusals: asList(recentErrorShape),
 }
 
-/** What an operator on call wants to see at once: what the page and `top` show. Times are RFC 3339. */
+/** Times are RFC 3339. */
 export interface Overview extends Decoded<ReturnType<typeof asObject<typeof ownShapes>>> {}
 
-/** What members of the overview are made from. */
 export interface OverviewInputs {
   readonly context: AdminContext
   readonly report: StatusReport
@@ -110,7 +102,6 @@ export interface OverviewInputs {
 
 const ofFeatures = adminParts.flatMap(({ overview = [] }) => overview)
 
-/** Puts the members of features in their places. */
 const withFeatures = <T>(
   own: Readonly<Record<'unmatchedPerSecond' | 'refusals', T>> & Readonly<Record<string, T>>,
   value: (field: DerivedField<unknown>) => T,
@@ -134,7 +125,7 @@ export type ReloadView = Decoded<typeof reloadShape>
 
 export type OrderView = Decoded<typeof orderShape>
 
-/** What the page shows: it decides by the data of findings, and not by their sentences. */
+/** The page decides by the findings' data, not by their sentences. */
 export interface PageView extends Overview {
   readonly found: readonly FindingSubject[]
 }
@@ -185,10 +176,7 @@ const toOperationView = (
   }
 }
 
-/**
- * Checks whether every request failed that was not rejected for its client's fault. The rates are of the same time: an
- * epsilon makes up for their rounding.
- */
+/** Requests rejected for a client's fault do not count. 1e-6 absorbs the rates' rounding. */
 const everyRequestFails = ({ perSecond, errorsPerSecond, refusedPerSecond }: OperationRates): boolean =>
   errorsPerSecond > 0 && errorsPerSecond + refusedPerSecond > perSecond - 1e-6
 

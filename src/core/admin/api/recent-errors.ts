@@ -19,23 +19,19 @@ import type { StatusReport } from '../../runtime/status/report.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { isContractFailure, maxBodyPhrase } from '../findings/failure-phrases.ts'
 
-/** Decode a recent request. Nothing in it is what the client wrote, but for the id of the request and of its trace. */
+/** The client wrote none of these members but the ids of the request and its trace. */
 export const recentRequestMembers = {
   at: asText,
   requestId: asText,
-  /** The client's address. */
   client: asText,
   /** The id in `clients`; null: not asked for, or unknown. */
   clientId: asNullable(asText),
-  /** Null: no request could be parsed. */
   method: asNullable(asText),
-  /** Null: the request was for no operation. */
   operation: asNullable(asWord<OperationId>()),
-  /** Null: it was sent nowhere. */
   endpoint: asNullable(asText),
-  /** The side that its client is on; null: its group has no candidate in use. */
+  /** The side of its client; null: its group has no candidate in use. */
   side: asNullable(asWord<Side>()),
-  /** Whether it went over to the primary, although its client is on the candidate. */
+  /** Fell back to the primary although its client is on the candidate. */
   fellBack: asBoolean,
   status: asNumber,
   traceId: asNullable(asText),
@@ -44,16 +40,12 @@ export const recentRequestMembers = {
 export const recentErrorShape = asObject({
   ...recentRequestMembers,
   kind: asWord<FailureKind>(),
-  /** In words. */
   reason: asText,
 })
 
 export type RecentErrorView = Decoded<typeof recentErrorShape>
 
-/**
- * Describes a request of no operation, as far as is known: most rejections come before a request's path is looked at.
- * Of another method on one of the nine paths, the reason names that.
- */
+/** Most rejections precede the look at the path. */
 export const describeUnmatched = ({
   method,
   kind,
@@ -66,10 +58,9 @@ export const describeUnmatched = ({
   return `${method} ${kind === 'not-found' ? 'to none of the nine' : 'before it came to any of the nine'}`
 }
 
-/** Decodes the response of /refused: the recent errors alone. */
 export const recentErrorsShape = asObject({
   refusals: asList(recentErrorShape),
-  /** Errors since the start, from which a client that polls sees how many there were meanwhile. */
+  /** Errors since the start: a client that polls computes from it how many it missed. */
   total: asNumber,
 })
 
@@ -83,7 +74,6 @@ export const getRecentErrors = async ({ report, reloader }: AdminContext): Promi
 export const toRecentErrorViews = ({ recentErrors }: StatusReport, config: Config): RecentErrorsResponse['refusals'] =>
   recentErrors.last.map((entry) => toRecentErrorView(entry, config))
 
-/** Renders a recent error, as far as it may be shown. */
 export const toRecentErrorView = (entry: RecentError, config: Config): RecentErrorView => {
   const { at, path: _, cause: __, failedAttempt: ___, ...members } = entry
   return { at: formatTime(at), ...members, reason: describeReason(entry, config) }
@@ -92,7 +82,7 @@ export const toRecentErrorView = (entry: RecentError, config: Config): RecentErr
 const describeReason = (entry: RecentError, config: Config): string => {
   const { kind, reason, cause, failedAttempt, method, path } = entry
   const { listen } = config
-  // Where the contract is broken, in words of the contract alone.
+  // A contract failure is explained in words of the contract alone.
   if (isContractFailure(entry)) return failureText(kind, reason) + (cause === null ? '' : `: ${cause}`)
   if (reason !== null && failedAttempt !== null)
     return `${reasonText(reason)}, because ${lastFailurePhrase(failedAttempt, failedAttempt.endpoint)}`
@@ -109,5 +99,5 @@ const describeReason = (entry: RecentError, config: Config): string => {
   return failureText(kind, null)
 }
 
-/** Text of a client may be a secret in the wrong place. */
+/** A client's text may be a secret in the wrong place. */
 const redactText = (): string => '…'

@@ -10,27 +10,24 @@ import { recentRequestMembers, toRecentErrorView } from './recent-errors.ts'
 
 const recentRequestShape = asObject({
   ...recentRequestMembers,
-  /** Null: the response is an upstream's or the cache's, as is that of the reason. */
+  /** Null: the response is an upstream's or the cache's, and has no reason. */
   kind: asNullable(asWord<FailureKind>()),
-  /** In words. */
   reason: asNullable(asText),
   cache: asNullable(asText),
-  /** From the arrival of the request to the end of its response. */
   totalMs: asNumber,
 })
 
 export type RecentRequestView = Decoded<typeof recentRequestShape>
 
-/** Decodes the response of /requests. */
 export const recentRequestsShape = asObject({
   requests: asList(recentRequestShape),
-  /** How many have ended while an operator watched, from which a client that polls sees how many it missed. */
+  /** Of those that ended while an operator watched: a poller computes from it how many it missed. */
   total: asNumber,
 })
 
 type RecentRequestsResponse = Decoded<typeof recentRequestsShape>
 
-/** Collects the requests that ended since an operator watches; those to come are kept for some seconds more. */
+/** Has each process keep requests for some seconds more while an operator watches. */
 export const watchRecentRequests = async ({
   runEverywhere,
   reloader,

@@ -31,7 +31,7 @@ import { collectFindingInputs, type FindingInputs } from '../findings/finding-in
 import { collectFindings } from '../findings/findings.ts'
 import { problemShape } from './config-responses.ts'
 
-/** Decodes a certificate that the gateway presents or trusts. */
+/** A certificate that the gateway presents or trusts. */
 const certificateShape = asObject({
   key: asText,
   names: asList(asText),
@@ -40,7 +40,6 @@ const certificateShape = asObject({
   daysLeft: asNumber,
 })
 
-/** Decodes which gateway of several this is. Null: the file does not say. */
 const instanceShape = asObject({
   name: asNullable(asText),
   environment: asNullable(asText),
@@ -55,21 +54,19 @@ const configShape = asObject({
   hash: asText,
   loadedAt: asText,
   loadedBy: asWord<ReloadTrigger>(),
-  /** The operators who had it loaded, by name or else by address; null: none did. */
+  /** Names, or else addresses, of operators. */
   orderedBy: asNullable(asText),
   fileDiffers: asBoolean,
-  /** Those of the file and of what it refers to that say something else than what runs. */
+  /** The file and those that it refers to. */
   differingFiles: asNullable(asList(asText)),
   lastRefusal: asNullable(asObject({ at: asText, problems: asList(problemShape) })),
-  /** When an edit whose new endpoints or keys were not reached is tried again. */
+  /** When a held-back edit is tried again. */
   nextTry: asNullable(asText),
-  /** The hash of the configuration that a rollback returns to. */
   previous: asNullable(asText),
 })
 
 const logShape = asObject({ level: asWord<Config['log']['level']>(), dropped: asNumber })
 
-/** What sections of the status are made from. */
 export interface StatusInputs {
   readonly context: AdminContext
   readonly report: StatusReport
@@ -96,17 +93,17 @@ const showConfig = ({ context: { reloader }, inputs: { file } }: StatusInputs): 
 
 const own = <S>(decode: Decoder<S>, show: (inputs: StatusInputs) => S) => field.derived(decode, show)
 
-/** The status: what was loaded, what was rejected or is doubtful, and the upstreams. A member a line, in its order. */
+/** One member a line, in the order of the output. */
 const ownSections = {
   version: own(asText, version),
-  /** Null: the gateway is of a version that has none. */
+  /** Null: an earlier version. */
   instance: own(asNullable(instanceShape), ({ inputs }) => inputs.config.instance),
   state: own(asWord<'draining' | 'serving' | 'not serving'>(), ({ inputs }) =>
     inputs.draining ? 'draining' : inputs.notServing === null ? 'serving' : 'not serving',
   ),
   ready: own(asBoolean, ({ context }) => getNotReadyReason(context) === null),
   notReady: own(asNullable(asWord<NotReadyReason>()), ({ context }) => getNotReadyReason(context)),
-  /** What is wrong, the worst first. */
+  /** The worst first. */
   findings: own(asList(findingShape), ({ context, inputs, found }) =>
     found.map((each) => renderFinding(each, inputs.at, context.formatCommand)),
   ),
@@ -115,7 +112,7 @@ const ownSections = {
   pid: own(asNumber, () => process.pid),
   config: own(configShape, showConfig),
   warnings: own(asList(problemShape), ({ context }) => context.reloader.warnings),
-  /** The certificates of the listeners, and the authorities that client certificates are checked against. */
+  /** Of the listeners, and of the authorities for client certificates. */
   certificates: own(asList(certificateShape), ({ inputs }) =>
     listCertificates(inputs.config).map(({ notAfter, ...shown }) => ({ ...shown, ...toExpiry(notAfter) })),
   ),
@@ -138,7 +135,7 @@ const ownSections = {
 
 const ownStatus = field.record(ownSections)
 
-/** What /status says. Times are RFC 3339. */
+/** Times are RFC 3339. */
 export interface Status extends Shown<typeof ownStatus> {}
 
 const sections = insertBeside(
@@ -153,7 +150,6 @@ export const statusShape = status.decode
 export const getStatus = async (context: AdminContext): Promise<Status> =>
   (await statusFromReport(context, await context.report())).status
 
-/** Renders the status from a report, with its findings as data. */
 export const statusFromReport = async (
   context: AdminContext,
   report: StatusReport,

@@ -25,17 +25,13 @@ export const ttlArgument = durationArgument('--ttl <DURATION>', '15m')
 interface OverrideOrder<Key, State> {
   readonly key: Key
   readonly state: State
-  /** Null: the override before is removed. */
+  /** Null: the override is removed. */
   readonly ttlMs: number | null
   readonly by: string
   readonly reason: string | null
 }
 
-/**
- * Overrides the configured state of a key for a time, and returns the end of that time. Without a time it removes the
- * override: the configuration says the same from now on, and `until` is null. When that cannot be put into effect, the
- * override before is restored.
- */
+/** Without `ttlMs` it removes the override, and `until` is null. A failure restores the earlier override. */
 export const applyOverride = async <Key extends string, State>(
   context: AdminContext,
   overrides: TtlOverrides<Key, State>,
@@ -49,10 +45,7 @@ export const applyOverride = async <Key extends string, State>(
   return failure ?? { until: formatOptionalTime(set?.until) }
 }
 
-/**
- * Puts a change into effect (null), or undoes it and returns why. Rejects, once it is undone, with the
- * `WorkersNotAnsweringError` of the change.
- */
+/** Applies a change (null), or undoes it and returns why. Rejects with `WorkersNotAnsweringError` after the undo. */
 export const applyOrUndo = async (
   { draining }: AdminContext,
   apply: () => Promise<void>,
@@ -84,12 +77,11 @@ export const overrideDefaults = {
   method: 'POST',
   query: null,
   isAtomic: true,
-  // A state stands in each: any other JSON object lacks `until` as well, which would be taken for null.
+  // `state` tells a response from other JSON objects, whose missing `until` would pass as null.
   responseShape: asObject({ state: asText, until: asNullable(asText) }),
   rejectedText: 'does not accept it',
 } as const
 
-/** Formats why it was ordered, behind what was; empty: the operator has not said. */
 export const orderReasonPhrase = ({ reason }: { readonly reason: string | null }): string =>
   reason === null ? '' : ` (${reason})`
 

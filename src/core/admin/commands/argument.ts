@@ -2,21 +2,21 @@ import type { Config } from '../../config/config.ts'
 import { parseJsonObject } from '../../lib/plain-object.ts'
 import type { AdminError } from '../admin-error.ts'
 
-/** An argument of a command: the same on the command line, in JSON or a query, and in the form of a page. */
+/** The same on the command line, in JSON, in a query and in a page's form. */
 export interface Argument<Value = unknown> {
-  /** The syntax in the help: `<GROUP>`, `[OPERATION]`, `--client <ID>`. An option has the name of the argument. */
+  /** `<GROUP>`, `[OPERATION]`, or `--client <ID>`, whose name must be the argument's. */
   readonly usage: string
   readonly help: string
-  /** What is expected: `one of a, b`. */
+  /** As in `one of a, b`. */
   readonly expected: string
   readonly choices?: readonly string[]
   readonly default?: string
-  /** A value in the example of a JSON body, shown to a script whose body cannot be parsed. */
+  /** Shown when a script's JSON body cannot be parsed. */
   readonly example?: string
-  /** Where alone it is given: by scripts and the command line, or by the form of a page. By default everywhere. */
+  /** Default: both. */
   readonly only?: 'script' | 'form'
   readonly isRequired?: true
-  /** Parses it; undefined: it is something else than expected. */
+  /** Parses a value; undefined: invalid. */
   read(value: unknown): Value | undefined
 }
 
@@ -26,10 +26,9 @@ export type ValuesOf<Args extends Arguments> = {
   readonly [Name in keyof Args]: Args[Name] extends Argument<infer Value> ? Value : never
 }
 
-/** How long the reason of an order may be, in characters. */
+/** In characters. */
 export const maxReasonLength = 200
 
-/** The arguments as given, not checked yet. */
 export type RawArguments = Readonly<Record<string, unknown>>
 
 type ArgumentInfo = Pick<Argument, 'usage' | 'help' | 'default' | 'example' | 'only' | 'isRequired'>
@@ -44,20 +43,19 @@ export const choiceArgument = <Choice extends string>(
   read: (value) => choices.find((each) => each === value),
 })
 
-/** Creates an argument that is any text; anything else is parsed as an empty one. */
+/** Creates a text argument; other types are parsed as an empty text. */
 export const textArgument = (info: ArgumentInfo): Argument<string> => ({
   ...info,
   expected: 'text',
   read: (value) => (typeof value === 'string' ? value : ''),
 })
 
-/** Creates an argument that may be left out: it is null then. */
 export const optionalArgument = <Value>(argument: Argument<Value>): Argument<Value | null> => ({
   ...argument,
   read: (value) => (value === undefined ? null : argument.read(value)),
 })
 
-/** The argument that says why something is ordered: for the log, the audit log, and the next operator. */
+/** Goes to the log, the audit log and the next operator. */
 export const reasonArgument: Argument<string | null> = {
   usage: '--reason <TEXT>',
   help: 'why, for the log and whoever comes next',
@@ -89,7 +87,6 @@ export const parseArguments = (args: Arguments, raw: RawArguments): object | Adm
     : badRequest(`${wrong} is expected to be ${args[wrong]?.expected ?? ''}`)
 }
 
-/** Parses a JSON body: an object of the arguments, and of nothing else. */
 export const parseJsonBody = (args: Arguments, body: unknown): RawArguments | AdminError => {
   const shown = Object.fromEntries(Object.entries(args).map(([name, { example }]) => [name, example]))
   const raw = typeof body === 'string' ? parseJsonObject(body) : null
@@ -101,7 +98,7 @@ export const parseJsonBody = (args: Arguments, body: unknown): RawArguments | Ad
     : badRequest(`${quoted(unknown)} is not known; write ${keys.slice(0, -1).join(', ')} and ${keys.at(-1)}`)
 }
 
-/** Parses a form or a query: fields of these names, each once at most. Anything else is rejected with `expected`. */
+/** Each field may occur once. `expected` ends the error's text. */
 export const parseFields = (
   names: readonly string[],
   fields: URLSearchParams,
@@ -111,7 +108,7 @@ export const parseFields = (
   return wrong === undefined ? Object.fromEntries(fields) : badRequest(`${quoted(wrong)} is not expected${expected}`)
 }
 
-/** Names an argument as the help does: `--to`, without its value; `<GROUP>`. */
+/** `--to`, without its value; `<GROUP>`. */
 export const usageName = ({ usage }: Pick<Argument, 'usage'>): string => usage.replace(/ .*$/, '')
 
 export const badRequest = (detail: string): AdminError => ({ status: 400, code: 'bad-request', detail })
@@ -119,7 +116,7 @@ export const badRequest = (detail: string): AdminError => ({ status: 400, code: 
 const quoted = (key: string): string => JSON.stringify(key.slice(0, 60))
 
 export const rejectUnknownClient = async (name: string, config: Config): Promise<AdminError | null> => {
-  // The command line reads the commands too, and looks no name up.
+  // Late: the command line loads this module too, and looks no client up.
   const [{ adminParts }, { suggestNearest }] = await Promise.all([
     import('../admin-parts.ts'),
     import('../../config/suggest.ts'),

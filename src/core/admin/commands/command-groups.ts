@@ -8,7 +8,7 @@ import { operationCommands } from './set-operation-state.ts'
 
 const ofFeatures = await operatorCommandLoaders.load()
 
-/** All commands of operators, in the order in which the admin listener lists its paths. */
+/** In the order in which the admin listener lists its paths. */
 export const commandGroups: readonly CommandGroup[] = [
   reloadCommands,
   rollbackCommands,
@@ -17,12 +17,12 @@ export const commandGroups: readonly CommandGroup[] = [
   ...ofFeatures.flatMap(({ operatorCommands }) => operatorCommands),
 ]
 
-/** The same in the order of the help, where the kill switch stands before the commands about one endpoint. */
+/** In the order of the help: the kill switch precedes the commands about one endpoint. */
 export const commandGroupsInHelp: readonly CommandGroup[] = commandGroups
   .filter((group) => group !== endpointCommands)
   .flatMap((group) => (group === operationCommands ? [operationCommands, endpointCommands] : [group]))
 
-/** Tells whether a line of a shell gives an order: it changes what runs, unlike a command that only shows more. */
+/** Tells whether a shell line holds a command that changes the running gateway. */
 export const isMutatingCommand = (line: string): boolean => {
   const words = line.split(' ')
   return commandGroups.some(({ parent, name, choice, args, commands, showsWithoutOption }) => {

@@ -8,24 +8,22 @@ import type { HtmlValue } from '../html.ts'
 import type { Argument, Arguments, RawArguments } from './argument.ts'
 
 /**
- * Commands that share a name on the command line and take the same arguments. The subcommand, the routes, the pages
- * that ask first, their links, the log line and the audit record follow from it. It imports nothing that serves
- * clients: the command line reads it too.
+ * Commands that share a name and arguments. Subcommand, routes, pages, links, log line and audit record follow from it.
+ * The command line loads it too, so it imports nothing that serves clients.
  */
 export interface CommandGroup {
   /** `lender-gateway NAME`. */
   readonly name: string
-  /** The command that it is a subcommand of: `lender-gateway PARENT NAME`; by default none. */
+  /** `lender-gateway PARENT NAME`. */
   readonly parent?: string
   readonly description: string
-  /** The first argument, which chooses one of several commands. Null: there is one, which has the name of the group. */
+  /** Null: the only command has the group's name. */
   readonly choice: Pick<Argument, 'usage' | 'help'> | null
   readonly args: Arguments
-  /** The paragraph of the help before the one about credentials. */
   readonly help: string | null
   readonly exitCodes: string
   readonly examples: readonly string[]
-  /** Whether it only shows how things stand while none of its options is given. */
+  /** Whether it only shows the state while none of its options is given. */
   readonly showsWithoutOption?: true
   readonly commands: readonly Command[]
 }
@@ -33,65 +31,49 @@ export interface CommandGroup {
 export interface Order {
   /** The operator's name, or else the address. */
   readonly by: string
-  /** Puts what an atomic command has changed into effect. */
+  /** Applies what an atomic command has changed. */
   apply(): Promise<void>
-  /**
-   * Tells why the operator may give it no longer; null: that is not so. For a command that waits for its turn in `run`:
-   * an edit may have come first.
-   */
+  /** An edit may have removed the operator while the command waited. */
   recheck(): AdminError | null
 }
 
 /**
- * A command that an operator can run, from a script, the command line or a page. Its methods are declared as methods,
- * which TypeScript compares both ways: the walks over all commands know no command's arguments.
+ * Declared as methods, which TypeScript compares bivariantly: code that walks all commands knows no command's
+ * arguments.
  */
 export interface Command<Values extends object = object, Plan extends object = object, Result extends object = object> {
   /** The first argument on the command line: `drain`. */
   readonly choice: string
-  /** The name of its page, `/actions/NAME`. Null: it has none. */
+  /** `/actions/NAME`. */
   readonly page: string | null
   readonly method: 'POST' | 'DELETE'
   readonly path: string
-  /** Parses the query of a script's request; null: the arguments come in a JSON body. */
+  /** Null: the arguments come in a JSON body. */
   readonly query: ((query: string) => RawArguments | AdminError) | null
-  /**
-   * Says why arguments that are good by themselves are not together; null: they are. The command line asks before it
-   * sends anything. `name` writes an argument as the operator does: `to` in JSON, `--to` on the command line.
-   */
+  /** Tells why valid arguments do not fit together. `name`: `to` in JSON, `--to` on the command line. */
   validate?(values: Values, name: (argument: string) => string): string | null
-  /**
-   * Whether it is planned, run and put into effect as one: no edit and no other such command comes between, as its
-   * effect may speak against this one.
-   */
+  /** Whether no edit and no other atomic command may come between plan, run and apply. */
   readonly isAtomic: boolean
-  /**
-   * Whether an atomic command, and what is before it, are to wait for no worker that does not answer; by default none
-   * is urgent.
-   */
+  /** Whether this and earlier atomic commands stop waiting for silent workers. Default: no. */
   isUrgent?(values: Values): boolean
-  /** Plans what it would do, or says what speaks against it. Changes nothing. What its page shows is a preview. */
+  /** Changes nothing. */
   plan(context: AdminContext, values: Values): Plan | AdminError | Promise<Plan | AdminError>
   confirmation?(context: AdminContext, plan: Plan): CommandConfirmation | Promise<CommandConfirmation | AdminError>
   /** The result is the JSON response. */
   run(context: AdminContext, plan: Plan, order: Order): Promise<Result | AdminError>
-  /** Whether it changes nothing that serves requests. */
   readonly onlyShows?: true
-  /** The event in the log and the audit log; null: the change that it starts writes its own. */
+  /** Null: the change that it starts logs its own event. */
   readonly event: string | null
-  /** The fields of the event, where they are not those of the result. */
+  /** Default: the result. */
   fields?(result: Result): CommandEventFields
-  /** Formats what the next page says after it was run. */
   successText(result: Result): string
-  /** Formats what the command line prints after it was run; `given` holds its arguments. */
+  /** `given` holds the arguments. */
   cliText(given: Readonly<Record<string, string | undefined>>, result: Result): string
-  /**
-   * Decodes what `cliText` needs of the response. `outcome`: the result of a reload, which is printed with its changes.
-   */
+  /** `outcome`: the result of a reload, printed with its changes. */
   readonly responseShape: Decoder<object> | 'outcome'
-  /** What the command line says of the gateway where it rejects the command: `does not accept it`. */
+  /** As in `does not accept it`. */
   readonly rejectedText: string
-  /** The codes of errors of a reload or a rollback that the command line prints by their detail alone. */
+  /** Codes of reload or rollback errors that are printed by their detail alone. */
   readonly plainErrors?: readonly string[]
   readonly links: CommandLinks
 }
@@ -101,17 +83,15 @@ export type CommandWithPage = Command & Required<Pick<Command, 'confirmation'>> 
 export type CommandEventFields = Readonly<Record<string, string | number | boolean | null>>
 
 export interface CommandConfirmation {
-  /** What will be done: a question of a few words. */
   readonly title: string
-  /** What will happen, to what and for how long: paragraphs. */
+  /** Paragraphs. */
   readonly what: HtmlValue
-  /** For how long, which can be chosen; null: it is not for a time. */
+  /** Null: not limited in time. */
   readonly ttlMs: number | null
-  /** The name of the argument that says for how long; `ttl` by default. */
+  /** Default: `ttl`. */
   readonly ttlName?: string
-  /** What the form gives beside the arguments of the page. */
+  /** Hidden fields of the form. */
   readonly args?: Readonly<Record<string, string>>
-  /** Other values of an argument, to be chosen instead. */
   readonly choices?: { readonly name: string; readonly words: string; readonly values: readonly string[] }
   readonly asksReason?: true
   readonly button: string
@@ -120,11 +100,11 @@ export interface CommandConfirmation {
 export interface CommandLink {
   readonly query: Readonly<Record<string, string>>
   readonly words: string
-  /** What a screen reader says beside the words. */
+  /** For screen readers, after the words. */
   readonly about?: string
 }
 
-/** The places of the overview that have links, and what each is about. A feature adds its own (`declare module`). */
+/** A feature adds its own (`declare module`). */
 export interface OverviewPlaces {
   readonly summary: Status['config']
   readonly operation: { readonly id: OperationId; readonly state: 'serve' | 'refuse' }

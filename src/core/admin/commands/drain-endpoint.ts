@@ -38,10 +38,10 @@ const args = {
 interface Plan {
   readonly group: Group
   readonly url: string
-  /** The endpoint, once for each side that it stands on. None: an edit took it out, and an order for it is held. */
+  /** The endpoint on each of its sides. Empty: an edit removed it, and its override remains. */
   readonly targets: readonly EndpointState[]
   readonly endpoints: readonly EndpointState[]
-  /** For how long; null: from now on the configuration says the same. */
+  /** Null: from now on the configuration says the same. */
   readonly ttlMs: number | null
   readonly reason: string | null
 }
@@ -57,7 +57,6 @@ interface EndpointCommandResult {
 
 type EndpointCommand = Command<ValuesOf<typeof args>, Plan, EndpointCommandResult>
 
-/** Creates what both commands have in common: the file is not touched, and holds again afterwards. */
 const stateCommand = (state: EndpointOverrideState) =>
   ({
     ...overrideDefaults,
@@ -65,7 +64,7 @@ const stateCommand = (state: EndpointOverrideState) =>
     page: state,
     path: `/endpoints/${state}`,
     async plan(context, { group, url, ttl, reason }) {
-      const report = await context.report() // first, so that all that follows is decided at once
+      const report = await context.report() // first, so that all decisions below see the same time
       const endpoints = listEndpointStates(context, group, report.upstreams[group])
       const targets = endpoints.filter((each) => each.url === url)
       const isHeld = context.overrides.endpoints.get(toEndpointKey(group, url)) !== null
@@ -80,8 +79,9 @@ const stateCommand = (state: EndpointOverrideState) =>
       return rejection ?? { group, url, targets, endpoints, reason, ttlMs: isReset ? null : ttl }
     },
     async run(context, { group, url, targets, ttlMs, reason }, { by, apply }) {
-      // The operator is believed: an ejected endpoint is let in again at once. That comes first, so that a command
-      // which is rejected leaves every drain as it was. Where no worker serves, none has it ejected.
+      // The operator is trusted: an ejected endpoint gets requests at once. First, so a rejected command leaves every
+      // drain unchanged.
+      // Without serving workers, no worker has ejected it.
       let partly = {}
       if (state === 'ready') {
         const { results, unanswered } = await context.runEverywhere('uneject', { group, url })
@@ -148,7 +148,7 @@ const readyCommand: EndpointCommand = {
     `${url} of ${group} gets new requests ${untilOrAsFile(until)}${orderReasonPhrase({ reason })}.`,
   cliText: ({ group, url }, { until }) => `${url} of ${group} takes requests ${untilOrAsFile(until)}`,
   links: {
-    // No order gives a share to one that has none in the file.
+    // No command gives an endpoint with weight 0 a share.
     endpoint: ({ group, url, state, weight, orderedBy }) =>
       (state === 'draining' || state === 'ejected') && (weight > 0 || orderedBy !== null)
         ? { query: { group, url }, words: 'Ready', about: `${url} of ${group}` }
@@ -161,10 +161,7 @@ const remainingText = (group: Group, side: Side, others: readonly EndpointState[
     ? null
     : html`${describeSide(group, side)} is then served by ${others.map(({ url, outage }) => (outage === null ? url : `${url} (${outage})`)).join(', ')}.`
 
-/**
- * Drains an endpoint for a while, or makes it ready again. One that stands on both sides of a group is one machine, and
- * is drained on both.
- */
+/** An endpoint on both sides of a group is one machine, and is drained on both. */
 export const endpointCommands: CommandGroup = {
   name: 'endpoint',
   description: 'Have one endpoint of a group take no new requests for a while, or take them again.',

@@ -10,25 +10,24 @@ import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
 import { maxTtlMs } from './apply-override.ts'
 
-/** An endpoint of one side of a group just now, with overrides that are set but not in effect yet. */
+/** With overrides that are set but not applied yet. */
 export interface EndpointState {
   readonly side: Side
   readonly url: string
   readonly inFlight: number
   readonly drainedByFile: boolean
-  /** Whether the configuration gives it a share at all: no command does. */
+  /** No command changes it. */
   readonly hasWeight: boolean
-  /** Whether it gets new requests when it can. */
+  /** Whether it gets new requests while healthy. */
   readonly takesWork: boolean
-  /** Until when an order alone has it take work, in milliseconds since the epoch; null: that is not so. */
+  /** The end of the override without which it would take no work, in milliseconds since the epoch. */
   readonly readyUntil: number | null
-  /** Until when an order alone keeps it from work, in milliseconds since the epoch; null: that is not so. */
+  /** The end of the override without which it would take work, in milliseconds since the epoch. */
   readonly drainUntil: number | null
-  /** Why it gets none at present, though it would; null: it does. */
+  /** `down` or `ejected`. */
   readonly outage: string | null
 }
 
-/** Lists the endpoints of a group, on all its sides. */
 export const listEndpointStates = (
   { reloader, overrides }: AdminContext,
   group: Group,
@@ -36,7 +35,7 @@ export const listEndpointStates = (
 ): readonly EndpointState[] =>
   listSides(reloader.config.upstreams[group]).flatMap(({ side, upstream: { endpoints } }) => {
     const reported = reportedSides<SideReport>(report).find((each) => each.side === side)?.report.endpoints ?? []
-    // One that the configuration names twice is overridden as one.
+    // Endpoints with the same URL share an override.
     const distinct = [...new Map(reported.map((each) => [each.url, each])).values()]
     return distinct.map(({ url, inFlight, state: { name: state } }) => {
       const same = endpoints.filter(({ origin, pathPrefix }) => origin + pathPrefix === url)
@@ -60,16 +59,15 @@ export const listEndpointStates = (
     })
   })
 
-/** Lists the endpoints that take requests on the side of another one. */
 export const otherTakers = (
   endpoints: readonly EndpointState[],
   { side, url }: Pick<EndpointState, 'side' | 'url'>,
 ): readonly EndpointState[] => endpoints.filter((each) => each.side === side && each.url !== url && each.takesWork)
 
 /**
- * Rejects draining the last endpoint of a side that takes requests for as long, or the last healthy one; null: another
- * one remains. One that an order drains already is not drained for longer without another that lasts. Those of a
- * candidate may all be drained, unless requests of clients would fail.
+ * Rejects draining a side's last endpoint that takes work as long, or its last healthy endpoint. A drained endpoint is
+ * not drained for longer without another that lasts.
+ * All endpoints of a candidate may be drained, unless its clients' requests would fail.
  */
 export const rejectLastEndpoint = (
   context: AdminContext,
@@ -109,10 +107,7 @@ export const rejectLastEndpoint = (
   )
 }
 
-/**
- * Rejects having an endpoint take work for less time than before, where its side then waits for the end of another
- * one's drain; null: none has to be waited for.
- */
+/** Rejects a shorter time in service, if its side would then have no endpoint until another endpoint's drain ends. */
 export const rejectEarlyEnd = (
   context: AdminContext,
   group: Group,
@@ -138,14 +133,14 @@ export const rejectEarlyEnd = (
 
 const lastEndpoint = (detail: string): AdminError => ({ status: 409, code: 'last-endpoint', detail })
 
-/** Tells whether requests of clients fail where no endpoint of its side takes work. */
+/** Tells whether clients' requests fail when no endpoint of its side takes work. */
 const servesClients = (
   { reloader, overrides, findClients }: AdminContext,
   group: Group,
   { side }: EndpointState,
 ): boolean => side === 'primary' || findClients(group, reloader.config, overrides).others === 'exposed'
 
-/** Tells whether an endpoint that is drained until then leaves none; `others` are those that take work as long. */
+/** `others` take work until then. */
 const isLastTaker = (
   { takesWork, drainUntil, outage }: EndpointState,
   others: readonly EndpointState[],

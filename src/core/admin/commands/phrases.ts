@@ -6,7 +6,7 @@ const units = [
   ['second', 1000],
 ] as const
 
-/** Spells a duration: `15 minutes`, `1 hour 30 minutes`. What is less than a second is left out. */
+/** `15 minutes`, `1 hour 30 minutes`, without milliseconds. */
 export const spellDuration = (ms: number): string => {
   let left = ms
   const parts = units.flatMap(([unit, length]) => {
@@ -17,19 +17,18 @@ export const spellDuration = (ms: number): string => {
   return parts.join(' ')
 }
 
-/** Formats a count: `1 request`, `2 requests`. */
+/** `1 request`, `2 requests`. */
 export const pluralize = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
-/** The time frame of what a gateway counts from its start on. `status` says beside `up` when that was. */
+/** `status` shows the start beside `up`. */
 export const sinceStart = 'since the start'
 
-/** Joins the first names of a list that may be long: `a, b, 3 more`. */
+/** `a, b, 3 more`. */
 export const joinFirst = (names: readonly string[], max: number, between = ', '): string => {
   const more = names.length - max
   return [...names.slice(0, max), ...(more > 0 ? [`${more} more`] : [])].join(between)
 }
 
-/** Renders paragraphs, without empty ones. */
 export const paragraphs = (...each: readonly HtmlValue[]): HtmlValue =>
   each.filter((one) => one !== null && one !== false && one !== '').map((one) => html`<p>${one}</p>\n`)
 

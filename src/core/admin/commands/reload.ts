@@ -18,11 +18,11 @@ const args = forceArgument('take it although no endpoint that it brings to a gro
 
 interface ReloadCommandResult extends Omit<Exclude<ReloadOutcome, { result: 'refused' }>, 'neverRan'> {
   readonly groups: readonly string[]
-  /** When an edit was refused that a rollback found in the file, in RFC 3339. Null: there is none. */
+  /** When the edit was rejected that a rollback found in the file, in RFC 3339. */
   readonly neverRan: string | null
 }
 
-// Skipping a safeguard takes these very words: an operator who writes `force=0` means the contrary.
+// Only these exact queries skip a safeguard: an operator who writes `force=0` means the contrary.
 const forceQueries: ReadonlySet<string> = new Set(['force', 'force=', 'force=true'])
 
 export type ReloadCommand<Args extends Arguments = typeof args> = Command<
@@ -31,7 +31,6 @@ export type ReloadCommand<Args extends Arguments = typeof args> = Command<
   ReloadCommandResult
 >
 
-/** Creates what both commands have in common: `force` is all that they take. */
 export const reloadDefaults = (name: 'reload' | 'rollback') =>
   ({
     choice: name,
@@ -52,7 +51,6 @@ export const reloadDefaults = (name: 'reload' | 'rollback') =>
     rejectedText: 'refuses it',
   }) satisfies Partial<ReloadCommand>
 
-/** Reads the file again; by force without checking that its new endpoints are reached. */
 const reloadCommand: ReloadCommand = {
   ...reloadDefaults('reload'),
   async confirmation({ reloader }, { force }) {
@@ -101,7 +99,7 @@ export const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadComm
   return { ...(held === null ? configurationRejected : endpointsUnreachable), problems, extensions }
 }
 
-/** Imported late: the command line reads this file, and compares nothing. */
+/** Late: the command line loads this module too, and compares no configurations. */
 export const getChangedGroups = async (changes: readonly ConfigChange[]): Promise<readonly string[]> =>
   (await import('../../config/diff/diff-reports.ts')).changedGroups(changes)
 

@@ -18,7 +18,7 @@ import {
   toReloadResult,
 } from './reload.ts'
 
-// Only the form sends it: what its page showed may be no longer so.
+// Only the form sends it: another rollback may be due since its page was shown.
 const shownArgument = optionalArgument(
   textArgument({ usage: '--shown <HASH>', help: 'a configuration as the page showed it', only: 'form' }),
 )
@@ -97,7 +97,7 @@ The file is left alone. It is taken again when its content changes, on SIGHUP an
   commands: [rollbackCommand],
 }
 
-/** Names what a rollback with these changes keeps. Authentication that an edit took out comes back as it was. */
+/** Authentication that an edit removed comes back as it was. */
 const keptText = (changes: readonly ConfigChange[]): string =>
   changes.some(({ path, from }) => path === 'auth' && from === 'none')
     ? 'admin and listen.tls as they are now, auth and clients as they were'
@@ -108,7 +108,7 @@ const changeItem = ({ path, from, to }: ConfigChange) =>
 
 const formatValue = (of: unknown): string => truncate(of === null ? 'not set' : JSON.stringify(of), 200)
 
-/** `hasEndedTries`: an edit was held back, and the rollback has ended that. */
+/** `hasEndedTries`: an edit was held back, and the rollback ended its retries. */
 const nothingToRollBack = ({ isFirst, state: { refusal } }: Reloader, hasEndedTries = false): AdminError => {
   const why = isFirst
     ? 'what runs is the first configuration since the start'
@@ -121,7 +121,6 @@ const nothingToRollBack = ({ isFirst, state: { refusal } }: Reloader, hasEndedTr
   return { status: 409, code: 'nothing-to-roll-back', detail: `nothing to roll back: ${why}${note}` }
 }
 
-/** Rejects what a form asks whose page showed another rollback than there is now; null: the same, or no form asks. */
 const rejectOutdatedPage = (
   { config: { hash }, previous }: Reloader,
   { from, to }: Pick<ValuesOf<typeof rollbackArgs>, 'from' | 'to'>,

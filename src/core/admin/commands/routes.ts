@@ -11,7 +11,6 @@ import type { Command, CommandEventFields, Order } from './command.ts'
 import { commandGroups } from './command-groups.ts'
 import { toAdminError } from './workers-not-answering.ts'
 
-/** Registers the commands: for scripts, a method, a path and JSON. */
 export const registerCommands = (app: FastifyInstance, context: AdminContext, log: Log, recheck: Recheck): void => {
   for (const { args, commands } of commandGroups)
     for (const command of commands)
@@ -27,7 +26,6 @@ export const registerCommands = (app: FastifyInstance, context: AdminContext, lo
       })
 }
 
-/** Runs a command. Its log line and its audit record are the same wherever it comes from. */
 export const runCommand = async (
   context: AdminContext,
   log: Log,
@@ -43,7 +41,7 @@ export const runCommand = async (
     const plan = await command.plan(within, values)
     return isAdminError(plan) ? plan : command.run(within, plan, { by, apply, recheck }).catch(toAdminError)
   }
-  // An edit may have come first, and taken the operator's token away.
+  // An edit may have been applied first, and removed the operator's token.
   const result = await (command.isAtomic
     ? reloader.change(
         async (apply, urgent) => recheck() ?? execute(hurried(context, urgent), apply),
@@ -52,7 +50,7 @@ export const runCommand = async (
     : execute(context, () => reloader.reapply()))
   const done = eventFields(command, result)
   if (done === null) return result
-  // A key is what a client wrote: it stands on no page.
+  // Without a page: a command about a client's idempotency key, which no page shows.
   if (command.page !== null) context.orders.add({ at: epochMs(), by, text: orderText(command, result) })
   if (command.event === null) return result
   const fields = { ...done, by }
@@ -61,7 +59,7 @@ export const runCommand = async (
   return result
 }
 
-/** Creates the context of a command that hurries what it asks the processes, when something urgent waits for it. */
+/** Hurries requests to the processes when an urgent command waits. */
 const hurried = (context: AdminContext, urgent: Promise<void>): AdminContext => ({
   ...context,
   report: () => context.report(urgent),
@@ -80,7 +78,6 @@ const eventFields = (command: Command, result: object): CommandEventFields | nul
   return result.done === undefined ? null : { ...result.done, incomplete: result.code }
 }
 
-/** Of what was done in part it says why not all of it was. */
 const orderText = (command: Command, result: object): string => {
   if (!isAdminError(result)) return command.successText(result)
   const facts = Object.entries(result.done ?? {}).flatMap(([key, value]) => (value === null ? [] : [`${key} ${value}`]))

@@ -28,7 +28,7 @@ const args = {
 
 interface Plan {
   readonly operation: Operation
-  /** For how long; null: from now on the configuration says the same. */
+  /** Null: from now on the configuration says the same. */
   readonly ttlMs: number | null
   readonly refusedByFile: boolean
   readonly reason: string | null
@@ -44,10 +44,7 @@ interface OperationCommandResult {
 
 type OperationCommand = Command<ValuesOf<typeof args>, Plan, OperationCommandResult>
 
-/**
- * Creates what both commands have in common: the file is not touched, and holds again afterwards. To serve what the
- * file serves ends an override at once.
- */
+/** Serving what the file serves ends an override at once. */
 const stateCommand = (state: OperationCommandResult['state']) =>
   ({
     ...overrideDefaults,

@@ -8,10 +8,7 @@ import { firstToExpire } from '../../upstream/endpoints/endpoint-certificates.ts
 import { checkCommandLine, type Finding, type FindingSource, finding, mergeByGroup } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
-/**
- * Lists the listeners' certificates and, of the authorities that clients are checked against, the first to expire. By
- * key in the configuration.
- */
+/** Of the authorities for client certificates, the first to expire. */
 export const listCertificates = (config: Config) =>
   [...listenerCertificates(config), ...clientAuthorities(config)].map(({ path, ...facts }) => ({
     key: formatKeyPath(path),
@@ -30,9 +27,7 @@ export const certificateFindings: FindingSource = ({ at, config }) =>
     ])
   })
 
-/**
- * Finds certificates of endpoints of some groups that have expired, or soon will, as their last handshakes have shown.
- */
+/** By the endpoints' last handshakes. */
 export const upstreamCertificateFindings = (
   inputs: FindingInputs,
   ofGroups: readonly Group[] = groups,
@@ -59,7 +54,7 @@ const endpointCertificateFinding = (group: Group, report: EndpointReport, inputs
     return finding('endpoint-certificate-expires', 'warning', about, facts, (facts) => [
       `the certificate of ${shownBy(facts)} expires at ${formatTime(facts.notAfter)}`,
     ])
-  // Requests that fail for it say so by themselves.
+  // Failed requests report the expiry themselves.
   if (failsByExpiry(report, inputs)) return null
   const severity = inputs.config.upstreams[group].tls.verify ? 'critical' : 'warning'
   return finding('endpoint-certificate-expired', severity, about, { ...facts, since: notAfter }, (facts) => [

@@ -29,7 +29,7 @@ import {
 import type { FindingInputs } from './finding-inputs.ts'
 import { isServing, mayBeStored } from './outage.ts'
 
-// Of the timeout of its requests.
+// Of the requests' timeout.
 const slowShare = 0.5
 
 /** `causes`: the recent errors of its group. */
@@ -48,7 +48,7 @@ export const endpointFindings = (
     : [endpointOutageFinding(group, each, out, [stale].flat(), inputs)]
 }
 
-/** `errors`: its recent ones; `out`: why it gets no requests, if that is so. */
+/** `errors`: the endpoint's recent errors; `out`: why it gets no requests. */
 const failingEndpointFinding = (
   group: Group,
   each: EndpointReport,
@@ -61,7 +61,7 @@ const failingEndpointFinding = (
   const quietSince = getQuietSince(tally, inputs.at)
   const failures = groupByKey(
     errors,
-    // By its text: a connection may be closed before the response head and after it.
+    // By text: a connection may be closed before the response head and after it.
     ({ kind, reason }) => lastFailurePhrase({ kind, reason, status: null }, url),
   ).map((same) => ({ cause: causePhrase(same[0], url, inputs), tally: tallyFailures(same) }))
   const severity =
@@ -86,7 +86,7 @@ const failingEndpointFinding = (
   })
 }
 
-/** Describes an endpoint that is out, with no request that failed recently. `others`: what else is wrong there. */
+/** For an endpoint without recent failures of requests. `others`: its other findings. */
 const endpointOutageFinding = (
   group: Group,
   each: EndpointReport,
@@ -113,14 +113,11 @@ const endpointOutageFinding = (
   )
 }
 
-/**
- * Gets the time of the last failure within a minute, where none has come for a while. Null: failures go on, or are long
- * over.
- */
+/** Null: failures continue, or ended long ago. */
 const getQuietSince = ({ lastMinute, lastAt }: FailureTally, at: number): number | null =>
   lastMinute > 0 && lastAt !== null && isQuiet(lastAt, at) ? lastAt : null
 
-/** Checks whether an endpoint gets no requests while others serve: its failures have ended. */
+/** Its failures have ended, as other endpoints get its requests. */
 const isOutOfRotation = ({ name }: EndpointReport['state']): boolean => name === 'down' || name === 'ejected'
 
 const staleAddressFinding = (group: Group, { url, outdated }: EndpointReport, inputs: FindingInputs): Found => {
@@ -131,7 +128,7 @@ const staleAddressFinding = (group: Group, { url, outdated }: EndpointReport, in
   ])
 }
 
-/** Finds failures at an endpoint that cost no request: another attempt was made, or its own error was relayed. */
+/** Failures that cost no client's request: another attempt succeeded, or the endpoint's own error was relayed. */
 const recoveredFailureFinding = (group: Group, { url, lastFailure }: EndpointReport, inputs: FindingInputs): Found => {
   const { at, config } = inputs
   if (lastFailure === null || at - lastFailure.at > recentMs) return []
@@ -145,7 +142,6 @@ const recoveredFailureFinding = (group: Group, { url, lastFailure }: EndpointRep
   })
 }
 
-/** Describes why an endpoint gets no requests, or as few as can be, or why they fail; null: it is well. */
 const outagePhrase = (endpoint: EndpointReport, at: number): string | null => {
   const { state, ejectedForMs, failingSince, onProbation } = endpoint
   const although = isServing(endpoint) ? ', and answers all the same' : ''
@@ -170,16 +166,17 @@ const slowFinding = (group: Group, { url, latencyMs }: EndpointReport, { config 
 // The share of fewer requests says little.
 const minRequests = 20
 
-// Less is of no consequence, however certain it is.
+// A smaller excess is harmless, however certain it is.
 const minExcess = 0.2
 
-// In standard errors: in a day of windows, chance singles out hardly one of a thousand endpoints that are all alike.
+// In standard errors: in a day of windows, chance alone hardly singles out one of 1000 equal endpoints.
 const minCertainty = 5
 
 /**
- * Finds the endpoints that answer far more of their requests with a 4xx than the others of their group. That is no
- * failure, and ejects none of them: each such response may be the client's fault. But clients do not choose the
- * endpoint, so all have the same share of those. `name`: the upstream's, as a sentence has it.
+ * Finds endpoints with a far higher share of 4xx responses than the others of their group.
+ * Each 4xx may be the client's fault, so it ejects no endpoint; but clients do not choose the endpoint, so shares
+ * should be equal.
+ * `name`: the upstream's name in a sentence.
  */
 export const clientErrorFindings = (
   group: Group,
@@ -206,9 +203,7 @@ const sumResponses = (endpoints: readonly EndpointReport[]): ResponseCounts => {
   return { requests: sum(pluck(responses, 'requests')), clientErrors: sum(pluck(responses, 'clientErrors')) }
 }
 
-/**
- * Compares two shares as a test of proportions does: by the deviation that chance alone would cause if they were equal.
- */
+/** A two-proportion test. */
 const isOutlier = (own: ResponseCounts, others: ResponseCounts): boolean => {
   if (own.requests < minRequests || others.requests < minRequests) return false
   const excess = clientErrorShare(own) - clientErrorShare(others)

@@ -11,13 +11,12 @@ import { pluralize } from '../commands/phrases.ts'
 import { joinWithAnd } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
-/** How long ago a failure is of late, in milliseconds. */
 export const recentMs = 60_000
 
-/** Fewer in a minute may be a hiccup of one connection, and are a warning. */
+/** Fewer failures in a minute may come from one broken connection, and are a warning. */
 export const minFailures = 3
 
-// In milliseconds. Where none has failed for that long, requests fail no more: the cause is gone, or others help.
+// In milliseconds.
 const quietMs = 15_000
 
 export interface FailureTally {
@@ -36,10 +35,9 @@ export const tallyFailures = (causes: readonly ErrorCount[]): FailureTally => ({
 
 export const isQuiet = (lastAt: number, at: number): boolean => at - lastAt >= quietMs
 
-/** Checks whether at least half of the requests fail. */
 export const areMostFailing = (failures: number, requests: number): boolean => failures * 2 >= requests
 
-/** Formats how many requests it was, and when: `12 requests were refused with 401 in the last minute`. */
+/** `12 requests were refused with 401 in the last minute`. */
 export const countPhrase = (
   { lastMinute, last15Min }: Pick<FailureTally, 'lastMinute' | 'last15Min'>,
   what: 'failed' | 'refused' | `refused with ${number}` | 'closed at once',
@@ -51,7 +49,6 @@ export const countPhrase = (
   return `${pluralize(count, subject)} ${verb} ${when}`
 }
 
-/** Sums the rejections of one kind of failure, of the operations of a group where one is given. */
 export const tallyRejected = ({ recentErrors }: StatusReport, kind: FailureKind, group?: Group): FailureTally =>
   tallyFailures(
     recentErrors.causes.filter(
@@ -61,11 +58,11 @@ export const tallyRejected = ({ recentErrors }: StatusReport, kind: FailureKind,
     ),
   )
 
-/** Formats how many requests were rejected, after a colon; empty: none was recently. */
+/** Begins with a colon; empty: none was rejected recently. */
 export const rejectedPhrase = (refused: FailureTally): string =>
   refused.last15Min === 0 ? '' : `: ${countPhrase(refused, 'refused')}`
 
-/** Formats the limit that the body of each of these was larger than, where it was always the same. */
+/** Empty if the limits differ. */
 export const maxBodyPhrase = (same: readonly Pick<ErrorCount, 'kind' | 'operation'>[], config: Config): string => {
   if (same[0]?.kind !== 'content-too-large') return ''
   const [limit, ...others] = new Set(
@@ -74,10 +71,7 @@ export const maxBodyPhrase = (same: readonly Pick<ErrorCount, 'kind' | 'operatio
   return limit == null || others.length > 0 ? '' : ` (${formatSize(limit)})`
 }
 
-/**
- * Describes in words what went wrong at an endpoint, by its name: `http://risk-a:8080 refuses connections
- * (ECONNREFUSED)`.
- */
+/** `http://risk-a:8080 refuses connections (ECONNREFUSED)`. */
 export const causePhrase = (
   { kind, reason, operation, lastAt }: ErrorCount,
   endpoint: string,
@@ -86,7 +80,7 @@ export const causePhrase = (
   lastFailurePhrase({ kind, reason, status: null }, endpoint) +
   (operation === null ? '' : limitPhrase({ kind, at: lastAt }, groupOfOperation(operation), inputs, operation))
 
-/** Formats the limit that was exceeded; empty for a failure of before the last edit, whose limit may be another. */
+/** Empty for a failure before the last edit, whose limit may differ. */
 export const limitPhrase = (
   { kind, at }: Pick<AttemptReport, 'kind' | 'at'>,
   group: Group,
@@ -106,7 +100,7 @@ export const limitPhrase = (
 
 export const groupOfOperation = (id: OperationId): Group => operationsById[id].group
 
-// What the network, a resolver, a clock or this gateway may cause, though nothing has changed at the endpoint.
+// The network, a resolver, a clock or this gateway may cause these, without a change at the endpoint.
 const doubtfulReasons: ReadonlySet<FailureReason | null> = new Set([
   'unreachable',
   'not-connected-in-time',
@@ -124,10 +118,7 @@ const ownCertificate: ReadonlySet<FailureReason | null> = new Set([
   'certificate-revoked',
 ] as const)
 
-/**
- * Says of which endpoints the fault is for their owners to mend, and how that is known: a line for each way. `loadedAt`
- * is when the configuration took effect, since an edit may be the fault as well.
- */
+/** One line for each way to know. `loadedAt`: since an edit may be the fault as well. */
 export const ownerDetails = (
   endpoints: readonly EndpointReport[],
   { loadedAt }: Pick<FindingInputs, 'loadedAt'>,
@@ -143,7 +134,7 @@ export const ownerDetails = (
     return `for the owner of ${joinWithAnd(urls)} to mend: ${same[0].how}`
   })
 
-/** Says how it is known that a fault is the endpoint's; null: it is not known, or there is none. */
+/** Null: unknown, or no fault. */
 const findHow = ({ lastFailure, failingSince, succeededAt }: EndpointReport, loadedAt: number): string | null => {
   if (lastFailure === null || failingSince === null) return null
   const { kind, reason } = lastFailure
@@ -160,6 +151,6 @@ const contractKinds: ReadonlySet<FailureKind> = new Set([
   'invalid-response',
 ])
 
-/** Tells the failures of messages that break a contract: what compares them tells where, and no other finding does. */
+/** The contract's own finding reports them. */
 export const isContractFailure = ({ kind, reason }: Pick<ErrorCount, 'kind' | 'reason'>): boolean =>
   contractKinds.has(kind) || reason === 'contract-body-too-large'

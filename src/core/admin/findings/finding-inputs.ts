@@ -13,20 +13,20 @@ import type { AdminPart, FindClients } from '../admin-part.ts'
 import { adminParts, findClients } from '../admin-parts.ts'
 import type { RecentTraffic } from '../rate-history.ts'
 
-/** The state of the gateway at one moment, which findings are computed from. Times are milliseconds since the epoch. */
+/** Times are milliseconds since the epoch. */
 export interface FindingInputs {
   readonly at: number
   readonly config: Config
   readonly loadedAt: number
-  /** When the last edit took effect, where a rollback would undo it; null: what runs is no edit. */
+  /** Null: a rollback would undo no edit. */
   readonly undoableEditAt: number | null
   readonly file: ConfigFileState
   readonly report: StatusReport
-  /** The requests of each operation in the last minute; null: nothing is counted. */
+  /** The requests of each operation in the last minute; null: metrics are off. */
   readonly recent: Readonly<Record<OperationId, RecentTraffic>> | null
   readonly overrides: OverridesView
   readonly parts: PrimaryParts
-  /** What features bring. A file that they import must not import it: it waits for all of them. */
+  /** Passed in: a file that features import cannot import them. */
   readonly adminParts: readonly AdminPart[]
   readonly findClients: FindClients
   readonly notServing: NotServingReason | null
@@ -36,14 +36,14 @@ export interface FindingInputs {
 
 interface ConfigFileState {
   readonly name: string
-  /** The files that say something else than what runs: this one, or files that it refers to. */
+  /** This file, or files that it refers to. */
   readonly differing: readonly string[]
   readonly rolledBack: boolean
   readonly refusal: ReloadRejection | null
   readonly nextTryAt: number | null
 }
 
-/** `drifted`: the files that have changed since they were last read. */
+/** `drifted`: files changed since they were last read. */
 export const collectFindingInputs = (
   context: AdminContext,
   report: StatusReport,

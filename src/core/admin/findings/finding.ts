@@ -10,7 +10,7 @@ import { groupByKey } from '../../log/sum-reports.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
-/** How bad findings are, the worst first. */
+/** The worst first. */
 export const severities = ['critical', 'warning', 'notice'] as const
 
 /**
@@ -21,61 +21,52 @@ export type Severity = (typeof severities)[number]
 
 export const findingShape = asObject({
   severity: asWord<Severity>(),
-  /** Its subject: `upstreams.risk`, `operations.market.insights`, `config`, `redis`. */
+  /** `upstreams.risk`, `operations.market.insights`, `config`, `redis`. */
   about: asText,
-  /** Of what else it is true: other groups, with the same endpoint. Null: an earlier version of the gateway. */
+  /** Other groups with the same endpoint. Null: an earlier version of the gateway. */
   alsoAbout: asNullable(asList(asText)),
-  /** One sentence, without a full stop. Nothing in it is what a client wrote. */
+  /** One sentence, without a full stop. It quotes no text of a client. */
   cause: asText,
-  /**
-   * Its parts, a line each: the endpoints of a group that does not serve, for example. Empty: the cause says it all.
-   */
+  /** E.g. the endpoints of a group that does not serve. */
   details: asList(asText),
   /** RFC 3339; null: unknown. */
   since: asNullable(asText),
-  /** The command that shows more; null: there is nothing more to show. */
   command: asNullable(asText),
 })
 
-/** A finding as `/status` sends it. */
 export type FindingView = Decoded<typeof findingShape>
 
-/** How bad a finding is, and what it is about: what shows the state of a thing reads this, and never a sentence. */
+/** Displays read this, not sentences. */
 export interface FindingSubject {
   readonly severity: Severity
   readonly about: string
   readonly alsoAbout: readonly string[]
-  /** The URLs of the endpoints that it names. */
+  /** URLs. */
   readonly endpoints: readonly string[]
 }
 
-/** Something that is wrong, as data. */
 export interface Finding extends FindingSubject {
-  /** What is wrong, in a word of the code: `breaker-not-closed`. */
+  /** As in `breaker-not-closed`. */
   readonly code: string
-  /** The code of findings that it makes superfluous, since it says why. Null: none. */
+  /** The code of findings that it replaces, since it tells their cause. */
   readonly explains: string | null
-  /** Other groups of which it is true, and which its sentence does not name by itself. */
+  /** Groups with the same finding that its sentence does not name. */
   readonly behind: readonly string[]
   /** In ms since the epoch; null: unknown. */
   readonly since: number | null
   /** Text: a command of the shell. */
   readonly command: CommandLine | string | null
-  /** What its sentence says: names, numbers, times. */
   readonly facts: object
-  /** Says it in words, at the time `at`: the cause, and the details behind it. */
+  /** The cause, then the details. */
   readonly say: (facts: never, at: number) => readonly string[]
 }
 
 type FindingOptions = Partial<Pick<Finding, 'alsoAbout' | 'endpoints' | 'explains' | 'since' | 'command'>>
 
-/** Finds what is wrong, for one feature or one part of the gateway. */
 export type FindingSource = (inputs: FindingInputs) => Found
 
-/** One finding, or several, or none. */
 export type Found = Finding | readonly Finding[]
 
-/** Creates a finding from its facts. `say` says them in words. */
 export const finding = <Facts extends object>(
   code: string,
   severity: Severity,
@@ -87,7 +78,7 @@ export const finding = <Facts extends object>(
   return { code, severity, about, alsoAbout, behind: [], endpoints, explains, since, command, facts, say }
 }
 
-/** Renders a finding: the one place where its sentence is made. */
+/** The only place where sentences are made. */
 export const renderFinding = (
   { severity, about, alsoAbout, behind, since, command, facts, say }: Finding,
   at: number,
@@ -103,11 +94,11 @@ export const renderFinding = (
   }
 }
 
-/** Sorts by severity; findings of the same severity keep their order. */
+/** Stable. */
 export const worstFirst = (found: readonly Finding[]): readonly Finding[] =>
   found.toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity))
 
-/** Merges findings about several groups (`upstreams.GROUP`) that read the same into one. */
+/** Merges findings about groups (`upstreams.GROUP`) that read the same. */
 export const mergeByGroup = (found: readonly Finding[], at: number): readonly Finding[] =>
   groupByKey(found, (each) => `${each.severity} ${renderFinding(each, at).cause}`).map((same) => {
     const [first] = same
@@ -115,17 +106,16 @@ export const mergeByGroup = (found: readonly Finding[], at: number): readonly Fi
     return { ...first, alsoAbout, behind: alsoAbout.map((about) => about.replace('upstreams.', '')) }
   })
 
-/** Formats in which of several workers it is so; empty: in all. */
+/** Empty: in all workers. */
 export const wherePhrase = ({ where }: { readonly where: string | null }): string => (where === null ? '' : ` ${where}`)
 
-/** Joins names as a sentence has them: `a, b and c`. */
+/** `a, b and c`. */
 export const joinWithAnd = (names: readonly string[]): string =>
   names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 
-/** What a finding says instead of places that are not known. */
 export const unknownPlaces = 'where is not known, since the table is full'
 
-/** Creates the command that checks the file; with `--online`, it tries what the file names. */
+/** `--online` also tries what the file names. */
 export const checkCommandLine = (file: string, ...online: readonly '--online'[]): CommandLine => ({
   words: ['check', ...online, file],
   target: 'none',
@@ -133,23 +123,19 @@ export const checkCommandLine = (file: string, ...online: readonly '--online'[])
 
 export const tailCommand = commandLine('tail', '--refused', '--since', '15m')
 
-/** Creates the command that shows what stands in the way of an operation. */
 export const explainCommandLine = (id: OperationId, { listen: { basePath } }: Pick<Config, 'listen'>): CommandLine => {
   const { method, path } = operationsById[id]
   return commandLine('explain', method, basePath + path, '--live')
 }
 
-// What a trial of the endpoints sees: it connects, and sends no request.
+// `check --online` connects, and sends no request.
 const connectKinds: ReadonlySet<FailureKind | null> = new Set([
   'connect-failed',
   'connect-timeout',
   'tls-failed',
 ] as const)
 
-/**
- * Creates the command that shows most of the failures of a group: where no connection was made, a trial; else how its
- * endpoints stand. A kind is null where the endpoint responded.
- */
+/** Where no connection was made, a trial; else the endpoints' state. A kind is null where the endpoint responded. */
 export const faultCommandLine = (
   group: Group,
   kinds: readonly (FailureKind | null)[],
@@ -157,26 +143,21 @@ export const faultCommandLine = (
 ): CommandLine =>
   kinds.some((kind) => connectKinds.has(kind)) ? tryCommandLine(group, inputs) : liveCommandLine(group, inputs.config)
 
-/**
- * Creates the command that tries the endpoints of a group as the file has them. Where the file says something else than
- * what runs, that would try other endpoints, or none: then, the command that shows those that run.
- */
+/** Where the file differs from the running configuration, a trial would reach other endpoints. */
 export const tryCommandLine = (group: Group, { config, file }: Pick<FindingInputs, 'config' | 'file'>): CommandLine =>
   file.differing.length === 0 ? checkCommandLine(file.name, '--online') : liveCommandLine(group, config)
 
-/** Creates the command that shows how the endpoints of a group stand in the running gateway. */
 export const liveCommandLine = (group: Group, config: Pick<Config, 'listen'>): CommandLine => {
   const { id } = allOperations.find((each) => each.group === group) as (typeof allOperations)[number]
   return explainCommandLine(id, config)
 }
 
-/** Formats a command for a shell. */
 export type FormatCommand = (command: CommandLine) => string
 
 /**
- * Creates a function that formats commands as they run where an operator reads them, in any folder of this machine:
- * with the program that runs here, the absolute path of the file, and the address of this gateway. The file alone does
- * not lead to it when its port is a variable of this process, or chosen by the system.
+ * Commands run in any folder of this machine: with the running program, the file's absolute path and the gateway's
+ * address.
+ * The file does not lead to the gateway when its port is a variable of this process or chosen by the system.
  */
 export const createCommandFormatter = (
   { file, statedAdminPort }: Pick<Reloader, 'file' | 'statedAdminPort'>,

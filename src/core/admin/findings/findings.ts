@@ -33,10 +33,10 @@ const findingSources: readonly FindingSource[] = insertBeside(
   adminParts.flatMap(({ findings = [] }) => findings),
 )
 
-// What fits on one screen. The first ones say what is wrong.
+// What fits on one screen; the worst come first.
 const maxFindings = 50
 
-/** Collects what is wrong, the worst first; none: nothing is. */
+/** The worst first, without those that another finding explains. */
 export const collectFindings = (inputs: FindingInputs): readonly Finding[] => {
   const found = findingSources.flatMap((find) => find(inputs))
   const explained = new Set(found.map(({ explains }) => explains))

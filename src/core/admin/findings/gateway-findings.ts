@@ -7,7 +7,7 @@ import { sinceStart } from '../commands/phrases.ts'
 import { checkCommandLine, type FindingSource, finding, joinWithAnd } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
-// Far longer than pauses of the garbage collector, or the hiccups of a machine that is shared: clients notice.
+// Clients notice: far longer than pauses of the garbage collector or of a shared machine.
 const lateMs = 500
 
 const fullHeap = 0.9
@@ -59,8 +59,8 @@ export const configFindings: FindingSource = ({ file, loadedAt }) => {
   const edit = `an edit of ${joinWithAnd(differing.length === 0 ? [name] : differing)}`
   if (refusal !== null) {
     const { trigger, since, isFileSound, isUnanswered } = refusal
-    // A sound file that needs a restart, whose audit file cannot be opened, or that a worker did not respond to:
-    // `check` would find it good.
+    // A sound file that needs a restart, whose audit file cannot be opened, or whose workers did not reply: `check`
+    // would find no fault.
     const again = trigger === 'rollback' ? 'rollback' : isFileSound ? 'reload' : null
     const isUnreached = nextTryAt !== null && !isUnanswered
     const command = isUnreached

@@ -44,10 +44,10 @@ export const rejectedFindings: FindingSource = ({ overrides, config, report }) =
     })
   })
 
-/** Finds endpoints that an operator drains: a forgotten override ends by itself, but later. */
+/** A forgotten override ends by itself, but later. */
 export const drainedFindings: FindingSource = ({ overrides, report }) =>
   groups.flatMap((group) => {
-    // One that an edit has taken out gets nothing anyway.
+    // An endpoint that an edit removed gets no requests anyway.
     const endpoints = reportedSides<SideReport>(report.upstreams[group]).flatMap((side) => side.report.endpoints)
     const urls = new Set(endpoints.map(({ url }) => url))
     return [...urls].flatMap((url) => {
@@ -62,19 +62,19 @@ export const drainedFindings: FindingSource = ({ overrides, report }) =>
 
 const operatorPhrase = (by: string): string => (isIP(by) === 0 ? by : `an operator at ${by}`)
 
-// As for failures at an endpoint: fewer in a minute may be a hiccup.
+// As for failures at an endpoint: fewer in a minute may come from one broken connection.
 const minErrors = 3
 
-// What is counted as of the last minute may be older by one sample.
+// Samples of the last minute may be older by one step.
 const recentMs = 60_000 + stepSeconds * 1000
 
-/** Finds operations that are answered, but with errors: the gateway relays what an upstream says of itself. */
+/** Of the upstream's own errors, relayed. */
 export const relayedErrorFindings: FindingSource = (inputs) =>
   allOperations.flatMap(({ id, group }) => {
     const { recent, report } = inputs
     const { requests, passedOn: errors } = recent?.[id] ?? { requests: 0, passedOn: 0 }
     if (errors < minErrors) return []
-    const isOut = groupOutage(group, inputs) !== null // which is a finding of its own
+    const isOut = groupOutage(group, inputs) !== null
     const failing = [...(isOut ? [] : report.upstreams[group].endpoints), ...endpointsWithClients(group, inputs)]
       .flatMap(({ url, lastFailure }) => (lastFailure?.kind === null ? [{ url, lastFailure }] : []))
       .filter(({ lastFailure }) => inputs.at - lastFailure.at <= recentMs)
@@ -94,7 +94,6 @@ export const relayedErrorFindings: FindingSource = (inputs) =>
     })
   })
 
-/** Lists the endpoints of other sides that have clients. */
 const endpointsWithClients = (
   group: Group,
   { config, report, overrides, findClients }: FindingInputs,
@@ -126,7 +125,7 @@ export const gatewayErrorFindings: FindingSource = ({ report }) =>
     ])
   })
 
-// A client may err once; an error that comes again and again is worth a line.
+// A client may err once; a repeated error is worth a line.
 const often = { inAMinute: 3, in15Minutes: 10 } as const
 
 export const clientFindings: FindingSource = (inputs) =>
@@ -141,7 +140,7 @@ export const clientFindings: FindingSource = (inputs) =>
     const severity = senders !== null && tally.lastMinute > 0 ? 'warning' : 'notice'
     const about = senders ?? subjectOf(same)
     const last = inputs.report.recentErrors.last.filter((each) => each.kind === kind && each.reason === reason)
-    // As far as the last errors tell: by the id where it was authenticated, else by the address.
+    // Of the last errors alone.
     const clients = [...new Set(last.map(({ client, clientId }) => clientId ?? client))]
     const facts = { kind, reason, tally, senders, note, clients, since: tally.firstAt, command: tailCommand }
     return finding('client-errors', severity, about, facts, ({ kind, reason, tally, note, ...facts }) => {
@@ -159,7 +158,6 @@ const describeClientErrors = (reason: ErrorCount['reason'], { adminParts, config
 const isClientFault = (each: ErrorCount): boolean =>
   failureTable[each.kind].fault === 'client' && !isContractFailure(each)
 
-/** Names the operation, where it is always the same. */
 const subjectOf = (same: readonly ErrorCount[]): string => {
   const [operation, ...others] = new Set(same.map(({ operation }) => operation))
   return others.length > 0 || operation == null ? 'clients' : `operations.${operation}`

@@ -11,24 +11,22 @@ import { limitPhrase, ownerDetails, recentMs, rejectedPhrase, tallyRejected } fr
 import { type Finding, faultCommandLine, finding, joinWithAnd, wherePhrase } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
-// What fits on one screen. The first ones say what is wrong.
+// What fits on one screen; the worst come first.
 const maxEndpoints = 10
 
-/** A group of which no endpoint serves. */
 interface Outage {
   readonly group: Group
   /** When the first request failed since the last success, in ms since the epoch; null: unknown. */
   readonly since: number | null
-  /** Why, in a few words. */
   readonly fact: string
-  /** The endpoints that these name. */
+  /** The endpoints that `fact` names. */
   readonly named: readonly string[]
-  /** The failures that it names; null: a response. */
+  /** Null: a response. */
   readonly kinds: readonly AttemptReport['kind'][]
 }
 
 interface PrimaryOutage extends Outage {
-  /** The clients that are on it: no request of another one fails. */
+  /** Requests of other clients do not fail. */
   readonly clients: GroupClients['primary']
 }
 
@@ -43,7 +41,7 @@ export const outageFindings = (inputs: FindingInputs): readonly Finding[] => {
   return groupByKey(found, ({ fact, clients }) => `${clients} ${fact}`).map((same) => outageFinding(same, inputs))
 }
 
-/** Describes the outage of a group; null: an endpoint serves, or every endpoint drains. */
+/** Null: an endpoint serves, or every endpoint drains. */
 export const groupOutage = (
   group: Group,
   inputs: Pick<FindingInputs, 'report' | 'config' | 'loadedAt'>,
@@ -52,7 +50,7 @@ export const groupOutage = (
   const takers = endpoints.filter(({ state }) => state.name !== 'draining')
   const opened = breaker?.outageSince ?? null
   const { succeededAt, failingSince } = mergeOutageWindows(takers)
-  // Half-open is no change for the better until a request has succeeded.
+  // A half-open breaker counts as open until a request has succeeded.
   const isShut = opened !== null && (succeededAt ?? 0) <= opened
   if (takers.length === 0 || (!isShut && takers.some(isServing))) return null
   const since = earliest([failingSince, opened].filter((at) => at !== null)) ?? latestOutageStart(takers)
@@ -72,10 +70,7 @@ export const groupOutage = (
   }
 }
 
-/**
- * Checks whether an endpoint serves. An ejected one may serve all the same: it is the last resort where all are
- * ejected.
- */
+/** An ejected endpoint may serve as the last resort, when all are ejected. */
 export const isServing = ({ state, succeededAt, failingSince }: EndpointReport): boolean =>
   state.name === 'up' ||
   (state.name !== 'failing' && failingSince === null && succeededAt !== null && succeededAt >= (state.since ?? 0))
@@ -85,10 +80,7 @@ const latestOutageStart = (takers: readonly EndpointReport[]): number | null => 
   return times.length === 0 ? null : Math.max(...times)
 }
 
-/**
- * Describes why a group fails, naming once what several endpoints have in common: `ECONNREFUSED at http://risk-a:8080
- * and http://risk-b:8080`.
- */
+/** Names a common cause once: `ECONNREFUSED at http://risk-a:8080 and http://risk-b:8080`. */
 const describeFailures = (
   failed: readonly AttemptReport[],
   group: Group,
@@ -132,10 +124,7 @@ const outageFinding = (same: NonEmpty<PrimaryOutage>, inputs: FindingInputs): Fi
   })
 }
 
-/**
- * Says since when no request has come, where that alone keeps the gateway from finding out whether the endpoints are
- * well again. Null: requests come, or it is not known, or a health check says that they are down.
- */
+/** Without requests, the gateway cannot notice a recovery. Null: requests come, unknown, or a health check fails. */
 const quietPhrase = (names: readonly Group[], { report, recent, at }: FindingInputs): string | null => {
   const came = allOperations.some(({ id, group }) => names.includes(group) && recent?.[id].requests !== 0)
   const endpoints = names.flatMap((group) => report.upstreams[group].endpoints)
@@ -157,7 +146,6 @@ const consequences: Readonly<Record<GroupClients['primary'], Consequence>> = {
   none: () => '; every client is on the candidate, which has no primary to fall back on',
 }
 
-/** `say` says what happens to requests to them. */
 const failingOperations = (names: readonly Group[], inputs: FindingInputs, say: (what: string) => string): string => {
   const { report, recent } = inputs
   const affected = allOperations.filter(
@@ -171,7 +159,6 @@ const failingOperations = (names: readonly Group[], inputs: FindingInputs, say: 
   return `; ${say(`${joinWithAnd(affected.map(({ id }) => id))}${cached}`)}`
 }
 
-/** Tells whether stored responses answer requests of an operation. */
 export const mayBeStored = (id: OperationId, { adminParts, config }: FindingInputs): boolean =>
   adminParts.some((part) => part.isStored?.(config.operations[id]) ?? false)
 
@@ -185,7 +172,7 @@ const outageDetails = (names: readonly Group[], inputs: FindingInputs): readonly
     ...endpoints.slice(0, maxEndpoints).map((each) => endpointText(each, at)),
     ...(more > 0 ? [`and ${more} more`] : []),
     ...names.flatMap((each) => breakerText(each, report, at)),
-    // Where they have never answered, an edit that led to the wrong place is as likely as a fault of theirs.
+    // If no endpoint has ever responded, an edit with a wrong address is as likely as an endpoint's fault.
     ...(undoableEditAt !== null && endpoints.every(({ succeededAt }) => succeededAt === null)
       ? [`no request has gone well there yet: rollback undoes the last edit, of ${formatTimeOfDay(undoableEditAt, at)}`]
       : []),
@@ -202,7 +189,7 @@ const endpointText = (endpoint: EndpointReport, at: number): string => {
   const row = failuresInARow === 0 ? '' : `; no success since ${pluralize(failuresInARow, 'failure')}`
   if (state.name === 'up' && last !== null) return lastFailurePhrase(last, url) + row + counts
   const phrase = last === null ? '' : lastFailurePhrase(last, url)
-  // Probes often fail as requests do.
+  // Probes often fail with the same reason.
   const isTold = state.reason?.replace('the endpoint', url).startsWith(phrase) ?? phrase === ''
   const why = isTold ? '' : `; the last failure: ${phrase}`
   return stateText(endpoint) + why + row + counts
@@ -221,6 +208,6 @@ const breakerText = (group: Group, report: FindingInputs['report'], at: number):
   ]
 }
 
-/** Says when an open breaker lets requests through to test its upstream; empty: it is not open. */
+/** Empty: the breaker is not open. */
 export const nextTryDetails = ({ openForMs }: { readonly openForMs: number | null }, at: number): readonly string[] =>
   openForMs === null ? [] : [`the first request after ${formatTimeOfDay(at + openForMs, at)} tries whether it is well`]

@@ -26,7 +26,7 @@ import {
 import type { FindingInputs } from './finding-inputs.ts'
 import { groupOutage, nextTryDetails, outageFindings } from './outage.ts'
 
-/** Finds what is wrong with the upstreams. Of a group in an outage, that is all that is reported. */
+/** For a group in an outage, only the outage is reported. */
 export const upstreamFindings: FindingSource = (inputs) => [
   ...outageFindings(inputs),
   ...mergeByGroup(
@@ -47,7 +47,7 @@ export const upstreamFindings: FindingSource = (inputs) => [
   ),
 ]
 
-/** Lists the errors of a group's endpoints, the most frequent first. */
+/** The most frequent first. */
 export const getUpstreamErrors = (group: Group, { report }: FindingInputs): readonly ErrorCount[] =>
   report.recentErrors.causes.filter(
     (each) =>
@@ -58,10 +58,7 @@ export const getUpstreamErrors = (group: Group, { report }: FindingInputs): read
       mayBeUpstreamFault(each.kind),
   )
 
-/**
- * Finds a breaker that is not closed though some requests succeed. Half-open is as bad as open: it has not found out
- * yet.
- */
+/** Some requests may succeed. Half-open counts as open: the test has not ended. */
 const breakerFinding = (group: Group, causes: readonly ErrorCount[], inputs: FindingInputs): Found => {
   const { breaker } = inputs.report.upstreams[group]
   if (breaker === null || breaker.state === 'closed') return []

@@ -5,7 +5,6 @@ import { type AdminContext, getNotReadyReason } from '../admin-context.ts'
 import { listCertificates } from '../findings/credentials.ts'
 import { collectFindingInputs, type FindingInputs } from '../findings/finding-inputs.ts'
 
-/** The state that metrics are read from, of one moment: the inputs of findings, and more. */
 export interface MetricInputs extends FindingInputs {
   readonly requestMetrics: RequestMetricsReport
   readonly ready: boolean
@@ -15,7 +14,7 @@ export interface MetricInputs extends FindingInputs {
 
 export const collectMetricInputs = async (context: AdminContext): Promise<MetricInputs | null> => {
   const { reloader } = context
-  // First, so that all that follows is of one moment.
+  // First, so all inputs are of one moment.
   const [drifted, report] = await Promise.all([findDriftedFiles(reloader), context.report()])
   const { config, history } = reloader
   const { requestMetrics } = report

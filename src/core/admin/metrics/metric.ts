@@ -1,34 +1,32 @@
 import type { MetricInputs } from './metric-inputs.ts'
 
 interface MetricDefinition {
-  /** One sentence, as Prometheus shows it. */
   readonly help: string
   readonly type: MetricType
-  /** Every value of one comes from the catalog or the configuration, or is one of a bounded number of words. */
+  /** Bounded cardinality: values come from the catalog, the configuration or a fixed set of words. */
   readonly labels: readonly string[]
   read(inputs: MetricInputs): readonly MetricSample[]
 }
 
-/** Metrics by name, without the prefix that all have. */
+/** Without the common prefix. */
 export type MetricDefinitions = Readonly<Record<string, MetricDefinition>>
 
-/** A thing that a metric has a series of, after the values of its labels, in their order. */
+/** The labels' values, then the thing. */
 type Row<Labels extends readonly string[], Thing> = readonly [...{ readonly [Label in keyof Labels]: string }, Thing]
 
-/** How the value of a thing is found: by the name of the member that it is, or by a function. */
 type Find<Thing, Value> = MemberOf<Thing, Value> | ((thing: Thing, inputs: MetricInputs) => Value | null | undefined)
 
 type MemberOf<Thing, Value> = [Thing] extends [object]
   ? { [Name in keyof Thing]: Thing[Name] extends Value | null | undefined ? Name : never }[keyof Thing]
   : never
 
-/** Defines a metric. Its value is what `find` finds of a thing, or the thing itself. */
+/** Without `find`, the thing itself is the value. */
 type Define<Thing, Value> = (
   help: string,
   ...find: [Thing] extends [Value] ? [find?: Find<Thing, Value>] : [find: Find<Thing, Value>]
 ) => MetricDefinition
 
-/** Defines metrics with a series for each of some things. A counter only grows; true is 1; null has no series. */
+/** Defines metrics with one series a thing. True is 1; null has no series. */
 export const seriesFor = <const Labels extends readonly string[], Thing>(
   labels: Labels,
   things: (inputs: MetricInputs) => readonly Row<Labels, Thing>[],
@@ -56,7 +54,7 @@ export const seriesFor = <const Labels extends readonly string[], Thing>(
   }
 }
 
-/** Defines metrics with a series for each count of a record of some things, by its name. */
+/** One series for each member of a record of counts. */
 export const seriesOfCounts =
   <const Key extends string, Counted>(
     key: Key,
@@ -69,7 +67,7 @@ export const seriesOfCounts =
       ),
     )
 
-/** Defines metrics of one thing, without labels. No series while there is none. */
+/** Without labels. While the thing is null, there is no series. */
 export const metricsOf = <Thing>(find: (inputs: MetricInputs) => Thing | null | undefined) =>
   seriesFor([], (inputs) => {
     const thing = find(inputs) ?? null
@@ -78,16 +76,13 @@ export const metricsOf = <Thing>(find: (inputs: MetricInputs) => Thing | null | 
 
 export const { counter, gauge } = metricsOf((inputs) => inputs)
 
-/** Creates a series for each possible state: 1 for the current one, 0 for the others. */
+/** 1 for the current state, 0 for the others. */
 export const stateSeries = <State extends string>(
   all: readonly State[],
   state: State,
 ): readonly (readonly [State, boolean])[] => all.map((each) => [each, each === state])
 
-/**
- * Adds up counts with the same labels, in the order in which the labels first come. Those that are expected come first,
- * with 0: a rate shows a first event only if the series was there before it.
- */
+/** Expected rows come first, with 0: Prometheus computes a rate of a first event only if the series existed before. */
 export const addUp = <Counted extends readonly [...labels: string[], count: number]>(
   rows: readonly Counted[],
 ): readonly Counted[] => {
@@ -104,20 +99,18 @@ export const addUp = <Counted extends readonly [...labels: string[], count: numb
 type MetricType = 'counter' | 'gauge' | 'histogram'
 
 export interface MetricFamily extends Pick<MetricDefinition, 'help' | 'type'> {
-  /** In the gateway's own alphabet of names; nothing in it needs escaping. */
+  /** Needs no escaping. */
   readonly name: string
   readonly samples: readonly MetricSample[]
 }
 
-/** One series, or those of one histogram. */
 export interface MetricSample {
-  /** By name. Two samples of a family differ in at least one value. */
   readonly labels: Readonly<Record<string, string>>
   readonly value: number | HistogramValue
 }
 
 export interface HistogramValue {
-  /** Ascending and cumulative: how many observations are at or below each bound. Without +Inf. */
+  /** Ascending and cumulative, without +Inf. */
   readonly buckets: readonly { readonly le: number; readonly count: number }[]
   readonly sum: number
   readonly count: number
@@ -125,7 +118,7 @@ export interface HistogramValue {
 
 export const expositionContentType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** Renders families in the text format of Prometheus, version 0.0.4. A family without samples is left out. */
+/** The text format of Prometheus, version 0.0.4. A family without samples is left out. */
 export const renderExposition = (families: readonly MetricFamily[]): string => {
   const lines: string[] = []
   for (const { name, help, type, samples } of families) {
@@ -155,11 +148,11 @@ const renderHistogram = (
 const line = (name: string, pairs: readonly string[], value: number): string =>
   `${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${number(value)}`
 
-/** Formats a number as Go reads one. */
+/** Formats a number as Go parses it. */
 const number = (value: number): string => {
   if (value === Number.POSITIVE_INFINITY) return '+Inf'
   if (value === Number.NEGATIVE_INFINITY) return '-Inf'
-  return String(value) // NaN is called so there too
+  return String(value) // NaN has the same name in Go
 }
 
 const escapeLabel = (text: string): string => escapeHelp(text).replaceAll('"', '\\"')

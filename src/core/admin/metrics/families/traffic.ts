@@ -11,7 +11,7 @@ import {
 import { addUp, type HistogramValue, type MetricDefinitions, seriesFor } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
-/** The labels of requests, in the catalog's order; `none`: the request was for no operation. */
+/** `none`: the request matched no operation. */
 const operationLabels: readonly OperationLabel[] = [...allOperations.map(({ id }) => id), 'none']
 
 const perOperation = seriesFor(['operation'], ({ requestMetrics }) =>
@@ -37,9 +37,7 @@ const servingStates = ({ overrides, config }: MetricInputs): readonly (readonly 
 
 export const className = (statusClass: number): string => `${statusClass}xx`
 
-/**
- * Converts a histogram in milliseconds to Prometheus' form, in seconds. Exact: every exported bound is a recorded one.
- */
+/** From milliseconds to seconds. Exact: every exported bound is a recorded bound. */
 const toHistogramValue = ({ counts, sumMs }: HistogramReport): HistogramValue => {
   let below = 0
   const cumulative = counts.map((count) => {

@@ -9,13 +9,13 @@ import { firstToExpire } from '../../../upstream/endpoints/endpoint-certificates
 import { addUp, type MetricDefinitions, seriesFor, stateSeries } from '../metric.ts'
 import type { MetricInputs } from '../metric-inputs.ts'
 
-/** Reasons of a request that fails without a failed attempt: nothing was sent, or the response could not be relayed. */
+/** Of requests without a failed attempt: none was sent, or the response could not be relayed. */
 const reasonsWithoutAttempt: ReadonlySet<FailureReason> = new Set<FailureReason>([
   ...reasonsFor('no-healthy-endpoint', 'circuit-open', 'invalid-response'),
   'answer-field',
 ])
 
-// A failed attempt has a reason, but for these: two kinds, and a status that counts as a failure.
+// The last three are no reasons of the table, but two kinds and a failing status.
 const expected: readonly AttemptFailureReason[] = [
   ...reasonsFor(...allFailureKinds.filter((kind) => failureTable[kind].fault === 'upstream')),
   'headers-timeout',
@@ -23,13 +23,12 @@ const expected: readonly AttemptFailureReason[] = [
   'status',
 ]
 
-/** Lists all sides of all groups. */
 const listUpstreams = ({ upstreams }: MetricInputs['report']): readonly (readonly [Group, Side, SideReport])[] =>
   groups.flatMap((group) =>
     reportedSides<SideReport>(upstreams[group]).map(({ side, report }) => [group, side, report] as const),
   )
 
-/** One that the configuration names twice is counted once. */
+/** An endpoint that the configuration names twice is counted once. */
 const uniqueEndpoints = ({ endpoints }: SideReport): readonly EndpointReport[] =>
   [...new Map(endpoints.toReversed().map((endpoint) => [endpoint.url, endpoint])).values()].toReversed()
 
