@@ -14,33 +14,27 @@ import type { TableRow } from './render/table.ts'
 /** A command of a feature that changes nothing in a running gateway, and its place in the help. */
 export type BuiltInCommand = Beside<'status' | 'operators' | 'diff' | 'check'> & {
   readonly create: () => Command
-  /** Whether operator commands are subcommands of it. */
+  /** Whether it has operator commands as subcommands. */
   readonly isParent?: true
 }
 
-/** A command that changes nothing in a running gateway, below one of another feature. */
 export interface Subcommand {
   readonly parent: string
   readonly create: () => Command
 }
 
-/** Finds what a gateway with this configuration could not use from here. It takes at most 2 s, and never throws. */
+/** Finds what a gateway with this configuration could not use from this machine, within 2 s. Never throws. */
 export type OnlineCheck = (config: Config, locate: KeyLocator) => Promise<readonly ConfigProblem[]>
 
-/** Finds the place of a key in the file. */
 export type KeyLocator = (key: string) => ReturnType<typeof locateKey>
 
-/** What a feature brings to the command line. */
+/** What a feature adds to the command line. */
 export interface CommandPart {
   readonly builtInCommands?: readonly BuiltInCommand[]
   readonly subcommands?: readonly Subcommand[]
-  /** What `check --online` tries as well. */
   readonly onlineChecks?: readonly OnlineCheck[]
-  /** What `check` checks as well, when it is asked to. */
   readonly fileChecks?: readonly FileCheck[]
-  /** Loads what the command line adds to operators' commands of its own. */
   readonly loadOperatorExtras?: () => Promise<{ readonly operatorExtras: readonly OperatorExtra[] }>
-  /** Loads what `status` prints of it. */
   readonly loadStatusTexts?: () => Promise<StatusTexts>
   /** Loads what `explain` says of it. */
   readonly loadExplain?: () => Promise<ExplainPart>
@@ -129,16 +123,16 @@ export interface BundlePart {
   readonly withoutClientData?: (body: unknown) => unknown
 }
 
-/** A check of `check`, which an option asks for; the option may be given several times. */
+/** An optional check of `check`; its option may be given several times. */
 export interface FileCheck {
   readonly name: string
   readonly option: string
   readonly description: string
   readonly help: string
-  /** What exit code 1 says as well. */
+  /** Appended to the help of exit code 1. */
   readonly exitCode: string
   readonly example: string
-  /** What stderr says when the file has problems, so that nothing is checked. */
+  /** Printed on stderr when the file has problems, so the check was skipped. */
   readonly notRun: string
   run(values: readonly string[], config: Config, file: string): Promise<FileCheckResult>
 }
@@ -152,11 +146,11 @@ export interface FileCheckResult {
   readonly text: string
 }
 
-/** What the command line adds to an operators' command: what orders nothing. */
+/** Adds to an operator command a mode that changes nothing. */
 export interface OperatorExtra {
-  /** The command's. */
+  /** The command's name. */
   readonly name: string
-  /** Returns what is run in place of an order; null: it is one. */
+  /** Returns what is run instead of the operator command; null: run the command. */
   instead(words: readonly (string | undefined)[], options: OperatorOptions): CommandRun | null
   extend(command: Command): void
 }
@@ -173,15 +167,12 @@ export interface StatusTexts {
   readonly groupRows?: GroupRows
 }
 
-/** Lists what stands below the endpoints of a group: its label, what it is, weight, requests in flight, state. */
+/** Lists rows below a group's endpoints: label, name, weight, requests in flight, state. */
 export type GroupRows = (group: string, upstream: UpstreamStatus, at: number) => readonly TableRow[]
 
-/** A section that `status` prints, and its place. */
 export type StatusText = Beside<'upstreams' | 'certificates'> & {
   readonly key: keyof Status
-  /** Renders it as a table or a line; null: there is nothing to say. */
   render(status: Status, at: number): string | null
-  /** Whether `top` shows it too. */
   readonly inTop?: true
   /** Keeps what concerns requests of an operation, for `explain --live`. */
   ofOperation?(status: Status, operation: Operation): unknown
@@ -189,9 +180,7 @@ export type StatusText = Beside<'upstreams' | 'certificates'> & {
 
 export interface StatusFact {
   readonly label: string
-  /** Renders it; null: there is nothing to say. */
   render(status: Status, at: number): string | null
 }
 
-/** Of each feature that has commands. */
 export const commandPartLoaders = new PartLoaders<CommandPart>()

@@ -17,17 +17,15 @@ const ownCommands = {
   'hash-key': () => createHashKeyCommand(),
 }
 
-/** Tells whether a word names a command that needs none of the features, nor any operator command. */
+/** Tells whether a command needs neither features nor operator commands. */
 export const isOwnCommand = (word: string | undefined): boolean =>
   word !== undefined && word !== 'check' && Object.hasOwn(ownCommands, word)
 
-/** An operator command, and the built-in command that it belongs to; null: none. */
 interface OperatorCommand {
   readonly parent: string | null
   readonly command: Command
 }
 
-/** Builds the command line of core's commands, those of `features`, and `operatorCommands`. */
 export function createCommandLine(
   features: readonly CommandPart[],
   operatorCommands: readonly OperatorCommand[],
@@ -40,9 +38,9 @@ export function createCommandLine(
       '\nExample:\n  lender-gateway serve --config config/gateway.yaml\n\nWithout a command: serve.',
     )
     .exitOverride()
-    // runCommandLine prints mistakes, as every other failure of the program.
+    // runCommandLine prints all failures.
     .configureOutput({ outputError: () => {} })
-    // The options of a subcommand are its own, although its parent has some of the same name.
+    // A subcommand and its parent may have options of the same name.
     .enablePositionalOptions()
   const subcommandsOf = (parent: string | null): readonly Command[] =>
     operatorCommands.flatMap((each) => (each.parent === parent ? [each.command] : []))
@@ -72,14 +70,13 @@ export function createCommandLine(
   return root
 }
 
-/** Puts `serve` first without a command. commander's own default would take a misspelt command for an argument. */
+/** Adds `serve` where no command is given. commander's own default would take a misspelled command for an argument. */
 export function withDefaultCommand(args: readonly string[]): readonly string[] {
   const [first] = args
   const namesCommand = first !== undefined && (!first.startsWith('-') || /^(-h|--help|-V|--version)$/.test(first))
   return namesCommand ? args : ['serve', ...args]
 }
 
-/** Makes the command `schema`, which prints the JSON Schema of the configuration file. */
 const createSchemaCommand = (): Command =>
   new Command('schema')
     .description('Print the JSON Schema of the configuration file, for editors.')
@@ -131,7 +128,7 @@ const createHashKeyCommand = (): Command =>
       process.stdout.write(`${keyLine}\nfor its apiKeys: { id: ${yamlQuoted(id)}, sha256: ${digest} }\n`)
     })
 
-/** Quotes an id: YAML would read some as numbers, or as words of its own. */
+/** Unquoted, YAML reads some ids as numbers or keywords. */
 const yamlQuoted = (id: string): string => JSON.stringify(id)
 
 const parseKeyId = (text: string): string => {

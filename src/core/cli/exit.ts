@@ -1,9 +1,9 @@
 import { settlesWithin } from '../lib/clock.ts'
 
 /**
- * Lets a command run to its end, and to its own exit code, after the reader of its output has gone: `… | head` has what
- * it wanted, and an operator command takes effect all the same. What cannot be written for another reason, such as a
- * full disk, ends the process with 2: whatever the result is, the operator does not have it.
+ * Lets a command finish with its own exit code after the reader of its output has closed the pipe: `… | head` has what
+ * it needs, and an operator command still takes effect.
+ * Other write errors, such as a full disk, end the process with 2: the operator does not have the result.
  */
 export const ignoreBrokenPipe = (): void => {
   for (const stream of [process.stdout, process.stderr])
@@ -14,12 +14,12 @@ export const ignoreBrokenPipe = (): void => {
     })
 }
 
-// A reader that hangs is not waited for any longer.
+// For a reader that hangs.
 const flushTimeoutMs = 1000
 
 /**
- * Waits until stderr has taken what was written, or its reader has gone, for a second at most. A pipe takes 64 KiB at
- * once: the rest would be lost when the process exits.
+ * Waits up to 1 s until stderr is written or its reader has closed it. A pipe takes 64 KiB at once; the process's exit
+ * would lose the rest.
  */
 export const flushStderr = async (): Promise<void> => {
   const flushed = new Promise<void>((resolve) => {
@@ -28,7 +28,7 @@ export const flushStderr = async (): Promise<void> => {
   await settlesWithin(flushTimeoutMs, flushed)
 }
 
-/** Ends the process with 0 when the reader of its output has gone: it would go on for ever. */
+/** Ends the process with 0 when the reader has closed the pipe, for commands that would run for ever. */
 export const exitOnBrokenPipe = (): void => {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (isBrokenPipe(error)) process.exit(0)
@@ -38,7 +38,6 @@ export const exitOnBrokenPipe = (): void => {
 // EIO: a terminal that was closed.
 const isBrokenPipe = ({ code }: NodeJS.ErrnoException): boolean => code === 'EPIPE' || code === 'EIO'
 
-/** Ends the process with 0 at a signal from the operator. */
 export const exitOnSignals = (): void => {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) process.on(signal, () => process.exit(0))
 }

@@ -4,7 +4,6 @@ export type OutputFormat = 'text' | 'json'
 
 export type DocumentFormat = 'yaml' | 'json'
 
-/** `usual` is the format in which operators read it. */
 export const createFormatOption = (usual: 'text' | 'yaml' = 'text'): Option =>
   new Option('--format <FORMAT>', 'how to print').choices([usual, 'json']).default(usual)
 

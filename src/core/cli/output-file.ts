@@ -3,13 +3,13 @@ import { open, rename, unlink } from 'node:fs/promises'
 import { cliError } from './client/admin-target.ts'
 
 interface OutputFileOptions {
-  /** Whether a file of this name is replaced. A link is replaced too, and not the file that it leads to. */
+  /** Whether an existing file is replaced. A link itself is replaced, not its target. */
   readonly force: boolean
   /** The mode of the new file, less the umask. */
   readonly mode: number
 }
 
-/** Writes a file whole, or leaves everything as it is. Throws {@link cliError} when it is there, or for the disk. */
+/** Writes a whole file or changes nothing. Throws {@link cliError} if the file exists or cannot be written. */
 export const writeOutputFile = async (
   file: string,
   content: string | Uint8Array,
@@ -33,10 +33,10 @@ export const writeOutputFile = async (
   }
 }
 
-/** Returns whether a folder takes no file of this user's, as in a container whose root is read-only. */
+/** As in a container with a read-only root. */
 const isForbidden = (code: string | undefined): boolean => code === 'EROFS' || code === 'EACCES' || code === 'EPERM'
 
-/** Writes a new file. It does not follow a link that an attacker has put in its place. */
+/** `wx` follows no link that an attacker has put in its place. */
 const createFile = async (file: string, content: string | Uint8Array, mode: number): Promise<void> => {
   const handle = await open(file, 'wx', mode)
   try {
@@ -51,7 +51,7 @@ const createFile = async (file: string, content: string | Uint8Array, mode: numb
 
 const moveFile = async (from: string, to: string, force: boolean): Promise<void> => {
   if (force) return rename(from, to)
-  // Not every file system has hard links, and rename replaces: an empty file takes the name first.
+  // Not every file system has hard links, and rename replaces: an empty file reserves the name.
   await createFile(to, '', 0o600)
   await rename(from, to).catch(async (error) => {
     await unlink(to)

@@ -4,8 +4,8 @@ import { commandPartLoaders } from './built-in-command.ts'
 import { createCommandLine, isOwnCommand } from './command-line.ts'
 
 /**
- * Runs the command that the words of a command line name, and sets the exit code. 2: wrong usage, or a
- * {@link CliError}; 1: any other failure. Both print one line.
+ * Runs a command line, and sets the exit code. 2: wrong usage, or a {@link CliError}; 1: any other failure. Both print
+ * one line.
  */
 export const runCommandLine = async (words: readonly string[]): Promise<void> => {
   let line: Command | null = null
@@ -14,7 +14,7 @@ export const runCommandLine = async (words: readonly string[]): Promise<void> =>
     await line.parseAsync(words, { from: 'user' })
   } catch (error) {
     if (error instanceof CommanderError) {
-      // `--help` and `--version` end here too, with 0. Help for want of a subcommand is printed by now.
+      // `--help` and `--version` end here with 0. The help for a missing subcommand is already printed.
       process.exitCode = error.exitCode === 0 ? 0 : 2
       if (error.exitCode !== 0 && error.code !== 'commander.help')
         process.stderr.write(`lender-gateway: ${await withSuggestion(error, line)}\n`)
@@ -27,8 +27,8 @@ export const runCommandLine = async (words: readonly string[]): Promise<void> =>
 }
 
 /**
- * Features and the operators' commands take long to load, and a health check runs every few seconds, each time in a
- * process of its own: loads what the first word may mean.
+ * Loads only what the first word may need: features and operator commands load slowly, and a health check starts a
+ * process every few seconds.
  */
 const createCommandLineFor = async (word: string | undefined): Promise<Command> => {
   if (isOwnCommand(word)) return createCommandLine([], [])
@@ -40,30 +40,27 @@ const createCommandLineFor = async (word: string | undefined): Promise<Command> 
   return (await import('./commands/operator-commands.ts')).createFullCommandLine()
 }
 
-/** Adds to the mistake in a command line which word was probably meant, as commander does for options and commands. */
+/** Appends the word that was probably meant, which commander does only for options and commands. */
 const withSuggestion = async ({ code, message: whole }: CommanderError, line: Command | null): Promise<string> => {
   const message = whole.replace(/^error: /, '')
   const [, given, choices] = /'([^']*)' is invalid.* Allowed choices are (.*)\.$/s.exec(message) ?? []
   const isOfWords = code === 'commander.excessArguments' || code === 'commander.missingArgument'
   if (choices === undefined && !isOfWords) return message
-  // A health check makes no such mistake, and is not to load it.
+  // Imported late: a health check makes no such mistake.
   const { suggestNearest } = await import('../config/suggest.ts')
   const meant =
     choices === undefined ? suggestWord(line, suggestNearest) : suggestNearest(given ?? '', choices.split(', '))
   return meant === undefined ? message : `${message}\n(Did you mean ${meant}?)`
 }
 
-/**
- * Finds which word of a command was meant by one that stands where an argument is expected: a subcommand, an option, or
- * one of a few arguments.
- */
+/** Suggests a subcommand, an option or an argument's choice for a wrong word. */
 const suggestWord = (
   line: Command | null,
   suggestNearest: (word: string, known: readonly string[]) => string | undefined,
 ): string | undefined => {
   if (line === null) return undefined
   let command = line
-  // Each command has the words that stand behind its name.
+  // Each command has the words after its name as arguments.
   for (let next: Command | undefined = line; next !== undefined; next = subcommandOf(next)) command = next
   const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
   const known = new Map([

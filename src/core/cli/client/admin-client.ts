@@ -12,13 +12,13 @@ export interface AdminRequest {
   readonly path: string
   readonly body?: string
   readonly timeoutMs: number
-  /** The largest response body, in bytes; 8 MiB by default. */
+  /** Default: 8 MiB. */
   readonly maxBytes?: number
   /** Accepts any certificate, and sends no token. */
   readonly unauthenticated?: true
 }
 
-/** A response of the admin listener, its body not checked yet. */
+/** The body is unchecked. */
 export interface AdminResponse {
   readonly status: number
   readonly body: unknown
@@ -27,19 +27,18 @@ export interface AdminResponse {
 }
 
 /**
- * Sends a request to a gateway's admin listener. Throws {@link CliError} when there is no response in time, when it is
- * not JSON, when it has an unexpected status such as 401, or when a command would go to a guessed address. Other
- * responses are for the caller.
+ * Sends a request to the admin listener. Throws {@link CliError} for no response in time, a body that is no JSON, an
+ * unexpected status such as 401, or a command to a guessed address.
  */
 export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest): Promise<AdminResponse> => {
-  // Another gateway may listen at a guessed address, and the effect of a command there cannot be taken back.
+  // Another gateway may listen at a guessed address, and a command there cannot be undone.
   if (adminRequest.method !== 'GET' && target.isDefaultAddress)
     throw cliError(
       `${target.fallbackReason}, so it is not known which gateway is meant: give --config FILE or --admin URL`,
     )
   const { status, date, text } = await callAdminRaw(target, adminRequest)
   const body = parseJson(text)
-  // The keys of tokens for operators cannot be had: the command itself has not been read.
+  // The gateway could not fetch the keys for operators' tokens, so it did not read the command.
   if (!expectedStatuses.has(status) || getMember(body, 'code') === 'identity-unavailable')
     throw (await import('./admin-errors.ts')).rejectedError(target, adminRequest.path, status, body)
   if (body === undefined)
@@ -51,12 +50,12 @@ export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest)
 }
 
 interface DecodedResponse<T> extends Pick<AdminResponse, 'body' | 'at'> {
-  /** The checked members, harmless to a terminal. */
+  /** The checked members, escaped for a terminal. */
   readonly decoded: T
 }
 
 /**
- * Gets a response and checks it. Throws {@link CliError} as {@link callAdmin} does, for any status but 200, and when
+ * Gets a response and decodes it. Throws {@link CliError} as {@link callAdmin}, for any status but 200, and when
  * `decoder` rejects it.
  */
 export const getDecoded = async <T>(
@@ -70,21 +69,17 @@ export const getDecoded = async <T>(
   return { decoded: decodeResponse(target, body, decoder), body, at }
 }
 
-/**
- * Sends a request and takes any response as it comes. Throws {@link CliError} when there is none in time, or when the
- * port is not known.
- */
+/** Sends a request and returns any response. Throws {@link CliError} for no response in time or an unknown port. */
 export const callAdminRaw = async (target: AdminTarget, adminRequest: AdminRequest): Promise<RawAdminResponse> => {
-  // Node takes the port 0 for none given, and would send the request, with its token, to 80 or 443.
+  // Node takes port 0 for the default port, and would send the token to port 80 or 443.
   if (target.port === 0) throw (await import('./admin-errors.ts')).chosenPortError(target)
-  // The module of error texts is loaded only for an error: a health check runs every few seconds, each time in a
-  // process of its own.
+  // Error texts are loaded only for an error: a health check starts a process every few seconds.
   return sendRequest(target, adminRequest).catch(async (error: Error) => {
     throw error instanceof CliError ? error : (await import('./admin-errors.ts')).unreachableError(target, error)
   })
 }
 
-/** The statuses of a gateway that has understood the request. */
+/** The statuses of a gateway that understood the request. */
 const expectedStatuses: ReadonlySet<number> = new Set([200, 400, 409, 422, 503])
 
 const notAdminHint = 'is that the admin listener of a lender gateway?'
@@ -95,7 +90,7 @@ interface RawAdminResponse {
   readonly text: string
 }
 
-// A configuration file has at most 1 MiB; with every default filled in, it is longer.
+// A configuration file has at most 1 MiB, and is longer with all defaults.
 const defaultMaxBytes = 8 * 1024 ** 2
 
 const sendRequest = async (target: AdminTarget, adminRequest: AdminRequest): Promise<RawAdminResponse> => {
@@ -148,7 +143,7 @@ const toRequestOptions = (target: AdminTarget, { unauthenticated }: AdminRequest
   return { host, port, agent: false, headers: { ...headers, ...authorization } }
 }
 
-// The draft of a contract may have 150 levels, a configuration ten. JSON.stringify recurses at each.
+// A drafted contract may have 150 levels. JSON.stringify recurses at each, so deeper bodies could overflow the stack.
 const maxDepth = 200
 
 const isShallow = (value: unknown, depthLeft = maxDepth): boolean =>

@@ -5,7 +5,7 @@ import { getMember } from '../../lib/text/decode.ts'
 import { tryOrNull } from '../../lib/try.ts'
 import { type AdminTarget, type CliError, cliError, targetUrl, tokenEnvironmentVariable } from './admin-target.ts'
 
-/** Makes the error of a file that has the system choose the port: what it chose, only the gateway's log says. */
+/** For port 0 in the file: only the gateway's log names the port that the system chose. */
 export const chosenPortError = ({ file }: AdminTarget): CliError =>
   cliError(`admin.port in ${file} is 0, so the system chose one: give --admin URL; ${logHint}`)
 
@@ -50,7 +50,7 @@ const otherTargetHint = (file: string | null): string =>
 const isCertificateError = (code: string): boolean =>
   !code.startsWith('ERR_SSL') && /CERT|SIGNATURE|ISSUER|CRL|CHAIN/.test(code)
 
-/** Tells whether the certificate is trusted, and for another name: further authorities would not help. */
+/** For a trusted certificate with another name, further authorities would not help. */
 const isOtherName = (code: string): boolean => code.startsWith('ERR_TLS_CERT_ALTNAME')
 
 const certificateMismatch = ({ file }: Pick<AdminTarget, 'file'>): string =>
@@ -89,8 +89,8 @@ const problemDetail = (body: unknown): string => {
 }
 
 /**
- * Makes TLS options that trust one certificate and no other. It comes from the configuration file, so it needs neither
- * an authority nor a matching name. Nothing is sent, the token least of all, before the listener has shown it.
+ * Creates TLS options that trust only the certificate of the configuration file, without authority or name. Nothing is
+ * sent, the token least of all, before the listener has presented it.
  */
 export const pinCertificate = (target: AdminTarget, certificate: string): RequestOptions => {
   const expectedFingerprint = fingerprint(certificate)

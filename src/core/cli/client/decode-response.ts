@@ -3,7 +3,7 @@ import { DecodeError, type Decoder, getMember } from '../../lib/text/decode.ts'
 import { versionMismatch } from '../render/output.ts'
 import { type AdminTarget, cliError, targetUrl } from './admin-target.ts'
 
-/** Decodes a response. Throws {@link cliError} with the place of the mismatch when it is not a gateway's. */
+/** Decodes a response. Throws {@link cliError} with the place of the mismatch. */
 export const decodeResponse = <T>(target: AdminTarget, body: unknown, decoder: Decoder<T>): T => {
   try {
     return decoder(body, '')

@@ -11,7 +11,6 @@ import {
 } from './admin-target.ts'
 
 export interface TargetOptions {
-  /** The configuration file that has the address of its admin listener. */
   readonly config: string
   /** The URL of the admin listener, in place of the file's address. */
   readonly admin?: string | undefined
@@ -21,7 +20,7 @@ export interface ClientCommandOptions extends TargetOptions {
   readonly format: OutputFormat
 }
 
-/** Finds the gateway of a command line, and its token. Throws {@link cliError} when it is not clear which is meant. */
+/** Finds the gateway of a command line, and its token. Throws {@link cliError} when it is ambiguous. */
 export const locateGateway = async (
   targetOptions: TargetOptions,
   environment: Environment = process.env,
@@ -31,7 +30,7 @@ export const locateGateway = async (
     const target = await targetOfNamedFile(targetOptions.config, environment)
     const token = environmentToken ?? target.token
     if (token !== null && target.fallbackReason !== null && !isLocalHost(target.host)) {
-      // admin.tls may be the broken part: the token would then cross the network in the clear.
+      // admin.tls may be the broken part: the token would then cross the network unencrypted.
       throw cliError(
         `${target.fallbackReason}; no token is sent to ${targetUrl(target)} before it is mended: or give --admin URL`,
       )
@@ -40,7 +39,7 @@ export const locateGateway = async (
   }
   const urlTarget = targetFromUrl(targetOptions.admin)
   if (environmentToken !== null) return { ...urlTarget, token: environmentToken }
-  // The file's token is meant for the listener that the file names, and for no other.
+  // The file's token is only for the listener that the file names.
   const { token, ...fileTarget } = await targetFromFile(targetOptions.config, environment)
   return {
     ...urlTarget,
@@ -48,17 +47,14 @@ export const locateGateway = async (
   }
 }
 
-/** Finds the gateway for a readiness probe, which takes no token. Throws {@link cliError} as the other does. */
+/** Finds the gateway for a readiness probe, which takes no token. Throws {@link cliError}. */
 export const locateProbeTarget = async (
   { config, admin }: TargetOptions,
   environment: Environment = process.env,
 ): Promise<AdminTarget> =>
   admin === undefined ? { ...(await targetOfNamedFile(config, environment)), token: null } : targetFromUrl(admin)
 
-/**
- * Takes the address of a file. Throws {@link cliError} for a named one that cannot be read: a gateway at the built-in
- * address would not be the one that is meant.
- */
+/** Throws {@link cliError} for an unreadable `--config`: the default address may be another gateway's. */
 const targetOfNamedFile = async (file: string, environment: Environment): Promise<AdminTarget> => {
   const { isUnreadable, ...target } = await targetFromFile(file, environment)
   if (isUnreadable && file !== defaultConfigFile)
@@ -88,7 +84,7 @@ const targetFromFile = async (
 const targetFromUrl = (text: string): AdminTarget => {
   const url = URL.parse(text)
   const isBareUrl = url !== null && url.username === '' && url.password === '' && url.pathname === '/'
-  // Nothing can listen on the port 0.
+  // No listener has port 0.
   if (!isBareUrl || !/^https?:$/.test(url.protocol) || url.port === '0' || url.search !== '' || url.hash !== '') {
     // The error does not quote the URL: it may hold a password.
     throw cliError('--admin: a URL of scheme, host and port is expected, such as http://127.0.0.1:9901')

@@ -12,14 +12,14 @@ import {
 import { checkAll, toPreflightTarget } from '../../upstream/health/preflight.ts'
 import type { KeyLocator } from '../built-in-command.ts'
 
-/** The result for one endpoint, as the JSON output has it. */
+/** As in the JSON output. */
 export interface CheckedEndpoint {
   readonly group: Group
   readonly side: Side
   readonly url: string
   readonly reached: boolean
   readonly reason: string | null
-  /** The certificate that it showed; null: none, or one that is rejected. */
+  /** The certificate that it presented; null: none, or a rejected certificate. */
   readonly certificate: {
     readonly notAfter: string
     readonly isOver: boolean
@@ -28,8 +28,8 @@ export interface CheckedEndpoint {
 }
 
 /**
- * Checks every endpoint of every group, candidates included, as `reload.preflight` does (`none`: as `connect`). All at
- * once, for at most 2 s. The sandbox is left out.
+ * Checks every endpoint, candidates included, as `reload.preflight` does (`none`: as `connect`), in parallel for at
+ * most 2 s. Skips the sandbox.
  */
 export const checkEndpoints = async ({ upstreams, reload }: Config): Promise<readonly CheckedEndpoint[]> => {
   const mode = reload.preflight === 'health' ? 'health' : 'connect'
@@ -58,16 +58,13 @@ const toCertificate = ({ notAfter, warnFrom }: EndpointCertificate): CheckedEndp
 })
 
 export interface OnlineIssues {
-  /** One for each upstream of which no endpoint that gets traffic can be reached. */
+  /** One for each upstream whose endpoints with traffic are all unreachable. */
   readonly problems: readonly ConfigProblem[]
-  /** One for each other endpoint that was not reached, and for each certificate that expires. */
+  /** One for each other unreachable endpoint, and for each certificate that expires. */
   readonly warnings: readonly ConfigProblem[]
 }
 
-/**
- * Collects the issues of checked endpoints. An upstream is reachable by those that get its traffic, and always by the
- * sandbox.
- */
+/** Collects the issues of checked endpoints. The sandbox counts as reachable. */
 export const collectOnlineIssues = (
   endpoints: readonly CheckedEndpoint[],
   { upstreams }: Pick<Config, 'upstreams'>,

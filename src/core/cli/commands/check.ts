@@ -10,7 +10,7 @@ interface OnlineCheck extends OnlineIssues {
   readonly endpoints: readonly CheckedEndpoint[]
 }
 
-/** Makes the command `check`: exit 0 when the file is valid, 1 when it has problems, 2 when it cannot be read. */
+/** Exit 0: the file is valid, 1: it has problems, 2: it cannot be read. */
 export const createCheckCommand = (fileChecks: readonly FileCheck[]): Command => {
   const check = new Command('check')
     .description('Check a configuration file, offline unless told otherwise, and print every problem at once.')
@@ -45,7 +45,7 @@ export const createCheckCommand = (fileChecks: readonly FileCheck[]): Command =>
     })
 }
 
-// An operator whose endpoint is down has been sent here: the problems alone read as if they were why.
+// Findings about a failing endpoint lead here: without this line, the file's problems read as its cause.
 const notTried =
   'lender-gateway: nothing was tried, because the file has problems; how the endpoints of a running gateway do: lender-gateway status\n'
 
@@ -61,11 +61,10 @@ interface CheckOptions {
   readonly config?: string
   readonly online?: true
   readonly format: OutputFormat
-  /** The values of the option of a feature's check. */
+  /** The values of a feature's option. */
   readonly [fileCheck: string]: unknown
 }
 
-/** What is checked besides the file. */
 interface MoreChecks {
   /** Null: the operator did not ask for it. */
   readonly online: OnlineCheck | null
@@ -78,7 +77,6 @@ const getExitCode = (result: LoadResult, { online, results }: MoreChecks): 0 | 1
   return (online?.problems ?? []).length > 0 || results.some(({ ok }) => !ok) ? 1 : 0
 }
 
-/** Tries the endpoints, and what features use; a file with problems has none. */
 async function checkOnline(file: string, result: LoadResult): Promise<OnlineCheck> {
   if (!result.ok) return { endpoints: [], problems: [], warnings: [] }
   const { collectOnlineIssues, checkEndpoints } = await import('./check-online.ts')
@@ -94,7 +92,6 @@ async function checkOnline(file: string, result: LoadResult): Promise<OnlineChec
   return { endpoints, problems, warnings: [...ofFeatures.flat(), ...warnings] }
 }
 
-/** Runs what features check, as far as it is asked for; a file with problems has nothing to check with. */
 const runFileChecks = async (
   checks: readonly FileCheck[],
   options: CheckOptions,

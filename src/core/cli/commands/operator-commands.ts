@@ -12,8 +12,8 @@ const loaded = await Promise.all(parts.map(({ loadOperatorExtras }) => loadOpera
 const extras = loaded.flatMap((each) => each?.operatorExtras ?? [])
 
 /**
- * Builds the whole command line. An operator command exits with 0 when it is done, 1 when the gateway rejects it,
- * 2 when the gateway could not be asked.
+ * An operator command exits with 0 when it is done, 1 when the gateway rejects it, 2 when the gateway cannot be
+ * reached.
  */
 export const createFullCommandLine = (): Command =>
   createCommandLine(
@@ -21,7 +21,7 @@ export const createFullCommandLine = (): Command =>
     commandGroupsInHelp.map((group) => ({ parent: group.parent ?? null, command: createOperatorCommand(group) })),
   )
 
-/** Makes the check of an option's value, in the words of the command line. The gateway parses it. */
+/** Checks an option's value for the command line's error text. The gateway parses the value. */
 const checkedBy =
   ({ read, expected }: GatewayArgument) =>
   (value: string): string => {

@@ -6,9 +6,10 @@ import { type ClientCommandOptions, locateProbeTarget, type TargetOptions } from
 import { printJson, warnAboutTarget } from '../render/output.ts'
 
 /**
- * Asks whether a gateway is ready and prints the result; resolves to 0 or 1. A gateway that cannot be asked is not
- * ready: a container's health check knows no third result. As with a kubelet's probe, any certificate will do: the
- * request holds no secret, and an expired certificate of the admin listener must not take down a gateway that serves.
+ * Prints whether a gateway is ready; resolves to 0 or 1. An unreachable gateway is not ready: a container's health
+ * check knows no third result.
+ * As with a kubelet's probe, any certificate is accepted: the request holds no secret, and an expired admin certificate
+ * must not take down a serving gateway.
  */
 export const showReady = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
   const { ready, reason } = await askReady(targetOptions)
@@ -17,7 +18,7 @@ export const showReady = async ({ format, ...targetOptions }: ClientCommandOptio
   return ready ? 0 : 1
 }
 
-/** What `/ready` says. `reason` null: it is ready, or does not say why not. */
+/** `reason` null: ready, or unknown. */
 interface Readiness {
   readonly ready: boolean
   readonly reason: string | null
@@ -36,7 +37,7 @@ const askReady = async (targetOptions: TargetOptions): Promise<Readiness> => {
 // For all tries: the health check of a container has its own time limit.
 const probeTimeoutMs = 2000
 
-/** Asks over http, then over https when the file is broken: the gateway may run with an `admin.tls` unreadable now. */
+/** Tries http, then https when the file is broken: the gateway may run with an `admin.tls` that is unreadable now. */
 const probe = async (target: AdminTarget): Promise<Readiness> => {
   const startedAt = now()
   try {
@@ -56,7 +57,7 @@ const callReady = async (target: AdminTarget, timeoutMs: number): Promise<Readin
   const ready = getMember(body, 'ready')
   if (status === 200 && ready === true) return { ready, reason: null }
   const reason = getMember(body, 'reason')
-  // A word of the gateway's own: whatever else answers has no say on a terminal.
+  // Only a word in the gateway's own form: other servers must not write to the terminal.
   if (status === 503 && ready === false)
     return { ready, reason: typeof reason === 'string' && /^[a-z-]{1,64}$/.test(reason) ? reason : null }
   throw cliError(

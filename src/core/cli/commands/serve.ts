@@ -12,9 +12,7 @@ import { takeSupervisor } from '../../runtime/supervisor.ts'
 import { defaultConfigFile } from '../options.ts'
 import { formatTable } from '../render/table.ts'
 
-/**
- * Makes the command `serve`, the default: exit 1 when the gateway cannot run, 2 when the configuration cannot be read.
- */
+/** The default command. Exit 1: the gateway cannot run, 2: the configuration cannot be read. */
 export const createServeCommand = (): Command =>
   new Command('serve')
     .description('Run the gateway until SIGTERM or SIGINT.')
@@ -33,7 +31,7 @@ Example:
       const { loadInThread } = await import('../../config/load/load-in-thread.ts')
       const asked = Promise.withResolvers<void>()
       const loading = loadInThread(file, process.env, null, initialLoadTimeoutMs, asked.resolve)
-      // First: while hundreds of modules are loaded, this thread would not come to ask the other.
+      // First: while this thread loads hundreds of modules, it could not start the loading thread.
       await Promise.race([asked.promise, loading])
       const [result, gateway] = await Promise.all([loading, import('../../runtime/gateway.ts')])
       if (result.ok) return serve(gateway, result, file, signals)
@@ -43,11 +41,11 @@ Example:
       process.exitCode = result.unreadable ? 2 : 1
     })
 
-// Longer than for a reload, since no request waits: a busy machine may take that long for a large file.
+// Longer than for a reload, since no request waits: a busy machine may need it for a large file.
 const initialLoadTimeoutMs = 100_000
 
-// npm passes SIGINT and SIGTERM on. A terminal, or a supervisor that signals a whole process group, has signalled the
-// gateway too: both count as one.
+// npm forwards SIGINT and SIGTERM, and a terminal or a supervisor of a process group signals the gateway as well: the
+// same signal twice within this time counts once.
 const duplicateSignalMs = 1000
 
 const serve = async (
@@ -121,11 +119,11 @@ const serve = async (
 }
 
 interface SighupListener {
-  /** Calls `reload` for each SIGHUP from now on, and at once when one came before. */
+  /** Calls `reload` for each SIGHUP from now on, and at once for an earlier one. */
   subscribe(reload: () => void): void
 }
 
-/** Handles SIGHUP from the first moment: unhandled it ends the process, and one may come right after the start. */
+/** From the first moment: an unhandled SIGHUP ends the process, and may come right after the start. */
 const listenForSighup = (): SighupListener => {
   let received = false
   let onSighup = (): void => {
@@ -141,13 +139,12 @@ const listenForSighup = (): SighupListener => {
 }
 
 interface StopListener {
-  /** Calls `stop` for each SIGTERM and SIGINT from now on. */
   subscribe(stop: (signal: NodeJS.Signals) => void): void
 }
 
 /**
- * Ends the process at SIGTERM and SIGINT while it starts. The first process of a container gets no signal that it does
- * not handle: it would start, serve, and be killed in the end.
+ * Ends the process at SIGTERM and SIGINT while it starts. PID 1 of a container gets no unhandled signal: the gateway
+ * would start, serve, and be killed in the end.
  */
 const listenForStop = (): StopListener => {
   let onStop = (_: NodeJS.Signals): void => exitProcess(0)
@@ -159,7 +156,6 @@ const listenForStop = (): StopListener => {
   }
 }
 
-/** Makes an error that names the remedy for a listener that cannot open; undefined: the cause is another one. */
 const explainListenError = ({ code, target }: ListenError, config: Config): Error | undefined => {
   if (target === undefined) return undefined
   const { host, port } = target

@@ -23,13 +23,10 @@ export const showStatus = async ({ format, ...targetOptions }: ClientCommandOpti
   return 0
 }
 
-// The first problems show what is wrong; a file of another format would have hundreds.
+// A file of another format would have hundreds; the first ones show it.
 const maxProblems = 10
 
-/**
- * Renders a gateway's status for a screen: the target, the findings, the gateway itself, then what runs, what does
- * not, and the warnings. The rejection of the file comes last, where the operator's eye ends.
- */
+/** The rejection of the file comes last, where the operator's eye ends. */
 export const renderStatus = (target: AdminTarget, status: Status, at: number): string => {
   const { findings, certificates, upstreams, operations, config, warnings } = status
   const own = {
@@ -49,7 +46,7 @@ export const renderStatus = (target: AdminTarget, status: Status, at: number): s
   return `${all.filter((text) => text !== null).join('\n\n')}\n`
 }
 
-/** Renders which gateway responded, and why that one was asked: there may be others on the machine. */
+/** Tells which gateway responded and why it was asked: the machine may run several. */
 const renderTarget = (target: AdminTarget, { config, pid }: Status): string => {
   const why = target.file === null ? '--admin' : target.isDefaultAddress ? 'by default' : `admin in ${target.file}`
   return `asked ${targetUrl(target)} (${why}), which runs ${config.path} as process ${pid}`
@@ -98,7 +95,7 @@ const loadCauses: Readonly<Record<string, string>> = {
   preflight: 'by an edit of the file that was held back at first',
 }
 
-/** Names the files that differ; the file itself, where none does. A gateway of an earlier version does not tell. */
+/** Names the files that differ; without any, or from an earlier version, the file itself. */
 const renderFiles = ({ file, path, differingFiles }: Status['config']): string => {
   const names = (differingFiles ?? []).map((each) => (each === path ? file : each))
   return names.length === 0 ? file : names.join(', ')

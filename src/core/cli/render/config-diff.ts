@@ -42,10 +42,10 @@ const renderSection = (title: string, changes: readonly ReloadResponse['changes'
   return [title, ...rows.map((row) => `  ${alignRow(row, widths)}`)].join('\n')
 }
 
-// A longer key moves its own line only, not the whole table.
+// A longer key shifts only its own line, not the whole table.
 const maxLabelWidth = 40
 
-/** Makes the label of a change: its path without the part that the title has. */
+/** Drops the part of the path that the title has. */
 const changeLabel = ({ group, path }: ReloadResponse['changes'][number]): string => {
   if (group === null) return path
   const prefix = `upstreams.${group}.`
@@ -54,7 +54,7 @@ const changeLabel = ({ group, path }: ReloadResponse['changes'][number]): string
 
 const maskedValue = '***'
 
-/** Renders a change. A value that looks the same before and after is, or holds, a secret. */
+/** A value that looks the same before and after is, or holds, a secret. */
 const renderChange = ({ from, to }: ReloadResponse['changes'][number]): string =>
   JSON.stringify(from) === JSON.stringify(to) ? 'changed, not shown' : `${renderValue(from)} → ${renderValue(to)}`
 
@@ -72,7 +72,7 @@ const renderEntry = (value: unknown): string => {
   return escapeControls(JSON.stringify(value) ?? '(not set)')
 }
 
-/** Tells an upstream that came or went whole: a candidate. Its endpoints say which one it is. */
+/** A candidate that was added or removed whole is shown by its endpoints. */
 const isUpstream = (value: unknown): value is { readonly endpoints: readonly unknown[] } =>
   typeof value === 'object' && value !== null && 'endpoints' in value && Array.isArray(value.endpoints)
 

@@ -5,7 +5,7 @@ const units = [
   { length: 1, name: 's' },
 ]
 
-/** Formats a length of time in at most two units: `3d 4h`, `12m 5s`, `0s`. */
+/** Formats a duration in at most two units: `3d 4h`, `12m 5s`, `0s`. */
 export const humanizeSeconds = (seconds: number): string => {
   let rest = Math.max(0, Math.floor(seconds))
   const parts = units.map(({ length, name }) => {
@@ -18,25 +18,24 @@ export const humanizeSeconds = (seconds: number): string => {
   return shown.map(({ text }) => text).join(' ')
 }
 
-/** Formats a time of RFC 3339 without its fraction, and how long before `at` it was. */
+/** Formats an RFC 3339 time without its fraction, and how long before `at` it was. */
 export const formatAgo = (time: string, at: number): string => {
   const ms = Date.parse(time)
   return Number.isNaN(ms) ? time : `${formatInstant(ms)}, ${humanizeSeconds((at - ms) / 1000)} ago`
 }
 
-/** Formats a time of RFC 3339 without its fraction, and how long after `at` it is. */
+/** Formats an RFC 3339 time without its fraction, and how long after `at` it is. */
 export const formatTimeLeft = (time: string, at: number): string => {
   const ms = Date.parse(time)
   return Number.isNaN(ms) ? time : `${formatInstant(ms)}, ${humanizeSeconds(Math.ceil((ms - at) / 1000))} left`
 }
 
-/** Formats a time without its fraction. A response of a gateway may have one that no calendar has. */
+/** A gateway's response may have a time that no calendar has. */
 export const formatInstant = (ms: number): string => {
   const time = new Date(ms)
   return Number.isNaN(time.getTime()) ? 'at no valid time' : `${time.toISOString().slice(0, 19)}Z`
 }
 
-/** Formats times beside the present. */
 export const timesBeside = (at: number) => ({
   since: (time: string) => formatAgo(time, at),
   until: (time: string) => formatTimeLeft(time, at),

@@ -4,14 +4,14 @@ import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 
 export const printJson = (value: unknown): void => void process.stdout.write(formatJson(value))
 
-/** Formats JSON for programs, harmless to a terminal. */
+/** Formats JSON for programs, with control characters escaped for a terminal. */
 export const formatJson = (value: unknown): string => `${escapeQuotedControls(JSON.stringify(value, null, 2))}\n`
 
-/** Writes and waits until the reader has taken it, so that nothing piles up for a slow one. */
+/** Waits until the reader has taken the content, so nothing accumulates for a slow reader. */
 export const writeToStdout = (content: string | Uint8Array): Promise<void> =>
   new Promise((resolve) => void process.stdout.write(content, () => resolve()))
 
-/** Warns on stderr when the address is not from the file, and when the gateway has another version. */
+/** Warns on stderr of an address that is not the file's, and of a gateway of another version. */
 export const warnAboutTarget = (target: AdminTarget, gatewayVersion: string = version()): void => {
   if (target.fallbackReason !== null)
     process.stderr.write(`lender-gateway: ${target.fallbackReason}; asked ${targetUrl(target)}\n`)

@@ -1,10 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import type { DocumentFormat } from '../options.ts'
 
-/**
- * Prints the document that is made from a configuration file. Sets the exit code: 1 for a file with problems, which go
- * to stderr, 2 for a file that cannot be read.
- */
+/** Sets the exit code: 1 for a file with problems, which go to stderr, 2 for an unreadable file. */
 export const printMadeDocument = async (
   file: string,
   format: DocumentFormat,

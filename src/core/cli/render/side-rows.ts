@@ -3,13 +3,12 @@ import type { UpstreamStatus } from '../../runtime/status/upstreams.ts'
 import { formatAgo, formatTimeLeft, humanizeSeconds } from './format-time.ts'
 import type { TableRow } from './table.ts'
 
-/** Puts a label in front of the first row. */
+/** Prepends a label to the first row. */
 export const labelRows = (label: string, [first = ['none'], ...others]: readonly TableRow[]): readonly TableRow[] => [
   [label, ...first],
   ...others.map((other) => ['', ...other]),
 ]
 
-/** Lists endpoints, and below them their circuit breaker. */
 export const sideRows = ({ endpoints, breaker }: SideStatus, at: number): readonly TableRow[] => [
   ...endpoints.map((endpoint) => endpointRow(endpoint, at)),
   ...(breaker === null ? [] : [['circuit breaker', '', '', renderBreaker(breaker, at)]]),
@@ -22,7 +21,7 @@ const endpointRow = (endpoint: EndpointStatus, at: number): TableRow => {
   return [sandbox ? 'sandbox (embedded)' : url, `${weight}`, `${inFlight}`, describeEndpoint(endpoint, at)]
 }
 
-/** Describes whether an endpoint gets requests, and why not; what needs an operator is in capitals. */
+/** States that need an operator are in capitals. */
 const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
   const { state, weight, since, reason, ejectedForSeconds, drainUntil, readyUntil, orderedBy, orderReason } = endpoint
   const orderedWhy = orderReason === null ? '' : ` (${orderReason})`
@@ -41,7 +40,7 @@ const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
   return `${state}${why}${ready}${isTried(endpoint) ? '' : ', not tried yet'}${describeWarnings(endpoint, at)}`
 }
 
-/** Tells whether something speaks for an endpoint, or against it. Up is also one that nothing was sent to. */
+/** An endpoint is `up` before any request or probe was sent to it. */
 const isTried = ({ sandbox, requests, lastSuccess, lastProbe }: EndpointStatus): boolean =>
   sandbox || requests > 0 || lastSuccess !== null || lastProbe !== null
 
@@ -55,7 +54,7 @@ const describeWarnings = (endpoint: EndpointStatus, at: number): string => {
   return `${failures === 0 ? '' : `, ${failures} of ${requests} requests failed${since}`}${probe}${renderCertificate(certificate)}`
 }
 
-/** Renders the end of a certificate that needs an operator; empty otherwise. */
+/** Renders an expiry that needs an operator. */
 const renderCertificate = (certificate: EndpointStatus['certificate']): string => {
   if (certificate === null || !certificate.endsSoon) return ''
   const { notAfter, daysLeft } = certificate

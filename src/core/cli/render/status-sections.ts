@@ -3,7 +3,6 @@ import { isMutatingCommand } from '../../admin/commands/command-groups.ts'
 import { formatAgo, formatTimeLeft } from './format-time.ts'
 import type { TableRow } from './table.ts'
 
-/** Renders the findings, the worst first, each with a command that shows more, or a line that there are none. */
 export const renderFindings = (findings: Status['findings'], at: number): string =>
   findings.length === 0 ? 'nothing is wrong' : findings.map((finding) => renderFinding(finding, at)).join('\n')
 
@@ -22,7 +21,7 @@ const renderFinding = (
 
 const severityWidth = 'CRITICAL'.length
 
-/** Lists the operations that are refused, or whose state an operator has changed for a while. */
+/** Lists the operations that are refused, or that an operator has overridden. */
 export const operationRows = (operations: Status['operations'], at: number): readonly TableRow[] => [
   ['operation', 'state'],
   ...Object.entries(operations).map(([id, { state, until: end, orderedBy, orderReason }]): TableRow => {

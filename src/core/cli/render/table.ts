@@ -6,7 +6,7 @@ export const formatTable = (rows: readonly TableRow[]): string => {
   return rows.map((row) => alignRow(row, widths)).join('\n')
 }
 
-/** Measures columns. A cell longer than `maxWidth` moves its own line only, not the whole table. */
+/** A cell longer than `maxWidth` shifts only its own line, not the whole table. */
 export const columnWidths = (rows: readonly TableRow[], maxWidth = Number.POSITIVE_INFINITY): readonly number[] => {
   const widths: number[] = []
   for (const row of rows)
@@ -20,11 +20,11 @@ export const alignRow = (row: TableRow, widths: readonly number[]): string =>
     .join('  ')
     .trimEnd()
 
-/** Returns the length of the longest text. There may be more texts than a call takes arguments. */
+/** Unlike Math.max(...), it has no limit on the number of texts. */
 export const maxLength = (texts: readonly string[]): number =>
   texts.reduce((max, { length }) => Math.max(max, length), 0)
 
-/** Renders counts by reason, for one cell: those above 0, or `0`. */
+/** Renders the counts above 0 by reason; `0` without any. */
 export const renderCounts = (counts: Readonly<Record<string, number>>): string => {
   const counted = Object.entries(counts).filter(([, count]) => count > 0)
   return counted.length === 0 ? '0' : counted.map(([reason, count]) => `${count} ${reason}`).join(', ')

@@ -3,7 +3,6 @@ import { labelRows, sideRows } from './side-rows.ts'
 import { statusGroupRows } from './status-texts.ts'
 import type { TableRow } from './table.ts'
 
-/** Lists the endpoints of each group, and below them its circuit breaker and what features tell of it. */
 export const upstreamRows = (upstreams: Status['upstreams'], at: number): readonly TableRow[] => [
   ['group', 'endpoint', 'weight', 'in flight', 'state'],
   ...Object.entries(upstreams).flatMap(([group, upstream]) => [
