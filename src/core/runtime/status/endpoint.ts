@@ -17,7 +17,7 @@ import * as field from './field.ts'
 import { type Field, type Reported, type Shown, type StatusContext, workerShareText } from './field.ts'
 import { orderMembers, orderStatus } from './order-status.ts'
 
-/** The certificate that an endpoint has presented; of several addresses, the first to expire. */
+/** Of several addresses, the first to expire. */
 const certificateShape = asObject({
   notAfter: asText,
   /** Below 0: it has expired. */
@@ -29,7 +29,7 @@ const certificateShape = asObject({
 const probeShape = asObject({
   at: asText,
   latencyMs: asNumber,
-  /** Null: it failed, and the reason says how. */
+  /** Null: it failed, as `reason` says. */
   status: asNullable(asNumber),
   reason: asNullable(asText),
   ok: asBoolean,
@@ -40,7 +40,7 @@ const members = field.record({
   weight: field.number,
   sandbox: field.derived(asBoolean, ({ url }: { readonly url: string }) => url === 'sandbox'),
   inFlight: field.total,
-  /** Those of them that wait for a connection. */
+  /** In flight, and waiting for a connection. */
   pending: field.orMissing(field.total),
   state: field.shownAs(asWord<GroupEndpointState['name']>(), ({ name }: GroupEndpointState) => name),
   since: field.derived(asNullable(asText), ({ state }: WithState) => formatOptionalTime(state.since)),
@@ -50,38 +50,35 @@ const members = field.record({
     (probe: ProbeResult | null) => probe && { ...probe, at: formatTime(probe.at), ok: probe.reason === null },
   ),
   ...field.counts(emptyEndpointCounts),
-  /** Since when they count. Those of a worker that has ended stay. */
+  /** The counts of an ended worker stay. */
   countedSince: field.orMissing(field.time),
-  /** Null: none has failed. */
   lastFailure: field.hidden<AttemptReport | null>((_, workers) => latestFailure(workers)),
-  /** When a request last succeeded. Null: none has. */
   succeededAt: field.hidden<number | null>(),
   lastSuccess: field.derived(asNullable(asText), ({ succeededAt }: Pick<OutageWindow, 'succeededAt'>) =>
     formatOptionalTime(succeededAt),
   ),
-  /** When the first request failed since then. Null: none has. */
+  /** The first failed request since the last success. */
   failingSince: field.optionalTime,
-  /** How many have failed since then. */
+  /** Since the last success. */
   failuresInARow: field.hidden<number>(),
-  /** Whether no request has succeeded since its last ejection; of several workers, in one of them. */
+  /** No request has succeeded since its last ejection; of several workers, in at least one. */
   onProbation: field.hidden<boolean>((_, workers) => workers.includes(true)),
-  /** Since when, and why, its name does not resolve any more. Null: it does, or it is an address, or it never did. */
+  /** Its name no longer resolves. Null: it resolves, is an address, or never resolved. */
   outdated: field.hidden<EndpointOutage | null>(
     (_, workers) => workers.filter((one) => one !== null).toSorted((a, b) => a.since - b.since)[0] ?? null,
   ),
-  /** The last certificate at each of its addresses. Empty: none was seen yet, or the endpoint has no TLS. */
+  /** The last certificate at each of its addresses. Empty: none seen yet, or no TLS. */
   certificates: field.hidden<readonly EndpointCertificate[]>((from, workers) =>
     latestPerAddress([from, ...workers].flat()),
   ),
-  /** What is left of an ejection. Null: it is not ejected. */
+  /** The rest of an ejection. */
   ejectedForMs: field.hidden<number | null>((_, workers) => extreme(Math.max, workers)),
   ejectedForSeconds: field.derived(
     asNullable(asNumber),
     ({ ejectedForMs: ms }: { readonly ejectedForMs: number | null }) => (ms === null ? null : roundToTenths(ms / 1000)),
   ),
-  /** Null: nothing is known until there was a request. */
+  /** Null: there was no request. */
   latencyMs: field.shownAs(asNullable(asNumber), (ms: number | null) => ms && roundToTenths(ms)),
-  /** Null: it has presented none. */
   certificate: field.derived(asNullable(certificateShape), ({ certificates }: WithCertificates) => {
     const first = firstToExpire(certificates)
     return (
@@ -92,12 +89,9 @@ const members = field.record({
       }
     )
   }),
-  /**
-   * Of the last 5 minutes: the requests that tell how the endpoint does, and those with a 4xx response. None where the
-   * group has one endpoint.
-   */
+  /** Of the last 5 minutes. Counted only in groups with several endpoints. */
   recentResponses: field.hidden<{ readonly requests: number; readonly clientErrors: number }>(sumReports),
-  /** The end of an operator's override: drained, or ready. */
+  /** The end of an operator's override. */
   ...field.derivedAll(
     { drainUntil: asNullable(asText), readyUntil: asNullable(asText), ...orderMembers },
     ({ url }: { readonly url: string }, { overrides, group }: StatusContext) => {
@@ -120,10 +114,8 @@ interface WithCertificates {
   readonly certificates: readonly EndpointCertificate[]
 }
 
-/** An endpoint of a group, as a process knows it. */
 export type EndpointReport = Reported<typeof members>
 
-/** An endpoint of a group, as /status shows it. */
 export type EndpointStatus = Shown<typeof members>
 
 export const endpointField: Field<EndpointReport, EndpointStatus> = {
@@ -167,18 +159,14 @@ export const collectEndpoint = ({
 export const latestFailure = (failures: readonly (AttemptReport | null)[]): AttemptReport | null =>
   failures.filter((one) => one !== null).toSorted((a, b) => b.at - a.at)[0] ?? null
 
-/** The success and failure times of an endpoint or a group. Times are milliseconds since the epoch. */
+/** Times are milliseconds since the epoch. */
 interface OutageWindow {
-  /** When a request last succeeded. Null: none has. */
   readonly succeededAt: number | null
-  /** When the first request failed since then. Null: none has. */
+  /** The first failed request since the last success. */
   readonly failingSince: number | null
 }
 
-/**
- * Merges the windows of several endpoints, or of several workers: nothing has succeeded since the last success of any
- * of them, and a failure before that is no part of the outage.
- */
+/** Merges several endpoints or workers: failures before the last success of any of them are no part of the outage. */
 export const mergeOutageWindows = (windows: readonly OutageWindow[]): OutageWindow => {
   const succeededAt = extreme(Math.max, pluck(windows, 'succeededAt'))
   const failing = pluck(windows, 'failingSince').filter((at) => at >= (succeededAt ?? 0))
@@ -192,7 +180,7 @@ const extreme = (pick: (...known: readonly number[]) => number, all: readonly (n
   return known.length === 0 ? null : pick(...known)
 }
 
-/** Merges how requests went: requests that failed for one worker before another had a success have been made good. */
+/** Failures of one worker before another worker's success have ended. */
 const mergeRequestOutcomes = (workers: readonly EndpointReport[]) => {
   const { succeededAt, failingSince } = mergeOutageWindows(workers)
   const failing = workers.filter((worker) => (worker.lastFailure?.at ?? 0) >= (succeededAt ?? 0))
@@ -200,18 +188,12 @@ const mergeRequestOutcomes = (workers: readonly EndpointReport[]) => {
   return { succeededAt, failingSince, failuresInARow }
 }
 
-/**
- * Finds the last certificate of each address, whichever process saw it: a process that has not connected since does not
- * know of a renewal.
- */
+/** Whichever process saw it: a process that has not connected since does not know of a renewal. */
 const latestPerAddress = (seen: readonly EndpointCertificate[]): readonly EndpointCertificate[] => [
   ...new Map(seen.toSorted((a, b) => a.seenAt - b.seenAt).map((each) => [each.address, each])).values(),
 ]
 
-/**
- * Returns the worst state, so that an operator who decides by it does not count on an endpoint that some workers cannot
- * use.
- */
+/** The worst state: an operator must not count on an endpoint that some workers cannot use. */
 const mergeState = (
   { state }: EndpointReport,
   workers: readonly EndpointReport[],
@@ -229,11 +211,11 @@ const mergeState = (
   return isFailing ? toFailingState({ ...outcomes, lastFailure }) : { name: 'up', since: null, reason: null }
 }
 
-/** Orders by the start, and then by the reason, so that the order of the workers decides nothing. */
+/** Independent of the order of the workers. */
 const byStartThenReason = (a: GroupEndpointState, b: GroupEndpointState): number =>
   (a.since ?? 0) - (b.since ?? 0) || ((a.reason ?? '') < (b.reason ?? '') ? -1 : 1)
 
-/** Weights the expected latency of each worker by how much it has seen. */
+/** Weighted by each worker's number of requests. */
 const weightedLatency = (workers: readonly EndpointReport[]): number | null => {
   const known = workers.flatMap(({ latencyMs, requests }) => (latencyMs === null ? [] : [{ latencyMs, requests }]))
   const requests = sum(pluck(known, 'requests'))

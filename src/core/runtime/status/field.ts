@@ -1,6 +1,6 @@
 /**
- * What one value of the status is, said once: how the reports of several processes merge, which counts never fall, how
- * the value stands in the JSON of /status, and how a command reads that.
+ * Declares each status value once: how reports of processes merge, which counts never fall, how /status shows the
+ * value, and how commands decode it.
  */
 import type { Group } from '../../../operations.ts'
 import {
@@ -20,22 +20,23 @@ import { roundToTenths } from '../../lib/text/units.ts'
 import { groupByKey, sum } from '../../log/sum-reports.ts'
 import type { OverridesView } from '../overrides.ts'
 
-/** What the gateway knows besides reports. */
 export interface StatusContext {
   readonly overrides: Omit<OverridesView, 'operations'>
-  /** Describes what proofs of operators are verified with, for the feature that does; null: there are none. */
+  /** Describes the keys that verify operators' tokens, for the feature that fetches them. */
   operatorKeys(): object | null
   /** The group whose upstream is shown. */
   readonly group?: Group
 }
 
-/** Called with the name of a counter and its count; returns the count to put in its place. */
+/** Gets a counter's name and count, and returns the new count. */
 export type CounterMapper = (name: string, count: number) => number
 
 export interface HiddenField<Value> {
-  /** Merges the values of workers, at least one. What does not merge is that of `from`: the primary, or one worker. */
+  /**
+   * Merges the values of at least one worker. An unmergeable value stays that of `from`: the primary, or one worker.
+   */
   merge(from: Value, workers: readonly Value[]): Value
-  /** Walks over its counters: the counts that never fall while a process runs. Absent: it has none. */
+  /** Maps its counters, which never fall while a process runs. */
   mapCounters?(value: Value, name: string, change: CounterMapper): Value
 }
 
@@ -45,7 +46,7 @@ export interface Field<Value, Shown = Value> extends HiddenField<Value> {
   readonly decode: Decoder<Shown>
 }
 
-/** A value that /status shows and that no process reports: it follows from the others. */
+/** A value that /status derives from reported values. */
 export interface DerivedField<Shown> {
   derive(whole: unknown, context: StatusContext): Shown
   readonly decode: Decoder<Shown>
@@ -61,10 +62,10 @@ type ShownMembers<M> = { readonly [K in keyof M as M[K] extends { decode: unknow
 
 const keep = <T>(value: T): T => value
 
-/** Creates a value that is not shown. Without `merge` it does not merge. */
+/** Without `merge`, the value of `from` stays. */
 export const hidden = <Value>(merge: HiddenField<Value>['merge'] = keep): HiddenField<Value> => ({ merge })
 
-/** Merges what only processes know that the configuration has count. */
+/** Null where the configuration does not count it. */
 export const known = <T>(merge: (workers: readonly T[], from: T) => T | null): HiddenField<T | null> =>
   hidden(
     (from, workers) =>
@@ -75,7 +76,7 @@ export const known = <T>(merge: (workers: readonly T[], from: T) => T | null): H
       ),
   )
 
-/** Creates a value that is shown in another form. Without `merge` it does not merge. */
+/** Without `merge`, the value of `from` stays. */
 export const shownAs = <Value, S>(
   decode: Decoder<S>,
   show: (value: Value, context: StatusContext) => S,
@@ -91,42 +92,42 @@ export const optionalNumber = same(asNullable(asNumber))
 export const flag = same(asBoolean)
 export const word = <Word extends string>(): Field<Word> => same(asWord<Word>())
 
-/** A time in milliseconds since the epoch, which is shown by RFC 3339. */
+/** In milliseconds since the epoch, shown as RFC 3339. */
 export const time: Field<number, string> = shownAs(asText, formatTime)
 
 export const optionalTime = shownAs<number | null, string | null>(asNullable(asText), formatOptionalTime)
 
-/** A number that adds up, and that may fall. */
+/** A sum that may fall. */
 export const total: Field<number> = { ...number, merge: (_, workers) => sum(workers) }
 
-/** A counter. It never falls, as the counts of a worker that has ended stay. */
+/** Never falls: the counts of an ended worker stay. */
 export const count: Field<number> = { ...total, mapCounters: (count, name, change) => change(name, count) }
 
 export const counts = <T extends object>(zero: T): { readonly [K in keyof T]: Field<number> } =>
   mapMembers(zero, () => count)
 
-/** The most of some milliseconds, which are shown to a tenth. */
+/** The maximum in milliseconds, shown with one decimal. */
 export const highestTenths: Field<number> = shownAs(asNumber, roundToTenths, (_, workers) => Math.max(...workers))
 
-/** Has a member read as null where a gateway of an earlier version does not have it. */
+/** Null: a gateway of an earlier version has no such member. */
 export const orMissing = <Value, S>(field: Field<Value, S>): Field<Value, S | null> => ({
   ...field,
   decode: asNullable(field.decode),
 })
 
-/** Creates a member that follows from the record that it stands in. */
+/** Derives a member from its record. */
 export const derived = <Whole, S>(
   decode: Decoder<S>,
   derive: (whole: Whole, context: StatusContext) => S,
 ): DerivedField<S> => ({ decode, derive: derive as DerivedField<S>['derive'] })
 
-/** Creates a section of the status that processes report by a name. */
+/** A section that processes report by this name. */
 export const fromReport = <Name extends string, Value, S>(name: Name, { decode, show }: Field<Value, S>) =>
   derived(decode, ({ report }: { readonly report: Readonly<Record<Name, Value>> }, context) =>
     show(report[name], context),
   )
 
-/** Creates several members that follow together from the record that they stand in. */
+/** Derives several members at once from their record. */
 export const derivedAll = <Whole, D extends Readonly<Record<string, Decoder<unknown>>>>(
   decoders: D,
   derive: (whole: Whole, context: StatusContext) => { readonly [K in keyof D]: Decoded<D[K]> },
@@ -135,7 +136,7 @@ export const derivedAll = <Whole, D extends Readonly<Record<string, Decoder<unkn
     readonly [K in keyof D]: DerivedField<Decoded<D[K]>>
   }
 
-/** Creates a value of several members, each of which merges by itself. */
+/** Each member merges by itself. */
 export const record = <M extends Members>(members: M): Field<ReportedMembers<M>, ShownMembers<M>> => {
   type Values = Readonly<Record<string, unknown>>
   const reported = membersWith<HiddenField<unknown>>(members, 'merge')
@@ -177,8 +178,7 @@ export const mapMembers = <T extends object, R>(members: T, map: (member: T[keyo
   }
 
 /**
- * Creates a value that is null where the configuration does not ask for it, and in processes that know nothing of it:
- * it is merged from those that know.
+ * Null where the configuration does not ask for it, and in processes that do not know it: merged from those that do.
  */
 export const nullable = <Value, S>(field: Field<Value, S>): Field<Value | null, S | null> => ({
   merge(from, workers) {
@@ -198,15 +198,12 @@ export const mapCountersOf = <Value>(
   change: CounterMapper,
 ): Value => field.mapCounters?.(value, name, change) ?? value
 
-/**
- * Creates a list of entries that each have a name. An entry that some workers do not have belongs to a reload that is
- * just under way, and is left out.
- */
+/** Entries with a name. An entry that some workers lack belongs to a reload in progress, and is left out. */
 export const listOf = <Key extends string, Value extends { readonly [K in Key]: string }, S>(
   key: Key,
   entry: Field<Value, S>,
 ): Field<readonly Value[], readonly S[]> => {
-  /** Indexes entries by name and a number: a group may list a URL twice. */
+  /** By name and number: a group may list a URL twice. */
   const index = (all: readonly Value[]): ReadonlyMap<string, Value> =>
     new Map(
       groupByKey(all, (one) => one[key]).flatMap((sameName) =>
@@ -227,7 +224,7 @@ export const listOf = <Key extends string, Value extends { readonly [K in Key]: 
   }
 }
 
-/** Creates a list as {@link listOf} does that is shown as a map. */
+/** A {@link listOf} that is shown as a map. */
 export const mapOf = <Key extends string, Value extends { readonly [K in Key]: string }, S>(
   key: Key,
   entry: Field<Value, S>,
@@ -237,18 +234,14 @@ export const mapOf = <Key extends string, Value extends { readonly [K in Key]: s
   decode: asMap(entry.decode),
 })
 
-/** The state that a worker is in. */
 interface WorkerState {
-  /** Since when, in milliseconds since the epoch. */
+  /** In milliseconds since the epoch. */
   readonly since: number
-  /** How many of several workers are in that state: `in 1 of 2 workers`. Null: all. */
+  /** `in 1 of 2 workers`. Null: all. */
   readonly where: string | null
 }
 
-/**
- * Has a value be as in the worst worker: the one that is bad for longest, or of all, where none is bad. What adds up is
- * of all workers.
- */
+/** Merges to the state of the worker that has been bad for longest, if any is bad. Sums cover all workers. */
 export const worst = <Value extends WorkerState, S>(
   field: Field<Value, S>,
   isBad: (worker: Value, workers: readonly Value[]) => boolean,
@@ -262,6 +255,6 @@ export const worst = <Value extends WorkerState, S>(
   },
 })
 
-/** Formats how many workers something is true of; null: of all. */
+/** Null: all workers. */
 export const workerShareText = (count: number, all: number): string | null =>
   count === all ? null : `in ${count} of ${all} workers`

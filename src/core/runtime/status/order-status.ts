@@ -2,12 +2,12 @@ import { asNullable, asText } from '../../lib/text/decode.ts'
 import { formatOptionalTime } from '../../lib/text/format-time.ts'
 import type { Override } from '../overrides.ts'
 
-/** The members that say who has ordered what holds instead of the configuration, and when; null: no operator has. */
+/** Null: no operator has overridden the configuration. */
 export const orderMembers = {
   /** The operator's name, else the address. */
   orderedBy: asNullable(asText),
   orderedAt: asNullable(asText),
-  /** Why, in the operator's words; null: none were given, or an earlier version. */
+  /** Null: no reason given, or an earlier version. */
   orderReason: asNullable(asText),
 }
 

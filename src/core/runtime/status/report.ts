@@ -37,34 +37,33 @@ const recentErrors: HiddenField<RecentErrorsReport> = {
   mapCounters: (errors, path, change) => ({ ...errors, total: change(`${path}.total`, errors.total) }),
 }
 
-/** What a process reports: the sections of the status, and what findings and metrics alone are made from. */
+/** The sections of the status, and inputs of findings and metrics alone. */
 const ownSections = {
   upstreams: upstreamsField,
-  /** Null: metrics are off. Their counters add up by themselves. */
+  /** Null: metrics are off. No `mapCounters`: the whole report of an ended worker is kept and merged. */
   requestMetrics: field.known<RequestMetricsReport>(mergeRequestMetrics),
   recentErrors,
-  /** The processes that serve, and the primary. */
   runtimes: processes,
-  /** Connections that were recently closed at once; empty: none. */
   rejectedConnections: field.hidden<readonly RejectedConnectionsReport[]>((from, workers) =>
     mergeRejectedConnections([from, ...workers].flat()),
   ),
-  /** How many earlier snapshots still finish requests. An edit leaves the same one behind in each process. */
+  /**
+   * Earlier snapshots that still finish requests. An edit leaves the same one behind in each process, so the maximum.
+   */
   retiring: field.hidden<number>((_, workers) => Math.max(...workers)),
 }
 
 const ownReport = field.record(ownSections)
 
-/** What a process knows of its traffic and its upstreams, as plain data. Times are milliseconds since the epoch. */
+/** Plain data. Times are milliseconds since the epoch. */
 export interface StatusReport extends Reported<typeof ownReport> {}
 
 const statusParts = await statusPartLoaders.load()
 const sections = statusParts.flatMap(({ reported = [] }) => reported)
 
-/** The tables that features count. */
 export const totalReports: readonly TotalReport[] = statusParts.flatMap(({ totals = [] }) => totals)
 
-/** Of features too. */
+/** With the features' sections. */
 const report = field.record({
   ...ownSections,
   ...Object.fromEntries(sections.map(({ key, field }) => [key, field])),
@@ -83,17 +82,14 @@ export const collectReport = ({ value: current, retiring }: CurrentSnapshot): St
   return { ...own, ...Object.fromEntries(ofFeatures) } as StatusReport
 }
 
-/**
- * Merges the reports of several processes that run the same configuration. The workers have the traffic, and the
- * primary the probes. Without a worker the report is the primary's.
- */
+/** Of processes with the same configuration: the workers have the traffic, and the primary the probes. */
 export const mergeReports = (primary: StatusReport, workers: readonly StatusReport[]): StatusReport =>
   workers.length === 0 ? primary : report.merge(primary, workers)
 
-/** The counters of a report, each by a name of its own. */
+/** Each by a unique name. */
 export type ReportCounters = ReadonlyMap<string, number>
 
-/** Lists the counters of a report that run from the start of a process: what never becomes less while it runs. */
+/** Of all counts that never fall while the process runs. */
 export const collectCounters = (reported: StatusReport): ReportCounters => {
   const counts = new Map<string, number>()
   mapCounters(reported, (name, count) => {
@@ -109,7 +105,7 @@ export const sumCounters = (all: readonly ReportCounters[]): ReportCounters => {
   return sums
 }
 
-/** Returns a report with other counts. A counter that `counts` does not name stays as it is. */
+/** A counter that `counts` does not name stays. */
 export const withCounters = (reported: StatusReport, counts: ReportCounters): StatusReport =>
   mapCounters(reported, (name, count) => counts.get(name) ?? count)
 

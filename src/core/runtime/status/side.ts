@@ -15,18 +15,18 @@ const breaker = field.record({
   since: field.time,
   where: field.optionalText,
   /**
-   * When the outage that opened it began; it lasts until the breaker closes. Null: it is closed. Where that of one
-   * worker is closed, requests go through.
+   * The start of the outage, which lasts until the breaker closes. Null: it is closed in at least one worker, so
+   * requests go through.
    */
   outageSince: field.shownAs(asNullable(asText), formatOptionalTime, (_: number | null, workers) =>
     workers.includes(null) ? null : earliest(workers),
   ),
-  /** The last failure of the upstream. Null: it is closed. */
+  /** Null: the breaker is closed. */
   lastFailure: field.hidden<AttemptReport | null>((_, workers) => latestFailure(workers)),
   reason: field.derived(asNullable(asText), ({ lastFailure: last }: { readonly lastFailure: AttemptReport | null }) =>
     last === null ? null : lastFailurePhrase(last, last.endpoint),
   ),
-  /** For how long it stays open; of several workers, until the first one tries again. Null: it is not open. */
+  /** Of several workers, until the first one tries again. Null: it is not open. */
   openForMs: field.hidden<number | null>((_, workers) => earliest(workers)),
   /** When requests test the upstream again. */
   nextTry: field.derived(asNullable(asText), ({ openForMs }: { readonly openForMs: number | null }) =>
@@ -36,7 +36,6 @@ const breaker = field.record({
 
 const breakerStatesWorstFirst: readonly BreakerState[] = ['open', 'half-open', 'closed']
 
-/** The endpoints of a side, and what holds for all of them. */
 export const sideMembers = {
   inFlight: field.derived(asNumber, ({ endpoints }: { readonly endpoints: readonly EndpointReport[] }) =>
     sum(endpoints.map((each) => each.inFlight)),
@@ -54,7 +53,6 @@ export const sideMembers = {
 
 export const sideField = field.record(sideMembers)
 
-/** One of the upstreams that a group may have, as a process knows it. */
 export type SideReport = Reported<typeof sideField>
 
 export const collectSide = ({ members, balance, breaker }: Upstream): SideReport => ({

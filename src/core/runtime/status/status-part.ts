@@ -4,38 +4,37 @@ import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Field, HiddenField } from './field.ts'
 import type { StatusReport } from './report.ts'
 
-/** A section that each process reports of a feature. */
+/** A section of the report, for one feature. */
 export interface ReportSection {
   readonly key: string
   readonly field: HiddenField<unknown>
   collect(snapshot: Snapshot): unknown
 }
 
-/** A member of each group's upstream that a feature reports. */
+/** A member of each group's upstream, for one feature. */
 export interface GroupSection {
   readonly key: string
   readonly field: Field<unknown, unknown>
   collect(snapshot: Snapshot, group: Group): unknown
 }
 
-/** What a feature reports. It adds its sections to `StatusReport` (`declare module`). */
+/** A feature declares its sections in `StatusReport` (`declare module`). */
 export interface StatusPart {
   readonly reported?: readonly ReportSection[]
-  /** It adds them to `UpstreamReport` and `UpstreamStatus`. */
+  /** Declared in `UpstreamReport` and `UpstreamStatus`. */
   readonly ofGroup?: readonly GroupSection[]
   readonly totals?: readonly TotalReport[]
 }
 
-/** Tables that a feature counts. Each has the digest of what it counts, and starts at 0 when the digest changes. */
+/** Tables of counts. Each has the digest of what it counts, and restarts at 0 when the digest changes. */
 export interface TotalReport<Table extends TableWithDigest = TableWithDigest> {
   readonly name: string
-  /** Lists the tables of a report, each by what it is of. */
+  /** Each with the name of its subject. */
   list(report: StatusReport): readonly (readonly [of: string, table: Table])[]
-  /** Returns a report with another table of that. */
   replace(report: StatusReport, of: string, table: Table): StatusReport
-  /** Adds up tables; those with another digest are left out. */
+  /** Tables with another digest are left out. */
   merge(digest: string, tables: readonly Table[]): Table
-  /** Returns what stays of a process that has ended: nothing of it is recent. */
+  /** Returns the table of an ended process, without its recent entries. */
   settle(table: Table): Table
 }
 
@@ -43,5 +42,4 @@ export interface TableWithDigest {
   readonly digest: string
 }
 
-/** Of each feature that reports something. */
 export const statusPartLoaders = new PartLoaders<StatusPart>()

@@ -8,10 +8,9 @@ import { type Field, mapCountersOf, type Reported, type Shown } from './field.ts
 import { collectSide, type SideReport, type sideField, sideMembers } from './side.ts'
 import { statusPartLoaders } from './status-part.ts'
 
-/** The upstream of a group, as a process knows it. A feature adds its members (`declare module`). */
+/** A feature adds its members (`declare module`). */
 export interface UpstreamReport extends Reported<typeof sideField> {}
 
-/** The upstream of a group, as /status shows it. */
 export interface UpstreamStatus extends Shown<typeof sideField> {}
 
 const ofFeatures = (await statusPartLoaders.load()).flatMap(({ ofGroup = [] }) => ofGroup)
@@ -37,10 +36,7 @@ export const upstreamsField: Field<Upstreams, Readonly<Record<string, UpstreamSt
     byGroup((group) => mapCountersOf(upstream, all[group], `${name}.${group}`, change)),
 }
 
-/**
- * Tells whether a counter is of an endpoint: edits may add ever more of them, and close them. All other names are fixed
- * from the start.
- */
+/** Edits may add and close endpoints without end; all other counter names are fixed from the start. */
 export const isEndpointCounter = (name: string): boolean =>
   name.startsWith('upstreams.') && name.includes('.endpoints.')
 
@@ -53,7 +49,6 @@ export const collectUpstreams = (snapshot: Snapshot): Upstreams =>
       }) as UpstreamReport,
   )
 
-/** Counts the requests on their way to upstreams. */
 export const countInFlight = (upstreams: Upstreams): number =>
   sum(
     groups
