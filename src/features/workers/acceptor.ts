@@ -11,9 +11,7 @@ import { ConnectionDistributor } from './connection-distributor.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
 interface RejectCounters {
-  /** As many connections wait as may. */
   readonly overLimit: Pick<RejectedConnectionLog, 'record'>
-  /** The address has as many connections as it may have. */
   readonly overAddressLimit: Pick<RejectedConnectionLog, 'record'>
 }
 
@@ -23,7 +21,6 @@ export class Acceptor {
   readonly #server: Server
   readonly #maxWaiting: number
 
-  /** `maxWaiting` is how many connections may wait, whatever the file says. */
   constructor({ overLimit, overAddressLimit }: RejectCounters, ackTimeoutMs?: number, maxWaiting = maxOpenFiles() / 2) {
     this.#maxWaiting = maxWaiting
     this.distributor = new ConnectionDistributor(ackTimeoutMs, isReset)
@@ -39,9 +36,8 @@ export class Acceptor {
   }
 
   /**
-   * Applies the limits. A connection is closed when as many as the limit wait for a worker; those that were handed over
-   * do not count. Half of the descriptors are left in any case: without one no worker can be started, and all
-   * connections would wait for that for ever.
+   * A connection is closed when `maxConnections` others wait for a worker; those handed over do not count. Half of the
+   * descriptors are left in any case: without one no worker can be started, and every connection would wait for ever.
    */
   applyConfig(listen: ListenConfig): void {
     const { maxConnections } = listen
@@ -49,36 +45,34 @@ export class Acceptor {
     this.#server.maxConnections = Math.min(maxConnections ?? Number.POSITIVE_INFINITY, this.#maxWaiting)
   }
 
-  /** Lets clients in. Rejects when it cannot listen there. */
+  /** Rejects when it cannot listen. */
   async listen(bindTarget: BindTarget): Promise<AddressInfo> {
     await listenAt(this.#server, bindTarget)
     return this.#server.address() as AddressInfo
   }
 
-  /** Whether clients can connect. */
   get isListening(): boolean {
     return this.#server.listening
   }
 
-  /** Accepts no more clients. Connections that were accepted are distributed all the same. */
+  /** Connections that were accepted are still distributed. */
   stopAccepting(): void {
     if (this.#server.listening) this.#server.close()
   }
 
-  /** Waits until every accepted connection has been handed over, or the time is up. */
+  /** Resolves at the latest after `timeoutMs`. */
   async drained(timeoutMs: number): Promise<void> {
     for (let left = timeoutMs; left > 0 && !this.distributor.isIdle; left -= 10) await sleep(10)
   }
 }
 
 /**
- * Records the address of each connection just before it comes, and blocks none. A socket that is asked for its address
- * caches it, and whether the system still knows one is how {@link isReset} finds out that the client has gone.
+ * Records the address of each connection before the connection arrives, and blocks none. Reading `remoteAddress` would
+ * cache it, and {@link isReset} needs to know whether the system still has an address.
  */
 class PeerAddressRecorder extends BlockList {
   #last: string | undefined
 
-  /** Returns the address of the connection that has just come. */
   take(): string | undefined {
     const address = this.#last
     this.#last = undefined
@@ -92,19 +86,15 @@ class PeerAddressRecorder extends BlockList {
 }
 
 /**
- * Tells whether the client has reset the connection: it has no address any more. The primary does not read from it, so
- * nothing else shows that. A flood of such connections, each handed over, would leave hardly any time for the others. A
- * connection that only the client's side has ended is a worker's to judge.
+ * A connection that the client has reset has no address. The primary does not read from connections, so nothing else
+ * shows a reset. A flood of such connections, each handed over, would starve the others. A half-closed connection goes
+ * to a worker.
  */
 const isReset = ({ remoteAddress }: Socket): boolean => remoteAddress === undefined
 
-/**
- * Counts the connections of each address for all workers together. The primary sees them come. Their end is reported by
- * the worker that has them, or comes with the worker's own end.
- */
+/** The primary sees a connection arrive; the worker that has it, or the worker's exit, reports its end. */
 export class ConnectionTracker<Worker extends object> {
   readonly #perAddress = new PerAddressConnectionLimit()
-  /** Counted, and not yet handed to a worker. */
   readonly #unassigned = new WeakMap<Socket, string>()
   readonly #byWorker = new WeakMap<Worker, Map<string, number>>()
   #introducers: readonly ((address: string) => boolean)[] = []
@@ -114,9 +104,9 @@ export class ConnectionTracker<Worker extends object> {
     this.#introducers = listenerParts.flatMap((part) => part.compileIntroducers?.(listen) ?? [])
   }
 
-  /** Counts a connection from an address. False: the address has as many as it may have. */
+  /** False: the address has too many connections. */
   acquire(socket: Socket, address: string | undefined): boolean {
-    // Which client a load balancer has connected for, the connection's first bytes say, and workers alone read these.
+    // Behind a load balancer, the first bytes name the client, and only workers read them.
     const from = normalizeAddress(address ?? '')
     if (!this.#perAddress.isLimited || this.#introducers.some((isIntroducer) => isIntroducer(from))) return true
     const addressKey = this.#perAddress.acquire(address)
@@ -130,8 +120,7 @@ export class ConnectionTracker<Worker extends object> {
   }
 
   /**
-   * Counts a connection that a worker has, from the address of its client. Returns the key that it is counted by. Null:
-   * it is not counted. False: the address has as many as it may have.
+   * Returns the key that the connection is counted by. Null: not counted. False: the address has too many connections.
    */
   acquireFor(worker: Worker, address: string): string | null | false {
     const addressKey = this.#perAddress.acquire(address)
@@ -139,7 +128,7 @@ export class ConnectionTracker<Worker extends object> {
     return addressKey
   }
 
-  /** Assigns a connection to a worker. Returns the key that it is counted by. Null: it is not counted. */
+  /** As {@link acquireFor}, for a connection that {@link acquire} has counted. */
   assign(worker: Worker, socket: Socket): string | null {
     const addressKey = this.#unassigned.get(socket)
     if (addressKey === undefined) return null
@@ -148,17 +137,15 @@ export class ConnectionTracker<Worker extends object> {
     return addressKey
   }
 
-  /** Takes back a connection that could not be handed over. */
+  /** Undoes {@link assign} for a connection that could not be handed over. */
   unassign(worker: Worker, socket: Socket, addressKey: string | null): void {
     if (addressKey !== null && this.#decrement(worker, addressKey)) this.#unassigned.set(socket, addressKey)
   }
 
-  /** Counts out connections that a worker has closed. */
   release(worker: Worker, addressKeys: readonly string[]): void {
     for (const addressKey of addressKeys) if (this.#decrement(worker, addressKey)) this.#perAddress.release(addressKey)
   }
 
-  /** Counts out all connections of a worker that has ended. */
   releaseAll(worker: Worker): void {
     for (const [addressKey, count] of this.#byWorker.get(worker) ?? [])
       for (let n = 0; n < count; n++) this.#perAddress.release(addressKey)

@@ -7,35 +7,29 @@ import { asList } from '../../core/lib/text/decode.ts'
 import type { Reported, Shown } from '../../core/runtime/status/field.ts'
 import * as field from '../../core/runtime/status/field.ts'
 
-/** A worker: one of several processes that serve clients. */
 const workerField = field.record({
-  /** Counted from 1. A process that replaces another has its number. */
+  /** A replacement keeps the number. */
   worker: field.number,
   /** Null: there is no process. */
   pid: field.optionalNumber,
-  /**
-   * `waiting`: it ended, and the pause before its next start is not over. `ended`: the gateway stops, so there is no
-   * next one.
-   */
+  /** `waiting`: it ended, and its next start is delayed. `ended`: the gateway stops, so no start follows. */
   state: field.word<'starting' | 'serving' | 'draining' | 'not answering' | 'waiting' | 'ended'>(),
-  /** When the process was started. Null: there is no process. */
   startedAt: field.optionalTime,
-  /** When it last replied, in ms since the epoch. Null: it has not yet. */
+  /** When it last replied, in ms since the epoch. Null: not yet. */
   heardAt: field.hidden<number | null>(),
-  /** How often a process with its number ended and was replaced. */
+  /** How often a process with this number ended and was replaced. */
   restarts: field.number,
-  /** Requests on their way to upstreams. Null: it did not reply. */
+  /** Requests to upstreams. Null: the worker did not reply. */
   inFlight: field.optionalNumber,
-  /** The hash of the configuration that it runs. Null: it runs none yet. */
+  /** The hash of its configuration. Null: it runs none yet. */
   config: field.optionalText,
 })
 
-/** The state of a worker. Times are milliseconds since the epoch. */
 export type WorkerStatus = Reported<typeof workerField>
 
 declare module '../../core/admin/api/status.ts' {
   interface Status {
-    /** None: one process serves. */
+    /** Empty: one process serves. */
     readonly workers: readonly Shown<typeof workerField>[]
   }
 }

@@ -46,7 +46,6 @@ const moreWorkersThanCores: WarningRule = ({ config: { workers }, cores }) =>
     hint: 'write auto; if the gateway runs on another machine than this, compare with the cores there',
   }
 
-/** Warns of limits that cannot be divided among workers. */
 const indivisibleLimits: WarningRule = (loaded) =>
   [...limitsOfCore(loaded), ...configParts.flatMap((part) => part.dividedLimits?.(loaded) ?? [])].map(
     ([path, limit]) =>

@@ -1,11 +1,9 @@
 import type { Socket } from 'node:net'
 import { CoalescedTimer } from '../../core/lib/clock.ts'
 
-/** A worker that receives connections: one at a time, each of which it acknowledges. */
 export interface ConnectionReceiver {
-  /** Hands a connection over. False: the receiver is about to end, and nothing was done. */
+  /** False: the receiver is about to end, and the caller keeps the connection. */
   handOff(socket: Socket): boolean
-  /** Called when it has not acknowledged a connection in time. */
   onTimeout(): void
 }
 
@@ -13,28 +11,26 @@ interface ReceiverQueue {
   readonly receiver: ConnectionReceiver
   readonly queue: Socket[]
   readonly ackTimer: CoalescedTimer
-  /** Whether it was handed a connection, and has not acknowledged it. */
   awaitsAck: boolean
-  /** Whether it is late with that, so that it is given no more. */
+  /** No more connections are handed over until the acknowledgment. */
   isStuck: boolean
 }
 
-// So many wait for one receiver while others have room: a burst goes round evenly, however soon each acknowledges.
+// Connections that wait for one receiver while others have room: a burst goes round evenly, whoever acknowledges first.
 const maxQueued = 64
 
 /**
- * Distributes connections in turn. A receiver that does not acknowledge one soon is passed over until it does, and what
- * waits for it goes to the others: a worker that hangs costs the one connection that it was handed.
+ * Distributes connections in turn. A receiver that acknowledges late is passed over until it does, and its queue goes
+ * to the others: a hung worker costs only the one connection that it was handed.
  */
 export class ConnectionDistributor {
   readonly #ackTimeoutMs: number
   readonly #isGone: (socket: Socket) => boolean
   readonly #queues = new Map<ConnectionReceiver, ReceiverQueue>()
-  /** Connections that no receiver has room for just now. */
   readonly #backlog: Socket[] = []
   #next = 0
 
-  /** `isGone` tells that the client has reset a connection: it is handed to no receiver. */
+  /** `isGone`: the client has reset the connection, so no receiver gets it. */
   constructor(ackTimeoutMs = 1000, isGone: (socket: Socket) => boolean = () => false) {
     this.#ackTimeoutMs = ackTimeoutMs
     this.#isGone = isGone
@@ -44,7 +40,7 @@ export class ConnectionDistributor {
     return [...this.#queues.values()].some(({ isStuck }) => !isStuck)
   }
 
-  /** Whether every connection has been handed over, apart from receivers that are stuck. */
+  /** Whether every connection has been handed over, except to stuck receivers. */
   get isIdle(): boolean {
     return this.#backlog.length === 0 && [...this.#queues.values()].every(({ queue }) => queue.length === 0)
   }
@@ -60,7 +56,7 @@ export class ConnectionDistributor {
     this.#distributeBacklog()
   }
 
-  /** Removes a receiver. What waited for it goes to the others. */
+  /** The receiver's queue goes to the others. */
   remove(receiver: ConnectionReceiver): void {
     const target = this.#queues.get(receiver)
     if (target === undefined) return
@@ -107,7 +103,7 @@ export class ConnectionDistributor {
     if (socket === undefined) return
     target.awaitsAck = true
     target.ackTimer.set(this.#ackTimeoutMs)
-    if (!target.receiver.handOff(socket)) target.queue.unshift(socket) // until it is removed
+    if (!target.receiver.handOff(socket)) target.queue.unshift(socket) // until `remove` is called
   }
 
   #redistribute({ queue }: ReceiverQueue): void {

@@ -11,11 +11,10 @@ declare module '../../core/runtime/primary-part.ts' {
 }
 
 interface WorkersPart extends PrimaryPart {
-  /** As the last report found them; none: one process serves. */
+  /** As of the last report. Empty: one process serves. */
   readonly states: readonly WorkerStatus[]
 }
 
-/** `cores` are those of this machine by default. */
 export const workerCount = ({ workers }: Pick<Config, 'workers'>, cores = availableParallelism()): number =>
   workers === 'auto' ? cores : workers
 

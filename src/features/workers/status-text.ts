@@ -4,7 +4,7 @@ import type { StatusText } from '../../core/cli/built-in-command.ts'
 import { humanizeSeconds } from '../../core/cli/render/format-time.ts'
 import { formatTable, type TableRow } from '../../core/cli/render/table.ts'
 
-/** `hash` is that of the configuration that all of them should run. */
+/** `hash`: the configuration that all workers should run. */
 const workerRows = (workers: Status['workers'], hash: string, at: number): readonly TableRow[] => [
   ['worker', 'process', 'up', 'in flight', `restarts ${sinceStart}`, 'state'],
   ...workers.map(
@@ -24,7 +24,7 @@ const renderUptime = (startedAt: string, at: number): string => {
   return Number.isNaN(ms) ? startedAt : humanizeSeconds((at - ms) / 1000)
 }
 
-/** Describes the state of a worker; what needs an operator is in capitals. */
+/** Capitals mark a state that needs an operator. */
 const describeWorker = ({ state, pid, config }: Status['workers'][number], hash: string): string => {
   if (state === 'not answering') return `NOT ANSWERING: if it stays so, kill -9 ${pid} has it replaced`
   if (state === 'waiting') return 'ENDED AGAIN AND AGAIN: the next start waits, the log says why'

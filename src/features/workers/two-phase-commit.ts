@@ -7,23 +7,20 @@ import { PeerGoneError, ReplyTimeoutError } from './messages.ts'
 import type { WorkerProcess } from './worker-process.ts'
 import type { WorkerSlot } from './worker-supervisor.ts'
 
-/** The timeouts of workers, in ms. */
 export interface WorkerTimeouts {
   /** Until a worker serves. */
   readonly startMs: number
-  /** Until it has replied whether it can take a configuration, or that it has. */
+  /** Until a worker has replied to `prepare` or `commit`. */
   readonly replyMs: number
-  /** The same of what does not wait: a worker that takes longer follows on its own. */
+  /** The same for urgent changes: a slower worker follows later. */
   readonly urgentReplyMs: number
-  /** Until it has sent its report. */
   readonly reportMs: number
-  /** Until it has acknowledged a connection. */
   readonly connectionAckMs: number
-  /** Until the primary has answered a worker whose client waits. It is how long the worker waits for it. */
+  /** How long a worker waits for the primary while a client waits. */
   readonly answerMs: number
-  /** Until it has given any sign of life, when it has missed one of these. */
+  /** How long a worker that missed another timeout may stay silent. */
   readonly hangMs: number
-  /** From one time that a worker tells what would be lost with it to the next. */
+  /** How often a worker sends the primary the state that would be lost with it. */
   readonly saveEveryMs: number
 }
 
@@ -38,7 +35,7 @@ export const defaultWorkerTimeouts: WorkerTimeouts = {
   saveEveryMs: 60_000,
 }
 
-/** Waits until `urgent` has resolved, and workers have had a short time to reply since. Without it: for ever. */
+/** Resolves `urgentReplyMs` after `urgent`; without it, never. */
 export const waitUntilLate = async (
   urgent: Promise<void> | undefined,
   { urgentReplyMs }: Pick<WorkerTimeouts, 'urgentReplyMs'>,
@@ -48,11 +45,10 @@ export const waitUntilLate = async (
   return 'late'
 }
 
-/** A change that all workers can put into effect. */
 interface PreparedChange {
   /**
-   * Makes all workers apply it, also those that began since. A worker that does not confirm is killed: its successor
-   * begins with the new state. From a short time after `urgent` resolves, it is not waited for.
+   * Makes all workers apply the change, also those started since. A worker that does not confirm is killed: the
+   * successor begins with the new state. Silent workers are waited for until `urgentReplyMs` after `urgent`.
    */
   commit(verdicts: readonly HealthVerdict[]): Promise<void>
   discard(): void
@@ -61,10 +57,10 @@ interface PreparedChange {
 let lastId = 0
 
 /**
- * Makes every worker prepare a state. Rejects when one of them cannot, and with {@link WorkersNotAnsweringError} when
- * the only reason is that some have not replied in time; nothing has changed then. A worker that ends meanwhile does
- * not count: its successor begins with what is in effect. Nor does one that has not replied a short time after `urgent`
- * resolves: the commit does not wait for it.
+ * Makes every worker prepare a state. Rejects with nothing changed when a worker cannot, and with {@link
+ * WorkersNotAnsweringError} when workers only did not reply in time. A worker that ends meanwhile does not count: its
+ * successor begins with the state in effect. Nor does a worker that is silent until `urgentReplyMs` after `urgent`: the
+ * commit does not wait for it.
  */
 export const prepareAll = async (
   slots: readonly WorkerSlot[],
@@ -107,7 +103,7 @@ export const prepareAll = async (
     verdicts: readonly HealthVerdict[],
     timeoutMs: number,
   ): Promise<void> => {
-    // A worker that was still starting has not prepared it, and the state that it was started with has been replaced.
+    // A worker that was starting has not prepared it, and began with a state that is replaced by now.
     const prepared = participants.has(worker)
       ? null
       : getFailure(worker.call('prepare', { prepared: id, state }, timeoutMs))
@@ -121,7 +117,7 @@ export const prepareAll = async (
       const commits = slots.map(({ worker, isServing }) => {
         if (worker === null) return null
         if (isServing && !late.has(worker)) return Promise.race([commitOn(worker, verdicts, replyMs), commitLate])
-        // The commit does not wait for it: one that starts gets this before the first connection.
+        // Not waited for: a starting worker gets this before its first connection.
         void commitOn(worker, verdicts, late.has(worker) ? replyMs : startMs)
         return null
       })
@@ -136,7 +132,7 @@ interface CallFailure {
   readonly isLate: boolean
 }
 
-/** Waits for a reply, and returns why there is none. Null: there is one, or the worker has ended. */
+/** Null: there is a reply, or the worker has ended. */
 const getFailure = async (reply: Promise<unknown>): Promise<CallFailure | null> => {
   try {
     await reply

@@ -28,11 +28,11 @@ import {
 tuneHeap()
 collectStartupGarbage()
 
-// A terminal and some supervisors send these to every process of a group. The primary handles them, and says what is to
-// be done.
+// A terminal and some supervisors signal every process of a group. The primary handles the signal and tells the
+// workers.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
-// A worker without its primary would be reached by no new client, and by no operator.
+// No new client and no operator could reach a worker without its primary.
 process.on('disconnect', () => exitProcess(1))
 if (!process.connected) process.exit(1)
 
@@ -66,7 +66,6 @@ type WorkerServer = Awaited<ReturnType<typeof serveInProcess>>
 
 type SendToPrimary = (message: MessageToPrimary, done?: () => void) => void
 
-/** Starts to serve the connections that the primary hands over. Rejects when it cannot. */
 const startWorkerRuntime = async (init: WorkerInit, send: SendToPrimary): Promise<WorkerRuntime> => {
   const { worker, verdicts, pseudonym, ticketSecret } = init
   const state = await deserializeInput(init.state, null)
@@ -74,7 +73,7 @@ const startWorkerRuntime = async (init: WorkerInit, send: SendToPrimary): Promis
   const { log } = openedLog
   exitOnUncaughtException(log, openedLog.close, { worker })
   const calls = new PendingCalls()
-  /** Calls the primary, which counts and remembers for all workers. The caller decides how long it waits. */
+  /** Calls the primary, which counts and stores for all workers. The caller sets the timeout. */
   const callPrimary = async <Type extends keyof PrimaryCalls>(
     type: Type,
     params: PrimaryCalls[Type]['params'],
@@ -98,7 +97,7 @@ const startWorkerRuntime = async (init: WorkerInit, send: SendToPrimary): Promis
   const closed = new ClosedConnections(send)
   const countElsewhere = async (socket: Socket, address: string): Promise<boolean> => {
     const addressKey = await callPrimary('countConnection', { address })
-    // It may have closed meanwhile.
+    // The socket may have closed meanwhile.
     if (typeof addressKey === 'string') closed.reportWhenClosed(socket.destroyed ? undefined : socket, addressKey)
     return addressKey !== false
   }
@@ -113,7 +112,6 @@ const startWorkerRuntime = async (init: WorkerInit, send: SendToPrimary): Promis
   return new WorkerRuntime(send, openedLog, dataPlane, server, calls, closed)
 }
 
-/** Serves, and does what the primary says. */
 class WorkerRuntime {
   readonly #send: SendToPrimary
   readonly #log: OpenedLog
@@ -122,7 +120,7 @@ class WorkerRuntime {
   readonly #calls: PendingCalls
   readonly #closed: ClosedConnections
   readonly #prepared = new Map<number, Promise<PreparedSnapshot>>()
-  // What changes the state comes into effect in the order of the messages.
+  // Changes of the state take effect in the order of the messages.
   readonly #changes = new SerialQueue()
   #lastCommit: Promise<unknown> = Promise.resolve()
 
@@ -142,7 +140,6 @@ class WorkerRuntime {
     this.#closed = closed
   }
 
-  /** Handles a message of the primary; a connection comes as a socket. */
   receive(message: WorkerCall | WorkerNotification, socket: Socket | undefined): void {
     if (!('id' in message)) return this.#handleNotification(message, socket)
     const { id } = message
@@ -174,7 +171,7 @@ class WorkerRuntime {
         return
       }
       case 'command':
-        // It runs in the state that was committed before it, also when both come in one read. It waits for no prepare.
+        // Runs in the state committed before it, also when both messages come in one read. Waits for no `prepare`.
         await this.#lastCommit
         return findCommand(this.#dataPlane, call.name).run(call.params as never)
       case 'report':
@@ -192,7 +189,6 @@ class WorkerRuntime {
         if (notification.addressKey !== null) this.#closed.reportWhenClosed(socket, notification.addressKey)
         return void this.#adoptAfterCommit(socket)
       case 'discard':
-        // Where the state could not be prepared, there is nothing to discard.
         return void this.#takePrepared(notification.prepared).then(
           (next) => next.discard(),
           () => {},
@@ -226,24 +222,24 @@ class WorkerRuntime {
     try {
       await this.#lastCommit
     } catch {
-      return void socket?.destroy() // the worker is about to be killed, and takes no further one
+      return void socket?.destroy() // the primary is about to kill this worker
     }
-    // Where the end has gone by, the next reader would wait for it.
+    // If the end has been read already, the server would wait for it.
     if (socket?.readableEnded) socket.destroy()
     if (socket?.destroyed === false) this.#server.adoptConnection(socket)
     this.#send({ type: 'adopted' })
   }
 
-  /** Closes the server. Connections that wait for a commit are served first. */
+  /** Connections that wait for a commit are served first. */
   async #close(deadlineMs: number): Promise<void> {
     const startedAt = now()
-    const adopted = this.#lastCommit.then(nextTurn, () => {}) // what they have sent is read in that turn
+    const adopted = this.#lastCommit.then(nextTurn, () => {}) // their first bytes are read in that turn
     await settlesWithin(deadlineMs, adopted)
     await this.#server.close(Math.max(0, deadlineMs - (now() - startedAt)))
   }
 }
 
-/** Tells the primary which connections have closed that it has counted. */
+/** Reports the end of connections that the primary counts. */
 class ClosedConnections {
   readonly #send: SendToPrimary
   #addressKeys: string[] = []
@@ -252,7 +248,7 @@ class ClosedConnections {
     this.#send = send
   }
 
-  /** `socket` undefined: it was lost on its way. */
+  /** `socket` undefined: the connection was lost on its way. */
   reportWhenClosed(socket: Socket | undefined, addressKey: string): void {
     if (socket === undefined) this.#report(addressKey)
     else socket.once('close', () => this.#report(addressKey))
@@ -268,13 +264,12 @@ class ClosedConnections {
   }
 }
 
-/** Returns how a worker logs: as pino does where the primary makes its lines readable on a terminal. */
 const withLogFormatOf = ({ logsToTerminal }: WorkerInit, config: LoggingConfig): LoggingConfig =>
   logsToTerminal ? { ...config, log: { ...config.log, format: 'pino' } } : config
 
 /**
- * Makes the verdicts of a data plane those of the primary. An endpoint that was closed there and opened again is new to
- * its probes, and counts as up.
+ * Copies the primary's verdicts. An endpoint that the primary closed and opened again is new to its probes, and counts
+ * as up.
  */
 const syncVerdicts = (dataPlane: DataPlane, verdicts: WorkerInit['verdicts']): void => {
   const down = new Set(verdicts.map(([key]) => key))

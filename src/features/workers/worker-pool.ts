@@ -33,10 +33,10 @@ import type { WorkerProcess } from './worker-process.ts'
 import { WorkerStats } from './worker-stats.ts'
 import { WorkerSupervisor } from './worker-supervisor.ts'
 
-// Connections that were accepted before are handed over within that, unless every worker hangs.
+// Accepted connections are handed over within that time, unless every worker hangs.
 const handOverTimeoutMs = 1000
 
-// After its deadline a worker sends the spans that wait, and exits.
+// After its deadline a worker sends the remaining spans, and exits.
 const exitGraceMs = 1500
 
 interface WorkerPoolOptions extends ServerOptions {
@@ -45,10 +45,7 @@ interface WorkerPoolOptions extends ServerOptions {
   readonly timeouts?: WorkerTimeouts
 }
 
-/**
- * Serves clients from several processes. Rejects when a worker cannot start, or the primary cannot listen; none is left
- * then.
- */
+/** Rejects when a worker cannot start or the primary cannot listen; no worker is left then. */
 export const startWorkerPool = async (options: WorkerPoolOptions): Promise<WorkerPool> => {
   const pool = new WorkerPool(options)
   try {
@@ -60,10 +57,6 @@ export const startWorkerPool = async (options: WorkerPoolOptions): Promise<Worke
   }
 }
 
-/**
- * The primary and its workers. They serve; it accepts, probes, supervises and keeps the same configuration in all of
- * them.
- */
 export class WorkerPool implements ProxyServer {
   readonly processes: number
   readonly #timeouts: WorkerTimeouts
@@ -82,7 +75,7 @@ export class WorkerPool implements ProxyServer {
   #draining = false
 
   constructor({ size, initial, log, primary, forwardLines, timeouts = defaultWorkerTimeouts }: WorkerPoolOptions) {
-    // One for all workers, or a loop through two of them would go round once more.
+    // Shared by all workers, so that a loop through two of them is detected.
     const pseudonym = createPseudonym()
     const ticketSecret = generateSecret()
     const digestKey = generateSecret()
@@ -144,8 +137,7 @@ export class WorkerPool implements ProxyServer {
   }
 
   async start(bindTarget: BindTarget): Promise<void> {
-    // A port in use is reported at once. In a socket of systemd's, clients wait until workers serve, also those that
-    // came before this process.
+    // A port in use is reported at once. On a socket of systemd's, clients wait until workers serve.
     if ('host' in bindTarget) this.#address = await this.#acceptor.listen(bindTarget)
     await this.#supervisor.start()
     this.#address ??= await this.#acceptor.listen(bindTarget)
@@ -190,7 +182,7 @@ export class WorkerPool implements ProxyServer {
     return this.#stats.collect(() => collectReport(this.#dataPlane.currentSnapshot), urgent)
   }
 
-  /** The state of each worker as of the last report. */
+  /** As of the last report. */
   get states(): readonly WorkerStatus[] {
     return this.#stats.workers(this.#draining)
   }
@@ -262,9 +254,8 @@ export class WorkerPool implements ProxyServer {
 }
 
 /**
- * Divides the limits that hold for the whole gateway among its workers. What cannot be divided evenly is rounded up, so
- * that each worker has at least one of everything. The primary counts the connections of an address. The hash stays: it
- * names what the file says.
+ * Divides the limits of the whole gateway among its workers, rounded up, so that each worker has at least one of
+ * everything. The primary counts the connections of an address. The hash stays: it names the file's content.
  */
 export const perWorkerConfig = (config: Config, workers: number): Config => {
   const { listen, log, upstreams } = config

@@ -25,28 +25,19 @@ export interface ExitStatus {
   readonly signal: NodeJS.Signals | null
 }
 
-/** The events of workers; the worker it is about comes last. */
 export interface WorkerEvents {
-  /** It waits for connections. */
   onReady(worker: WorkerProcess): void
-  /** It has adopted the connection that it was handed. */
   onConnectionAck(worker: WorkerProcess): void
-  /**
-   * It is about to be handed a connection. Returns the key that the connection is counted by. Null: it is not counted.
-   */
+  /** Before a connection is handed over. Returns the key that it is counted by. Null: it is not counted. */
   onHandOff(socket: Socket, worker: WorkerProcess): string | null
-  /** It calls the primary. Returns the result. */
   onCall(call: PrimaryCall, worker: WorkerProcess): PrimaryCallResult
   onNotification(notification: PrimaryNotification, worker: WorkerProcess): void
-  /** It could not be handed that connection. */
   onConnectionReturned(socket: Socket, addressKey: string | null, worker: WorkerProcess): void
-  /** Connections that were counted by these keys have ended. */
   onConnectionsClosed(addressKeys: readonly string[], worker: WorkerProcess): void
-  /** It takes no more connections: it has ended, or is about to. */
+  /** The worker has ended or is about to. */
   onDisconnect(worker: WorkerProcess): void
-  /** It has ended, and everything that it wrote has been read. */
+  /** The worker's whole output has been read. */
   onExit(exitStatus: ExitStatus, worker: WorkerProcess): void
-  /** It has a stdout to be read. */
   onOutput(stdout: Readable): void
 }
 
@@ -54,7 +45,7 @@ const workerEntry = fileURLToPath(new URL('./worker-main.ts', import.meta.url))
 
 export class WorkerProcess {
   readonly startedAt = epochMs()
-  /** Why it ended, as far as that is known. Null: it exited by itself, or not at all. */
+  /** Why the worker ended. Null: unknown, or it has not ended. */
   failure: string | null = null
   readonly #spawnedAt = now()
   readonly #events: WorkerEvents
@@ -66,8 +57,8 @@ export class WorkerProcess {
   readonly #calls = new PendingCalls(() => this.onTimeout())
 
   /**
-   * Starts it. Messages arrive in the order in which they are sent. It is killed when it is late with something and
-   * then silent for `hangMs`.
+   * Starts the worker. Messages arrive in the order of sending. A worker that misses a timeout and then stays silent
+   * for `hangMs` is killed.
    */
   constructor(start: WorkerInit, events: WorkerEvents, hangMs: number) {
     this.#events = events
@@ -89,7 +80,7 @@ export class WorkerProcess {
     return this.#child?.pid ?? null
   }
 
-  /** Its name among all processes there ever were: that of its successor is another. */
+  /** Unique among all workers there ever were: a successor has another name. */
   get name(): string {
     return String(this.pid)
   }
@@ -98,12 +89,11 @@ export class WorkerProcess {
     return now() - this.#spawnedAt
   }
 
-  /** Sends it a message. Nothing happens when it has ended. */
   send(message: MessageToWorker): void {
     if (this.#child?.connected === true) this.#child.send(message, () => {})
   }
 
-  /** Calls it. Rejects with the error that it replies, with {@link PeerGoneError} or with {@link ReplyTimeoutError}. */
+  /** Rejects with the error of the reply, {@link PeerGoneError} or {@link ReplyTimeoutError}. */
   async call<Type extends keyof WorkerCallParams>(
     type: Type,
     params: WorkerCallParams[Type],
@@ -114,7 +104,7 @@ export class WorkerProcess {
     return (await reply) as WorkerCallResults[Type]
   }
 
-  /** Makes it run an operator's command. Rejects as {@link call} does. */
+  /** Rejects as {@link call} does. */
   async command<Name extends keyof DataPlaneCommands>(
     name: Name,
     params: DataPlaneCommands[Name]['params'],
@@ -124,16 +114,14 @@ export class WorkerProcess {
   }
 
   /**
-   * Hands it a client's connection, which the worker owns from now on: when it ends, the connection is closed. False:
-   * it is about to end, and the caller still owns the connection.
+   * The worker owns the connection from now on. False: the worker is about to end, and the caller keeps the connection.
    */
   handOff(socket: Socket): boolean {
     if (this.#child?.connected !== true) return false
     const addressKey = this.#events.onHandOff(socket, this)
     const message: WorkerNotification = { type: 'connection', addressKey }
     this.#inHandOff.set(socket, addressKey)
-    // Kept open until it is sent, and closed here and not by Node, which forgets it when the worker has ended
-    // meanwhile: the client would wait for ever.
+    // Closed here and not by Node, which forgets to if the worker has ended meanwhile: the client would wait for ever.
     this.#child.send(message, socket, { keepOpen: true }, (error) => {
       if (!this.#inHandOff.delete(socket)) return // it has been returned
       if (error === null) socket.destroy()
@@ -142,10 +130,7 @@ export class WorkerProcess {
     return true
   }
 
-  /**
-   * Kills it unless it gives a sign of life in time. A worker that hangs serves no client, and would make every reload
-   * fail.
-   */
+  /** Kills the worker unless it replies in time. A hung worker serves no client, and would make every reload fail. */
   onTimeout(): void {
     if (this.#isSuspect) return
     this.#isSuspect = true
@@ -163,11 +148,11 @@ export class WorkerProcess {
     this.#child?.kill('SIGKILL')
   }
 
-  /** Null: the process could not even be forked, for want of memory, say. */
+  /** Null: `fork` failed, for want of memory, say. */
   #spawn(): ChildProcess | null {
     try {
       return fork(workerEntry, [], {
-        // Standard error is shared: only Node itself writes there, when it dies.
+        // Standard error is shared: only Node writes there, when it dies.
         stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
         serialization: 'advanced',
       })
@@ -194,8 +179,8 @@ export class WorkerProcess {
 
   #onDisconnect(): void {
     this.#calls.rejectAll()
-    // Node sends one connection at a time, and reports nothing of those that wait behind it when the channel closes.
-    // They are returned before the worker is counted as ended: with it ends the count of all its connections.
+    // Node sends one connection at a time, and does not report those that still wait when the channel closes. They are
+    // returned before `onDisconnect`, which ends the count of all the worker's connections.
     const waiting = [...this.#inHandOff]
     this.#inHandOff.clear()
     for (const [socket, addressKey] of waiting) this.#events.onConnectionReturned(socket, addressKey, this)

@@ -1,21 +1,35 @@
 import { epochMs } from '../../core/lib/clock.ts'
-import { pluck } from '../../core/log/sum-reports.ts'
-import { mergeReports, type StatusReport } from '../../core/runtime/status/report.ts'
-import { countInFlight } from '../../core/runtime/status/upstreams.ts'
+import {
+  mergeRequestMetrics,
+  type RequestMetricsReport,
+  withoutGauges,
+} from '../../core/log/metrics/request-metrics.ts'
+import { mergeLastErrors, type RecentErrorsReport } from '../../core/log/recent-errors.ts'
+import { mergeBy, pluck } from '../../core/log/sum-reports.ts'
+import {
+  collectCounters,
+  mergeReports,
+  type ReportCounters,
+  type StatusReport,
+  sumCounters,
+  totalReports,
+  withCounters,
+} from '../../core/runtime/status/report.ts'
+import type { TableWithDigest, TotalReport } from '../../core/runtime/status/status-part.ts'
+import { countInFlight, isEndpointCounter } from '../../core/runtime/status/upstreams.ts'
 import type { WorkerStatus } from './admin.ts'
-import { CumulativeCounters } from './cumulative-counters.ts'
 import type { WorkerCallResults } from './messages.ts'
 import { type WorkerTimeouts, waitUntilLate } from './two-phase-commit.ts'
 import type { WorkerProcess } from './worker-process.ts'
 import type { WorkerSlot } from './worker-supervisor.ts'
 
-/** The statistics of the workers, which it polls. It never waits for a worker that hangs. */
+/** Never waits for a hung worker. */
 export class WorkerStats {
   readonly #slots: readonly WorkerSlot[]
   readonly #timeouts: Pick<WorkerTimeouts, 'reportMs' | 'urgentReplyMs'>
-  /** The last reply of each. Null: it did not reply. A worker that was never asked is missing. */
+  /** Null: no reply. A worker that was never asked is missing. */
   readonly #lastReplies = new WeakMap<WorkerProcess, WorkerCallResults['report'] | null>()
-  /** When each last replied, in ms since the epoch. */
+  /** In ms since the epoch. */
   readonly #heardAt = new WeakMap<WorkerProcess, number>()
   #pending: Promise<readonly WorkerCallResults['report'][]> | null = null
   readonly #counters = new CumulativeCounters<WorkerProcess>()
@@ -26,8 +40,8 @@ export class WorkerStats {
   }
 
   /**
-   * Merges the reports of all workers. `primary` is what this process knows. A short time after `urgent` resolves, it
-   * takes the last reply of a worker in place of the next one.
+   * Merges the reports of all workers. `primary` is this process's own report. A worker that is silent until
+   * `urgentReplyMs` after `urgent` is shown as of its last reply.
    */
   async collect(primary: () => StatusReport, urgent?: Promise<void>): Promise<StatusReport> {
     this.#pending ??= this.#poll()
@@ -37,12 +51,12 @@ export class WorkerStats {
     return this.#counters.mergeInto(mergeReports(primaryReport, pluck(replies, 'report')), primaryReport)
   }
 
-  /** Makes the next report ask all workers again: what they were asked before says nothing of a change since. */
+  /** After a change, a poll that began before it must not be reused. */
   expire(): void {
     this.#pending = null
   }
 
-  /** Returns the state of each worker, as of its last reply. */
+  /** As of each worker's last reply. */
   workers(draining: boolean): readonly WorkerStatus[] {
     return this.#slots.map(({ number, worker, isServing, isRetired, restarts }): WorkerStatus => {
       const lastReply = worker === null ? null : this.#lastReplies.get(worker)
@@ -74,7 +88,7 @@ export class WorkerStats {
     )
   }
 
-  /** Asks all workers. Reports that are collected meanwhile share it. */
+  /** Reports that are collected meanwhile share the poll. */
   #poll(): Promise<readonly WorkerCallResults['report'][]> {
     const polled = this.#askAll().finally(() => {
       if (this.#pending === polled) this.#pending = null
@@ -98,3 +112,149 @@ export class WorkerStats {
     return replies.filter((reply) => reply !== null)
   }
 }
+
+interface CounterTotals {
+  /** Null: metrics are off. */
+  readonly requestMetrics: RequestMetricsReport | null
+  readonly tables: Tables
+  readonly counts: ReportCounters
+  readonly lastErrors: RecentErrorsReport['last']
+  readonly droppedLines: number
+}
+
+/** The tables that features count, by name. A name has several digests while one follows another. */
+type Tables = ReadonlyMap<string, readonly TableWithDigest[]>
+
+/** The last counters of all workers, also ended and silent ones, so that no counter goes back. */
+export class CumulativeCounters<Worker extends object> {
+  readonly #latest = new Map<Worker, CounterTotals>()
+  #retired: CounterTotals = {
+    requestMetrics: null,
+    tables: new Map(),
+    counts: new Map(),
+    lastErrors: [],
+    droppedLines: 0,
+  }
+
+  update(worker: Worker, { report, droppedLines }: Pick<WorkerCallResults['report'], 'report' | 'droppedLines'>): void {
+    const last = this.#latest.get(worker)
+    // Metrics may be off, or not yet back on after an edit.
+    const requestMetrics = report.requestMetrics ?? last?.requestMetrics ?? null
+    const tables = collectTables(report)
+    const counts = new Map(collectCounters(report))
+    const ended = new Map<string, number>()
+    for (const [name, count] of last?.counts ?? []) {
+      // A feature that was turned off is in no report, and its count goes on if it is turned on again. A removed
+      // endpoint's count ends.
+      if (!counts.has(name) && !isEndpointCounter(name)) counts.set(name, count)
+      // An endpoint whose connection settings were edited begins at 0 under the same name.
+      else if ((counts.get(name) ?? 0) < count) ended.set(name, count)
+    }
+    const lastErrors = report.recentErrors.last
+    this.#latest.set(worker, { requestMetrics, tables, counts, lastErrors, droppedLines })
+    if (ended.size > 0) this.#retireCounts(ended)
+  }
+
+  retire(worker: Worker): void {
+    const last = this.#latest.get(worker)
+    if (last === undefined) return
+    this.#retireCounts(last.counts)
+    this.#latest.delete(worker)
+    const metrics = [this.#retired.requestMetrics, last.requestMetrics && withoutGauges(last.requestMetrics)].filter(
+      (each) => each !== null,
+    )
+    this.#retired = {
+      ...this.#retired,
+      requestMetrics: mergeRequestMetrics(metrics),
+      tables: retireTables(this.#retired.tables, last.tables),
+      lastErrors: mergeLastErrors([this.#retired.lastErrors, last.lastErrors]),
+      droppedLines: this.#retired.droppedLines + last.droppedLines,
+    }
+  }
+
+  #retireCounts(ended: ReportCounters): void {
+    this.#retired = { ...this.#retired, counts: sumCounters([this.#retired.counts, ended]) }
+  }
+
+  mergeInto(merged: StatusReport, primary: StatusReport): StatusReport {
+    this.#forgetOthers(primary)
+    this.#forgetEndpoints(merged)
+    const each = [this.#retired, ...this.#latest.values()]
+    const metrics = each.flatMap(({ requestMetrics }) => requestMetrics ?? [])
+    const counts = sumCounters([collectCounters(primary), ...each.map((one) => one.counts)])
+    // The primary counts nothing in tables, but knows the time since when they count.
+    const tables = [collectTables(primary), ...each.map((one) => one.tables)]
+    const withCounts = mergeTables(withCounters(merged, counts), tables)
+    return {
+      ...withCounts,
+      requestMetrics: merged.requestMetrics && (mergeRequestMetrics(metrics) ?? merged.requestMetrics),
+      recentErrors: { ...withCounts.recentErrors, last: mergeLastErrors(pluck(each, 'lastErrors')) },
+    }
+  }
+
+  get droppedLines(): number {
+    return [...this.#latest.values()].reduce((sum, { droppedLines }) => sum + droppedLines, this.#retired.droppedLines)
+  }
+
+  /** Forgets endpoints that are in no report any more: a returning endpoint begins at 0. */
+  #forgetEndpoints(merged: StatusReport): void {
+    const reported = collectCounters(merged)
+    // While a reload is under way, workers disagree, and the merged report lacks the differences.
+    const latest = [...this.#latest.values()]
+    const isKept = (name: string): boolean =>
+      !isEndpointCounter(name) || reported.has(name) || latest.some(({ counts }) => counts.has(name))
+    const counts = new Map([...this.#retired.counts].filter(([name]) => isKept(name)))
+    this.#retired = { ...this.#retired, counts }
+  }
+
+  /**
+   * Forgets counts of another contract or comparison than the primary's: counts begin at 0 with every change, also a
+   * change back.
+   */
+  #forgetOthers(primary: StatusReport): void {
+    const current = collectTables(primary)
+    const forget = (totals: CounterTotals): CounterTotals => ({
+      ...totals,
+      tables: new Map(
+        [...totals.tables].map(([name, tables]) => [
+          name,
+          tables.filter((one) => current.get(name)?.some(({ digest }) => one.digest === digest)),
+        ]),
+      ),
+    })
+    this.#retired = forget(this.#retired)
+    for (const [worker, totals] of this.#latest) this.#latest.set(worker, forget(totals))
+  }
+}
+
+const nameOf = ({ name }: TotalReport, of: string): string => `${name} ${of}`
+
+const collectTables = (report: StatusReport): Tables =>
+  new Map(totalReports.flatMap((total) => total.list(report).map(([of, table]) => [nameOf(total, of), [table]])))
+
+const retireTables = (retired: Tables, last: Tables): Tables =>
+  new Map(
+    totalReports.flatMap(({ name, merge, settle }) =>
+      [...new Set([...retired.keys(), ...last.keys()])]
+        .filter((key) => key.startsWith(`${name} `))
+        .map((key) => {
+          const known = [...(retired.get(key) ?? []), ...(last.get(key) ?? []).map(settle)]
+          const merged = mergeBy(
+            known,
+            ({ digest }) => digest,
+            (same) => merge(same[0].digest, same),
+          )
+          return [key, merged] as const
+        }),
+    ),
+  )
+
+const mergeTables = (merged: StatusReport, each: readonly Tables[]): StatusReport =>
+  totalReports.reduce(
+    (report, total) =>
+      total.list(merged).reduce((next, [of, { digest }]) => {
+        const known = each.flatMap((tables) => tables.get(nameOf(total, of)) ?? [])
+        return total.replace(next, of, total.merge(digest, known))
+      }, report),
+    merged,
+  )

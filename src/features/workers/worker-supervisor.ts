@@ -9,15 +9,15 @@ import { type ExitStatus, type WorkerEvents, WorkerProcess } from './worker-proc
 
 interface SlotCallbacks extends Omit<WorkerEvents, 'onExit'> {
   createInit(): Omit<WorkerInit, 'worker'>
-  /** The longest time until it serves; it is killed then. */
+  /** How long a worker may take to serve before it is killed. */
   readonly startMs: number
-  /** The longest time until it gives a sign of life when it was late with something; it is killed then. */
+  /** How long a worker that missed a timeout may stay silent before it is killed. */
   readonly hangMs: number
   onStart(slot: WorkerSlot, worker: WorkerProcess): void
   onExit(slot: WorkerSlot, worker: WorkerProcess, exitStatus: ExitStatus, nextStartMs: number): void
 }
 
-/** The slot of a worker: while the pool serves, a worker that ends is followed by another. */
+/** While the pool serves, a worker that ends is replaced. */
 export class WorkerSlot {
   /** Counted from 1. */
   readonly number: number
@@ -27,7 +27,7 @@ export class WorkerSlot {
   readonly #callbacks: SlotCallbacks
   readonly #backoff = new RestartBackoff()
   #restartTimer: NodeJS.Timeout | null = null
-  /** Whether no worker follows the one that is there. */
+  /** Whether no worker follows the current one. */
   isRetired = false
 
   constructor(number: number, callbacks: SlotCallbacks) {
@@ -83,14 +83,14 @@ export class WorkerSlot {
 
 const firstDelayMs = 100
 const maxDelayMs = 30_000
-// A worker that lived so long did not end because of how it was started.
+// A worker that lived this long did not end because of how it was started.
 const stableAfterMs = 60_000
 
-/** The delay before a process that ended is started again, so that a process that cannot run does not cost a core. */
+/** Delays restarts, so that a process that cannot run does not use up a core. */
 export class RestartBackoff {
   #exits = 0
 
-  /** Counts an exit. Returns the delay in ms: none after the first, then 100 ms, doubled each time up to 30 s. */
+  /** Returns the delay in ms: none after the first exit, then 100 ms, doubled each time up to 30 s. */
   nextDelayMs(livedMs: number): number {
     if (livedMs >= stableAfterMs) this.#exits = 0
     const doubled = firstDelayMs * 2 ** (this.#exits - 1)
@@ -108,13 +108,11 @@ interface WorkerSupervisorOptions
   onExit(worker: WorkerProcess): void
 }
 
-/** Keeps every slot filled, from the first worker to the last. */
 export class WorkerSupervisor {
   readonly slots: readonly WorkerSlot[]
   readonly #log: Log
-  /** Checks again whether the awaited condition holds. */
   #recheck = (): void => {}
-  /** Why the gateway cannot start: one of the first workers could not. */
+  /** Why a first worker could not start, and so the gateway cannot. */
   #failure: Error | null = null
   #phase: 'starting' | 'serving' | 'stopping' = 'starting'
 
@@ -148,7 +146,7 @@ export class WorkerSupervisor {
     this.slots = Array.from({ length: size }, (_, nth) => new WorkerSlot(nth + 1, callbacks))
   }
 
-  /** Starts all workers, and waits until all of them serve. Rejects when one of them cannot. */
+  /** Rejects when a worker cannot serve. */
   async start(): Promise<void> {
     for (const slot of this.slots) slot.spawn()
     await this.#waitUntil(() => this.#failure !== null || this.slots.every(({ isServing }) => isServing))
@@ -156,10 +154,7 @@ export class WorkerSupervisor {
     this.#phase = 'serving'
   }
 
-  /**
-   * Closes all workers once what runs has finished, and waits until they have ended. Those left `exitMs` after the
-   * deadline are killed.
-   */
+  /** Workers close when running requests have finished. Those left `exitMs` after the deadline are killed. */
   async stop(deadlineMs: number, exitMs: number): Promise<void> {
     this.#phase = 'stopping'
     for (const slot of this.slots) {

@@ -15,7 +15,7 @@ import {
 } from '../../../src/core/runtime/status/report.ts'
 import { ComparisonCounts } from '../../../src/features/candidate/observe/comparison-counts.ts'
 import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
-import { CumulativeCounters } from '../../../src/features/workers/cumulative-counters.ts'
+import { CumulativeCounters } from '../../../src/features/workers/worker-stats.ts'
 import { exchangeRecord } from '../../core/log/exchange-record.ts'
 import { answer } from '../../features/candidate/observe/compare/answer.ts'
 import { testConfig } from '../../helpers/gateway.ts'
