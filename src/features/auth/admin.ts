@@ -41,7 +41,7 @@ const fullShare = 0.9
 const tokenFindings: FindingSource = ({ report: { tokens }, operatorKeys, file }) => {
   const { jwt, introspection, proofs } = tokens
   const found: Finding[] = []
-  const command = checkCommandLine(file.name, '--online') // fetches the keys of both
+  const command = checkCommandLine(file.name, '--online') // fetches both issuers' keys
   if (jwt?.error != null) {
     const severity = jwt.keys === 0 ? 'critical' : 'warning'
     found.push(
@@ -137,7 +137,7 @@ const sources = seriesFor(['source'], ({ report: { tokens } }) =>
 
 const proofs = metricsOf(({ report }) => report.tokens.proofs)
 
-/** No series while clients need no credential. */
+/** Empty while clients need no credential. */
 const authMetrics: MetricDefinitions = {
   authentications_total: seriesFor(['method', 'result', 'reason'], authentications).counter(
     'Credentials that were checked, by the way to prove who calls (none: nothing was shown), by what came of it and why.',
@@ -173,7 +173,7 @@ export const metrics: readonly PlacedMetrics[] = [
 
 const clientsShape = asObject({ methods: asList(asText), count: asNumber, disabled: asNumber })
 
-/** Shows how clients authenticate. Operations that differ are in /config. */
+/** Operations that differ are in /config. */
 export const clientsStatus = ({
   auth,
   clients,
@@ -188,7 +188,7 @@ export const clientsStatus = ({
 
 declare module '../../core/admin/api/status.ts' {
   interface Status {
-    /** How clients authenticate, and how many there are; null: they do not. */
+    /** Null: clients do not authenticate. */
     readonly clients: Decoded<typeof clientsShape> | null
     readonly tokens: Shown<typeof tokensField>
   }

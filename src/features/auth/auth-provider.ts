@@ -27,7 +27,7 @@ import { senderConstraint, tokenAuthenticator } from './tokens/token-authenticat
 import type { TokenVerifiers } from './tokens/token-verifiers.ts'
 
 export type AuthProvider = Omit<typeof nullAuthProvider, 'sharedProofs'> & {
-  /** Whether Redis remembers proofs for all gateways. Null: it is not meant to, or other processes ask it. */
+  /** Null: Redis is not configured for proofs, or other processes ask it. */
   readonly sharedProofs: RedisState | null
 }
 
@@ -38,7 +38,7 @@ interface AuthProviderState {
   readonly proofs: ReplayWindowState | null
 }
 
-/** A provider without authentication, where no traffic is served. */
+/** For processes that serve no traffic. */
 export const nullAuthProvider = {
   authOptions: (_: OperationAuthConfig): AuthOptions => ({
     authenticators: [],
@@ -52,7 +52,7 @@ export const nullAuthProvider = {
   release: (): void => {},
 }
 
-/** Creates the provider of a configuration, once: methods and clients are the same for all operations. */
+/** One for all operations: methods and clients are the same. */
 export const createAuthProvider = (
   {
     auth: config,
@@ -91,8 +91,7 @@ export const createAuthProvider = (
     return tokenAuthenticator({
       name,
       getClaims: verifiers[name],
-      // Where both methods are on, a token in the form of a JWT is verified here. Only a token of another form is
-      // introspected.
+      // Where both methods are on, a JWT is verified here, and only other tokens are introspected.
       accepts: name === 'jwt' && configured.includes('introspection') ? isJwt : () => true,
       clients,
       checkSenderConstraint,
@@ -121,7 +120,7 @@ export const createAuthProvider = (
   }
 }
 
-/** Rejects every token. The configuration checks keep an operation from using a method that is not configured. */
+/** The configuration checks keep an operation from using a method that is not configured. */
 const rejectToken: GetClaims = () => {
   throw new Error('not configured')
 }
@@ -131,17 +130,17 @@ const certificateSource = ({ from, ca }: AuthConfig['mtls']): GetClientCertifica
   return certificateFromHeader(ca === null ? null : pemBlocks(ca).map((block) => new X509Certificate(block)))
 }
 
-// The public half, and the secret one.
+// The public half, a dot and the secret half.
 const keyPattern = /^([\w-]{1,64})\.(.*)$/s
 // 256 bits in base64url.
 const secretPattern = /^[\w-]{43}$/
 
-// The digest to compare with where there is no such key: the work is the same, and no known text hashes to it.
+// Compared with when the key is unknown, so that the time taken does not tell. No known text hashes to it.
 const dummyDigest = Buffer.alloc(32)
 
 export const apiKeyAuthenticator = (field: string, clients: ClientRegistry): Authenticator => {
   const lower = field.toLowerCase()
-  // There is no registered scheme for a key in a field of its own; RFC 9110 §11.6.1 asks for some challenge.
+  // No scheme is registered for a key in its own field; RFC 9110 §11.6.1 requires some challenge.
   const challenge = `ApiKey realm="lender-gateway", field="${field}"`
   return {
     name: 'apiKey',
@@ -154,7 +153,7 @@ export const apiKeyAuthenticator = (field: string, clients: ClientRegistry): Aut
       const isWhole = secretPattern.test(secret)
       const isRight = timingSafeEqual(digestSecret(isWhole ? secret : ''), known?.digest ?? dummyDigest)
       if (known === undefined) throw unauthenticated(challenge, 'unknown-key', 'no such key')
-      // A key that was cut off where it was copied is known all the same.
+      // A key that was cut off when it was copied still has a known id.
       if (!isWhole)
         throw unauthenticated(challenge, 'wrong-secret', 'the secret of the key is not 43 characters of base64url')
       if (!isRight) throw unauthenticated(challenge, 'wrong-secret', 'the secret of the key is wrong')

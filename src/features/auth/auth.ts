@@ -9,51 +9,49 @@ import { type Claims, parseScopes, parseTokenCredential, rejectTokenInQuery } fr
 
 export interface Authenticator {
   readonly name: AuthMethod
-  /** The names, in lower case, of the fields that hold its credentials. */
+  /** The fields that hold its credentials, in lower case. */
   readonly fields: readonly string[]
   /** The `WWW-Authenticate` challenge for a request without a credential (RFC 9110 §11.6.1). */
   readonly challenge: string
-  /** Tells whether the request carries its credential. If so, this authenticator decides, for better or worse. */
+  /** Whether the request carries its credential. If so, no other authenticator is tried. */
   applies(exchange: Exchange): boolean
   /**
-   * Finds the client of the credential. Throws, or rejects with, a GatewayError: `unauthenticated` for a credential
-   * that proves nothing, `bad-request` for one that cannot be meant, `identity-unavailable` where the verifier cannot
-   * tell just now.
+   * Throws or rejects with a GatewayError: `unauthenticated` for a credential that proves nothing, `bad-request` for an
+   * ambiguous or malformed one, `identity-unavailable` when the verifier cannot tell at present.
    */
   authenticate(exchange: Exchange): AuthResult | Promise<AuthResult>
 }
 
 export interface AuthResult {
-  /** Null: the credential is good, but belongs to no configured client. */
+  /** Null: the credential is valid, but belongs to no configured client. */
   readonly client: RegisteredClient | null
-  /** Null: the credential is no token, and has no scopes either. */
+  /** Null: the credential is not a token, and has no scopes. */
   readonly token: VerifiedToken | null
-  /** The id of the key that proved it. Left out: the method has none. */
+  /** The id of the API key. Left out: the method has none. */
   readonly keyId?: string
 }
 
 export interface VerifiedToken {
-  /** The scheme that it came with: a challenge about what it lacks names the same scheme. */
+  /** The scheme of the request, repeated in a challenge about a missing scope. */
   readonly scheme: AuthScheme
   readonly claims: Claims
 }
 
 export interface AuthOptions {
-  /** In order: the first one whose credential a request carries decides. */
+  /** The first whose credential a request carries decides. */
   readonly authenticators: readonly Authenticator[]
   readonly forwardsCredentials: boolean
   /** The field that names the client to the upstream; null: none. */
   readonly identityField: string | null
-  /** Of a token: all of these scopes (RFC 6749 §3.3), and all of these claims, to the letter. */
+  /** A token needs all of these scopes (RFC 6749 §3.3), and all of these claims with exactly these values. */
   readonly required: Pick<OperationAuthConfig, 'scopes' | 'claims'>
-  /** The algorithms that proofs of possession may be signed with; null: the gateway takes no proofs. */
+  /** The algorithms allowed for proofs of possession; null: the gateway takes no proofs. */
   readonly algorithms: readonly string[] | null
 }
 
 /**
- * Lets a client in that is authenticated and may call the operation. No other gets further, and the rest of its request
- * costs no more than the check. The client learns whether it is known (401) and whether it may call (403), and never
- * why not: that is in the log.
+ * Admits authenticated clients that may call the operation; any other request costs only the check. The response says
+ * whether the client is known (401) and whether it may call (403), never why not: the reason is in the log.
  */
 export const authLayer = (options: AuthOptions): Layer => {
   const { authenticators, required, algorithms } = options
@@ -84,7 +82,7 @@ export const authLayer = (options: AuthOptions): Layer => {
 
   return (next) => async (exchange) => {
     rejectTokenInQuery(exchange.query)
-    // Two of them are rejected even where another credential would decide: an upstream may get them, and take the other
+    // Two `Authorization` fields are rejected even where another credential decides: an upstream may take the other
     // one.
     if (takesTokens) parseTokenCredential(exchange.fields)
     const authenticator = authenticators.find((each) => each.applies(exchange))
@@ -98,9 +96,8 @@ const forbidden = (reason: ReasonFor<'forbidden'>, why: string): GatewayError =>
   new GatewayError('forbidden', { reason, cause: why })
 
 /**
- * Creates the function that turns the fields of a request into those for its upstream: without the credentials, unless
- * they are forwarded, and with the client's id. A field that a back end may read as one of a credential, and no
- * authenticator has read, is never forwarded.
+ * Removes credentials from a request's fields, unless they are forwarded, and adds the client's id. A field that a back
+ * end may read as a credential (`-` and `_` alike), and no authenticator has read, is never forwarded.
  */
 export const createCredentialFilter = ({
   authenticators,
@@ -126,9 +123,8 @@ export const createCredentialFilter = ({
 }
 
 /**
- * Creates the check that a token is good for one operation; null: there are no requirements. A credential that is no
- * token has no claims. `algorithms` are those that proofs of possession may be signed with; null: the gateway takes no
- * proofs.
+ * Null: there are no requirements. A credential that is not a token has no claims. `algorithms`: see {@link
+ * AuthOptions}.
  */
 export const createTokenAuthorizer = (
   { scopes, claims: requiredClaims }: AuthOptions['required'],
@@ -136,7 +132,7 @@ export const createTokenAuthorizer = (
 ): ((token: VerifiedToken | null) => void) | null => {
   const claimEntries = Object.entries(requiredClaims)
   if (scopes.length === 0 && claimEntries.length === 0) return null
-  // RFC 6750 §3.1: the missing scope may be named, because what an operation requires is no secret.
+  // RFC 6750 §3.1: the missing scope may be named, because an operation's requirements are no secret.
   const challenge = (scheme: AuthScheme): string =>
     createAuthChallenge(scheme, algorithms, { error: 'insufficient_scope', scopes })
   const challenges = { bearer: challenge('bearer'), dpop: challenge('dpop') }
@@ -155,8 +151,8 @@ export const createTokenAuthorizer = (
 }
 
 /**
- * Removes the field that names the client to upstreams from a client's request: with it, a client could take any
- * identity. This holds for every operation, also for those without authentication.
+ * Removes the field that names the client to upstreams: a client could take any identity with it. Applies to operations
+ * without authentication too.
  */
 export const stripIdentityHeaderLayer = (name: string): Layer => {
   const folded = foldUnderscores(name)

@@ -15,16 +15,13 @@ import type { Authenticator, AuthResult } from './auth.ts'
 import type { ClientRegistry } from './client-registry.ts'
 import { CredentialRejected, malformedCredential, singleFieldValue, unauthenticated } from './errors.ts'
 
-/**
- * Returns the certificate that the client of an exchange presented; null: none. A certificate that is not good becomes
- * the error that says why.
- */
+/** Null: the client presented none. A bad certificate becomes the error that says why. */
 export type GetClientCertificate = (exchange: Exchange) => X509Certificate | CredentialRejected | null
 
-/** `listen.tls` verified it when the connection began. */
+/** `listen.tls` verified the certificate when the connection began. */
 export const certificateFromConnection: GetClientCertificate = ({ peer }) => peer.certificate()
 
-/** Rejects a certificate that is not valid now: connections and caches last longer than a handshake. */
+/** Connections and caches last longer than a handshake, so a certificate may have expired since. */
 export const withValidityCheck =
   (find: GetClientCertificate): GetClientCertificate =>
   (exchange) => {
@@ -35,20 +32,19 @@ export const withValidityCheck =
       : new CredentialRejected('certificate-not-valid-now', 'its certificate is not valid now')
   }
 
-/** Computes the thumbprint of a certificate: the SHA-256 of its DER, in base64url (RFC 8705 §3.1). */
+/** The SHA-256 of the DER, in base64url (RFC 8705 §3.1). */
 export const certificateThumbprint = ({ raw }: X509Certificate): string => hash('sha256', raw, 'base64url')
 
-// The same clients come again and again.
 const maxCached = 1000
 
-// RFC 5280 §4.2.1.12: for TLS clients, and for anything.
+// RFC 5280 §4.2.1.12: TLS clients, and any purpose.
 const clientPurposes = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0']
 
 /**
- * Reads the certificate that a client presented to the proxy in front (RFC 9440), from trusted proxies only. Such a
- * proxy has verified that its client holds the key. It does not say which authority it trusted: one of `authorities`
- * must have issued the certificate itself. Null: any authority will do, because clients are known by the whole
- * certificate and not by a name in it. Revocation is the proxy's task.
+ * Reads the client's certificate from a trusted proxy's `Client-Cert` (RFC 9440). The proxy has verified that the
+ * client holds the key, but does not say which authority it trusted: one of `authorities` must have issued the
+ * certificate itself. Null: any authority, because clients are known by the whole certificate. Revocation is the
+ * proxy's task.
  */
 export const certificateFromHeader = (authorities: readonly X509Certificate[] | null): GetClientCertificate => {
   const validate = (value: string): X509Certificate | CredentialRejected => {
@@ -63,7 +59,7 @@ export const certificateFromHeader = (authorities: readonly X509Certificate[] | 
 
   return (exchange) => {
     if (!exchange.peer.trusted) return null
-    const value = singleFieldValue(exchange.fields, 'client-cert') // of two, one may come from the client
+    const value = singleFieldValue(exchange.fields, 'client-cert') // of two fields, one may come from the client
     if (value === null) return null
     const known = cache.get(value)
     if (known !== undefined) return known
@@ -73,7 +69,7 @@ export const certificateFromHeader = (authorities: readonly X509Certificate[] | 
   }
 }
 
-/** Tells whether a certificate may be shown by a client; one that says nothing of its purpose may. */
+/** A certificate without a stated purpose is allowed. */
 const isForClients = ({ keyUsage }: X509Certificate): boolean =>
   keyUsage === undefined || clientPurposes.some((purpose) => keyUsage.includes(purpose))
 
@@ -83,8 +79,8 @@ const isValidNow = ({ validFromDate, validToDate }: X509Certificate): boolean =>
 }
 
 /**
- * Reads a byte sequence of RFC 9651 that holds a certificate in DER (RFC 9440 §2.1), and nothing else. Node would also
- * read PEM, whatever stands before it, and would ignore what follows.
+ * Accepts only a byte sequence (RFC 9651) with a certificate in DER (RFC 9440 §2.1). Node would also read PEM with text
+ * before it, and ignore text after it.
  */
 const parseClientCert = (value: string): X509Certificate => {
   try {
@@ -93,7 +89,7 @@ const parseClientCert = (value: string): X509Certificate => {
     const certificate = new X509Certificate(der)
     if (certificate.raw.equals(der)) return certificate
   } catch {
-    // The error's text goes nowhere: it quotes the field.
+    // The error quotes the field, so it is dropped.
   }
   throw malformedCredential('bad-client-cert', 'there is no certificate in Client-Cert')
 }
@@ -101,10 +97,10 @@ const parseClientCert = (value: string): X509Certificate => {
 const hasIssued = (authority: X509Certificate, certificate: X509Certificate): boolean =>
   authority.ca && certificate.checkIssued(authority) && certificate.verify(authority.publicKey)
 
-// There is no registered scheme below HTTP; RFC 9110 §11.6.1 asks for some challenge.
+// No scheme is registered for TLS certificates; RFC 9110 §11.6.1 requires some challenge.
 const challenge = 'ClientCertificate realm="lender-gateway"'
 
-/** `fields` are those that the certificate may have come in. */
+/** `fields`: those in which the certificate may come. */
 export const mtlsAuthenticator = (
   getCertificate: GetClientCertificate,
   clients: ClientRegistry,
@@ -129,7 +125,7 @@ export const mtlsAuthenticator = (
   }
 }
 
-/** One with the names of several clients has none: it is ambiguous which one is meant. */
+/** A certificate with the names of several clients is ambiguous, and rejected. */
 const findClient = (certificate: X509Certificate, clients: ClientRegistry): AuthResult => {
   const names = [`sha256:${certificateThumbprint(certificate)}`, ...subjectAltNames(certificate)]
   const [client = null, ...others] = new Set(names.flatMap((name) => clients.byCertificate(name) ?? []))
@@ -138,17 +134,16 @@ const findClient = (certificate: X509Certificate, clients: ClientRegistry): Auth
   return { client, token: null }
 }
 
-// Node's names of the kinds that clients are known by. Directory names, addresses and other kinds identify no client.
+// Node's names of the kinds that identify clients. Directory names, addresses and others do not.
 const altNameKinds: Readonly<Record<string, string>> = { DNS: 'dns', URI: 'uri', email: 'email' }
 
-// One name and what follows it. Node writes a value with a comma, a quote or anything unusual as a JSON string
+// One name and the text after it. Node writes a value with a comma, a quote or anything unusual as a JSON string
 // (CVE-2021-44532): a quoted part is never cut.
 const altNamePattern = /([A-Za-z0-9][A-Za-z0-9 .-]*):("(?:[^"\\]|\\.)*"|[^",]*)(?:, |$)/y
 
 /**
- * Lists the names of a certificate (RFC 5280 §4.2.1.6), as the configuration spells them: `dns:bank-a.example`. The
- * common name is none of them (RFC 9525 §2). Where the list cannot be read to its end, there are none: half of it may
- * mean another client.
+ * Lists a certificate's names (RFC 5280 §4.2.1.6) as the configuration spells them: `dns:bank-a.example`. The common
+ * name does not count (RFC 9525 §2). An unreadable list gives no names: half of it could match another client.
  */
 export const subjectAltNames = ({ subjectAltName }: Pick<X509Certificate, 'subjectAltName'>): readonly string[] => {
   if (subjectAltName === undefined) return []
@@ -163,14 +158,14 @@ export const subjectAltNames = ({ subjectAltName }: Pick<X509Certificate, 'subje
   return names
 }
 
-/** Spells a name as it is compared: a host name has no case (RFC 4343), the others are compared as they are. */
+/** Host names ignore case (RFC 4343); other names do not. */
 export const canonicalAltName = (kind: string, value: string): string =>
   `${kind}:${kind === 'dns' ? value.toLowerCase() : value}`
 
 const parseAltName = (kind: string | undefined, written: string): string | null => {
   if (kind === undefined) return null
   const value = written.startsWith('"') ? unquote(written) : written
-  // No configured name is like that: a name with control characters is meant to be read as another.
+  // A name with control characters is meant to be misread, so no client has one.
   return value === null || !/^[\x21-\x7e]+$/.test(value) ? null : canonicalAltName(kind, value)
 }
 
@@ -179,14 +174,13 @@ const unquote = (written: string): string | null => tryOrNull(() => String(JSON.
 type CertificateConfig = NonNullable<NonNullable<AdminConfig['tls']>['clientCertificate']>
 
 /**
- * Finds the operator of the certificate that a connection has shown; null: it has shown none that is good. The
- * handshake has proved that the client holds the key. Whether the certificate is good now is looked at again for each
- * request: a connection may be older than the authorities and the operators of the file.
+ * Null: the connection has shown no valid certificate. The handshake has proved that the client holds the key.
+ * Authorities, operators and dates are checked for each request, because a connection may be older than the file.
  */
 export const findOperatorByCertificate = (socket: Socket, { tls }: AdminConfig): Operator | null => {
   if (tls === null || tls.clientCertificate === null || !isTls(socket)) return null
   const certificate = shownCertificate(socket)
-  // `authorized` alone says nothing of a resumed session.
+  // `authorized` alone also holds for a resumed session.
   if (certificate === undefined || !socket.authorized || !isValidNow(certificate)) return null
   const isGood = readAuthorities(tls.clientCertificate).some((authority) => hasIssued(authority, certificate))
   return isGood && isForClients(certificate) ? findByName(certificate, tls.clientCertificate) : null
@@ -195,8 +189,8 @@ export const findOperatorByCertificate = (socket: Socket, { tls }: AdminConfig):
 const shownBefore = new WeakMap<TLSSocket, X509Certificate>()
 
 /**
- * Gets the certificate that a connection shows. One that has closed shows none: an order that waits is judged by what
- * it showed, since a client that leaves before has given the order all the same.
+ * A closed socket shows no certificate, so the last one counts: a command that waits is valid even if its client has
+ * left.
  */
 const shownCertificate = (socket: TLSSocket): X509Certificate | undefined => {
   const certificate = socket.getPeerX509Certificate()
@@ -207,7 +201,7 @@ const shownCertificate = (socket: TLSSocket): X509Certificate | undefined => {
 
 const isTls = (socket: Socket): socket is TLSSocket => 'getPeerX509Certificate' in socket
 
-/** Finds the operator of the names of a certificate. One with the names of several is of none. */
+/** A certificate with the names of several operators is rejected. */
 const findByName = (certificate: X509Certificate, { operators }: CertificateConfig): Operator | null => {
   const names = new Set([`sha256:${certificateThumbprint(certificate)}`, ...subjectAltNames(certificate)])
   const [found, ...others] = operators.filter(({ san }) => names.has(san))
@@ -215,7 +209,7 @@ const findByName = (certificate: X509Certificate, { operators }: CertificateConf
   return { name: found.name, scope: found.scope, proof: 'certificate' }
 }
 
-// A configuration never changes: the next one is another object.
+// A configuration is immutable: a reload makes another object.
 const readAuthorities = weakMemo(({ ca }: CertificateConfig) =>
   pemBlocks(ca).map((block) => new X509Certificate(block)),
 )

@@ -17,7 +17,7 @@ export type ClientRegistry = ReturnType<typeof buildRegistry>
 
 type ClientAccessConfig = Omit<ClientConfig, 'rate' | 'burst' | 'concurrency'>
 
-/** A reload reuses the index of the same list, and what a client has in it. */
+/** A reload reuses the index of an unchanged list, and the entries of unchanged clients. */
 export const getClientRegistry: (configs: readonly ClientAccessConfig[]) => ClientRegistry = frozenMemo(buildRegistry)
 
 function buildRegistry(configs: readonly ClientAccessConfig[]) {
@@ -33,20 +33,20 @@ function buildRegistry(configs: readonly ClientAccessConfig[]) {
   return {
     byKey: (keyId: string): ApiKeyEntry | undefined => keys.get(keyId),
     byClaims: (claims: Claims): RegisteredClient | null => owners.find(claims),
-    /** Finds the client of a certificate, by a name in it or its digest, as `clients` spells them. */
+    /** `name`: an alternative name or a fingerprint, as `clients` spells them. */
     byCertificate: (name: string): RegisteredClient | undefined => certificates.get(name),
   }
 }
 
 const getEntry = frozenMemo((config: ClientAccessConfig) => {
   const client = createClient(config)
-  /** Each by its id, with the SHA-256 of its secret half. */
+  /** By id, with the SHA-256 of the secret half. */
   const keys = config.apiKeys.map(({ id, sha256 }) => [id, { client, digest: Buffer.from(sha256, 'hex') }] as const)
   return { client, keys }
 })
 
 const createClient = ({ id, disabled, operations, addresses }: ClientAccessConfig): RegisteredClient => {
-  // Compiled at the first call: of thousands of clients few call, and compiling all of them would hold up a reload.
+  // Compiled at the first call: few of thousands of clients call, and compiling all would delay a reload.
   let isInside: ReturnType<typeof cidrMatcher> | null = null
   const isIn = (address: string): boolean => {
     isInside ??= cidrMatcher(addresses)
@@ -62,15 +62,15 @@ const createClient = ({ id, disabled, operations, addresses }: ClientAccessConfi
 
 const fromAnywhere = (): boolean => true
 
-/** The owners who are known by the same claims: by `client_id`, or by `iss` and `sub`. */
+/** Owners known by the same claims: by `client_id`, or by `iss` and `sub`. */
 interface ClaimGroup<T> {
   readonly names: readonly string[]
   readonly owners: Map<string, T>
 }
 
 /**
- * Finds owners by the claims of tokens, as fast with ten thousand as with ten. An owner known by more claims comes
- * before one known by fewer.
+ * Finds owners by the claims of tokens, in a time that does not grow with their number. An owner known by more claims
+ * takes precedence.
  */
 export class ClaimIndex<T> {
   #groups: readonly ClaimGroup<T>[] = []
@@ -82,10 +82,7 @@ export class ClaimIndex<T> {
     if (key !== null) this.#groupFor(names).owners.set(key, owner)
   }
 
-  /**
-   * Finds the owner of these claims; null: there is none, or two are known by as many claims and it is ambiguous which
-   * one is meant.
-   */
+  /** Null: no owner, or two that are known by equally many claims. */
   find(claims: Claims): T | null {
     let found: T | null = null
     let size = 0
@@ -110,7 +107,7 @@ export class ClaimIndex<T> {
   }
 }
 
-/** Builds the key to look up; null: a claim is missing, or is no text. */
+/** Null: a claim is missing, or is not a string. */
 const claimKey = (names: readonly string[], claims: Claims): string | null => {
   const values = names.map((name) => (Object.hasOwn(claims, name) ? claims[name] : null))
   if (!values.every((value) => typeof value === 'string')) return null

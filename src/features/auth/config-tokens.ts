@@ -15,12 +15,12 @@ import { isLoopbackHost } from '../../core/lib/net/addresses.ts'
 import { operatorScopes } from '../../core/lib/operators.ts'
 import { type JwsAlgorithm, jwsAlgorithms, parseJwkSet } from './tokens/jwk-set.ts'
 
-/** The source of an issuer's keys: the URL of a server, or the text of a file. */
+/** A server's URL, or the text of a file. */
 type JwksSource = { readonly url: string } | { readonly text: string }
 
 const urlExample = 'a URL such as https://login.example/…'
 
-/** Parses the URL of a server that decides on clients. It must be authentic: an impostor could admit any client. */
+/** The server decides on clients, so it must be authentic: an impostor could admit any client. */
 const parseServerUrl = (value: string): string | InvalidScalar => {
   const parsed = URL.parse(value)
   if (parsed === null || !/^https?:\/\/[^/]/i.test(value)) return new InvalidScalar('not a URL', `write ${urlExample}`)
@@ -31,7 +31,7 @@ const parseServerUrl = (value: string): string | InvalidScalar => {
   return parsed.href
 }
 
-/** Renders it as a secret where it has a query: a key may stand there. A change shows all the same. */
+/** A query may hold a key, so a URL with one is masked as a secret; a change still shows. */
 const renderServerUrl = (url: string): string | Secret =>
   url.includes('?') ? new Secret(url) : escapePlaceholders(url)
 
@@ -57,7 +57,7 @@ const jwksSource = annotate(
         }
         return parseKeySetText(value)
       }),
-      // Keys are public, but no operator reads them. As a secret, a change still shows.
+      // Keys are public, but too long to read. As a secret, a change still shows.
       render: (source) => ('url' in source ? renderServerUrl(source.url) : new Secret(source.text)),
       json: { type: 'string', pattern: '^(file:.+|[Hh][Tt][Tt][Pp][Ss]?://.+)$' },
     },
@@ -153,7 +153,7 @@ const claimNamePattern = '^[0-9A-Za-z_.:/-]{1,128}$'
 const claimNameKind: ScalarKind<string> = {
   expected: '1 to 128 letters, digits and -_.:/',
   parse: textParser((value) =>
-    // The list of clients is searched by these names, so none may be special to JavaScript.
+    // Names of claims index the list of clients, so `__proto__` is not allowed.
     new RegExp(claimNamePattern).test(value) && value !== '__proto__'
       ? value
       : new InvalidScalar('not the name of a claim'),
@@ -163,7 +163,7 @@ const claimNameKind: ScalarKind<string> = {
 
 const claimNameSchema = (description: string) => scalar(claimNameKind, description)
 
-// The characters of a scope: RFC 6749 §3.3.
+// RFC 6749 §3.3.
 export const scopeSchema = scalar(
   patternKind(
     'a scope: visible characters but blanks, " and \\',
@@ -181,7 +181,7 @@ export const claimsSchema = z
   )
   .meta({ description: 'What a token must say to be of this client: all of it. More than another says wins' })
 
-// Groups and roles are named by people: `Gateway on call` and `/ops/gateway` are names too.
+// People name groups and roles: `Gateway on call` and `/ops/gateway` are valid.
 const claimValue = keySchema({
   expected: '1 to 256 visible characters',
   parse: textParser((value) =>
@@ -214,7 +214,7 @@ const scopes = z
       'What each value of scopeClaim opens. A token with none of them opens nothing; of several the most counts',
   })
 
-/** The issuer of operators' tokens. It is checked as `auth.jwt` is. */
+/** Operators' tokens are checked as `auth.jwt` is. */
 export const operatorJwtSchema = z
   .strictObject({
     ...jwtSchema.shape,

@@ -34,7 +34,7 @@ export const mtlsSchema = z
       ['connection', 'client-cert'],
     ).prefault('connection'),
     ca: annotate(optionalCertificate('Who has to have issued what comes in Client-Cert; file:PATH for a file'), {
-      sensitive: false, // no secret key stands beside it that could be put here by mistake
+      sensitive: false, // has no secret key beside it that could be put here by mistake
     }).prefault('none'),
   })
   .meta({ description: 'Certificates of clients' })
@@ -123,7 +123,7 @@ declare module '../../core/config/config.ts' {
 export type AuthConfig = NonNullable<Config['auth']>
 export type OperationAuthConfig = NonNullable<OperationConfig['auth']>
 export type JwtConfig = NonNullable<AuthConfig['jwt']>
-/** `cache` 0: the gateway asks it for each request. */
+/** `cache` 0: the gateway asks for each request. */
 export type IntrospectionConfig = NonNullable<AuthConfig['introspection']>
 
 export const sections: readonly ConfigSection[] = [
@@ -145,7 +145,7 @@ export const operationKeys: readonly OperationKey[] = [
   { key: 'auth', order: 2, get: ofOperations, post: ofOperations, isInherited: true },
 ]
 
-/** What an operation leaves out is as for all operations. */
+/** An operation inherits the settings that it does not state. */
 export const resolveOperation: ResolveOperation = (stated, { auth }) => {
   const given = stated?.auth
   if (given === null || auth === null) return { auth: null }
@@ -161,7 +161,7 @@ const authMethodPaths: readonly KeyPath[] = [
   ...allOperations.map(({ id }): KeyPath => ['operations', id, 'auth', 'methods']),
 ]
 
-/** Lists the lists of authentication methods, with their key paths; one that the file does not state is empty. */
+/** A list that the file does not state is empty. */
 export const authMethodLists = (
   tree: unknown,
 ): readonly { readonly path: KeyPath; readonly names: readonly unknown[] }[] =>

@@ -16,19 +16,18 @@ class ErrorWithReason<Why extends FailureReason> extends StacklessError {
 }
 
 /**
- * The reason why a credential proves nothing: for operators alone, in words that hold nothing of the credential but
- * names of its form.
+ * A credential proves nothing. The message is for operators, and quotes nothing of the credential but registered names.
  */
 export class CredentialRejected extends ErrorWithReason<ReasonFor<'unauthenticated'>> {
   override readonly name = 'CredentialRejected'
 }
 
-/** The reason why a credential cannot be verified: the server that knows is unavailable. */
+/** A credential cannot be verified, because the server that decides is unavailable. */
 export class VerifierUnavailable extends ErrorWithReason<ReasonFor<'identity-unavailable'>> {
   override readonly name = 'VerifierUnavailable'
 }
 
-/** The schemes that a token may come with, in lower case (RFC 6750 §2.1, RFC 9449 §7.1). */
+/** The schemes of a token, in lower case (RFC 6750 §2.1, RFC 9449 §7.1). */
 export type AuthScheme = 'bearer' | 'dpop'
 
 interface ChallengeError {
@@ -37,9 +36,8 @@ interface ChallengeError {
 }
 
 /**
- * Writes the challenge of `WWW-Authenticate`: RFC 6750 §3, RFC 9449 §7.1. `algorithms` are those that proofs may be
- * signed with; null: the gateway takes no proofs, and asks for Bearer whatever the token came with. A client that
- * presented nothing gets no error parameter.
+ * Writes a challenge for `WWW-Authenticate`: RFC 6750 §3, RFC 9449 §7.1. `algorithms` null: the gateway takes no
+ * proofs, and asks for Bearer whatever the scheme. A client that presented no credential gets no error parameter.
  */
 export const createAuthChallenge = (
   scheme: AuthScheme,
@@ -67,8 +65,8 @@ export const malformedCredential = (reason: ReasonFor<'bad-request'>, why: strin
   new GatewayError('bad-request', { reason, cause: why })
 
 /**
- * Returns the value of a field; null: there is none. Throws where there are several, because it is unknown which one is
- * meant. `lower` is the name in lower case.
+ * Null: there is none. Throws where there are several, because it is unknown which one is meant. `lower` is the name in
+ * lower case.
  */
 export const singleFieldValue = (fields: HeaderFields, lower: string): string | null => {
   let found: string | null = null

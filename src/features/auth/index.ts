@@ -1,6 +1,6 @@
 import type { Feature } from '../../core/feature.ts'
 
-/** Finds out which client calls: API keys, certificates, tokens. */
+/** Identifies the client of a request: API keys, certificates, tokens. */
 export const auth: Feature = {
   name: 'auth',
   needs: ['redis'],

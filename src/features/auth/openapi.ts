@@ -4,7 +4,7 @@ import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
 import type { PlainObject } from '../../core/lib/plain-object.ts'
 import { isTokenMethod } from './config.ts'
 
-/** The ways to authenticate that a client can choose from. A token of one method may come bound or not. */
+/** The security schemes. A token of one method may come bound or not. */
 type SchemeName = 'apiKey' | 'bearerJwt' | 'bearer' | 'dpop' | 'mtls'
 
 type Auth = NonNullable<Config['auth']>
@@ -22,7 +22,7 @@ export const describe: DescribeOperation = ({ id }, { auth, operations, listen }
   }
 }
 
-/** `identity-unavailable`: a check of credentials depends on a server, or on the memory of proofs. */
+/** `identity-unavailable`: the check depends on a server, or on the memory of proofs. */
 const listFailures = ({ methods }: OperationAuth, { jwt, dpop }: Auth): readonly FailureKind[] =>
   methods.includes('introspection') ||
   (methods.includes('jwt') && (dpop !== null || (jwt !== null && 'url' in jwt.jwks)))
@@ -62,8 +62,8 @@ const securitySchemes = ({ apiKey, mtls }: Auth): Readonly<Record<SchemeName, Pl
 })
 
 /**
- * Lists the alternatives of an operation, as security requirements of OpenAPI: each method of the file, in its order,
- * and for tokens each way in which they may be bound. Scopes stand beside the scheme of the token.
+ * Security requirements of OpenAPI: each method in the file's order, and for tokens each kind of binding. Scopes stand
+ * beside the scheme of the token.
  */
 const securityAlternatives = (
   { methods, scopes }: OperationAuth,

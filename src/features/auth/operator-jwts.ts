@@ -21,13 +21,13 @@ import { type JwtVerifierLease, TokenVerifiers } from './tokens/token-verifiers.
 type VerifiedToken = OperatorToken | AdminError | null
 
 /**
- * The tokens that an issuer makes for operators (`admin.jwt`). They are verified where the listener of operators is,
- * with keys that are fetched for it alone: a client that names unknown keys holds up no operator.
+ * Verifies operators' tokens (`admin.jwt`) beside the admin listener, with keys fetched only for it: a client that
+ * names unknown keys delays no operator.
  */
 export class OperatorJwts implements OperatorProofs {
   readonly #verifiers: TokenVerifiers
   readonly #refusals: TokenRefusals
-  /** By the digest of their token. */
+  /** By the digest of the token. */
   readonly #pending = new Map<string, Promise<VerifiedToken>>()
   #current: { readonly config: OperatorJwtConfig; readonly lease: JwtVerifierLease } | null = null
 
@@ -36,7 +36,7 @@ export class OperatorJwts implements OperatorProofs {
     this.#verifiers = new TokenVerifiers((level, event, fields) => log[level](fields, event))
   }
 
-  /** Applies a configuration. Where it verifies as the one before, the tokens that were verified stay so. */
+  /** Verified tokens stay verified unless the settings of verification change. */
   applyConfig({ jwt }: Pick<AdminConfig, 'jwt'>): void {
     const before = this.#current
     this.#current = jwt && { config: jwt, lease: this.#acquire(jwt) }
@@ -56,8 +56,8 @@ export class OperatorJwts implements OperatorProofs {
   }
 
   /**
-   * Verifies a token, once for all requests that bring it at the same time. Null: it is no good, and the log says why.
-   * An error: it cannot be verified now, or too many wrong ones came from that address.
+   * Verifies a token once for all concurrent requests. Null: the token is rejected, and the log says why. An error: it
+   * cannot be verified at present, or too many wrong tokens came from the address.
    */
   verify(token: string, address: string): Promise<VerifiedToken> {
     const digest = digestSecret(token)
@@ -70,8 +70,8 @@ export class OperatorJwts implements OperatorProofs {
   }
 
   /**
-   * Finds the operator of a token that was verified before, by its SHA-256. Null: none was, or it is good no more: it
-   * has expired, its key is gone, or another configuration runs.
+   * Finds the operator of a verified token by its SHA-256. Null: it was not verified, has expired, its key is gone, or
+   * another configuration runs.
    */
   recall(digest: Buffer): Operator | null {
     const claims = this.#current?.lease.recall(toRecallKey(digest)) ?? null
@@ -98,7 +98,7 @@ export class OperatorJwts implements OperatorProofs {
     const known = current.lease.recall(toRecallKey(digest))
     if (known !== null) {
       const operator = readOperator(known, current.config)
-      // One of no operator has its line each time: an operator who tries again looks for it at the end of the log.
+      // Logged each time: an operator who tries again looks at the end of the log.
       if (typeof operator === 'string')
         this.#refusals.logIfAllowed(address, operator, describeRefusal(operator, known, current.config))
       return toOperatorToken(known, digest, operator, current.config)
@@ -109,11 +109,11 @@ export class OperatorJwts implements OperatorProofs {
     const claims = await getOutcome(current.lease, token)
     if (this.#current !== current) {
       throttle.refund()
-      return this.#verify(token, digest, address) // a reload came between, and its issuer decides
+      return this.#verify(token, digest, address) // a reload changed the issuer meanwhile
     }
     if (claims instanceof VerifierUnavailable) {
       throttle.refund()
-      return keysUnavailable // the log has a line of its own for that
+      return keysUnavailable // the verifier logs this itself
     }
     if (claims instanceof CredentialRejected) {
       this.#refusals.log(address, claims.reason, claims.message)
@@ -126,7 +126,7 @@ export class OperatorJwts implements OperatorProofs {
     return toOperatorToken(claims, digest, operator, current.config)
   }
 
-  // The claims are read anew for each request: an edit of what they open makes no token unknown.
+  // Claims are read for each request, so an edit of their meaning keeps verified tokens.
   #acquire({ nameClaim: _, scopeClaim: __, scopes: ___, ...settings }: OperatorJwtConfig): JwtVerifierLease {
     return this.#verifiers.acquireJwt(settings)
   }
@@ -144,7 +144,7 @@ const getOutcome = async (
   }
 }
 
-// The verifier knows tokens by their SHA-256, and this is how it spells it.
+// The verifier's spelling of a token's SHA-256.
 const toRecallKey = (digest: Buffer): string => digest.toString('base64url')
 
 const toOperatorToken = (
@@ -162,13 +162,14 @@ const keysUnavailable: AdminError = {
   headers: { 'Retry-After': '1' },
 }
 
-/** Why a token that is good in itself is that of no operator. */
+/** Why a valid token belongs to no operator. */
 type OperatorRefusal = 'bound-token' | 'no-name' | 'no-scope'
 
 type OperatorClaimConfig = Pick<OperatorJwtConfig, 'nameClaim' | 'scopeClaim' | 'scopes'>
 
 export const readOperator = (claims: Claims, config: OperatorClaimConfig): Operator | OperatorRefusal => {
-  // Its owner has a key to prove with (RFC 7800), and who sends it as a bearer token may be a thief.
+  // Its owner has to prove possession of a key (RFC 7800), and this listener takes no proofs: the sender may be a
+  // thief.
   if (Object.hasOwn(claims, 'cnf')) return 'bound-token'
   const scope = readScope(claims, config)
   if (scope === null) return 'no-scope'
@@ -176,7 +177,7 @@ export const readOperator = (claims: Claims, config: OperatorClaimConfig): Opera
   return name === null ? 'no-name' : { name, scope, proof: 'jwt' }
 }
 
-/** Describes why a token is of no operator, by the names of its claims and by none of its values. */
+/** Names the token's claims, and none of their values. */
 export const describeRefusal = (
   refusal: OperatorRefusal,
   claims: Claims,
@@ -190,7 +191,7 @@ export const describeRefusal = (
     : `its claim ${claim} (admin.jwt.nameClaim) is no name: a text of 1 to 128 visible ASCII characters, and no address`
 }
 
-// The name goes into each line of the log: no control character, and a bound.
+// The name goes into each log line: no control characters, and a limit.
 const namePattern = /^[\x21-\x7e](?:[\x20-\x7e]{0,126}[\x21-\x7e])?$/
 
 const readName = (claims: Claims, { nameClaim }: OperatorClaimConfig): string | null => {
@@ -198,7 +199,7 @@ const readName = (claims: Claims, { nameClaim }: OperatorClaimConfig): string | 
   return typeof name === 'string' && namePattern.test(name) && takenNameMistake(name) === null ? name : null
 }
 
-/** Reads the scope: of several values, that of the one that opens most. */
+/** Of several values, the one with the highest scope counts. */
 const readScope = (claims: Claims, { scopeClaim, scopes }: OperatorClaimConfig): OperatorScope | null => {
   const held = new Set(
     listValues(claims, scopeClaim).flatMap((value) =>
@@ -208,8 +209,8 @@ const readScope = (claims: Claims, { scopeClaim, scopes }: OperatorClaimConfig):
   return operatorScopes.findLast((scope) => held.has(scope)) ?? null
 }
 
-// RFC 9068 §2.2.3 has scopes in one text with blanks between them, and so has `scp` where it is one. In any other claim
-// a text is one value: `former oncall` is not two groups.
+// RFC 9068 §2.2.3 separates scopes by blanks, and so does a text in `scp`. In any other claim a text is one value:
+// `former oncall` is not two groups.
 const blankSeparated: ReadonlySet<string> = new Set(['scope', 'scp'])
 
 const listValues = (claims: Claims, name: string): readonly unknown[] => {

@@ -5,7 +5,7 @@ import type { AuthConfig, JwtConfig } from './config.ts'
 
 export { preflight } from './tokens/preflight.ts'
 
-// `auth.mtls` is not here: a rollback keeps it.
+// A rollback keeps `auth.mtls`.
 export const protections: PlacedProtections = {
   before: 'tls.verify',
   value: protectOperations('auth', ({ operations }, id) => operations[id].auth !== null, {
@@ -14,10 +14,7 @@ export const protections: PlacedProtections = {
   }),
 }
 
-/**
- * A key or a certificate that was replaced, and a client that was revoked or has another key, had a reason to go; the
- * new one is what every tool now sends.
- */
+/** A key, certificate or client was replaced or revoked for a reason, and every tool now sends the new one. */
 export const keepCredentials: Required<PrimaryFeature>['keepCredentials'] = (current, earlier) => {
   const isBack = bringsClientsBack(current, earlier)
   const { clients, clientsSource } = isBack ? earlier : current
@@ -30,15 +27,15 @@ export const keepCredentials: Required<PrimaryFeature>['keepCredentials'] = (cur
 }
 
 /**
- * Tells whether the clients come back with authentication. A file without it lists none, which revokes none: that list
- * would lock all of them out. It names no file of clients either, so a client that was removed from one since is back.
+ * A file without authentication lists no clients. That revokes none: keeping its empty list would lock all clients out.
+ * It names no file of clients either, so a client that was removed from a file since then comes back.
  */
 const bringsClientsBack = (current: Config, earlier: Config): boolean => current.auth === null && earlier.auth !== null
 
 /**
- * Keeps the trust of today: the keys that stand in a file, with their algorithms, of the same issuer; and all settings
- * of certificates, because the clients that are kept were checked with them. The keys at a URL are those of today in
- * any case, and the URL may be the mistake that is undone.
+ * Keeps the current keys and algorithms of the same issuer, if they stand in a file, and all settings of certificates,
+ * because the current clients were checked with them. Keys at a URL are current anyway, and the URL may be the mistake
+ * to undo.
  */
 const keepTrust = ({ jwt, mtls }: AuthConfig, earlier: AuthConfig): AuthConfig => ({
   ...earlier,
@@ -54,7 +51,7 @@ const hasDifferentKeys = (current: JwtConfig, earlier: JwtConfig): boolean =>
 
 const pickSigning = ({ jwks, algorithms }: JwtConfig): Pick<JwtConfig, 'jwks' | 'algorithms'> => ({ jwks, algorithms })
 
-/** Lists the key paths of what {@link keepTrust} keeps. */
+/** The key paths of {@link keepTrust}. */
 const trustKeyPaths = ({ auth }: Config, { auth: earlier }: Config): readonly string[] => {
   if (auth === null || earlier === null) return []
   const keysDiffer = auth.jwt !== null && earlier.jwt !== null && hasDifferentKeys(auth.jwt, earlier.jwt)

@@ -38,8 +38,8 @@ const unprovableAuth = (tree: unknown, id: string): RuleResult => {
 }
 
 /**
- * Rejects two uses of one field: a client that writes its request id could otherwise name its identity. Twins with an
- * underscore count as one.
+ * Rejects two uses of one field: otherwise a client that writes its request id could name its identity. `-` and `_`
+ * count as equal.
  */
 const conflictingFields = (tree: unknown): RuleResult => {
   const fields = listOwnFields(tree)
@@ -86,7 +86,7 @@ const methodHints = {
   introspection: 'add introspection: { url: https://…, clientId: …, clientSecret: file:… } under auth',
 }
 
-/** Requires, of keys in a file, one that fits an allowed algorithm: without it, no token is good. */
+/** Of keys in a file, one must fit an allowed algorithm: without it, every token is rejected. */
 const unusableAlgorithms = (
   path: KeyPath,
   { jwks, algorithms }: Pick<JwtConfig, 'jwks' | 'algorithms'>,
@@ -152,7 +152,7 @@ function textAt(tree: unknown, key: string): string | null {
   return typeof text === 'string' ? text : null
 }
 
-/** Serializes claims so that equal ones are the same text; null: there are none, or they are broken. */
+/** Null: there are no claims, or they are malformed. */
 function canonicalClaims(claims: unknown): string | null {
   if (typeof claims !== 'object' || claims === null) return null
   const names = Object.keys(claims).sort()
@@ -185,12 +185,12 @@ export const ownFields: ListOwnFields = (tree) => {
   return [
     ...fixed.flatMap(([path, name]) => (name === false ? [] : [{ path, name, isFixed: true as const }])),
     { path: ['auth', 'apiKey', 'field'], name: apiKey.field },
-    // An upstream that may not know the client is told nothing: a warning says so.
+    // Removable: an upstream may be kept from knowing the client, and a warning says so.
     ...(identityField === null ? [] : [{ ...identity, name: identityField }]),
   ]
 }
 
-/** Requires keys that can be used, and an audience that is that of no client: the same issuer makes their tokens. */
+/** Requires usable keys, and an audience that no client has: the same issuer makes their tokens. */
 const operatorJwt: ConfigRule = (tree) => {
   const stated = parseAt(tree, operatorJwtSchema.optional(), ['admin', 'jwt'])
   if (!stated) return null

@@ -10,7 +10,7 @@ import { ReplayCacheRegistry } from './tokens/replay-cache.ts'
 import { type KeysHandover, TokenVerifiers } from './tokens/token-verifiers.ts'
 
 interface AuthPart extends SnapshotPart, Pick<AuthProvider, 'state' | 'sharedProofs'> {
-  /** What authenticated clients did recently; all snapshots of a process share it. */
+  /** Recent activity of authenticated clients, shared by all snapshots of a process. */
   readonly clientActivity: ClientActivity
 }
 

@@ -6,7 +6,6 @@ import type { ReportSection } from '../../core/runtime/status/status-part.ts'
 import { type ClientActivityReport, mergeClientActivity } from './client-activity.ts'
 import type { IssuerKeysState } from './tokens/jwt/jwks-cache.ts'
 
-/** The health of a server that tokens are checked with. */
 const health = {
   error: field.optionalText,
   since: field.time,
@@ -22,9 +21,9 @@ const hasNoKeys = ({ keys }: IssuerKeys): boolean => keys === 0
 
 const isFailing = ({ error }: Pick<IssuerKeys, 'error'>): boolean => error !== null
 
-/** What tokens are checked with. Null: not used. */
+/** Null: not used. */
 export const tokensField = field.record({
-  /** Each worker fetches for itself. One without keys is worse than one that cannot fetch newer ones. */
+  /** Each worker fetches keys for itself. A worker without keys is worse than one that cannot refresh them. */
   jwt: field.nullable(field.worst(issuerKeys, (one, all) => (all.some(hasNoKeys) ? hasNoKeys(one) : isFailing(one)))),
   introspection: field.nullable(field.worst(field.record(health), isFailing)),
   /** The issuer of operators' tokens. */
@@ -32,7 +31,7 @@ export const tokensField = field.record({
     const keys = context.operatorKeys() as IssuerKeysState | null
     return keys && issuerKeys.show({ ...keys, where: null }, context)
   }),
-  /** How full the replay window of DPoP proofs is. The primary keeps it for all workers. */
+  /** The replay window of DPoP proofs, which the primary keeps for all workers. */
   proofs: field.nullable(field.record({ remembered: field.number, room: field.number })),
 })
 
@@ -48,7 +47,7 @@ const collectTokens = ({ parts }: Snapshot): Reported<typeof tokensField> => {
 declare module '../../core/runtime/status/report.ts' {
   interface StatusReport {
     readonly tokens: Reported<typeof tokensField>
-    /** What authenticated clients did recently. Null: clients do not authenticate. */
+    /** Null: clients do not authenticate. */
     readonly clients: ClientActivityReport | null
   }
 }

@@ -21,7 +21,7 @@ const unusedTokens: WarningRule = ({ config }) => {
   )
 }
 
-/** Warns of certificates without a use. Tokens may be bound to certificates, without mtls among the methods. */
+/** Tokens may be bound to certificates, also without mtls among the methods. */
 const unusedCertificates: WarningRule = ({ config }) => {
   const used = acceptedMethods(config)
   return (
@@ -59,7 +59,7 @@ const unusedCredentials: WarningRule = ({ config }) => {
   })
 }
 
-/** Warns of an empty list: a file of clients that was cut short, say, locks all of them out. */
+/** An empty list, of a truncated file say, locks all clients out. */
 const lockedOut: WarningRule = ({ config }) =>
   config.clients.length === 0 &&
   acceptedMethods(config).size > 0 && {

@@ -26,22 +26,24 @@ import { parseJson } from '../../../core/lib/plain-object.ts'
 import { type ClientConfig, clientSchema, isClientFileReference, maxClients } from './config.ts'
 import { clientsDigest } from './serialize-clients.ts'
 
-// The serving thread compares their contents every `reload.poll`.
+// The serving thread compares the contents of all files every `reload.poll`.
 const maxFiles = 16
 
-/** A run of clients that stand in one file, one after another. */
+/** Clients that follow each other in one file. */
 interface ClientRun {
   /** Null: the configuration file. */
   readonly file: ClientFile | null
-  /** The reference, as the configuration writes it. */
+  /** The reference as the configuration writes it. */
   readonly shown: string | null
-  /** The index of its first client in the whole list, and in its file. */
+  /** The index of the first client in the whole list, and in its file. */
   readonly start: number
   readonly startInFile: number
   count: number
 }
 
-/** Replaces each reference to a file in `clients` by the clients of that file; null: neither a list nor a reference. */
+/**
+ * Replaces each file reference in `clients` by that file's clients. Null: `clients` is neither a list nor a reference.
+ */
 export const includeFiles: IncludeFiles = (tree, folder, environment) => {
   const stated = rawAt(tree, ['clients'])
   const soleReference = parseReference(stated)
@@ -85,7 +87,7 @@ export const includeFiles: IncludeFiles = (tree, folder, environment) => {
   }
   return {
     key: 'clients',
-    value: list, // a reference to a file that cannot be read stands there itself
+    value: list, // a reference to an unreadable file stays in it
     files,
     sources,
     issues,
@@ -100,7 +102,7 @@ export const includeFiles: IncludeFiles = (tree, folder, environment) => {
       const { file, start, startInFile } = parts.findLast((part) => part.start <= index && part.count > 0) ?? emptyRun
       const inFile = [index - start + startInFile, ...below]
       if (file !== null) return { file, path: inFile }
-      // One reference alone is the value itself, and no entry of it.
+      // A sole reference is the value of `clients`, not an entry.
       return { file, path: ['clients', ...(soleReference === null ? inFile : below)] }
     },
   }
@@ -137,9 +139,9 @@ const withBurst = (client: z.output<typeof clientSchema>): ClientConfig => ({
   burst: client.burst ?? client.rate?.count ?? null,
 })
 
-// 100,000 clients fit, with room to spare.
+// Room for more than 100,000 clients.
 const maxBytes = 32 * 1024 ** 2
-// The YAML parser takes a second for each MiB, and fifty times as much memory as the text.
+// The YAML parser takes 1 s per MiB, and 50 times the text's memory.
 const maxYamlBytes = 4 * 1024 ** 2
 
 interface ClientFile extends IncludedFile {
@@ -147,12 +149,12 @@ interface ClientFile extends IncludedFile {
   readonly source: SourceFile
 }
 
-/** A file of clients that could not be read, and why. Its return is waited for as that of any other source. */
+/** An unreadable file is watched for its return, like any other source. */
 interface UnreadClientFile extends Pick<ClientFile, 'source'> {
   readonly reason: string
 }
 
-/** Reads a file of clients: a list in YAML or JSON. */
+/** The file holds a list in YAML or JSON. */
 export const readClientFile = (
   folder: string,
   name: string,
@@ -181,7 +183,7 @@ export const readClientFile = (
 
 const start: FilePosition = { line: 1, column: 1 }
 
-/** The result for an empty file, which is an empty list: an operator begins with one. */
+/** An empty file is an empty list: operators begin with one. */
 const emptyFile = { list: [], issues: [], problems: [], at: () => start, locate: () => start } as const
 
 const requireList = (file: string, tree: unknown): Pick<ClientFile, 'list' | 'problems'> => {
@@ -192,24 +194,23 @@ const requireList = (file: string, tree: unknown): Pick<ClientFile, 'list' | 'pr
 }
 
 /**
- * Parses a text of JSON without duplicate keys; undefined: it is something else, and the YAML parser reports on it.
- * JSON.parse is a hundred times as fast as that, but it takes the last of two equal keys, and gives `__proto__` a
- * meaning of its own.
+ * Parses JSON without duplicate keys; undefined: the YAML parser has to read it and report. JSON.parse is 100 times as
+ * fast, but takes the last of two equal keys, and treats `__proto__` specially.
  */
 const parsePlainJson = (text: string): { readonly tree: unknown } | undefined => {
   if (!/^\s*[[{]/.test(text) || text.includes('${')) return undefined
   const tree = parseJson(text)
   if (tree === undefined) return undefined
-  // Each key of the text is a quote and a colon. A string that looks like one only costs time: the YAML parser reads
-  // the file then.
+  // Each key of the text ends in a quote and a colon. A string value with both only costs time: the YAML parser reads
+  // the file.
   const keys = text.match(/"[ \t\r\n]*:/g)?.length ?? 0
   return countKeys(tree, maxDepth) === keys ? { tree } : undefined
 }
 
-// No client is deeper. A text made deeper as an attack would overflow the stack.
+// Clients are less deep. A deeper text is an attack that would overflow the stack.
 const maxDepth = 32
 
-/** Counts the keys of all maps; NaN for a text with `__proto__`, and for one that is too deep. */
+/** NaN: the text has a `__proto__` or is too deep. */
 const countKeys = (value: unknown, depthLeft: number): number => {
   if (typeof value !== 'object' || value === null) return 0
   if (depthLeft === 0) return Number.NaN
@@ -220,7 +221,7 @@ const countKeys = (value: unknown, depthLeft: number): number => {
   )
 }
 
-/** Finds positions in a JSON list. It parses only the entry with the problem as YAML, which has positions. */
+/** Parses only the entry with the problem as YAML, which has positions. */
 const jsonPositionLookup = (text: string): PositionLookup => {
   let starts: readonly number[] | null = null
   const at = createPositionFinder(text)

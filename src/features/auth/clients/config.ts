@@ -20,12 +20,11 @@ import { allOperations, type OperationId } from '../../../operations.ts'
 import { claimsSchema } from '../config-tokens.ts'
 import { maxShownClients } from './serialize-clients.ts'
 
-/** The largest number of clients, those of included files among them. */
+/** Includes the clients of included files. */
 export const maxClients = 100_000
 
 const maxRate = 1_000_000
 
-/** The schema of a number of requests a second or a minute. */
 export const requestRate = (description: string) =>
   scalar<Rate>(
     {
@@ -83,7 +82,7 @@ const operations = z
   ])
   .meta({ description: 'What it may call' })
 
-/** Its contents are read before the schema is applied. */
+/** Replaced by the file's clients before the schema is applied. */
 const clientFileReference = scalar<string>(
   {
     expected: 'file: and the path of a list of clients',
@@ -143,7 +142,7 @@ const clientsSchema = z
   .union([clientFileReference, z.array(z.union([clientFileReference, clientSchema])).max(maxClients)])
   .meta({ description: "The lenders' systems that are known" })
 
-/** Where it has a rate, `burst` is filled in. */
+/** With a rate, `burst` is always set. */
 export type ClientConfig = DeepReadonly<z.output<typeof clientSchema>>
 
 export interface ClientsSource {
@@ -166,7 +165,7 @@ export const clientsKey: ConfigSection = {
   key: 'clients',
   before: 'admin',
   schema: clientsSchema.prefault([]),
-  // Not for each of thousands of clients: the position of `clients` stands for all.
+  // Of thousands of clients, only the position of `clients` is kept.
   entryKeys: ['rate', 'concurrency'],
   render: ({ clients, clientsSource: { parts } }) =>
     parts.length === 1 && parts[0]?.file ? parts[0].file : renderParts(clients, parts),

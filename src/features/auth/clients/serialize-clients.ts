@@ -8,12 +8,12 @@ import { deepFreeze } from '../../../core/lib/plain-object.ts'
 type Clients = Config['clients']
 type ClientConfig = Clients[number]
 
-// So many take the serving thread a few milliseconds.
+// 500 clients take the serving thread a few milliseconds.
 const clientsPerTurn = 500
 
 const serializedCache = new WeakMap<Clients, readonly string[]>()
 
-/** Serializes each client: texts go to another thread or process many times as fast as objects do. */
+/** Texts cross to another thread or process many times faster than objects. */
 export const serializeClients = (clients: Clients): readonly string[] => {
   const texts = serializedCache.get(clients) ?? clients.map((client) => JSON.stringify(client))
   serializedCache.set(clients, texts)
@@ -21,8 +21,8 @@ export const serializeClients = (clients: Clients): readonly string[] => {
 }
 
 /**
- * Makes frozen clients of texts, some in each turn of the event loop. A client that `running` holds as well is the same
- * object, and so is the whole list when nothing has changed.
+ * Parses clients over several turns of the event loop, and freezes them. A client that `running` also holds stays the
+ * same object, as does an unchanged list.
  */
 export const deserializeClients = async (texts: readonly string[], running: Clients): Promise<Clients> => {
   const before = new Map(serializeClients(running).map((text, nth) => [text, running[nth]]))
@@ -39,21 +39,21 @@ export const deserializeClients = async (texts: readonly string[], running: Clie
   return clients
 }
 
-/** Hashes clients (SHA-256 in hex); empty without clients. */
+/** The SHA-256 in hex; empty without clients. */
 export const clientsDigest = (clients: Clients): string =>
   clients.length === 0 ? '' : hash('sha256', serializeClients(clients).join('\n'))
 
-/** The largest number of clients in a report. An operator reads no more, and each reload compares and writes them. */
+/** Operators read no more, and each reload compares and writes the clients of a report. */
 export const maxShownClients = 100
 
-/** Tells whether a report shows every client: few enough, and all in the configuration file itself. */
+/** True when there are few clients and all are in the configuration file itself. */
 export const showsClients = ({ clients, clientsSource: { parts } }: Config): boolean =>
   clients.length <= maxShownClients && parts.every((part) => part.file === null)
 
-// An operator who has edited a few clients wants to see their names. The log is no place for thousands.
+// An operator who edited a few clients wants their names; thousands do not belong in the log.
 const maxNamed = 10
 
-/** Names the clients that differ. Their values are masked: they may be secrets. */
+/** Values are masked, because they may be secrets. */
 const clientChanges = (from: Config, to: Config): readonly ConfigChange[] => {
   if (showsClients(from) && showsClients(to)) return []
   const [before, after] = [changedClientTexts(from.clients, to.clients), changedClientTexts(to.clients, from.clients)]
@@ -65,7 +65,7 @@ const clientChanges = (from: Config, to: Config): readonly ConfigChange[] => {
   return more === 0 ? named : [...named, clientChange('clients.*', null, `${more} more differ`)]
 }
 
-/** Serializes the clients that are not in `others`, by id. Unchanged clients are the same objects in both lists. */
+/** By id. Unchanged clients are the same objects in both lists. */
 const changedClientTexts = (clients: Config['clients'], others: Config['clients']): ReadonlyMap<string, string> => {
   const known = new Set(others)
   return new Map(clients.flatMap((client) => (known.has(client) ? [] : [[client.id, JSON.stringify(client)]])))
@@ -84,11 +84,11 @@ const mask = (text: string | undefined): string | null => (text === undefined ? 
 export const transfer: ConfigTransfer = {
   identify: ({ clients, clientsSource }) => ({
     clients: clients.length === 0 ? clients : clientsSource.digest,
-    clientsSource: undefined, // which files they stand in makes no difference
+    clientsSource: undefined, // moving clients between files changes nothing
   }),
   authorities: ({ auth }) => ({ path: ['auth', 'mtls', 'ca'], text: auth?.mtls.ca ?? '' }),
   detailChange: ({ part }, from, to) => (part === 'clients' ? clientChanges(from, to) : []),
-  // Workers speak with clients, and the primary alone with operators.
+  // Workers talk to clients; only the primary talks to operators.
   pack({ admin, clients, ...config }, to) {
     const sent = { ...config, admin: to === 'worker' ? { ...admin, jwt: null } : admin, clients: [] }
     return [sent, serializeClients(clients)]

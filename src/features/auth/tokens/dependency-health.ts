@@ -3,22 +3,22 @@ import { epochMs, now, unrefTimeout } from '../../../core/lib/clock.ts'
 /** Times are milliseconds since the epoch. */
 export type DependencyHealthState = ReturnType<DependencyHealth['state']>
 
-/** Tracks whether a server is available, and calls back when that changes: with the error, or null. */
+/** Tracks whether a server is available. `onChange` gets the error, or null when the server has recovered. */
 export class DependencyHealth {
   readonly #onChange: (error: string | null) => void
   readonly #recoveryMs: number
-  /** The error of the last failure; null: the server is available. */
+  /** Null: the server is available. */
   error: string | null = null
   #since = epochMs()
   #lastSuccess: number | null = null
-  /** By the clock that nothing sets back, as whether it recovers depends on it. */
+  /** On the monotonic clock, because the recovery depends on it. */
   #failedAt = 0
-  /** Ends the wait of a server that has answered well since its last failure. */
+  /** Cancels the pending recovery. */
   #stopRecovery = (): void => {}
 
   /**
-   * A server that fails now and then recovers when it has answered well, and has not failed for `recoveryMs`: the log
-   * need not repeat it for every request.
+   * A server recovers when it has replied well and has not failed for `recoveryMs`, so that a flapping server does not
+   * fill the log.
    */
   constructor(onChange: (error: string | null) => void, recoveryMs: number) {
     this.#onChange = onChange
@@ -35,11 +35,11 @@ export class DependencyHealth {
     this.#stopRecovery()
     const remainingMs = this.#failedAt + this.#recoveryMs - now()
     if (remainingMs <= 0) return this.#change(null)
-    // The next good response may be hours away. Until then operators would be told of an outage.
+    // The next good response may be hours away, and operators would see an outage until then.
     this.#stopRecovery = unrefTimeout(remainingMs, () => this.#change(null))
   }
 
-  /** Records a good response that another process got. Whether this one can reach the server stays as it was. */
+  /** Another process got a good response. Whether this process can reach the server stays unchanged. */
   recordPeerSuccess(at: number): void {
     this.#lastSuccess = at
   }

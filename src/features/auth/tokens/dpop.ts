@@ -10,32 +10,29 @@ import { firstUseUnknown, isFirstUse, type ReplayCache } from './replay-cache.ts
 import { type CheckDpopProof, isSameDigest } from './token-authenticator.ts'
 
 interface DpopOptions {
-  /** The algorithms it may be signed with: asymmetric ones only. */
+  /** Asymmetric algorithms only. */
   readonly algorithms: readonly string[]
-  /** The greatest age, in milliseconds. */
+  /** In milliseconds. */
   readonly maxAge: number
-  /** How far the clock of a client may be from the gateway's, either way, in milliseconds. */
+  /** Between client and gateway, either way, in milliseconds. */
   readonly clockTolerance: number
-  /** `{base_url}` as clients write it, without a slash at its end. */
+  /** `{base_url}` as clients write it, without a trailing slash. */
   readonly publicUrl: string
 }
 
-// A proof is a few hundred characters; with RSA, not much over a thousand.
+// A proof has a few hundred characters; with RSA, little over a thousand.
 const maxProofLength = 4096
 const maxJtiLength = 256
 
-/**
- * Returns for how long a proof could be replayed, in milliseconds: as long as it is not rejected for its age, which is
- * given in whole seconds.
- */
+/** How long a proof could be replayed, in milliseconds: until it is rejected for its age, which is in whole seconds. */
 export const replayWindowMs = ({ maxAge, clockTolerance }: Pick<DpopOptions, 'maxAge' | 'clockTolerance'>): number =>
   maxAge + 2 * clockTolerance + 1000
 
 /**
- * Checks that the sender of a token holds the key that the token is bound to, and sends no copy of the holder's proof
- * (RFC 9449 §4.3). The gateway requires no server nonce (§9): it would cost each client one request more, and `jti` is
- * remembered anyway. Cheap checks come first; a signature is checked only for the right key; and only a proof that is
- * right in all else is remembered.
+ * Checks that the sender of a token holds the key that the token is bound to, and does not replay the holder's proof
+ * (RFC 9449 §4.3). The gateway requires no server nonce (§9): it would cost each client one more request, and `jti` is
+ * remembered anyway. Cheap checks come first; a signature is checked only for the right key; only an otherwise valid
+ * proof is remembered.
  */
 export const dpopProofChecker = (options: DpopOptions, replayCache: ReplayCache): CheckDpopProof => {
   const challenge = createAuthChallenge('dpop', options.algorithms, { error: 'invalid_dpop_proof' })
@@ -84,22 +81,17 @@ export const dpopProofChecker = (options: DpopOptions, replayCache: ReplayCache)
     if (result === firstUseUnknown)
       throw identityUnavailable('proof-memory', 'nobody can tell whether the proof has come before')
     if (!isFirstUse(result)) throw rejected('the proof has come before', 'replayed-proof')
-    // The replay cache may have been asked late: it may have forgotten an earlier use of a proof whose time is over.
+    // The replay cache may have replied late, and have forgotten an earlier use of an expired proof.
     if (epochMs() >= iat * 1000 + options.maxAge + options.clockTolerance + 1000)
       throw rejected('the proof is too old by now')
   }
 }
 
-/**
- * Builds the name of a proof in the replay cache: 128 bits, whatever a client has written. A jti counts for one key, so
- * that no client uses up that of another.
- */
+/** 128 bits, whatever the client has written. Includes the key, so that no client uses up another's `jti`. */
 const replayKey = (jkt: string, jti: string): string =>
   hash('sha256', `${jkt}.${jti}`, 'buffer').subarray(0, 16).toString('base64url')
 
-/**
- * Describes what is wrong with a proof, by the library's error code: the rest of its errors quotes what a client wrote.
- */
+/** Only the library's error code: its messages quote the client. */
 const describeProofError = (error: unknown): string => {
   if (error instanceof CredentialRejected) return error.message
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'malformed'
@@ -107,10 +99,9 @@ const describeProofError = (error: unknown): string => {
 }
 
 /**
- * Compares the target of a proof with that of its request: by the name that clients know, because they write Host
- * themselves, and behind a proxy not even that. Query and fragment do not count (RFC 9449 §4.3). Scheme, host, port and
- * dot segments are compared as in URLs (RFC 3986 §6.2.2, §6.2.3). Percent-encoding is not decoded: none of the nine
- * paths needs that.
+ * Compares the proof's target with the public URL: clients write Host themselves, and a proxy may change it. Ignores
+ * query and fragment (RFC 9449 §4.3). Normalizes scheme, host, port and dot segments (RFC 3986 §6.2.2, §6.2.3), but not
+ * percent-encoding: none of the nine paths needs it.
  */
 const targetMatcher =
   (publicUrl: string) =>
@@ -123,14 +114,14 @@ const targetMatcher =
     return claimed.origin === ours.origin && claimed.pathname === ours.pathname
   }
 
-// A member of a 4096-bit key in base64url; a larger key takes more of the gateway's time than the client's.
+// A member of a 4096-bit key in base64url; a larger key costs the gateway more time than the client.
 const maxMemberLength = 690
 const maxExponent = 8
 
-// Only a key that a good token is bound to gets in.
+// Only a key that a valid token is bound to gets in.
 const maxCachedKeys = 1000
 
-/** Takes the public key out of a proof; null: there is none, or a private one (RFC 9449 §4.3, 7). */
+/** Null: the proof holds no public key, or a private one (RFC 9449 §4.3, 7). */
 export const publicJwk = (jwk: unknown): JWK | null => {
   if (typeof jwk !== 'object' || jwk === null || privateJwkMembers.some((name) => Object.hasOwn(jwk, name))) return null
   const { kty, crv, x, y, n, e } = jwk as Record<string, unknown>
@@ -143,17 +134,11 @@ export const publicJwk = (jwk: unknown): JWK | null => {
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= maxMemberLength
 
-/**
- * Computes the thumbprint of a key from {@link publicJwk}: the SHA-256 of the members that make it, in alphabetical
- * order (RFC 7638 §3).
- */
+/** The SHA-256 of the members of a {@link publicJwk}, in alphabetical order (RFC 7638 §3). */
 export const jwkThumbprint = ({ crv, e, kty, n, x, y }: JWK): string =>
   hash('sha256', JSON.stringify({ crv, e, kty, n, x, y }), 'base64url')
 
-/**
- * Creates the cache that imports the key whose thumbprint is `jkt`, or finds it imported; the least recently used key
- * is evicted.
- */
+/** Imports keys by their thumbprint `jkt`; evicts the least recently used. */
 const createKeyCache = () => {
   const cached = new LRUCache<string, CryptoKey>({ max: maxCachedKeys })
   return async (jkt: string, jwk: JWK, algorithm: string): Promise<CryptoKey> => {

@@ -5,8 +5,8 @@ import { formatSize } from '../../../core/lib/text/units.ts'
 import { NoAnswerError } from '../../../core/lib/try.ts'
 
 /**
- * The client of a server that the gateway itself calls: for an issuer's keys, or to introspect a token. Not an
- * upstream: nothing of a client's request goes there.
+ * Calls a server for an issuer's keys, or to introspect a token. Not an upstream: nothing of a client's request goes
+ * there.
  */
 export type HttpClient = ReturnType<typeof createHttpClient>
 
@@ -16,28 +16,25 @@ export interface HttpRequest {
   readonly body?: string
 }
 
-/** The response, whatever its status: a redirect is a response as any other. */
+/** A redirect is not followed. */
 interface HttpResult {
   readonly status: number
   readonly text: string
 }
 
 interface HttpClientLimits {
-  /** How long a request takes, connecting and reading included. */
+  /** Includes connecting and reading. */
   readonly timeoutMs: number
   readonly maxBytes: number
   readonly connections: number
 }
 
-/**
- * Less than the time after which most servers close an idle connection, so that seldom one is used that has just been
- * closed.
- */
+/** Shorter than most servers' idle timeout, so that a reused connection is rarely one just closed. */
 const keepAliveMs = 3000
 
-/** Creates the client of a URL's server. Its certificate is always verified; `NODE_EXTRA_CA_CERTS` adds authorities. */
+/** The server's certificate is always verified; `NODE_EXTRA_CA_CERTS` adds authorities. */
 export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }: HttpClientLimits) => {
-  // The library is loaded with the first request: a gateway that sends none does without it.
+  // Loads the library with the first request, so that a gateway without requests does without it.
   const open = async (): Promise<Pool> =>
     new (await import('undici')).Pool(url.origin, {
       connections,
@@ -45,7 +42,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
       allowH2: false,
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: keepAliveMs,
-      // The timer below keeps the time exactly.
+      // `CoalescedTimer` below limits the whole request.
       headersTimeout: 0,
       bodyTimeout: 0,
       connectTimeout: timeoutMs,
@@ -63,7 +60,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
     const response = await (await pool).request({
       path,
       method,
-      // RFC 9110 §12.5.3: a client that does not say accepts every coding, and none is decoded here.
+      // RFC 9110 §12.5.3: a client without this field accepts every coding, and none is decoded here.
       headers: { 'user-agent': 'lender-gateway', 'accept-encoding': 'identity', ...headers },
       body: body ?? null,
       signal,
@@ -78,7 +75,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
     return { status: response.statusCode, text: Buffer.concat(chunks).toString('utf8') }
   }
   return {
-    /** Sends one request. Rejects with an Error whose message is for operators, and holds nothing of what was sent. */
+    /** Rejects with an Error whose message is for operators, and holds nothing of what was sent. */
     async request(request: HttpRequest): Promise<HttpResult> {
       const controller = new AbortController()
       const timer = new CoalescedTimer(() => controller.abort(new NoAnswerError(timeoutMs)))
@@ -106,7 +103,7 @@ const isClosed = (error: unknown): boolean =>
   error instanceof Error &&
   ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '')
 
-/** Says what went wrong, in words of the system or the library: they hold an address at most. */
+/** Messages of the system or the library hold an address at most. */
 const errorText = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof AggregateError) return [...new Set(error.errors.map(errorText))].join(', ')

@@ -9,15 +9,15 @@ import type { HttpClient, HttpRequest } from './http-client.ts'
 import { type ClaimExpectations, type Claims, checkClaims } from './token.ts'
 import { type CachedToken, maxTokenLength, TokenCache, tokenDigest } from './token-cache.ts'
 
-/** The gateway's own credentials at the authorization server, which answers no other caller (RFC 7662 §2.1). */
+/** The gateway's credentials; the authorization server serves no unknown caller (RFC 7662 §2.1). */
 type IntrospectionCredentials = Pick<IntrospectionConfig, 'clientId' | 'clientSecret'>
 
-/** The introspection result: for a good token its claims and the length of their text, otherwise null. */
+/** Null: the token is not active. `size`: the length of the response's text. */
 type IntrospectionResult = Awaited<ReturnType<typeof introspect>>
 
 /**
- * Introspects a token at an authorization server (RFC 7662). Resolves with its claims, or null when the token is not
- * active. Rejects with {@link VerifierUnavailable}, whose message holds neither token nor secret.
+ * Asks an authorization server (RFC 7662). Null: the token is not active. Rejects with {@link VerifierUnavailable},
+ * whose message holds neither token nor secret.
  */
 export const introspect = async (server: HttpClient, credentials: IntrospectionCredentials, token: string) => {
   const { status, text } = await server.request(createRequest(credentials, token)).catch((error: unknown) => {
@@ -30,7 +30,7 @@ export const introspect = async (server: HttpClient, credentials: IntrospectionC
     )
   const claims = parseJsonObject(text)
   if (claims === null) throw new VerifierUnavailable('introspection-server', 'its answer is not a JSON object')
-  // RFC 7662 §2.2: a boolean. Neither "true" nor 1 lets a client in.
+  // RFC 7662 §2.2: a boolean. Neither "true" nor 1 admits a client.
   const { active } = claims
   if (typeof active !== 'boolean')
     throw new VerifierUnavailable('introspection-server', 'its answer has no boolean active')
@@ -47,33 +47,32 @@ const createRequest = ({ clientId, clientSecret }: IntrospectionCredentials, tok
   body: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
 })
 
-// RFC 6749 §2.3.1: each is form-encoded before it becomes part of Basic.
+// RFC 6749 §2.3.1: each part of Basic is form-encoded first.
 const formEncoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
 
-// A wrong token that comes again and again is introspected once in that time: one that has just been issued may be
-// tried again soon.
+// A repeated wrong token is introspected once in that time. Short, because a token just issued may be retried soon.
 const rejectedMs = 1000
 const maxRejected = 10_000
-// More introspections at once are worth neither the server's while nor the wait of the requests.
+// More concurrent introspections would only overload the server and delay the requests.
 const maxConcurrent = 256
-// Anyone can make up tokens. Those that were active lately keep the other half to themselves.
+// Anyone can make up tokens, so half of the room is reserved for tokens that were recently active.
 const maxConcurrentNew = maxConcurrent / 2
 const maxActiveLately = 10_000
 const recoveryMs = 1000
 
 export interface IntrospectorOptions extends ClaimExpectations {
-  /** Introspects a token; null: it is not active. Rejects with {@link VerifierUnavailable}. */
+  /** Null: the token is not active. Rejects with {@link VerifierUnavailable}. */
   readonly introspect: (token: string) => Promise<IntrospectionResult>
-  /** How long a result is believed, in milliseconds; 0: not at all. A revoked token is let in for that long. */
+  /** How long a result is cached, in milliseconds; 0: not at all. A revoked token is admitted for that long. */
   readonly cache: number
-  /** Called with the error when the server becomes unavailable, and with null when it is available again. */
+  /** Called with the error when the server becomes unavailable, and with null when it has recovered. */
   readonly onChange: (error: string | null) => void
 }
 
 interface RejectedToken {
-  /** The {@link CredentialRejected}: why it was rejected. */
+  /** The {@link CredentialRejected}. */
   readonly why: unknown
-  /** Until when it is rejected without a question, by the clock that nothing sets back. */
+  /** On the monotonic clock. */
   readonly until: number
 }
 
@@ -81,12 +80,12 @@ export class Introspector {
   readonly #options: IntrospectorOptions
   readonly #health: DependencyHealth
   readonly #active = new TokenCache<Claims>(() => true)
-  /** Kept apart, so that a flood of wrong tokens evicts no good one. */
+  /** Separate from `#active`, so that a flood of wrong tokens evicts no good one. */
   readonly #rejected = new LRUCache<string, RejectedToken>({ max: maxRejected })
-  /** The digests of tokens that the server has last called active, also where the cache believes it no longer. */
+  /** The digests of tokens that were active at their last introspection, even if no longer cached. */
   readonly #activeLately = new LRUCache<string, true>({ max: maxActiveLately })
   #inFlight = 0
-  /** How many of them are about tokens that were not active lately. */
+  /** Of these, for tokens that were not recently active. */
   #newInFlight = 0
 
   constructor(options: IntrospectorOptions) {
@@ -96,7 +95,7 @@ export class Introspector {
 
   /** Throws or rejects with {@link CredentialRejected} or {@link VerifierUnavailable}. */
   getClaims(token: string): Claims | Promise<Claims> {
-    // A server that rejects its length would count as unavailable, and strangers can make up such tokens.
+    // Attackers can make up long tokens, and a server that rejects their length would count as unavailable.
     if (token.length > maxTokenLength) throw new CredentialRejected('other-token-flaw', 'it is too long')
     const digest = tokenDigest(token)
     const cached = this.#active.find(digest)

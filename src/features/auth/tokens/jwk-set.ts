@@ -1,7 +1,7 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { isPlainObject } from '../../../core/lib/plain-object.ts'
 
-// Asymmetric algorithms alone: there is no `none` to switch on, and no HMAC that a public key could be the secret of.
+// Asymmetric algorithms only: no `none`, and no HMAC, for which a public key could be taken as the secret.
 const keyChecks = {
   PS256: (key) => isRsa(key),
   PS384: (key) => isRsa(key),
@@ -18,12 +18,12 @@ const keyChecks = {
 
 export type JwsAlgorithm = keyof typeof keyChecks
 
-/** All algorithms. Those of PKCS #1 v1.5 (RS…) are off by default: FAPI 2.0 §5.4 does not allow them. */
+/** PKCS #1 v1.5 (RS…) is off by default: FAPI 2.0 §5.4 does not allow it. */
 export const jwsAlgorithms = Object.keys(keyChecks) as readonly JwsAlgorithm[]
 
-// RFC 7518 §3.3, §3.5: shorter keys must not be used. With an exponent of 1 a signature is what it signs, so that an
-// attacker can write one. An even exponent fits no key (RFC 8017 §3.1). One as long as the modulus makes each check
-// cost what signing does. Those in use are 3 and 65537.
+// RFC 7518 §3.3, §3.5: shorter keys must not be used. With an exponent of 1, a signature equals the signed text, so
+// anyone could forge one. An even exponent fits no key (RFC 8017 §3.1). An exponent as long as the modulus makes a
+// check as dear as signing. Common exponents are 3 and 65537.
 const isRsa = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean => {
   if (asymmetricKeyType !== 'rsa' || asymmetricKeyDetails === undefined) return false
   const { modulusLength = 0, publicExponent = 1n } = asymmetricKeyDetails
@@ -33,26 +33,26 @@ const isRsa = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean 
 const isCurve = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject, name: string): boolean =>
   asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === name
 
-/** A public key that tokens are verified with. The same key in a later set is the same object. */
+/** The same key in a later set is the same object. */
 export interface VerificationKey {
-  /** The key ID, as its issuer wrote it: opaque, and only compared. Null: it has none. */
+  /** The key ID, opaque and only compared. Null: none. */
   readonly kid: string | null
-  /** The only algorithm that it is for. Null: it does not say. */
+  /** The only algorithm that the key is for. Null: not stated. */
   readonly algorithm: string | null
   readonly key: KeyObject
 }
 
 export interface JwkSet {
-  /** How many are usable: of a kind that an algorithm signs with, for signatures, and well formed (RFC 7517 §5). */
+  /** Counts usable keys: of a kind that an algorithm signs with, for signatures, and well formed (RFC 7517 §5). */
   readonly size: number
   has(key: VerificationKey): boolean
   find(algorithm: JwsAlgorithm, kid: string | null): readonly VerificationKey[]
 }
 
-// No issuer has so many, and each costs something to parse.
+// No issuer has so many, and each costs time to parse.
 const maxKeys = 100
 
-/** Parses a JWK Set (RFC 7517 §5). Throws an Error that quotes nothing of it. `before` is the set that it replaces. */
+/** RFC 7517 §5. Throws an Error that quotes nothing of the text. `before` is the set to replace. */
 export const parseJwkSet = (text: string, before: JwkSet | null): JwkSet => {
   const entries = parseKeyList(text)
   if (entries.length > maxKeys) throw new Error(`it holds more than ${maxKeys} keys`)
@@ -81,21 +81,21 @@ const parseKeyList = (text: string): readonly unknown[] => {
   try {
     parsed = JSON.parse(text)
   } catch {
-    throw new Error('it is not JSON') // the parser's own message quotes the text
+    throw new Error('it is not JSON') // the parser's message quotes the text
   }
   const keys = isPlainObject(parsed) ? parsed.keys : undefined
   if (!Array.isArray(keys)) throw new Error('it is not a JWK Set: an object with a list of keys')
   return keys
 }
 
-// The members of a public key, and those that say what it is for. A private member (`d`, `k`) makes a key unusable: a
-// reader of the set can sign with it.
+// The members of a public key and its purpose. A private member (`d`, `k`) makes a key unusable: any reader of the set
+// could sign.
 const publicMembers = ['kty', 'kid', 'alg', 'use', 'key_ops', 'crv', 'x', 'y', 'n', 'e'] as const
 
-/** The private members of a key (RFC 7518 §6.2.2, §6.3.2, §6.4.1). */
+/** RFC 7518 §6.2.2, §6.3.2, §6.4.1. */
 export const privateJwkMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
-/** Returns a text that tells a key from others. Null: it is not usable. */
+/** Null: the key is not usable. */
 const keyFingerprint = (entry: unknown): string | null => {
   if (!isPlainObject(entry) || privateJwkMembers.some((part) => part in entry)) return null
   const { kid, alg, use, key_ops: operations } = entry
@@ -118,7 +118,7 @@ const parseJwk = (jwk: JsonWebKey): VerificationKey | null => {
   }
 }
 
-/** Tells whether tokens of an algorithm may be signed with a key: it fits (RFC 8725 §3.1), and states no other. */
+/** True if the key fits the algorithm (RFC 8725 §3.1), and states no other. */
 const isUsableFor = ({ algorithm, key }: VerificationKey, expected: JwsAlgorithm): boolean =>
   (algorithm === null || algorithm === expected) && keyChecks[expected](key)
 
@@ -129,8 +129,8 @@ type Jose = typeof import('jose')
 let loading: Promise<Jose> | null = null
 
 /**
- * Loads the library that verifies signatures, at the first verification: loading takes tens of milliseconds. A gateway
- * whose clients present no token, and a command that only describes what would happen, never load it.
+ * Loading the signature library takes tens of milliseconds, so the first verification loads it. A gateway without
+ * tokens, and a command that only describes, never do.
  */
 export const loadJose = (): Promise<Jose> => {
   loading ??= import('jose').catch((error: unknown) => {

@@ -10,8 +10,8 @@ import { parseJwkSet } from './jwk-set.ts'
 import { createJwksFetcher, jwksTimeoutMs } from './token-verifiers.ts'
 
 /**
- * Lists the keys at new URLs that cannot be fetched: without keys every token would be answered with 503. A URL that
- * runs already is not tried, so an outage of the issuer keeps no other edit back.
+ * Lists new URLs whose keys cannot be fetched: without keys every token would get 503. A URL that runs already is not
+ * tried, so an issuer's outage holds back no other edit.
  */
 export const preflight: Required<PrimaryFeature>['preflight'] = async (running, next, provenance, file) => {
   const edits = [
@@ -25,7 +25,7 @@ export const preflight: Required<PrimaryFeature>['preflight'] = async (running, 
   return missing.flatMap((each) => (each === null ? [] : [jwksUnavailableProblem(each, provenance, file)]))
 }
 
-/** The reason may be shown to operators. */
+/** `reason` may be shown to operators. */
 export interface JwksUnavailable {
   readonly key: 'auth.jwt' | 'admin.jwt'
   /** Without the query, which may hold a secret. */
@@ -48,7 +48,7 @@ export const jwksUnavailableProblem = (
 
 type KeySource = Pick<JwtConfig, 'jwks' | 'algorithms'>
 
-/** Fetches the keys of an issuer, as the gateway will, within 5 s. Null: they are there, or stand in a file. */
+/** Fetches an issuer's keys as the gateway does, within 5 s by default. Null: they are usable, or in a file. */
 export const tryJwks = async (
   key: JwksUnavailable['key'],
   { jwks, algorithms }: KeySource,
@@ -59,7 +59,7 @@ export const tryJwks = async (
   const fetcher = createJwksFetcher(url, options.waitMs)
   try {
     const keys = parseJwkSet(await tryOutside(() => fetcher.fetchJwks(), options), null)
-    // As with keys in a file: keys of which none fits an accepted algorithm are no keys.
+    // As with keys in a file, one must fit an accepted algorithm.
     if (algorithms.some((algorithm) => keys.find(algorithm, null).length > 0)) return null
     return { key, url: withoutQuery(url), reason: `it holds no key for ${algorithms.join(', ')}` }
   } catch (error) {
@@ -73,10 +73,10 @@ const getJwksUrl = (jwt: KeySource | null): string | null => (jwt !== null && 'u
 
 const withoutQuery = ({ origin, pathname }: URL): string => origin + pathname
 
-// As long as an endpoint has.
+// The same limit as for an endpoint.
 const onlineTry = { waitMs: maxCheckMs, repeatsSilent: true }
 
-/** Fetches the keys of each issuer as the gateway does. A warning names one whose keys cannot be had within 2 s. */
+/** Warns of each issuer whose keys cannot be fetched within 2 s. */
 export const checkIssuers: OnlineCheck = async ({ auth, admin }, locate) => {
   const issuers = [['auth.jwt', auth?.jwt ?? null] as const, ['admin.jwt', admin.jwt] as const]
   const checked = issuers.map(async ([key, jwt]): Promise<readonly ConfigProblem[]> => {

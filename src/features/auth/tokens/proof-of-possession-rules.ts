@@ -64,7 +64,7 @@ const untrustedClientCert: ConfigRule = (tree) => {
   }
 }
 
-/** Lists the readable names. Without the schema: there may be thousands of clients. */
+/** Reads names without the schema: there may be thousands of clients. */
 const certificateNames = (tree: unknown): readonly UniqueEntry[] =>
   listAt(tree, ['clients']).flatMap((client, nth) =>
     listAt(client, ['certificates']).flatMap((text, index): readonly UniqueEntry[] => {
@@ -138,7 +138,7 @@ const bindingWithoutTokens = (key: 'bound' | 'dpop'): RuleResult => ({
   hint: `add jwt to auth.methods, or remove ${key}`,
 })
 
-/** Tells whether the public listener asks for client certificates. A broken value counts as yes: it has an issue. */
+/** A broken value counts as true: it has its own issue. */
 const requestsClientCertificates = (tree: unknown): boolean =>
   valueAt(tree, ['listen', 'tls']) !== undefined &&
   parseAt(tree, listenTlsSchema.shape.clientCertificates, ['listen', 'tls', 'clientCertificates']) !== 'none'

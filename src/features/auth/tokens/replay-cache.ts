@@ -5,17 +5,17 @@ import type { ManagedRedis } from '../../redis/managed-redis.ts'
 import type { RedisRegistry } from '../../redis/redis-registry.ts'
 import type { RedisSettings } from '../../redis/redis-settings.ts'
 
-/** Whether a process remembers: of several, the primary does, and its workers ask it. */
+/** Of several processes, only the primary remembers; its workers ask it. */
 type ReplayRole =
   | { readonly kind: 'alone' | 'primary' }
   | { readonly kind: 'worker'; readonly askPrimary: BatchCall<string, FirstUseResult> }
 
-// In the key of Redis as well.
+// Part of the Redis key.
 const name = 'dpop'
 
 /**
- * The replay cache of a process, open as long as any snapshot needs it. A reload that changes the window goes on with
- * it: what was used before must not come again after an edit.
+ * Keeps a process's replay cache open as long as any snapshot needs it. A reload that changes the window keeps the
+ * cache: a proof must not be accepted again after an edit.
  */
 export class ReplayCacheRegistry {
   readonly #role: ReplayRole
@@ -44,9 +44,9 @@ export class ReplayCacheRegistry {
               replayCache,
             )
           : replayCache,
-      /** Returns how full the memory is. Null: another process keeps it. */
+      /** Null: another process keeps the memory. */
       state: (): ReplayWindowState | null => replayWindow?.state() ?? null,
-      /** Whether Redis remembers for all gateways. Null: it is not meant to, or other processes ask it. */
+      /** Null: Redis is not configured for proofs, or other processes ask it. */
       shared: shared?.link ?? null,
       release: (): void => {
         this.#caches.release(name)
@@ -70,30 +70,27 @@ export class ReplayCacheRegistry {
 }
 
 /**
- * The result of a first-use check: positive when a key comes for the first time, negative when it came before, 0 when
- * that cannot be told. A number, because other processes and Redis reply with it.
+ * Positive: first use. Negative: used before. 0: unknown. A number, because other processes and Redis reply with it.
  */
 type FirstUseResult = number
 
-/** A cache that tells of each key whether it comes for the first time within a window (RFC 9449 §11.1). */
+/** Tells whether a key comes for the first time within a window (RFC 9449 §11.1). */
 export interface ReplayCache {
   /**
-   * Records a key for the owner whose room it takes: at once, or soon, when another process or Redis has to be asked.
-   * Never rejects, and never reports a first use that it cannot be sure of. A key has no blanks. `madeAt`: when its
-   * sender says that it was made, in milliseconds since the epoch; null: it does not say.
+   * Records a key in the room of `owner`. Never rejects, and never reports an uncertain first use. A key has no blanks.
+   * `madeAt`: the time that the sender claims, in milliseconds since the epoch; null: none.
    */
   record(key: string, owner: string, madeAt?: number | null): FirstUseResult | Promise<FirstUseResult>
 }
 
-/** The result when it cannot be told whether a key was used. */
 export const firstUseUnknown: FirstUseResult = 0
 
 export const isFirstUse = (result: FirstUseResult): boolean => result > 0
 
-/** Encodes the arguments of {@link ReplayCache.record} in one text, for another process. */
+/** Encodes the arguments of {@link ReplayCache.record} for another process. */
 const encodeUse = (key: string, owner: string, madeAt: number | null): string => `${key} ${madeAt ?? ''} ${owner}`
 
-/** Decodes it. The key is a string of its own: a slice of a text would keep all of that text in memory. */
+/** The key is copied: a slice would keep the whole text in memory. */
 export const decodeUse = (encoded: string): readonly [key: string, owner: string, madeAt: number | null] => {
   const keyEnd = encoded.indexOf(' ')
   const timeEnd = encoded.indexOf(' ', keyEnd + 1)
@@ -102,13 +99,10 @@ export const decodeUse = (encoded: string): readonly [key: string, owner: string
   return [key, encoded.slice(timeEnd + 1), madeAt === '' ? null : Number(madeAt)]
 }
 
-/** How long to wait for a reply that nothing can stand in for, in milliseconds. */
+/** For a reply that has no fallback. */
 export const replayReplyTimeoutMs = 1000
 
-/**
- * Records in the primary, which remembers for all workers. Where it does not reply in time, the result is {@link
- * firstUseUnknown}.
- */
+/** The primary remembers for all workers. Without its reply in time, the result is {@link firstUseUnknown}. */
 export const remoteReplayCache = (callAll: BatchCall<string, FirstUseResult>, timeoutMs: number): ReplayCache => {
   const call = batchCalls(callAll, timeoutMs)
   return {
@@ -122,15 +116,15 @@ interface SharedReplayOptions {
   readonly prefix: string
   readonly windowMs: number
   /**
-   * The result of a key that is new here while Redis cannot be asked. `refuse`: {@link firstUseUnknown}; `serve`: a
+   * The result of a key that is new here while Redis is unavailable. `refuse`: {@link firstUseUnknown}; `serve`: a
    * first use.
    */
   readonly whenUnavailable: 'refuse' | 'serve'
 }
 
 /**
- * Records in Redis what is new here. This gateway's own memory is asked first and always: whatever happens to Redis,
- * nothing that came here comes again. In Redis a key is a bucket with room for one, which drains in a window.
+ * Asks the own memory first and always, so that a proof used here is rejected whatever happens to Redis. In Redis a key
+ * is a bucket with room for one, which drains in a window.
  */
 export const redisReplayCache = (
   { link, prefix, windowMs, whenUnavailable }: SharedReplayOptions,
@@ -150,23 +144,18 @@ export const redisReplayCache = (
   }
 }
 
-/**
- * The maximum of keys within one window; of one owner, half as many. Further keys are rejected: nothing is forgotten
- * before its time.
- */
+/** The maximum within one window; of one owner, half as many. Further keys are rejected: no key is forgotten early. */
 const maxReplayKeys = 1_000_000
 
-/** How full the memory is: how many keys have come in this window, and how many may. */
+/** `remembered` of `room` keys have come in this window. */
 export type ReplayWindowState = ReturnType<ReplayWindow['state']>
 
 /**
- * A replay cache in memory. It remembers a key for one window at least and two at most: those of this window and those
- * of the one before. Unlike a rate limiter's count, a key is never forgotten for want of room: a client that sends so
- * many that there is none has no proof of another client accepted twice. Nor does it have other clients rejected: an
- * owner takes no more room than is left, so n owners who take all that they can leave an (n+1)th of it free.
- *
- * A key is forgotten when its proof is too old for the wall clock. When that clock is set back, the proof is young
- * enough again: for each time of which a proof was forgotten, the result is unknown.
+ * A replay cache in memory. A key is kept for one to two windows. Unlike a rate limiter, the cache never forgets a key
+ * for want of room: a client's flood makes no other client's proof acceptable twice. Nor does the flood reject other
+ * clients: each owner may use at most half of the free room, so n owners leave 1/(n+1) of it. A key is forgotten when
+ * its proof is too old for the wall clock. If that clock is set back, the proof would be young enough again: for times
+ * of forgotten proofs, the result is unknown.
  */
 export class ReplayWindow implements ReplayCache {
   #windowMs: number
@@ -174,7 +163,7 @@ export class ReplayWindow implements ReplayCache {
   #current: WindowKeys
   #previous: WindowKeys
   #countByOwner = new Map<string, number>()
-  /** When the proofs behind the keys that were forgotten were made. */
+  /** When the forgotten proofs were made. */
   readonly #forgottenTimes: TimeRanges
   #rotatedAt = now()
 
@@ -191,7 +180,7 @@ export class ReplayWindow implements ReplayCache {
     return { remembered: this.#current.keys.size, room: this.#max }
   }
 
-  /** Remembers for a longer window from now on, if it is longer. */
+  /** Remembers for at least this window from now on. */
   widen(windowMs: number): void {
     this.#windowMs = Math.max(this.#windowMs, windowMs)
   }
@@ -212,7 +201,7 @@ export class ReplayWindow implements ReplayCache {
     const at = now()
     const age = at - this.#rotatedAt
     if (age < this.#windowMs) return
-    // After two windows in which no key came, the current keys have had their time as well.
+    // After two windows without a key, the current keys have expired as well.
     const isPreviousKept = age < 2 * this.#windowMs
     this.#forgottenTimes.addAll(this.#previous.times)
     if (!isPreviousKept) this.#forgottenTimes.addAll(this.#current.times)
@@ -223,7 +212,7 @@ export class ReplayWindow implements ReplayCache {
   }
 }
 
-/** The keys of one window, and when the proofs behind them were made. */
+/** The keys of one window, and when their proofs were made. */
 type WindowKeys = ReturnType<typeof createWindowKeys>
 
 const createWindowKeys = (windowMs: number) => ({ keys: new Set<string>(), times: new TimeRanges(windowMs) })
@@ -233,12 +222,12 @@ interface TimeRange {
   readonly to: number
 }
 
-// A clock is set now and then, and each time may begin one more range.
+// Each time that a clock is set may begin one more range.
 const maxRanges = 8
 
 /**
- * A set of times, kept as ranges: two times that are closer than `gapMs` have all between them in the set as well, and
- * beyond eight ranges the closest two become one.
+ * A set of times as ranges: two times closer than `gapMs` include all between them, and beyond eight ranges the closest
+ * two become one.
  */
 class TimeRanges {
   readonly #gapMs: number
@@ -275,7 +264,7 @@ const join = (one: TimeRange, other: TimeRange): TimeRange => ({
   to: Math.max(one.to, other.to),
 })
 
-/** Joins the two neighbours of a sorted list that have the shortest time between them. */
+/** `ranges` is sorted. */
 const joinClosest = (ranges: readonly TimeRange[]): readonly TimeRange[] => {
   const gaps = ranges.slice(1).map(({ from }, i) => from - (ranges[i] as TimeRange).to)
   const at = gaps.indexOf(Math.min(...gaps))

@@ -21,7 +21,7 @@ const renderKeys = (jwt: NonNullable<Status['tokens']['jwt']>, at: number): stri
   if (jwt.source === 'file') return `${keys}, of a file`
   const fetched = jwt.lastSuccess === null ? 'never had' : `had ${formatAgo(jwt.lastSuccess, at)}`
   const failure = renderFailure(jwt, at)
-  // While the first fetch is under way, no failure says in which workers.
+  // During the first fetch, no failure names the workers.
   if (failure === null) return `${keys}${jwt.keys > 0 || jwt.where === null ? '' : ` ${jwt.where}`}, ${fetched}`
   return `${keys}, ${fetched}; ${failure}`
 }

@@ -20,13 +20,13 @@ export interface TokenAuthenticatorOptions {
   readonly accepts: (token: string) => boolean
   readonly clients: ClientRegistry
   readonly checkSenderConstraint: CheckSenderConstraint
-  /** The names, in lower case, of the fields in which the certificate comes that a token may be bound to. */
+  /** The fields of a certificate that a token may be bound to, in lower case. */
   readonly certificateFields: readonly string[]
-  /** The algorithms that proofs of possession may be signed with; null: the gateway takes no proofs. */
+  /** The algorithms allowed for proofs of possession; null: the gateway takes no proofs. */
   readonly algorithms: readonly string[] | null
 }
 
-/** Authenticates a client by an access token (RFC 6750), and by what it is bound to (RFC 8705 §3, RFC 9449 §7). */
+/** By an access token (RFC 6750), and what it is bound to (RFC 8705 §3, RFC 9449 §7). */
 export const tokenAuthenticator = ({
   name,
   getClaims,
@@ -73,7 +73,7 @@ const rethrow = (error: unknown, challenge: string): never => {
   throw error
 }
 
-/** What a token is bound to (RFC 7800 §3.1). With both members, both are required. */
+/** A token's binding (RFC 7800 §3.1). With both members, both are required. */
 interface TokenConfirmation {
   /** The SHA-256 of a certificate, in base64url (RFC 8705 §3.1). */
   readonly certificate: string | null
@@ -82,8 +82,8 @@ interface TokenConfirmation {
 }
 
 /**
- * Checks that the sender of a token is the one that it was issued to. Throws, or rejects with, a GatewayError. It runs
- * for each request: a good token may be remembered, but not its sender.
+ * Checks that a token's sender is its owner. Throws or rejects with a GatewayError. Runs for each request: a valid
+ * token may be cached, but not its sender.
  */
 type CheckSenderConstraint = (
   exchange: Exchange,
@@ -92,25 +92,20 @@ type CheckSenderConstraint = (
   client: string,
 ) => void | Promise<void>
 
-/**
- * Checks the proof that a client holds a key. `key` is the key's thumbprint, and `client` the one whose share of the
- * replay cache remembers the proof.
- */
+/** `key` is the thumbprint of the required key. The proof is remembered in the share of `client`. */
 export type CheckDpopProof = (exchange: Exchange, token: string, key: string, client: string) => Promise<void>
 
 interface SenderConstraintOptions {
   /** Whether unbound tokens are rejected. */
   readonly required: boolean
   readonly getCertificate: GetClientCertificate
-  /** Null: the gateway takes no proofs, so a token that is bound to a key is useless. */
+  /** Null: the gateway takes no proofs, so a token that is bound to a key is rejected. */
   readonly checkProof: CheckDpopProof | null
-  /** The algorithms that proofs may be signed with; null: the gateway takes no proofs. */
+  /** Null: the gateway takes no proofs. */
   readonly algorithms: readonly string[] | null
 }
 
-/**
- * Enforces all that a token is bound to. An unknown kind of binding is rejected: a binding that is not checked is none.
- */
+/** An unknown kind of binding is rejected: it could not be checked. */
 export const senderConstraint = ({
   required,
   getCertificate,
@@ -125,7 +120,7 @@ export const senderConstraint = ({
     if (confirmation === 'unknown')
       throw rejected(scheme, 'wrong-binding', 'the token is bound to what is not known here')
     const { certificate, key } = confirmation ?? noConfirmation
-    // RFC 9449 §7.1, §7.2: otherwise the thief of a token would leave out the proof by naming the other scheme.
+    // RFC 9449 §7.1, §7.2: otherwise a thief would name the other scheme and leave out the proof.
     if (key !== null && scheme !== 'dpop' && checkProof !== null)
       throw rejected('dpop', 'wrong-binding', 'the token is bound to a key, and came as Bearer')
     if (key === null && scheme === 'dpop')
@@ -152,7 +147,7 @@ const noConfirmation: TokenConfirmation = { certificate: null, key: null }
 // 256 bits in base64url.
 const digestPattern = /^[\w-]{43}$/
 
-/** Reads what a token is bound to; null: nothing. A confirmation that cannot be read is unknown, an empty one too. */
+/** Null: unbound. An unreadable or empty confirmation is `unknown`. */
 export const parseTokenConfirmation = ({ cnf }: Claims): TokenConfirmation | 'unknown' | null => {
   if (cnf === undefined) return null
   if (typeof cnf !== 'object' || cnf === null || Array.isArray(cnf)) return 'unknown'
@@ -164,7 +159,7 @@ export const parseTokenConfirmation = ({ cnf }: Claims): TokenConfirmation | 'un
   return { certificate, key }
 }
 
-/** Compares two digests in base64url, in a time that reveals nothing of either. */
+/** In a time that reveals neither digest. */
 export const isSameDigest = (one: string, other: string): boolean => {
   const [a, b] = [Buffer.from(one, 'latin1'), Buffer.from(other, 'latin1')]
   return a.length === b.length && timingSafeEqual(a, b)

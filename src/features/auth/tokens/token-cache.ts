@@ -4,36 +4,32 @@ import { epochMs, now } from '../../../core/lib/clock.ts'
 
 export interface CachedToken<T> {
   readonly value: T
-  /** When the token itself is accepted no more, in milliseconds since the epoch; infinite: never. */
+  /** In milliseconds since the epoch; infinite: the token does not expire. */
   readonly expiresAt: number
-  /** For how long the result is believed, in milliseconds; infinite: as long as the token is accepted. */
+  /** How long the result may be cached, in milliseconds; infinite: until the token expires. */
   readonly believedMs: number
   /** The approximate size in bytes; at least 1. */
   readonly size: number
 }
 
 interface TokenEntry<T> extends CachedToken<T> {
-  /**
-   * Until when the result is believed, on the monotonic clock. The wall clock alone would believe a revoked token for
-   * as long as that clock is set back.
-   */
+  /** On the monotonic clock: with the wall clock alone, setting that clock back would prolong a revoked token. */
   readonly believedUntil: number
 }
 
-// Only good tokens are cached, so only an issuer can fill it.
+// Only valid tokens are cached, so only an issuer can fill it.
 const limits = { entries: 10_000, bytes: 32 * 1024 * 1024 } as const
 
 /**
- * Caches the results of verified tokens, so that each is verified once and not for every request. The key is never the
- * token itself: a dump of the memory shows none. Whether the token is bound to its sender, and entitled to the
- * operation, is not cached but checked each time.
+ * Caches the results of verified tokens. The key is a digest, so that a memory dump shows no token. Sender and
+ * operation are checked for each request.
  */
 export class TokenCache<T extends object> {
   readonly #isStillValid: (value: T) => boolean
   readonly #tokens: LRUCache<string, TokenEntry<T>>
   readonly #pending = new Map<string, Promise<T>>()
 
-  /** `isStillValid` tells whether what the token was verified with still holds. */
+  /** `isStillValid`: whether the key that verified the token is still valid. */
   constructor(isStillValid: (value: T) => boolean, entries: number = limits.entries) {
     this.#isStillValid = isStillValid
     this.#tokens = new LRUCache({ max: entries, maxSize: limits.bytes })
@@ -47,7 +43,7 @@ export class TokenCache<T extends object> {
     return null
   }
 
-  /** Verifies a token, once for all requests that bring it at the same time. */
+  /** Verifies a token once for all concurrent requests. */
   load(digest: string, verify: () => Promise<CachedToken<T>>): Promise<T> {
     const pending = this.#pending.get(digest)
     if (pending !== undefined) return pending
@@ -72,8 +68,8 @@ const isBelieved = ({ believedUntil, expiresAt }: TokenEntry<unknown>): boolean 
   believedUntil > now() && expiresAt > epochMs()
 
 /**
- * The largest length of a token that is verified or introspected. A longer one is no token: all fields together have
- * 32 KiB by default, and each byte is hashed and decoded, or sent to a server.
+ * A longer token is neither verified nor introspected: all fields together have 32 KiB by default, and each byte is
+ * hashed and decoded, or sent to a server.
  */
 export const maxTokenLength = 8192
 

@@ -6,19 +6,19 @@ import { Introspector, introspect } from './introspection.ts'
 import { type FetchedJwks, type IssuerKeys, JwksCache, staticIssuerKeys } from './jwt/jwks-cache.ts'
 import { type JwtVerifier, jwtVerifier } from './jwt/jwt-verifier.ts'
 
-// One response is about one token. More connections than that would be a flood.
+// A response is about one token. More connections would be a flood.
 const introspectionLimits = { maxBytes: 64 * 1024, connections: 32 } as const
 
 export type JwtVerifierLease = ReturnType<TokenVerifiers['acquireJwt']>
 
-/** The last keys that were fetched from a URL: plain data, 256 KiB at most, which one process hands to others. */
+/** The last fetched keys of a URL: plain data of at most 256 KiB, for other processes. */
 export interface KeysHandover extends FetchedJwks {
   readonly url: string
 }
 
 /**
- * The sources of claims, each open as long as any snapshot needs it. Keys, and the tokens verified with them, outlive
- * an edit of something else.
+ * The sources of claims, each open as long as any snapshot needs it. Keys and verified tokens outlive an edit of other
+ * settings.
  */
 export class TokenVerifiers {
   readonly #logEvent: LogEvent
@@ -29,7 +29,7 @@ export class TokenVerifiers {
   readonly #verifiers = new RefCountedMap<JwtVerifier>()
   readonly #introspectors = new RefCountedMap<ReturnType<typeof openIntrospector>>()
 
-  /** `onKeysFetched` is called with the keys that this process has fetched. */
+  /** `onKeysFetched` gets the keys that this process has fetched. */
   constructor(logEvent: LogEvent, onKeysFetched: (keys: KeysHandover) => void = () => {}) {
     this.#logEvent = logEvent
     this.#onKeysFetched = onKeysFetched
@@ -39,7 +39,7 @@ export class TokenVerifiers {
     return [...this.#jwksCaches].flatMap(([url, { fetched }]) => (fetched === null ? [] : [{ url, ...fetched }]))
   }
 
-  /** Keys of a URL that is not in use are dropped. */
+  /** Keys of an unused URL are dropped. */
   adoptKeys({ url, ...fetched }: KeysHandover): void {
     this.#jwksCaches.get(url)?.adopt(fetched)
   }
@@ -94,7 +94,7 @@ const openIntrospector = (config: IntrospectionConfig, logEvent: LogEvent) => {
     ...config,
     introspect: (token) => introspect(server, config, token),
     onChange: (reason) => {
-      // What is asked for clients that have left ends with it, and says nothing of the server.
+      // Closing rejects the running requests, which says nothing about the server.
       if (isClosed) return
       if (reason === null) logEvent('info', 'tokens are introspected again', { at: url.origin })
       else logEvent('warn', 'tokens cannot be introspected', { at: url.origin, reason })
@@ -110,13 +110,13 @@ const openIntrospector = (config: IntrospectionConfig, logEvent: LogEvent) => {
   }
 }
 
-/** The limit of a fetch of keys, in milliseconds: time enough for a slow issuer. */
+/** Enough for a slow issuer. */
 export const jwksTimeoutMs = 5000
 
 // Far more than any issuer's keys take.
 const jwksLimits = { maxBytes: 256 * 1024, connections: 1 } as const
 
-/** Creates the fetcher of the keys at a URL: 256 KiB at most, within 5 s. */
+/** At most 256 KiB. */
 export const createJwksFetcher = (url: URL, timeoutMs: number = jwksTimeoutMs) => {
   const server = createHttpClient(url, { ...jwksLimits, timeoutMs })
   return {

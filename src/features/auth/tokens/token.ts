@@ -3,24 +3,24 @@ import { hasTokenInQuery } from '../../../core/exchange/token-in-query.ts'
 import { epochMs } from '../../../core/lib/clock.ts'
 import { type AuthScheme, CredentialRejected, malformedCredential, singleFieldValue } from '../errors.ts'
 
-/** The claims about a token: its own (RFC 7519 §4), or those of its issuer's introspection response (RFC 7662 §2.2). */
+/** A token's own claims (RFC 7519 §4), or those of an introspection response (RFC 7662 §2.2). */
 export type Claims = Readonly<Record<string, unknown>>
 
-/** Returns the claims of a token. Throws, or rejects with, {@link CredentialRejected} or `VerifierUnavailable`. */
+/** Throws or rejects with {@link CredentialRejected} or `VerifierUnavailable`. */
 export type GetClaims = (token: string) => Claims | Promise<Claims>
 
 export interface ClaimExpectations {
   /** Null: any. */
   readonly issuer: string | null
-  /** The audiences of which the token must name one. Null: any. */
+  /** A token must name one of these. Null: any. */
   readonly audience: readonly string[] | null
-  /** How far the clocks of issuer and gateway may be apart, in milliseconds. */
+  /** Between issuer and gateway, in milliseconds. */
   readonly clockTolerance: number
 }
 
 /**
- * Checks issuer, audience and times of a token. Throws {@link CredentialRejected}. Returns when the token expires, in
- * milliseconds since the epoch; null: it does not say.
+ * Checks issuer, audience and times. Throws {@link CredentialRejected}. Returns the expiry in milliseconds since the
+ * epoch; null: none.
  */
 export const checkClaims = (claims: Claims, { issuer, audience, clockTolerance }: ClaimExpectations): number | null => {
   if (issuer !== null && claims.iss !== issuer) throw new CredentialRejected('wrong-issuer', 'it is of another issuer')
@@ -43,8 +43,7 @@ const isForAudience = (aud: unknown, audience: readonly string[]): boolean =>
   (Array.isArray(aud) ? aud : [aud]).some((each) => typeof each === 'string' && audience.includes(each))
 
 /**
- * Reads a time in seconds since the epoch as milliseconds; null: it is absent. JSON can hold a number too large for a
- * time: 1e999.
+ * Converts seconds since the epoch to milliseconds; null: absent. JSON can hold a number too large for a time: 1e999.
  */
 const readNumericDate = (claims: Claims, name: string): number | null => {
   if (!Object.hasOwn(claims, name)) return null
@@ -55,8 +54,8 @@ const readNumericDate = (claims: Claims, name: string): number | null => {
 }
 
 /**
- * Reads the scopes of a token: `scope` (RFC 8693 §4.2), or `scp` of an issuer that writes no `scope`, as Entra ID and
- * Okta do. Either is one text with blanks between the scopes, or a list.
+ * Reads `scope` (RFC 8693 §4.2), or `scp`, which Entra ID and Okta write instead: a text with blanks between the
+ * scopes, or a list.
  */
 export const parseScopes = ({ scope, scp }: Claims): readonly unknown[] => {
   const granted = scope === undefined ? scp : scope
@@ -64,16 +63,15 @@ export const parseScopes = ({ scope, scp }: Claims): readonly unknown[] => {
   return Array.isArray(granted) ? granted : []
 }
 
-/** A credential of a request's `Authorization` (RFC 9110 §11.4). */
+/** RFC 9110 §11.4. */
 export interface TokenCredential {
   readonly scheme: AuthScheme
   readonly token: string
 }
 
 /**
- * Reads the `Authorization` of a request; null: there is none, or its scheme carries no token. Two of them, one without
- * a scheme, and a token that is none are `bad-request`: it is unknown which one an upstream would take. RFC 6750 §2.1,
- * §3.1.
+ * Null: no `Authorization`, or a scheme without tokens. Two fields, a field without a scheme, and a malformed token are
+ * `bad-request`: it is unknown which one an upstream would take (RFC 6750 §2.1, §3.1).
  */
 export const parseTokenCredential = (fields: HeaderFields): TokenCredential | null => {
   const value = singleFieldValue(fields, 'authorization')
@@ -86,11 +84,10 @@ export const parseTokenCredential = (fields: HeaderFields): TokenCredential | nu
   return { scheme, token: rest }
 }
 
-// RFC 9110 §11.4: a token of §5.6.2, and what follows it after spaces alone: not tabs, nor what only Unicode calls a
-// blank.
+// RFC 9110 §11.4: a token of §5.6.2, then spaces only, no tabs or Unicode blanks.
 const credentialPattern = /^([!#$%&'*+.^_`|~\w-]+)(?: +([^ ].*))?$/
 
-/** Rejects a token in the query, where logs and histories keep it: RFC 6750 §2.3, RFC 9700 §4.3.2. */
+/** Logs and histories keep a query: RFC 6750 §2.3, RFC 9700 §4.3.2. */
 export const rejectTokenInQuery = (query: string): void => {
   if (hasTokenInQuery(query)) throw malformedCredential('token-in-query', 'there is a token in the query')
 }

@@ -4,21 +4,18 @@ import { VerifierUnavailable } from '../../errors.ts'
 import { DependencyHealth, type DependencyHealthState } from '../dependency-health.ts'
 import { type JwkSet, parseJwkSet } from '../jwk-set.ts'
 
-// Issuers renew keys seldom, and a new one is fetched as soon as a token names it.
+// Issuers renew keys rarely, and a token that names a new key causes a fetch at once.
 const refreshMs = 5 * 60_000
-// After a failure: soon, then more and more seldom, so that an issuer that is back is used again within the maximum.
+// After a failure; doubled up to the maximum, so that a recovered issuer is used again within 15 s.
 const retryMs = { first: 1000, max: 15_000 } as const
-// Any client can name an unknown key: so many fetches at once, and one a second.
+// Any client can name an unknown key: at most 3 fetches at once, and 1 per second.
 const refetchRate = { burst: 3, perMs: 1 / 1000 } as const
 
 export interface IssuerKeys {
   readonly current: JwkSet | null
-  /** Rejects with {@link VerifierUnavailable} when it cannot be fetched now. */
+  /** Rejects with {@link VerifierUnavailable}. */
   firstSet(): Promise<JwkSet>
-  /**
-   * Fetches newer keys, because `isFound` misses one. Rejects with {@link VerifierUnavailable} when the issuer is
-   * unavailable.
-   */
+  /** Fetches newer keys, because `isFound` misses one. Rejects with {@link VerifierUnavailable}. */
   refetch(isFound: () => boolean): Promise<void>
   state(): IssuerKeysState
   close(): void
@@ -29,26 +26,26 @@ export interface IssuerKeysState extends DependencyHealthState {
   readonly keys: number
 }
 
-/** A JWK Set as it was fetched: plain data, for other processes. */
+/** A JWK Set as fetched: plain data, for other processes. */
 export interface FetchedJwks {
   readonly text: string
-  /** When it was asked for, on the monotonic clock of the system: it holds no key that was withdrawn before. */
+  /** The start of the fetch, on the monotonic clock of the system: the set holds no key withdrawn before it. */
   readonly fetchedAt: number
 }
 
 interface JwksCacheOptions {
   readonly fetch: () => Promise<string>
-  /** Called with the error when fetching begins to fail, and with null when it succeeds again. */
+  /** Called with the error when fetches begin to fail, and with null when they succeed again. */
   readonly onChange: (error: string | null) => void
-  /** Called with each set that this cache has fetched, also one without keys. */
+  /** Called with each set that this cache has fetched, also an empty one. */
   readonly onFetched?: (set: FetchedJwks) => void
   readonly onClose?: () => void
   readonly random?: () => number
 }
 
 /**
- * Keeps the keys of an issuer fresh in the background, one fetch at a time. The last fetched set is good for as long as
- * the issuer is unreachable: its outage is no outage here.
+ * Refreshes an issuer's keys in the background, one fetch at a time. The last set stays valid while the issuer is
+ * unreachable: the issuer's outage is not the gateway's.
  */
 export class JwksCache implements IssuerKeys {
   current: JwkSet | null = null
@@ -76,19 +73,19 @@ export class JwksCache implements IssuerKeys {
   }
 
   async refetch(isFound: () => boolean): Promise<void> {
-    // While the issuer is unavailable, no request waits to learn it once more.
+    // While the issuer is unavailable, requests are rejected without a further wait.
     if (this.#health.error === null && this.#running !== null) {
       await this.#running
       if (isFound()) return
     }
-    // A running fetch may have begun before the key was published: one that begins now has not.
+    // A running fetch may have begun before the key was published, so a new one is made.
     if (this.#health.error === null && (this.#running !== null || this.#takeRefetchToken())) await this.#fetch()
     if (this.#health.error !== null) throw new VerifierUnavailable('issuer-keys', this.#reason())
   }
 
   /**
-   * Adopts a set that another process has fetched, unless the set here is newer: a key that the issuer has withdrawn
-   * does not come back. The set keeps its age, and the fetches of this cache go on as before.
+   * Adopts a set that another process has fetched, unless the own set is newer: a withdrawn key must not come back. The
+   * set keeps its age, and this cache keeps its schedule.
    */
   adopt(set: FetchedJwks): void {
     if (this.fetched !== null && this.fetched.fetchedAt >= set.fetchedAt) return
@@ -132,10 +129,7 @@ export class JwksCache implements IssuerKeys {
     this.#stop = unrefTimeout(this.#pauseMs(), () => void this.#fetch())
   }
 
-  /**
-   * Accepts a set; returns null, or why it is of no use. An empty set is taken at its word: the keys before it
-   * are no longer good.
-   */
+  /** Returns null, or why the set is unusable. An empty set is accepted: it withdraws all keys. */
   #accept(set: FetchedJwks): string | null {
     try {
       if (this.current === null || this.fetched?.text !== set.text) this.current = parseJwkSet(set.text, this.current)
@@ -166,7 +160,7 @@ export class JwksCache implements IssuerKeys {
   }
 }
 
-/** Creates the keys of a file: the configuration was read with them, and they never change. */
+/** Keys of a file never change: the configuration was read with them. */
 export const staticIssuerKeys = (text: string): IssuerKeys => {
   const current = parseJwkSet(text, null)
   const since = epochMs()

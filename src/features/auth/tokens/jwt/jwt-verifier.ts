@@ -11,19 +11,19 @@ export interface JwtVerifierOptions extends ClaimExpectations {
   readonly types: readonly string[]
 }
 
-/** Tells whether a token has the form of a signed JWT: RFC 7515 §7.1. Others are for introspection. */
+/** Whether a token has the form of a signed JWT: RFC 7515 §7.1. Others are introspected. */
 export const isJwt = (token: string): boolean => token.length <= maxTokenLength && compact.test(token)
 
 const compact = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
-// A token brings no keys (RFC 8725 §3.10) and nothing that the gateway would have to understand: RFC 7515 §4.1.11. A
-// token whose payload is not signed (`b64`) is none.
+// A token must not bring its keys (RFC 8725 §3.10), extensions that the gateway would have to understand (RFC 7515
+// §4.1.11), or an unsigned payload (`b64`).
 const forbiddenParameters = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc'] as const
 
 /**
- * Verifies an access token (RFC 9068, as RFC 8725 would have it). Rejects with {@link CredentialRejected}, for the log
- * alone: its sender learns nothing of why; or with `VerifierUnavailable`. Resolves with its claims, until when it is
- * accepted in milliseconds since the epoch, and the key that verified it.
+ * Verifies an access token (RFC 9068, RFC 8725). Rejects with `VerifierUnavailable`, or with {@link
+ * CredentialRejected}, whose message is only for the log. `expiresAt` is in milliseconds since the epoch, tolerance
+ * included.
  */
 export const verifyToken = async (token: string, settings: JwtVerifierOptions, keys: IssuerKeys) => {
   if (!isJwt(token)) throw new CredentialRejected('other-token-flaw', 'it is not a signed JWT, or too long')
@@ -33,7 +33,7 @@ export const verifyToken = async (token: string, settings: JwtVerifierOptions, k
   if (keys.current === null) await keys.firstSet()
   const known = await lookUpKey(keys, algorithm, kid)
   if (known === null) throw new CredentialRejected('unknown-kid', 'no key, or no single one, is known for it')
-  // RFC 7517 §4.5 wants another kid for a key that replaces one, but not every issuer writes it.
+  // RFC 7517 §4.5 wants a new kid for a new key, but some issuers reuse it.
   const { key, payload } = await verifySignature(known, token, algorithm, () =>
     lookUpKey(keys, algorithm, kid, known).catch((error: unknown) => {
       if (error instanceof VerifierUnavailable) return null
@@ -46,8 +46,8 @@ export const verifyToken = async (token: string, settings: JwtVerifierOptions, k
   return { claims, expiresAt: expiresAt + settings.clockTolerance, key }
 }
 
-// The other two parts are signed as they are spelled, but here base64url leaves over bits that mean nothing: the owner
-// of one token would have sixteen, each verified and remembered by itself (RFC 4648 §3.5).
+// In a signature, base64url leaves bits unused that no signature covers: one token would have 16 spellings, each
+// verified and cached separately (RFC 4648 §3.5).
 const isCanonical = (part: string): boolean => Buffer.from(part, 'base64url').toString('base64url') === part
 
 const readHeader = (token: string, settings: JwtVerifierOptions) => {
@@ -68,56 +68,44 @@ const readHeader = (token: string, settings: JwtVerifierOptions) => {
   return { algorithm, kid: kid ?? null }
 }
 
-/**
- * Describes which type and algorithm came, and which are accepted: most often the issuer, or the file, has to change.
- */
+/** Names the token's type and algorithm, and the accepted ones: most often the issuer or the file has to change. */
 const describeMismatch = ({ alg, typ }: Claims, { algorithms, types }: JwtVerifierOptions): string => {
   const type = registeredName(typ, registeredTypes, canonicalType)
   const algorithm = registeredName(alg, registeredAlgorithms)
   return `typ is ${type} and alg ${algorithm}, taken are typ ${types.join(', ')} and alg ${algorithms.join(', ')}`
 }
 
-/**
- * Returns a token's own name for itself, if it is registered: an unregistered text may hold anything, even a secret,
- * and stays out of the log.
- */
+/** An unregistered text may hold anything, even a secret, and stays out of the log. */
 const registeredName = (value: unknown, names: readonly string[], normalize = (text: string) => text): string => {
   if (value === undefined) return 'missing'
   const name = typeof value === 'string' ? normalize(value) : ''
   return names.includes(name) ? name : 'not a registered name'
 }
 
-// The signing algorithms of IANA's JOSE registry, accepted here or not: any of them may come.
+// The signing algorithms of IANA's JOSE registry, accepted here or not.
 const registeredAlgorithms = [
   ...['HS256', 'HS384', 'HS512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'ES256K', 'EdDSA', 'Ed25519', 'Ed448', 'ML-DSA-44', 'ML-DSA-65', 'ML-DSA-87', 'none'],
 ]
 
-// The types that issuers are known to write: the registered media types of JWTs, and the type of any JWT, of most ID
-// tokens too.
+// The types that issuers write: the registered media types of JWTs, and `jwt`, which most ID tokens have.
 const registeredTypes = [
   ...['jwt', 'at+jwt', 'dpop+jwt', 'logout+jwt', 'secevent+jwt', 'token-introspection+jwt', 'oauth-authz-req+jwt'],
   ...['client-authentication+jwt', 'entity-statement+jwt', 'vc+jwt', 'dc+sd-jwt', 'kb+jwt', 'jose', 'jose+json'],
 ]
 
-/**
- * Spells a type as the allowed ones are compared: media types know no case, and may leave out `application/` (RFC 7515
- * §4.1.9).
- */
+/** Media types ignore case, and may leave out `application/` (RFC 7515 §4.1.9). */
 const canonicalType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
 
-/**
- * Finds the key of a token; null: there is none, or several may be meant. A key that is listed twice, with and without
- * `use`, counts once.
- */
+/** Null: no key, or several that differ. A key that is listed twice, with and without `use`, counts once. */
 const findKey = (set: JwkSet, algorithm: JwsAlgorithm, kid: string | null): VerificationKey | null => {
   const [key, ...others] = set.find(algorithm, kid)
   return key !== undefined && others.every((other) => other.key.equals(key.key)) ? key : null
 }
 
 /**
- * Looks up the key of a token, other than `replaced`, and fetches the set again where it has none: the issuer may just
- * have begun to use it. Null: there is none. Rejects with {@link VerifierUnavailable} when the issuer cannot be asked.
+ * Fetches the set again if no key but `replaced` fits: the issuer may just have begun to use a new one. Null: there is
+ * none. Rejects with {@link VerifierUnavailable}.
  */
 const lookUpKey = async (
   keys: IssuerKeys,
@@ -135,7 +123,7 @@ const lookUpKey = async (
   return find()
 }
 
-/** Verifies with the known key, or with the one that has replaced it. */
+/** Tries the known key, then its replacement. */
 const verifySignature = async (
   known: VerificationKey,
   token: string,
@@ -143,7 +131,7 @@ const verifySignature = async (
   fetchReplacement: () => Promise<VerificationKey | null>,
 ): Promise<{ readonly key: VerificationKey; readonly payload: string }> => {
   const { compactVerify } = await loadJose()
-  // Null: its signature is wrong. The library's errors may quote the token.
+  // Null: the signature is wrong. The library's errors may quote the token.
   const verifyWith = (key: VerificationKey) =>
     compactVerify(token, key.key, { algorithms: [algorithm] }).then(
       ({ payload }) => ({ key, payload: new TextDecoder().decode(payload) }),
@@ -165,13 +153,10 @@ const parseObject = (text: string, what: string): Claims => {
 
 export type JwtVerifier = ReturnType<typeof jwtVerifier>
 
-/**
- * Verifies the tokens of one issuer, each once for as long as it is good: until it expires, or the issuer no longer has
- * the key that it was signed with.
- */
+/** Verifies an issuer's tokens. A result is cached until the token expires or the issuer withdraws its key. */
 export const jwtVerifier = (keys: IssuerKeys, settings: JwtVerifierOptions) => {
   const cache = new TokenCache<Awaited<ReturnType<typeof verifyToken>>>(({ key }) => keys.current?.has(key) ?? false)
-  /** Recalls the claims of a token that was verified, by its digest. Null: none was, or it is good no more. */
+  /** Null: the token was not verified, or is no longer valid. */
   const recall = (digest: string): Claims | null => cache.find(digest)?.claims ?? null
   return {
     recall,
