@@ -4,20 +4,19 @@ import { commandGroups } from './commands/command-groups.ts'
 import { actionHref } from './commands/phrases.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 
-/** How good a state is. */
 export type BadgeTone = 'good' | 'notice' | 'warning' | 'bad' | 'off'
 
-/** Formats a rate per second: `120`, `12.3`, `0.04`; anything rarer as `< 0.01`. */
+/** `120`, `12.3`, `0.04`, or `< 0.01`. */
 export const formatPerSecond = (perSecond: number): string => {
   if (perSecond === 0) return '0'
   if (perSecond < 0.01) return '< 0.01'
   return perSecond < 1 ? perSecond.toFixed(2) : perSecond < 100 ? perSecond.toFixed(1) : formatCount(perSecond)
 }
 
-/** Formats a count in groups of three digits, without a line break between them. */
+/** Groups three digits, without a line break between them. */
 export const formatCount = (value: number): string => String(Math.round(value)).replaceAll(/\B(?=(\d{3})+$)/g, '\u202f')
 
-/** Formats milliseconds: `0.8 ms`, `31 ms`, `1.25 s`. Null, not measured: a dash. */
+/** `0.8 ms`, `31 ms`, `1.25 s`. Null, not measured: a dash. */
 export const formatMilliseconds = (ms: number | null): string => {
   if (ms === null) return '–'
   if (ms >= 9950) return `${(ms / 1000).toFixed(1)} s`
@@ -25,14 +24,11 @@ export const formatMilliseconds = (ms: number | null): string => {
   return ms < 9.95 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`
 }
 
-/** Formats `1 request`, `2 requests`. */
+/** `1 request`, `2 requests`. */
 export const formatCounted = (value: number, one: string, many = `${one}s`): string =>
   `${formatCount(value)} ${value === 1 ? one : many}`
 
-/**
- * Renders a time (RFC 3339) as the logs have it, in UTC: the hour if it is of the same day as `at`, else the day as
- * well.
- */
+/** Renders an RFC 3339 time in UTC, as the logs do; with the day, if it is not the day of `at`. */
 export const timeHtml = (at: string, time: string): Html =>
   html`<time datetime="${time}" title="${time}">${time.slice(0, 10) === at.slice(0, 10) ? '' : `${time.slice(0, 10)} `}${time.slice(11, 19)}</time>`
 
@@ -41,27 +37,27 @@ export const sinceHtml = (at: string, time: string | null): Html | null =>
     ? null
     : html`${timeHtml(at, time)} <span class="age">(${formatAge(Date.parse(at) - Date.parse(time))})</span>`
 
-// Each tone has a shape of its own, so that colours are not needed to read it.
+// A shape for each tone: color alone cannot be seen by every reader.
 const badgeShapes: Readonly<Record<BadgeTone, string>> = { good: '●', notice: '◆', warning: '▲', bad: '■', off: '○' }
 
 export const badge = (tone: BadgeTone, words: string): Html =>
   html`<span class="mark ${tone}"><span aria-hidden="true">${badgeShapes[tone]}</span> ${words}</span>`
 
-/** Without a script a tap selects it. */
+/** Without a script, a tap selects the command. */
 export const commandHtml = (command: string): Html =>
   html`<span class="command"><code>${command}</code> <button type="button" class="copy">Copy<span class="unseen"> the command</span></button></span>`
 
-/** A column of a table. The first names its row. */
+/** The first column names its row. */
 export interface TableColumn<Row> {
   readonly title: string
   readonly cell: (row: Row) => HtmlValue
-  /** `number`: digits are aligned. `wide`: it takes the room that is left. */
+  /** `number`: digits are aligned. `wide`: takes the remaining width. */
   readonly kind?: 'number' | 'wide' | 'chart' | 'act'
-  /** Whether a cell says nothing worth its room on a phone: a zero. */
+  /** Whether a phone hides the cell, e.g. a zero. */
   readonly isIdle?: (row: Row) => boolean
 }
 
-/** Rows that belong together, under a heading of their own. */
+/** Rows under a common heading. */
 export interface TableBody<Row> {
   readonly heading?: HtmlValue
   readonly rows: readonly Row[]
@@ -72,14 +68,14 @@ interface TableOptions<Row> {
   readonly caption: HtmlValue
   readonly columns: readonly TableColumn<Row>[]
   readonly bodies: readonly TableBody<Row>[]
-  /** The id of a row, which identifies one that moves; unique on the page. */
+  /** Unique on the page: identifies a row that moves. */
   readonly idOf: (row: Row) => string
   readonly isBad?: (row: Row) => boolean
 }
 
 /**
- * Renders a table. On a phone each row is a card, whose cells say what they are. Roles are written out, because a
- * browser takes a table that is not laid out as one for none.
+ * On a phone each row is a card with labeled cells. Roles are explicit, because browsers drop the table semantics of
+ * other layouts.
  */
 export const htmlTable = <Row>({
   id,
@@ -108,14 +104,11 @@ const cell = <Row>({ title, kind, cell, isIdle }: TableColumn<Row>, index: numbe
     ? html`<th scope="row" role="rowheader" data-title="${title}" class="${kind}">${cell(row)}</th>`
     : html`<td role="cell" data-title="${title}" class="${kind}${isIdle?.(row) === true && ' idle'}">${cell(row)}</td>`
 
-/** Renders names with what belongs to each; null values are left out. */
+/** Null values are left out. */
 export const htmlList = (pairs: readonly (readonly [name: string, value: HtmlValue])[]): Html =>
   html`<dl>${pairs.map(([name, value]) => value !== null && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 
-/**
- * Renders a section of the page with its heading; `id` is its name in the stream. A body that is text is a sentence:
- * there is nothing else to show, and the section takes a line.
- */
+/** `id` is its name in the stream. A text body is the section's only sentence, so the section takes one line. */
 export const htmlSection = (id: string, heading: HtmlValue, body: HtmlValue, more?: HtmlValue): Html =>
   typeof body === 'string'
     ? html`<section id="${id}" class="quiet" aria-labelledby="${id}-heading">
@@ -151,7 +144,6 @@ interface SharedState {
   readonly where: string | null
 }
 
-/** Says whether something is shared through Redis. */
 export const sharedBadge = (at: string, { state, since, reason, where }: SharedState): Html =>
   state === 'shared'
     ? html`${badge('good', 'shared')} since ${sinceHtml(at, since)}`

@@ -36,70 +36,66 @@ export interface CommandPart {
   readonly fileChecks?: readonly FileCheck[]
   readonly loadOperatorExtras?: () => Promise<{ readonly operatorExtras: readonly OperatorExtra[] }>
   readonly loadStatusTexts?: () => Promise<StatusTexts>
-  /** Loads what `explain` says of it. */
   readonly loadExplain?: () => Promise<ExplainPart>
-  /** Loads what `bundle` has of it. */
   readonly loadBundle?: () => Promise<BundlePart>
 }
 
 /** Names a key, with the line of the file that states it. */
 export type NameKey = (key: string) => string
 
-/** The key path of each setting with its value, as the file writes it. */
+/** The key path of each setting, with its value as the file writes it. */
 export type SettingRows = readonly (readonly [key: string, value: string])[]
 
-/** Why a client is on a side, in words; `bucket` from 0 to 9,999, null: none was looked at. */
+/** `bucket`: from 0 to 9,999; null: the side does not depend on a bucket. */
 export interface ExplainedSide {
   readonly side: Side
   readonly why: string
   readonly bucket: number | null
 }
 
-/** A client of `explain`: by its name, or else by its address. */
 export interface ExplainedClient {
   readonly client: string
   readonly isNamed: boolean
 }
 
-/** What a file of a feature's own says of an operation, for one of its layers. */
+/** The entry of an operation in a feature's own file, for one of its layers. */
 export interface LayerPlace {
   /** Its path, as the configuration has it. */
   readonly file: string
-  /** Where the operation stands in it; null: it does not. */
+  /** Null: the file has no such operation. */
   readonly line: number | null
-  /** Why the layer does nothing, whatever its setting is; null: it does something. */
+  /** Why the layer does nothing, whatever its setting is. */
   readonly offBecause: string | null
 }
 
 /** What a feature adds to `explain`. */
 export interface ExplainPart {
-  /** Rows of what holds for all nine. */
+  /** Rows that hold for all nine operations. */
   readonly settings?: readonly (Beside<'requestId'> & {
     rows(config: Config, rowsUnder: (...keys: readonly string[]) => SettingRows): SettingRows
   })[]
-  /** Its layers of which all keys are shown. */
+  /** Layers whose keys are all shown. */
   readonly wholeLayers?: readonly LayerRow['name'][]
-  /** Undefined: the layer is not its own. Null: no such file is configured. */
+  /** Undefined: not the feature's layer. Null: no such file is configured. */
   readonly layerPlace?: (layer: LayerRow['name'], operation: Operation, config: Config) => LayerPlace | null | undefined
-  /** The names of the clients that the file has. */
   readonly clientNames?: (config: Config) => readonly string[]
-  /** Tells whether an operation asks clients who they are. */
+  /** Tells whether an operation authenticates clients. */
   readonly asksWhoItIs?: (operation: Operation, config: Config) => boolean
-  /** Says why a client may not call, however good its credentials; null: it may. */
+  /** Tells why a client with valid credentials is rejected. */
   readonly refuseClient?: (
     client: string,
     operation: Operation,
     config: Config,
     nameKey: NameKey,
   ) => { readonly why: string; readonly hint: string } | null
-  /** Explains by the file which side of its group a client is on; null: the group has one side. */
+  /** By the file. Null: the group has one side. */
   readonly findSide?: (
     client: ExplainedClient,
     operation: Operation,
     config: Config,
     nameKey: NameKey,
   ) => ExplainedSide | null
-  /** Explains the same by what a gateway says that runs this configuration. `at`: its clock. Null: it does not say. */
+  /** By the running gateway's status. `at`: the gateway's clock. Null: unknown. */
   readonly findSideNow?: (
     client: ExplainedClient,
     operation: Operation,
@@ -109,17 +105,14 @@ export interface ExplainPart {
   ) => ExplainedSide | null
 }
 
-/** What a feature adds to the archive of `bundle`. */
 export interface BundlePart {
-  /** Reports of the operators' listener. */
   readonly bundledReports?: readonly { readonly name: string; readonly path: string; readonly about: string }[]
-  /** What it says of a file. */
   readonly ofFile?: {
     readonly name: string
     readonly about: string
     render(file: string, loaded: LoadedConfig): string
   }
-  /** Leaves data of clients out of a report of the listener. */
+  /** Removes clients' data from a report of the listener. */
   readonly withoutClientData?: (body: unknown) => unknown
 }
 

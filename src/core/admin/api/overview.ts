@@ -47,7 +47,10 @@ const operationShape = asObject({
   group: asWord<Group>(),
   method: asText,
   path: asText,
-  /** Whether every admitted request of the last 10 s failed; without requests, whether the group has an outage. */
+  /**
+   * Whether every admitted request of the last 10 s failed; without requests, whether the group has an outage and
+   * clients on its primary.
+   */
   failing: asBoolean,
   /** The end of an operator's override; null: the configuration's state holds. */
   until: asNullable(asText),
