@@ -7,34 +7,32 @@ import { isErrorOutcome, toStatusClass } from '../../core/log/metrics/request-me
 import { BoundedMap } from '../../core/log/rolling-counter.ts'
 import { mergeBy, type NonEmpty, pluck, sumReports } from '../../core/log/sum-reports.ts'
 
-/** What became of the requests of a client that was authenticated, over the last fifteen minutes. */
+/** The requests of an authenticated client over the last 15 minutes, by outcome. */
 export interface ClientActivityRow {
-  /** Its id in `clients`. */
   readonly client: string
   readonly counts: ClientCounts
-  /** How long they took, from the first byte of the request to the last of the response. */
+  /** From the first byte of the request to the last byte of the response. */
   readonly latency: HistogramReport
-  /** When the last one ended, in milliseconds since the epoch. */
+  /** When the last request ended, in milliseconds since the epoch. */
   readonly lastAt: number
-  /** The id of the key that it came with. Null: the method has none. */
+  /** The id of the last request's key. Null: the method has none. */
   readonly keyId: string | null
 }
 
-/** How many requests there were, and how many of them did not go well. */
 interface ClientCounts {
   readonly requests: number
-  /** Answered 429. */
+  /** Rejected with 429. */
   readonly limited: number
-  /** Answered with another 4xx, or rejected with a 5xx for what the client did. */
+  /** Another 4xx, or a 5xx for a fault of the client. */
   readonly rejected: number
-  /** Answered with another 5xx, or cut short. */
+  /** Another 5xx, or a response that was cut short. */
   readonly failed: number
 }
 
 export interface ClientActivityReport {
-  /** The ones that fare worst first. */
+  /** The clients that fare worst come first. */
   readonly rows: readonly ClientActivityRow[]
-  /** Whether every client is followed that has come. */
+  /** Whether no client was left out. */
   readonly isComplete: boolean
 }
 
@@ -63,7 +61,7 @@ export class ClientActivity implements ExchangeObserver {
     return { rows: worstFirst(rows), isComplete: at - this.#leftOutAt >= sliceCount * sliceMs }
   }
 
-  /** Follows one more client; null: there is no room. One that fares badly takes the room of one that fares well. */
+  /** Null: there is no room. A client that fares badly takes the room of a client that fares well. */
   #follow(client: string, outcome: ClientOutcome | null, at: number): ClientWindow | null {
     const window = new ClientWindow(client)
     if (this.#clients.add(client, window, at)) return window
@@ -75,7 +73,6 @@ export class ClientActivity implements ExchangeObserver {
   }
 }
 
-/** What did not go well of a request; null: it did. */
 type ClientOutcome = Exclude<keyof ClientCounts, 'requests'>
 
 const classifyOutcome = ({ status, failure }: ExchangeRecord): ClientOutcome | null => {
@@ -125,12 +122,10 @@ class ClientWindow {
     this.client = client
   }
 
-  /** Whether its last request is in no slice of the last fifteen minutes any more. */
   isStale(at: number): boolean {
     return isOver(this.#lastAt, at)
   }
 
-  /** Whether all its requests went well, of the last fifteen minutes. */
   faresWell(at: number): boolean {
     return isOver(this.#lastBadAt, at)
   }
@@ -156,7 +151,7 @@ class ClientWindow {
 
   report(at: number): ClientActivityRow {
     const minute = Math.trunc(at / sliceMs)
-    // In loops over one array: a process that serves clients does it for each of hundreds.
+    // Loops over one array, because a serving process does this for hundreds of clients.
     const totals: number[] = new Array(sliceWidth).fill(0)
     const numbers = this.#numbers
     for (let slice = 0; slice < sliceCount; slice++) {
@@ -186,37 +181,32 @@ class ClientWindow {
   }
 }
 
-/** Tells whether a time is in none of the slices that count now. A clock that was put back may have left it ahead. */
+/** A clock that was set back may have left `time` ahead. */
 const isOver = (time: number, at: number): boolean =>
   Math.abs(Math.trunc(at / sliceMs) - Math.trunc(time / sliceMs)) >= sliceCount
 
 const clientActivityRowShape = asObject({
-  /** Its id in `clients`. */
   client: asText,
   requests: asNumber,
-  /** Answered 429. */
   limited: asNumber,
-  /** Answered with another 4xx, or rejected with a 5xx for what the client did. */
   rejected: asNumber,
-  /** Answered with another 5xx, or cut short. */
   failed: asNumber,
   /** In milliseconds, to the last byte of the response. Null: there was no request. */
   p50: asNullable(asNumber),
   p99: asNullable(asNumber),
   lastAt: asText,
-  /** The id of the key that it came with. Null: the method has none. */
+  /** The id of the last request's key. Null: the method has none. */
   keyId: asNullable(asText),
 })
 
 export const clientActivityShape = asObject({
-  /** At most 100, the ones that fare worst first. */
+  /** At most 100, the clients that fare worst first. */
   rows: asList(clientActivityRowShape),
   seen: asNumber,
-  /** Whether these are all that came. Null: the gateway is of a version that does not say. */
+  /** Null: an older gateway does not say. */
   complete: asNullable(asBoolean),
 })
 
-// What an operator reads of them.
 const maxRows = 100
 
 export type ClientActivityView = Decoded<typeof clientActivityShape>

@@ -180,7 +180,7 @@ type CertificateConfig = NonNullable<NonNullable<AdminConfig['tls']>['clientCert
 export const findOperatorByCertificate = (socket: Socket, { tls }: AdminConfig): Operator | null => {
   if (tls === null || tls.clientCertificate === null || !isTls(socket)) return null
   const certificate = shownCertificate(socket)
-  // `authorized` alone also holds for a resumed session.
+  // For a resumed session, `authorized` alone proves nothing.
   if (certificate === undefined || !socket.authorized || !isValidNow(certificate)) return null
   const isGood = readAuthorities(tls.clientCertificate).some((authority) => hasIssued(authority, certificate))
   return isGood && isForClients(certificate) ? findByName(certificate, tls.clientCertificate) : null
