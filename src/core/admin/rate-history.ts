@@ -130,7 +130,7 @@ export class RateHistory {
     this.#samples = [...this.#samples, { at, operations: totals }].slice(-maxSamples)
   }
 
-  /** Else the oldest. */
+  /** Finds the last sample at or before `at`, else the oldest. */
   #sampleBefore(at: number): Sample | undefined {
     return this.#samples.findLast((sample) => sample.at <= at) ?? this.#samples[0]
   }

@@ -32,7 +32,7 @@ const maxAddresses = 1024
 
 /** Creates throttles by address: a client with wrong tokens locks out no operator at another address. */
 export const throttlesByAddress = (limit: RateLimit): ((address: string) => AttemptThrottle) => {
-  // By network.
+  // The key is the network; the network idle for longest makes room.
   const all = new LRUCache<string, AttemptThrottle>({ max: maxAddresses, memoMethod: () => new AttemptThrottle(limit) })
   return (address) => all.memo(toNetworkKey(address, ipv6Prefix))
 }

@@ -84,7 +84,7 @@ export type CommandEventFields = Readonly<Record<string, string | number | boole
 
 export interface CommandConfirmation {
   readonly title: string
-  /** Paragraphs. */
+  /** What will happen, to what and for how long: paragraphs. */
   readonly what: HtmlValue
   /** Null: not limited in time. */
   readonly ttlMs: number | null

@@ -16,7 +16,7 @@ export const recentMs = 60_000
 /** Fewer failures in a minute may come from one broken connection, and are a warning. */
 export const minFailures = 3
 
-// In milliseconds.
+// Without a failure for that long, the cause is gone or other endpoints took over.
 const quietMs = 15_000
 
 export interface FailureTally {

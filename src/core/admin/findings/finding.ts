@@ -41,7 +41,7 @@ export interface FindingSubject {
   readonly severity: Severity
   readonly about: string
   readonly alsoAbout: readonly string[]
-  /** URLs. */
+  /** The URLs that it names. */
   readonly endpoints: readonly string[]
 }
 
@@ -94,7 +94,7 @@ export const renderFinding = (
   }
 }
 
-/** Stable. */
+/** Findings of the same severity keep their order. */
 export const worstFirst = (found: readonly Finding[]): readonly Finding[] =>
   found.toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity))
 

@@ -101,7 +101,7 @@ const describeFailures = (
   return { fact: facts.join('; '), named }
 }
 
-// In one sentence.
+// In one sentence; the details list further endpoints.
 const maxNamed = 3
 
 const outageFinding = (same: NonEmpty<PrimaryOutage>, inputs: FindingInputs): Finding => {

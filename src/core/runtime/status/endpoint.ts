@@ -71,7 +71,7 @@ const members = field.record({
   certificates: field.hidden<readonly EndpointCertificate[]>((from, workers) =>
     latestPerAddress([from, ...workers].flat()),
   ),
-  /** The rest of an ejection. */
+  /** The remaining time of an ejection. Null: not ejected. */
   ejectedForMs: field.hidden<number | null>((_, workers) => extreme(Math.max, workers)),
   ejectedForSeconds: field.derived(
     asNullable(asNumber),
