@@ -16,22 +16,20 @@ import { version } from '../../core/lib/program.ts'
 import { getMember } from '../../core/lib/text/decode.ts'
 import { escapeControls } from '../../core/lib/text/escape-controls.ts'
 
-/** One file of the archive, or the reason why it is missing. */
 export interface BundleFile {
   readonly name: string
-  /** Its source, for the manifest. */
+  /** The source, for the manifest. */
   readonly what: string
-  /** Its contents; null: it is missing. */
   readonly text: string | null
-  /** Why it is missing; null: it is there, or it is absent. */
+  /** Why the file is missing; null: it is there, or absent. */
   readonly error: string | null
-  /** Whether the gateway does not have it: it is older, or the feature is off. */
+  /** The gateway is older, or the feature is off. */
   readonly absent: boolean
 }
 
 type PartSource = Pick<BundleFile, 'name' | 'what'> & { readonly make: () => string | Promise<string> }
 
-/** Collects the parts of the archive. A part that fails does not affect the others. */
+/** A part that fails does not affect the others. */
 export const collectParts = async (
   target: AdminTarget,
   file: string,
@@ -74,7 +72,7 @@ export const collectParts = async (
 const makePart = async ({ name, what, make }: PartSource, { token }: AdminTarget): Promise<BundleFile> => {
   try {
     const content = await make()
-    // No response of a gateway holds the token. If one ever does, the token is masked.
+    // No response of a gateway should hold the token. A token that does appear is masked.
     const text = token === null ? content : content.replaceAll(token.value, '***')
     return { name, what, text, error: null, absent: false }
   } catch (error) {
@@ -95,7 +93,7 @@ const fetchText = async (target: AdminTarget, path: string): Promise<string> => 
   throw rejectedError(target, path, status, parseJson(text))
 }
 
-/** Tells an admin listener's problem by its detail: an operator who asks the public listener must learn of it. */
+/** Recognizes an admin listener's problem by its detail: an operator who asks the public listener must learn of it. */
 const isAdminProblem = (text: string): boolean => {
   const value = parseJson(text)
   return getMember(value, 'code') !== undefined && getMember(value, 'detail') !== undefined
@@ -111,7 +109,7 @@ const parseBody = (target: AdminTarget, text: string): unknown => {
 const withoutDigests = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && 'digests' in value ? { ...value, digests: undefined } : value
 
-/** Leaves out what this version does not know of: it may be data of clients. */
+/** Leaves out members that this version does not know: they may be data of clients. */
 const withoutUnknown = (value: unknown): unknown =>
   Object.fromEntries(Object.entries(Object(value)).filter(([name]) => overviewMembers.has(name)))
 
@@ -133,12 +131,12 @@ const withoutAddress = ({ hint, ...problem }: ConfigProblem): ConfigProblem => {
   return hint === undefined ? problem : { ...problem, hint }
 }
 
-/** Collects the versions of this command's machine, which may be the gateway's too. Its name is left out. */
+/** The versions on the machine of this command, which may be the gateway's too. The host name is left out. */
 const versions = async (): Promise<string> => {
   const { node, v8, openssl, uv, llhttp, undici } = process.versions
   const value = {
     command: version(),
-    // The image has no other list than the one that npm leaves beside the packages.
+    // The image has only the list that npm leaves beside the packages.
     packageLock: (await digest('package-lock.json')) ?? (await digest('node_modules/.package-lock.json')),
     node: { version: node, v8, openssl, uv, llhttp, undici },
     system: { type: type(), release: release(), arch: process.arch, machine: machine() },
@@ -156,8 +154,7 @@ const digest = async (path: string): Promise<string | null> => {
 const prefixBits = { 4: 24, 6: 48 } as const
 
 /**
- * Cuts an address, or a network, to its network: /24, of IPv6 /48. That still tells one lender's systems from
- * another's, but no single computer. Any other text is hidden whole.
+ * Cuts an address or network to its /24, or /48 of IPv6, which tells lenders apart but no computer. Hides other text.
  */
 export const truncateAddress = (addressText: string): string => {
   const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(addressText) ?? []
@@ -174,9 +171,8 @@ export const truncateAddress = (addressText: string): string => {
 }
 
 /**
- * Cuts the addresses of clients in a response of the admin listener: `client` of rejected requests, `addresses` of
- * clients in the configuration, also in a change of them and in a problem with them, and addresses among the words of a
- * `cause`. URLs of upstreams stay: without them nothing can be explained.
+ * Cuts client addresses: `client` of rejected requests, `addresses` in the configuration, its changes and problems, and
+ * addresses in a `cause`. URLs of upstreams stay: without them nothing can be explained.
  */
 export const redactAddresses = (json: unknown): unknown => {
   if (Array.isArray(json)) return json.map(redactAddresses)
@@ -193,10 +189,10 @@ export const redactAddresses = (json: unknown): unknown => {
   )
 }
 
-// What a change, or a problem, quotes of the value at its path.
+// Members of a change or a problem that quote the value at its path.
 const quotingKeys: ReadonlySet<string> = new Set(['from', 'to', 'found', 'hint'])
 
-/** Tells whether a key path leads to addresses of a client: `clients[0].addresses[1]`, `clients.bank-a.addresses`. */
+/** `clients[0].addresses[1]`, `clients.bank-a.addresses`. */
 const leadsToAddresses = (path: string): boolean => /\.addresses(\[\d+\])?$/.test(path)
 
 const redactWords = (text: string): string =>

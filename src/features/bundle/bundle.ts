@@ -16,7 +16,7 @@ export interface BundleOptions extends ClientCommandOptions {
   readonly addresses?: true
 }
 
-/** Writes the data of a gateway into one archive and prints a summary; resolves to the exit code. */
+/** Resolves to the exit code. */
 export const createBundle = async ({
   format,
   output,
@@ -80,7 +80,7 @@ const renderManifest = (parts: readonly BundleFile[], { at, url, addresses }: Ma
 
 const digest = (text: string): string => hash('sha256', text, 'hex')
 
-/** Packs texts, less missing ones, into a zip, which opens everywhere. Node packs gzip only, which holds one file. */
+/** Zip opens everywhere. Node packs gzip only, which holds one file. */
 const packZip = (
   files: readonly { readonly name: string; readonly text: string | null }[],
   at: Date,
@@ -92,7 +92,7 @@ const packZip = (
 interface ArchiveOutput {
   readonly name: string
   readonly isFile: boolean
-  /** Writes all of it, or leaves nothing. Throws {@link cliError}. */
+  /** Writes all bytes, or leaves nothing. Throws {@link cliError}. */
   write(bytes: Uint8Array): Promise<void>
 }
 

@@ -12,7 +12,7 @@ ${clientCommandHelp(
   'bundle --output /tmp/gateway.zip --admin https://gateway.internal:9901',
 )}`
 
-/** Makes the command `bundle`: exit 0 when the archive is complete, 1 when parts are missing, 2 without an archive. */
+/** Exit code: 0 the archive is complete, 1 parts are missing, 2 no archive. */
 const createBundleCommand = (): Command =>
   createClientCommand('bundle', 'Write what is known of a running gateway into one archive, for whoever is to help.')
     .option('--output <FILE>', 'where to; - is stdout (default: a name with the time, in this folder)')

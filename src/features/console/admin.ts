@@ -12,7 +12,7 @@ export const pageRoutes = (groups: readonly CommandGroup[]): readonly RouteScope
   route('GET', '/events', 'read'),
   route('GET', '/configuration', 'read'),
   route('POST', '/logout', 'read'),
-  // The page that asks before an order is for those alone who may give it.
+  // The confirmation page is only for operators who may give the command.
   ...groups
     .flatMap(({ commands }) => commands.flatMap(({ page }) => page ?? []))
     .flatMap((page) => [route('GET', `/actions/${page}`, 'operate'), route('POST', `/actions/${page}`, 'operate')]),

@@ -20,7 +20,7 @@ Examples:
 const notExplained =
   'nothing is explained while the file has problems; a gateway that runs goes on as before, and --live asks it'
 
-/** Makes the command `explain`: exit 0 for a forwarded request, 1 for a rejected one, 2 for an unreadable file. */
+/** Exit code: 0 forwarded, 1 rejected, 2 the file is unreadable. */
 const createExplainCommand = (): Command =>
   new Command('explain')
     .description(
@@ -89,7 +89,7 @@ const createExplainCommand = (): Command =>
           : null
         const withSide = withLiveSide(ofFile, loaded, live)
         const explanation = withLiveRefusal(withSide, loaded, live)
-        // For programs the result is that of the file: what is so just now stands beside it.
+        // In JSON, the result is that of the file; the live state stands beside it.
         if (format === 'json') process.stdout.write(renderExplanationJson(withSide, live))
         else {
           process.stdout.write((await import('./render-explanation.ts')).renderExplanation(explanation))

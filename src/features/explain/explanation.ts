@@ -18,7 +18,6 @@ import {
 import { explainRejection, type RejectionExplanation, simulateRequest } from './rejection.ts'
 
 export interface ClientSide extends ExplainedSide {
-  /** The name or the address that was asked for. */
   readonly client: string
 }
 
@@ -29,30 +28,25 @@ export interface Explanation {
   readonly hash: string
   readonly basePath: string
   readonly operation: Operation | null
-  /** The raw query with its `?`, or empty. */
+  /** With its `?`, or empty. */
   readonly query: string
-  /** The host of an absolute-form target, which precedes the Host field; null for other forms. */
+  /** The host of an absolute-form target, which precedes the Host field. */
   readonly authority: string | null
-  /** Null: it is forwarded. */
   readonly refused:
     | (RejectionExplanation & { readonly kind: FailureKind; readonly status: number; readonly allow: string | null })
     | null
   readonly details: OperationDetails | null
-  /** The side that a client is on, by the file or just now; null: none was asked for, or there is no operation. */
+  /** By the file, or live; null: no client was given, or there is no operation. */
   readonly side: ClientSide | null
-  /** Why the gateway serves no new client just now; null: it serves them, or was not asked. */
+  /** Why the gateway serves no new client; null: it serves, or was not asked. */
   readonly notReady: LiveState['notReady']
-  /** The place in the file that refuses what the gateway serves just now; null: there is none. */
+  /** The line of the file that rejects an operation which the gateway serves; null: there is none. */
   readonly overruled: string | null
 }
 
 type Refusal = NonNullable<Explanation['refused']>
 
-/**
- * Explains what a gateway with this configuration would do with a request. It looks at the method and the target, and
- * at `client`, by its name or its address; null: at no client. Throws a `CliError` for a client that the file does not
- * have.
- */
+/** `client`: a name or an address. Throws a `CliError` for a client that the file does not have. */
 export const explainRequest = (
   method: string,
   target: string,
@@ -91,7 +85,7 @@ export const explainRequest = (
   }
 }
 
-/** Throws a {@link cliError} for what is neither an address nor the name of a client. */
+/** Throws a {@link cliError} unless `client` is an address or the name of a client. */
 const requireClient = (client: string, config: Config): void => {
   const names = listClientNames(config)
   if (isIP(client) !== 0 || names.includes(client)) return
@@ -104,10 +98,7 @@ const requireClient = (client: string, config: Config): void => {
 const listClientNames = (config: Config): readonly string[] =>
   explainParts.flatMap((part) => part.clientNames?.(config) ?? [])
 
-/**
- * Explains which side of an operation's group a client is on, as the file has it. Throws a {@link cliError} for a name
- * where the operation asks no client who it is, and for an address where it asks.
- */
+/** Throws a {@link cliError} for a name where the operation does not authenticate, or an address where it does. */
 const explainSide = (client: string, operation: Operation, config: Config, nameKey: NameKey): ClientSide => {
   const { id } = operation
   const isNamed = listClientNames(config).includes(client)
@@ -127,10 +118,7 @@ const createKeyLocator =
     return line === 0 ? `${key} (${source})` : `${key} (${file}:${line})`
   }
 
-/**
- * Puts the side that a client is on just now in the place of the side that the file gives it. A gateway that runs
- * another configuration has no say: its candidate may be another one.
- */
+/** A gateway that runs another configuration is ignored: its candidate may differ. */
 export const withLiveSide = (
   explanation: Explanation,
   { config, provenance }: LoadedConfig,
@@ -147,10 +135,7 @@ export const withLiveSide = (
   return now === undefined ? explanation : { ...explanation, side: { client: side.client, ...now } }
 }
 
-/**
- * Puts what the gateway does with the request just now in the place of what the file says: what an operator has ordered
- * goes before the file, and so does a configuration that runs in spite of it.
- */
+/** An operator's command precedes the file, and so does a running configuration that differs. */
 export const withLiveRefusal = (
   explanation: Explanation,
   { config, provenance }: LoadedConfig,
@@ -170,7 +155,6 @@ export const withLiveRefusal = (
   }
 }
 
-/** Explains why a gateway refuses every request of an operation just now; null: it does not. */
 const refusedNow = ({ notReady, operation }: LiveState, { id }: Operation): Refusal | null => {
   if (notReady === 'audit-unavailable')
     return refusal(notReady, failureTable[notReady].text, 'status says why the audit log cannot be written')
@@ -197,7 +181,7 @@ const refusedByOperator = (key: string): Refusal =>
     'write "state: serve" there, or remove the line',
   )
 
-/** Explains why a client may not call an operation, however good its credentials; null: it may, or none is meant. */
+/** Null: the client may call, or none was given. */
 const refusedToClient = (
   client: string | null,
   operation: Operation,
@@ -211,7 +195,7 @@ const refusedToClient = (
 
 export const isForwarded = ({ refused, notReady }: Explanation): boolean => refused === null && notReady === null
 
-/** Renders an explanation as JSON. A built-in setting has no line. `live` is there when the operator asked for it. */
+/** `live` is present when the operator asked for it. A built-in setting has no line. */
 export const renderExplanationJson = (explanation: Explanation, live: LiveState | null = null): string => {
   const { method, target, file, hash, operation, query, authority, refused, details, side } = explanation
   const toPosition = ({ provenance }: Pick<ExplainedSetting, 'provenance'>) => ({

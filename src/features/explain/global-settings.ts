@@ -3,22 +3,22 @@ import type { Config, ListenConfig } from '../../core/config/config.ts'
 import { type RenderedValue, Secret } from '../../core/config/schema/annotations.ts'
 import { insertBeside } from '../../core/lib/beside.ts'
 
-/** What features add, in the order of their list. */
+/** In the order of the features. */
 export const explainParts: readonly ExplainPart[] = await Promise.all(
   (await commandPartLoaders.load()).flatMap(({ loadExplain }) => loadExplain?.() ?? []),
 )
 
-/** A part of a configuration in the spelling of the file. */
+/** In the spelling of the file. */
 export type SettingTree = { readonly [key: string]: RenderedValue }
 
-/** Lists the settings of all nine operations, in the order in which a connection, then a request meets them. */
+/** In the order in which a connection, then a request, meets them. */
 export const globalSettingRows = (config: Config, tree: SettingTree): SettingRows => {
   const { listen } = config
   const { upstreams: _, operations: __, ...sections } = tree
   const rows = flattenTree(sections)
   const rowsUnder = (...keys: readonly string[]): SettingRows =>
     keys.flatMap((key) => rows.filter(([path]) => path === key || path.startsWith(`${key}.`)))
-  /** Finds the rows of a key, with `word` for an empty value. */
+  /** `word` stands for an empty value. */
   const withPlaceholder = (word: string, key: string): SettingRows =>
     rowsUnder(key).map(([path, value]) => [path, value === '' ? word : value])
   const listenRows: SettingRows = [
@@ -33,7 +33,7 @@ export const globalSettingRows = (config: Config, tree: SettingTree): SettingRow
     ...rowsUnder('listen.publicUrl'),
     ...withPlaceholder('(empty)', 'listen.basePath'),
   ]
-  // The address makes no difference to a request, TLS has its rows above, and getContent is among the layers.
+  // `host` and `port` change no request, TLS has its rows above, getContent is a layer.
   const hidden = rowsUnder('listen.host', 'listen.port', 'listen.tls', 'listen.http2', 'listen.getContent')
   const shown = new Set([...listenRows, ...hidden].map(([path]) => path))
   return [
@@ -58,10 +58,10 @@ const tlsRows = ({ tls }: ListenConfig, rowsUnder: (...keys: readonly string[]) 
         ...rowsUnder('listen.tls.minVersion', 'listen.tls.clientCertificates', 'listen.http2'),
       ]
 
-/** The policies with a row of their own when they are on: the file may turn one on and state none of its keys. */
+/** Policies with a row even when the file turns them on and states none of their keys. */
 const onOffSections: readonly string[] = ['healthCheck', 'outlier', 'circuitBreaker']
 
-/** Lists the keys of a part of the configuration, each with its whole path. */
+/** Each key with its whole path. */
 export const flattenTree = (tree: SettingTree, above = ''): SettingRows =>
   Object.entries(tree).flatMap(([key, value]): SettingRows => {
     if (!isTree(value)) return [[`${above}${key}`, renderValue(value)]]
@@ -69,7 +69,7 @@ export const flattenTree = (tree: SettingTree, above = ''): SettingRows =>
     return [...turnedOn, ...flattenTree(value, `${above}${key}.`)]
   })
 
-/** Finds a part of a tree; empty where there is no map. */
+/** Empty where there is no map. */
 export const subtree = (tree: SettingTree, ...path: readonly string[]): SettingTree => {
   let part = tree
   for (const key of path) {

@@ -18,14 +18,12 @@ export interface LiveState {
   /** The gateway's clock, in ms since the epoch. */
   readonly at: number
   readonly hash: string
-  /** Why the gateway serves no new client; null: it serves them. */
+  /** Why the gateway serves no new client; null: it serves. */
   readonly notReady: Status['notReady']
-  /** Its state, when the status lists it; null: it serves. */
+  /** Null: the status does not list the operation, which serves. */
   readonly operation: Status['operations'][string] | null
   readonly upstream: UpstreamStatus | null
-  /** What sections of features say of it. */
   readonly sections: readonly LiveSection[]
-  /** The findings about it, its group, or the whole gateway. */
   readonly findings: Status['findings']
   readonly failures: readonly FailureCount[]
 }
@@ -36,7 +34,6 @@ interface LiveSection {
   readonly text: string | null
 }
 
-// What findings may be about that keeps requests from every operation.
 const wholeGateway = ['limits', 'auth', 'process', 'workers', 'audit', 'redis', 'idempotency', 'listen'] as const
 
 const collectLiveState = async (target: AdminTarget, operation: Operation): Promise<LiveState> => {
@@ -72,10 +69,7 @@ interface FailureCount extends Pick<RecentErrorView, 'status' | 'kind' | 'reason
 
 const failureWindowMs = 15 * 60_000
 
-/**
- * Counts the failures of an operation by kind, within the last quarter of an hour and as far as the gateway remembers;
- * the most frequent first.
- */
+/** As far as the gateway remembers them; the most frequent first. */
 const countFailures = (refusals: readonly RecentErrorView[], id: string, at: number): readonly FailureCount[] => {
   const recent = refusals.filter(
     (refusal) => refusal.operation === id && at - Date.parse(refusal.at) <= failureWindowMs,
@@ -88,7 +82,7 @@ const countFailures = (refusals: readonly RecentErrorView[], id: string, at: num
     .toSorted((a, b) => b.count - a.count)
 }
 
-/** Renders the present state as JSON has it: its times are RFC 3339. */
+/** Times are RFC 3339. */
 export const toLiveJson = ({ sections, findings, failures, ...live }: LiveState) => ({
   ...live,
   at: new Date(live.at).toISOString(),
@@ -97,10 +91,7 @@ export const toLiveJson = ({ sections, findings, failures, ...live }: LiveState)
   failures,
 })
 
-/**
- * Renders the present state, which stands below the explanation of the file. `fileHash` is the hash of the file; null:
- * it has problems.
- */
+/** `fileHash` null: the file has problems. */
 export const renderLiveState = (live: LiveState, { id, group }: Operation, fileHash: string | null): string => {
   const { url, at, hash, operation, upstream, findings, failures } = live
   const how = fileHash === null ? 'check shows why' : 'diff shows it'
@@ -124,10 +115,7 @@ const failureRows = ({ failures, at }: LiveState): readonly TableRow[] => [
   }),
 ]
 
-/**
- * Asks for the state of an explained operation; null: the request is for none, or no gateway could be asked, which
- * stderr and exit code 2 show.
- */
+/** Null: no operation, or no gateway could be asked (stderr and exit code 2 say so). */
 export const fetchLiveState = async (
   operation: Operation | null,
   targetOptions: TargetOptions,
@@ -144,10 +132,7 @@ export const fetchLiveState = async (
   }
 }
 
-/**
- * Finds the operation at the end of a target. The path in front is not looked at: it stands in the file, which may have
- * problems. Null: there is none.
- */
+/** By the target's end: the file of the base path may have problems. */
 export const findOperation = (method: string, target: string): Operation | null => {
   const { pathname } = URL.parse(target, 'http://gateway') ?? { pathname: '' }
   return allOperations.find((each) => each.method === method && pathname.endsWith(each.path)) ?? null

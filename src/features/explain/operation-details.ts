@@ -10,23 +10,22 @@ import { runtimeParts } from '../../core/runtime/runtime-parts.ts'
 import type { Operation, Side } from '../../operations.ts'
 import { explainParts, flattenTree, globalSettingRows, type SettingTree, subtree } from './global-settings.ts'
 
-/** One setting for a request: its key, its value, and where it comes from. */
 export interface ExplainedSetting {
-  /** The key path: `upstreams.risk.timeouts.connect`. */
+  /** `upstreams.risk.timeouts.connect`. */
   readonly key: string
   readonly value: string
   readonly provenance: Provenance
 }
 
 export interface EndpointShare {
-  /** The URL of the request to it, without the query; `sandbox` for the embedded one. */
+  /** The URL of the upstream request, without the query; `sandbox` for the embedded one. */
   readonly url: string
   readonly pathPrefix: string
   readonly weight: number
-  /** Whether the file drains it: it gets no new requests. */
+  /** By the file: the endpoint gets no new requests. */
   readonly drain: boolean
   readonly percent: number
-  /** Its largest share when it is less loaded than the others and all of them are up. */
+  /** The share when the endpoint is less loaded than the others, and all are up. */
   readonly mostPercent: number
   readonly sandbox: boolean
   readonly provenance: Provenance
@@ -35,26 +34,25 @@ export interface EndpointShare {
 export interface ExplainedLayer extends ExplainedSetting {
   readonly name: string
   readonly on: boolean
-  /** Its place in the contract. Null: it has nothing to do with one. */
+  /** The place in the contract. Null: the layer has none. */
   readonly contract: LayerPlace | null
 }
 
-/** One edit of the fields of each request or response. A secret value is masked. */
+/** A secret value is masked. */
 interface HeaderFieldChange extends ExplainedSetting {
-  /** The edit, such as `request.set X-Api-Key`. */
+  /** `request.set X-Api-Key`. */
   readonly what: string
 }
 
 export interface UpstreamDetails {
   readonly endpoints: readonly EndpointShare[]
-  /** The meaning of a weight under the upstream's balancing policy; null: there is one endpoint. */
+  /** The meaning of a weight under the balancing policy; null: there is one endpoint. */
   readonly weightMeans: string | null
   readonly fields: readonly HeaderFieldChange[]
   readonly upstream: readonly ExplainedSetting[]
 }
 
 export interface OperationDetails extends UpstreamDetails {
-  /** The upstream that is tried beside the other; null: there is none. */
   readonly candidate: UpstreamDetails | null
   readonly operation: readonly ExplainedSetting[]
   readonly layers: readonly ExplainedLayer[]
@@ -102,7 +100,7 @@ export const collectOperationDetails = (
         const policy = subtree(tree, 'operations', id, name)
         if (Object.keys(policy).length > 0 && explainParts.some(({ wholeLayers }) => wholeLayers?.includes(name)))
           return { ...explained, value: renderPolicy(policy) }
-        // Without such a file the modes do nothing: none of the lines says that they are off.
+        // Without such a file the modes do nothing.
         return findPlace(name, described, config) === null ? { ...explained, provenance: builtInProvenance } : explained
       },
     ),
@@ -110,10 +108,7 @@ export const collectOperationDetails = (
   }
 }
 
-/**
- * Lists the rows of the layers that a configuration composes for an operation. Nothing is connected or counted: only
- * which layers there are, and what they say of themselves.
- */
+/** Layers are only described: nothing connects or counts. */
 export const describeLayers = (config: Config, operation: Operation): readonly LayerRow[] =>
   layerTable({
     operation,
@@ -122,7 +117,7 @@ export const describeLayers = (config: Config, operation: Operation): readonly L
     requestMetrics: new RequestMetrics(),
   })
 
-/** Finds the place of a layer in a file of its own; undefined: it has none; null: none is configured. */
+/** The layer's place in a file of its own; undefined: the layer has no such file; null: none is configured. */
 const findPlace = (layer: LayerRow['name'], operation: Operation, config: Config): LayerPlace | null | undefined =>
   explainParts.map((part) => part.layerPlace?.(layer, operation, config)).find((each) => each !== undefined)
 
@@ -130,7 +125,7 @@ const builtInProvenance: Provenance = { source: 'built-in', line: 0, column: 0 }
 
 const upToTwiceNote = 'one that is less loaded gets up to twice it, one that fails no more than it'
 
-/** The meaning of a weight under each policy (docs/upstreams.md, "Choosing"). */
+/** docs/upstreams.md, "Choosing". */
 const weightMeans: Readonly<Record<UpstreamConfig['balance'], string>> = {
   p2c: `a weight is a share of the traffic; ${upToTwiceNote}`,
   'least-requests': `a weight is a share of the traffic; ${upToTwiceNote}`,
@@ -158,10 +153,10 @@ const toEndpointShares = (
   }))
 }
 
-/** Lists the settings of an upstream key by key; a policy that is off is one row. */
+/** A policy that is off is one row. */
 const upstreamSettingRows = ({ endpoints, host }: UpstreamConfig, tree: SettingTree): SettingRows => {
   const isTls = endpoints.some(({ origin }) => origin.startsWith('https:'))
-  // These have rows among the endpoints, the fields and the layers, or a section. `tls` has no effect on plain HTTP.
+  // Shown among the endpoints, fields and layers, or by section. `tls` has no effect on plain HTTP.
   const shownElsewhere = ['endpoints', 'request', 'response', 'concurrency', 'candidate']
   const hasRetry = Object.keys(subtree(tree, 'retry')).length > 0
   const omittedKeys = [...shownElsewhere, ...(isTls ? [] : ['tls']), ...(hasRetry ? [] : ['retry'])]
@@ -186,11 +181,11 @@ const toExplainedLayers = (
   const { state } = config.operations[id]
   const shown = rows.map((row): ExplainedLayer => {
     const contract = findPlace(row.name, operation, config) ?? null
-    // Its layer needs what only a process that serves has.
+    // The contract's layer can be composed in a serving process only.
     const isOn = contract === null ? row.layer !== null : row.setting !== 'off' && contract.offBecause === null
     return { ...explain(row), name: row.name, on: isOn && state === 'serve', contract }
   })
-  // `refuse` stands in place of all other layers, and of the upstream.
+  // `refuse` replaces all other layers and the upstream.
   const key = `operations.${id}.state`
   return state === 'serve' ? shown : [{ ...setting(key, 'refuse'), name: 'refuse', on: true, contract: null }, ...shown]
 }

@@ -26,17 +26,14 @@ type SimulatedRequest =
       readonly allow: string | null
     }
 
-/**
- * Runs the gateway's own parser and admission, without a socket, on a method and a target; the rest of the request is
- * as plain as can be. It has no parser of its own, which could decide otherwise.
- */
+/** The gateway's own parser and admission, without a socket: another parser could decide otherwise. */
 export const simulateRequest = (method: string, target: string, listen: ListenConfig): SimulatedRequest => {
   const message = parseRequest(method, target, listen)
   if (message instanceof GatewayError) return toRejected(message)
   const tunnel = rejectTunnel(message.method)
   if (tunnel !== null) return toRejected(tunnel)
   const head = parseRequestHead(message.fields, null, false)
-  // A path alone has no authority, and the Host of this request is made up.
+  // A path has no authority, and this request's Host is made up.
   const matchesAuthority = target.startsWith('/') ? matchAnyAuthority : compileAuthorityMatcher(listen)
   const options = {
     matchesAuthority,
@@ -62,7 +59,7 @@ const toRejected = ({ kind, fields }: GatewayError): SimulatedRequest => ({
   allow: fields[1] ?? null,
 })
 
-/** Converts a text to one character a byte, as it goes over the wire and as the gateway reads it. */
+/** One character a byte, as the gateway reads the wire. */
 const toLatin1 = (text: string): string => Buffer.from(text).toString('latin1')
 
 const parseRequest = (method: string, target: string, listen: ListenConfig): RequestMessage | GatewayError => {
@@ -79,7 +76,6 @@ const parseRequest = (method: string, target: string, listen: ListenConfig): Req
   return heads[0] ?? new GatewayError('bad-request')
 }
 
-/** Why a request is rejected, in words, and the operation that was probably meant. */
 export interface RejectionExplanation {
   readonly differs: readonly string[]
   readonly meant: Operation | null
@@ -88,9 +84,7 @@ export interface RejectionExplanation {
 
 type RejectedRequest = Extract<SimulatedRequest, { admitted: false }>
 
-/**
- * Explains why the gateway rejects a request. The decision itself has been made. `locateKey` names a key and its line.
- */
+/** `locateKey` names a key and its line. */
 export const explainRejection = (
   { kind }: RejectedRequest,
   method: string,
@@ -110,14 +104,13 @@ export const explainRejection = (
     ...explainMethod(method, meant),
     ...(kind === 'bad-request' ? explainTarget(target) : []),
     ...(kind === 'misdirected' ? [`its host is none of those in ${locateKey('listen.hosts')}`] : []),
-    // For a target that is no path at all, only the operation that was meant helps.
+    // For a target that is no path, only the operation that was meant helps.
     ...(kind === 'not-found' || (target.startsWith('/') && meant !== null) ? guess.differs : []),
   ]
   const hint = meant === null ? 'send one of the nine' : `send ${meant.method} ${listen.basePath}${meant.path}`
   return { differs, meant, hint }
 }
 
-/** Lists the nine operations, for a rejected request that is near none of them. */
 export const listOperations = (basePath: string): readonly string[] =>
   allOperations.map(({ method, path }) => `${method.padEnd(4)} ${basePath}${path}`)
 
@@ -167,9 +160,9 @@ const explainTargetForm = (target: string): readonly string[] => {
   return isValidHost(authority) ? [] : ['http:// is not followed by a host']
 }
 
-/** Finds the path in a target, even in one that the gateway cannot parse. */
+/** Works even on a target that the gateway cannot parse. */
 const extractPath = (target: string): string => {
-  const [line = ''] = target.trim().split(/[\r\n]| HTTP\//) // what follows would be another line, not a path
+  const [line = ''] = target.trim().split(/[\r\n]| HTTP\//) // the rest would be another line
   const parsed = parseRequestTarget(toLatin1(line))
   if (parsed !== null) return parsed.path
   const [path = ''] = line.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split(/[?#]/)

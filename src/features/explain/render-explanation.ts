@@ -14,7 +14,6 @@ import type {
 } from './operation-details.ts'
 import { listOperations } from './rejection.ts'
 
-/** Renders an explanation for operators: the result first, then the settings, each with its line in the file. */
 export const renderExplanation = (explanation: Explanation): string => {
   const { refused, details, file } = explanation
   const facts = refused === null ? renderForwarded(explanation) : renderRejection(explanation)
@@ -31,13 +30,13 @@ export const renderExplanation = (explanation: Explanation): string => {
   return `${[facts, ...endpoints, ...rendered].join('\n\n')}\n\n${file} (hash ${explanation.hash})\n`
 }
 
-/** Renders the endpoints of an upstream. URLs are long: in a table of their own they move no other column. */
+/** URLs are long: in a table of their own they widen no other column. */
 const renderEndpoints = (title: string, { endpoints, weightMeans }: UpstreamDetails, file: string): string => {
   const rows = endpoints.map((share) => endpointRow(share, file))
   return renderSection(weightMeans === null ? title : `${title}: ${weightMeans}`, rows, columnWidths(rows, maxWidth))
 }
 
-/** The cells of a setting: its name, its value, the level that states it, its line in the file. */
+/** `level` states the setting. */
 type SettingCells = readonly [what: string, value: string, level: string, place: string]
 
 interface Section {
@@ -117,7 +116,6 @@ const toSections = (details: OperationDetails, { operation, file }: Explanation)
   ]
 }
 
-/** Tells whether a candidate states a setting itself. All others are those of its group. */
 const isOfCandidate = ({ provenance }: Pick<ExplainedSetting, 'provenance'>): boolean =>
   provenance.source === 'candidate'
 
@@ -152,7 +150,7 @@ const contractCells = (provenance: Provenance, contract: LayerPlace, file: strin
   return [level, [place, formatLayerPlace(contract, file)].filter((each) => each !== '').join('; ')]
 }
 
-/** Formats the place for operators; a relative path starts at the folder of the configuration, `configFile`. */
+/** A relative path starts at the folder of `configFile`. */
 const formatLayerPlace = ({ file, line }: LayerPlace, configFile: string): string => {
   const path = isAbsolute(file) ? file : join(dirname(configFile), file)
   return line === null ? path : `${path}:${line}`
@@ -180,7 +178,6 @@ const renderRequestLine = (method: string, target: string): string =>
 
 const truncate = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text)
 
-/** For `bundle`. */
 export const ofFile: Required<BundlePart>['ofFile'] = {
   name: 'explain.txt',
   about: 'explain of the nine',

@@ -26,7 +26,7 @@ interface CommandOptions extends RouteOptions {
   readonly format: DocumentFormat
 }
 
-/** Makes the command `httproute`: exit 0 when the route is printed, 1 for a file with problems, 2 for no file. */
+/** Exit code: 0 the route is printed, 1 the file has problems, 2 no file. */
 const createHttpRouteCommand = (): Command =>
   new Command('httproute')
     .description('Print an HTTPRoute of the Kubernetes Gateway API for exactly the nine.')
@@ -57,7 +57,7 @@ interface BackendRef {
   readonly port: number
 }
 
-/** Creates an HTTPRoute that sends the nine below a base path, and nothing else, to the Service of the gateways. */
+/** Routes exactly the nine below a base path to the Service of the gateways. */
 export const createHttpRoute = (basePath: string, { name, namespace, parent, host, service }: RouteOptions) => ({
   apiVersion: 'gateway.networking.k8s.io/v1',
   kind: 'HTTPRoute',
@@ -65,7 +65,7 @@ export const createHttpRoute = (basePath: string, { name, namespace, parent, hos
   spec: {
     parentRefs: [parent],
     ...(host.length === 0 ? {} : { hostnames: host }),
-    // A rule for each method: Gateway API 1.0 takes eight matches a rule.
+    // A rule for each method: Gateway API 1.0 allows eight matches a rule.
     rules: methods.map((method) => ({
       matches: allOperations
         .filter((operation) => operation.method === method)
@@ -82,7 +82,7 @@ const isName = (text: string): boolean => text.length <= 253 && text.split('.').
 const maxLabelLength = 63
 
 function parseName(text: string): string {
-  if (isName(text) && text.length <= maxLabelLength) return text // it is a label as well
+  if (isName(text) && text.length <= maxLabelLength) return text // also a label
   throw new InvalidArgumentError('up to 63 small letters, digits, - and dots are expected.')
 }
 
@@ -92,7 +92,7 @@ function parseNamespace(text: string): string {
 }
 
 function collectHost(text: string, before: readonly string[]): readonly string[] {
-  // A number at the end would make it an address, which no HTTPRoute takes.
+  // A number at the end would make the name an address, which an HTTPRoute rejects.
   if (isName(text.replace(/^\*\./, '')) && !/(^|\.)\d+$/.test(text)) return [...before, text]
   throw new InvalidArgumentError('a host name without a port is expected, such as lender.example.com.')
 }

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { asPlainObject, isPlainObject, ownMember, type PlainObject } from '../../core/lib/plain-object.ts'
 
-/** Returns the member of an object by its name; undefined: the object has none of its own. */
 export const memberOf = (node: unknown, name: string): unknown =>
   isPlainObject(node) ? ownMember(node, name) : undefined
 
@@ -10,20 +9,16 @@ export const withoutMembers = (node: PlainObject, names: readonly string[]): Pla
 
 type ComponentKind = 'schemas' | 'responses' | 'parameters' | 'headers' | 'securitySchemes'
 
-/** The components of a document: those of a contract under their own names, and the gateway's, which give way. */
+/** A contract's components keep their names; the gateway's give way. */
 export interface ComponentRegistry {
-  /**
-   * Adds a component, and returns its name. A component that is there already is the same one; another with its name
-   * gets `variant` behind it, or else a number.
-   */
+  /** Returns the name. A different component of that name gets the suffix `variant`, or a number. */
   add(kind: ComponentKind, name: string, value: PlainObject, variant?: string): string
-  /** Adds a component as {@link ComponentRegistry.add} does, and returns the reference to it. */
+  /** Adds a component as {@link ComponentRegistry.add} does. */
   refer(kind: ComponentKind, name: string, value: PlainObject, variant?: string): { readonly $ref: string }
-  /** Lists all components, those of the contract first. */
+  /** Those of the contract first. */
   all(): PlainObject
 }
 
-/** Creates a registry that holds the components of a contract, which keep their names. */
 export const createComponentRegistry = (contractComponents: PlainObject): ComponentRegistry => {
   const own = new Map<ComponentKind, Map<string, PlainObject>>()
 

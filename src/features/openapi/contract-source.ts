@@ -8,25 +8,22 @@ import { memberOf, withoutMembers } from './component-registry.ts'
 export interface ContractSource {
   readonly info: PlainObject
   readonly components: PlainObject
-  /** What it says of an operation; null: the operation does not stand in it. */
+  /** Null: the contract does not have the operation. */
   getOperation(operation: Operation): ContractOperation | null
-  /** Returns what a reference leads to, or a value that is none as it is; null: it leads nowhere. */
+  /** Follows a reference; null: it leads nowhere. Returns other values as they are. */
   resolve(value: unknown): PlainObject | null
   getTagDescription(name: string): string | null
 }
 
 export interface ContractOperation {
-  /** What holds for each method of its path: summary, description and parameters. */
   readonly pathItem: PlainObject
   readonly operation: PlainObject
-  /** The security requirements; undefined: it says nothing of them. */
   readonly security: unknown
 }
 
 /**
- * Opens a contract: a self-contained OpenAPI document, as plain JSON; null: there is none. Its paths are those of the
- * nine; `pathPrefix` is what stands before them in the merged document, and references follow. Other paths and methods,
- * webhooks, callbacks and links are left out: they would be operations beyond the nine, or lead to some.
+ * `pathPrefix` precedes the paths in the merged document, and references follow. Other paths and methods, webhooks,
+ * callbacks and links are left out: they are operations beyond the nine, or lead to some.
  */
 export const openContract = (contract: unknown, pathPrefix: string): ContractSource => {
   const mapped = asPlainObject(
@@ -65,7 +62,6 @@ export const openContract = (contract: unknown, pathPrefix: string): ContractSou
   }
 }
 
-/** The members of a path that hold for each of its methods. */
 const sharedMembers = ['summary', 'description', 'parameters']
 
 const withoutLinks = (responses: PlainObject): PlainObject =>
@@ -73,13 +69,13 @@ const withoutLinks = (responses: PlainObject): PlainObject =>
     Object.entries(responses).map(([name, response]) => [name, withoutMembers(asPlainObject(response), ['links'])]),
   )
 
-// What a draft notes of the traffic it was drawn up from, for the operator: how much there was is not for clients.
+// A draft's notes on observed traffic, for the operator: clients must not see its volume.
 const draftNotes = ['x-seen', 'x-null', 'x-range', 'x-length', 'x-items']
 
-// In these, the names are those of members and fields, which may be called like a note.
+// In these, a member or a field may have the name of a note.
 const namedMaps = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions', 'headers', 'schemas']
 
-/** Copies a document with other references, and without the notes of a draft. `isNamed`: it is a map with names. */
+/** `isNamed`: the value is a map with names. */
 const mapReferences = (value: unknown, map: (reference: string) => string, isNamed = false): unknown => {
   if (Array.isArray(value)) return value.map((entry) => mapReferences(entry, map))
   if (!isPlainObject(value)) return value
@@ -93,7 +89,7 @@ const mapReferences = (value: unknown, map: (reference: string) => string, isNam
   )
 }
 
-/** A longer chain of references has no end. */
+/** A longer chain is taken for a loop. */
 const maxReferences = 32
 
 const resolveReference = (document: PlainObject, value: unknown): PlainObject | null => {
@@ -107,5 +103,5 @@ const resolveReference = (document: PlainObject, value: unknown): PlainObject | 
   return null
 }
 
-// In a fragment, a pointer is percent-encoded as well (RFC 6901 §6).
+// A pointer in a fragment is also percent-encoded (RFC 6901 §6).
 const unescapePointer = (name: string): string => unescapeSegment(tryOrNull(() => decodeURIComponent(name)) ?? name)

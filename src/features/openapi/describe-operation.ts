@@ -21,10 +21,7 @@ interface DescriptionOptions {
   readonly components: ComponentRegistry
 }
 
-/**
- * Describes the path of an operation, with the operation as its only method, and adds what it refers to to the
- * components.
- */
+/** The operation is the path's only method. Adds referenced components. */
 export const describeOperation = (operation: Operation, options: DescriptionOptions): PlainObject => {
   const { contract } = options
   const stated = contract.getOperation(operation)
@@ -39,7 +36,7 @@ export const describeOperation = (operation: Operation, options: DescriptionOpti
     .filter(({ value }) => !known.some((parameter) => isSameHeader(parameter, value)))
     .map(({ component, value }) => options.components.refer('parameters', component, value))
   const required = own.filter(({ value }) => value.required === true)
-  /** Returns a parameter of the contract as the gateway takes it: what it requires is required. */
+  /** A parameter that the gateway requires is required. */
   const toTaken = (parameter: unknown): unknown => {
     const resolved = contract.resolve(parameter)
     const isOptional = required.some(({ value }) => isSameHeader(resolved, value)) && resolved?.required !== true
@@ -47,7 +44,7 @@ export const describeOperation = (operation: Operation, options: DescriptionOpti
   }
   const isStated = (parameter: unknown): boolean =>
     statedParameters.some((stated) => isSameHeader(contract.resolve(stated), asPlainObject(parameter)))
-  // One of the operation takes the place of one of the path.
+  // An operation's parameter overrides one of the path.
   const overriding = inherited.map(toTaken).filter((taken, i) => taken !== inherited[i] && !isStated(taken))
   return {
     ...stated?.pathItem,
@@ -64,13 +61,10 @@ export const describeOperation = (operation: Operation, options: DescriptionOpti
   }
 }
 
-/** What the document says itself, or leaves out: other servers serve no operation, and callbacks are operations. */
+/** Other servers serve no operation, callbacks are operations, and the document states the rest. */
 const replaced = ['operationId', 'tags', 'responses', 'security', 'servers', 'callbacks', 'x-gap']
 
-/**
- * Lists what neither the interface nor a contract says of an operation, for `x-gap`. A contract that lists parameters,
- * be it none, says which there are.
- */
+/** Lists what is unspecified, for `x-gap`. A contract's `parameters`, even empty, is complete. */
 const findGaps = (
   { method }: Operation,
   contract: ContractOperation | null,
@@ -96,13 +90,13 @@ const findGaps = (
 
 const isSuccess = (status: string): boolean => /^(2..|default)$/.test(status)
 
-/** Tells whether a response says what its body is, or has none (RFC 9110 §15.3.5, §15.3.6). */
+/** Tells whether the body is specified, or the status has none (RFC 9110 §15.3.5, §15.3.6). */
 const hasBody = (status: string, { content }: PlainObject): boolean => {
   const types = Object.values(asPlainObject(content))
   return /^20[45]$/.test(status) || types.some((type) => asPlainObject(type).schema !== undefined)
 }
 
-/** Describes how clients authenticate, and adds the schemes; undefined: the gateway does not look at credentials. */
+/** Adds the security schemes; undefined: the gateway does not look at credentials. */
 const describeSecurity = (
   operation: Operation,
   { config, components }: DescriptionOptions,
@@ -167,14 +161,13 @@ const isSameHeader = (parameter: PlainObject | null, own: PlainObject): boolean 
   memberOf(parameter, 'in') === 'header' &&
   String(memberOf(parameter, 'name')).toLowerCase() === String(own.name).toLowerCase()
 
-/** Responses by status, by class of statuses (`4XX`), or `default`. */
+/** By status, by class (`4XX`), or `default`. */
 type Responses = Readonly<Record<string, PlainObject>>
 
 /**
- * Merges the responses that a contract states with the gateway's own. `relayed` are the header fields that the gateway
- * adds to what an upstream responds. A status that both have gets the media types and the header fields of both. A
- * status that only the gateway has keeps what the contract says of its class or of any status: an exact status would
- * hide it otherwise (OpenAPI 3.1 §4.8.16).
+ * `relayed`: fields that the gateway adds to upstream responses. A status of both gets the media types and fields of
+ * both. A status of the gateway alone keeps the contract's text for its class or `default`, which it would hide
+ * (OpenAPI 3.1 §4.8.16).
  */
 const mergeResponses = (
   contractResponses: PlainObject,
@@ -195,7 +188,7 @@ const mergeResponses = (
   return { ...stated, ...Object.fromEntries(merged) }
 }
 
-/** A field that only one of them has is not required any more. */
+/** A field that only one of them has becomes optional. */
 const mergeResponse = (one: PlainObject, other: PlainObject, resolve: ContractSource['resolve']): PlainObject => {
   const optional = Object.entries(asPlainObject(one.headers)).map(([name, header]) => [
     name,
@@ -217,7 +210,7 @@ const mergeContent = (one: PlainObject, other: PlainObject): PlainObject => {
   return { ...one, ...other, ...Object.fromEntries(merged) }
 }
 
-/** They replace those with the same name: names compare case-insensitively. */
+/** Replaces fields of the same name: names compare case-insensitively. */
 const addFields = (response: PlainObject, added: PlainObject): PlainObject => {
   const names = new Set(Object.keys(added).map((name) => name.toLowerCase()))
   const kept = Object.entries(asPlainObject(response.headers)).filter(([name]) => !names.has(name.toLowerCase()))

@@ -8,9 +8,8 @@ import { describeOperation } from './describe-operation.ts'
 import { openApiParts } from './operation-notes.ts'
 
 /**
- * Creates the OpenAPI 3.1 document of the nine operations, as plain JSON: what the interface says, what the
- * configuration adds (errors, fields, authentication), and what a contract says. `contract` is a self-contained OpenAPI
- * 3.1 document; null: there is none. It never adds an operation. Where it is silent, `x-gap` of the operation says so.
+ * `contract`: a self-contained OpenAPI 3.1 document, which never adds an operation; null: there is none. `x-gap` lists
+ * what is unspecified.
  */
 export const createOpenApiDocument = (
   config: Config,
@@ -50,9 +49,8 @@ response is the upstream's. What is not specified stands in \`x-gap\` of each op
 `
 
 /**
- * Describes where clients reach the gateway, as far as the listener tells: by `publicUrl`, or else by each of `hosts`,
- * or else where the document came from. A `publicUrl` that does not end with `basePath` belongs to a proxy which
- * rewrites paths: what clients write is `publicUrl` and the path of the operation. `pathPrefix` begins each path.
+ * `publicUrl`, else each of `hosts`, else the document's origin. A `publicUrl` that does not end with `basePath`
+ * belongs to a proxy that rewrites paths. `pathPrefix` begins each path.
  */
 export const describeServers = (listen: ListenConfig) => {
   const { publicUrl, basePath, hosts, tls, trustedProxies } = listen
@@ -62,7 +60,7 @@ export const describeServers = (listen: ListenConfig) => {
     return { servers: [{ url }], pathPrefix }
   }
   const inFront = openApiParts.map((part) => part.clientScheme?.(listen) ?? null).find((each) => each !== null)
-  // TLS may end in front, at a proxy: without a scheme, the one of the document holds.
+  // TLS may end at a proxy in front: a URL without a scheme takes the document's.
   const scheme = tls !== null ? 'https:' : (inFront ?? (trustedProxies.length === 0 ? 'http:' : ''))
   const servers = hosts.length === 0 ? [{ url: '/' }] : hosts.map((host) => ({ url: `${scheme}//${host}` }))
   return { servers, pathPrefix: basePath }

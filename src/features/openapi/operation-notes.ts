@@ -8,12 +8,11 @@ import type { PlainObject } from '../../core/lib/plain-object.ts'
 import { layerPlaces } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { Operation } from '../../operations.ts'
 
-/** What features add to the document, in the order of their list. */
+/** In the order of the features. */
 export const openApiParts: readonly OpenApiPart[] = await Promise.all(
   adminParts.flatMap(({ loadOpenApi }) => loadOpenApi?.() ?? []),
 )
 
-/** What features add to an operation. */
 export const describeByFeatures = (operation: Operation, config: Config): readonly OperationNotes[] =>
   openApiParts.flatMap((part) => part.describe?.(operation, config) ?? [])
 
@@ -21,15 +20,15 @@ type Condition = (operation: Operation, config: Config) => boolean
 
 const always: Condition = () => true
 
-/** Makes a condition on the upstream of a group, which holds when its candidate is such a one too. */
+/** Also holds when the condition holds for the group's candidate. */
 const ofAnySide =
   (isSuch: (upstream: UpstreamConfig) => boolean): Condition =>
   ({ group }, { upstreams }) =>
     listSides(upstreams[group]).some(({ upstream }) => isSuch(upstream))
 
 /**
- * The failures that core may tell a client of. What an operator may bring about without an edit counts as possible: a
- * kill switch, a drained endpoint, a share. A target or a method that is none of the nine is not of any operation.
+ * Includes what an operator can cause without an edit: a kill switch, a drained endpoint, a share. Unknown targets and
+ * methods belong to no operation.
  */
 const conditions: Readonly<Partial<Record<FailureKind, Condition>>> = {
   'bad-request': always,
@@ -41,7 +40,7 @@ const conditions: Readonly<Partial<Record<FailureKind, Condition>>> = {
   'uri-too-long': always,
   'request-timeout': always,
   'expectation-failed': always,
-  overloaded: always, // the connections to an endpoint are limited in every configuration
+  overloaded: always, // every configuration limits the connections to an endpoint
   'refused-by-operator': always,
   loop: always,
   'no-healthy-endpoint': always,
@@ -56,13 +55,12 @@ const conditions: Readonly<Partial<Record<FailureKind, Condition>>> = {
   internal: always,
 }
 
-/** Lists the kinds of failure that a client of an operation may be told of, in the order of the table of kinds. */
+/** In the order of the table of kinds. */
 export const possibleFailures = (operation: Operation, config: Config): readonly FailureKind[] => {
   const added = describeByFeatures(operation, config).flatMap(({ failures = [] }) => failures)
   return allFailureKinds.filter((kind) => added.includes(kind) || conditions[kind]?.(operation, config) === true)
 }
 
-/** A response field that the gateway writes. */
 export type ResponseField = Omit<DescribedField, 'layer'>
 
 const text = { type: 'string' }
@@ -104,7 +102,7 @@ export const relayedFields = (operation: Operation, config: Config): readonly Re
   return [...baseFields(config), via, ...byLayer(added), ...set]
 }
 
-// They are told before any layer has seen the request.
+// Reported before any layer has seen the request.
 const outermost: readonly FailureKind[] = [
   'unsupported-coding',
   'unsupported-version',
@@ -115,7 +113,6 @@ const outermost: readonly FailureKind[] = [
   'loop',
 ]
 
-/** Lists the fields of the gateway's own errors of these kinds. */
 export const problemFields = (
   kinds: readonly FailureKind[],
   operation: Operation,
@@ -134,11 +131,11 @@ export const problemFields = (
   ]
 }
 
-/** Sorts fields by the layers that write them, the outermost first. */
+/** The outermost layer first. */
 const byLayer = (fields: readonly DescribedField[]): readonly DescribedField[] =>
   layerPlaces.flatMap((place) => fields.filter(({ layer }) => layer === place))
 
-/** Tells whether `requestId.header` is the field of the interaction id: every response then has one. */
+/** Every response has the field of the interaction id. */
 const isInteractionId = (header: string | null): boolean => header?.toLowerCase() === interactionIdField
 
 const baseFields = ({ requestId: { header } }: Config): readonly ResponseField[] => {
@@ -148,7 +145,7 @@ const baseFields = ({ requestId: { header } }: Config): readonly ResponseField[]
   return isInteractionId(header) ? [requestId] : [requestId, interactionId]
 }
 
-/** Describes the request header fields that the gateway reads beside credentials. */
+/** Other than credentials. */
 export const describeParameters = (operation: Operation, config: Config): NonNullable<OperationNotes['parameters']> => {
   const { header } = config.requestId
   const parameter = (component: string, name: string, description: string) => ({
@@ -172,7 +169,7 @@ interface ProblemResponse {
   readonly fields: readonly ResponseField[]
 }
 
-/** Lists the errors of the gateway's own of an operation, by rising status. */
+/** By rising status. */
 export const problemResponses = (operation: Operation, config: Config): readonly ProblemResponse[] => {
   const byStatus = Map.groupBy(possibleFailures(operation, config), (kind) => failureTable[kind].status)
   return [...byStatus]
@@ -180,7 +177,7 @@ export const problemResponses = (operation: Operation, config: Config): readonly
     .map(([status, kinds]) => ({ status, kinds, fields: problemFields(kinds, operation, config) }))
 }
 
-/** `problem` is the reference to the schema of all of them. */
+/** `problem`: the reference to the common schema. */
 export const describeProblem = (
   { status, kinds }: Pick<ProblemResponse, 'status' | 'kinds'>,
   problem: string,
@@ -195,7 +192,7 @@ export const describeProblem = (
   }
 }
 
-/** The media type of the gateway's own errors (RFC 9457 §3). */
+/** RFC 9457 §3. */
 const problemType = 'application/problem+json'
 
 export const problemSchema = (config: Config): PlainObject => {

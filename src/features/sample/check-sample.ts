@@ -32,24 +32,20 @@ import { rejectionKindOf } from '../contract/request-contract.ts'
 import { type ClientFields, createClientFields, toClientHead } from '../contract/response-contract.ts'
 import { RedisRegistry } from '../redis/redis-registry.ts'
 
-/** An example of a request, of its response, or of both. */
 export interface Sample {
-  /** Where it stands in its file. */
   readonly at: FilePosition
   readonly operation: OperationId
-  /** Null: it is of a response alone. */
   readonly request: SampleRequest | null
-  /** Null: it is of a request alone. */
   readonly response: SampleResponse | null
 }
 
-/** The request of a sample, as a client would send it. */
+/** As a client would send it. */
 interface SampleRequest extends SampleMessage {
   /** With its `?`, or empty. */
   readonly query: string
 }
 
-/** The response of a sample, as an upstream would send it. */
+/** As an upstream would send it. */
 export interface SampleResponse extends SampleMessage {
   readonly status: number
 }
@@ -60,30 +56,27 @@ export interface SampleMessage {
 }
 
 export interface CheckedMessage {
-  /** The mode of the operation. A sample is checked in every mode, `off` too. */
+  /** The operation's mode. A sample is checked in every mode, even `off`. */
   readonly mode: ContractMode
-  /** All that breaks the contract; empty: nothing. */
   readonly violations: readonly Violation[]
-  /** Why its body was not checked; null: it was, or there is nothing to check. */
+  /** Null: the body was checked, or there is none. */
   readonly unchecked: UncheckedReason | null
-  /** What the client gets in place of it; null: it goes through. */
+  /** The client's response in place of the message; null: the message goes through. */
   readonly rejected: { readonly status: number; readonly code: FailureKind } | null
 }
 
-/** The messages of a sample. Null: it has none of this direction. */
 export interface CheckedSample {
   readonly request: CheckedMessage | null
   readonly response: CheckedMessage | null
 }
 
-/** What an exchange of a sample adds to the fields of its response: no limit has counted it, and no cache knows it. */
+/** Without a rate limit or cache. */
 const addedFields = ({ requestId: { header, format } }: Config, request: SampleRequest | null): AddedResponseFields => {
   const head = parseRequestHead(request?.fields ?? [], header?.toLowerCase() ?? null, false)
   const requestId = head.requestId ?? createRequestId[format]()
   return { requestId, interactionId: head.interactionId, addedResponseFields: null }
 }
 
-/** Checks a sample as the two layers of the contract check what passes. */
 export const checkSample = (
   { operation, request, response }: Sample,
   contract: OperationContract,
@@ -137,7 +130,7 @@ const toResult = (
   return { mode, ...checked, rejected: isRejected ? { status: failureTable[code].status, code } : null }
 }
 
-/** Keeps the fields that the layers see: end to end ones, with a request id of the gateway's own. */
+/** End-to-end fields, and the gateway's own request id. */
 const toRequestFields = (fields: HeaderFields, { listen, requestId: { header, format } }: Config): HeaderFields => {
   const keepsOverrides = listen.overrideFields === 'forward'
   const head = parseRequestHead(fields, header?.toLowerCase() ?? null, false, false, keepsOverrides)
@@ -148,9 +141,8 @@ const toResponseFields = (fields: HeaderFields): HeaderFields =>
   fields.flatMap((name, i) => (i % 2 === 1 || isHopByHop(name) ? [] : [name, fields[i + 1] ?? '']))
 
 /**
- * Creates what the gateway does to the fields of each operation before a message is held to the contract: `auth` takes
- * credentials out and says which client it is, and the primary's edits are made. No credential is verified, so neither
- * an issuer nor Redis is asked.
+ * `auth` removes credentials and names the client, then the primary's edits apply. No credential is verified, so
+ * neither an issuer nor Redis is asked.
  */
 const fieldChanges = weakMemo((config: Config): Readonly<Record<OperationId, FieldChanges>> => {
   const { auth, clients, operations, upstreams } = config
@@ -164,7 +156,7 @@ const fieldChanges = weakMemo((config: Config): Readonly<Record<OperationId, Fie
     const { id, group } = operation
     const own = operations[id].auth
     const toUpstreamFields = own && createCredentialFilter(provider.authOptions(own))
-    // A sample does not say whose it is: any client of the file stands for it.
+    // A sample names no client: any client of the file stands for it.
     const identify: HeaderMutation = (fields) => toUpstreamFields?.(fields, clients[0]?.id ?? '') ?? fields
     return {
       request: (fields) => identify(removeForged(fields)),

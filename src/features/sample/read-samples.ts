@@ -15,14 +15,13 @@ import { type SampleNode, SampleProblems, wrongKind } from './sample-problems.ts
 interface SampleFile {
   readonly samples: readonly Sample[]
   readonly problems: readonly ConfigProblem[]
-  /** Whether the file could not be read at all. */
   readonly unreadable: boolean
 }
 
 const maxSampleBytes = 64 * 1024 ** 2
 const maxDepth = 200
 
-/** Reads a file of samples: one as an object, or a list of them. It changes nothing and sends nothing. */
+/** An object, or a list of them. Sends nothing. */
 export const readSamples = (file: string, config: Config): SampleFile => {
   const bytes = readFileWithLimit(file, maxSampleBytes)
   if (isReadError(bytes)) {
@@ -80,7 +79,7 @@ const readSample = (from: SampleNode, config: Config, problems: SampleProblems):
 
 type Members = ReadonlyMap<string, SampleNode>
 
-/** Finds the operation and the query, by the gateway's own rules. Null: they lead to none of the nine. */
+/** Null: the target matches none of the nine. */
 const readTarget = (
   from: SampleNode,
   members: Members,
@@ -115,7 +114,6 @@ const readTarget = (
 interface RequestLine {
   readonly method: string
   readonly path: string
-  /** What says it. */
   readonly at: SampleNode
 }
 
@@ -187,10 +185,7 @@ const toResponse = (from: SampleNode, problems: SampleProblems): SampleResponse 
   return null
 }
 
-/**
- * Reads the fields and the body of a message. A `body` is taken as it is written in the file, byte for byte, and is
- * `application/json` unless a field says otherwise, as with a client that is given a value to send.
- */
+/** `body` is taken byte for byte, and is `application/json` unless a field says otherwise. */
 const readMessage = (members: Members, problems: SampleProblems): SampleMessage => {
   const [headers, body, bodyText] = messageKeys.map((key) => members.get(key))
   const fields = headers === undefined ? [] : readFields(headers, problems)
@@ -238,7 +233,7 @@ const readFields = (headers: SampleNode, problems: SampleProblems): string[] => 
   return fields
 }
 
-/** Reads a query: its text with or without the `?`, or the parameters by name. The result has its `?`, or is empty. */
+/** Text with or without `?`, or parameters by name. The result has its `?`, or is empty. */
 const readQuery = (query: SampleNode, problems: SampleProblems): string => {
   const { node } = query
   if (node.kind === 'scalar' && typeof node.value === 'string')
@@ -253,10 +248,10 @@ const readQuery = (query: SampleNode, problems: SampleProblems): string => {
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`
 }
 
-/** Escapes a part of a query. A comma stays: it separates the items of a list (OpenAPI 3.1 §4.8.12.3). */
+/** A comma stays: it separates the items of a list (OpenAPI 3.1 §4.8.12.3). */
 const encode = (text: string): string => encodeURIComponent(text.toWellFormed()).replaceAll('%2C', ',')
 
-/** Reads one text or several. A number or a boolean is the text that is written in the file. */
+/** A number or a boolean keeps its spelling in the file. */
 const readTexts = (value: SampleNode, problems: SampleProblems): readonly string[] => {
   const { node } = value
   const nodes = node.kind === 'array' ? node.items : [node]

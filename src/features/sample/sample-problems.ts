@@ -5,15 +5,13 @@ import type { JsonMember, JsonNode } from '../contract/compile/json-nodes.ts'
 
 type SampleIssue = Pick<ConfigProblem, 'message' | 'expected' | 'found' | 'hint'>
 
-/** A value of a sample file, and the keys that lead to it. */
 export interface SampleNode {
   readonly path: KeyPath
   readonly node: JsonNode
-  /** Where it is pointed at: at its name, if it has one. */
+  /** The place for messages: the value's name, if it has one. */
   readonly offset: number
 }
 
-/** The problems of one sample file, each with its place. */
 export class SampleProblems {
   readonly list: ConfigProblem[] = []
   readonly #file: string
@@ -34,12 +32,11 @@ export class SampleProblems {
     this.add(path, node.start, issue)
   }
 
-  /** Returns the text of a value, as it is written. */
   textOf({ start, end }: JsonNode): string {
     return this.#text.slice(start, end)
   }
 
-  /** Reads an object by name. `known`: no other name may stand in it. Null: it is no object, which is a problem. */
+  /** `known`: the only names allowed. Null: the value is no object, which is reported. */
   readMembers(from: SampleNode, known: readonly string[] | null): ReadonlyMap<string, SampleNode> | null {
     const { path, node } = from
     if (node.kind !== 'object') {

@@ -8,7 +8,7 @@ import { createValidators, formatViolationPlace } from '../contract/check/valida
 import { type CheckedMessage, type CheckedSample, checkSample } from './check-sample.ts'
 import { readSamples } from './read-samples.ts'
 
-/** A checked sample, as the JSON output has it. */
+/** As in the JSON output. */
 interface SampleRow extends CheckedSample {
   readonly file: string
   readonly line: number
@@ -17,17 +17,14 @@ interface SampleRow extends CheckedSample {
 }
 
 export interface SampleReport {
-  /** Whether every message was checked, and keeps the contract. */
   readonly ok: boolean
-  /** Both, as they stand in the files. */
+  /** Samples and problems in the order of the files. */
   readonly inOrder: readonly (SampleRow | ConfigProblem)[]
   readonly samples: readonly SampleRow[]
   readonly problems: readonly ConfigProblem[]
-  /** Whether a file could not be read at all. */
   readonly unreadable: boolean
 }
 
-/** Checks the samples of some files against the contract of a configuration, which stands in `configFile`. */
 export const checkSampleFiles = async (
   files: readonly string[],
   config: Config,
@@ -36,7 +33,7 @@ export const checkSampleFiles = async (
   const { compiledContract, contract } = config
   if (compiledContract === null || contract === null)
     return toReport([{ file: configFile, line: 1, column: 1, path: 'contract', ...noContract }])
-  // The samples are the operator's own: their names may be told.
+  // The samples are the operator's own: violations may quote their names.
   const validators = createValidators(compiledContract, null)
   const read = files.map((file) => {
     const { samples, problems, unreadable } = readSamples(file, config)
@@ -82,10 +79,7 @@ const messagesOf = ({ request, response }: CheckedSample) => [
   ...(response === null ? [] : [{ direction: 'response', message: response }]),
 ]
 
-/**
- * Renders what the samples came to for a screen, in their order: a line for each message and one for each violation, or
- * the problem of a sample.
- */
+/** A line for each message and violation, or the problem of a sample. */
 export const renderSamples = ({ inOrder }: SampleReport): string =>
   inOrder.map((each) => ('path' in each ? `${formatProblem(each)}\n` : renderSample(each))).join('')
 

@@ -1,7 +1,7 @@
 import type { Feature } from '../../core/feature.ts'
 import type { Supervisor } from '../../core/runtime/supervisor.ts'
 
-/** Runs the gateway as a service of systemd: `Type=notify`, the watchdog, and sockets that systemd keeps. */
+/** `Type=notify`, the watchdog, and sockets that systemd keeps. */
 export const systemd: Feature = {
   name: 'systemd',
   takeSupervisor: async () => {

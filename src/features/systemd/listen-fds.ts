@@ -12,13 +12,10 @@ import { tryOrNull } from '../../core/lib/try.ts'
 const firstFd = 3
 const maxFds = 64
 
-/**
- * Reads which listening sockets systemd has started this process with (sd_listen_fds(3)). Throws when the variables
- * contradict each other.
- */
+/** sd_listen_fds(3). Throws when the variables contradict each other. */
 export const parseListenFds = (environment: Environment, pid: number): InheritedSockets => {
   const { LISTEN_PID: listenPid, LISTEN_FDS: count = '', LISTEN_FDNAMES: fdNames } = environment
-  // The variables were meant for the process that started this one, and came with its environment.
+  // The variables were meant for the parent, and came with its environment.
   if (listenPid !== String(pid)) return noInheritedSockets
   if (!/^[1-9]\d?$/.test(count) || Number(count) > maxFds)
     throw new Error(`LISTEN_FDS is '${count}', which is no number of descriptors from 1 to ${maxFds}`)
@@ -37,7 +34,7 @@ export const parseListenFds = (environment: Environment, pid: number): Inherited
   return found
 }
 
-/** Takes the inherited sockets, and hides the variables from child processes. Throws when a descriptor is no socket. */
+/** Hides the variables from child processes. Throws when a descriptor is no socket. */
 export const takeListenFds = (): InheritedSockets => {
   const found = parseListenFds(process.env, process.pid)
   for (const socket of [found.public, found.admin])

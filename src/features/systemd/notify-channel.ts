@@ -2,17 +2,16 @@ import { spawn } from 'node:child_process'
 import type { Environment } from '../../core/config/environment.ts'
 import { withTimeout } from '../../core/lib/clock.ts'
 
-/** What systemd has asked a service of `Type=notify` for. */
 interface NotifySettings {
-  /** The path of the socket that takes notifications; with `@` in front an abstract one. */
+  /** A path; with `@` in front an abstract socket. */
   readonly socket: string
-  /** How long systemd waits for a sign of life before it ends the service, in milliseconds. Null: it does not look. */
+  /** systemd ends the service after this time without a keep-alive. Null: no watchdog. */
   readonly watchdogMs: number | null
 }
 
 const variables = ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID'] as const
 
-/** Reads what systemd asks the process `pid` for (sd_notify(3), sd_watchdog_enabled(3)). Null: nothing. */
+/** sd_notify(3), sd_watchdog_enabled(3). */
 export const parseNotifySettings = (environment: Environment, pid: number): NotifySettings | null => {
   const { NOTIFY_SOCKET: socket = '', WATCHDOG_USEC: microseconds = '', WATCHDOG_PID: watched } = environment
   if (socket === '') return null
@@ -21,25 +20,23 @@ export const parseNotifySettings = (environment: Environment, pid: number): Noti
   return { socket, watchdogMs: isWatched ? Number(microseconds) / 1000 : null }
 }
 
-/** Takes what systemd asks this process for, and hides the variables from child processes: they are not the service. */
+/** Hides the variables from child processes, which are not the service. */
 export const takeNotifySettings = (): NotifySettings | null => {
   const settings = parseNotifySettings(process.env, process.pid)
   for (const name of variables) delete process.env[name]
   return settings
 }
 
-/** Sends one message to systemd, of lines `NAME=VALUE`, three at most. Rejects when it was not taken. */
+/** Sends one message of at most three lines `NAME=VALUE`. Rejects when systemd did not take it. */
 export type SendNotification = (assignments: readonly string[]) => Promise<void>
 
-// The program itself waits for 5 s. After a message that hangs, a second one still comes within the 15 s between two
-// signs of life.
+// `systemd-notify` itself waits 5 s. The next message still comes within the 15 s between two keep-alives.
 const replyTimeoutMs = 7000
 
 /**
- * Opens the way to systemd. Node has no datagram sockets with a path, so the program `systemd-notify` sends. To start a
- * process copies the page tables of this one: 16 ms of the event loop at 300 MB. So a shell is started once, while this
- * process is small, and starts the program for each message: it waits for lines, and ends with this process. A program
- * that hangs is killed with its shell after `timeoutMs`.
+ * Node has no datagram sockets with a path, so `systemd-notify` sends. Spawning copies this process's page tables: 16
+ * ms of the event loop at 300 MB. So one shell, started while this process is small, runs the program for each line and
+ * ends with this process. After `timeoutMs`, program and shell are killed.
  */
 export const openNotifyChannel = (
   socket: string,
@@ -63,15 +60,14 @@ export const openNotifyChannel = (
   }
 }
 
-// The program waits until systemd has read the message: once the sender is gone, systemd cannot tell whose the message
-// is.
+// The program waits until systemd has read the message: systemd cannot identify a sender that has gone.
 const script = `while IFS='\t' read -r a b c; do systemd-notify "$a" \${b:+"$b"} \${c:+"$c"}; echo $?; done`
 
 interface Shell {
   hasEnded(): boolean
-  /** Writes a line, and resolves to the line that comes back. One at a time. */
+  /** Resolves to the reply line. One call at a time. */
   ask(line: string): Promise<string>
-  /** Ends it, and the program that it waits for. */
+  /** Kills the shell and the program that it runs. */
   kill(): void
 }
 
@@ -80,9 +76,9 @@ const startShell = (socket: string, path: string | undefined): Shell => {
   const child = spawn('/bin/sh', ['-c', script], {
     env: { PATH: path, NOTIFY_SOCKET: socket },
     stdio: ['pipe', 'pipe', 'ignore'],
-    detached: true, // a process group of its own, which can be killed as one
+    detached: true, // a process group of its own, killed as one
   })
-  // A gateway that cannot start ends although the shell still waits for lines.
+  // Waiting for lines, the shell would keep a gateway that cannot start alive.
   child.unref()
   for (const stream of [child.stdin, child.stdout]) if ('unref' in stream) (stream as { unref(): void }).unref()
   child.stdin.on('error', () => {}) // it has ended, which `ask` reports

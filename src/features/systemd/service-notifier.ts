@@ -10,7 +10,7 @@ type DescribedGateway = Pick<Gateway, 'address' | 'rejection' | 'notServing'> & 
   readonly config: Pick<Gateway['config'], 'hash'>
 }
 
-/** Says in one line how a gateway does, as `systemctl status` shows it. */
+/** One line for `systemctl status`. */
 export const describeService = ({ address, config, rejection, notServing }: DescribedGateway): string => {
   const reason = notServing()
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address
@@ -29,20 +29,19 @@ const describeRejection = (rejection: Gateway['rejection']): readonly string[] =
 
 interface ServiceNotifierOptions {
   readonly send: SendNotification
-  /** How long systemd waits for a sign of life, in milliseconds. Null: it does not look. */
+  /** systemd's watchdog time. Null: no watchdog. */
   readonly watchdogMs: number | null
   readonly log: Log
-  /** Says in one line how the gateway does, for `systemctl status`. */
+  /** One line for `systemctl status`. */
   describe(): string
 }
 
-// systemd drops messages of more than 4,096 bytes, a sign of life among them.
+// systemd drops messages of more than 4,096 bytes, keep-alives included.
 const maxStatusLength = 1000
 const maxTimerMs = 2 ** 31 - 1
 
 /**
- * Makes the messages of a gateway to systemd. One that cannot be sent is sent once more: systemd ends a service whose
- * `READY=1` is lost. When that fails too it is logged, once until a message arrives again.
+ * A lost `READY=1` ends the service, so each message has two tries. A failure is logged, once until a message arrives.
  */
 export const createServiceNotifier = (options: ServiceNotifierOptions): ServiceNotifier => {
   const { send, watchdogMs, log, describe } = options
@@ -72,7 +71,7 @@ export const createServiceNotifier = (options: ServiceNotifierOptions): ServiceN
     )
   }
 
-  // systemd recommends half of the time. A beat that takes longer than that is not joined by another.
+  // systemd recommends half of the watchdog time. Beats do not overlap.
   const beat = (): void => {
     if (isBeating) return
     isBeating = true
@@ -84,7 +83,7 @@ export const createServiceNotifier = (options: ServiceNotifierOptions): ServiceN
   return {
     ready() {
       void notify('READY=1')
-      // Node's own timer: one that stands for others could fire while the event loop is late.
+      // Node's own timer: a shared timer could fire while the event loop is late.
       if (watchdogMs !== null) setInterval(beat, Math.min(watchdogMs / 2, maxTimerMs)).unref()
     },
     reloading() {

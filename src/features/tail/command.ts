@@ -13,7 +13,7 @@ ${clientCommandHelp(
   'tail --refused --since 10m --operation market.insights --format json',
 )}`
 
-/** Makes the command `tail`: exit 0 when the operator ends it, 2 when the gateway could not be asked at first. */
+/** Exit code: 0 the operator ended it, 2 the first request to the gateway failed. */
 const createTailCommand = (): Command =>
   createClientCommand('tail', 'Print the requests of a running gateway as they end, with what became of them.')
     .option('--refused', 'those alone that are answered with an error of the gateway’s own, with the reason')

@@ -17,10 +17,7 @@ export interface TailOptions extends ClientCommandOptions {
 
 const pollIntervalMs = 1000
 
-/**
- * Prints the requests of a gateway as they end, or those alone that it rejects, until the process ends. Throws
- * {@link CliError} when the gateway cannot be asked at first.
- */
+/** Runs until the process ends. Throws {@link CliError} when the first request to the gateway fails. */
 export const tailRequests = async (options: TailOptions): Promise<never> => {
   const { format, since, operation, client, refused, ...targetOptions } = options
   const sinceMs = since === undefined ? 0 : durations.parse(since)
@@ -48,7 +45,7 @@ export const tailRequests = async (options: TailOptions): Promise<never> => {
   exitOnBrokenPipe()
   exitOnSignals()
 
-  // Of what came before it is watched, a gateway keeps its rejections alone.
+  // Before it is watched, a gateway keeps rejections only.
   const rejected = sinceMs > 0 && !refused ? await askForRejections() : null
   const first = await ask()
   warnAboutTarget(target)
@@ -83,7 +80,6 @@ export const tailRequests = async (options: TailOptions): Promise<never> => {
 
 const printNote = (text: string): void => void process.stderr.write(`lender-gateway: ${text}\n`)
 
-/** Renders a request in one line: time, status, request, client, and why it was rejected or how long it took. */
 const renderRequest = (entry: TailEntry): string => {
   const { at, requestId, client, clientId, method, operation, endpoint, status, kind, reason, traceId } = entry
   const who = clientId === null ? client : `${client} (${clientId})`
@@ -94,11 +90,10 @@ const renderRequest = (entry: TailEntry): string => {
   return `${at}  ${outcome}  ${what}  ${who}  ${reason ?? renderServed(entry)}${where}  [${ids}]`
 }
 
-/** Renders how a request went that nothing was wrong with: how long it took, and what the cache did. */
 const renderServed = (entry: TailEntry): string =>
   'totalMs' in entry ? `${entry.totalMs}ms${entry.cache === null ? '' : `, cache ${entry.cache}`}` : ''
 
-/** Describes the side of a request's client; empty: its group has no candidate in use. */
+/** Empty: the group has no candidate in use. */
 const renderSide = ({ side, fellBack }: TailEntry): string => {
   if (side === null) return ''
   return fellBack ? ', on the candidate and then the primary' : `, on the ${side}`
@@ -106,7 +101,7 @@ const renderSide = ({ side, fellBack }: TailEntry): string => {
 
 type TailEntry = RecentRequestView | RecentErrorView
 
-/** What the gateway has, the newest first. */
+/** The newest first. */
 interface TailReply {
   readonly at: number
   readonly entries: readonly TailEntry[]
@@ -114,25 +109,23 @@ interface TailReply {
 }
 
 interface NewRequests {
-  /** In order of time, the oldest first. */
+  /** The oldest first. */
   readonly fresh: readonly TailEntry[]
-  /** Whether the list has lost some that came since the one before. */
   readonly missed: boolean
 }
 
-// Far more than a gateway remembers of rejections, which is 100 of the nine and 100 others: entries of a worker that
-// was silent for a while come again.
+// Far more than the 200 rejections of a gateway: entries of a worker that was silent for a while come again.
 const minRemembered = 2000
 
-/** Finds the new entries of lists that overlap: each response of a gateway has its last requests. */
+/** Each response lists the last requests, so lists overlap. */
 export class RequestFollower {
   readonly #seen = new Set<string>()
   #total: number | null = null
 
-  /** Takes the next list, the newest first. All of the first list is new. */
+  /** All of the first list is new. */
   next({ entries, total }: Pick<TailReply, 'entries' | 'total'>): NewRequests {
     const fresh = entries.filter((entry) => !this.#seen.has(entryKey(entry))).toReversed()
-    // The total of another process is unrelated to the one before: `missed` then reports a gap.
+    // Another process has an unrelated total: `missed` then reports a gap.
     const before = this.#total
     const missed = before !== null && total - before !== fresh.length
     this.#total = total
@@ -142,7 +135,7 @@ export class RequestFollower {
 
   #remember(entries: readonly TailEntry[]): void {
     for (const key of entries.map(entryKey).reverse()) {
-      this.#seen.delete(key) // what is still listed is forgotten last
+      this.#seen.delete(key) // entries still listed are forgotten last
       this.#seen.add(key)
     }
     const max = Math.max(minRemembered, 2 * entries.length)

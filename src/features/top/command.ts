@@ -8,7 +8,7 @@ On a terminal it is drawn anew each second, to the size of the window, until q o
 answers) it is printed once. NO_COLOR leaves colours out; where the locale is not UTF-8, charts are drawn in ASCII.
 ${clientCommandHelp('0 ended, 2 the gateway could not be asked at first', 'top', 'top --once', 'top --admin https://gateway.internal:9901')}`
 
-/** Makes the command `top`: exit 0 when the operator ends it, 2 when the gateway could not be asked at first. */
+/** Exit code: 0 the operator ended it, 2 the first request to the gateway failed. */
 const createTopCommand = (): Command =>
   createClientCommand(
     'top',

@@ -10,13 +10,12 @@ import { line, type ScreenLine, type TerminalCaps, type Tone, wrapLine } from '.
 export interface TopView {
   readonly url: string
   readonly overview: Overview
-  /** The gateway's clock at that time, in ms since the epoch. */
+  /** The gateway's clock, in ms since the epoch. */
   readonly at: number
-  /** Why there is no newer data, and for how long; null: it is current. */
+  /** Why and for how long there is no newer data; null: it is current. */
   readonly stale: { readonly seconds: number; readonly why: string } | null
 }
 
-/** Renders the lines of a screen: findings first, then the nine operations, the endpoints, and what features show. */
 export const renderFrame = ({ url, overview, at, stale }: TopView, caps: TerminalCaps): readonly ScreenLine[] => {
   const { status, operations } = overview
   const { findings, upstreams } = status
@@ -36,7 +35,6 @@ export const renderFrame = ({ url, overview, at, stale }: TopView, caps: Termina
   return blocks.filter((lines) => lines.length > 0).flatMap((lines, i) => (i === 0 ? lines : [line(''), ...lines]))
 }
 
-/** Keeps the lines that there is room for, with a last line that counts the others. */
 export const cropLines = (lines: readonly ScreenLine[], rows: number): readonly ScreenLine[] => {
   if (lines.length <= rows) return lines
   const kept = lines.slice(0, Math.max(0, rows - 1))
@@ -64,7 +62,7 @@ const tableLines = (table: string, { columns }: TerminalCaps): readonly ScreenLi
     .map((text, i) => line(text, i === 0 ? 'title' : rowTone(text)))
     .flatMap((row) => (row.tone === 'critical' ? wrapLine(row, columns, 4) : [row])) // the reason stands at the end
 
-/** Finds the tone of a row: what needs an operator is in capitals. */
+/** Capitals mark what needs an operator. */
 const rowTone = (text: string): Tone =>
   /\b(DOWN|FAILING|EJECTED|OPEN|USED UP|FULL|SHEDS|NOT ANSWERING|RUNS ANOTHER|OF NO USE|ENDED AGAIN)\b/.test(text)
     ? 'critical'
@@ -72,7 +70,7 @@ const rowTone = (text: string): Tone =>
 
 const severityTones = { critical: 'critical', warning: 'warning', notice: 'plain' } as const
 
-/** Renders the findings in at most a third of the window. Each is named before one is detailed. */
+/** At most a third of the window. Each finding is named before any is detailed. */
 const findingLines = (
   found: Status['findings'],
   at: number,
@@ -99,7 +97,7 @@ const findingLines = (
   return [...kept.flat(), line(`${count - room + 1} lines more of what is wrong: status shows all`, 'title')]
 }
 
-/** A column. Those of the lowest rank are left out first when there is no room for all. */
+/** Without room for all, columns of the lowest rank are left out first. */
 interface Column {
   readonly title: string
   readonly rank: number
@@ -126,11 +124,10 @@ const columns: readonly Column[] = [
   { title: 'in flight', rank: 2, cell: rateCell(({ inFlight }) => `${inFlight}`) },
 ]
 
-// The same as on the admin page: a quarter of an hour, in steps of 5 s.
+// As on the admin page: 15 minutes, in steps of 5 s.
 const chartSeconds = 900
 const [minChartColumns, maxChartColumns] = [10, 60]
 
-/** Renders the nine operations with their rates, and a chart of the last 15 minutes where there is room for it. */
 const renderOperations = (operations: readonly OperationView[], caps: TerminalCaps): readonly ScreenLine[] => {
   const shown = fitColumns(operations, caps.columns)
   const rows = formatTable([
@@ -156,7 +153,6 @@ const renderOperations = (operations: readonly OperationView[], caps: TerminalCa
 const steps = (stepSeconds: number): number =>
   Math.min(chartSeconds, Math.max(1, Math.round(chartSeconds / stepSeconds)))
 
-/** Leaves out columns until the others fit. */
 const fitColumns = (operations: readonly OperationView[], room: number): readonly Column[] => {
   let shown = columns
   const columnWidth = ({ title, cell }: Column): number => 2 + maxLength([title, ...operations.map(cell)])
@@ -191,9 +187,8 @@ const maxValue = 1e15
 const asciiLevels = ' .:-=+*#@'
 
 /**
- * Renders numbers as a chart of `columns` characters, the newest at the right. `all` is the number of values of the
- * whole time: the chart of a young gateway is filled at the left. Each column is the mean of its values, and its height
- * a share of the highest mean.
+ * The newest value is at the right; a column is the mean of its values, relative to the highest mean. `all`: the number
+ * of values when full; a young gateway's chart is filled at the left.
  */
 export const renderSparkline = (values: readonly number[], all: number, columns: number, unicode: boolean): string => {
   const levels = unicode ? unicodeLevels : asciiLevels

@@ -1,10 +1,9 @@
 import type { ReadStream, WriteStream } from 'node:tty'
 import type { Environment } from '../../core/config/environment.ts'
 
-/** The emphasis of a line, on a terminal with colours. */
 export type Tone = 'plain' | 'title' | 'good' | 'warning' | 'critical'
 
-/** A line of the screen. Its text is harmless to a terminal. */
+/** The text is harmless to a terminal. */
 export interface ScreenLine {
   readonly text: string
   readonly tone: Tone
@@ -27,7 +26,7 @@ const codes: Readonly<Record<Tone, string>> = {
 
 export const line = (text: string, tone: Tone = 'plain'): ScreenLine => ({ text, tone })
 
-/** Renders a line for a terminal: no wider than that, and without characters that it does not have. */
+/** Cut to the terminal's width, without characters that it cannot show. */
 export const drawLine = (
   { text, tone }: ScreenLine,
   { columns, colour, unicode }: Omit<TerminalCaps, 'rows'>,
@@ -43,7 +42,7 @@ export const drawLine = (
 // Far more than any finding has.
 const maxWrappedChars = 2000
 
-/** Breaks a line at blanks, and indents the further ones. A word that is longer than the window is cut. */
+/** Breaks at blanks and indents the further lines. A word longer than the window is cut. */
 export const wrapLine = ({ text, tone }: ScreenLine, columns: number, indent: number): readonly ScreenLine[] => {
   if (columns <= 2 * indent) return [line(text, tone)]
   const lines: ScreenLine[] = []
@@ -63,11 +62,11 @@ const truncate = (text: string, columns: number, mark: string): string => {
   return characters.length <= columns ? text : `${characters.slice(0, Math.max(0, columns - 1)).join('')}${mark}`
 }
 
-// Sequences of xterm, which every terminal of today knows: the alternate screen, no cursor, no line wrap.
+// xterm sequences, which every current terminal knows: the alternate screen, no cursor, no line wrap.
 const enterSequence = '\u001b[?1049h\u001b[?25l\u001b[?7l'
 const restoreSequence = '\u001b[?7h\u001b[?25h\u001b[?1049l'
 
-/** Detects the capabilities of a stream: colours on a terminal without NO_COLOR, non-ASCII text in a UTF-8 locale. */
+/** Colors need a terminal and no NO_COLOR; non-ASCII text needs a UTF-8 locale. */
 export const detectTerminalCaps = (
   stream: Pick<WriteStream, 'isTTY' | 'columns' | 'rows'>,
   environment: Environment,
@@ -86,11 +85,7 @@ interface Screen {
   close(): void
 }
 
-/**
- * Takes over a terminal. It is restored when the process exits, also after an uncaught error; a signal that ends it
- * without `exit`, such as SIGKILL, leaves the terminal taken over. `onKey` gets each key; `onResize` is called when the
- * window has another size.
- */
+/** Restored when the process exits, also after an uncaught error, but not after a signal such as SIGKILL. */
 export const openScreen = (
   { stdin, stdout }: { readonly stdin: ReadStream; readonly stdout: WriteStream },
   onKey: (key: string) => void,
@@ -114,7 +109,7 @@ export const openScreen = (
   }
   const takeTerminal = (): void => {
     stdout.write(enterSequence)
-    if (stdin.isTTY) stdin.setRawMode(true) // otherwise keys would wait for the end of a line, and show
+    if (stdin.isTTY) stdin.setRawMode(true) // otherwise keys wait for the end of a line, and show
   }
   const onContinue = (): void => {
     takeTerminal() // a shell had the terminal while this process was stopped
@@ -127,8 +122,7 @@ export const openScreen = (
   takeTerminal()
   return {
     draw(lines, caps) {
-      // Each line is cleared before it is written. Cleared afterwards, a line as wide as the window would lose its last
-      // character.
+      // Clearing afterwards would cost a line as wide as the window its last character.
       const text = lines.map((row) => `\u001b[2K${drawLine(row, caps)}`).join('\r\n')
       stdout.write(`\u001b[H${text}${lines.length < caps.rows ? '\r\n\u001b[J' : ''}`)
     },

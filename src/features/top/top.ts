@@ -14,7 +14,7 @@ export interface TopOptions extends ClientCommandOptions {
   readonly once?: true
 }
 
-/** Shows the state of a gateway until the operator quits, or prints it once; resolves to the exit code. */
+/** Runs until the operator quits, or prints the state once; resolves to the exit code. */
 export const runTop = async ({ once, format, ...targetOptions }: TopOptions): Promise<number> => {
   const target = await locateGateway(targetOptions)
   const { stdout } = process
@@ -40,10 +40,9 @@ export const runTop = async ({ once, format, ...targetOptions }: TopOptions): Pr
   return runLive(target, first.view)
 }
 
-// A view older than this is marked as stale.
 const staleAfterMs = 3000
 
-/** Draws until the process ends. The terminal is restored, whatever ends it. */
+/** Restores the terminal in every case. */
 const runLive = async (target: AdminTarget, first: TopView): Promise<never> => {
   const { stdout, stdin } = process
   let view = first

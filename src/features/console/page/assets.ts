@@ -9,7 +9,6 @@ import { targetPath } from '../../../core/admin/url.ts'
 const ownAsset = (name: string): string => fileURLToPath(new URL(`./assets/${name}`, import.meta.url))
 const { resolve } = createRequire(import.meta.url)
 
-/** What pages load, and the file of each. */
 const assetFiles = {
   'page.css': ownAsset('page.css'),
   'page.js': ownAsset('page.js'),
@@ -29,7 +28,7 @@ interface Assets {
 
 let loaded: Assets | null = null
 
-/** Loads the assets once: what a process serves does not change while another version is put in their place. */
+/** Once: the files may be replaced by another version's. */
 const loadAssets = (): Assets => {
   loaded ??= readAssets()
   return loaded
@@ -40,12 +39,12 @@ const readAssets = (): Assets => {
   return { version: hash('sha256', Buffer.concat([...contents.values()])).slice(0, 16), contents }
 }
 
-/** It contains the hash of all assets, so that a browser's cache never has another version's. */
+/** Contains the hash of all assets: a browser never caches another version's. */
 export const assetPath = (name: keyof typeof assetFiles): string => `/assets/${loadAssets().version}/${name}`
 
 export const assetsVersion = (): string => loadAssets().version
 
-/** All of them are public: the login page needs them before an operator has logged in. */
+/** All assets are public: the login page needs them. */
 export const registerAssets = (app: FastifyInstance): void => {
   const { version, contents } = loadAssets()
   const tag = `"${version}"`
@@ -54,7 +53,7 @@ export const registerAssets = (app: FastifyInstance): void => {
     const content = contents.get(name)
     if (content === undefined) return sendProblem(reply, notFound)
     reply.headers({ ...fields, ETag: tag, 'Content-Type': name.endsWith('.css') ? css : js })
-    // A page of another version gets the current asset: better than none, though not for long.
+    // A page of another version gets the current asset, not to be cached.
     reply.header('Cache-Control', requested === version ? 'public, max-age=31536000, immutable' : 'no-cache')
     return headers['if-none-match'] === tag ? reply.code(304).send() : reply.send(content)
   })

@@ -14,7 +14,7 @@ interface Setting {
   readonly provenance: Provenance
 }
 
-/** Renders the configuration that runs: every value, without secrets, and the line of the file that states it. */
+/** Without secrets, each value with its line in the file. */
 export const renderConfigurationPage = ({ file, running }: Pick<Reloader, 'file' | 'running'>): Html => {
   const { config, report, provenance } = running
   const parts = splitIntoParts(report.config)
@@ -35,7 +35,7 @@ const listSettings = (part: string, tree: unknown, provenance: ProvenanceMap): r
     provenance: findProvenance([part, ...path], provenance),
   }))
 
-/** Finds where a value comes from: a part that is stated as a whole has one place for all that is below it. */
+/** A part stated as a whole is the place of all values below it. */
 const findProvenance = (path: readonly string[], provenance: ProvenanceMap): Provenance => {
   for (let length = path.length; length > 0; length--) {
     const found = provenance.get(path.slice(0, length).join('.'))
@@ -50,7 +50,7 @@ const flatten = (value: unknown, path: readonly string[] = []): readonly (readon
   return entries.length === 0 ? [[path, 'none']] : entries.flatMap(([key, below]) => flatten(below, [...path, key]))
 }
 
-// A list of thousands of clients is a number here.
+// A list of thousands of clients is shown as its length.
 const maxListed = 20
 
 const formatValue = (value: unknown): string => {

@@ -21,7 +21,6 @@ import type { Log } from '../../../core/log/log.ts'
 import { csrfTokenField, logoutForm, parseForm } from '../session/csrf.ts'
 import { instanceParagraph, renderLayout, sendAdminError, sendPage } from './page-response.ts'
 
-/** Registers, for each command that has one, the page that says what would happen, whose form runs the command. */
 export const registerOrderPages = (app: FastifyInstance, context: AdminContext, log: Log, recheck: Recheck): void => {
   for (const { args, commands } of commandGroups)
     for (const command of commands) if (hasPage(command)) registerOrderPage(app, context, log, command, args, recheck)
@@ -78,7 +77,7 @@ const confirm = async (
 const minute = 60_000
 const ttlChoices: readonly number[] = [5 * minute, 15 * minute, 60 * minute, 4 * 60 * minute, 24 * 60 * minute]
 
-/** Renders the page that asks once more before a command is run: the form sends what is shown, word for word. */
+/** The form sends exactly what is shown. */
 const confirmPage = (
   page: string,
   query: Readonly<Record<string, string>>,

@@ -25,12 +25,12 @@ const records = pageParts.flatMap(({ recordRow }) => recordRow ?? [])
 const sideFacts = pageParts.flatMap(({ sideFact }) => sideFact ?? [])
 
 interface PageSection {
-  /** What the link to it is called; null: it is in sight anyway. */
+  /** The text of the link to the section; null: no link, for the section is in sight. */
   readonly link: string | null
   readonly render: (view: PageView) => Html
 }
 
-/** The sections of the page, in the order in which an operator on call asks. Each name is the `id` of its element. */
+/** In the order in which an operator on call asks. Each name is the `id` of its element. */
 const ownSections = {
   summary: { link: null, render: summarySection },
   findings: { link: 'Wrong', render: findingsSection },
@@ -44,7 +44,7 @@ const ownSections = {
   records: { link: recordsTitle(records), render: (view) => recordsSection(view, records) },
 } as const satisfies Readonly<Record<string, PageSection>>
 
-// Of two with the same name, the second stands in the place of the first.
+// Of two with the same name, the second replaces the first.
 const featureSections = [
   ...new Map(pageParts.flatMap(({ pageSections = [] }) => pageSections).map((each) => [each.name, each])).values(),
 ]
@@ -71,15 +71,15 @@ export const pageSections: Readonly<Record<string, (view: PageView) => Html>> = 
 export const renderSections = (view: PageView): readonly (readonly [name: string, section: Html])[] =>
   sections.map(({ name, render }) => [name, render(view)])
 
-// From here on, sections of a line or two stand beside one another.
+// From here on, short sections stand side by side.
 const gridFrom = sections.findIndex(({ name }) => name === 'orders')
 
-/** Renders the links to the sections, and the switch that leaves only what is wrong. It works without a script. */
+/** The switch for problems only needs no script. */
 const sectionLinks = (): Html =>
   html`<nav aria-label="Sections">${links.map(({ name, link }) => link !== null && html`<a href="#${name}">${link}</a> `)}</nav>
 <p class="switch"><label><input type="checkbox" id="problems-only"> Problems only</label></p>`
 
-/** Formats the title: the state in a few words, for the tab, which may be all that is seen of the page. */
+/** The state in a few words: an operator may see only the tab. */
 export const pageTitle = ({ status: { findings, state, instance } }: Overview): string =>
   formatTitle(pageState(findings, state), instance)
 
@@ -88,7 +88,7 @@ const pageState = (findings: Overview['status']['findings'], state: string): str
   return wrong > 0 ? `${wrong} wrong` : state
 }
 
-/** Renders the whole page, so that it can be read without a script. */
+/** Readable without a script. */
 export const renderOverviewPage = (overview: PageView, principal: Principal): Html => {
   const flash = principal.takeFlash()
   const rendered = renderSections(overview)

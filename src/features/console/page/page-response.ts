@@ -7,11 +7,7 @@ import type { InstanceConfig } from '../../../core/config/config.ts'
 import { formatProblem } from '../../../core/config/problem.ts'
 import { assetPath } from './assets.ts'
 
-/**
- * Builds the policy of what a page may load, and from where: a stylesheet, and forms, of this listener. `more` holds
- * what a page needs beyond that, such as `script-src 'self'`. No site may put the page into a frame, where a click on
- * it would be meant for something else.
- */
+/** Allows the listener's own stylesheet and forms, and `more`. No site may frame the page: clickjacking. */
 export const contentSecurityPolicy = (...more: readonly string[]): string =>
   [
     "default-src 'none'",
@@ -29,13 +25,13 @@ const pageHeaders = {
   'X-Frame-Options': 'DENY', // for browsers without frame-ancestors
   'X-Content-Type-Options': 'nosniff',
   'Cache-Control': 'no-store',
-  // Not no-referrer: a browser then sends `Origin: null` with the page's own forms, which looks like a foreign page's.
+  // With `no-referrer`, a browser sends `Origin: null` with the page's own forms, like a foreign page.
   'Referrer-Policy': 'same-origin',
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
 } as const
 
-/** Sends a page; `fields` add to its headers, or replace them. */
+/** `fields` add to the page's header fields, or replace them. */
 export const sendPage = (
   reply: FastifyReply,
   status: number,
@@ -49,10 +45,7 @@ export const sendPage = (
 
 export const acceptsHtml = ({ accept }: IncomingHttpHeaders): boolean => accept?.includes('text/html') ?? false
 
-/**
- * Sends an error: to a browser as a page, to a program as a problem. `instance` null: the client may not know, because
- * it has not logged in.
- */
+/** A page to browsers, a problem to programs. `instance` null: a client without a login may not know the gateway. */
 export const sendAdminError = (
   { headers }: FastifyRequest,
   reply: FastifyReply,
@@ -80,17 +73,15 @@ type ShownInstance = Pick<InstanceConfig, 'name' | 'environment' | 'colour'>
 
 interface PageContent {
   readonly title: string
-  /** Which gateway it is; null or missing: that is not said. */
+  /** Null or missing: the page does not name the gateway. */
   readonly instance?: ShownInstance | null
   /** The content of `<main>`, an `<h1>` first. */
   readonly body: HtmlValue
-  /** Further content of `<head>`: the scripts of a page that has some. */
   readonly head?: HtmlValue
-  /** What stands beside the name of the gateway, above `<main>`. */
   readonly beside?: HtmlValue
 }
 
-/** Renders a page of the operator's listener: one look, and nothing that runs unless `head` has it. */
+/** Nothing runs unless `head` has it. */
 export const renderLayout = ({ title, instance = null, body, head, beside }: PageContent): Html => html`<!doctype html>
 <html lang="en">
 <head>

@@ -31,7 +31,7 @@ export const openOperatorPages: OpenPages = async (context, log, proofs, recheck
       )
       app.get('/configuration', async (_, reply) => sendPage(reply, 200, renderConfigurationPage(reloader)))
     },
-    // A browser is sent to the login, or reads why.
+    // A browser is sent to the login, or gets a page with the reason.
     reject(request, reply, rejection) {
       const { method, url, headers } = request
       const path = targetPath(url)
@@ -47,10 +47,10 @@ export const openOperatorPages: OpenPages = async (context, log, proofs, recheck
   }
 }
 
-// Beside them, the pages of actions take a form with its token.
+// Pages of actions take a form with its token too.
 const pagePaths: ReadonlySet<string> = new Set(['/', '/configuration', '/login', '/logout'])
 
-// Text becomes HTML by the one policy of sections.js, and by nothing else.
+// Only the policy of sections.js turns text into HTML.
 const scriptPolicy = contentSecurityPolicy(
   "script-src 'self'",
   "connect-src 'self'",
@@ -58,13 +58,10 @@ const scriptPolicy = contentSecurityPolicy(
   'trusted-types sections',
 )
 
-// How long a browser waits before it reconnects.
+// The browser's delay before it reconnects.
 const retryMs = 1000
 
-/**
- * Keeps pages up to date by server-sent events, for as long as `isAuthorized` holds of the request that began the
- * stream.
- */
+/** By server-sent events, while `isAuthorized` holds of the request that began the stream. */
 export const registerEventStream = (
   app: FastifyInstance,
   streams: SseHub,
@@ -84,7 +81,7 @@ export const registerEventStream = (
     if (stream === null) return sendProblem(reply, tooManyStreams)
     reply.hijack()
     raw.on('drain', stream.onDrain)
-    // It may have left while its token was verified.
+    // The client may have left while its token was verified.
     if (raw.closed) return stream.onClose()
     raw.once('close', stream.onClose)
     raw.writeHead(200, fields)
@@ -97,8 +94,7 @@ const fields = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
   'Cross-Origin-Resource-Policy': 'same-origin',
-  'X-Accel-Buffering': 'no', // for a proxy before this listener, which would buffer what is to be seen at once
-  // The connection is of no further use: it ends with the stream.
+  'X-Accel-Buffering': 'no', // a proxy in front must not buffer the stream
   Connection: 'close',
 }
 

@@ -8,33 +8,32 @@ export const severityTones: Readonly<Record<Severity, BadgeTone>> = {
   notice: 'notice',
 }
 
-/** What is known of how something goes: an operation, a group, an endpoint, a worker, the gateway. */
 export interface RowFacts {
-  /** What it is called while it works: `serves`, `up`. */
+  /** The word for a working row: `serves`, `up`. */
   readonly well: string
-  /** What it is called while nothing is known of it: no request came; by default `idle`. */
+  /** The word when no request came; default: `idle`. */
   readonly untried?: string
-  /** In a word, that it was taken out on purpose: `refused`, `draining`; null: it was not. */
+  /** Taken out on purpose: `refused`, `draining`. */
   readonly takenOut?: string | null
-  /** In a word, that it cannot serve: `down`, `fails`; null: it can, as far as is known. */
+  /** Cannot serve: `down`, `fails`. */
   readonly dead?: string | null
-  /** In a word, that it is out for a while, or serves in part: `ejected`, `1 of 2 up`; null: it is not. */
+  /** Out for a while, or serves in part: `ejected`, `1 of 2 up`. */
   readonly partly?: string | null
-  /** How many requests came of late, or how many a second; null: nothing is counted. */
+  /** Recent requests, as a count or per second; null: not counted. */
   readonly requests?: RecentRequests | null
-  /** How bad it is what may keep all from it, and stands further up: instead of `untried`; null: nothing may. */
+  /** The severity of a wider problem that may keep requests away, shown instead of `untried`. */
   readonly doubt?: Severity | null
-  /** Whether something shows that it works: a probe, or the last request; by default, that requests came of late. */
+  /** A probe or the last request succeeded; default: there were recent requests. */
   readonly isProven?: boolean
-  /** The worst of the findings about it; null: there is none. */
+  /** The worst finding about the row. */
   readonly finding?: Severity | null
 }
 
 interface RecentRequests {
   readonly all: number
-  /** Those that failed: not by the client's fault. */
+  /** Not by the client's fault. */
   readonly failed: number
-  /** Those that the gateway rejected by the client's fault, or that the client left. */
+  /** Rejected by the client's fault, or left by the client. */
   readonly refused: number
 }
 
@@ -45,13 +44,10 @@ export interface RowState {
 
 export const stateBadge = ({ tone, words }: RowState): Html => badge(tone, words)
 
-// What makes up for rates that were rounded.
+// Absorbs the rounding of rates.
 const epsilon = 1e-6
 
-/**
- * Derives the state of a row from what is known: how it goes, not what is switched. It is good only where something
- * shows that it works, and nothing that it does not.
- */
+/** A row is good only with evidence that it works, and none that it does not. Switches do not count. */
 export const toRowState = (facts: RowFacts): RowState => {
   const { well, untried = 'idle', doubt, takenOut, dead, partly, requests, finding } = facts
   const { isProven = (requests?.all ?? 0) > 0 } = facts
@@ -67,10 +63,9 @@ export const toRowState = (facts: RowFacts): RowState => {
   return doubt == null ? { tone: 'off', words: untried } : { tone: severityTones[doubt], words: 'see above' }
 }
 
-/** Tells whether a row stays when only problems are shown. */
 export const isProblem = ({ tone }: RowState): boolean => tone === 'bad' || tone === 'warning'
 
-/** Derives the state from the requests alone; null: they say nothing against it. */
+/** Null: the requests show no failure. */
 const failureState = ({ all, failed, refused }: RecentRequests): RowState | null => {
   if (all <= 0) return null
   const letIn = all - refused
@@ -84,10 +79,7 @@ const failureState = ({ all, failed, refused }: RecentRequests): RowState | null
 
 const formatPercentage = (share: number): string => (share < 0.01 ? 'under 1 %' : `${Math.round(share * 100)} %`)
 
-/**
- * Finds the worst severity of the findings about a key of the file, or a key below it; of those that name an endpoint,
- * where one is given. The candidate of a group is a thing of its own.
- */
+/** The worst of a key and the keys below, limited to `endpoint` where given. A group's candidate counts separately. */
 export const worstFinding = (
   findings: readonly FindingSubject[],
   about: string,

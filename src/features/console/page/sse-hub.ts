@@ -7,45 +7,44 @@ import { pageTitle, renderSections } from './overview-page.ts'
 import { instanceHtml, instanceId } from './page-response.ts'
 
 const tickMs = 1000
-/** The most pages that are kept up to date: operators are few, and each page costs. */
+/** Operators are few, and each page costs. */
 export const maxStreams = 16
-// A browser that reads nothing for that long has gone, or the connection to it is dead.
+// A browser that reads nothing for 30 s has gone, or its connection is dead.
 const maxBlockedTicks = 30
-// A long list of recent errors changes with each of them: sent every second, it would be nearly all that is sent.
+// A list of recent errors changes with each error: sent every second, it would be nearly all the traffic.
 const largePartLength = 32 * 1024
 const largePartTicks = 5
 
 export interface SseSink {
-  /** Writes to the page. False: it takes no more until {@link SseStream.onDrain}. */
+  /** False: the page takes no more until {@link SseStream.onDrain}. */
   write(text: string): boolean
-  /** Ends the stream: in good order or, `atOnce`, without waiting for what was not read yet. */
+  /** `atOnce`: drops what was not read yet. */
   end(atOnce: boolean): void
-  /** Checks whether its operator may still see the page: a session ends, a token is replaced. */
+  /** The operator may still see the page: sessions end, tokens are replaced. */
   isAuthorized(): boolean
 }
 
 export interface SseStream {
-  /** Called when what was written is on its way. */
+  /** Called when the written text is on its way. */
   onDrain(): void
   onClose(): void
 }
 
 interface SseSubscriber extends SseStream {
   readonly sink: SseSink
-  /** The parts that it has not been sent in their last state. */
+  /** The parts whose last state was not sent yet. */
   readonly stale: Set<PartName>
-  /** For how many ticks it has taken nothing; null: it takes more. */
+  /** Ticks since the page last read; null: it reads. */
   blocked: number | null
   sent: number
 }
 
-/** Why a stream ends. The page says so, and reconnects or does not. */
+/** The page shows it, and reconnects or does not. */
 type StreamEndReason = 'session' | 'leaving'
 
 /**
- * Keeps pages up to date. Once a second it collects the overview, for all of them together, and only while there are
- * any. A page that reads slowly is left out until it has read what it was sent, and then gets what is true by then:
- * nothing piles up.
+ * Once a second, collects one overview for all pages. A slow page is skipped until it has read everything, then gets
+ * the current state: nothing piles up.
  */
 export class SseHub {
   readonly #getView: () => Promise<PageView>
@@ -63,10 +62,7 @@ export class SseHub {
     return this.#subscribers.size
   }
 
-  /**
-   * Opens a stream, which is sent the whole page at the next tick. Null: there are too many, or the gateway is
-   * stopping.
-   */
+  /** The next tick sends the whole page. Null: there are too many streams, or the gateway is stopping. */
   open(sink: SseSink): SseStream | null {
     if (this.#ended || this.#subscribers.size >= maxStreams) return null
     const subscriber: SseSubscriber = {
@@ -87,13 +83,13 @@ export class SseHub {
     return subscriber
   }
 
-  /** Ends the streams of operators who may no longer see the page. Each tick does so too. */
+  /** Each tick does so too. */
   recheck(): void {
     for (const subscriber of [...this.#subscribers])
       if (!subscriber.sink.isAuthorized()) this.#end(subscriber, 'session')
   }
 
-  /** Ends all streams, and opens none any more. */
+  /** Opens none any more. */
   end(): void {
     this.#ended = true
     for (const subscriber of [...this.#subscribers]) this.#end(subscriber, 'leaving')
@@ -103,7 +99,7 @@ export class SseHub {
     this.#ticking = true
     this.#stop = null
     const startedAt = now()
-    // A failure now may be over at the next tick. A page that is sent nothing shows by itself that it is stale.
+    // A failure may be over at the next tick. A page that is sent nothing shows that it is stale.
     const state = await this.#getView().then(renderPageState, () => null)
     this.#ticking = false
     this.recheck() // not before: a stream that was just opened has no head yet
@@ -141,7 +137,6 @@ export class SseHub {
     subscriber.sink.end(true)
   }
 
-  /** Stops collecting, and keeps nothing: no page is open. */
   #pause(): void {
     this.#stop?.()
     this.#stop = null
@@ -149,17 +144,13 @@ export class SseHub {
   }
 }
 
-/** The page at one moment, rendered: parts that two states have in common need not be sent again. */
 interface PageState {
   readonly at: string
   readonly title: string
   readonly parts: ReadonlyMap<PartName, string>
 }
 
-/**
- * A part that is sent by itself: as HTML, a section or which gateway it is, by the `id` of its element; or the data of
- * the charts, as JSON.
- */
+/** The `id` of an element (HTML: a section or the gateway's name), or the charts' data (JSON). */
 type PartName = string
 
 const renderPageState = (overview: PageView): PageState => ({
@@ -175,29 +166,24 @@ const renderPageState = (overview: PageView): PageState => ({
 const changedParts = (before: PageState | null, { parts }: PageState): readonly PartName[] =>
   [...parts.keys()].filter((name) => before?.parts.get(name) !== parts.get(name))
 
-/**
- * Renders the event that brings a page up to date by some of its parts, or, without parts, confirms that it is. A page
- * that was loaded from another version of the gateway sees by `assets` that its scripts are not those of what it is
- * sent.
- */
+/** Without parts, confirms the page. By `assets`, a page from another version learns that its scripts are outdated. */
 const renderTick = ({ at, title, parts }: PageState, names: Iterable<PartName>): string => {
   const { charts, ...sections } = Object.fromEntries([...names].map((name) => [name, parts.get(name)]))
   const json = JSON.stringify({ at, title, assets: assetsVersion(), sections })
   return `event: tick\ndata: ${charts === undefined ? json : `${json.slice(0, -1)},"charts":${charts}}`}\n\n`
 }
 
-/** What the charts of the page are drawn from. Times are seconds since the epoch. */
+/** Times are seconds since the epoch. */
 interface ChartsData {
   /** The end of the newest step. */
   readonly until: number
   readonly operations: Readonly<Partial<Record<OperationId, OperationHistory>>>
-  /** When another configuration took effect. */
   readonly reloads: readonly number[]
 }
 
 type OperationHistory = NonNullable<OperationView['history']>
 
-/** Collects what the charts are drawn from. It is another only when there is another step. */
+/** The same object until there is another step. */
 export const chartsData = ({
   at,
   operations,
@@ -210,7 +196,7 @@ export const chartsData = ({
   reloads: reloads.flatMap((reload) => (reload.result === 'applied' ? [Math.trunc(Date.parse(reload.at) / 1000)] : [])),
 })
 
-/** Leaves out digits that no eye can see in a chart, and that would be most of what is sent. */
+/** Removes digits that no chart shows, and that would be most of the traffic. */
 const roundHistory = ({
   stepSeconds: step,
   perSecond,

@@ -9,7 +9,7 @@ const csrfFieldName = 'formToken'
 export const csrfTokenField = ({ csrfToken }: Principal): Html =>
   html`<input type="hidden" name="${csrfFieldName}" value="${csrfToken}">`
 
-/** A form that was not made here for this principal is rejected: another page may have had the browser send it. */
+/** Rejects a form that was not made for this principal: another page may have had the browser send it (CSRF). */
 export const parseForm = (request: FastifyRequest): URLSearchParams | AdminError => {
   const fields = new URLSearchParams(typeof request.body === 'string' ? request.body : '')
   const [given, another] = fields.getAll(csrfFieldName)
@@ -24,7 +24,7 @@ const forgedForm: AdminError = {
   detail: 'this form was not made for your session, or its session is over: nothing was done; open the page again',
 }
 
-/** Renders who is logged in and what that allows, with the logout form; null: the listener knows no operator. */
+/** Null: the listener knows no operator. */
 export const logoutForm = (principal: Principal): Html | null => {
   const { operator, session } = principal
   if (operator === null || operator.name === null) return null

@@ -91,14 +91,11 @@ const loginUnavailable: AdminError = {
     'others on the network could read a token that is sent here, because this connection has no TLS and does not come by loopback: use a tunnel to 127.0.0.1, or set admin.tls',
 }
 
-/**
- * Why an operator sees the form again right after logging in: with the cookie, the browser would have been sent on to
- * the overview.
- */
+/** Shown when the form returns after a login: a browser with the cookie would see the overview. */
 const cookieLost =
   'the token was right, but the browser has not kept the cookie of the session: it keeps one that comes by https, or from localhost or 127.0.0.1'
 
-/** Tells whether there may be a token to log in with: one that opens /metrics alone opens no session. */
+/** A token for /metrics alone opens no session. */
 export const hasLogin = (admin: AdminConfig, proofs: Pick<OperatorProofs, 'tokenScopes'>): boolean =>
   [...listOperatorTokens(admin).map(({ operator }) => operator.scope), ...proofs.tokenScopes(admin)].some((scope) =>
     includesScope(scope, 'read'),
@@ -112,10 +109,9 @@ const tokenOfAScraper: AdminError = {
   detail: 'this token is for /metrics and /whoami alone: log in with one of the scope read or operate',
 }
 
-// People mistype now and then. One limit for all clients together, because an address costs an attacker nothing.
+// People mistype, hence the burst. One limit for all clients: an address costs an attacker nothing.
 const loginLimit = { policy: 'login', perMs: 2 / 1000, burst: 5 } as const
 
-/** What the gateway knows of a connection: a socket of Node's has it. */
 interface LoginConnection {
   readonly encrypted?: boolean
   readonly localAddress?: string | undefined
@@ -123,11 +119,10 @@ interface LoginConnection {
 }
 
 /**
- * Checks whether what a browser sends on a connection, a token and a cookie among it, stays unread on its way: TLS, or
- * loopback at both ends. The connection decides, not the address that the listener binds: `kubectl port-forward` and
- * `ssh -L` carry it over their own encrypted one, and open it on the loopback of the pod or machine. Both ends, because
- * a sidecar of a service mesh passes on what came over the network from 127.0.0.6 to the address of the pod. Not
- * handled: a proxy on the same loopback that itself takes plain HTTP.
+ * Tells whether a token and cookie are safe on their way: TLS, or loopback at both ends. The connection decides, not
+ * the bind address: `kubectl port-forward` and `ssh -L` encrypt, then connect on loopback. Both ends, because a mesh's
+ * sidecar passes network traffic on from 127.0.0.6 to the pod's address. Not handled: a proxy on the same loopback that
+ * takes plain HTTP.
  */
 export const isConfidential = ({ encrypted = false, localAddress, remoteAddress }: LoginConnection): boolean =>
   encrypted || [localAddress, remoteAddress].every((address) => address !== undefined && isLoopbackHost(address))

@@ -7,10 +7,7 @@ import { Principal } from '../../../core/admin/access/principal.ts'
 import type { AdminConfig } from '../../../core/config/config.ts'
 import { epochMs } from '../../../core/lib/clock.ts'
 
-/**
- * The lifetime of a session, whatever is done in it: a page that is left open keeps itself up to date, and would never
- * be idle.
- */
+/** Absolute: an open page keeps itself up to date, and would never be idle. */
 const sessionTtlMs = 30 * 60_000
 
 // As in `principal.ts`: a client that knows a token must not fill the memory.
@@ -21,7 +18,7 @@ interface Session {
   readonly token: OperatorToken
 }
 
-/** Of a cookie's content it knows the digest only. */
+/** Stores only the digest of a cookie's content. */
 export class SessionStore {
   /** By the digest of the id; the oldest first. */
   readonly #sessions = new Map<string, Session>()
@@ -29,7 +26,7 @@ export class SessionStore {
   /** The configuration that the sessions were last compared with. */
   #admin: AdminConfig | null = null
 
-  /** `proofs` knows which tokens of the issuer are good still; without it, none is. */
+  /** `proofs`: which of the issuer's tokens are still good; by default none. */
   constructor(proofs: Pick<OperatorProofs, 'recall'> = { recall: () => null }) {
     this.#proofs = proofs
   }
@@ -40,10 +37,7 @@ export class SessionStore {
     return id === null ? null : this.#findValid(digest(id), admin)
   }
 
-  /**
-   * Opens a session for a client that has shown a token. The id is made here, never taken over, and known only to that
-   * client. It lives no longer than its token.
-   */
+  /** The id is always new (no session fixation). The session lives no longer than its token. */
   open(token: OperatorToken): { readonly id: string; readonly principal: Principal; readonly lifeMs: number } {
     const id = randomBytes(32).toString('base64url')
     const untilExpiryMs = token.expiresAt === null ? sessionTtlMs : token.expiresAt - epochMs()
@@ -58,20 +52,14 @@ export class SessionStore {
     for (const [id, each] of this.#sessions) if (each.principal === principal) this.#sessions.delete(id)
   }
 
-  /**
-   * Ends the sessions whose token is good no longer by a configuration, or is another operator's or for another scope.
-   * They do not come back with it.
-   */
+  /** Ends, for good, sessions whose token was removed or given to another operator or scope. */
   sync(admin: AdminConfig): void {
     if (admin === this.#admin) return
     this.#admin = admin
     for (const [id, { token }] of this.#sessions) if (!this.#isGood(token, admin)) this.#sessions.delete(id)
   }
 
-  /**
-   * Makes room for another session: of the operator who has most, the oldest goes. One who may only read must not be
-   * able to log others out.
-   */
+  /** Evicts from the operator with the most sessions: a read-only operator must not be able to log others out. */
   #makeRoom(): void {
     if (this.#sessions.size < maxSessions) return
     for (const [id, { principal }] of this.#sessions) if (principal.isExpired) this.#sessions.delete(id)
@@ -90,7 +78,6 @@ export class SessionStore {
     return null
   }
 
-  /** Tells whether a token is good, and of the same operator, as when its session was opened. */
   #isGood({ operator, digest }: OperatorToken, admin: AdminConfig): boolean {
     const listed = listOperatorTokens(admin).find((each) => each.digest.equals(digest))
     const current = listed?.operator ?? this.#proofs.recall(digest)
@@ -100,10 +87,7 @@ export class SessionStore {
 
 const digest = (text: string): string => hash('sha256', text)
 
-/**
- * Parses the session's id from a request; null: there is none. Two cookies of the name count as none: a browser has one
- * at most, since `__Host-` keeps every other host from setting it.
- */
+/** Two cookies of the name count as none: `__Host-` keeps other hosts from setting it, so a browser has at most one. */
 export const parseSessionCookie = (headers: IncomingHttpHeaders): string | null => {
   const start = `${cookieName(headers)}=`
   const [pair, another] = (headers.cookie ?? '').split(/; */).filter((each) => each.startsWith(start))
@@ -111,18 +95,15 @@ export const parseSessionCookie = (headers: IncomingHttpHeaders): string | null 
   return pair.slice(start.length)
 }
 
-/**
- * Formats the cookie that holds a session. A browser keeps it from scripts, from other sites, and from connections that
- * others can read.
- */
+/** Kept from scripts, other sites, and unencrypted connections. */
 export const formatSessionCookie = (headers: IncomingHttpHeaders, id: string, lifeMs: number): string =>
   `${cookieName(headers)}=${id}; Path=/; Max-Age=${Math.ceil(lifeMs / 1000)}; Secure; HttpOnly; SameSite=Strict`
 
 export const clearSessionCookie = (headers: IncomingHttpHeaders): string => formatSessionCookie(headers, '', 0)
 
 /**
- * Names the cookie. A browser sends a host's cookies to all of its ports, so the port as the browser knows it is part
- * of the name: several gateways reached at localhost, by a tunnel each, would otherwise take each other's session away.
+ * Includes the browser's port: cookies go to all ports of a host, and gateways tunneled to localhost would overwrite
+ * each other's session.
  */
 const cookieName = ({ host = '' }: IncomingHttpHeaders): string => {
   const [, port] = /:(\d{1,5})$/.exec(host) ?? []

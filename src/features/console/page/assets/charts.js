@@ -9,7 +9,7 @@
 
 const uPlot = /** @type {{ uPlot: typeof import('uplot') }} */ (/** @type {unknown} */ (globalThis)).uPlot
 
-/** How many seconds a chart has room for. */
+/** The seconds that a chart spans. */
 const room = 900
 const height = 32
 const heightWithAxes = 130
@@ -20,10 +20,7 @@ const plots = new Map()
 /** @type {Charts} */
 let latest = { until: 0, operations: {}, reloads: [] }
 
-/**
- * Draws what there is of each operation; what is drawn already is drawn on.
- * @param {Charts} charts
- */
+/** Draws all charts, or updates them. @param {Charts} charts */
 export const draw = (charts) => {
   latest = charts
   for (const element of document.querySelectorAll('.chart')) if (element instanceof HTMLElement) drawIn(element)
@@ -46,9 +43,8 @@ const drawIn = (element) => {
 }
 
 /**
- * Adds the operations up: what is slowest is what counts. The newest steps stand at the end of each list.
- * @param {readonly History[]} histories
- * @returns {History | undefined}
+ * Adds the operations up, and takes the slowest p99. Lists end with the newest step.
+ * @param {readonly History[]} histories @returns {History | undefined}
  */
 const addUp = (histories) => {
   const [first] = histories
@@ -102,7 +98,6 @@ const options = {
   },
 }
 
-/** The look of an axis. */
 const axis = {
   stroke: () => colour('--quiet'),
   grid: { stroke: () => colour('--line'), width: 1 },
@@ -127,11 +122,7 @@ const optionsWithAxes = {
   ],
 }
 
-/**
- * What is alone between gaps is a point, since no line leads to it.
- * @param {string} name
- * @returns {Series}
- */
+/** A value between two gaps is drawn as a point. @param {string} name @returns {Series} */
 const line = (name) => ({
   width: 1.25,
   stroke: () => colour(`--${name}`),
@@ -161,7 +152,7 @@ const times = ({ stepSeconds, p99Ms }) => [timesOfSteps(p99Ms.length, stepSecond
 const timesOfSteps = (count, stepSeconds) =>
   Array.from({ length: count }, (_, i) => latest.until - (count - 1 - i) * stepSeconds)
 
-// The style sheet has one colour for light and one for dark. An element that has it knows which one it is.
+// The style sheet has one color for light and one for dark; an element resolves it.
 const swatch = document.body.appendChild(document.createElement('i'))
 swatch.hidden = true
 

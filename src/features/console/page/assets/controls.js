@@ -1,7 +1,6 @@
 // @ts-check
 // Copies commands at a tap, and remembers for the tab whether only problems are shown.
 
-/** Starts what the reader of the page can do in it. */
 export const startControls = () => {
   document.addEventListener('click', ({ target }) => {
     const command = target instanceof Element ? target.closest('.command') : null
@@ -23,12 +22,12 @@ const copy = async (command) => {
   const code = command.querySelector('code')
   if (code === null) return
   const text = code.textContent ?? ''
-  // A page that came by http from another machine has no clipboard: there the selection is copied.
+  // Without a clipboard (http from another machine), the selection is copied.
   const isCopied = await (navigator.clipboard?.writeText(text) ?? Promise.reject()).then(
     () => true,
     () => copySelection(code),
   )
-  // The section may have been brought up to date meanwhile.
+  // The section may have been updated meanwhile.
   const [words] = command.querySelector('.copy')?.childNodes ?? []
   if (!(words instanceof Text)) return
   words.data = isCopied ? 'Copied' : 'Selected'

@@ -30,10 +30,7 @@ const say = (words) => {
   if (announced !== null) announced.textContent = words
 }
 
-/**
- * Announces new findings, and those that are gone, behind other words. @param {ReadonlyMap<string, string>} before
- * @param {readonly string[]} first
- */
+/** Announces new and resolved findings. @param {ReadonlyMap<string, string>} before @param {readonly string[]} first */
 const announce = (before, first) => {
   const now = findings()
   const added = [...now].flatMap(([key, words]) => (before.has(key) ? [] : [words]))

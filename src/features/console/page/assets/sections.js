@@ -6,16 +6,12 @@ const { Idiomorph } = /** @type {typeof import('idiomorph')} */ (/** @type {unkn
 /** @typedef {{ createHTML(text: string): string }} Policy */
 /** @typedef {{ trustedTypes?: { createPolicy(name: string, rules: Policy): Policy } }} WithPolicies */
 
-// The gateway sends HTML that it has escaped. It comes from nowhere else, and is parsed here and nowhere else.
+// The gateway sends escaped HTML. It comes from nowhere else, and is parsed here only.
 const policy = /** @type {WithPolicies} */ (globalThis).trustedTypes?.createPolicy('sections', {
   createHTML: (text) => text,
 })
 
-/**
- * Puts a section in the place of the one of the same name.
- * @param {string} name
- * @param {string} markup
- */
+/** Replaces the section of that name. @param {string} name @param {string} markup */
 export const show = (name, markup) => {
   const old = document.getElementById(name)
   const next = new DOMParser().parseFromString(policy?.createHTML(markup) ?? markup, 'text/html').body.firstElementChild
@@ -25,25 +21,22 @@ export const show = (name, markup) => {
 
 /** @type {import('idiomorph').ConfigCallbacks} */
 const callbacks = {
-  // A drawn chart is not part of the markup that is sent.
+  // A drawn chart is not part of the markup.
   beforeNodeMorphed: (old) => !(old instanceof Element && old.classList.contains('chart')),
-  // A reader who has opened it wants it open.
+  // A section that the reader opened stays open.
   beforeAttributeUpdated: (name, element) =>
     !(name === 'open' && element.localName === 'details') && !(name === 'checked' && element.localName === 'input'),
 }
 
-// What changes while a finding stays the same: times, counts, shares, durations and sizes. Digits of a URL, an address,
-// a name, a worker or a class of statuses (5xx) are none of these.
+// The changing parts of a finding: times, counts, shares, durations and sizes. Digits of a URL, an address, a name, a
+// worker or a class of statuses (5xx) are kept.
 const changing =
   /\d{4}-\d\d-\d\dT[\d:.]+Z|\d\d:\d\d:\d\d|(?<=[ (])(?<!worker )\d+(?:\.\d+)?(?:ms|[smh]| ?(?:[KMGT]i)?B)?(?=[ ,;)]|$)/g
 
-/** Removes what changes while a finding stays the same. @param {string} words */
+/** @param {string} words */
 export const toStableWords = (words) => words.replaceAll(changing, '')
 
-/**
- * Lists what is wrong, as the section says it; findings that differ in numbers and times only are the same.
- * @returns {ReadonlyMap<string, string>}
- */
+/** Findings that differ only in numbers and times are the same. @returns {ReadonlyMap<string, string>} */
 export const findings = () =>
   new Map(
     [...document.querySelectorAll('#findings [data-about]')].map((found) => {

@@ -9,14 +9,11 @@
  * @property {() => void} onSessionOver
  */
 
-// A tick a second: several in a row did not come.
+// A tick a second: several in a row are missing.
 const staleMs = 3500
 const reconnectMs = 3000
 
-/**
- * Listens for as long as the page is visible: a browser has few connections for one origin, and a hidden page needs none.
- * @param {Listener} listener
- */
+/** Only while the page is visible: a browser has few connections per origin. @param {Listener} listener */
 export const listen = ({ onTick, onStale, onSessionOver }) => {
   /** @type {EventSource | null} */
   let source = null
@@ -51,7 +48,7 @@ export const listen = ({ onTick, onStale, onSessionOver }) => {
     close()
     onSessionOver()
   }
-  /** A rejected stream does not say why; a fetch does. */
+  /** A rejected stream gives no reason; a fetch does. */
   const reportRejection = async () => {
     const { status, detail } = await reason()
     if (status === 401) return endSession()

@@ -6,10 +6,7 @@ import { badge, commandHtml, formatCounted, htmlSection, sinceHtml } from '../..
 import { groupByKey, type NonEmpty } from '../../../../core/log/sum-reports.ts'
 import { severityTones } from '../row-state.ts'
 
-/**
- * Renders what is wrong, in words: by what is broken, the worst first. What is worth knowing and no more stands apart:
- * what strangers ask for, and what is over.
- */
+/** The worst first. Notices stand apart: strangers' requests, and what is over. */
 export const findingsSection = ({ at, status: { findings } }: Overview): Html => {
   const wrong = findings.filter(({ severity }) => severity !== 'notice')
   const notices = findings.filter(({ severity }) => severity === 'notice')
@@ -25,7 +22,7 @@ export const findingsSection = ({ at, status: { findings } }: Overview): Html =>
   )
 }
 
-// Not in green beside what is worth knowing: each request of an operation may be rejected for its client's fault.
+// Not in green beside notices: each request of an operation may be rejected for its client's fault.
 const nothingWrong = (notices: readonly FindingView[]): Html =>
   notices.length === 0
     ? html`<p class="fine">${badge('good', 'Nothing is wrong.')}</p>`
@@ -46,7 +43,7 @@ const countText: Readonly<Record<Severity, (count: number) => string>> = {
 interface FindingSubject {
   readonly id: string
   readonly kind: string
-  /** Null: its findings have several names. */
+  /** Null: the findings have several names. */
   readonly name: string | null
 }
 
@@ -70,7 +67,7 @@ const subjectPart = (at: string, same: NonEmpty<FindingView>): Html => {
 `
 }
 
-/** Tells whether the heading has the whole name of what a finding is about. */
+/** The heading already has the finding's whole name. */
 const isNamedBy = ({ about }: FindingView, name: string): boolean =>
   about === `upstreams.${name}` || about === `operations.${name}`
 

@@ -49,7 +49,7 @@ export const operationsSection = ({ at, operations, unmatchedPerSecond, found }:
     html`<p class="legend"><span class="key requests">requests</span> <span class="key errors">errors</span> <span class="key p99">p99</span> <span class="key reload">another configuration took effect</span></p>`,
   )
 
-/** Says what none of the rows counts: requests that did not get as far as an operation. */
+/** The rows do not count requests that reached no operation. */
 const unmatchedParagraph = (perSecond: number | null): Html | null =>
   perSecond === null || perSecond === 0
     ? null
@@ -65,7 +65,7 @@ const wholeChart = (kind: ChartKind, caption: string): Html =>
 
 type ChartKind = 'rate' | 'p99'
 
-/** Derives how an operation goes: its requests say so, and else its upstream and the findings about it. */
+/** By the operation's requests, else by its upstream and findings. */
 const operationState = (
   { id, group, state, failing, pace }: OperationView,
   findings: readonly FindingSubject[],
@@ -76,17 +76,16 @@ const operationState = (
     dead: failing ? 'fails' : null,
     requests: pace && { all: pace.perSecond, failed: pace.errorsPerSecond, refused: pace.refusedPerSecond },
     doubt: findings.find(keepsRequestsOut)?.severity ?? null,
-    // What is critical of its upstream is at least doubtful here.
+    // A critical finding of the upstream is at least a warning here.
     finding: worseSeverity(
       worstFinding(findings, `operations.${id}`),
       sides.some((side) => worstFinding(findings, sideKey(group, side)) === 'critical') ? 'warning' : null,
     ),
   })
 
-// What is full, or closes connections, before a request is counted for an operation.
+// These fill up, or close connections, before a request is counted for an operation.
 const gates: readonly string[] = ['listen.proxyProtocol', 'limits.concurrency']
 
-/** Tells whether a finding may be why no request comes to any operation: the gateway itself cannot serve. */
 const keepsRequestsOut = ({ about, severity }: FindingSubject): boolean =>
   severity === 'critical'
     ? !/^(upstreams|operations|admin)\./.test(about)
@@ -118,7 +117,7 @@ const latencyColumn = (title: string, member: 'p50Ms' | 'p99Ms'): TableColumn<Op
   isIdle: ({ pace }) => pace?.[member] === null,
 })
 
-/** Renders how long what was served took, and apart from it what failed or was refused: one would hide the other. */
+/** Shows served requests apart from failed and rejected ones, which would hide them. */
 const latencyCell = ({ outcomes, ...all }: Pace, name: 'p50Ms' | 'p99Ms'): HtmlValue => {
   if (outcomes === null) return formatMilliseconds(all[name])
   const { served, failed, refused } = outcomes
@@ -131,7 +130,7 @@ const outcomePart = (words: string, ms: number | null): Html | null =>
 export const errorRateHtml = (perSecond: number): Html | string =>
   perSecond === 0 ? formatPerSecond(perSecond) : html`<strong>${formatPerSecond(perSecond)}</strong>`
 
-// The caption says what the chart shows: a chart is drawn by a script only, and cannot be heard.
+// The caption says what the chart shows: only a script draws it, and screen readers cannot read it.
 const chartCell = (
   kind: ChartKind,
   { id, history }: OperationView,

@@ -107,7 +107,6 @@ const reloadDetails = ({ at, changes, problems }: ReloadView): HtmlValue => [
   foldedList(`reload-${at}-problems`, problems, problemItem, 'problem'),
 ]
 
-/** Lists the first few, and folds the others. */
 const foldedList = <Each>(id: string, all: readonly Each[], render: (each: Each) => Html, one: string): HtmlValue => {
   if (all.length === 0) return null
   const others = all.slice(shownEntries, maxEntries)

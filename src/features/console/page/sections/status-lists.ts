@@ -40,7 +40,7 @@ ${config.fileDiffers && html`<li>${badge('warning', 'the file says something els
 </section>`
 }
 
-/** Names the files that differ, unless it is the file itself alone. */
+/** Nothing when only the file itself differs. */
 const differingFiles = ({ path, differingFiles: files }: Overview['status']['config']): HtmlValue =>
   (files ?? []).some((each) => each !== path) &&
   html`: ${files?.map((each, i) => html`${i > 0 && ', '}<code>${each}</code>`)}`
@@ -71,7 +71,6 @@ const workerState = (state: Status['workers'][number]['state']): RowState =>
     isProven: true,
   })
 
-/** Renders what is written down. `records`: the rows of features. */
 export const recordsSection = (view: Overview, records: readonly Required<PagePart>['recordRow'][]): Html => {
   const { log } = view.status
   return htmlSection(

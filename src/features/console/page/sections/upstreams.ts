@@ -31,7 +31,7 @@ interface EndpointRow extends EndpointStatusView {
   readonly group: Group
   readonly id: string
   readonly goes: RowState
-  /** Whether an earlier row of the group has the same URL: orders are given to both at once. */
+  /** An earlier row of the group has the same URL: commands apply to both. */
   readonly isRepeated: boolean
   readonly pace: EndpointRate | null
 }
@@ -115,7 +115,7 @@ const endpointColumns = (at: string): readonly TableColumn<EndpointRow>[] => [
   { title: 'Do', kind: 'act', cell: (row) => !row.isRepeated && commandLinks('endpoint', row) },
 ]
 
-/** A dash stands for what is not known. */
+/** A dash stands for an unknown value. */
 const numberColumn = (
   title: string,
   read: (row: EndpointRow) => number | null | undefined,
@@ -131,20 +131,18 @@ const numberColumn = (
 })
 
 interface EndpointEvidence {
-  /** The time of the overview. */
   readonly at: string
-  /** The worst of the findings about it. */
   readonly finding: Severity | null
   readonly pace: EndpointRate | null
 }
 
-// As old as the oldest request of a pace may be, and a little more.
+// A little more than the maximum age of a request in a pace.
 const paceMs = 20_000
 
-/** Derives how an endpoint goes. Up is what nothing speaks against: it is good once a request or a probe went well. */
+/** Up means only that nothing contradicts it: good needs a request or a probe that went well. */
 const endpointState = (endpoint: EndpointStatusView, { at, finding, pace }: EndpointEvidence): RowState => {
   const { state, requests, lastSuccess, failingSince, lastProbe } = endpoint
-  // Clients that give up on it leave no failure behind, and no success either.
+  // Clients that give up on an endpoint leave neither a failure nor a success.
   const successAgeMs = lastSuccess === null ? Number.POSITIVE_INFINITY : Date.parse(at) - Date.parse(lastSuccess)
   const isSilent = (pace?.perSecond ?? 0) > 0 && successAgeMs >= paceMs
   const isProbeBad = lastProbe?.ok === false && (pace?.errorsPerSecond ?? 0) === 0 // errors say more
@@ -203,7 +201,7 @@ const certificateCell = ({ daysLeft, endsSoon }: NonNullable<EndpointStatusView[
       ? badge('warning', formatCounted(daysLeft, 'day'))
       : formatCounted(daysLeft, 'day')
 
-/** Renders the reason of an endpoint's state, and what else matters: its last probe when that failed, and overrides. */
+/** Adds the last probe when it failed, and overrides. */
 const reasonCell = (at: string, endpoint: EndpointStatusView): Html => {
   const { reason, lastProbe, ejectedForSeconds, drainUntil, readyUntil, ejections, countedSince, state, weight } =
     endpoint
