@@ -4,7 +4,7 @@ import type { Overrides, OverridesView, RecordAdminEvent } from '../runtime/over
 import type { PrimaryParts } from '../runtime/primary-part.ts'
 import type { NotServingReason } from '../runtime/proxy-server.ts'
 import type { Reloader } from '../runtime/reload/reloader.ts'
-import type { RunInAllProcesses } from '../runtime/snapshot/data-plane-commands.ts'
+import type { RunInAllProcesses } from '../runtime/snapshot/data-plane.ts'
 import type { StatusReport } from '../runtime/status/report.ts'
 import type { FindClients } from './admin-part.ts'
 import type { OrderHistory } from './commands/order-history.ts'

@@ -7,6 +7,8 @@ import type { KeyPath } from './problem.ts'
 export interface ConfigTransfer {
   /** Replaces members in the hash of the configuration. */
   identify?(config: Omit<Config, 'hash'>): Readonly<Record<string, unknown>>
+  /** Lists the members that the hash leaves out: they follow the file even where the hash stays the same. */
+  unhashed?(config: Config): Partial<Config>
   /** Null: the change is not listed. */
   refineChange?(change: ValueChange, from: ConfigReport, to: ConfigReport): ValueChange | null
   detailChange?(change: ConfigChange, from: Config, to: Config): readonly ConfigChange[]

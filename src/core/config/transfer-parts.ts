@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto'
+import { isPlainObject } from '../lib/plain-object.ts'
 import type { Config } from './config.ts'
 import { transferLoaders } from './transfer-part.ts'
 
@@ -26,3 +28,18 @@ export const unpackConfig = async ({ config, packed }: PackedConfig, running: Co
     whole = (await transfer.unpack?.(whole, packed[nth], running)) ?? whole
   return whole
 }
+
+/** Files that features read count by their digest. */
+export const hashConfig = (config: Omit<Config, 'hash'>): string =>
+  hashValue(Object.assign({ ...config }, ...configTransfers.map((each) => each.identify?.(config))))
+
+/** Returns a configuration with those members of another one of the same hash that the hash leaves out. */
+export const withUnhashed = (config: Config, other: Config): Config =>
+  Object.assign({ ...config }, ...configTransfers.map((each) => each.unhashed?.(other)))
+
+/** Ignores the order of keys. */
+export const hashValue = (settings: unknown): string =>
+  hash('sha256', JSON.stringify(settings, sortKeys), 'hex').slice(0, 12)
+
+const sortKeys = (_key: string, value: unknown): unknown =>
+  isPlainObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value

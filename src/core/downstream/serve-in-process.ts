@@ -3,8 +3,7 @@ import type { Log } from '../log/log.ts'
 import type { PreparedSnapshot, ProxyServer } from '../runtime/proxy-server.ts'
 import type { SnapshotInput } from '../runtime/runtime-part.ts'
 import { prepareParts } from '../runtime/runtime-parts.ts'
-import { type DataPlane, settleParts } from '../runtime/snapshot/data-plane.ts'
-import { findCommand } from '../runtime/snapshot/data-plane-commands.ts'
+import { type DataPlane, findCommand, settleParts } from '../runtime/snapshot/data-plane.ts'
 import { collectReport } from '../runtime/status/report.ts'
 import {
   type DownstreamServer,

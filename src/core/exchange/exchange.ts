@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Operation, Side } from '../../operations.ts'
-import { now } from '../lib/clock.ts'
+import { CoalescedTimer, now } from '../lib/clock.ts'
 import type { RequestBody, ResponseBody } from './body.ts'
 import type { RecordedOutcome } from './exchange-outcomes.ts'
 import type { FailedAttempt, GatewayError } from './failures/errors.ts'
@@ -270,3 +270,18 @@ export interface AttemptRecord {
 /** Members of JSON; empty: the group has no candidate in use. */
 export const sideJson = ({ side, attempts }: Pick<Exchange, 'side' | 'attempts'>): string =>
   side === null ? '' : `,"side":"${side}"${attempts.fellBack ? ',"fellBack":true' : ''}`
+
+/** Rejects with the reason as soon as the exchange is aborted. */
+export const sleepUnlessAborted = (exchange: Exchange, ms: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const alarm = new CoalescedTimer(() => {
+      exchange.setAbortListener(null)
+      resolve()
+    })
+    alarm.set(ms)
+    exchange.setAbortListener((reason) => {
+      alarm.clear()
+      exchange.setAbortListener(null)
+      reject(reason)
+    })
+  })

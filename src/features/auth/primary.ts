@@ -1,5 +1,5 @@
 import type { Config } from '../../core/config/config.ts'
-import { hashValue } from '../../core/config/config-hash.ts'
+import { hashValue } from '../../core/config/transfer-parts.ts'
 import { type PlacedProtections, type PrimaryFeature, protectOperations } from '../../core/runtime/primary-part.ts'
 import type { AuthConfig, JwtConfig } from './config.ts'
 

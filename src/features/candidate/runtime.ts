@@ -1,5 +1,5 @@
 import type { Config, UpstreamConfig } from '../../core/config/config.ts'
-import { hashValue } from '../../core/config/config-hash.ts'
+import { hashValue } from '../../core/config/transfer-parts.ts'
 import { epochMs } from '../../core/lib/clock.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { RuntimePart, SnapshotContext, SnapshotInput, SnapshotPart } from '../../core/runtime/runtime-part.ts'

@@ -11,8 +11,7 @@ import { errorMessage } from '../../core/lib/try.ts'
 import { applyLogConfig, exitOnUncaughtException, openLog } from '../../core/log/log.ts'
 import type { LoggingConfig } from '../../core/log/log-format.ts'
 import type { PreparedSnapshot } from '../../core/runtime/proxy-server.ts'
-import { createDataPlane, type DataPlane } from '../../core/runtime/snapshot/data-plane.ts'
-import { findCommand } from '../../core/runtime/snapshot/data-plane-commands.ts'
+import { createDataPlane, type DataPlane, findCommand } from '../../core/runtime/snapshot/data-plane.ts'
 import {
   deserializeInput,
   type MessageToPrimary,

@@ -1,10 +1,10 @@
 import type { Config } from '../config.ts'
-import { hashValue } from '../config-hash.ts'
 import { configParts } from '../config-part.ts'
 import { configSchema, sections } from '../config-schema.ts'
 import { formatKeyPath, type KeyPath } from '../problem.ts'
 import { type RenderedValue, renderMap, Secret } from '../schema/annotations.ts'
 import { schemaKeys } from '../schema/schema-keys.ts'
+import { hashValue } from '../transfer-parts.ts'
 import type { ConfigReport } from './diff-values.ts'
 
 /** Renders as the file spells it: all defaults filled in, policies at each group, keys without a value left out. */

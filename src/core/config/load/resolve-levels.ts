@@ -10,10 +10,10 @@ import type {
   ParsedUpstream,
   UpstreamConfig,
 } from '../config.ts'
-import { hashConfig } from '../config-hash.ts'
 import { configParts } from '../config-part.ts'
 import { mergeLevels, type PartialLevel, resolvePolicy } from '../schema/inheritance.ts'
 import { circuitBreakerSchema, healthCheckSchema, outlierSchema } from '../sections/upstream-defaults.ts'
+import { hashConfig } from '../transfer-parts.ts'
 
 /** Merges operation > upstream > defaults > built-in. `read` has other files' contents. The result is not frozen. */
 export function resolveConfig(parsed: ParsedConfig, ...read: readonly Partial<Config>[]): Config {

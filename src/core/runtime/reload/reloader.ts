@@ -3,6 +3,7 @@ import { diffConfigs, findRestartRequired } from '../../config/diff/diff-reports
 import type { LoadedConfig, LoadResult } from '../../config/load/load.ts'
 import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
+import { withUnhashed } from '../../config/transfer-parts.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { SerialQueue } from '../../lib/serial-queue.ts'
 import { heldBackHint, notAnsweringHint, WorkersNotAnsweringError } from '../proxy-server.ts'
@@ -230,8 +231,7 @@ export class Reloader {
     }
     this.#deferred.cancel()
     const neverRan = this.#lastRejection.settle(trigger)
-    // A change of the clients' file alone changes no hash, but the report shows the position of each client.
-    const running = same ? { ...previous.config, clientsSource: config.clientsSource } : config
+    const running = same ? withUnhashed(previous.config, config) : config
     this.#running = { config: running, report, warnings, sources, provenance }
     if (!same) {
       this.#rollbackTarget.record(previous, this.#running)

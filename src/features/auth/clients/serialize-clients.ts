@@ -82,6 +82,7 @@ const clientChange = (path: string, from: string | null, to: string | null): Con
 const mask = (text: string | undefined): string | null => (text === undefined ? null : '***')
 
 export const transfer: ConfigTransfer = {
+  unhashed: ({ clientsSource }) => ({ clientsSource }), // the report shows the position of each client
   identify: ({ clients, clientsSource }) => ({
     clients: clients.length === 0 ? clients : clientsSource.digest,
     clientsSource: undefined, // moving clients between files changes nothing

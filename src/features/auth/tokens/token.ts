@@ -1,5 +1,4 @@
-import { type HeaderFields, isBearerToken } from '../../../core/exchange/header-fields.ts'
-import { hasTokenInQuery } from '../../../core/exchange/token-in-query.ts'
+import { type HeaderFields, hasTokenInQuery, isBearerToken } from '../../../core/exchange/header-fields.ts'
 import { epochMs } from '../../../core/lib/clock.ts'
 import { type AuthScheme, CredentialRejected, malformedCredential, singleFieldValue } from '../errors.ts'
 

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
 import type { DeepReadonly, UpstreamConfig } from '../../../core/config/config.ts'
-import { hashValue } from '../../../core/config/config-hash.ts'
 import type { ResolveUpstream } from '../../../core/config/config-part.ts'
 import { resolveSide } from '../../../core/config/load/resolve-levels.ts'
 import { annotate, optionalKey, renderMap, renderValue } from '../../../core/config/schema/annotations.ts'
@@ -22,6 +21,7 @@ import {
 import { defaultsSchema, operationDefaults } from '../../../core/config/sections/upstream-defaults.ts'
 import type { UpstreamKey } from '../../../core/config/sections/upstreams.ts'
 import { endpointUrlSchema, targetShape } from '../../../core/config/sections/upstreams.ts'
+import { hashValue } from '../../../core/config/transfer-parts.ts'
 import { isPlainObject } from '../../../core/lib/plain-object.ts'
 import { candidateShadowSchema } from './candidate-shadow.ts'
 
