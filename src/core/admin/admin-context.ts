@@ -7,7 +7,6 @@ import type { Reloader } from '../runtime/reload/reloader.ts'
 import type { RunInAllProcesses } from '../runtime/snapshot/data-plane.ts'
 import type { StatusReport } from '../runtime/status/report.ts'
 import type { FindClients } from './admin-part.ts'
-import type { OrderHistory } from './commands/order-history.ts'
 import type { EndpointRates } from './endpoint-rates.ts'
 import type { RateHistory } from './rate-history.ts'
 
@@ -45,4 +44,27 @@ export const getNotReadyReason = ({
   if (draining()) return 'draining'
   const rejecting = Object.values(parts).map((part) => part.rejectsAll?.() ?? null)
   return notServing() ?? rejecting.find((reason) => reason !== null) ?? null
+}
+
+/** A command that was executed at least in part. */
+interface Order {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly by: string
+  readonly text: string
+}
+
+const maxOrders = 20
+
+export class OrderHistory {
+  #last: readonly Order[] = []
+
+  /** Newest first. */
+  get last(): readonly Order[] {
+    return this.#last
+  }
+
+  add(order: Order): void {
+    this.#last = [order, ...this.#last].slice(0, maxOrders)
+  }
 }

@@ -2,27 +2,31 @@ import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { AdminConfig } from '../config/config.ts'
+import { insertBeside } from '../lib/beside.ts'
 import { type BindTarget, listenAt } from '../lib/net/bind-target.ts'
 import { noSchemaCompilers } from '../lib/no-schema-compilers.ts'
 import { formatCommandLine } from '../lib/program.ts'
 import type { Log } from '../log/log.ts'
 import { type AdminAccess, authenticateAdmin, recheckAdmin } from './access/authenticate.ts'
+import { TokenRefusals } from './access/operator-proofs.ts'
 import { getPrincipal, type Principal, principalsWithoutSession } from './access/principal.ts'
-import { TokenRefusals } from './access/token-refusals.ts'
-import { type AdminContext, getNotReadyReason } from './admin-context.ts'
+import { type AdminContext, getNotReadyReason, OrderHistory } from './admin-context.ts'
 import { type AdminError, isAdminError, renderAdminJson, sendProblem } from './admin-error.ts'
 import type { OperatorPages, Recheck } from './admin-part.ts'
-import { featureReports, findClients, openPages, openProofs } from './admin-parts.ts'
+import { adminParts, featureReports, findClients, openPages, openProofs } from './admin-parts.ts'
 import { getPageView } from './api/overview.ts'
 import { getRecentErrors } from './api/recent-errors.ts'
 import { watchRecentRequests } from './api/recent-requests.ts'
 import { getStatus } from './api/status.ts'
-import { OrderHistory } from './commands/order-history.ts'
 import { registerCommands } from './commands/routes.ts'
 import { EndpointRates } from './endpoint-rates.ts'
 import { createCommandFormatter, type FormatCommand } from './findings/finding.ts'
 import { createAdminListener, reloadAdminTls } from './listener.ts'
-import { registerMetricsRoute } from './metrics/route.ts'
+import { configurationMetrics, processMetrics, recordingMetrics, retiringMetrics } from './metrics/families/process.ts'
+import { requestCounts, trafficMetrics } from './metrics/families/traffic.ts'
+import { endpointMetrics, upstreamMetrics } from './metrics/families/upstreams.ts'
+import { expositionContentType, type MetricDefinitions, renderExposition } from './metrics/metric.ts'
+import { collectMetricInputs } from './metrics/metric-inputs.ts'
 import { RateHistory } from './rate-history.ts'
 import { loggablePath, targetPath } from './url.ts'
 
@@ -208,3 +212,37 @@ const notDecoded = {
 }
 const notFound = { status: 404, code: 'not-found' }
 const notAllowed = { status: 405, code: 'method-not-allowed' }
+
+const registerMetricsRoute = (app: FastifyInstance, context: AdminContext): void => {
+  app.get('/metrics', async (_, reply) => {
+    const inputs = await collectMetricInputs(context)
+    if (inputs === null) return sendProblem(reply, metricsOff)
+    const exposed = metricFamilies.map((metric) => ({ ...metric, samples: metric.read(inputs) }))
+    return reply.type(expositionContentType).send(renderExposition(exposed))
+  })
+}
+
+const metricsOff = {
+  status: 404,
+  code: 'metrics-off',
+  detail: 'the configuration says metrics: none, so nothing is counted',
+}
+
+const definitions = insertBeside(
+  {
+    requests: requestCounts,
+    traffic: trafficMetrics,
+    endpoints: endpointMetrics,
+    upstreams: upstreamMetrics,
+    configuration: configurationMetrics,
+    process: processMetrics,
+    retiring: retiringMetrics,
+    recording: recordingMetrics,
+  },
+  adminParts.flatMap(({ metrics = [] }) => metrics),
+)
+
+export const metricFamilies = definitions.flatMap(Object.entries<MetricDefinitions[string]>).map(([name, metric]) => ({
+  name: `lender_gateway_${name}`,
+  ...metric,
+}))

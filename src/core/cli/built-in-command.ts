@@ -9,7 +9,7 @@ import { PartLoaders } from '../lib/part-loaders.ts'
 import type { LayerRow } from '../runtime/pipeline/layer-stack.ts'
 import type { UpstreamStatus } from '../runtime/status/upstreams.ts'
 import type { ClientCommandOptions } from './client/locate.ts'
-import type { TableRow } from './render/table.ts'
+import type { TableRow } from './render/output.ts'
 
 /** A command of a feature that changes nothing in a running gateway, and its place in the help. */
 export type BuiltInCommand = Beside<'status' | 'operators' | 'diff' | 'check'> & {

@@ -26,3 +26,9 @@ export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) deepFreeze(part)
   return Object.freeze(value)
 }
+
+/** RFC 6901 §3. */
+export const escapeSegment = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+/** RFC 6901 §4. */
+export const unescapeSegment = (segment: string): string => segment.replaceAll('~1', '/').replaceAll('~0', '~')

@@ -1,20 +1,22 @@
 import type { AddressInfo } from 'node:net'
+import { groups } from '../../operations.ts'
 import { type AdminServer, openAdminServer } from '../admin/server.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import type { LoadedConfig } from '../config/load/load.ts'
 import { loadInThread } from '../config/load/load-in-thread.ts'
 import { FileWatcher, findChangedFiles, readStatStamp } from '../config/load/source-files.ts'
+import { processShare } from '../config/process-share.ts'
 import { serveInProcess } from '../downstream/serve-in-process.ts'
+import { listSides } from '../exchange/sides.ts'
 import { now, sleep } from '../lib/clock.ts'
+import { maxClientFiles, maxOpenFiles, otherFiles } from '../lib/file-descriptor.ts'
 import { type BindTarget, drainGraceMs, type InheritedSockets, resolveBindTarget } from '../lib/net/bind-target.ts'
-import type { LogEvent } from '../log/log.ts'
-import { applyLogConfig, type Log } from '../log/log.ts'
+import { applyLogConfig, type Log, type LogEvent } from '../log/log.ts'
 import { aloneProcess, type FeatureMessage } from './channel.ts'
-import { warnOfLowFileLimit } from './file-limit.ts'
 import { createOverrides, createReapply, type Overrides } from './overrides.ts'
 import type { PreparedPart } from './primary-part.ts'
-import { OpenPrimaryParts } from './primary-parts.ts'
+import { OpenPrimaryParts, primaryFeatures } from './primary-parts.ts'
 import type { NotServingReason, ProxyServer } from './proxy-server.ts'
 import type { ReloadOutcome, ReloadRejection, ReloadTrigger } from './reload/reload-history.ts'
 import { logReload, logWarnings } from './reload/reload-log.ts'
@@ -218,4 +220,26 @@ class GatewayRuntime {
     warnOfLowFileLimit(this.#options.log, config, processes)
     this.#configWatcher.configure(config.reload)
   }
+}
+
+/**
+ * Returns how many descriptors a serving process may need. Without `listen.maxConnections`, clients get what is left.
+ */
+export const neededFiles = (config: Pick<Config, 'listen' | 'upstreams'>, processes: number): number => {
+  const { listen, upstreams } = config
+  const share = (limit: number): number => processShare(limit, processes)
+  let needed = otherFiles + share(listen.maxConnections ?? 0)
+  for (const group of groups) {
+    for (const { upstream } of listSides(upstreams[group]))
+      needed += upstream.endpoints.length * share(upstream.maxConnections)
+  }
+  for (const feature of primaryFeatures.values()) needed += feature.countFiles?.(config, share) ?? 0
+  return needed
+}
+
+const warnOfLowFileLimit = (log: Log, config: Config, processes: number): void => {
+  const limit = maxOpenFiles()
+  const needed = neededFiles(config, processes)
+  if (needed <= limit) return
+  log.warn({ limit, needed, clients: maxClientFiles(limit) }, 'too few file descriptors for the configuration')
 }

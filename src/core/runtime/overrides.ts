@@ -1,6 +1,8 @@
 import type { Group, OperationId } from '../../operations.ts'
 import type { OperationConfig } from '../config/config.ts'
 import { CoalescedTimer, epochMs, systemMs, systemToEpochMs } from '../lib/clock.ts'
+import { asNullable, asText } from '../lib/text/decode.ts'
+import { formatOptionalTime } from '../lib/text/format-time.ts'
 import type { Log } from '../log/log.ts'
 import type { DrainedBy } from '../upstream/endpoints/group-endpoint.ts'
 
@@ -200,3 +202,18 @@ export const createOverrides = (log: Log, recordAdminEvent: RecordAdminEvent, re
         (err) => log.error({ ...endpoint, err }, 'an endpoint order could not be ended'),
       ),
   )
+
+/** Null: no operator has overridden the configuration. */
+export const orderMembers = {
+  /** The operator's name, else the address. */
+  orderedBy: asNullable(asText),
+  orderedAt: asNullable(asText),
+  /** Null: no reason given, or an earlier version. */
+  orderReason: asNullable(asText),
+}
+
+export const orderStatus = (override: Pick<Override, 'by' | 'since' | 'reason'> | null) => ({
+  orderedBy: override?.by ?? null,
+  orderedAt: formatOptionalTime(override?.since),
+  orderReason: override?.reason ?? null,
+})

@@ -9,8 +9,7 @@ import {
   type ValuesOf,
 } from '../../core/admin/commands/argument.ts'
 import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
-import { paragraphs, pluralize } from '../../core/admin/commands/phrases.ts'
-import { noWorkerAnswered, workersNotAnswering } from '../../core/admin/commands/workers-not-answering.ts'
+import { noWorkerAnswered, paragraphs, pluralize, workersNotAnswering } from '../../core/admin/commands/phrases.ts'
 import { html } from '../../core/admin/html.ts'
 import { asNumber, asObject } from '../../core/lib/text/decode.ts'
 import { allOperations } from '../../operations.ts'

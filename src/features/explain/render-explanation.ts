@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, join } from 'node:path'
 import type { BundlePart, LayerPlace } from '../../core/cli/built-in-command.ts'
-import { alignRow, columnWidths } from '../../core/cli/render/table.ts'
+import { alignRow, columnWidths } from '../../core/cli/render/output.ts'
 import type { Provenance } from '../../core/config/load/provenance.ts'
 import { escapeControls } from '../../core/lib/text/escape-controls.ts'
 import { allOperations } from '../../operations.ts'

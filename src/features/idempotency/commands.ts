@@ -12,7 +12,7 @@ import {
   type ValuesOf,
 } from '../../core/admin/commands/argument.ts'
 import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
-import { noWorkerAnswered } from '../../core/admin/commands/workers-not-answering.ts'
+import { noWorkerAnswered } from '../../core/admin/commands/phrases.ts'
 import type { Config } from '../../core/config/config.ts'
 import { asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../core/lib/text/decode.ts'
 import { formatTime } from '../../core/lib/text/format-time.ts'

@@ -1,5 +1,10 @@
-import { asPlainObject, isPlainObject, type PlainObject } from '../../core/lib/plain-object.ts'
-import { escapeSegment, unescapeSegment } from '../../core/lib/text/json-pointer.ts'
+import {
+  asPlainObject,
+  escapeSegment,
+  isPlainObject,
+  type PlainObject,
+  unescapeSegment,
+} from '../../core/lib/plain-object.ts'
 import { tryOrNull } from '../../core/lib/try.ts'
 import type { Operation } from '../../operations.ts'
 import { memberOf, withoutMembers } from './component-registry.ts'

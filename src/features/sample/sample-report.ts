@@ -1,4 +1,4 @@
-import { formatTable } from '../../core/cli/render/table.ts'
+import { formatTable } from '../../core/cli/render/output.ts'
 import type { Config } from '../../core/config/config.ts'
 import { type ConfigProblem, formatProblem } from '../../core/config/problem.ts'
 import { escapeControls } from '../../core/lib/text/escape-controls.ts'

@@ -2,7 +2,7 @@ import type { Status } from '../../core/admin/api/status.ts'
 import { sinceStart } from '../../core/admin/commands/phrases.ts'
 import type { StatusText } from '../../core/cli/built-in-command.ts'
 import { humanizeSeconds } from '../../core/cli/render/format-time.ts'
-import { formatTable, type TableRow } from '../../core/cli/render/table.ts'
+import { formatTable, type TableRow } from '../../core/cli/render/output.ts'
 
 /** `hash`: the configuration that all workers should run. */
 const workerRows = (workers: Status['workers'], hash: string, at: number): readonly TableRow[] => [

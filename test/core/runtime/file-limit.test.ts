@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { maxClientFiles, maxOpenFiles, maxUpstreamFiles } from '../../../src/core/lib/file-descriptor.ts'
-import { neededFiles } from '../../../src/core/runtime/file-limit.ts'
+import { neededFiles } from '../../../src/core/runtime/gateway.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
 test('clients get two fifths of a low limit, and all but 4,096 of a high one', () => {

@@ -6,11 +6,9 @@ import { digestSecret } from '../../lib/secrets.ts'
 import { type AdminError, isAdminError } from '../admin-error.ts'
 import { guardRequest } from '../guard.ts'
 import { targetPath } from '../url.ts'
-import { type Operator, unnamedOperator } from './operator.ts'
-import type { OperatorProofs } from './operator-proofs.ts'
-import { findOperatorToken, listOperatorTokens } from './operator-tokens.ts'
+import type { OperatorProofs, TokenRefusals } from './operator-proofs.ts'
+import { findOperatorToken, listOperatorTokens, type Operator, unnamedOperator } from './operator-tokens.ts'
 import { type Principal, setPrincipal } from './principal.ts'
-import type { TokenRefusals } from './token-refusals.ts'
 
 export interface AdminAccess {
   findInSession(headers: IncomingHttpHeaders, admin: AdminConfig): Principal | null

@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net'
 import type { AdminConfig } from '../../config/config.ts'
 import type { OperatorScope } from '../../lib/operators.ts'
+import type { Log } from '../../log/log.ts'
 import type { AdminError } from '../admin-error.ts'
-import type { Operator } from './operator.ts'
-import type { OperatorToken } from './operator-tokens.ts'
+import { throttlesByAddress } from './attempt-throttle.ts'
+import type { Operator, OperatorToken } from './operator-tokens.ts'
 
 /** Credentials other than the tokens of the file: certificates, and tokens of an issuer. */
 export interface OperatorProofs {
@@ -32,4 +33,25 @@ export const noProofs: OperatorProofs = {
   ofConnection: () => null,
   state: () => null,
   close() {},
+}
+
+// Verifying an issuer's token costs more than comparing a digest. Wrong tokens count, right tokens do not.
+const wrongTokenLimit = { policy: 'operator-token', perMs: 2 / 1000, burst: 20 } as const
+
+export class TokenRefusals {
+  readonly #log: Pick<Log, 'warn'>
+  readonly throttleOf = throttlesByAddress(wrongTokenLimit)
+
+  constructor(log: Pick<Log, 'warn'>) {
+    this.#log = log
+  }
+
+  logIfAllowed(address: string, reason: string, cause: string): void {
+    if (this.throttleOf(address).tryAcquire() === null) this.log(address, reason, cause)
+  }
+
+  /** Logs a token whose attempt is counted already. */
+  log(client: string, reason: string, cause: string): void {
+    this.#log.warn({ client, reason, cause }, 'operator token refused')
+  }
 }

@@ -2,9 +2,24 @@ import { timingSafeEqual } from 'node:crypto'
 import type { AdminConfig } from '../../config/config.ts'
 import { isBearerToken } from '../../exchange/header-fields.ts'
 import { weakMemo } from '../../lib/memo.ts'
-import { tokenKeyNames } from '../../lib/operators.ts'
+import { type OperatorScope, tokenKeyNames } from '../../lib/operators.ts'
 import { digestSecret } from '../../lib/secrets.ts'
-import type { Operator } from './operator.ts'
+
+/** `none`: the listener asks for no credential. `token`: of the file. `jwt`: of the issuer. */
+type OperatorProof = 'none' | 'token' | 'certificate' | 'jwt'
+
+export interface Operator {
+  /** Null: the listener asks for no credential. */
+  readonly name: string | null
+  readonly scope: OperatorScope
+  readonly proof: OperatorProof
+}
+
+/** Of every request on a listener without credentials, which must be on loopback. */
+export const unnamedOperator: Operator = { name: null, scope: 'operate', proof: 'none' }
+
+export const isSameOperator = (a: Operator, b: Operator): boolean =>
+  a.name === b.name && a.scope === b.scope && a.proof === b.proof
 
 export interface OperatorToken {
   readonly operator: Operator

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import { now } from '../../lib/clock.ts'
-import type { Operator } from './operator.ts'
+import type { Operator } from './operator-tokens.ts'
 
 /** The sender of a request: an operator, with or without a session, or an unknown client. */
 export class Principal {

@@ -14,9 +14,9 @@ import {
   type Decoder,
 } from '../../lib/text/decode.ts'
 import { formatTime } from '../../lib/text/format-time.ts'
+import { orderMembers, orderStatus } from '../../runtime/overrides.ts'
 import type { ReloadEntry } from '../../runtime/reload/reload-history.ts'
 import { type DerivedField, mapMembers } from '../../runtime/status/field.ts'
-import { orderMembers, orderStatus } from '../../runtime/status/order-status.ts'
 import type { StatusReport } from '../../runtime/status/report.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { adminParts, findClients } from '../admin-parts.ts'
@@ -202,4 +202,12 @@ const toReloadView = ({ at, trigger, by, outcome }: ReloadEntry): ReloadView => 
   }
   const { to: hash, changes } = outcome
   return { ...common, hash, groups: changedGroups(changes), changes, problems: [], held: false }
+}
+
+/** Formats the gateway's identity: `production · gateway-eu-1`; null: the file has none. */
+export const formatInstance = (
+  instance: Pick<NonNullable<Status['instance']>, 'name' | 'environment'> | null,
+): string | null => {
+  const words = [instance?.environment, instance?.name].filter((each) => each != null)
+  return words.length === 0 ? null : words.join(' · ')
 }

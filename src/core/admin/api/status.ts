@@ -16,19 +16,33 @@ import {
 } from '../../lib/text/decode.ts'
 import { formatOptionalTime, formatTime, toExpiry } from '../../lib/text/format-time.ts'
 import { roundToTenths } from '../../lib/text/units.ts'
+import { orderMembers, orderStatus } from '../../runtime/overrides.ts'
 import { findDriftedFiles } from '../../runtime/reload/config-drift.ts'
 import type { ReloadTrigger } from '../../runtime/reload/reload-history.ts'
 import type { Field, Shown } from '../../runtime/status/field.ts'
 import * as field from '../../runtime/status/field.ts'
-import { orderMembers, orderStatus } from '../../runtime/status/order-status.ts'
 import type { StatusReport } from '../../runtime/status/report.ts'
 import { upstreamsField } from '../../runtime/status/upstreams.ts'
 import { type AdminContext, getNotReadyReason, type NotReadyReason } from '../admin-context.ts'
 import { adminParts } from '../admin-parts.ts'
-import { listCertificates } from '../findings/credentials.ts'
-import { type Finding, findingShape, renderFinding } from '../findings/finding.ts'
+import { certificateFindings, listCertificates, upstreamCertificateFindings } from '../findings/credentials.ts'
+import { type Finding, type FindingSource, findingShape, renderFinding, worstFirst } from '../findings/finding.ts'
 import { collectFindingInputs, type FindingInputs } from '../findings/finding-inputs.ts'
-import { collectFindings } from '../findings/findings.ts'
+import {
+  configFindings,
+  eventLoopFindings,
+  heapFindings,
+  logFindings,
+  servingFindings,
+} from '../findings/gateway-findings.ts'
+import {
+  clientFindings,
+  drainedFindings,
+  gatewayErrorFindings,
+  rejectedFindings,
+  relayedErrorFindings,
+} from '../findings/operations.ts'
+import { upstreamFindings } from '../findings/upstreams.ts'
 import { problemShape } from './config-responses.ts'
 
 /** A certificate that the gateway presents or trusts. */
@@ -157,4 +171,34 @@ export const statusFromReport = async (
   const inputs = collectFindingInputs(context, report, await findDriftedFiles(context.reloader))
   const found = collectFindings(inputs)
   return { status: status.show({ context, report, inputs, found }, context), found }
+}
+
+/** In the order in which findings of the same severity are shown. */
+const findingSources: readonly FindingSource[] = insertBeside(
+  {
+    serving: servingFindings,
+    eventLoop: eventLoopFindings,
+    heap: heapFindings,
+    log: logFindings,
+    upstreams: upstreamFindings,
+    refused: rejectedFindings,
+    drained: drainedFindings,
+    relayedErrors: relayedErrorFindings,
+    gatewayErrors: gatewayErrorFindings,
+    certificates: certificateFindings,
+    upstreamCertificates: upstreamCertificateFindings,
+    configuration: configFindings,
+    clients: clientFindings,
+  },
+  adminParts.flatMap(({ findings = [] }) => findings),
+)
+
+// What fits on one screen; the worst come first.
+const maxFindings = 50
+
+/** The worst first, without those that another finding explains. */
+export const collectFindings = (inputs: FindingInputs): readonly Finding[] => {
+  const found = findingSources.flatMap((find) => find(inputs))
+  const explained = new Set(found.map(({ explains }) => explains))
+  return worstFirst(found.filter(({ code }) => !explained.has(code))).slice(0, maxFindings)
 }

@@ -21,8 +21,15 @@ import {
   rejectEarlyEnd,
   rejectLastEndpoint,
 } from './endpoint-states.ts'
-import { joinFirst, paragraphs, pluralize, spellDuration, untilPhrase } from './phrases.ts'
-import { toAdminError, workersNotAnswering } from './workers-not-answering.ts'
+import {
+  joinFirst,
+  paragraphs,
+  pluralize,
+  spellDuration,
+  toAdminError,
+  untilPhrase,
+  workersNotAnswering,
+} from './phrases.ts'
 
 const args = {
   group: choiceArgument(groups, { usage: '<GROUP>', help: 'behind which group it stands', example: 'risk' }),

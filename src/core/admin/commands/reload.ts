@@ -7,8 +7,7 @@ import { type AdminError, isAdminError } from '../admin-error.ts'
 import { type HtmlValue, html } from '../html.ts'
 import { type Arguments, badRequest, flagArgument, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
-import { actionHref, paragraphs, pluralize } from './phrases.ts'
-import { workersNotAnswering } from './workers-not-answering.ts'
+import { actionHref, paragraphs, pluralize, workersNotAnswering } from './phrases.ts'
 
 export const forceArgument = (help: string) => ({
   force: flagArgument('--force', help, 'true, or to be left out; nothing was done'),

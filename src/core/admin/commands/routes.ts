@@ -9,7 +9,7 @@ import { targetQuery } from '../url.ts'
 import { type Arguments, badRequest, parseArguments, parseJsonBody, type RawArguments } from './argument.ts'
 import type { Command, CommandEventFields, Order } from './command.ts'
 import { commandGroups } from './command-groups.ts'
-import { toAdminError } from './workers-not-answering.ts'
+import { toAdminError } from './phrases.ts'
 
 export const registerCommands = (app: FastifyInstance, context: AdminContext, log: Log, recheck: Recheck): void => {
   for (const { args, commands } of commandGroups)

@@ -9,8 +9,7 @@ import { getDecoded } from '../client/admin-client.ts'
 import type { AdminTarget } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { renderChanges } from '../render/config-diff.ts'
-import { printJson, warnAboutTarget } from '../render/output.ts'
-import { formatTable } from '../render/table.ts'
+import { formatTable, printJson, warnAboutTarget } from '../render/output.ts'
 import { upstreamRows } from '../render/upstream-rows.ts'
 
 export const showDiff = async (

@@ -10,7 +10,7 @@ import type { ListenError } from '../../lib/net/bind-target.ts'
 import { exitProcess } from '../../lib/program.ts'
 import { takeSupervisor } from '../../runtime/supervisor.ts'
 import { defaultConfigFile } from '../options.ts'
-import { formatTable } from '../render/table.ts'
+import { formatTable } from '../render/output.ts'
 
 /** The default command. Exit 1: the gateway cannot run, 2: the configuration cannot be read. */
 export const createServeCommand = (): Command =>

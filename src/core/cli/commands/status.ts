@@ -1,4 +1,4 @@
-import { formatInstance } from '../../admin/api/format-instance.ts'
+import { formatInstance } from '../../admin/api/overview.ts'
 import { type Status, statusShape } from '../../admin/api/status.ts'
 import { sinceStart } from '../../admin/commands/phrases.ts'
 import { formatPlace, formatProblem } from '../../config/problem.ts'
@@ -8,10 +8,9 @@ import { getDecoded } from '../client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { formatAgo, formatInstant, formatTimeLeft, humanizeSeconds } from '../render/format-time.ts'
-import { printJson, warnAboutTarget } from '../render/output.ts'
+import { formatTable, printJson, type TableRow, warnAboutTarget } from '../render/output.ts'
 import { operationRows, renderFindings } from '../render/status-sections.ts'
 import { statusFacts, statusTexts } from '../render/status-texts.ts'
-import { formatTable, type TableRow } from '../render/table.ts'
 import { upstreamRows } from '../render/upstream-rows.ts'
 
 export const showStatus = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {

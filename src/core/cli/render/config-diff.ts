@@ -6,7 +6,7 @@ import { escapeControls } from '../../lib/text/escape-controls.ts'
 import type { AdminResponse } from '../client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { decodeResponse } from '../client/decode-response.ts'
-import { alignRow, columnWidths } from './table.ts'
+import { alignRow, columnWidths } from './output.ts'
 
 export const renderReloadOutcome = (target: AdminTarget, command: Command, { body }: AdminResponse): string => {
   const outcome = decodeResponse(target, body, reloadResponseShape)

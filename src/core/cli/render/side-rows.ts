@@ -1,7 +1,7 @@
 import type { EndpointStatus } from '../../runtime/status/endpoint.ts'
 import type { UpstreamStatus } from '../../runtime/status/upstreams.ts'
 import { formatAgo, formatTimeLeft, humanizeSeconds } from './format-time.ts'
-import type { TableRow } from './table.ts'
+import type { TableRow } from './output.ts'
 
 /** Prepends a label to the first row. */
 export const labelRows = (label: string, [first = ['none'], ...others]: readonly TableRow[]): readonly TableRow[] => [

@@ -1,7 +1,7 @@
 import type { Status } from '../../admin/api/status.ts'
 import { isMutatingCommand } from '../../admin/commands/command-groups.ts'
 import { formatAgo, formatTimeLeft } from './format-time.ts'
-import type { TableRow } from './table.ts'
+import type { TableRow } from './output.ts'
 
 export const renderFindings = (findings: Status['findings'], at: number): string =>
   findings.length === 0 ? 'nothing is wrong' : findings.map((finding) => renderFinding(finding, at)).join('\n')

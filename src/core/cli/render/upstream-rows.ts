@@ -1,7 +1,7 @@
 import type { Status } from '../../admin/api/status.ts'
+import type { TableRow } from './output.ts'
 import { labelRows, sideRows } from './side-rows.ts'
 import { statusGroupRows } from './status-texts.ts'
-import type { TableRow } from './table.ts'
 
 export const upstreamRows = (upstreams: Status['upstreams'], at: number): readonly TableRow[] => [
   ['group', 'endpoint', 'weight', 'in flight', 'state'],

@@ -23,8 +23,7 @@ import type {
   SnapshotPart,
 } from '../runtime-part.ts'
 import { acquireParts, firstOf, openParts, prepareParts } from '../runtime-parts.ts'
-import { carryBreakers } from './carry-over.ts'
-import { CurrentSnapshot, createSnapshot, type Snapshot } from './snapshot.ts'
+import { CurrentSnapshot, carryBreakers, createSnapshot, type Snapshot } from './snapshot.ts'
 
 interface DataPlaneDeps {
   readonly logEvent: LogEvent

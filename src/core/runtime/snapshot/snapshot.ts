@@ -1,10 +1,12 @@
-import type { Group, OperationId } from '../../../operations.ts'
-import type { Config } from '../../config/config.ts'
+import { byGroup, type Group, type OperationId } from '../../../operations.ts'
+import type { Config, UpstreamConfig } from '../../config/config.ts'
 import type { Handler } from '../../exchange/exchange.ts'
 import type { ExchangeObserver } from '../../log/exchange-record.ts'
 import type { Endpoint } from '../../upstream/endpoints/endpoint.ts'
+import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import type { ProcessTelemetry } from '../pipeline/observers.ts'
+import { receivesTraffic, shareEndpoint } from '../reload/new-endpoints.ts'
 import type { SnapshotParts } from '../runtime-part.ts'
 
 interface SnapshotMembers {
@@ -114,3 +116,31 @@ const stopUnusedProbes = (previous: Snapshot, next: Snapshot): void => {
 
 const listEndpoints = (snapshot: Snapshot): readonly Endpoint[] =>
   listUpstreams(snapshot).flatMap(({ members }) => members.map(({ endpoint }) => endpoint))
+
+/**
+ * Returns the circuit breakers to carry over from the previous snapshot. A function of its own: a closure in
+ * `buildSnapshot` that sees `previous` would keep each snapshot's predecessor in memory.
+ */
+export const carryBreakers = (
+  config: Config,
+  previous: Snapshot | null,
+): Readonly<Record<Group, CircuitBreaker | null>> =>
+  byGroup((group) =>
+    carryBreaker(config.upstreams[group], previous?.config.upstreams[group], previous?.upstreams[group]),
+  )
+
+/**
+ * Returns the circuit breaker of one side of a group: an open breaker stays open over an edit of other settings. If no
+ * endpoint that received traffic still receives it, the breaker is dropped: it counts an outage that the operator has
+ * just routed around.
+ */
+export const carryBreaker = (
+  next: UpstreamConfig | undefined,
+  before: UpstreamConfig | undefined,
+  running: Upstream | null | undefined,
+): CircuitBreaker | null => {
+  if (next === undefined || before === undefined || running == null) return null
+  const same = JSON.stringify(before.circuitBreaker) === JSON.stringify(next.circuitBreaker)
+  const [used, usedBefore] = [next.endpoints.filter(receivesTraffic), before.endpoints.filter(receivesTraffic)]
+  return same && shareEndpoint(used, usedBefore) ? running.breaker : null
+}

@@ -12,10 +12,9 @@ import {
   failingThreshold,
   type ProbeResult,
 } from '../../upstream/health/endpoint-health.ts'
-import { toEndpointKey } from '../overrides.ts'
+import { orderMembers, orderStatus, toEndpointKey } from '../overrides.ts'
 import * as field from './field.ts'
 import { type Field, type Reported, type Shown, type StatusContext, workerShareText } from './field.ts'
-import { orderMembers, orderStatus } from './order-status.ts'
 
 /** Of several addresses, the first to expire. */
 const certificateShape = asObject({

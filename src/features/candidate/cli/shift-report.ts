@@ -4,8 +4,13 @@ import { getDecoded } from '../../../core/cli/client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../../../core/cli/client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../../../core/cli/client/locate.ts'
 import { formatAgo, timesBeside } from '../../../core/cli/render/format-time.ts'
-import { printJson, warnAboutTarget } from '../../../core/cli/render/output.ts'
-import { formatTable, renderCounts, type TableRow } from '../../../core/cli/render/table.ts'
+import {
+  formatTable,
+  printJson,
+  renderCounts,
+  type TableRow,
+  warnAboutTarget,
+} from '../../../core/cli/render/output.ts'
 import type { UpstreamStatus } from '../../../core/runtime/status/upstreams.ts'
 import type { ShiftStatus } from '../shift/shift-state.ts'
 import { describeShift } from '../shift/shift-state.ts'

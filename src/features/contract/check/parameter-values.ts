@@ -1,7 +1,6 @@
 import type { Violation } from '../../../core/exchange/failures/errors.ts'
 import { foldUnderscores, type HeaderFields, listFields, trimBlanks } from '../../../core/exchange/header-fields.ts'
-import { ownMember } from '../../../core/lib/plain-object.ts'
-import { escapeSegment } from '../../../core/lib/text/json-pointer.ts'
+import { escapeSegment, ownMember } from '../../../core/lib/plain-object.ts'
 import { tryOrNull } from '../../../core/lib/try.ts'
 import type { JsonType, ParameterContract } from './compiled-contract.ts'
 import { parseStrictJson } from './strict-json.ts'

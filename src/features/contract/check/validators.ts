@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Violation, ViolationPlace } from '../../../core/exchange/failures/errors.ts'
-import { ownMember } from '../../../core/lib/plain-object.ts'
-import { escapeSegment, unescapeSegment } from '../../../core/lib/text/json-pointer.ts'
+import { escapeSegment, ownMember, unescapeSegment } from '../../../core/lib/plain-object.ts'
 import type { CompiledContract, SchemaName } from './compiled-contract.ts'
 import { StepBudget, TooManyStepsError } from './step-budget.ts'
 import { createEqual, createMultipleOf, hasUniqueItems } from './value-checks.ts'

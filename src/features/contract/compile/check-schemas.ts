@@ -1,7 +1,6 @@
 import { quote } from '../../../core/config/problem.ts'
 import { suggestNearest } from '../../../core/config/suggest.ts'
-import { asPlainObject, isPlainObject } from '../../../core/lib/plain-object.ts'
-import { unescapeSegment } from '../../../core/lib/text/json-pointer.ts'
+import { asPlainObject, isPlainObject, unescapeSegment } from '../../../core/lib/plain-object.ts'
 import { errorMessage } from '../../../core/lib/try.ts'
 import { formats } from '../check/formats.ts'
 import { linearRegExp } from '../check/linear-regexp.ts'

@@ -6,7 +6,7 @@ import {
   type KeyPath,
 } from '../../../core/config/problem.ts'
 import type { PlainObject } from '../../../core/lib/plain-object.ts'
-import { escapeSegment } from '../../../core/lib/text/json-pointer.ts'
+import { escapeSegment } from '../../../core/lib/plain-object.ts'
 import type { ContractFile } from './contract-file.ts'
 
 export type Tree = PlainObject

@@ -1,5 +1,4 @@
-import { asPlainObject, isPlainObject, ownMember } from '../../../core/lib/plain-object.ts'
-import { unescapeSegment } from '../../../core/lib/text/json-pointer.ts'
+import { asPlainObject, isPlainObject, ownMember, unescapeSegment } from '../../../core/lib/plain-object.ts'
 import { asItems, type Tree } from './contract-node.ts'
 
 export type KeywordValue = 'any' | 'schema' | 'schema-list' | 'schema-map'

@@ -1,9 +1,9 @@
 /** Inputs of findings of a gateway that is well, but for what a test overrides. */
 
 import { adminParts, findClients } from '../../../../src/core/admin/admin-parts.ts'
+import { collectFindings } from '../../../../src/core/admin/api/status.ts'
 import { type FindingView, renderFinding } from '../../../../src/core/admin/findings/finding.ts'
 import type { FindingInputs } from '../../../../src/core/admin/findings/finding-inputs.ts'
-import { collectFindings } from '../../../../src/core/admin/findings/findings.ts'
 import type { ErrorCount } from '../../../../src/core/log/recent-errors.ts'
 import type { PrimaryParts } from '../../../../src/core/runtime/primary-part.ts'
 import type { EndpointReport } from '../../../../src/core/runtime/status/endpoint.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { unnamedOperator } from '../../../../src/core/admin/access/operator.ts'
+import { unnamedOperator } from '../../../../src/core/admin/access/operator-tokens.ts'
 import { Principal } from '../../../../src/core/admin/access/principal.ts'
 import type { Overview, PageView } from '../../../../src/core/admin/api/overview.ts'
 import type { FindingSubject, FindingView, Severity } from '../../../../src/core/admin/findings/finding.ts'

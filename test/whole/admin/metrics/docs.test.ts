@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { metricFamilies } from '../../../../src/core/admin/metrics/route.ts'
+import { metricFamilies } from '../../../../src/core/admin/server.ts'
 import { at, documentsOf, examples, read, type Tree } from '../../deploying/files.ts'
 
 /** docs/metrics.md against the list of metrics and the rules. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { metricFamilies } from '../../../../src/core/admin/metrics/route.ts'
+import { metricFamilies } from '../../../../src/core/admin/server.ts'
 import { reasonTable } from '../../../../src/core/exchange/failures/errors.ts'
 import { failureTable } from '../../../../src/core/exchange/failures/kinds.ts'
 import { allOperations } from '../../../../src/operations.ts'

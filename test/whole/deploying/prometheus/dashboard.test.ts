@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { metricFamilies } from '../../../../src/core/admin/metrics/route.ts'
+import { metricFamilies } from '../../../../src/core/admin/server.ts'
 import { examples, read } from '../files.ts'
 import { chosen, dashboard, expressions, marks, runbooks } from './dashboard.ts'
 

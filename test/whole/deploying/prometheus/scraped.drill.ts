@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { metricFamilies } from '../../../../src/core/admin/metrics/route.ts'
+import { metricFamilies } from '../../../../src/core/admin/server.ts'
 import { allOperations } from '../../../../src/operations.ts'
 import { seriesOf, total } from '../../../core/admin/metrics/parse-exposition.ts'
 import { lint } from '../../../core/admin/metrics/promtool.ts'

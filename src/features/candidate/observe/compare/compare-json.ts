@@ -1,5 +1,4 @@
-import { isPlainObject } from '../../../../core/lib/plain-object.ts'
-import { unescapeSegment } from '../../../../core/lib/text/json-pointer.ts'
+import { isPlainObject, unescapeSegment } from '../../../../core/lib/plain-object.ts'
 import { StepBudget, TooManyStepsError } from '../../../contract/check/step-budget.ts'
 import {
   type ComparisonRules,

@@ -1,6 +1,6 @@
 import type { FailureKind } from '../../../../core/exchange/failures/kinds.ts'
 import type { HeaderFields } from '../../../../core/exchange/header-fields.ts'
-import { escapeSegment } from '../../../../core/lib/text/json-pointer.ts'
+import { escapeSegment } from '../../../../core/lib/plain-object.ts'
 import type { OperationId } from '../../../../operations.ts'
 import { shorten } from '../../../contract/check/validators.ts'
 import { looksLikeData } from '../../../contract/looks-like-data.ts'

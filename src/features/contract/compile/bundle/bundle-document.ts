@@ -1,5 +1,4 @@
-import { asPlainObject, isPlainObject, ownMember } from '../../../../core/lib/plain-object.ts'
-import { escapeSegment } from '../../../../core/lib/text/json-pointer.ts'
+import { asPlainObject, escapeSegment, isPlainObject, ownMember } from '../../../../core/lib/plain-object.ts'
 import type { ContractFile } from '../contract-file.ts'
 import type { ContractFiles } from '../contract-files.ts'
 import {
