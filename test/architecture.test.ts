@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { basename, dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { features } from '../src/features/index.ts'
@@ -109,6 +109,26 @@ describe('features', () => {
 
     expect([...needsOf.keys()].filter((name) => allNeeds(name).has(name))).toEqual([])
     expect(allNeeds('sample')).toContain('redis')
+  })
+
+  test('no part imports what waits for that part of all features, and so for itself', () => {
+    const waits: Readonly<Record<string, readonly string[]>> = {
+      'admin.ts': ['core/admin/admin-parts.ts'],
+      'commands.ts': ['core/admin/commands/command-groups.ts'],
+      'config.ts': ['core/config/config-schema.ts'],
+      'listener.ts': ['core/downstream/listener/listener-parts.ts'],
+      'primary.ts': ['core/runtime/primary-parts.ts'],
+      'runtime.ts': ['core/runtime/runtime-parts.ts'],
+      'status.ts': ['core/runtime/status/report.ts', 'core/runtime/status/upstreams.ts'],
+    }
+    const parts = sources.filter(({ path }) => /^features\/[^/]+\/[a-z]+\.ts$/.test(path) && waits[basename(path)])
+    const waiting = parts.flatMap(({ path }) => {
+      const imported = reached(path)
+      return (waits[basename(path)] ?? []).filter((name) => imported.includes(name)).map((name) => `${path} → ${name}`)
+    })
+
+    expect(waiting).toEqual([])
+    expect(parts.length).toBeGreaterThan(50)
   })
 })
 
