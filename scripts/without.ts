@@ -1,8 +1,8 @@
 /**
  * Shows that features can be left out: `node scripts/without.ts FEATURE… [-- TEST…]`; FEATURE `all`: every one. In a copy
- * of the work tree it takes away the folder of each in src/features and test/features, its line in the list, and the tests
- * that want all features (test/whole); then types and style are checked, the tests are run (those that TEST names, else
- * all), and the nine are asked for. Ends with 1 at the first that fails.
+ * of the work tree it takes away the folder of each in src/features and test/features and its line in the list, of those
+ * too that need it, and what wants all features (test/whole; the types of tools). Then types and style are checked, the
+ * tests are run (those that TEST names, else all), and the nine are asked for. Ends with 1 at the first that fails.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { features } from '../src/features/index.ts'
 import { allOperations } from '../src/operations.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -27,9 +28,17 @@ export const withoutLines = (source: string, names: readonly string[]): string =
     return text.replace(line, '').replace(new RegExp(`(?<=[[\\s])${variable}(?:,\\s*|(?=]))`), '')
   }, source)
 
-/** Lists the features by their folders. */
-export const featureNames = (): readonly string[] =>
-  [...readFileSync(join(root, list), 'utf8').matchAll(/from '\.\/([\w-]+)\/index\.ts'/g)].map(([, name = '']) => name)
+export const featureNames: readonly string[] = features.map(({ name }) => name)
+
+/** Lists features and those that need them, by however many others. */
+export const withDependents = (names: readonly string[]): readonly string[] => {
+  const found = new Set(names)
+  for (const each of found) for (const { name, needs } of features) if (needs?.includes(each)) found.add(name)
+  return [...found]
+}
+
+/** What wants all features. */
+const ofAll = /^test\/whole\/|^scripts\/manifests\.ts$/
 
 /** Makes a copy of the work tree without some features, and returns its folder. */
 export const copyWithout = (names: readonly string[]): string => {
@@ -39,12 +48,15 @@ export const copyWithout = (names: readonly string[]): string => {
     encoding: 'utf8',
   })
   const isLeftOut = (file: string): boolean =>
-    file.startsWith('test/whole/') ||
+    ofAll.test(file) ||
     names.some((name) => file.startsWith(`src/features/${name}/`) || file.startsWith(`test/features/${name}/`))
   for (const file of files.split('\n'))
     if (file !== '' && !isLeftOut(file)) cpSync(join(root, file), join(folder, file))
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  writeFileSync(join(folder, list), withoutLines(readFileSync(join(root, list), 'utf8'), names))
+  const replace = (file: string, edit: (text: string) => string): void =>
+    writeFileSync(join(folder, file), edit(readFileSync(join(root, file), 'utf8')))
+  replace(list, (text) => withoutLines(text, names))
+  replace('tsconfig.json', (text) => text.replace(' "tools",', ''))
   return folder
 }
 
@@ -87,7 +99,7 @@ const main = async (words: readonly string[]): Promise<void> => {
   const at = words.indexOf('--')
   const [given, tests] = at < 0 ? [words, []] : [words.slice(0, at), words.slice(at + 1)]
   if (given.length === 0) throw new Error('FEATURE… is expected; all: every one')
-  const names = given.includes('all') ? featureNames() : given
+  const names = withDependents(given.includes('all') ? featureNames : given)
   const folder = copyWithout(names)
   try {
     run(folder, 'tsc', '--noEmit')

@@ -2,6 +2,9 @@ import type { UpstreamConfig } from '../../src/core/config/config.ts'
 
 const none = { set: [], remove: [] }
 
+/** The policies of features. */
+const noPolicies = { concurrency: null, retry: null, candidate: null }
+
 /**
  * Makes the configuration of an upstream: one endpoint at `origin` (or those of `more`), every policy off that can be,
  * limits short.
@@ -17,7 +20,6 @@ export const upstreamConfig = (
   timeouts: { connect: 2000, headers: 5000, body: 5000 },
   maxConnections: 8,
   maxPending: 2048,
-  concurrency: null,
   keepAlive: 3000,
   resolve: 30_000,
   tls: {
@@ -34,7 +36,6 @@ export const upstreamConfig = (
   healthCheck: null,
   outlier: null,
   circuitBreaker: null,
-  retry: null,
-  candidate: null,
+  ...noPolicies,
   ...more,
 })

@@ -20,7 +20,7 @@ import { connectRedis } from '../../src/features/redis/redis-connection.ts'
 import { fakeExchange } from '../../test/helpers/exchange.ts'
 import { program as findProgram } from '../../test/helpers/program.ts'
 import { startRedis } from '../../test/helpers/redis.ts'
-import { redisSettings } from '../../test/helpers/redis-settings.ts'
+import { redisSettings } from '../../test/features/redis/redis-settings.ts'
 import { smallBody, smallResponse } from './payloads.ts'
 import { median } from './stats.ts'
 

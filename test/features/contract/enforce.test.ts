@@ -10,7 +10,7 @@ import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import { enforceRequestLayer } from '../../../src/features/contract/request-contract.ts'
 import { enforceResponseLayer, type ResponseLayerOptions } from '../../../src/features/contract/response-contract.ts'
 import { chunkedBody, fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
-import { schemaName, validatorsOf } from '../../helpers/validators.ts'
+import { schemaName, validatorsOf } from './validators.ts'
 
 const json = ['Content-Type', 'application/json']
 const content = [{ type: 'application/json', schema: schemaName }]

@@ -9,7 +9,7 @@ import { DriftCounts } from '../../../src/features/contract/drift-counts.ts'
 import { reportRequestLayer } from '../../../src/features/contract/request-contract.ts'
 import { type ResponseLayerOptions, reportResponseLayer } from '../../../src/features/contract/response-contract.ts'
 import { fakeBody, fakeExchange, fakeNext } from '../../helpers/exchange.ts'
-import { schemaName, validatorsOf } from '../../helpers/validators.ts'
+import { schemaName, validatorsOf } from './validators.ts'
 
 const json = ['Content-Type', 'application/json']
 const content = [{ type: 'application/json', schema: schemaName }]

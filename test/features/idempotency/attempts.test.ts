@@ -14,7 +14,7 @@ import type {
   IdempotencyStore,
 } from '../../../src/features/idempotency/store/idempotency-store.ts'
 import { fakeExchange, fakeResponse, untilAborted } from '../../helpers/exchange.ts'
-import { createClaim } from '../../helpers/idempotency-claim.ts'
+import { createClaim } from './idempotency-claim.ts'
 
 const rules: OperationIdempotencyConfig = {
   ...{ header: 'idempotency-key', required: false, ttl: 86_400_000, maxKey: 255 },

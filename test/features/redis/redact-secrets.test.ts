@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { redactSecrets } from '../../../src/features/redis/redis-settings.ts'
-import { redisSettings } from '../../helpers/redis-settings.ts'
+import { redisSettings } from './redis-settings.ts'
 
 test.each([
   ["ERR unknown command 'AUTH', with args beginning with: 'user' 'p@ss' ", "ERR unknown command 'AUTH'"],

@@ -2,8 +2,8 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { keySlot } from '../../../src/features/redis/redis-cluster.ts'
 import { connectRedis } from '../../../src/features/redis/redis-connection.ts'
 import { consumeScript } from '../../../src/features/redis/redis-server.ts'
-import { redisSettings } from '../../helpers/redis-settings.ts'
 import { type RedisReply, type ScriptedRedis, scriptedRedis } from '../../helpers/scripted-redis.ts'
+import { redisSettings } from './redis-settings.ts'
 
 const patient = { timeout: 30_000 }
 

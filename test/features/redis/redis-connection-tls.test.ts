@@ -9,8 +9,8 @@ import type { RedisTls } from '../../../src/features/redis/redis-settings.ts'
 import { makeCertificates } from '../../helpers/certificates.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { startRedis } from '../../helpers/redis.ts'
-import { redisSettings } from '../../helpers/redis-settings.ts'
 import { switchVerificationOff } from '../../helpers/unverified-tls.ts'
+import { redisSettings } from './redis-settings.ts'
 
 const [server, openssl] = [await needProgram('redis-server'), await needProgram('openssl')]
 

@@ -2,8 +2,8 @@ import type { Socket } from 'node:net'
 import { RedisClient } from '@redis/client'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { connectRedis } from '../../../src/features/redis/redis-connection.ts'
-import { redisSettings } from '../../helpers/redis-settings.ts'
 import { rawUpstream } from '../../helpers/upstream.ts'
+import { redisSettings } from './redis-settings.ts'
 
 type Replies = (socket: Socket) => void
 

@@ -5,8 +5,8 @@ import { connectRedis } from '../../../src/features/redis/redis-connection.ts'
 import { RedisRegistry } from '../../../src/features/redis/redis-registry.ts'
 import { consumeScript } from '../../../src/features/redis/redis-server.ts'
 import { type RedisSettings, withReplicas } from '../../../src/features/redis/redis-settings.ts'
-import { redisSettings } from '../../helpers/redis-settings.ts'
 import { type RedisReply, type ScriptedRedis, scriptedRedis } from '../../helpers/scripted-redis.ts'
+import { redisSettings } from './redis-settings.ts'
 
 const ofKey = { keys: ['key'], args: [] }
 

@@ -6,7 +6,7 @@ import {
   type RedisSettings,
   redisTopology,
 } from '../../../src/features/redis/redis-settings.ts'
-import { redisSettings } from '../../helpers/redis-settings.ts'
+import { redisSettings } from './redis-settings.ts'
 
 const systemTls = { ca: null, certificate: null, key: null }
 const bare = {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { connectRedis, type RedisConnection } from '../../../src/features/redis/redis-connection.ts'
-import { redisSettings } from '../../helpers/redis-settings.ts'
 import { type ScriptedRedis, scriptedRedis } from '../../helpers/scripted-redis.ts'
+import { redisSettings } from './redis-settings.ts'
 
 const patient = { timeout: 30_000 }
 

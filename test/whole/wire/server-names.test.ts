@@ -12,11 +12,11 @@ import { emptySpanCounts, SpanExportStats } from '../../../src/features/tracing/
 import { loadSdk } from '../../../src/features/tracing/sdk.ts'
 import { openOtlpTransport } from '../../../src/features/tracing/span-exporter.ts'
 import { adminTarget } from '../../core/cli/scripted-admin.ts'
+import { redisSettings } from '../../features/redis/redis-settings.ts'
 import { makeCertificates } from '../../helpers/certificates.ts'
 import { bootGateway } from '../../helpers/gateway.ts'
 import { httpsUpstream } from '../../helpers/https-upstream.ts'
 import { needProgram } from '../../helpers/program.ts'
-import { redisSettings } from '../../helpers/redis-settings.ts'
 import { upstreamConfig } from '../../helpers/upstream-config.ts'
 import { call } from '../../helpers/wire.ts'
 

@@ -8,11 +8,11 @@ import { checkAll, toPreflightTarget } from '../../../../src/core/upstream/healt
 import { checkIssuers, tryJwks } from '../../../../src/features/auth/tokens/preflight.ts'
 import { checkRedis } from '../../../../src/features/redis/check-redis.ts'
 import { operatorKey } from '../../../helpers/operator-jwts.ts'
-import { redisSettings } from '../../../helpers/redis-settings.ts'
 import { scriptedRedis } from '../../../helpers/scripted-redis.ts'
 import { slowLink } from '../../../helpers/slow-link.ts'
 import { jwks } from '../../../helpers/tokens.ts'
 import { upstreamConfig } from '../../../helpers/upstream-config.ts'
+import { redisSettings } from '../../redis/redis-settings.ts'
 
 // What loads libraries stands still for other reasons.
 beforeAll(async () => void (await Promise.all([import('@redis/client'), import('undici')])))

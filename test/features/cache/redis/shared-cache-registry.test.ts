@@ -4,8 +4,8 @@ import { renewScript } from '../../../../src/features/cache/redis/redis-entry.ts
 import { SharedCacheRegistry } from '../../../../src/features/cache/redis/shared-cache-registry.ts'
 import { CacheStore } from '../../../../src/features/cache/store/cache-store.ts'
 import type { RedisConfig } from '../../../../src/features/redis/config.ts'
-import { redisSettings } from '../../../helpers/redis-settings.ts'
 import { scriptedRedis } from '../../../helpers/scripted-redis.ts'
+import { redisSettings } from '../../redis/redis-settings.ts'
 import { settled } from '../helper.ts'
 import { createRequest, rules } from '../policy/helper.ts'
 

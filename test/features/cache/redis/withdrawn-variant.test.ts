@@ -11,7 +11,7 @@ import { type RedisScript, removeScript } from '../../../../src/features/redis/r
 import { fakeExchange } from '../../../helpers/exchange.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { type Redis, startRedis } from '../../../helpers/redis.ts'
-import { openLink } from '../../../helpers/redis-link.ts'
+import { openLink } from '../../redis/redis-link.ts'
 import { Client, createResponse, fakeUpstream, settled } from '../helper.ts'
 import { rules } from '../policy/helper.ts'
 

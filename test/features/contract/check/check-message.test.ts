@@ -11,7 +11,7 @@ import type {
   RequestContract,
   ResponseContract,
 } from '../../../../src/features/contract/check/compiled-contract.ts'
-import { schemaName, validatorsOf } from '../../../helpers/validators.ts'
+import { schemaName, validatorsOf } from '../validators.ts'
 
 const validators = validatorsOf({ type: 'object' })
 const json: MediaTypeContract = { type: 'application/json', schema: schemaName }

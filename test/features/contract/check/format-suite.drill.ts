@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { formats } from '../../../../src/features/contract/check/formats.ts'
-import { schemaName, validatorsOf } from '../../../helpers/validators.ts'
+import { schemaName, validatorsOf } from '../validators.ts'
 
 interface Group {
   readonly schema: { readonly format: string }

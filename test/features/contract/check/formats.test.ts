@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { formats } from '../../../../src/features/contract/check/formats.ts'
-import { schemaName, validatorsOf } from '../../../helpers/validators.ts'
+import { schemaName, validatorsOf } from '../validators.ts'
 
 const starts = [
   '',

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { StepBudget, TooManyStepsError } from '../../../../src/features/contract/check/step-budget.ts'
 import { createMultipleOf } from '../../../../src/features/contract/check/value-checks.ts'
-import { schemaName, validatorsOf } from '../../../helpers/validators.ts'
+import { schemaName, validatorsOf } from '../validators.ts'
 
 test('every amount in cents is a multiple of 0.01', () => {
   const validators = validatorsOf({ type: 'array', items: { multipleOf: 0.01 } })

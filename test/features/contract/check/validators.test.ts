@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { StepBudget, TooManyStepsError } from '../../../../src/features/contract/check/step-budget.ts'
 import { createEqual } from '../../../../src/features/contract/check/value-checks.ts'
 import { compileSchemas, sharedSchema } from '../../../../src/features/contract/compile/compile-contract.ts'
-import { schemaName, validatorsOf } from '../../../helpers/validators.ts'
+import { schemaName, validatorsOf } from '../validators.ts'
 
 const ref = { $ref: sharedSchema('Node') }
 const branch = (op: string) => ({

@@ -4,7 +4,7 @@ import type { Violation } from '../../../../src/core/exchange/failures/errors.ts
 import { checkBody, checkRequestHead } from '../../../../src/features/contract/check/check-message.ts'
 import type { ParameterContract } from '../../../../src/features/contract/check/compiled-contract.ts'
 import { maxTextLength, maxViolations, toViolations } from '../../../../src/features/contract/check/validators.ts'
-import { schemaName, validatorsOf } from '../../../helpers/validators.ts'
+import { schemaName, validatorsOf } from '../validators.ts'
 
 const schema = {
   type: 'object',

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Claim, ClaimResult, Settlement } from '../../../../src/features/idempotency/store/idempotency-store.ts'
 import { MemoryIdempotencyStore } from '../../../../src/features/idempotency/store/memory-idempotency-store.ts'
-import { createClaim, repeatClaim } from '../../../helpers/idempotency-claim.ts'
+import { createClaim, repeatClaim } from '../idempotency-claim.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()

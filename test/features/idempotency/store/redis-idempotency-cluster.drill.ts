@@ -3,10 +3,10 @@ import { RedisIdempotencyStore } from '../../../../src/features/idempotency/stor
 import { createResponseSealer } from '../../../../src/features/idempotency/store/response-sealer.ts'
 import { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
 import { connectRedis } from '../../../../src/features/redis/redis-connection.ts'
-import { createClaim, repeatClaim } from '../../../helpers/idempotency-claim.ts'
 import { needProgram } from '../../../helpers/program.ts'
-import { redisSettings } from '../../../helpers/redis-settings.ts'
 import { startCluster } from '../../../helpers/redis-topology.ts'
+import { redisSettings } from '../../redis/redis-settings.ts'
+import { createClaim, repeatClaim } from '../idempotency-claim.ts'
 
 const [server, cli] = [await needProgram('redis-server'), await needProgram('redis-cli')]
 

@@ -5,10 +5,10 @@ import { claimKeyScript, renewKeyScript } from '../../../../src/features/idempot
 import { RedisIdempotencyStore } from '../../../../src/features/idempotency/store/redis-idempotency-store.ts'
 import { createResponseSealer } from '../../../../src/features/idempotency/store/response-sealer.ts'
 import type { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
-import { createClaim, repeatClaim } from '../../../helpers/idempotency-claim.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { type Redis, startRedis } from '../../../helpers/redis.ts'
-import { openLink } from '../../../helpers/redis-link.ts'
+import { openLink } from '../../redis/redis-link.ts'
+import { createClaim, repeatClaim } from '../idempotency-claim.ts'
 
 const program = await needProgram('redis-server')
 

@@ -10,10 +10,10 @@ import type {
 import { MemoryIdempotencyStore } from '../../../../src/features/idempotency/store/memory-idempotency-store.ts'
 import { RedisIdempotencyStore } from '../../../../src/features/idempotency/store/redis-idempotency-store.ts'
 import { createResponseSealer } from '../../../../src/features/idempotency/store/response-sealer.ts'
-import { createClaim, repeatClaim } from '../../../helpers/idempotency-claim.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { type Redis, startRedis } from '../../../helpers/redis.ts'
-import { openLink } from '../../../helpers/redis-link.ts'
+import { openLink } from '../../redis/redis-link.ts'
+import { createClaim, repeatClaim } from '../idempotency-claim.ts'
 
 const program = await needProgram('redis-server')
 

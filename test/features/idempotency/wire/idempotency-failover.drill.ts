@@ -7,12 +7,12 @@ import { createResponseSealer } from '../../../../src/features/idempotency/store
 import { RedisRegistry } from '../../../../src/features/redis/redis-registry.ts'
 import type { RedisSettings } from '../../../../src/features/redis/redis-settings.ts'
 import { bootGateway, type LogLine, type TestGateway } from '../../../helpers/gateway.ts'
-import { createClaim } from '../../../helpers/idempotency-claim.ts'
 import { needProgram } from '../../../helpers/program.ts'
-import { redisSettings } from '../../../helpers/redis-settings.ts'
 import { type SentinelSetup, startCluster, startSentinels } from '../../../helpers/redis-topology.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { call, fieldValues } from '../../../helpers/wire.ts'
+import { redisSettings } from '../../redis/redis-settings.ts'
+import { createClaim } from '../idempotency-claim.ts'
 
 const [server, sentinel, cli] = [
   await needProgram('redis-server'),

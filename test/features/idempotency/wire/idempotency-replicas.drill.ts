@@ -9,12 +9,12 @@ import { createResponseSealer } from '../../../../src/features/idempotency/store
 import { connectRedis } from '../../../../src/features/redis/redis-connection.ts'
 import { RedisRegistry } from '../../../../src/features/redis/redis-registry.ts'
 import { bootGateway, type LogLine } from '../../../helpers/gateway.ts'
-import { createClaim, repeatClaim } from '../../../helpers/idempotency-claim.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { type Redis, startRedis } from '../../../helpers/redis.ts'
-import { redisSettings } from '../../../helpers/redis-settings.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { call, fieldValues } from '../../../helpers/wire.ts'
+import { redisSettings } from '../../redis/redis-settings.ts'
+import { createClaim, repeatClaim } from '../idempotency-claim.ts'
 
 const program = await needProgram('redis-server')
 

@@ -9,10 +9,10 @@ import { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
 import { connectRedis } from '../../../../src/features/redis/redis-connection.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
-import { redisSettings } from '../../../helpers/redis-settings.ts'
 import { type RedisClusterSetup, startCluster, type TlsFiles } from '../../../helpers/redis-topology.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 import { bootTwoGateways, expectSharedAgain, writeTlsFiles } from '../../../wire/redis-stage.ts'
+import { redisSettings } from '../redis-settings.ts'
 
 const [server, cli, openssl] = [
   await needProgram('redis-server'),

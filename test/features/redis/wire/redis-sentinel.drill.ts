@@ -5,9 +5,9 @@ import { ManagedRedis } from '../../../../src/features/redis/managed-redis.ts'
 import { connectRedis } from '../../../../src/features/redis/redis-connection.ts'
 import { createScript } from '../../../../src/features/redis/redis-server.ts'
 import { needProgram } from '../../../helpers/program.ts'
-import { redisSettings } from '../../../helpers/redis-settings.ts'
 import { type SentinelOptions, type SentinelSetup, startSentinels } from '../../../helpers/redis-topology.ts'
 import { bootTwoGateways, expectSharedAgain, writeTlsFiles } from '../../../wire/redis-stage.ts'
+import { redisSettings } from '../redis-settings.ts'
 
 const [server, sentinel, openssl] = [
   await needProgram('redis-server'),

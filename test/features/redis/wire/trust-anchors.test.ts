@@ -6,10 +6,10 @@ import { connectRedis } from '../../../../src/features/redis/redis-connection.ts
 import { type Certificates, makeCertificates, type Pair } from '../../../helpers/certificates.ts'
 import { httpsUpstream } from '../../../helpers/https-upstream.ts'
 import { needProgram } from '../../../helpers/program.ts'
-import { redisSettings } from '../../../helpers/redis-settings.ts'
 import { requestOverTls } from '../../../helpers/tls-client.ts'
 import { bootTlsGateway } from '../../../helpers/tls-gateway.ts'
 import { upstreamConfig } from '../../../helpers/upstream-config.ts'
+import { redisSettings } from '../redis-settings.ts'
 
 const openssl = await needProgram('openssl')
 

@@ -1,5 +1,5 @@
-import { type ContractValidators, createValidators } from '../../src/features/contract/check/validators.ts'
-import { compileSchemas } from '../../src/features/contract/compile/compile-contract.ts'
+import { type ContractValidators, createValidators } from '../../../src/features/contract/check/validators.ts'
+import { compileSchemas } from '../../../src/features/contract/compile/compile-contract.ts'
 
 /** The name under which {@link validatorsOf} compiles its schema. */
 export const schemaName = 's0'

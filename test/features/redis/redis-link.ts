@@ -1,6 +1,6 @@
 import { onTestFinished, vi } from 'vitest'
-import { ManagedRedis } from '../../src/features/redis/managed-redis.ts'
-import { connectRedis } from '../../src/features/redis/redis-connection.ts'
+import { ManagedRedis } from '../../../src/features/redis/managed-redis.ts'
+import { connectRedis } from '../../../src/features/redis/redis-connection.ts'
 import { redisSettings } from './redis-settings.ts'
 
 /** Connects to a Redis as a gateway does, until the test has finished, and waits until it may be used. */

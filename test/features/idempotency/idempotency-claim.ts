@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Claim } from '../../src/features/idempotency/store/idempotency-store.ts'
+import type { Claim } from '../../../src/features/idempotency/store/idempotency-store.ts'
 
 const digest = (text: string): string => hash('sha256', text, 'base64url')
 

@@ -1,4 +1,4 @@
-import type { RedisSettings } from '../../src/features/redis/redis-settings.ts'
+import type { RedisSettings } from '../../../src/features/redis/redis-settings.ts'
 
 const nothing: RedisSettings = {
   url: null,
