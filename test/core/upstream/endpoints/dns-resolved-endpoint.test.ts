@@ -9,16 +9,21 @@ import { eventually } from '../../../helpers/wire.ts'
 
 const names = vi.hoisted(() => ({ lookups: 0, addresses: [] as readonly string[] }))
 
-vi.mock('../../../../src/core/upstream/endpoints/dns.ts', async (original) => ({
-  ...(await original<typeof import('../../../../src/core/upstream/endpoints/dns.ts')>()),
-  lookupHostname: ((_name, _options, callback) =>
-    callback(Object.assign(new Error('getaddrinfo'), { code: 'EAI_AGAIN' }), '')) satisfies LookupFunction,
-  resolveHostname: async (): Promise<readonly LookupAddress[]> => {
+vi.mock('../../../../src/core/upstream/endpoints/dns.ts', async (original) => {
+  const actual = await original<typeof import('../../../../src/core/upstream/endpoints/dns.ts')>()
+  const resolve = async (): Promise<readonly LookupAddress[]> => {
     names.lookups++
     if (names.addresses.length === 0) throw Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' })
     return names.addresses.map((address) => ({ address, family: 4 }))
-  },
-}))
+  }
+  return {
+    ...actual,
+    lookupHostname: ((_name, _options, callback) =>
+      callback(Object.assign(new Error('getaddrinfo'), { code: 'EAI_AGAIN' }), '')) satisfies LookupFunction,
+    startDnsRefresh: (...[hostname, intervalMs, callbacks]: Parameters<typeof actual.startDnsRefresh>) =>
+      actual.startDnsRefresh(hostname, intervalMs, callbacks, resolve),
+  }
+})
 
 /** Sets what the name resolves to from now on. */
 const resolveTo = (...addresses: readonly string[]): void => {
