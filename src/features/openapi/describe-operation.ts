@@ -1,3 +1,4 @@
+import type { OperationNotes } from '../../core/admin/admin-part.ts'
 import type { Config } from '../../core/config/config.ts'
 import { reasonPhrase } from '../../core/exchange/failures/kinds.ts'
 import { asPlainObject, isPlainObject, type PlainObject } from '../../core/lib/plain-object.ts'
@@ -25,13 +26,14 @@ interface DescriptionOptions {
 export const describeOperation = (operation: Operation, options: DescriptionOptions): PlainObject => {
   const { contract } = options
   const stated = contract.getOperation(operation)
-  const security = describeSecurity(operation, options) ?? stated?.security
+  const notes = describeByFeatures(operation, options.config)
+  const security = describeSecurity(notes, options) ?? stated?.security
   const gaps = findGaps(operation, stated, security !== undefined, contract.resolve)
   const { parameters, requestBody, ...others } = withoutMembers(stated?.operation ?? {}, replaced)
   const statedParameters = Array.isArray(parameters) ? parameters : []
   const inherited = Array.isArray(stated?.pathItem.parameters) ? stated.pathItem.parameters : []
   const known = [...statedParameters, ...inherited].map((parameter) => contract.resolve(parameter))
-  const own = describeParameters(operation, options.config)
+  const own = describeParameters(options.config, notes)
   const added = own
     .filter(({ value }) => !known.some((parameter) => isSameHeader(parameter, value)))
     .map(({ component, value }) => options.components.refer('parameters', component, value))
@@ -55,7 +57,7 @@ export const describeOperation = (operation: Operation, options: DescriptionOpti
       ...(gaps.length === 0 ? {} : { 'x-gap': gaps }),
       parameters: [...statedParameters.map(toTaken), ...overriding, ...added],
       ...(requestBody === undefined ? {} : { requestBody }),
-      responses: describeResponses(operation, options, asPlainObject(stated?.operation.responses)),
+      responses: describeResponses(operation, options, notes, asPlainObject(stated?.operation.responses)),
       ...(security === undefined ? {} : { security }),
     },
   }
@@ -98,10 +100,10 @@ const hasBody = (status: string, { content }: PlainObject): boolean => {
 
 /** Adds the security schemes; undefined: the gateway does not look at credentials. */
 const describeSecurity = (
-  operation: Operation,
-  { config, components }: DescriptionOptions,
+  notes: readonly OperationNotes[],
+  { components }: DescriptionOptions,
 ): readonly PlainObject[] | undefined => {
-  const [security] = describeByFeatures(operation, config).flatMap((each) => each.security ?? [])
+  const [security] = notes.flatMap((each) => each.security ?? [])
   return security?.alternatives.map((alternative) =>
     Object.fromEntries(
       Object.entries(alternative).map(([name, scopes]) => [
@@ -115,20 +117,21 @@ const describeSecurity = (
 const describeResponses = (
   operation: Operation,
   { config, contract, components }: DescriptionOptions,
+  notes: readonly OperationNotes[],
   stated: PlainObject,
 ): PlainObject => {
   const toHeaders = (fields: readonly ResponseField[]): PlainObject =>
     Object.fromEntries(
       fields.map(({ field, component, header }) => [field, components.refer('headers', component, header)]),
     )
-  const relayed = toHeaders(relayedFields(operation, config))
+  const relayed = toHeaders(relayedFields(operation, config, notes))
   const isStated = Object.keys(stated).length > 0
   const upstreamResponse = { description: relayedDescription, headers: relayed, content: anyContent }
   const { $ref: problem } = components.refer('schemas', 'Problem', problemSchema(config))
   const own: Record<string, PlainObject> = {}
-  for (const { responses = {} } of describeByFeatures(operation, config))
+  for (const { responses = {} } of notes)
     for (const [status, response] of Object.entries(responses)) own[status] = { ...response, headers: relayed }
-  for (const each of problemResponses(operation, config)) {
+  for (const each of problemResponses(operation, config, notes)) {
     const { description, content } = describeProblem(each, problem)
     const response = { description, headers: toHeaders(each.fields), content }
     // An exact status hides `default`, and the upstream may respond with it too.

@@ -56,8 +56,12 @@ const conditions: Readonly<Partial<Record<FailureKind, Condition>>> = {
 }
 
 /** In the order of the table of kinds. */
-export const possibleFailures = (operation: Operation, config: Config): readonly FailureKind[] => {
-  const added = describeByFeatures(operation, config).flatMap(({ failures = [] }) => failures)
+export const possibleFailures = (
+  operation: Operation,
+  config: Config,
+  notes = describeByFeatures(operation, config),
+): readonly FailureKind[] => {
+  const added = notes.flatMap(({ failures = [] }) => failures)
   return allFailureKinds.filter((kind) => added.includes(kind) || conditions[kind]?.(operation, config) === true)
 }
 
@@ -88,9 +92,12 @@ const retryAfter: ResponseField = {
   },
 }
 
-export const relayedFields = (operation: Operation, config: Config): readonly ResponseField[] => {
-  const notes = describeByFeatures(operation, config)
-  const names = listSides(config.upstreams[operation.group]).flatMap(({ upstream: { response } }) =>
+export const relayedFields = (
+  { group }: Operation,
+  config: Config,
+  notes: readonly OperationNotes[],
+): readonly ResponseField[] => {
+  const names = listSides(config.upstreams[group]).flatMap(({ upstream: { response } }) =>
     response.set.map(({ name }) => name),
   )
   const set = [...new Map(names.map((name) => [name.toLowerCase(), name])).values()].map((name) => ({
@@ -113,12 +120,11 @@ const outermost: readonly FailureKind[] = [
   'loop',
 ]
 
-export const problemFields = (
+const problemFields = (
   kinds: readonly FailureKind[],
-  operation: Operation,
   config: Config,
+  notes: readonly OperationNotes[],
 ): readonly ResponseField[] => {
-  const notes = describeByFeatures(operation, config)
   const isOutermost = kinds.every((kind) => outermost.includes(kind))
   const maySayWhen = kinds.some(
     (kind) => kind === 'request-in-progress' || [429, 503].includes(failureTable[kind].status),
@@ -146,8 +152,10 @@ const baseFields = ({ requestId: { header } }: Config): readonly ResponseField[]
 }
 
 /** Other than credentials. */
-export const describeParameters = (operation: Operation, config: Config): NonNullable<OperationNotes['parameters']> => {
-  const { header } = config.requestId
+export const describeParameters = (
+  { requestId: { header } }: Config,
+  notes: readonly OperationNotes[],
+): NonNullable<OperationNotes['parameters']> => {
   const parameter = (component: string, name: string, description: string) => ({
     component,
     value: { name, in: 'header', description, schema: text } as PlainObject,
@@ -159,7 +167,7 @@ export const describeParameters = (operation: Operation, config: Config): NonNul
     ...(isInteractionId(header)
       ? []
       : [parameter('InteractionId', interactionIdField, 'An id that the response repeats.')]),
-    ...describeByFeatures(operation, config).flatMap(({ parameters = [] }) => parameters),
+    ...notes.flatMap(({ parameters = [] }) => parameters),
   ]
 }
 
@@ -170,11 +178,15 @@ interface ProblemResponse {
 }
 
 /** By rising status. */
-export const problemResponses = (operation: Operation, config: Config): readonly ProblemResponse[] => {
-  const byStatus = Map.groupBy(possibleFailures(operation, config), (kind) => failureTable[kind].status)
+export const problemResponses = (
+  operation: Operation,
+  config: Config,
+  notes: readonly OperationNotes[],
+): readonly ProblemResponse[] => {
+  const byStatus = Map.groupBy(possibleFailures(operation, config, notes), (kind) => failureTable[kind].status)
   return [...byStatus]
     .sort(([one], [other]) => one - other)
-    .map(([status, kinds]) => ({ status, kinds, fields: problemFields(kinds, operation, config) }))
+    .map(([status, kinds]) => ({ status, kinds, fields: problemFields(kinds, config, notes) }))
 }
 
 /** `problem`: the reference to the common schema. */
