@@ -25,7 +25,7 @@ export interface EndpointShare {
   /** By the file: the endpoint gets no new requests. */
   readonly drain: boolean
   readonly percent: number
-  /** The share when the endpoint is less loaded than the others, and all are up. */
+  /** The endpoint's largest share, which it has while it is the least loaded and every endpoint is up. */
   readonly mostPercent: number
   readonly sandbox: boolean
   readonly provenance: Provenance

@@ -173,7 +173,7 @@ const minExcess = 0.2
 const minCertainty = 5
 
 /**
- * Finds endpoints with a far higher share of 4xx responses than the others of their group.
+ * Finds endpoints that answer a share of requests with 4xx at least 20 points above the other endpoints of the group.
  * Each 4xx may be the client's fault, so it ejects no endpoint; but clients do not choose the endpoint, so shares
  * should be equal.
  * `name`: the upstream's name in a sentence.
