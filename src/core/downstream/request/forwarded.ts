@@ -1,4 +1,4 @@
-/** Finds the client from the fields of proxies: X-Forwarded-* and `Forwarded` (RFC 7239). */
+/** Finds the client from the fields of proxies: X-Forwarded-* and `Forwarded` (RFC 7239 §4). */
 import type { X509Certificate } from 'node:crypto'
 import type { ListenConfig } from '../../config/config.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
