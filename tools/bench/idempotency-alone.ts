@@ -17,10 +17,10 @@ import { RedisIdempotencyStore } from '../../src/features/idempotency/store/redi
 import { createResponseSealer } from '../../src/features/idempotency/store/response-sealer.ts'
 import { ManagedRedis } from '../../src/features/redis/managed-redis.ts'
 import { connectRedis } from '../../src/features/redis/redis-connection.ts'
+import { redisSettings } from '../../test/features/redis/redis-settings.ts'
 import { fakeExchange } from '../../test/helpers/exchange.ts'
 import { program as findProgram } from '../../test/helpers/program.ts'
 import { startRedis } from '../../test/helpers/redis.ts'
-import { redisSettings } from '../../test/features/redis/redis-settings.ts'
 import { smallBody, smallResponse } from './payloads.ts'
 import { median } from './stats.ts'
 

@@ -8,9 +8,9 @@ import { createResponseSealer } from '../../src/features/idempotency/store/respo
 import { ManagedRedis } from '../../src/features/redis/managed-redis.ts'
 import { connectRedis } from '../../src/features/redis/redis-connection.ts'
 import { createClaim, repeatClaim } from '../../test/features/idempotency/idempotency-claim.ts'
+import { redisSettings } from '../../test/features/redis/redis-settings.ts'
 import { program as findProgram } from '../../test/helpers/program.ts'
 import { startRedis } from '../../test/helpers/redis.ts'
-import { redisSettings } from '../../test/features/redis/redis-settings.ts'
 import { quantile } from './stats.ts'
 
 const [keys = 1_000_000, bytes = 1000] = process.argv.slice(2).map(Number)
