@@ -17,7 +17,6 @@ export interface ExchangeRecord {
   readonly bytesOut: number
   readonly configHash: string
   readonly failure: GatewayError | null
-  /** Null: no operation. */
   readonly exchange: ExchangeFacts | null
 }
 

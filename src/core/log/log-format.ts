@@ -86,7 +86,6 @@ interface PinoLine {
   readonly [name: string]: unknown
 }
 
-// These members have a place of their own.
 const headNames: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'trace_id'])
 
 type RenderKey = (name: string) => string
@@ -130,11 +129,16 @@ export const createLineRewriter = ({ log: { format }, tracing, instance }: Loggi
       const value = line[name]
       if (value === null || headNames.has(name)) continue
       if (name === 'err') members += renderError(value, keyOf)
-      else if (name === 'changes') members += keyOf(name) + toJson(asTexts(value))
-      else if (name === 'by') members += keyOf(nameOfCaller(value)) + toJson(value)
-      else members += keyOf(others?.[name] ?? name) + (name === 'until' ? toJson(asTime(value)) : toJson(value))
+      // A document store takes values of one type for one name: `changes` holds several, `until` texts and numbers.
+      else if (name === 'changes') members += keyOf(name) + toJson(Array.isArray(value) ? value.map(toJson) : value)
+      else if (name === 'until' && typeof value === 'number')
+        members += keyOf(name) + toJson(new Date(value).toISOString())
+      // An operator without a name is an address.
+      else if (name === 'by') members += keyOf(isIP(String(value)) === 0 ? 'operator' : 'client') + toJson(value)
+      else members += keyOf(others?.[name] ?? name) + toJson(value)
     }
-    if (format === 'ecs' && line.gatewayMs !== undefined) members += keyOf('durationNs') + durationNs(line)
+    if (format === 'ecs' && line.gatewayMs !== undefined)
+      members += keyOf('durationNs') + Math.round((Number(line.gatewayMs) + Number(line.upstreamMs ?? 0)) * 1e6)
     // Parsing has undone the escapes of pino's line.
     return escapeQuotedControls(renderLine(line, members))
   }
@@ -151,23 +155,10 @@ export const parseLogLine = (line: string): ((name: string) => unknown) => {
 
 const toJson = (value: unknown): string => (typeof value === 'number' ? String(value) : JSON.stringify(value))
 
-/** A document store takes values of one type for one name, and these elements have several. */
-const asTexts = (value: unknown): unknown =>
-  Array.isArray(value) ? value.map((element) => JSON.stringify(element)) : value
-
-/** An operator without a name is an address. */
-const nameOfCaller = (by: unknown): string => (isIP(String(by)) === 0 ? 'operator' : 'client')
-
-/** Renders text: a document store that has once seen a number there takes no text. */
-const asTime = (value: unknown): unknown => (typeof value === 'number' ? new Date(value).toISOString() : value)
-
 const renderError = (err: unknown, keyOf: RenderKey): string => {
   const members = typeof err === 'object' && err !== null ? Object.entries(err) : [['message', err] as const]
   return members.map(([name, value]) => keyOf(`err.${name}`) + toJson(value)).join('')
 }
-
-const durationNs = ({ gatewayMs, upstreamMs }: PinoLine): number =>
-  Math.round((Number(gatewayMs) + Number(upstreamMs ?? 0)) * 1e6)
 
 const cachingTimeFormat = (): ((time: number) => string) => {
   let [lastTime, formatted] = [Number.NaN, '']

@@ -78,7 +78,6 @@ export class LogQueue {
     this.#next()
   }
 
-  /** Resolves when everything is written or the reader has gone. */
   end(): Promise<void> {
     return new Promise((resolve) => {
       this.#onEmpty.push(resolve)

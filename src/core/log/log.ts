@@ -51,7 +51,6 @@ export const openLog = async (config: LoggingConfig) => {
   const log = pino(options, rewrite === null ? queue : new RewritingDestination(queue, rewrite))
   return {
     log,
-    /** Lines that were lost because the reader is slow. */
     dropped: () => queue.dropped,
     forwardLines: (lines: Buffer): void => queue.forward(lines),
     /** Waits for at most a second: a stalled reader takes nothing. */
@@ -99,14 +98,6 @@ export const openTerminalLog = async (destination: 1 | NodeJS.WritableStream = 1
   return { write: (lines) => void pretty.write(doubleEscapes(lines)) }
 }
 
-interface SerializedError {
-  readonly type: string
-  readonly message: string
-  readonly code?: string
-  /** Followed by the stacks of its causes. */
-  readonly stack: string
-}
-
 // A chain of causes may be circular.
 const maxCauses = 8
 
@@ -114,7 +105,7 @@ const maxCauses = 8
  * Leaves out other properties: errors of Node and of libraries carry bytes, requests or options with credentials, and
  * pino's own serializer copies all of them.
  */
-export const serializeError = (thrown: unknown): SerializedError | string => {
+export const serializeError = (thrown: unknown) => {
   if (!(thrown instanceof Error)) return `a ${typeof thrown} was thrown`
   const { code } = thrown as NodeJS.ErrnoException
   const serialized = { type: thrown.name, message: thrown.message, stack: causeStacks(thrown).join('\ncaused by: ') }
@@ -128,7 +119,6 @@ const causeStacks = (error: Error): readonly string[] => {
   return stacks
 }
 
-/** `fields` name the process. */
 export const exitOnUncaughtException = (
   log: Log,
   closeLog: () => Promise<void>,
@@ -209,10 +199,8 @@ const earlierFailures = ({ exchange, failure, status }: ExchangeRecord): readonl
 }
 
 const failedAttemptsJson = (record: ExchangeRecord): string => {
-  const found = earlierFailures(record)
-  return found === undefined
-    ? ''
-    : `,"failedAttempts":${escapeQuotedControls(JSON.stringify(found.map(attemptLogFields)))}`
+  const found = earlierFailures(record)?.map(attemptLogFields)
+  return found === undefined ? '' : `,"failedAttempts":${escapeQuotedControls(JSON.stringify(found))}`
 }
 
 const identityJson = (identity: ClientIdentity | null): string =>

@@ -5,13 +5,6 @@ import { tryOrNull } from '../lib/try.ts'
 
 export type ProcessStatsReport = ProcessStats['report']
 
-/** How late timers were, in ms. */
-interface EventLoopDelay {
-  readonly p50: number
-  readonly p99: number
-  readonly max: number
-}
-
 // Long enough for a meaningful 99th percentile, short enough to show recent events.
 const windowMs = 5000
 const resolutionMs = 20
@@ -23,9 +16,8 @@ export class ProcessStats {
   #memory = process.memoryUsage()
   #histogram: ELDHistogram | null = null
   #windowStartedAt = 0
-  #lastWindow: EventLoopDelay | null = null
+  #lastWindow: ReturnType<typeof readDelays> | null = null
 
-  /** Measuring the delays of timers costs time. */
   monitorEventLoop(on: boolean): void {
     if (on === (this.#histogram !== null)) return
     this.#histogram?.disable()
@@ -42,7 +34,6 @@ export class ProcessStats {
     const { active, idle } = performance.eventLoopUtilization()
     return {
       pid: process.pid,
-      /** In ms since the epoch. */
       startedAt: this.#startedAt,
       uptimeSeconds: process.uptime(),
       /** Of all threads, since the start. */
@@ -56,20 +47,21 @@ export class ProcessStats {
   }
 
   /** Reads the last complete window: a client that polls often must not shorten it. */
-  #delay(): EventLoopDelay | null {
+  #delay() {
     const histogram = this.#histogram
     if (histogram === null) return null
     const at = now()
     if (at - this.#windowStartedAt >= windowMs && histogram.count > 0) {
-      const late = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - resolutionMs)
-      this.#lastWindow = {
-        p50: late(histogram.percentile(50)),
-        p99: late(histogram.percentile(99)),
-        max: late(histogram.max),
-      }
+      this.#lastWindow = readDelays(histogram)
       histogram.reset()
       this.#windowStartedAt = at
     }
     return this.#lastWindow
   }
+}
+
+/** How late timers were, in ms. */
+const readDelays = (histogram: ELDHistogram) => {
+  const late = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - resolutionMs)
+  return { p50: late(histogram.percentile(50)), p99: late(histogram.percentile(99)), max: late(histogram.max) }
 }

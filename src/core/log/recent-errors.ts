@@ -20,18 +20,15 @@ const maxKept = 100
 /** Keeps the last error responses of the gateway in one process, and counts each error. */
 export class RecentErrors implements ExchangeObserver {
   readonly name = 'refusals'
-  // Kept apart: a scanner of the internet would push out what operators look for.
-  readonly #matched = createFairList()
-  readonly #unmatched = createFairList()
-  readonly #counts = new ErrorCounts()
+  readonly #last = createLastErrors()
+  readonly #counts = createErrorCounts()
   #total = 0
 
   record(record: ExchangeRecord): void {
-    const { failure, exchange } = record
+    const { failure } = record
     if (failure === null || failure.kind === 'client-gone') return
     const entry = toRecentError(epochMs(), record, failure)
-    const list = exchange === null ? this.#unmatched : this.#matched
-    list.add(entry)
+    this.#last.add(entry)
     this.#total++
     this.#counts.add(entry.at, entry)
   }
@@ -39,7 +36,7 @@ export class RecentErrors implements ExchangeObserver {
   get report() {
     return {
       /** Newest first: at most 100 with an operation and 100 without, some of each reason. */
-      last: newestFirst([...this.#matched.all, ...this.#unmatched.all]),
+      last: this.#last.newestFirst(),
       total: this.#total,
       causes: this.#counts.report(epochMs()),
     }
@@ -53,21 +50,47 @@ export const mergeRecentErrors = (each: readonly RecentErrorsReport[]): RecentEr
 })
 
 export const mergeLastErrors = (each: readonly RecentErrorsReport['last'][]): RecentErrorsReport['last'] => {
-  const matched = createFairList()
-  const unmatched = createFairList()
-  const oldestFirst = newestFirst(each.flat()).toReversed()
-  for (const entry of oldestFirst) (entry.operation === null ? unmatched : matched).add(entry)
-  return newestFirst([...matched.all, ...unmatched.all])
+  const merged = createLastErrors()
+  for (const entry of newestFirst(each.flat()).toReversed()) merged.add(entry)
+  return merged.newestFirst()
 }
-
-const createFairList = (): FairList<RecentError> => new FairList(maxKept, ({ kind, reason }) => `${kind} ${reason}`)
 
 const newestFirst = (entries: readonly RecentError[]): readonly RecentError[] => entries.toSorted((a, b) => b.at - a.at)
 
+const createLastErrors = () => {
+  // Kept apart: a scanner of the internet would push out what operators look for.
+  const [matched, unmatched] = [createFairList(), createFairList()]
+  return {
+    add: (entry: RecentError): void => (entry.operation === null ? unmatched : matched).add(entry),
+    newestFirst: () => newestFirst([...matched.all(), ...unmatched.all()]),
+  }
+}
+
 /**
- * Copies the kept facts, and none of their objects: a library's error may hold its context, a trace holds its exporter,
- * and what a client sent is not for keeping.
+ * Keeps the last 100 entries, some of each kind and reason: a full list drops the oldest entry of the most frequent
+ * one, so a flood of one reason pushes out only itself.
  */
+const createFairList = () => {
+  /** The oldest first. */
+  const byReason = new Map<string, RecentError[]>()
+  let size = 0
+  return {
+    add(entry: RecentError): void {
+      const reason = `${entry.kind} ${entry.reason}`
+      const same = byReason.get(reason)
+      if (same === undefined) byReason.set(reason, [entry])
+      else same.push(entry)
+      if (size < maxKept) return void size++
+      let [most, dropped] = ['', [] as RecentError[]]
+      for (const [other, all] of byReason) if (all.length > dropped.length) [most, dropped] = [other, all]
+      dropped.shift()
+      if (dropped.length === 0) byReason.delete(most)
+    },
+    all: () => [...byReason.values()].flat(),
+  }
+}
+
+// Copies facts, and no objects: a library's error may hold its context, a trace holds its exporter.
 const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError) => ({
   ...toRequestSummary(at, record),
   kind: failure.kind,
@@ -89,7 +112,6 @@ const toRequestSummary = (at: number, record: ExchangeRecord) => ({
   path: record.path && copyText(record.path),
   operation: record.exchange?.operation.id ?? null,
   endpoint: record.exchange?.attempts.last?.endpoint ?? null,
-  /** The side of the client; null: no candidate in use. */
   side: record.exchange?.side ?? null,
   fellBack: record.exchange?.attempts.fellBack ?? false,
   status: record.status,
@@ -101,47 +123,8 @@ const copyCause = (failure: GatewayError): string | null => {
   return cause === undefined ? null : copyText(cause.slice(0, 200))
 }
 
-/**
- * Keeps the last `max` entries, some of each key: a full list drops the oldest entry of its most frequent key, so a
- * flood of one key pushes out only itself. Keys are bounded words.
- */
-class FairList<T> {
-  readonly #max: number
-  readonly #keyOf: (one: T) => string
-  /** The oldest first. */
-  readonly #byKey = new Map<string, T[]>()
-  #size = 0
-
-  constructor(max: number, keyOf: (one: T) => string) {
-    this.#max = max
-    this.#keyOf = keyOf
-  }
-
-  add(one: T): void {
-    const key = this.#keyOf(one)
-    const same = this.#byKey.get(key)
-    if (same === undefined) this.#byKey.set(key, [one])
-    else same.push(one)
-    if (this.#size < this.#max) this.#size++
-    else this.#drop()
-  }
-
-  get all(): readonly T[] {
-    return [...this.#byKey.values()].flat()
-  }
-
-  #drop(): void {
-    let key = ''
-    let most: T[] = []
-    for (const [other, all] of this.#byKey) if (all.length > most.length) [key, most] = [other, all]
-    most.shift()
-    if (most.length === 0) this.#byKey.delete(key)
-  }
-}
-
 export type RecentRequestsReport = ReturnType<RecentRequests['watch']>
 
-/** Path and cause are never shown as they are. */
 export type RecentRequest = ReturnType<typeof toRecentRequest>
 
 /** The requests of a second, after which `tail` asks again. */
@@ -184,10 +167,8 @@ const toRecentRequest = (at: number, record: ExchangeRecord) => ({
   error: record.failure && toRecentError(at, record, record.failure),
 })
 
-/** Times are in ms since the epoch. */
 export type ErrorCount = ReturnType<typeof toErrorCount>
 
-/** Every member of the key is one of a bounded number of words. */
 type ErrorOccurrence = Pick<RecentError, 'operation' | 'endpoint' | 'kind' | 'reason' | 'cause'>
 
 const maxErrors = 200
@@ -200,41 +181,28 @@ interface CountedError {
   lastAt: number
 }
 
-class ErrorCounts {
+const createErrorCounts = () => {
   // Kept apart: a client that is rejected in every possible way would leave no room for a dead upstream.
-  readonly #clientErrors = new ErrorPool()
-  readonly #otherErrors = new ErrorPool()
-
-  add(at: number, occurrence: ErrorOccurrence): void {
-    const pool = failureTable[occurrence.kind].fault === 'client' ? this.#clientErrors : this.#otherErrors
-    pool.add(at, occurrence)
-  }
-
-  report(at: number): readonly ErrorCount[] {
-    return mostFrequentFirst(
-      [...this.#clientErrors.at(at), ...this.#otherErrors.at(at)].map((error) => toErrorCount(error, at)),
-    )
-  }
-}
-
-class ErrorPool {
-  readonly #errors = new BoundedMap<CountedError>(maxErrors, isStale)
-
-  add(at: number, occurrence: ErrorOccurrence): void {
-    const key = errorKey(occurrence)
-    let error = this.#errors.get(key)
-    if (error === undefined) {
-      error = { counter: new RollingCounter(), metAt: at, last: occurrence, lastAt: at }
-      if (!this.#errors.add(key, error, at)) return
-    }
-    error.counter.count(at)
-    error.last = occurrence
-    error.lastAt = at
-  }
-
-  at(at: number): readonly CountedError[] {
-    for (const error of this.#errors.values) if (isStale(error, at)) this.#errors.delete(errorKey(error.last))
-    return this.#errors.values
+  const ofClients = new BoundedMap<CountedError>(maxErrors, isStale)
+  const others = new BoundedMap<CountedError>(maxErrors, isStale)
+  return {
+    add(at: number, occurrence: ErrorOccurrence): void {
+      const pool = failureTable[occurrence.kind].fault === 'client' ? ofClients : others
+      const key = errorKey(occurrence)
+      let error = pool.get(key)
+      if (error === undefined) {
+        error = { counter: new RollingCounter(), metAt: at, last: occurrence, lastAt: at }
+        if (!pool.add(key, error, at)) return
+      }
+      error.counter.count(at)
+      error.last = occurrence
+      error.lastAt = at
+    },
+    report(at: number): readonly ErrorCount[] {
+      for (const pool of [ofClients, others])
+        for (const error of pool.values) if (isStale(error, at)) pool.delete(errorKey(error.last))
+      return mostFrequentFirst([...ofClients.values, ...others.values].map((error) => toErrorCount(error, at)))
+    },
   }
 }
 
@@ -243,18 +211,12 @@ const isStale = ({ counter }: CountedError, at: number): boolean => counter.firs
 const errorKey = ({ operation, kind, reason, endpoint }: Omit<ErrorOccurrence, 'cause'>): string =>
   `${operation} ${kind} ${reason} ${endpoint}`
 
-const toErrorCount = ({ last, counter, metAt, lastAt }: CountedError, at: number) => ({
-  operation: last.operation,
-  kind: last.kind,
-  reason: last.reason,
-  endpoint: last.endpoint,
-  detail: last.cause,
-  lastMinute: counter.countWithin(at, 60_000),
-  last15Min: counter.countWithin(at, 900_000),
-  /** To ten seconds, within the last 15 minutes, and never before the first occurrence. */
-  firstAt: Math.max(metAt, counter.firstAt(at) ?? lastAt),
-  lastAt,
-})
+const toErrorCount = ({ last, counter, metAt, lastAt }: CountedError, at: number) => {
+  const { firstAt, ...recent } = counter.report(at)
+  const { operation, kind, reason, endpoint, cause: detail } = last
+  // `firstAt`: to ten seconds, within the last 15 minutes, and never before the first occurrence.
+  return { operation, kind, reason, endpoint, detail, ...recent, firstAt: Math.max(metAt, firstAt ?? lastAt), lastAt }
+}
 
 const mergeErrorCounts = (each: readonly ErrorCount[]): readonly ErrorCount[] =>
   mostFrequentFirst([...Map.groupBy(each, errorKey).values()].map((same) => same.reduce(combine)))

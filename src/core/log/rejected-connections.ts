@@ -1,15 +1,15 @@
 import { CoalescedTimer, epochMs } from '../lib/clock.ts'
 import type { Log } from './log.ts'
 import { RollingCounter } from './rolling-counter.ts'
-import { mergeBy, sumReports } from './sum-reports.ts'
+import { pluck, sumReports } from './sum-reports.ts'
 
 const limitKeys = ['maxConnections', 'maxConnectionsPerAddress'] as const
 
 export type ConnectionLimitKey = (typeof limitKeys)[number]
 
-export type RejectedConnectionCounts = Readonly<Record<ConnectionLimitKey, RollingCounter>>
+export type RejectedConnectionCounts = ReturnType<typeof createRejectedConnectionCounts>
 
-export const createRejectedConnectionCounts = (): RejectedConnectionCounts => ({
+export const createRejectedConnectionCounts = () => ({
   maxConnections: new RollingCounter(),
   maxConnectionsPerAddress: new RollingCounter(),
 })
@@ -51,24 +51,16 @@ export const createRejectedConnectionLog = (
 
 export type RejectedConnectionsReport = ReturnType<typeof collectRejectedConnections>[number]
 
-export const collectRejectedConnections = (counts: RejectedConnectionCounts) => {
-  const at = epochMs()
-  return limitKeys.flatMap((setting) => {
-    const counter = counts[setting]
-    // In ms since the epoch, to ten seconds.
-    const firstAt = counter.firstAt(at)
-    const [lastMinute, last15Min] = [counter.countWithin(at, 60_000), counter.countWithin(at, 900_000)]
-    return firstAt === null ? [] : [{ setting, lastMinute, last15Min, firstAt }]
+export const collectRejectedConnections = (counts: RejectedConnectionCounts) =>
+  limitKeys.flatMap((setting) => {
+    const { firstAt, ...recent } = counts[setting].report(epochMs())
+    return firstAt === null ? [] : [{ setting, ...recent, firstAt }]
   })
-}
 
 export const mergeRejectedConnections = (
   each: readonly RejectedConnectionsReport[],
 ): readonly RejectedConnectionsReport[] =>
-  limitKeys.flatMap((setting) =>
-    mergeBy(
-      each.filter((report) => report.setting === setting),
-      () => setting,
-      (same) => ({ ...sumReports(same[0], same), firstAt: Math.min(...same.map(({ firstAt }) => firstAt)) }),
-    ),
-  )
+  limitKeys.flatMap((setting) => {
+    const same = each.filter((report) => report.setting === setting)
+    return same.slice(0, 1).map((one) => ({ ...sumReports(one, same), firstAt: Math.min(...pluck(same, 'firstAt')) }))
+  })

@@ -1,3 +1,5 @@
+import { sum } from './sum-reports.ts'
+
 const slotMs = 10_000
 const slotCount = 90
 
@@ -22,10 +24,8 @@ export class RollingCounter {
   countWithin(at: number, ms: number): number {
     const to = slotOf(at)
     const after = to - ms / slotMs
-    return this.#counts.reduce(
-      (sum, count, i) => (isBetween(this.#slotNumbers[i] as number, after, to) ? sum + count : sum),
-      0,
-    )
+    const isCounted = (_: number, i: number): boolean => isBetween(this.#slotNumbers[i] as number, after, to)
+    return sum(this.#counts.filter(isCounted))
   }
 
   /** To ten seconds, within the last 15 minutes; null: no event. */
@@ -33,6 +33,15 @@ export class RollingCounter {
     const to = slotOf(at)
     const numbers = this.#slotNumbers.filter((number) => isBetween(number, to - slotCount, to))
     return numbers.length === 0 ? null : Math.min(...numbers) * slotMs
+  }
+
+  /** `firstAt` in ms since the epoch. */
+  report(at: number) {
+    return {
+      lastMinute: this.countWithin(at, 60_000),
+      last15Min: this.countWithin(at, 900_000),
+      firstAt: this.firstAt(at),
+    }
   }
 }
 

@@ -1,9 +1,8 @@
 import { isPlainObject } from '../lib/plain-object.ts'
 
 /**
- * Sums reports of several processes: numbers are added, lists of numbers place by place, entries with a `count` per
- * distinct entry, objects recursively. Everything else is from `template`. A new counter needs no rule here; a number
- * that is no counter needs one at the caller's.
+ * Adds numbers, lists of numbers place by place, entries with a `count` per distinct entry, objects recursively;
+ * everything else is from `template`. A number that is no counter needs a rule at the caller's.
  */
 export const sumReports = <T>(template: T, each: readonly T[]): T => sumMembers(template, each) as T
 
@@ -12,15 +11,8 @@ const sumMembers = (template: unknown, each: readonly unknown[]): unknown => {
   if (Array.isArray(template)) return sumLists(template, each.filter(Array.isArray))
   if (!isPlainObject(template)) return template
   const objects = each.filter(isPlainObject)
-  return Object.fromEntries(
-    Object.entries(template).map(([name, value]) => [
-      name,
-      sumMembers(
-        value,
-        objects.map((one) => one[name]),
-      ),
-    ]),
-  )
+  const membersOf = (name: string): readonly unknown[] => objects.map((one) => one[name])
+  return Object.fromEntries(Object.entries(template).map(([name, value]) => [name, sumMembers(value, membersOf(name))]))
 }
 
 const sumLists = (template: readonly unknown[], each: readonly (readonly unknown[])[]): readonly unknown[] => {
@@ -29,11 +21,11 @@ const sumLists = (template: readonly unknown[], each: readonly (readonly unknown
   return template.every(isNumber) ? template.map((_, i) => sum(each.map((one) => one[i]).filter(isNumber))) : template
 }
 
+// No word has a line break in it.
 const sumEntries = (all: readonly CountEntry[]): readonly CountEntry[] =>
-  // No word has a line break in it.
-  [...Map.groupBy(all, ({ count: _, ...words }) => Object.values(words).join('\n')).values()].map((same) => ({
-    ...(same[0] as CountEntry),
-    count: sum(same.map(({ count }) => count)),
+  groupByKey(all, ({ count: _, ...words }) => Object.values(words).join('\n')).map((same) => ({
+    ...same[0],
+    count: sum(pluck(same, 'count')),
   }))
 
 interface CountEntry {

@@ -65,10 +65,7 @@ class OperationMetrics {
     side: Side
   }>()
   /** Every failed attempt, whatever became of its exchange. */
-  readonly #attemptFailures = {
-    primary: new Tally<{ side: Side; reason: AttemptFailureReason }>(),
-    candidate: new Tally<{ side: Side; reason: AttemptFailureReason }>(),
-  }
+  readonly #attemptFailures = new Tally<{ side: Side; reason: AttemptFailureReason }>()
   readonly #accepted = new Map<AuthMethod, number>()
   readonly #total = new Histogram()
   /** Times of failed requests, and of those rejected for their client's fault. */
@@ -112,7 +109,7 @@ class OperationMetrics {
 
   countFailedAttempt({ errorOrStatus }: FailedAttempt, side: Side): void {
     const reason = typeof errorOrStatus === 'number' ? 'status' : (errorOrStatus.reason ?? errorOrStatus.kind)
-    this.#attemptFailures[side].count({ side, reason })
+    this.#attemptFailures.count({ side, reason })
   }
 
   /** Without entries that are zero. */
@@ -120,20 +117,13 @@ class OperationMetrics {
     return {
       inFlight: this.inFlight,
       /** By the first digit of the status, and the failure; null: none. */
-      requests: this.#requests.flatMap((count, at) =>
-        count === 0
-          ? []
-          : [
-              {
-                statusClass: at % statusClassCount,
-                failure: failureKinds[Math.trunc(at / statusClassCount)] as FailureKind | null,
-                count,
-              },
-            ],
-      ),
+      requests: this.#requests.flatMap((count, at) => {
+        const failure = failureKinds[Math.trunc(at / statusClassCount)] as FailureKind | null
+        return count === 0 ? [] : [{ statusClass: at % statusClassCount, failure, count }]
+      }),
       /** The auth method is that of the rejected credential, the side the one that failed. */
       reasons: this.#reasons.report,
-      attemptFailures: sides.flatMap((side) => this.#attemptFailures[side].report),
+      attemptFailures: this.#attemptFailures.report.toSorted((a, b) => sides.indexOf(a.side) - sides.indexOf(b.side)),
       accepted: [...this.#accepted].map(([method, count]) => ({ method, count })),
       idempotency: { ...this.#idempotency },
       /** Responses of 500 or above from the cache, or replayed for an idempotency key. */
