@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import type { BuiltInCommand } from '../../core/cli/built-in-command.ts'
 import { createFormatOption, type DocumentFormat, defaultConfigFile } from '../../core/cli/options.ts'
 import { printMadeDocument } from '../../core/cli/render/print-made-document.ts'
-import { allOperations, type Operation } from '../../operations.ts'
+import { allOperations } from '../../operations.ts'
 
 const help = `
 The route has exactly the nine, by method and exact path, below listen.basePath of the file. It asks no gateway.
@@ -16,17 +16,18 @@ Examples:
 interface RouteOptions {
   readonly name: string
   readonly namespace?: string
-  readonly parent: ParentRef
+  /** Members that are undefined are left out of the document. */
+  readonly parent: {
+    readonly name: string
+    readonly namespace?: string | undefined
+    readonly sectionName?: string | undefined
+  }
   readonly host: readonly string[]
-  readonly service: BackendRef
+  readonly service: ReturnType<typeof parseService>
 }
 
-interface CommandOptions extends RouteOptions {
-  readonly config: string
-  readonly format: DocumentFormat
-}
+type CommandOptions = RouteOptions & { readonly config: string; readonly format: DocumentFormat }
 
-/** Exit code: 0 the route is printed, 1 the file has problems, 2 no file. */
 const createHttpRouteCommand = (): Command =>
   new Command('httproute')
     .description('Print an HTTPRoute of the Kubernetes Gateway API for exactly the nine.')
@@ -46,17 +47,6 @@ const createHttpRouteCommand = (): Command =>
       printMadeDocument(file, format, ({ listen }) => createHttpRoute(listen.basePath, options)),
     )
 
-interface ParentRef {
-  readonly namespace?: string
-  readonly name: string
-  readonly sectionName?: string
-}
-
-interface BackendRef {
-  readonly name: string
-  readonly port: number
-}
-
 /** Routes exactly the nine below a base path to the Service of the gateways. */
 export const createHttpRoute = (basePath: string, { name, namespace, parent, host, service }: RouteOptions) => ({
   apiVersion: 'gateway.networking.k8s.io/v1',
@@ -66,7 +56,7 @@ export const createHttpRoute = (basePath: string, { name, namespace, parent, hos
     parentRefs: [parent],
     ...(host.length === 0 ? {} : { hostnames: host }),
     // A rule for each method: Gateway API 1.0 allows eight matches a rule.
-    rules: methods.map((method) => ({
+    rules: (['GET', 'POST'] as const).map((method) => ({
       matches: allOperations
         .filter((operation) => operation.method === method)
         .map(({ path }) => ({ method, path: { type: 'Exact', value: basePath + path } })),
@@ -75,14 +65,11 @@ export const createHttpRoute = (basePath: string, { name, namespace, parent, hos
   },
 })
 
-const methods: readonly Operation['method'][] = ['GET', 'POST']
-
 const label = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 const isName = (text: string): boolean => text.length <= 253 && text.split('.').every((part) => label.test(part))
-const maxLabelLength = 63
 
 function parseName(text: string): string {
-  if (isName(text) && text.length <= maxLabelLength) return text // also a label
+  if (isName(text) && text.length <= 63) return text // also a label
   throw new InvalidArgumentError('up to 63 small letters, digits, - and dots are expected.')
 }
 
@@ -97,19 +84,14 @@ function collectHost(text: string, before: readonly string[]): readonly string[]
   throw new InvalidArgumentError('a host name without a port is expected, such as lender.example.com.')
 }
 
-function parseParent(text: string): ParentRef {
+function parseParent(text: string): RouteOptions['parent'] {
   const parts = text.split('/')
   const [name = '', namespace, sectionName] = parts.length === 1 ? parts : [parts[1], parts[0], ...parts.slice(2)]
-  if (parts.length <= 3 && parts.every(isName))
-    return {
-      ...(namespace === undefined ? {} : { namespace }),
-      name,
-      ...(sectionName === undefined ? {} : { sectionName }),
-    }
+  if (parts.length <= 3 && parts.every(isName)) return { namespace, name, sectionName }
   throw new InvalidArgumentError('a Gateway is expected, such as public, edge/public or edge/public/https.')
 }
 
-function parseService(text: string): BackendRef {
+function parseService(text: string) {
   const [, name = '', port = ''] = /^(.+):(\d{1,5})$/.exec(text) ?? []
   if (label.test(name) && Number(port) >= 1 && Number(port) <= 65_535) return { name, port: Number(port) }
   throw new InvalidArgumentError('a Service and its port are expected, such as lender-gateway:8080.')
