@@ -8,10 +8,10 @@ import type { Beside } from '../lib/beside.ts'
 import { PartLoaders } from '../lib/part-loaders.ts'
 import type { LayerRow } from '../runtime/pipeline/layer-stack.ts'
 import type { UpstreamStatus } from '../runtime/status/upstreams.ts'
-import type { ClientCommandOptions } from './client/locate.ts'
+import type { ClientCommandOptions } from './client/admin-target.ts'
 import type { TableRow } from './render/output.ts'
 
-/** A command of a feature that changes nothing in a running gateway, and its place in the help. */
+/** A command that changes nothing in a running gateway. */
 export type BuiltInCommand = Beside<'status' | 'operators' | 'diff' | 'check'> & {
   readonly create: () => Command
   /** Whether it has operator commands as subcommands. */
@@ -28,7 +28,6 @@ export type OnlineCheck = (config: Config, locate: KeyLocator) => Promise<readon
 
 export type KeyLocator = (key: string) => ReturnType<typeof locateKey>
 
-/** What a feature adds to the command line. */
 export interface CommandPart {
   readonly builtInCommands?: readonly BuiltInCommand[]
   readonly subcommands?: readonly Subcommand[]
@@ -43,7 +42,6 @@ export interface CommandPart {
 /** Names a key, with the line of the file that states it. */
 export type NameKey = (key: string) => string
 
-/** The key path of each setting, with its value as the file writes it. */
 export type SettingRows = readonly (readonly [key: string, value: string])[]
 
 /** `bucket`: from 0 to 9,999; null: the side does not depend on a bucket. */
@@ -60,7 +58,7 @@ export interface ExplainedClient {
 
 /** The entry of an operation in a feature's own file, for one of its layers. */
 export interface LayerPlace {
-  /** Its path, as the configuration has it. */
+  /** As the configuration has it. */
   readonly file: string
   /** Null: the file has no such operation. */
   readonly line: number | null
@@ -68,7 +66,6 @@ export interface LayerPlace {
   readonly offBecause: string | null
 }
 
-/** What a feature adds to `explain`. */
 export interface ExplainPart {
   /** Rows that hold for all nine operations. */
   readonly settings?: readonly (Beside<'requestId'> & {
@@ -79,9 +76,9 @@ export interface ExplainPart {
   /** Undefined: not the feature's layer. Null: no such file is configured. */
   readonly layerPlace?: (layer: LayerRow['name'], operation: Operation, config: Config) => LayerPlace | null | undefined
   readonly clientNames?: (config: Config) => readonly string[]
-  /** Tells whether an operation authenticates clients. */
+  /** Whether the operation authenticates clients. */
   readonly asksWhoItIs?: (operation: Operation, config: Config) => boolean
-  /** Tells why a client with valid credentials is rejected. */
+  /** Why a client with valid credentials is rejected. */
   readonly refuseClient?: (
     client: string,
     operation: Operation,
@@ -141,21 +138,18 @@ export interface FileCheckResult {
 
 /** Adds to an operator command a mode that changes nothing. */
 export interface OperatorExtra {
-  /** The command's name. */
   readonly name: string
-  /** Returns what is run instead of the operator command; null: run the command. */
+  /** Null: the command itself runs. */
   instead(words: readonly (string | undefined)[], options: OperatorOptions): CommandRun | null
   extend(command: Command): void
 }
 
 export type OperatorOptions = ClientCommandOptions & Readonly<Record<string, string | true | undefined>>
 
-/** Resolves to the exit code. */
 export type CommandRun = () => Promise<number>
 
 export interface StatusTexts {
   readonly texts?: readonly StatusText[]
-  /** Its rows of the first table. */
   readonly facts?: readonly StatusFact[]
   readonly groupRows?: GroupRows
 }

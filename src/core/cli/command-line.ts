@@ -17,26 +17,19 @@ const ownCommands = {
   'hash-key': () => createHashKeyCommand(),
 }
 
-/** Tells whether a command needs neither features nor operator commands. */
+const rootHelp = '\nExample:\n  lender-gateway serve --config config/gateway.yaml\n\nWithout a command: serve.'
+
 export const isOwnCommand = (word: string | undefined): boolean =>
   word !== undefined && word !== 'check' && Object.hasOwn(ownCommands, word)
 
-interface OperatorCommand {
-  readonly parent: string | null
-  readonly command: Command
-}
-
 export function createCommandLine(
   features: readonly CommandPart[],
-  operatorCommands: readonly OperatorCommand[],
+  operatorCommands: readonly { readonly parent: string | null; readonly command: Command }[],
 ): Command {
   const root = new Command('lender-gateway')
     .description('The single entry point to a lender integration service: exactly nine operations, routed by one file.')
     .version(version(), '-V, --version', 'print the version')
-    .addHelpText(
-      'after',
-      '\nExample:\n  lender-gateway serve --config config/gateway.yaml\n\nWithout a command: serve.',
-    )
+    .addHelpText('after', rootHelp)
     .exitOverride()
     // runCommandLine prints all failures.
     .configureOutput({ outputError: () => {} })
@@ -95,11 +88,7 @@ Examples:
   lender-gateway hash-key --id bank-a-2026
   lender-gateway hash-key --operator oncall-anna --scope operate`
 
-interface HashKeyOptions {
-  readonly id?: string
-  readonly operator?: string
-  readonly scope: OperatorScope
-}
+type HashKeyOptions = Readonly<{ id?: string; operator?: string; scope: OperatorScope }>
 
 const createHashKeyCommand = (): Command =>
   new Command('hash-key')
@@ -119,17 +108,15 @@ const createHashKeyCommand = (): Command =>
         const mistake = operatorNameMistake(operator)
         if (mistake !== null)
           command.error(`error: option '--operator <NAME>': it is ${mistake}; ${operatorNameForm} are expected`)
-        const entry = `{ name: ${yamlQuoted(operator)}, hash: ${digest}, scope: ${scope} }`
+        const entry = `{ name: ${JSON.stringify(operator)}, hash: ${digest}, scope: ${scope} }`
         process.stdout.write(`for the operator, Authorization: Bearer ${secret}\nfor admin.tokens: ${entry}\n`)
         return
       }
       const id = requestedId ?? generateSecret().slice(0, 12)
       const keyLine = `for the client, X-Api-Key: ${id}.${secret}`
-      process.stdout.write(`${keyLine}\nfor its apiKeys: { id: ${yamlQuoted(id)}, sha256: ${digest} }\n`)
+      // Unquoted, YAML reads some ids as numbers or keywords.
+      process.stdout.write(`${keyLine}\nfor its apiKeys: { id: ${JSON.stringify(id)}, sha256: ${digest} }\n`)
     })
-
-/** Unquoted, YAML reads some ids as numbers or keywords. */
-const yamlQuoted = (id: string): string => JSON.stringify(id)
 
 const parseKeyId = (text: string): string => {
   if (/^[\w-]{1,64}$/.test(text)) return text

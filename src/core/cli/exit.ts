@@ -1,9 +1,8 @@
 import { settlesWithin } from '../lib/clock.ts'
 
 /**
- * Lets a command finish with its own exit code after the reader of its output has closed the pipe: `… | head` has what
- * it needs, and an operator command still takes effect.
- * Other write errors, such as a full disk, end the process with 2: the operator does not have the result.
+ * Lets a command finish after the reader of its output has closed the pipe: `… | head` has what it needs, and an
+ * operator command still takes effect. Other errors, such as a full disk, end the process with 2.
  */
 export const ignoreBrokenPipe = (): void => {
   for (const stream of [process.stdout, process.stderr])
@@ -14,13 +13,9 @@ export const ignoreBrokenPipe = (): void => {
     })
 }
 
-// For a reader that hangs.
 const flushTimeoutMs = 1000
 
-/**
- * Waits up to 1 s until stderr is written or its reader has closed it. A pipe takes 64 KiB at once; the process's exit
- * would lose the rest.
- */
+/** Waits up to 1 s for stderr: a pipe takes 64 KiB at once, and the process's exit would lose the rest. */
 export const flushStderr = async (): Promise<void> => {
   const flushed = new Promise<void>((resolve) => {
     process.stderr.on('error', () => resolve()).write('', () => resolve())

@@ -2,18 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { open, rename, unlink } from 'node:fs/promises'
 import { cliError } from './client/admin-target.ts'
 
-interface OutputFileOptions {
-  /** Whether an existing file is replaced. A link itself is replaced, not its target. */
-  readonly force: boolean
-  /** The mode of the new file, less the umask. */
-  readonly mode: number
-}
-
-/** Writes a whole file or changes nothing. Throws {@link cliError} if the file exists or cannot be written. */
+/**
+ * Writes a whole file or changes nothing. Throws {@link cliError} if the file exists or cannot be written. `force`: an
+ * existing file is replaced; of a link the link itself, not its target. `mode`: less the umask.
+ */
 export const writeOutputFile = async (
   file: string,
   content: string | Uint8Array,
-  { force, mode }: OutputFileOptions,
+  { force, mode }: { readonly force: boolean; readonly mode: number },
 ): Promise<void> => {
   try {
     const temporaryFile = `${file}.${randomBytes(6).toString('hex')}`
@@ -23,30 +19,21 @@ export const writeOutputFile = async (
       throw error
     })
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    const hint = isForbidden(code) ? ': --output - writes it to stdout' : ''
-    throw cliError(
-      code === 'EEXIST'
-        ? `${file} is there already: --force overwrites it`
-        : `${file} cannot be written (${code ?? message})${hint}`,
-    )
+    const { code = '', message } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') throw cliError(`${file} is there already: --force overwrites it`)
+    // As in a container with a read-only root.
+    const hint = ['EROFS', 'EACCES', 'EPERM'].includes(code) ? ': --output - writes it to stdout' : ''
+    throw cliError(`${file} cannot be written (${code === '' ? message : code})${hint}`)
   }
 }
 
-/** As in a container with a read-only root. */
-const isForbidden = (code: string | undefined): boolean => code === 'EROFS' || code === 'EACCES' || code === 'EPERM'
-
 /** `wx` follows no link that an attacker has put in its place. */
 const createFile = async (file: string, content: string | Uint8Array, mode: number): Promise<void> => {
-  const handle = await open(file, 'wx', mode)
-  try {
-    await handle.writeFile(content)
-  } catch (error) {
+  await using handle = await open(file, 'wx', mode)
+  await handle.writeFile(content).catch(async (error) => {
     await unlink(file)
     throw error
-  } finally {
-    await handle.close()
-  }
+  })
 }
 
 const moveFile = async (from: string, to: string, force: boolean): Promise<void> => {

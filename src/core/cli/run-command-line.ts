@@ -3,10 +3,7 @@ import { errorMessage } from '../lib/try.ts'
 import { commandPartLoaders } from './built-in-command.ts'
 import { createCommandLine, isOwnCommand } from './command-line.ts'
 
-/**
- * Runs a command line, and sets the exit code. 2: wrong usage, or a {@link CliError}; 1: any other failure. Both print
- * one line.
- */
+/** Sets the exit code. 2: wrong usage, or a {@link CliError}; 1: any other failure. Both print one line. */
 export const runCommandLine = async (words: readonly string[]): Promise<void> => {
   let line: Command | null = null
   try {
@@ -26,10 +23,7 @@ export const runCommandLine = async (words: readonly string[]): Promise<void> =>
   }
 }
 
-/**
- * Loads only what the first word may need: features and operator commands load slowly, and a health check starts a
- * process every few seconds.
- */
+/** Loads only what the first word may need: features load slowly, and a health check comes every few seconds. */
 const createCommandLineFor = async (word: string | undefined): Promise<Command> => {
   if (isOwnCommand(word)) return createCommandLine([], [])
   const features = await commandPartLoaders.load()
@@ -53,7 +47,6 @@ const withSuggestion = async ({ code, message: whole }: CommanderError, line: Co
   return meant === undefined ? message : `${message}\n(Did you mean ${meant}?)`
 }
 
-/** Suggests a subcommand, an option or an argument's choice for a wrong word. */
 const suggestWord = (
   line: Command | null,
   suggestNearest: (word: string, known: readonly string[]) => string | undefined,

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { BuiltInCommand, BundlePart, ExplainPart } from '../../core/cli/built-in-command.ts'
-import type { ClientCommandOptions } from '../../core/cli/client/locate.ts'
+import type { ClientCommandOptions } from '../../core/cli/client/admin-target.ts'
 import { clientCommandHelp, createClientCommand, runClientCommand } from '../../core/cli/commands/client-commands.ts'
 
 const reportHelp = `

@@ -1,7 +1,11 @@
 import { commandPartLoaders, type StatusText } from '../../core/cli/built-in-command.ts'
 import { getDecoded } from '../../core/cli/client/admin-client.ts'
-import { type AdminTarget, targetUrl } from '../../core/cli/client/admin-target.ts'
-import { type ClientCommandOptions, locateGateway } from '../../core/cli/client/locate.ts'
+import {
+  type AdminTarget,
+  type ClientCommandOptions,
+  locateGateway,
+  targetUrl,
+} from '../../core/cli/client/admin-target.ts'
 import { formatAgo } from '../../core/cli/render/format-time.ts'
 import { formatTable, printJson, renderCounts, type TableRow, warnAboutTarget } from '../../core/cli/render/output.ts'
 import { asObject, type Decoder } from '../../core/lib/text/decode.ts'

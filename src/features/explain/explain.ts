@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { BuiltInCommand } from '../../core/cli/built-in-command.ts'
-import type { ClientCommandOptions } from '../../core/cli/client/locate.ts'
+import type { ClientCommandOptions } from '../../core/cli/client/admin-target.ts'
 import { createFormatOption, defaultConfigFile } from '../../core/cli/options.ts'
 import { formatJson } from '../../core/cli/render/output.ts'
 

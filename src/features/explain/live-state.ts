@@ -1,13 +1,16 @@
 import { type RecentErrorView, recentErrorsShape } from '../../core/admin/api/recent-errors.ts'
 import { type Status, statusShape } from '../../core/admin/api/status.ts'
 import { getDecoded } from '../../core/cli/client/admin-client.ts'
-import { type AdminTarget, CliError, targetUrl } from '../../core/cli/client/admin-target.ts'
-import { locateGateway, type TargetOptions } from '../../core/cli/client/locate.ts'
+import {
+  type AdminTarget,
+  CliError,
+  locateGateway,
+  type TargetOptions,
+  targetUrl,
+} from '../../core/cli/client/admin-target.ts'
 import { formatAgo } from '../../core/cli/render/format-time.ts'
 import { formatTable, type TableRow, warnAboutTarget } from '../../core/cli/render/output.ts'
-import { operationRows, renderFindings } from '../../core/cli/render/status-sections.ts'
-import { statusTexts } from '../../core/cli/render/status-texts.ts'
-import { upstreamRows } from '../../core/cli/render/upstream-rows.ts'
+import { operationRows, renderFindings, statusTexts, upstreamRows } from '../../core/cli/render/status-rows.ts'
 import { groupByKey } from '../../core/log/sum-reports.ts'
 import type { UpstreamStatus } from '../../core/runtime/status/upstreams.ts'
 import { allOperations, type Operation } from '../../operations.ts'

@@ -2,9 +2,7 @@ import type { OperationView, Overview } from '../../core/admin/api/overview.ts'
 import type { Status } from '../../core/admin/api/status.ts'
 import { humanizeSeconds } from '../../core/cli/render/format-time.ts'
 import { formatTable, maxLength } from '../../core/cli/render/output.ts'
-import { renderFindings } from '../../core/cli/render/status-sections.ts'
-import { statusTexts } from '../../core/cli/render/status-texts.ts'
-import { upstreamRows } from '../../core/cli/render/upstream-rows.ts'
+import { renderFindings, statusTexts, upstreamRows } from '../../core/cli/render/status-rows.ts'
 import { line, type ScreenLine, type TerminalCaps, type Tone, wrapLine } from './screen.ts'
 
 export interface TopView {

@@ -1,7 +1,12 @@
 import { overviewShape } from '../../core/admin/api/overview.ts'
 import { getDecoded } from '../../core/cli/client/admin-client.ts'
-import { type AdminTarget, CliError, targetUrl } from '../../core/cli/client/admin-target.ts'
-import { type ClientCommandOptions, locateGateway } from '../../core/cli/client/locate.ts'
+import {
+  type AdminTarget,
+  CliError,
+  type ClientCommandOptions,
+  locateGateway,
+  targetUrl,
+} from '../../core/cli/client/admin-target.ts'
 import { exitOnBrokenPipe, exitOnSignals } from '../../core/cli/exit.ts'
 import { printJson, warnAboutTarget } from '../../core/cli/render/output.ts'
 import { now, sleep } from '../../core/lib/clock.ts'

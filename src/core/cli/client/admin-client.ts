@@ -1,10 +1,12 @@
-import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { RequestOptions } from 'node:https'
 import { epochMs } from '../../lib/clock.ts'
 import { verifiedTls } from '../../lib/net/tls.ts'
 import { parseJson } from '../../lib/plain-object.ts'
-import { type Decoder, getMember } from '../../lib/text/decode.ts'
+import { version } from '../../lib/program.ts'
+import { DecodeError, type Decoder, getMember } from '../../lib/text/decode.ts'
 import { formatDuration, formatSize } from '../../lib/text/units.ts'
+import { versionMismatch } from '../render/output.ts'
 import { type AdminTarget, adminHostHeader, CliError, cliError, targetUrl } from './admin-target.ts'
 
 export interface AdminRequest {
@@ -18,7 +20,6 @@ export interface AdminRequest {
   readonly unauthenticated?: true
 }
 
-/** The body is unchecked. */
 export interface AdminResponse {
   readonly status: number
   readonly body: unknown
@@ -26,10 +27,7 @@ export interface AdminResponse {
   readonly at: number
 }
 
-/**
- * Sends a request to the admin listener. Throws {@link CliError} for no response in time, a body that is no JSON, an
- * unexpected status such as 401, or a command to a guessed address.
- */
+/** Throws {@link CliError} for no response in time, no JSON, an unexpected status, a command to a guessed address. */
 export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest): Promise<AdminResponse> => {
   // Another gateway may listen at a guessed address, and a command there cannot be undone.
   if (adminRequest.method !== 'GET' && target.isDefaultAddress)
@@ -49,24 +47,24 @@ export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest)
   return { status, body, at: Number.isNaN(at) ? epochMs() : at }
 }
 
-interface DecodedResponse<T> extends Pick<AdminResponse, 'body' | 'at'> {
-  /** The checked members, escaped for a terminal. */
-  readonly decoded: T
-}
-
-/**
- * Gets a response and decodes it. Throws {@link CliError} as {@link callAdmin}, for any status but 200, and when
- * `decoder` rejects it.
- */
-export const getDecoded = async <T>(
-  target: AdminTarget,
-  path: string,
-  decoder: Decoder<T>,
-): Promise<DecodedResponse<T>> => {
+/** Throws {@link CliError} for any status but 200, too. `decoded`: the checked members, escaped for a terminal. */
+export const getDecoded = async <T>(target: AdminTarget, path: string, decoder: Decoder<T>) => {
   const { status, body, at } = await callAdmin(target, { method: 'GET', path, timeoutMs: 5000 })
   if (status !== 200) throw (await import('./admin-errors.ts')).rejectedError(target, path, status, body)
-  const { decodeResponse } = await import('./decode-response.ts')
   return { decoded: decodeResponse(target, body, decoder), body, at }
+}
+
+/** Throws {@link cliError} with the place of the mismatch. */
+export const decodeResponse = <T>(target: AdminTarget, body: unknown, decoder: Decoder<T>): T => {
+  try {
+    return decoder(body, '')
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error
+    const versions = [body, getMember(body, 'status')].map((value) => getMember(value, 'version'))
+    const reported = versions.find((value) => typeof value === 'string')?.slice(0, 100) ?? version()
+    const remedy = reported === version() ? 'compare the versions' : `it is ${versionMismatch(reported)}`
+    throw cliError(`${targetUrl(target)} answers what this version does not understand: ${error.message}; ${remedy}`)
+  }
 }
 
 /** Sends a request and returns any response. Throws {@link CliError} for no response in time or an unknown port. */
@@ -79,7 +77,6 @@ export const callAdminRaw = async (target: AdminTarget, adminRequest: AdminReque
   })
 }
 
-/** The statuses of a gateway that understood the request. */
 const expectedStatuses: ReadonlySet<number> = new Set([200, 400, 409, 422, 503])
 
 const notAdminHint = 'is that the admin listener of a lender gateway?'
@@ -103,21 +100,18 @@ const sendRequest = async (target: AdminTarget, adminRequest: AdminRequest): Pro
       reject(error)
       request.destroy()
     }
-    const onTimeout = (): void =>
-      fail(cliError(`${targetUrl(target)} has not answered within ${formatDuration(timeoutMs)}`))
+    const url = targetUrl(target)
+    const onTimeout = (): void => fail(cliError(`${url} has not answered within ${formatDuration(timeoutMs)}`))
     const timer = setTimeout(onTimeout, timeoutMs)
-    const request: ClientRequest = send({ ...toRequestOptions(target, adminRequest), ...tlsOptions, method, path })
-    request.on('error', fail)
-    request.on('response', (response: IncomingMessage) => {
+    const request = send({ ...toRequestOptions(target, adminRequest), ...tlsOptions, method, path })
+    request.on('error', fail).on('response', (response: IncomingMessage) => {
       const chunks: Buffer[] = []
       let bytes = 0
-      response.on('data', (chunk: Buffer) => {
+      response.on('error', fail).on('data', (chunk: Buffer) => {
         bytes += chunk.length
         chunks.push(chunk)
-        if (bytes > maxBytes)
-          fail(cliError(`${targetUrl(target)} answers with over ${formatSize(maxBytes)}: ${notAdminHint}`))
+        if (bytes > maxBytes) fail(cliError(`${url} answers with over ${formatSize(maxBytes)}: ${notAdminHint}`))
       })
-      response.on('error', fail)
       response.on('end', () => {
         clearTimeout(timer)
         const { statusCode = 0, headers } = response

@@ -16,53 +16,51 @@ export const unreachableError = (target: AdminTarget, error: NodeJS.ErrnoExcepti
   const code = error.code ?? ''
   if (isCertificateError(code) && target.certificate !== null && code !== 'CERT_HAS_EXPIRED')
     return cliError(`${targetUrl(target)} ${certificateMismatch(target)}`)
-  return cliError(
-    `${describeFailure(target, code, error.message)}${foundIn}${fallbackNote}: ${suggestRemedy(target, code)}`,
-  )
+  const [failure, remedy] = describeFailure(target, code, error.message)
+  return cliError(`${failure}${foundIn}${fallbackNote}: ${remedy}`)
 }
 
 const logHint = 'its log says where, in the line "admin listening"'
 
-const describeFailure = (target: AdminTarget, code: string, message: string): string => {
+const describeFailure = (target: AdminTarget, code: string, message: string): readonly [string, remedy: string] => {
   const url = targetUrl(target)
-  if (code === 'ECONNREFUSED') return `nothing listens at ${url}`
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `${target.host} has no address`
-  if (code === 'ECONNRESET' || code === 'EPIPE') return `${url} closes the connection without a whole answer`
-  if (code.startsWith('HPE_')) return `${url} answers with something other than HTTP`
-  if (code === 'EPROTO' || code.startsWith('ERR_SSL')) return `${url} does not speak TLS (${code})`
-  if (isOtherName(code)) return `${url} shows a certificate for another name than ${target.host}`
-  if (isCertificateError(code)) return `${url} shows a certificate that is not trusted (${code})`
-  return `${url} cannot be reached (${code === '' ? message : code})`
+  const otherTarget = `${target.file === null ? '' : '--config FILE or '}--admin URL asks another one`
+  const elsewhere = `${otherTarget}; ${logHint}`
+  if (code === 'ECONNREFUSED') return [`nothing listens at ${url}`, `is the gateway running? ${elsewhere}`]
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return [`${target.host} has no address`, elsewhere]
+  if (code === 'ECONNRESET' || code === 'EPIPE') {
+    const mayWantTls = code === 'ECONNRESET' && !target.tls
+    const remedy = mayWantTls ? `does it want https? ${otherTarget}` : elsewhere
+    return [`${url} closes the connection without a whole answer`, remedy]
+  }
+  if (code.startsWith('HPE_')) return [`${url} answers with something other than HTTP`, elsewhere]
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL')) return [`${url} does not speak TLS (${code})`, elsewhere]
+  // Further authorities would not help.
+  if (code.startsWith('ERR_TLS_CERT_ALTNAME')) {
+    const remedy = '--admin https://NAME:PORT asks by a name that the certificate has'
+    return [`${url} shows a certificate for another name than ${target.host}`, remedy]
+  }
+  if (!isCertificateError(code)) return [`${url} cannot be reached (${code === '' ? message : code})`, elsewhere]
+  const remedy = code === 'CERT_HAS_EXPIRED' ? 'renew it' : 'NODE_EXTRA_CA_CERTS names a file of further authorities'
+  return [`${url} shows a certificate that is not trusted (${code})`, remedy]
 }
-
-const suggestRemedy = ({ tls, file }: AdminTarget, code: string): string => {
-  if (code === 'CERT_HAS_EXPIRED') return 'renew it'
-  if (isOtherName(code)) return '--admin https://NAME:PORT asks by a name that the certificate has'
-  if (isCertificateError(code)) return 'NODE_EXTRA_CA_CERTS names a file of further authorities'
-  if (code === 'ECONNREFUSED') return `is the gateway running? ${otherTargetHint(file)}; ${logHint}`
-  if (code === 'ECONNRESET' && !tls) return `does it want https? ${otherTargetHint(file)}`
-  return `${otherTargetHint(file)}; ${logHint}`
-}
-
-const otherTargetHint = (file: string | null): string =>
-  file === null ? '--admin URL asks another one' : '--config FILE or --admin URL asks another one'
 
 const isCertificateError = (code: string): boolean =>
   !code.startsWith('ERR_SSL') && /CERT|SIGNATURE|ISSUER|CRL|CHAIN/.test(code)
-
-/** For a trusted certificate with another name, further authorities would not help. */
-const isOtherName = (code: string): boolean => code.startsWith('ERR_TLS_CERT_ALTNAME')
 
 const certificateMismatch = ({ file }: Pick<AdminTarget, 'file'>): string =>
   `shows another certificate than admin.tls.certificate in ${file}: a gateway that has not taken a renewal yet shows the older one, and takes it on SIGHUP; --admin https://NAME:PORT asks by the system's trust, and NODE_EXTRA_CA_CERTS adds to that`
 
 export const rejectedError = (target: AdminTarget, path: string, status: number, body: unknown): CliError => {
   const url = targetUrl(target)
-  const { token } = target
+  const { token, file } = target
   if (getMember(body, 'code') === 'certificate-required')
-    return cliError(`${url} lets in by a certificate alone, and this command shows none: ${certificateHint}`)
+    return cliError(
+      `${url} lets in by a certificate alone, and this command shows none: ask with curl --cert and --key, or give the operator a token in admin.tokens`,
+    )
   if (status === 401) {
-    if (token === null) return cliError(`${url} wants a token: set ${tokenEnvironmentVariable}${orFileHint(target)}`)
+    const orInFile = file === null ? '' : `, or admin.token in ${file}`
+    if (token === null) return cliError(`${url} wants a token: set ${tokenEnvironmentVariable}${orInFile}`)
     const isFromFile = token.from.startsWith('admin.token')
     const hint = isFromFile
       ? `: it may run with an older one; set ${tokenEnvironmentVariable}`
@@ -79,10 +77,6 @@ export const rejectedError = (target: AdminTarget, path: string, status: number,
   return cliError(`${url} ${status < 500 ? 'refuses' : 'fails at'} ${path} (${status})${detailText}`)
 }
 
-const certificateHint = 'ask with curl --cert and --key, or give the operator a token in admin.tokens'
-
-const orFileHint = ({ file }: AdminTarget): string => (file === null ? '' : `, or admin.token in ${file}`)
-
 const problemDetail = (body: unknown): string => {
   const detailText = getMember(body, 'detail')
   return typeof detailText === 'string' ? `: ${detailText.slice(0, 300)}` : ''
@@ -93,7 +87,7 @@ const problemDetail = (body: unknown): string => {
  * sent, the token least of all, before the listener has presented it.
  */
 export const pinCertificate = (target: AdminTarget, certificate: string): RequestOptions => {
-  const expectedFingerprint = fingerprint(certificate)
+  const expectedFingerprint = tryOrNull(() => new X509Certificate(certificate).fingerprint256)
   if (expectedFingerprint === null)
     throw cliError(`admin.tls.certificate in ${target.file} is no certificate; see: check ${target.file}`)
   return {
@@ -105,6 +99,3 @@ export const pinCertificate = (target: AdminTarget, certificate: string): Reques
         : cliError(`${targetUrl(target)} ${certificateMismatch(target)}`),
   }
 }
-
-const fingerprint = (certificate: string): string | null =>
-  tryOrNull(() => new X509Certificate(certificate).fingerprint256)

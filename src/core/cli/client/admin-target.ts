@@ -1,11 +1,11 @@
 import type { Environment } from '../../config/environment.ts'
 import { isBearerToken } from '../../exchange/header-fields.ts'
 import { escapeControls } from '../../lib/text/escape-controls.ts'
+import { defaultConfigFile, type OutputFormat } from '../options.ts'
 
 /** Why the gateway did not respond, in one line: exit code 2. */
 export class CliError extends Error {}
 
-/** Creates a {@link CliError} with escaped control characters. */
 export const cliError = (message: string): CliError => new CliError(escapeControls(message))
 
 export interface AdminTarget {
@@ -27,20 +27,16 @@ export interface AdminTarget {
 /** Sent, and never printed. */
 interface AdminToken {
   readonly value: string
-  /** Its source: `LENDER_GATEWAY_ADMIN_TOKEN`. */
   readonly from: string
 }
 
 type AdminAddress = Pick<AdminTarget, 'tls' | 'host' | 'port'>
 
-/** Formats a URL: `http://[::1]:9901`. */
 export const targetUrl = ({ tls, host, port }: AdminAddress): string =>
   `${tls ? 'https' : 'http'}://${hostPort(host, port)}`
 
-/** Formats the Host field. A zone of an address means nothing to other machines (RFC 6874 §3). */
+/** The Host field. A zone of an address means nothing to other machines (RFC 6874 §3). */
 export const adminHostHeader = ({ host, port }: AdminAddress): string => hostPort(host.replace(/%.*$/, ''), port)
-
-export const isSameAddress = (a: AdminAddress, b: AdminAddress): boolean => targetUrl(a) === targetUrl(b)
 
 /** Finds an address that reaches a listener: loopback for a wildcard address. */
 export const reachableHost = (boundHost: string): string => {
@@ -48,18 +44,12 @@ export const reachableHost = (boundHost: string): string => {
   return /^[0:]*:(0\.0\.0\.0)?$|^[0:]+:0$/.test(boundHost) ? 'localhost' : boundHost
 }
 
-/** Tells whether a host is this machine, where no attacker is on the path. */
-export const isLocalHost = (host: string): boolean => /^(127\.[\d.]+|::1|localhost)$/.test(host)
-
 const hostPort = (host: string, port: number): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
 
 export const tokenEnvironmentVariable = 'LENDER_GATEWAY_ADMIN_TOKEN'
 
-/**
- * Reads the token from the environment; an empty variable counts as unset. Throws {@link cliError} for a malformed
- * token.
- */
-export const tokenFromEnvironment = (environment: Environment): AdminToken | null => {
+/** An empty variable counts as unset. Throws {@link cliError} for a malformed token. */
+const tokenFromEnvironment = (environment: Environment): AdminToken | null => {
   const value = environment[tokenEnvironmentVariable] ?? ''
   if (value === '') return null
   // RFC 6750 §2.1. Other characters may be forbidden in a field value, or split it into two fields.
@@ -67,4 +57,84 @@ export const tokenFromEnvironment = (environment: Environment): AdminToken | nul
   throw cliError(
     `${tokenEnvironmentVariable} holds no token: letters, digits and -._~+/ are expected, without blanks or a line end`,
   )
+}
+
+export interface ClientCommandOptions {
+  readonly config: string
+  /** The URL of the admin listener, in place of the file's address. */
+  readonly admin?: string | undefined
+  readonly format: OutputFormat
+}
+
+export type TargetOptions = Omit<ClientCommandOptions, 'format'>
+
+/** Finds the gateway of a command line, and its token. Throws {@link cliError} when it is ambiguous. */
+export const locateGateway = async (
+  targetOptions: TargetOptions,
+  environment: Environment = process.env,
+): Promise<AdminTarget> => {
+  const environmentToken = tokenFromEnvironment(environment)
+  if (targetOptions.admin === undefined) {
+    const target = await targetOfNamedFile(targetOptions.config, environment)
+    const token = environmentToken ?? target.token
+    const isLocal = /^(127\.[\d.]+|::1|localhost)$/.test(target.host)
+    // admin.tls may be the broken part: the token would then cross the network unencrypted.
+    if (token !== null && target.fallbackReason !== null && !isLocal)
+      throw cliError(
+        `${target.fallbackReason}; no token is sent to ${targetUrl(target)} before it is mended: or give --admin URL`,
+      )
+    return { ...target, token }
+  }
+  const urlTarget = targetFromUrl(targetOptions.admin)
+  if (environmentToken !== null) return { ...urlTarget, token: environmentToken }
+  // The file's token is only for the listener that the file names.
+  const { token, ...fileTarget } = await targetFromFile(targetOptions.config, environment)
+  return {
+    ...urlTarget,
+    token: fileTarget.fallbackReason === null && targetUrl(urlTarget) === targetUrl(fileTarget) ? token : null,
+  }
+}
+
+/** Finds the gateway for a readiness probe, which takes no token. Throws {@link cliError}. */
+export const locateProbeTarget = async (
+  { config, admin }: TargetOptions,
+  environment: Environment = process.env,
+): Promise<AdminTarget> =>
+  admin === undefined ? { ...(await targetOfNamedFile(config, environment)), token: null } : targetFromUrl(admin)
+
+/** Throws {@link cliError} for an unreadable `--config`: the default address may be another gateway's. */
+const targetOfNamedFile = async (file: string, environment: Environment): Promise<AdminTarget> => {
+  const { isUnreadable, ...target } = await targetFromFile(file, environment)
+  if (isUnreadable && file !== defaultConfigFile)
+    throw cliError(`--config ${target.fallbackReason}; --admin URL asks a gateway without one`)
+  return target
+}
+
+const targetFromFile = async (file: string, environment: Environment) => {
+  const { loadAdmin } = await import('../../config/load/load-admin.ts')
+  const { admin, reason, isGuessed, isUnreadable } = loadAdmin(file, environment)
+  return {
+    isUnreadable,
+    tls: admin.tls !== null,
+    host: reachableHost(admin.host),
+    port: admin.port,
+    certificate: admin.tls?.certificate ?? null,
+    token: admin.token === null ? null : { value: admin.token, from: `admin.token in ${file}` },
+    file,
+    fallbackReason: reason,
+    isDefaultAddress: isGuessed,
+  }
+}
+
+const targetFromUrl = (text: string): AdminTarget => {
+  const url = URL.parse(text)
+  const isBareUrl = url !== null && url.username === '' && url.password === '' && url.pathname === '/'
+  // No listener has port 0.
+  if (!isBareUrl || !/^https?:$/.test(url.protocol) || url.port === '0' || url.search !== '' || url.hash !== '')
+    // The error does not quote the URL: it may hold a password.
+    throw cliError('--admin: a URL of scheme, host and port is expected, such as http://127.0.0.1:9901')
+  const tls = url.protocol === 'https:'
+  const port = url.port === '' ? (tls ? 443 : 80) : Number(url.port)
+  const host = reachableHost(url.hostname.replace(/^\[(.*)\]$/, '$1'))
+  return { tls, host, port, certificate: null, token: null, file: null, fallbackReason: null, isDefaultAddress: false }
 }

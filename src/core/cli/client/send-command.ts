@@ -2,10 +2,8 @@ import type { Command } from '../../admin/commands/command.ts'
 import { asObject, asText } from '../../lib/text/decode.ts'
 import { escapeControls } from '../../lib/text/escape-controls.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
-import { type AdminRequest, type AdminResponse, callAdmin } from './admin-client.ts'
-import { type AdminTarget, targetUrl } from './admin-target.ts'
-import { decodeResponse } from './decode-response.ts'
-import { type ClientCommandOptions, locateGateway } from './locate.ts'
+import { type AdminRequest, callAdmin, decodeResponse } from './admin-client.ts'
+import { type ClientCommandOptions, locateGateway, targetUrl } from './admin-target.ts'
 
 type CliArguments = readonly (readonly [name: string, value: string | true])[]
 
@@ -30,7 +28,8 @@ export const sendCommand = async (
     const printableArguments = Object.fromEntries(args.map(([name, value]) => [name, escapeControls(`${value}`)]))
     print(`${command.cliText(printableArguments, decodeResponse(target, reply.body, command.responseShape))}\n`)
   } else {
-    printRejection(target, command, reply)
+    const { detail } = decodeResponse(target, reply.body, asObject({ detail: asText }))
+    process.stderr.write(`lender-gateway: ${targetUrl(target)} ${command.rejectedText}: ${detail}\n`)
   }
   return isDone ? 0 : 1
 }
@@ -39,9 +38,4 @@ const toAdminRequest = ({ method, path, query }: Command, args: CliArguments): A
   if (query === null) return { method, path, body: JSON.stringify(Object.fromEntries(args)), timeoutMs }
   const fields = args.map(([name, value]) => (value === true ? name : `${new URLSearchParams({ [name]: value })}`))
   return { method, path: fields.length === 0 ? path : `${path}?${fields.join('&')}`, timeoutMs }
-}
-
-const printRejection = (target: AdminTarget, { rejectedText }: Command, { body }: AdminResponse): void => {
-  const { detail } = decodeResponse(target, body, asObject({ detail: asText }))
-  process.stderr.write(`lender-gateway: ${targetUrl(target)} ${rejectedText}: ${detail}\n`)
 }

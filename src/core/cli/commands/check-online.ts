@@ -1,37 +1,20 @@
-import { type Group, groups, type Side } from '../../../operations.ts'
+import { groups } from '../../../operations.ts'
 import type { Config } from '../../config/config.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 import { describeSide, listSides, sideKey } from '../../exchange/sides.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { receivesTraffic } from '../../runtime/reload/new-endpoints.ts'
-import {
-  type EndpointCertificate,
-  firstToExpire,
-  getEndpointCertificates,
-} from '../../upstream/endpoints/endpoint-certificates.ts'
+import { firstToExpire, getEndpointCertificates } from '../../upstream/endpoints/endpoint-certificates.ts'
 import { checkAll, toPreflightTarget } from '../../upstream/health/preflight.ts'
 import type { KeyLocator } from '../built-in-command.ts'
 
-/** As in the JSON output. */
-export interface CheckedEndpoint {
-  readonly group: Group
-  readonly side: Side
-  readonly url: string
-  readonly reached: boolean
-  readonly reason: string | null
-  /** The certificate that it presented; null: none, or a rejected certificate. */
-  readonly certificate: {
-    readonly notAfter: string
-    readonly isOver: boolean
-    readonly endsSoon: boolean
-  } | null
-}
+export type CheckedEndpoint = Awaited<ReturnType<typeof checkEndpoints>>[number]
 
 /**
  * Checks every endpoint, candidates included, as `reload.preflight` does (`none`: as `connect`), in parallel for at
  * most 2 s. Skips the sandbox.
  */
-export const checkEndpoints = async ({ upstreams, reload }: Config): Promise<readonly CheckedEndpoint[]> => {
+export const checkEndpoints = async ({ upstreams, reload }: Config) => {
   const mode = reload.preflight === 'health' ? 'health' : 'connect'
   const remoteEndpoints = groups.flatMap((group) =>
     listSides(upstreams[group]).flatMap(({ side, upstream }) =>
@@ -42,26 +25,16 @@ export const checkEndpoints = async ({ upstreams, reload }: Config): Promise<rea
   )
   const results = await checkAll(remoteEndpoints.map((each) => toPreflightTarget(each, mode)))
   return results.map(({ group, side, name, reason }, i) => {
-    const checked = remoteEndpoints[i]
-    const first =
-      checked &&
-      firstToExpire(getEndpointCertificates(checked.upstream.tls, new URL(checked.endpoint.origin).host).list)
-    const certificate = first == null ? null : toCertificate(first)
+    const { upstream, endpoint } = remoteEndpoints[i] as (typeof remoteEndpoints)[number]
+    const first = firstToExpire(getEndpointCertificates(upstream.tls, new URL(endpoint.origin).host).list)
+    /** The certificate that it presented; null: none, or a rejected certificate. */
+    const certificate = first && {
+      notAfter: new Date(first.notAfter).toISOString(),
+      isOver: first.notAfter < epochMs(),
+      endsSoon: epochMs() >= first.warnFrom,
+    }
     return { group, side, url: name, reached: reason === null, reason, certificate }
   })
-}
-
-const toCertificate = ({ notAfter, warnFrom }: EndpointCertificate): CheckedEndpoint['certificate'] => ({
-  notAfter: new Date(notAfter).toISOString(),
-  isOver: notAfter < epochMs(),
-  endsSoon: epochMs() >= warnFrom,
-})
-
-export interface OnlineIssues {
-  /** One for each upstream whose endpoints with traffic are all unreachable. */
-  readonly problems: readonly ConfigProblem[]
-  /** One for each other unreachable endpoint, and for each certificate that expires. */
-  readonly warnings: readonly ConfigProblem[]
 }
 
 /** Collects the issues of checked endpoints. The sandbox counts as reachable. */
@@ -69,8 +42,10 @@ export const collectOnlineIssues = (
   endpoints: readonly CheckedEndpoint[],
   { upstreams }: Pick<Config, 'upstreams'>,
   locate: KeyLocator,
-): OnlineIssues => {
+) => {
+  /** One for each upstream whose endpoints with traffic are all unreachable. */
   const problems: ConfigProblem[] = []
+  /** One for each other unreachable endpoint, and for each certificate that expires. */
   const warnings: ConfigProblem[] = []
   const sides = groups.flatMap((group) => listSides(upstreams[group]).map((each) => ({ group, ...each })))
   for (const { group, side, upstream } of sides) {

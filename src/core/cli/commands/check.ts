@@ -1,16 +1,18 @@
 import { Command } from 'commander'
 import type { LoadResult } from '../../config/load/load.ts'
+import type { ConfigProblem } from '../../config/problem.ts'
 import { escapeControls } from '../../lib/text/escape-controls.ts'
 import { commandPartLoaders, type FileCheck, type FileCheckResult } from '../built-in-command.ts'
 import { createFormatOption, defaultConfigFile, type OutputFormat } from '../options.ts'
 import { formatJson } from '../render/output.ts'
-import type { CheckedEndpoint, OnlineIssues } from './check-online.ts'
+import type { CheckedEndpoint } from './check-online.ts'
 
-interface OnlineCheck extends OnlineIssues {
+interface OnlineCheck {
   readonly endpoints: readonly CheckedEndpoint[]
+  readonly problems: readonly ConfigProblem[]
+  readonly warnings: readonly ConfigProblem[]
 }
 
-/** Exit 0: the file is valid, 1: it has problems, 2: it cannot be read. */
 export const createCheckCommand = (fileChecks: readonly FileCheck[]): Command => {
   const check = new Command('check')
     .description('Check a configuration file, offline unless told otherwise, and print every problem at once.')
@@ -61,12 +63,10 @@ interface CheckOptions {
   readonly config?: string
   readonly online?: true
   readonly format: OutputFormat
-  /** The values of a feature's option. */
   readonly [fileCheck: string]: unknown
 }
 
 interface MoreChecks {
-  /** Null: the operator did not ask for it. */
   readonly online: OnlineCheck | null
   readonly results: readonly FileCheckResult[]
 }
@@ -104,7 +104,7 @@ const runFileChecks = async (
 }
 
 function renderJson(file: string, result: LoadResult, { online, results }: MoreChecks): string {
-  const { hash } = result.ok ? result.config : { hash: null }
+  const hash = result.ok ? result.config.hash : null
   const ofChecks = results.flatMap((each) => each.problems)
   const problems = [...(result.ok ? [] : result.problems), ...(online?.problems ?? []), ...ofChecks]
   const warnings = [...(result.ok ? result.warnings : []), ...(online?.warnings ?? [])]
@@ -139,7 +139,7 @@ async function renderText(file: string, result: LoadResult, { online, results }:
   ].join('')
 }
 
-const describeReached = ({ endpoints }: OnlineCheck): string => {
-  if (endpoints.length === 0) return ', no endpoint to try'
-  return `, ${endpoints.filter((endpoint) => endpoint.reached).length} of ${endpoints.length} endpoints reached`
-}
+const describeReached = ({ endpoints }: OnlineCheck): string =>
+  endpoints.length === 0
+    ? ', no endpoint to try'
+    : `, ${endpoints.filter(({ reached }) => reached).length} of ${endpoints.length} endpoints reached`

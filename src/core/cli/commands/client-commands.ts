@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { ClientCommandOptions } from '../client/locate.ts'
+import type { ClientCommandOptions } from '../client/admin-target.ts'
 import { createFormatOption, defaultConfigFile } from '../options.ts'
 
 export const createClientCommand = (name: string, description: string, formatOption = createFormatOption()): Command =>
@@ -17,7 +17,6 @@ Exit code: ${exitCodes}.
 ${examples.length === 1 ? 'Example' : 'Examples'}:
 ${examples.map((example) => `  lender-gateway ${example}`).join('\n')}`
 
-/** Sets the exit code; 2, with one line on stderr, for a {@link CliError}. */
 export const runClientCommand = async (run: () => Promise<number>): Promise<void> => {
   const { CliError } = await import('../client/admin-target.ts')
   try {
@@ -37,7 +36,6 @@ With --ready: 0 ready, 1 not ready or not reachable, 2 wrong usage alone. It tak
   'status --ready --admin http://127.0.0.1:9901',
 )
 
-/** Exit 0: a gateway responded, else 2; with `--ready` 0 or 1, and 2 for wrong usage alone. */
 export const createStatusCommand = (): Command =>
   createClientCommand('status', 'Show what a running gateway does, or ask whether it is ready.')
     .option('--ready', 'ask only whether it is ready: for health checks')
@@ -57,9 +55,6 @@ ${clientCommandHelp(
   'diff next.yaml --config config/gateway.yaml',
 )}`
 
-/**
- * Exit 0: the file equals the running configuration, 1: it differs or has problems, 2: one of the two cannot be read.
- */
 export const createDiffCommand = (): Command => {
   const command = createClientCommand('diff', 'Tell what differs between what runs and a file, group by group.')
   return command

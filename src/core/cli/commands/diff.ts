@@ -6,11 +6,10 @@ import type { ConfigChange } from '../../config/diff/diff-values.ts'
 import { loadConfig } from '../../config/load/load-config.ts'
 import { type ConfigProblem, formatProblems } from '../../config/problem.ts'
 import { getDecoded } from '../client/admin-client.ts'
-import type { AdminTarget } from '../client/admin-target.ts'
-import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
+import { type AdminTarget, type ClientCommandOptions, locateGateway } from '../client/admin-target.ts'
 import { renderChanges } from '../render/config-diff.ts'
 import { formatTable, printJson, warnAboutTarget } from '../render/output.ts'
-import { upstreamRows } from '../render/upstream-rows.ts'
+import { upstreamRows } from '../render/status-rows.ts'
 
 export const showDiff = async (
   file: string,
@@ -39,18 +38,13 @@ export const showDiff = async (
   return runningConfig.hash === hash ? 0 : 1
 }
 
-interface LiveUpstreams {
-  readonly upstreams: Status['upstreams']
-  readonly at: number
-}
-
-const fetchLiveUpstreams = async (target: AdminTarget, groups: readonly Group[]): Promise<LiveUpstreams> => {
+const fetchLiveUpstreams = async (target: AdminTarget, groups: readonly Group[]) => {
   const { decoded: status, at } = await getDecoded(target, '/status', statusShape)
   const upstreams = Object.entries(status.upstreams).filter(([group]) => groups.some((each) => each === group))
-  return { upstreams: Object.fromEntries(upstreams), at }
+  return { upstreams: Object.fromEntries(upstreams) as Status['upstreams'], at }
 }
 
-const renderLiveUpstreams = ({ upstreams, at }: LiveUpstreams): string =>
+const renderLiveUpstreams = ({ upstreams, at }: Awaited<ReturnType<typeof fetchLiveUpstreams>>): string =>
   Object.keys(upstreams).length === 0 ? '' : `\njust now\n\n${formatTable(upstreamRows(upstreams, at))}\n`
 
 const toDiffJson = (

@@ -11,10 +11,6 @@ const parts = await commandPartLoaders.load()
 const loaded = await Promise.all(parts.map(({ loadOperatorExtras }) => loadOperatorExtras?.()))
 const extras = loaded.flatMap((each) => each?.operatorExtras ?? [])
 
-/**
- * An operator command exits with 0 when it is done, 1 when the gateway rejects it, 2 when the gateway cannot be
- * reached.
- */
 export const createFullCommandLine = (): Command =>
   createCommandLine(
     parts,

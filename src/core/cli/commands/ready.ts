@@ -1,15 +1,21 @@
 import { now } from '../../lib/clock.ts'
 import { getMember } from '../../lib/text/decode.ts'
 import { callAdmin } from '../client/admin-client.ts'
-import { type AdminTarget, CliError, cliError, targetUrl } from '../client/admin-target.ts'
-import { type ClientCommandOptions, locateProbeTarget, type TargetOptions } from '../client/locate.ts'
+import {
+  type AdminTarget,
+  CliError,
+  type ClientCommandOptions,
+  cliError,
+  locateProbeTarget,
+  type TargetOptions,
+  targetUrl,
+} from '../client/admin-target.ts'
 import { printJson, warnAboutTarget } from '../render/output.ts'
 
 /**
- * Prints whether a gateway is ready; resolves to 0 or 1. An unreachable gateway is not ready: a container's health
- * check knows no third result.
- * As with a kubelet's probe, any certificate is accepted: the request holds no secret, and an expired admin certificate
- * must not take down a serving gateway.
+ * Resolves to 0 or 1. An unreachable gateway is not ready: a container's health check knows no third result. As with a
+ * kubelet's probe, any certificate is accepted: the request holds no secret, and an expired admin certificate must not
+ * take down a serving gateway.
  */
 export const showReady = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
   const { ready, reason } = await askReady(targetOptions)
@@ -19,10 +25,7 @@ export const showReady = async ({ format, ...targetOptions }: ClientCommandOptio
 }
 
 /** `reason` null: ready, or unknown. */
-interface Readiness {
-  readonly ready: boolean
-  readonly reason: string | null
-}
+type Readiness = Readonly<{ ready: boolean; reason: string | null }>
 
 const askReady = async (targetOptions: TargetOptions): Promise<Readiness> => {
   try {

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { isatty } from 'node:tty'
 import { Command } from 'commander'
 import { allOperations } from '../../../operations.ts'
-import type { Config } from '../../config/config.ts'
+import type { Config, UpstreamConfig } from '../../config/config.ts'
 import type { LoadedConfig } from '../../config/load/load.ts'
 import { listSides } from '../../exchange/sides.ts'
 import { now } from '../../lib/clock.ts'
@@ -12,7 +12,6 @@ import { takeSupervisor } from '../../runtime/supervisor.ts'
 import { defaultConfigFile } from '../options.ts'
 import { formatTable } from '../render/output.ts'
 
-/** The default command. Exit 1: the gateway cannot run, 2: the configuration cannot be read. */
 export const createServeCommand = (): Command =>
   new Command('serve')
     .description('Run the gateway until SIGTERM or SIGINT.')
@@ -27,7 +26,7 @@ Example:
   lender-gateway serve --config config/gateway.yaml`,
     )
     .action(async ({ config: file }: { config: string }) => {
-      const signals = { hangups: listenForSighup(), stops: listenForStop() }
+      const signals = { onHangup: listenForSighup(), onStop: listenForStop() }
       const { loadInThread } = await import('../../config/load/load-in-thread.ts')
       const asked = Promise.withResolvers<void>()
       const loading = loadInThread(file, process.env, null, initialLoadTimeoutMs, asked.resolve)
@@ -52,7 +51,7 @@ const serve = async (
   { startGateway }: typeof import('../../runtime/gateway.ts'),
   loaded: LoadedConfig,
   file: string,
-  { hangups, stops }: { readonly hangups: SighupListener; readonly stops: StopListener },
+  { onHangup, onStop }: Signals,
 ): Promise<void> => {
   const [{ exitOnUncaughtException, openLog }, { collectStartupGarbage }] = await Promise.all([
     import('../../log/log.ts'),
@@ -72,18 +71,16 @@ const serve = async (
     throw explainListenError(error, config) ?? error
   })
   const notifier = supervisor?.createNotifier?.(gateway, log) ?? null
-  const finish = (waitMs: number): void => {
+  const finish = async (waitMs: number): Promise<void> => {
     const from = now()
-    gateway.close(waitMs).then(
-      () => {
-        log.info({ afterMs: Math.round(now() - from) }, 'stopped')
-        exit(0)
-      },
-      (error) => {
-        log.error({ err: error }, 'did not stop cleanly')
-        exit(1)
-      },
-    )
+    try {
+      await gateway.close(waitMs)
+      log.info({ afterMs: Math.round(now() - from) }, 'stopped')
+      exit(0)
+    } catch (error) {
+      log.error({ err: error }, 'did not stop cleanly')
+      exit(1)
+    }
   }
   let stopRequest: { readonly signal: NodeJS.Signals; readonly at: number } | null = null
   const stop = (signal: NodeJS.Signals): void => {
@@ -96,12 +93,11 @@ const serve = async (
     notifier?.stopping()
     stopRequest = { signal, at: now() }
     // No load balancer sends to a gateway in a terminal: Ctrl-C there needs no wait.
-    const waitMs = signal === 'SIGINT' && isatty(0) ? 0 : gateway.config.shutdown.wait
-    finish(waitMs)
+    void finish(signal === 'SIGINT' && isatty(0) ? 0 : gateway.config.shutdown.wait)
   }
-  stops.subscribe(stop)
+  onStop(stop)
   notifier?.ready()
-  hangups.subscribe(() => {
+  onHangup(() => {
     notifier?.reloading()
     void gateway.reload('signal').finally(() => notifier?.reloaded())
   })
@@ -118,41 +114,31 @@ const serve = async (
   log.info(rerouteHint(file))
 }
 
-interface SighupListener {
-  /** Calls `reload` for each SIGHUP from now on, and at once for an earlier one. */
-  subscribe(reload: () => void): void
+interface Signals {
+  readonly onHangup: ReturnType<typeof listenForSighup>
+  readonly onStop: ReturnType<typeof listenForStop>
 }
 
 /** From the first moment: an unhandled SIGHUP ends the process, and may come right after the start. */
-const listenForSighup = (): SighupListener => {
+const listenForSighup = () => {
   let received = false
   let onSighup = (): void => {
     received = true
   }
   process.on('SIGHUP', () => onSighup())
-  return {
-    subscribe(reload) {
-      onSighup = reload
-      if (received) reload()
-    },
+  /** Calls `reload` for each SIGHUP from now on, and at once for an earlier one. */
+  return (reload: () => void): void => {
+    onSighup = reload
+    if (received) reload()
   }
 }
 
-interface StopListener {
-  subscribe(stop: (signal: NodeJS.Signals) => void): void
-}
-
-/**
- * Ends the process at SIGTERM and SIGINT while it starts. PID 1 of a container gets no unhandled signal: the gateway
- * would start, serve, and be killed in the end.
- */
-const listenForStop = (): StopListener => {
+/** While it starts, a signal ends the process. PID 1 of a container gets none that it does not handle. */
+const listenForStop = () => {
   let onStop = (_: NodeJS.Signals): void => exitProcess(0)
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => onStop(signal))
-  return {
-    subscribe(stop) {
-      onStop = stop
-    },
+  return (stop: typeof onStop): void => {
+    onStop = stop
   }
 }
 
@@ -161,28 +147,18 @@ const explainListenError = ({ code, target }: ListenError, config: Config): Erro
   const { host, port } = target
   const key = (['listen', 'admin'] as const).find((name) => config[name].host === host && config[name].port === port)
   if (key === undefined) return undefined
-  const at = `cannot listen on ${host}:${port}`
-  switch (code) {
-    case 'EADDRINUSE':
-      return new Error(`${at}: another process does; stop it, or change ${key}.port`)
-    case 'EACCES':
-      return new Error(`${at}: not permitted; ports below 1024 need a privilege, or change ${key}.port`)
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return new Error(`${at}: this machine has no such address; change ${key}.host`)
-    default:
-      return undefined
+  const noSuchAddress = `this machine has no such address; change ${key}.host`
+  const reasons: Readonly<Record<string, string>> = {
+    EADDRINUSE: `another process does; stop it, or change ${key}.port`,
+    EACCES: `not permitted; ports below 1024 need a privilege, or change ${key}.port`,
+    EADDRNOTAVAIL: noSuchAddress,
+    ENOTFOUND: noSuchAddress,
   }
+  const reason = reasons[code ?? '']
+  return reason === undefined ? undefined : new Error(`cannot listen on ${host}:${port}: ${reason}`)
 }
 
-interface BannerRow {
-  readonly operation: string
-  readonly method: string
-  readonly path: string
-  readonly upstream: string
-}
-
-export const bannerRows = ({ listen, upstreams, operations }: Config): readonly BannerRow[] =>
+export const bannerRows = ({ listen, upstreams, operations }: Config) =>
   allOperations.map(({ id, method, path, group }) => ({
     operation: id,
     method,
@@ -207,14 +183,12 @@ export const renderBanner = (
   return [`lender-gateway listens on ${url}${by}`, '', formatTable(cells), '', rerouteHint(file), ''].join('\n')
 }
 
-const upstreamText = (group: Config['upstreams']['market']): string =>
+const upstreamText = (group: UpstreamConfig): string =>
   listSides(group)
-    .map(({ side, upstream: { endpoints } }) =>
-      side === 'primary' ? endpointNames(endpoints) : ` (${side}: ${endpointNames(endpoints)})`,
-    )
+    .map(({ side, upstream: { endpoints } }) => {
+      const nameOf = ({ origin, pathPrefix }: (typeof endpoints)[number]): string =>
+        origin === 'sandbox' ? 'sandbox (embedded)' : origin + pathPrefix
+      const names = endpoints.map(nameOf).join(', ')
+      return side === 'primary' ? names : ` (${side}: ${names})`
+    })
     .join('')
-
-const endpointNames = (endpoints: Config['upstreams']['market']['endpoints']): string =>
-  endpoints
-    .map(({ origin, pathPrefix }) => (origin === 'sandbox' ? 'sandbox (embedded)' : origin + pathPrefix))
-    .join(', ')

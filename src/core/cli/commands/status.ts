@@ -5,13 +5,10 @@ import { formatPlace, formatProblem } from '../../config/problem.ts'
 import { insertBeside } from '../../lib/beside.ts'
 import { expiryWarningDays } from '../../lib/text/format-time.ts'
 import { getDecoded } from '../client/admin-client.ts'
-import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
-import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
+import { type AdminTarget, type ClientCommandOptions, locateGateway, targetUrl } from '../client/admin-target.ts'
 import { formatAgo, formatInstant, formatTimeLeft, humanizeSeconds } from '../render/format-time.ts'
 import { formatTable, printJson, type TableRow, warnAboutTarget } from '../render/output.ts'
-import { operationRows, renderFindings } from '../render/status-sections.ts'
-import { statusFacts, statusTexts } from '../render/status-texts.ts'
-import { upstreamRows } from '../render/upstream-rows.ts'
+import { operationRows, renderFindings, statusFacts, statusTexts, upstreamRows } from '../render/status-rows.ts'
 
 export const showStatus = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
   const target = await locateGateway(targetOptions)
@@ -53,21 +50,21 @@ const renderTarget = (target: AdminTarget, { config, pid }: Status): string => {
 
 const renderFacts = (status: Status, at: number): string => {
   const { state, ready, notReady, version, instance, node, pid, uptimeSeconds, config, retiring, log } = status
+  const readiness = ready ? 'ready' : `NOT READY${notReady === null ? '' : `: ${notReady}`}`
+  const instanceWords = formatInstance(instance)
+  const loadedBy = loadCauses[config.loadedBy] ?? `by ${config.loadedBy}`
   const rows: (readonly [string, string])[] = [
-    [
-      'gateway',
-      `${state === 'not serving' ? 'NOT SERVING' : state}, ${ready ? 'ready' : `NOT READY${notReady === null ? '' : `: ${notReady}`}`}`,
-    ],
-    ...instanceRows(instance),
+    ['gateway', `${state === 'not serving' ? 'NOT SERVING' : state}, ${readiness}`],
+    ...(instanceWords === null ? [] : [['instance', instanceWords] as const]),
     ['version', `${version}, Node ${node}, process ${pid}`],
     ['up', `${humanizeSeconds(uptimeSeconds)}, started ${formatInstant(at - uptimeSeconds * 1000)}`],
-    [
-      'config',
-      `${config.hash}, loaded ${formatAgo(config.loadedAt, at)}, ${loadCauses[config.loadedBy] ?? `by ${config.loadedBy}`}`,
-    ],
+    ['config', `${config.hash}, loaded ${formatAgo(config.loadedAt, at)}, ${loadedBy}`],
     ['before', config.previous === null ? 'none' : `${config.previous}, which rollback brings back`],
     ['file', `${renderFiles(config)}: ${renderFileState(config, at)}`],
-    ['log', renderLog(log)],
+    [
+      'log',
+      log.dropped === 0 ? 'no lines dropped' : `${log.dropped} LINES DROPPED ${sinceStart}: its reader is too slow`,
+    ],
   ]
   for (const { label, render } of statusFacts) {
     const text = render(status, at)
@@ -76,14 +73,6 @@ const renderFacts = (status: Status, at: number): string => {
   if (retiring > 0) rows.push(['retiring', `${retiring} earlier: requests that began under it still run`])
   return formatTable(rows)
 }
-
-const instanceRows = (instance: Status['instance']): readonly (readonly [string, string])[] => {
-  const words = formatInstance(instance)
-  return words === null ? [] : [['instance', words]]
-}
-
-const renderLog = ({ dropped }: Status['log']): string =>
-  dropped === 0 ? 'no lines dropped' : `${dropped} LINES DROPPED ${sinceStart}: its reader is too slow`
 
 const loadCauses: Readonly<Record<string, string>> = {
   start: 'at the start',
@@ -94,7 +83,6 @@ const loadCauses: Readonly<Record<string, string>> = {
   preflight: 'by an edit of the file that was held back at first',
 }
 
-/** Names the files that differ; without any, or from an earlier version, the file itself. */
 const renderFiles = ({ file, path, differingFiles }: Status['config']): string => {
   const names = (differingFiles ?? []).map((each) => (each === path ? file : each))
   return names.length === 0 ? file : names.join(', ')
@@ -124,12 +112,8 @@ const firstLines = (lines: readonly string[]): readonly string[] => {
 
 const certificateRows = (certificates: Status['certificates']): readonly TableRow[] => [
   ['certificate', 'until', 'left', 'names'],
-  ...certificates.map(
-    ({ key, names, notAfter, daysLeft }): TableRow => [key, notAfter, renderDaysLeft(daysLeft), names.join(', ')],
-  ),
+  ...certificates.map(({ key, names, notAfter, daysLeft }): TableRow => {
+    const left = daysLeft < expiryWarningDays ? `ONLY ${daysLeft} DAYS` : `${daysLeft} days`
+    return [key, notAfter, daysLeft < 0 ? 'EXPIRED' : left, names.join(', ')]
+  }),
 ]
-
-const renderDaysLeft = (days: number): string => {
-  if (days < 0) return 'EXPIRED'
-  return days < expiryWarningDays ? `ONLY ${days} DAYS` : `${days} days`
-}

@@ -3,9 +3,8 @@ import type { Command } from '../../admin/commands/command.ts'
 import { formatProblem, formatProblems } from '../../config/problem.ts'
 import { asObject, asText, getMember } from '../../lib/text/decode.ts'
 import { escapeControls } from '../../lib/text/escape-controls.ts'
-import type { AdminResponse } from '../client/admin-client.ts'
+import { type AdminResponse, decodeResponse } from '../client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
-import { decodeResponse } from '../client/decode-response.ts'
 import { alignRow, columnWidths } from './output.ts'
 
 export const renderReloadOutcome = (target: AdminTarget, command: Command, { body }: AdminResponse): string => {
@@ -26,7 +25,6 @@ export const renderReloadRejection = (target: AdminTarget, command: Command, { b
   return formatProblems(problems)
 }
 
-/** Renders changes group by group, and those of all groups last. */
 export const renderChanges = (changes: ReloadResponse['changes']): string => {
   const byGroup = Map.groupBy(changes, ({ group }) => group)
   const globalChanges = byGroup.get(null) ?? []
@@ -42,17 +40,13 @@ const renderSection = (title: string, changes: readonly ReloadResponse['changes'
   return [title, ...rows.map((row) => `  ${alignRow(row, widths)}`)].join('\n')
 }
 
-// A longer key shifts only its own line, not the whole table.
 const maxLabelWidth = 40
 
-/** Drops the part of the path that the title has. */
 const changeLabel = ({ group, path }: ReloadResponse['changes'][number]): string => {
   if (group === null) return path
   const prefix = `upstreams.${group}.`
   return path.startsWith(prefix) ? path.slice(prefix.length) : path.replace(/^operations\./, '')
 }
-
-const maskedValue = '***'
 
 /** A value that looks the same before and after is, or holds, a secret. */
 const renderChange = ({ from, to }: ReloadResponse['changes'][number]): string =>
@@ -60,7 +54,7 @@ const renderChange = ({ from, to }: ReloadResponse['changes'][number]): string =
 
 const renderValue = (value: unknown): string => {
   if (value === null || value === undefined) return '(not set)'
-  if (value === maskedValue) return '(not shown)'
+  if (value === '***') return '(not shown)'
   if (Array.isArray(value)) return value.length === 0 ? '(none)' : value.map(renderEntry).join(', ')
   return renderEntry(value)
 }
@@ -74,12 +68,7 @@ const renderEntry = (value: unknown): string => {
 
 /** A candidate that was added or removed whole is shown by its endpoints. */
 const isUpstream = (value: unknown): value is { readonly endpoints: readonly unknown[] } =>
-  typeof value === 'object' && value !== null && 'endpoints' in value && Array.isArray(value.endpoints)
+  Array.isArray(getMember(value, 'endpoints'))
 
 const isEndpoint = (value: unknown): value is { readonly url: string; readonly weight: number } =>
-  typeof value === 'object' &&
-  value !== null &&
-  'url' in value &&
-  'weight' in value &&
-  typeof value.url === 'string' &&
-  typeof value.weight === 'number'
+  typeof getMember(value, 'url') === 'string' && typeof getMember(value, 'weight') === 'number'

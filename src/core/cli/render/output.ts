@@ -4,7 +4,6 @@ import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 
 export const printJson = (value: unknown): void => void process.stdout.write(formatJson(value))
 
-/** Formats JSON for programs, with control characters escaped for a terminal. */
 export const formatJson = (value: unknown): string => `${escapeQuotedControls(JSON.stringify(value, null, 2))}\n`
 
 /** Waits until the reader has taken the content, so nothing accumulates for a slow reader. */
@@ -24,7 +23,6 @@ export const versionMismatch = (gatewayVersion: string): string =>
 
 export type TableRow = readonly string[]
 
-/** Aligns columns; the last one is not padded. */
 export const formatTable = (rows: readonly TableRow[]): string => {
   const widths = columnWidths(rows)
   return rows.map((row) => alignRow(row, widths)).join('\n')
@@ -38,17 +36,15 @@ export const columnWidths = (rows: readonly TableRow[], maxWidth = Number.POSITI
   return widths
 }
 
-export const alignRow = (row: TableRow, widths: readonly number[]): string =>
-  row
-    .map((cell, i) => (i === widths.length - 1 ? cell : cell.padEnd(widths[i] ?? 0)))
-    .join('  ')
-    .trimEnd()
+export const alignRow = (row: TableRow, widths: readonly number[]): string => {
+  const padded = row.map((cell, i) => (i === widths.length - 1 ? cell : cell.padEnd(widths[i] ?? 0)))
+  return padded.join('  ').trimEnd()
+}
 
 /** Unlike Math.max(...), it has no limit on the number of texts. */
 export const maxLength = (texts: readonly string[]): number =>
   texts.reduce((max, { length }) => Math.max(max, length), 0)
 
-/** Renders the counts above 0 by reason; `0` without any. */
 export const renderCounts = (counts: Readonly<Record<string, number>>): string => {
   const counted = Object.entries(counts).filter(([, count]) => count > 0)
   return counted.length === 0 ? '0' : counted.map(([reason, count]) => `${count} ${reason}`).join(', ')

@@ -3,23 +3,20 @@ import type { UpstreamStatus } from '../../runtime/status/upstreams.ts'
 import { formatAgo, formatTimeLeft, humanizeSeconds } from './format-time.ts'
 import type { TableRow } from './output.ts'
 
-/** Prepends a label to the first row. */
 export const labelRows = (label: string, [first = ['none'], ...others]: readonly TableRow[]): readonly TableRow[] => [
   [label, ...first],
   ...others.map((other) => ['', ...other]),
 ]
 
-export const sideRows = ({ endpoints, breaker }: SideStatus, at: number): readonly TableRow[] => [
-  ...endpoints.map((endpoint) => endpointRow(endpoint, at)),
-  ...(breaker === null ? [] : [['circuit breaker', '', '', renderBreaker(breaker, at)]]),
-]
-
 type SideStatus = Pick<UpstreamStatus, 'endpoints' | 'breaker'>
 
-const endpointRow = (endpoint: EndpointStatus, at: number): TableRow => {
-  const { url, sandbox, weight, inFlight } = endpoint
-  return [sandbox ? 'sandbox (embedded)' : url, `${weight}`, `${inFlight}`, describeEndpoint(endpoint, at)]
-}
+export const sideRows = ({ endpoints, breaker }: SideStatus, at: number): readonly TableRow[] => [
+  ...endpoints.map((endpoint) => {
+    const { url, sandbox, weight, inFlight } = endpoint
+    return [sandbox ? 'sandbox (embedded)' : url, `${weight}`, `${inFlight}`, describeEndpoint(endpoint, at)]
+  }),
+  ...(breaker === null ? [] : [['circuit breaker', '', '', renderBreaker(breaker, at)]]),
+]
 
 /** States that need an operator are in capitals. */
 const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
@@ -35,7 +32,7 @@ const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
   if (state === 'down') return `DOWN${why}`
   if (state === 'failing') return `FAILING${why}`
   if (state === 'ejected')
-    return `EJECTED${why}${ejectedForSeconds === null ? '' : `; ${describeEjection(ejectedForSeconds)}`}`
+    return `EJECTED${why}${ejectedForSeconds === null ? '' : `; tried again in ${humanizeSeconds(Math.ceil(ejectedForSeconds))}`}`
   const ready = readyUntil === null ? '' : ` ${by} until ${formatTimeLeft(readyUntil, at)}${orderedWhy}`
   return `${state}${why}${ready}${isTried(endpoint) ? '' : ', not tried yet'}${describeWarnings(endpoint, at)}`
 }
@@ -43,8 +40,6 @@ const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
 /** An endpoint is `up` before any request or probe was sent to it. */
 const isTried = ({ sandbox, requests, lastSuccess, lastProbe }: EndpointStatus): boolean =>
   sandbox || requests > 0 || lastSuccess !== null || lastProbe !== null
-
-const describeEjection = (seconds: number): string => `tried again in ${humanizeSeconds(Math.ceil(seconds))}`
 
 const describeWarnings = (endpoint: EndpointStatus, at: number): string => {
   const { lastProbe, requests, failures, countedSince, certificate } = endpoint
@@ -61,10 +56,8 @@ const renderCertificate = (certificate: EndpointStatus['certificate']): string =
   return daysLeft < 0 ? `, certificate EXPIRED ${notAfter}` : `, certificate EXPIRES ${notAfter}, ${daysLeft} days left`
 }
 
-const renderBreaker = (
-  { state, since, where, reason, nextTry }: NonNullable<UpstreamStatus['breaker']>,
-  at: number,
-): string => {
+const renderBreaker = (breaker: NonNullable<UpstreamStatus['breaker']>, at: number): string => {
+  const { state, since, where, reason, nextTry } = breaker
   if (state === 'closed') return 'closed'
   const consequence =
     state === 'open'

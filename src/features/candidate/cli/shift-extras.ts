@@ -1,6 +1,6 @@
 import { Argument, type Command, Option } from 'commander'
 import type { OperatorExtra } from '../../../core/cli/built-in-command.ts'
-import type { ClientCommandOptions } from '../../../core/cli/client/locate.ts'
+import type { ClientCommandOptions } from '../../../core/cli/client/admin-target.ts'
 import { clientCommandHelp, createClientCommand, runClientCommand } from '../../../core/cli/commands/client-commands.ts'
 import { groups } from '../../../operations.ts'
 import { shiftArguments, shiftCommands } from '../commands/shift.ts'

@@ -1,8 +1,12 @@
 import { statusShape } from '../../../core/admin/api/status.ts'
 import { sinceStart } from '../../../core/admin/commands/phrases.ts'
 import { getDecoded } from '../../../core/cli/client/admin-client.ts'
-import { type AdminTarget, targetUrl } from '../../../core/cli/client/admin-target.ts'
-import { type ClientCommandOptions, locateGateway } from '../../../core/cli/client/locate.ts'
+import {
+  type AdminTarget,
+  type ClientCommandOptions,
+  locateGateway,
+  targetUrl,
+} from '../../../core/cli/client/admin-target.ts'
 import { formatAgo, timesBeside } from '../../../core/cli/render/format-time.ts'
 import {
   formatTable,
@@ -12,8 +16,7 @@ import {
   warnAboutTarget,
 } from '../../../core/cli/render/output.ts'
 import type { UpstreamStatus } from '../../../core/runtime/status/upstreams.ts'
-import type { ShiftStatus } from '../shift/shift-state.ts'
-import { describeShift } from '../shift/shift-state.ts'
+import { describeShift, type ShiftStatus } from '../shift/shift-state.ts'
 import { shadowReportShape } from '../status/candidate-status.ts'
 import {
   type ComparisonView,

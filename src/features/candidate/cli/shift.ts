@@ -1,8 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { statusShape } from '../../../core/admin/api/status.ts'
 import { getDecoded } from '../../../core/cli/client/admin-client.ts'
-import { CliError, targetUrl } from '../../../core/cli/client/admin-target.ts'
-import { type ClientCommandOptions, locateGateway, type TargetOptions } from '../../../core/cli/client/locate.ts'
+import {
+  CliError,
+  type ClientCommandOptions,
+  locateGateway,
+  type TargetOptions,
+  targetUrl,
+} from '../../../core/cli/client/admin-target.ts'
 import { defaultConfigFile } from '../../../core/cli/options.ts'
 import { renderChanges } from '../../../core/cli/render/config-diff.ts'
 import { timesBeside } from '../../../core/cli/render/format-time.ts'
@@ -12,8 +17,7 @@ import { formatProblems } from '../../../core/config/problem.ts'
 import { programCommand, shellQuote } from '../../../core/lib/program.ts'
 import type { Group } from '../../../operations.ts'
 import { type Promotion, planPromotion } from '../promote/promote-candidate.ts'
-import type { ShiftStatus } from '../shift/shift-state.ts'
-import { describeShift, isCandidateUp, isWholeShift } from '../shift/shift-state.ts'
+import { describeShift, isCandidateUp, isWholeShift, type ShiftStatus } from '../shift/shift-state.ts'
 import { candidateRows } from './status-text.ts'
 
 /** Resolves to the exit code. */

@@ -1,7 +1,12 @@
 import { tmpdir } from 'node:os'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { adminHostHeader, reachableHost, targetUrl } from '../../../../src/core/cli/client/admin-target.ts'
-import { locateGateway, locateProbeTarget } from '../../../../src/core/cli/client/locate.ts'
+import {
+  adminHostHeader,
+  locateGateway,
+  locateProbeTarget,
+  reachableHost,
+  targetUrl,
+} from '../../../../src/core/cli/client/admin-target.ts'
 import { defaultConfigFile } from '../../../../src/core/cli/options.ts'
 import { adminTarget, configFileWith, token } from '../scripted-admin.ts'
 

@@ -1,19 +1,34 @@
 import type { Status } from '../../admin/api/status.ts'
 import { isMutatingCommand } from '../../admin/commands/command-groups.ts'
+import { commandPartLoaders } from '../built-in-command.ts'
 import { formatAgo, formatTimeLeft } from './format-time.ts'
 import type { TableRow } from './output.ts'
+import { labelRows, sideRows } from './side-rows.ts'
+
+const loaded = await Promise.all((await commandPartLoaders.load()).map(({ loadStatusTexts }) => loadStatusTexts?.()))
+
+/** What `status` prints of features, in the order of their list. */
+export const statusTexts = loaded.flatMap((each) => each?.texts ?? [])
+
+export const statusFacts = loaded.flatMap((each) => each?.facts ?? [])
+
+export const upstreamRows = (upstreams: Status['upstreams'], at: number): readonly TableRow[] => [
+  ['group', 'endpoint', 'weight', 'in flight', 'state'],
+  ...Object.entries(upstreams).flatMap(([group, upstream]) => [
+    ...labelRows(group, sideRows(upstream, at)),
+    ...loaded.flatMap((each) => each?.groupRows?.(group, upstream, at) ?? []),
+  ]),
+]
 
 export const renderFindings = (findings: Status['findings'], at: number): string =>
   findings.length === 0 ? 'nothing is wrong' : findings.map((finding) => renderFinding(finding, at)).join('\n')
 
-const renderFinding = (
-  { severity, about, cause, details, since, command }: Status['findings'][number],
-  at: number,
-): string => {
+const renderFinding = (finding: Status['findings'][number], at: number): string => {
+  const { severity, about, cause, details, since, command } = finding
   const more = [
-    ...(since === null ? [] : [`since ${formatAgo(since, at)}`]),
-    ...(command === null ? [] : [`${isMutatingCommand(command) ? 'to do' : 'more'}: ${command}`]),
-  ]
+    since === null ? [] : `since ${formatAgo(since, at)}`,
+    command === null ? [] : `${isMutatingCommand(command) ? 'to do' : 'more'}: ${command}`,
+  ].flat()
   const first = `${(severity === 'critical' ? 'CRITICAL' : severity).padEnd(severityWidth)}  ${about}: ${cause}`
   const below = [...(more.length === 0 ? [] : [more.join('; ')]), ...details.map((detail) => `- ${detail}`)]
   return [first, ...below.map((text) => `${' '.repeat(severityWidth)}  ${text}`)].join('\n')
@@ -27,11 +42,7 @@ export const operationRows = (operations: Status['operations'], at: number): rea
   ...Object.entries(operations).map(([id, { state, until: end, orderedBy, orderReason }]): TableRow => {
     const why = orderReason === null ? '' : `: ${orderReason}`
     const stateText = state === 'refuse' ? 'REFUSED' : state === 'serve' ? 'served' : state
-    return [
-      id,
-      end === null
-        ? `${stateText} by the file`
-        : `${stateText} by ${orderedBy ?? 'an operator'} until ${formatTimeLeft(end, at)}${why}`,
-    ]
+    const by = end === null ? 'the file' : `${orderedBy ?? 'an operator'} until ${formatTimeLeft(end, at)}${why}`
+    return [id, `${stateText} by ${by}`]
   }),
 ]
