@@ -5,21 +5,18 @@ import { type ConfigRule, isEnabledAt, valueAt, type WarningRule } from '../../c
 import { annotate } from '../../core/config/schema/annotations.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { ExternalValue, InvalidScalar, scalar, textParser } from '../../core/config/schema/scalar.ts'
-import { choice, optionalSize } from '../../core/config/schema/scalar-types.ts'
+import { choice, map, optionalSize } from '../../core/config/schema/scalar-types.ts'
 
-const file = scalar<string>(
-  {
-    expected: 'an absolute path such as /var/log/lender-gateway/audit.log, or stdout',
-    parse: textParser((value) => {
-      if (value === 'stdout') return value
-      if (!value.startsWith('/'))
-        return new InvalidScalar('not an absolute path', 'write a path that begins with /, or stdout')
-      return value.includes('\0') || value.endsWith('/') ? new InvalidScalar('not the name of a file') : value
-    }),
-    json: { type: 'string', pattern: '^(stdout|/.*[^/])$' },
-  },
-  'Where lines are appended; stdout: between the lines of the log',
-)
+const file = scalar<string>('Where lines are appended; stdout: between the lines of the log', {
+  expected: 'an absolute path such as /var/log/lender-gateway/audit.log, or stdout',
+  parse: textParser((value) => {
+    if (value === 'stdout') return value
+    if (!value.startsWith('/'))
+      return new InvalidScalar('not an absolute path', 'write a path that begins with /, or stdout')
+    return value.includes('\0') || value.endsWith('/') ? new InvalidScalar('not the name of a file') : value
+  }),
+  json: { type: 'string', pattern: '^(stdout|/.*[^/])$' },
+})
 
 // RFC 2104 §3: a shorter key weakens HMAC-SHA-256, a longer one hardly strengthens it.
 const minKeyBytes = 32
@@ -53,22 +50,20 @@ const rejectKey = (input: unknown): InvalidScalar | null => {
 
 const auditSchema = annotate(
   optionalPolicy(
-    z
-      .strictObject({
-        file,
-        key,
-        digests: choice('Whose SHA-256 is recorded: of bodies that went through whole', [
-          'none',
-          'request',
-          'answer',
-          'both',
-        ]).prefault('none'),
-        onFailure: choice('What becomes of requests while lines cannot be written', ['refuse', 'continue']).prefault(
-          'refuse',
-        ),
-        rotate: optionalSize('At which size the file is renamed and a new one begun', { min: 4096 }).prefault('none'),
-      })
-      .meta({ description: 'The record of every exchange and every order, line by line sealed' }),
+    map('The record of every exchange and every order, line by line sealed', {
+      file,
+      key,
+      digests: choice('Whose SHA-256 is recorded: of bodies that went through whole', [
+        'none',
+        'request',
+        'answer',
+        'both',
+      ]).prefault('none'),
+      onFailure: choice('What becomes of requests while lines cannot be written', ['refuse', 'continue']).prefault(
+        'refuse',
+      ),
+      rotate: optionalSize('At which size the file is renamed and a new one begun', { min: 4096 }).prefault('none'),
+    }),
     '{ file: …, key: file:… }',
   ),
   { sensitive: true },

@@ -10,7 +10,15 @@ import {
   scalar,
   textParser,
 } from '../../core/config/schema/scalar.ts'
-import { choice, duration, durationOrZero, keySchema, list, reject } from '../../core/config/schema/scalar-types.ts'
+import {
+  choice,
+  duration,
+  durationOrZero,
+  keySchema,
+  list,
+  map,
+  reject,
+} from '../../core/config/schema/scalar-types.ts'
 import { isLoopbackHost } from '../../core/lib/net/addresses.ts'
 import { operatorScopes } from '../../core/lib/operators.ts'
 import { type JwsAlgorithm, jwsAlgorithms, parseJwkSet } from './tokens/jwk-set.ts'
@@ -36,35 +44,27 @@ const renderServerUrl = (url: string): string | Secret =>
   url.includes('?') ? new Secret(url) : escapePlaceholders(url)
 
 const serverUrl = (description: string) =>
-  scalar<string>(
-    {
-      expected: urlExample,
-      parse: textParser(parseServerUrl),
-      render: renderServerUrl,
-      json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://.+$' },
-    },
-    description,
-  )
+  scalar<string>(description, {
+    expected: urlExample,
+    parse: textParser(parseServerUrl),
+    render: renderServerUrl,
+    json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://.+$' },
+  })
 
-const jwksSource = annotate(
-  scalar<JwksSource>(
-    {
-      expected: `${urlExample}, or file: and a path`,
-      parse: textParser((value) => {
-        if (!/^\s*[{[]/.test(value)) {
-          const url = parseServerUrl(value)
-          return url instanceof InvalidScalar ? url : { url }
-        }
-        return parseKeySetText(value)
-      }),
-      // Keys are public, but too long to read. As a secret, a change still shows.
-      render: (source) => ('url' in source ? renderServerUrl(source.url) : new Secret(source.text)),
-      json: { type: 'string', pattern: '^(file:.+|[Hh][Tt][Tt][Pp][Ss]?://.+)$' },
-    },
-    'Where its keys are, as a JWK Set: a URL, or file:PATH',
-  ),
-  { file: 'lines' },
-)
+const jwksSource = scalar<JwksSource>('Where its keys are, as a JWK Set: a URL, or file:PATH', {
+  expected: `${urlExample}, or file: and a path`,
+  parse: textParser((value) => {
+    if (!/^\s*[{[]/.test(value)) {
+      const url = parseServerUrl(value)
+      return url instanceof InvalidScalar ? url : { url }
+    }
+    return parseKeySetText(value)
+  }),
+  // Keys are public, but too long to read. As a secret, a change still shows.
+  render: (source) => ('url' in source ? renderServerUrl(source.url) : new Secret(source.text)),
+  json: { type: 'string', pattern: '^(file:.+|[Hh][Tt][Tt][Pp][Ss]?://.+)$' },
+  file: 'lines',
+})
 
 const parseKeySetText = (text: string): JwksSource | InvalidScalar => {
   try {
@@ -87,64 +87,58 @@ const lineKind = (what: string): ScalarKind<string> => ({
   json: { type: 'string', minLength: 1, maxLength: 1024 },
 })
 
-const issuer = scalar(lineKind('an issuer'), 'Who made it, as it says in iss: compared to the letter')
+const issuer = scalar('Who made it, as it says in iss: compared to the letter', lineKind('an issuer'))
 const audience = list(
   'Whom it must be for: one of these stands in its aud',
-  scalar(lineKind('an audience'), 'An audience'),
+  scalar('An audience', lineKind('an audience')),
   { min: 1, max: 32 },
 )
 
 export const algorithmSchema = choice<JwsAlgorithm>('An algorithm', jwsAlgorithms)
 
-const tokenType = scalar<string>(
-  {
-    expected: 'a media type, without application/, such as at+jwt',
-    parse: textParser((value) => {
-      const bare = value.toLowerCase().replace(/^application\//, '')
-      return /^[a-z0-9!#$&^_.+-]{1,64}$/.test(bare) ? bare : new InvalidScalar('not a type')
-    }),
-    json: { type: 'string', pattern: '^[0-9A-Za-z!#$&^_.+/-]+$' },
-  },
-  'A type',
-)
+const tokenType = scalar<string>('A type', {
+  expected: 'a media type, without application/, such as at+jwt',
+  parse: textParser((value) => {
+    const bare = value.toLowerCase().replace(/^application\//, '')
+    return /^[a-z0-9!#$&^_.+-]{1,64}$/.test(bare) ? bare : new InvalidScalar('not a type')
+  }),
+  json: { type: 'string', pattern: '^[0-9A-Za-z!#$&^_.+/-]+$' },
+})
 
 const clockTolerance = duration('How far the clocks of issuer and gateway may be apart', {
   min: 0,
   max: 300_000,
 }).prefault('5s')
 
-export const jwtSchema = z
-  .strictObject({
-    issuer,
-    audience,
-    jwks: jwksSource,
-    algorithms: list('What it may be signed with. RS256 is for issuers that can do no better', algorithmSchema, {
-      min: 1,
-    }).prefault(['PS256', 'ES256', 'EdDSA', 'Ed25519']),
-    types: list('What its typ may be', tokenType, { min: 1, max: 8 }).prefault(['at+jwt']),
-    clockTolerance,
-  })
-  .meta({ description: 'Access tokens that are signed JWTs' })
+export const jwtSchema = map('Access tokens that are signed JWTs', {
+  issuer,
+  audience,
+  jwks: jwksSource,
+  algorithms: list('What it may be signed with. RS256 is for issuers that can do no better', algorithmSchema, {
+    min: 1,
+  }).prefault(['PS256', 'ES256', 'EdDSA', 'Ed25519']),
+  types: list('What its typ may be', tokenType, { min: 1, max: 8 }).prefault(['at+jwt']),
+  clockTolerance,
+})
 
-export const introspectionSchema = annotate(
-  z
-    .strictObject({
-      url: serverUrl('Where it is asked: RFC 7662'),
-      clientId: scalar(lineKind('a client id'), 'Who the gateway is there'),
-      clientSecret: annotate(scalar(lineKind('a secret'), 'Its secret there; file:PATH to read it from a file'), {
-        secret: true,
-        file: 'line',
-      }),
-      issuer: optionalKey(issuer),
-      audience: optionalKey(audience),
-      timeout: duration('Longest wait for its answer', { min: 10, max: 30_000 }).prefault('2s'),
-      cache: durationOrZero('How long it is believed: a token that is revoked is let in for so long', {
-        min: 1000,
-        max: 600_000,
-      }).prefault('30s'),
-      clockTolerance,
-    })
-    .meta({ description: 'Access tokens that an authorization server is asked about' }),
+export const introspectionSchema = map(
+  'Access tokens that an authorization server is asked about',
+  {
+    url: serverUrl('Where it is asked: RFC 7662'),
+    clientId: scalar('Who the gateway is there', lineKind('a client id')),
+    clientSecret: annotate(scalar('Its secret there; file:PATH to read it from a file', lineKind('a secret')), {
+      secret: true,
+      file: 'line',
+    }),
+    issuer: optionalKey(issuer),
+    audience: optionalKey(audience),
+    timeout: duration('Longest wait for its answer', { min: 10, max: 30_000 }).prefault('2s'),
+    cache: durationOrZero('How long it is believed: a token that is revoked is let in for so long', {
+      min: 1000,
+      max: 600_000,
+    }).prefault('30s'),
+    clockTolerance,
+  },
   { sensitive: true },
 )
 
@@ -161,23 +155,23 @@ const claimNameKind: ScalarKind<string> = {
   json: { type: 'string', pattern: claimNamePattern },
 }
 
-const claimNameSchema = (description: string) => scalar(claimNameKind, description)
+const claimNameSchema = (description: string) => scalar(description, claimNameKind)
 
 // RFC 6749 §3.3.
 export const scopeSchema = scalar(
+  'A scope',
   patternKind(
     'a scope: visible characters but blanks, " and \\',
     '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,128}$',
     'not a scope',
     'one a line, or in a list',
   ),
-  'A scope',
 )
 
 export const claimsSchema = z
   .record(
     keySchema(claimNameKind).meta({ pattern: claimNamePattern }),
-    scalar(lineKind('the value of a claim'), 'What it says'),
+    scalar('What it says', lineKind('the value of a claim')),
   )
   .meta({ description: 'What a token must say to be of this client: all of it. More than another says wins' })
 
@@ -215,16 +209,14 @@ const scopes = z
   })
 
 /** Operators' tokens are checked as `auth.jwt` is. */
-export const operatorJwtSchema = z
-  .strictObject({
-    ...jwtSchema.shape,
-    nameClaim: claimNameSchema(
-      'The claim that names its operator. One that operators cannot change themselves',
-    ).prefault('sub'),
-    scopeClaim: claimNameSchema('The claim that says what it opens, as scopes has it').prefault('scope'),
-    scopes,
-  })
-  .meta({ description: 'Tokens of operators that an issuer makes: signed JWTs' })
+export const operatorJwtSchema = map('Tokens of operators that an issuer makes: signed JWTs', {
+  ...jwtSchema.shape,
+  nameClaim: claimNameSchema('The claim that names its operator. One that operators cannot change themselves').prefault(
+    'sub',
+  ),
+  scopeClaim: claimNameSchema('The claim that says what it opens, as scopes has it').prefault('scope'),
+  scopes,
+})
 
 declare module '../../core/config/config.ts' {
   interface ParsedAdmin {

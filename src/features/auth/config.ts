@@ -1,4 +1,4 @@
-import * as z from 'zod'
+import type * as z from 'zod'
 import type { Config, DeepReadonly, OperationConfig } from '../../core/config/config.ts'
 import type { ConfigSection, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
 import type { KeyPath } from '../../core/config/problem.ts'
@@ -7,7 +7,7 @@ import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
 import { optionalCertificate } from '../../core/config/schema/credentials.ts'
 import { fieldName, optionalFieldName } from '../../core/config/schema/header-fields.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
-import { choice, duration, list } from '../../core/config/schema/scalar-types.ts'
+import { choice, duration, list, map } from '../../core/config/schema/scalar-types.ts'
 import { allOperations } from '../../operations.ts'
 import { clientsKey } from './clients/config.ts'
 import { showsClients } from './clients/serialize-clients.ts'
@@ -21,23 +21,19 @@ export const authMethodsSchema = list(
   { min: 1 },
 )
 
-const apiKey = z
-  .strictObject({
-    field: fieldName('The field that carries the key', 'X-Api-Key').prefault('X-Api-Key'),
-  })
-  .meta({ description: 'Keys made with lender-gateway hash-key' })
+const apiKey = map('Keys made with lender-gateway hash-key', {
+  field: fieldName('The field that carries the key', 'X-Api-Key').prefault('X-Api-Key'),
+})
 
-export const mtlsSchema = z
-  .strictObject({
-    from: choice(
-      "Where a client's certificate comes from: its connection, or the Client-Cert field of listen.trustedProxies",
-      ['connection', 'client-cert'],
-    ).prefault('connection'),
-    ca: annotate(optionalCertificate('Who has to have issued what comes in Client-Cert; file:PATH for a file'), {
-      sensitive: false, // has no secret key beside it that could be put here by mistake
-    }).prefault('none'),
-  })
-  .meta({ description: 'Certificates of clients' })
+export const mtlsSchema = map('Certificates of clients', {
+  from: choice(
+    "Where a client's certificate comes from: its connection, or the Client-Cert field of listen.trustedProxies",
+    ['connection', 'client-cert'],
+  ).prefault('connection'),
+  ca: annotate(optionalCertificate('Who has to have issued what comes in Client-Cert; file:PATH for a file'), {
+    sensitive: false, // has no secret key beside it that could be put here by mistake
+  }).prefault('none'),
+})
 
 const bound = choice(
   'required: a token that is bound neither to a certificate nor to a key is refused. What one is bound to is always asked for',
@@ -45,64 +41,55 @@ const bound = choice(
 )
 
 const dpop = optionalPolicy(
-  z
-    .strictObject({
-      algorithms: list('What proofs may be signed with', algorithmSchema, { min: 1 }).prefault([
-        'ES256',
-        'PS256',
-        'EdDSA',
-        'Ed25519',
-      ]),
-      maxAge: duration('How old a proof may be: for so long, and for the tolerance, each is remembered', {
-        min: 1000,
-        max: 300_000,
-      }).prefault('60s'),
-      clockTolerance: duration('How far the clocks of clients may be from that of the gateway', {
-        min: 0,
-        max: 60_000,
-      }).prefault('5s'),
-      withoutRedis: choice(
-        'While Redis cannot say whether a proof came to another gateway before: refuse it with 503, or serve it if it is new here',
-        ['refuse', 'serve'],
-      ).prefault('refuse'),
-    })
-    .meta({ description: 'Proofs of possession (DPoP, RFC 9449); needs listen.publicUrl' }),
+  map('Proofs of possession (DPoP, RFC 9449); needs listen.publicUrl', {
+    algorithms: list('What proofs may be signed with', algorithmSchema, { min: 1 }).prefault([
+      'ES256',
+      'PS256',
+      'EdDSA',
+      'Ed25519',
+    ]),
+    maxAge: duration('How old a proof may be: for so long, and for the tolerance, each is remembered', {
+      min: 1000,
+      max: 300_000,
+    }).prefault('60s'),
+    clockTolerance: duration('How far the clocks of clients may be from that of the gateway', {
+      min: 0,
+      max: 60_000,
+    }).prefault('5s'),
+    withoutRedis: choice(
+      'While Redis cannot say whether a proof came to another gateway before: refuse it with 503, or serve it if it is new here',
+      ['refuse', 'serve'],
+    ).prefault('refuse'),
+  }),
   '{ maxAge: 60s }',
 )
 
 export const authSchema = optionalPolicy(
-  z
-    .strictObject({
-      methods: authMethodsSchema,
-      apiKey: apiKey.prefault({}),
-      jwt: optionalKey(jwtSchema),
-      introspection: optionalKey(introspectionSchema),
-      mtls: mtlsSchema.prefault({}),
-      bound: bound.prefault('none'),
-      dpop: dpop.prefault('none'),
-      credentials: choice('Whether upstreams get the credentials that were checked here', [
-        'forward',
-        'strip',
-      ]).prefault('strip'),
-      identityField: optionalFieldName(
-        'The field in which upstreams are told whose request it is; what clients send in it is removed',
-        'X-Client-Id',
-      ).prefault('none'),
-    })
-    .meta({
-      description: 'How clients prove who they are; none: their credentials are passed on and nobody looks at them',
-    }),
+  map('How clients prove who they are; none: their credentials are passed on and nobody looks at them', {
+    methods: authMethodsSchema,
+    apiKey: apiKey.prefault({}),
+    jwt: optionalKey(jwtSchema),
+    introspection: optionalKey(introspectionSchema),
+    mtls: mtlsSchema.prefault({}),
+    bound: bound.prefault('none'),
+    dpop: dpop.prefault('none'),
+    credentials: choice('Whether upstreams get the credentials that were checked here', ['forward', 'strip']).prefault(
+      'strip',
+    ),
+    identityField: optionalFieldName(
+      'The field in which upstreams are told whose request it is; what clients send in it is removed',
+      'X-Client-Id',
+    ).prefault('none'),
+  }),
   '{ methods: [apiKey] }',
 )
 
 export const operationAuthSchema = optionalPolicy(
-  z
-    .strictObject({
-      methods: optionalKey(authMethodsSchema),
-      scopes: list('What a token must be good for: all of these', scopeSchema, { max: 32 }).prefault([]),
-      claims: claimsSchema.prefault({}).meta({ description: 'What a token must say: all of this' }),
-    })
-    .meta({ description: 'Who may call this operation' }),
+  map('Who may call this operation', {
+    methods: optionalKey(authMethodsSchema),
+    scopes: list('What a token must be good for: all of these', scopeSchema, { max: 32 }).prefault([]),
+    claims: claimsSchema.prefault({}).meta({ description: 'What a token must say: all of this' }),
+  }),
   '{ methods: [apiKey] }',
 )
 

@@ -5,7 +5,6 @@ import { type ConfigRule, parseAt } from '../../core/config/rules/rule.ts'
 import { lowerFieldName } from '../../core/config/schema/header-fields.ts'
 import { policySwitch } from '../../core/config/schema/inheritance.ts'
 import { InvalidScalar } from '../../core/config/schema/scalar.ts'
-import { mebibyte } from '../../core/config/schema/scalar-kinds.ts'
 import {
   boolean,
   duration,
@@ -13,6 +12,8 @@ import {
   forbiddenKey,
   keySchema,
   list,
+  map,
+  mebibyte,
   optionalDuration,
   size,
 } from '../../core/config/schema/scalar-types.ts'
@@ -22,22 +23,20 @@ import { redisSchema } from '../redis/config.ts'
 import { redisRule } from '../redis/rules.ts'
 import { heuristicStatuses } from './policy/status-codes.ts'
 
-const cacheSchema = z
-  .strictObject({
-    maxBytes: size('Most memory of what is stored, of all operations and workers together', {
-      min: mebibyte,
-    }).prefault('64MiB'),
-    credentials: list(
-      'Fields in which clients send credentials, beside Authorization and Cookie: what carries one is not answered from what is stored',
-      lowerFieldName('A field name; case does not matter', 'X-Api-Key'),
-      { max: 20 },
-    ).prefault(['X-Api-Key']),
-    redis: redisSchema(
-      'Redis or Valkey, where gateways find what one of them has stored',
-      'this gateway has what it has stored itself',
-    ).prefault('none'),
-  })
-  .meta({ description: 'What is stored of operations that have cache on' })
+const cacheSchema = map('What is stored of operations that have cache on', {
+  maxBytes: size('Most memory of what is stored, of all operations and workers together', {
+    min: mebibyte,
+  }).prefault('64MiB'),
+  credentials: list(
+    'Fields in which clients send credentials, beside Authorization and Cookie: what carries one is not answered from what is stored',
+    lowerFieldName('A field name; case does not matter', 'X-Api-Key'),
+    { max: 20 },
+  ).prefault(['X-Api-Key']),
+  redis: redisSchema(
+    'Redis or Valkey, where gateways find what one of them has stored',
+    'this gateway has what it has stored itself',
+  ).prefault('none'),
+})
 
 const statusWords = `${heuristicStatuses.slice(0, -1).join(', ')} or ${heuristicStatuses.at(-1)}`
 
@@ -62,29 +61,25 @@ const ttl = z
   .transform((given): Readonly<Record<string, number>> | null => (typeof given === 'number' ? { 200: given } : given))
   .meta({ description: 'How long an answer is fresh that does not say so itself, by its status' })
 
-const policy = z
-  .strictObject({
-    maxEntry: size('A longer answer is passed on, and not stored', { min: 1024, max: 1024 * mebibyte }).prefault(
-      '1MiB',
-    ),
-    shared: boolean(
-      'Whether requests with credentials may be answered from what is stored, as far as the answer allows it',
-    ).prefault(false),
-    heuristic: boolean('Whether an answer with Last-Modified that says nothing of its freshness has some').prefault(
-      false,
-    ),
-    ttl: ttl.prefault('none'),
-    staleIfError: optionalDuration(
-      'How long after its freshness an answer may stand in for a failure; an answer that says so itself is believed',
-    ).prefault('none'),
-    staleWhileRevalidate: optionalDuration(
-      'How long after its freshness an answer is served while a newer one is fetched; an answer that says so itself is believed',
-    ).prefault('none'),
-    staleWhenDisconnected: durationOrZero(
-      'How long after its freshness an answer is served while the upstream cannot be reached',
-    ).prefault('60s'),
-  })
-  .meta({ description: 'How answers are stored, and when they are used' })
+const policy = map('How answers are stored, and when they are used', {
+  maxEntry: size('A longer answer is passed on, and not stored', { min: 1024, max: 1024 * mebibyte }).prefault('1MiB'),
+  shared: boolean(
+    'Whether requests with credentials may be answered from what is stored, as far as the answer allows it',
+  ).prefault(false),
+  heuristic: boolean('Whether an answer with Last-Modified that says nothing of its freshness has some').prefault(
+    false,
+  ),
+  ttl: ttl.prefault('none'),
+  staleIfError: optionalDuration(
+    'How long after its freshness an answer may stand in for a failure; an answer that says so itself is believed',
+  ).prefault('none'),
+  staleWhileRevalidate: optionalDuration(
+    'How long after its freshness an answer is served while a newer one is fetched; an answer that says so itself is believed',
+  ).prefault('none'),
+  staleWhenDisconnected: durationOrZero(
+    'How long after its freshness an answer is served while the upstream cannot be reached',
+  ).prefault('60s'),
+})
 
 const cacheSwitch = policySwitch(
   'Whether answers are stored, as the defaults say',

@@ -1,4 +1,4 @@
-import * as z from 'zod'
+import type * as z from 'zod'
 import { certificateFields } from '../../core/config/certificates.ts'
 import type { Config } from '../../core/config/config.ts'
 import type { ConfigSection, NamedFile, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
@@ -7,8 +7,7 @@ import { type ConfigRule, isEnabledAt, parseAt, valueAt, type WarningRule } from
 import { optionalKey } from '../../core/config/schema/annotations.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
-import { mebibyte } from '../../core/config/schema/scalar-kinds.ts'
-import { boolean, choice, percent, size } from '../../core/config/schema/scalar-types.ts'
+import { boolean, choice, map, mebibyte, percent, size } from '../../core/config/schema/scalar-types.ts'
 import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
 import { foldUnderscores, isHopByHop, targetOverrides } from '../../core/exchange/header-fields.ts'
 import { formatSize } from '../../core/lib/text/units.ts'
@@ -24,6 +23,7 @@ import {
 } from './check/compiled-contract.ts'
 
 const contractFileSchema = scalar<string>(
+  'The OpenAPI document, 3.1 or 3.0; a relative path starts at the folder of this file',
   {
     expected: 'the path of an OpenAPI document such as contract.yaml',
     parse: (value) => {
@@ -32,7 +32,6 @@ const contractFileSchema = scalar<string>(
     },
     json: { type: 'string', minLength: 1 },
   },
-  'The OpenAPI document, 3.1 or 3.0; a relative path starts at the folder of this file',
 )
 
 const modeSchema = (description: string) => choice(description, contractModes)
@@ -45,30 +44,26 @@ const uncheckedMode = choice(
 )
 
 const contractSchema = optionalPolicy(
-  z
-    .strictObject({
-      file: optionalKey(contractFileSchema),
-      request: requestMode.prefault('report'),
-      response: responseMode.prefault('report'),
-      unchecked: uncheckedMode.prefault('pass'),
-      sample: percent('The share of messages that is checked in report mode').prefault('100%'),
-      maxBody: size('A larger body is checked for its type only', { min: 1024, max: 16 * mebibyte }).prefault(
-        formatSize(defaultMaxCheckedBytes),
-      ),
-      learn: boolean('Whether the contract is learnt from what passes').prefault(false),
-      enums: boolean('Whether the values of strings that look like enumerations are learnt').prefault(false),
-    })
-    .meta({ description: 'What requests and responses of the nine have to look like' }),
+  map('What requests and responses of the nine have to look like', {
+    file: optionalKey(contractFileSchema),
+    request: requestMode.prefault('report'),
+    response: responseMode.prefault('report'),
+    unchecked: uncheckedMode.prefault('pass'),
+    sample: percent('The share of messages that is checked in report mode').prefault('100%'),
+    maxBody: size('A larger body is checked for its type only', { min: 1024, max: 16 * mebibyte }).prefault(
+      formatSize(defaultMaxCheckedBytes),
+    ),
+    learn: boolean('Whether the contract is learnt from what passes').prefault(false),
+    enums: boolean('Whether the values of strings that look like enumerations are learnt').prefault(false),
+  }),
   '{ file: contract.yaml }',
 )
 
-const operationContractSchema = z
-  .strictObject({
-    request: requestMode.optional(),
-    response: responseMode.optional(),
-    unchecked: uncheckedMode.optional(),
-  })
-  .meta({ description: 'How this operation is held to the contract' })
+const operationContractSchema = map('How this operation is held to the contract', {
+  request: requestMode.optional(),
+  response: responseMode.optional(),
+  unchecked: uncheckedMode.optional(),
+})
 
 declare module '../../core/config/config.ts' {
   interface ParsedConfig {

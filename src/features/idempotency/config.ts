@@ -5,15 +5,17 @@ import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
 import { lowerFieldName } from '../../core/config/schema/header-fields.ts'
 import { mergeLevels, partialShape, policySwitch } from '../../core/config/schema/inheritance.ts'
 import { freeTextParser, InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
-import { day, mebibyte } from '../../core/config/schema/scalar-kinds.ts'
 import {
   boolean,
   choice,
+  day,
   duration,
   durationOrZero,
   forbiddenKey,
   integer,
   list,
+  map,
+  mebibyte,
   size,
 } from '../../core/config/schema/scalar-types.ts'
 import { redisSchema } from '../redis/config.ts'
@@ -56,49 +58,43 @@ const parseEncryptionKey = (text: string): string | InvalidScalar => {
     : new InvalidScalar('not 32 bytes', 'make one: openssl rand -base64 32')
 }
 
-const encryptionKey = annotate(
-  scalar<string>(
-    {
-      expected: 'file: and a path; there 32 bytes in base64 or hex',
-      parse: freeTextParser(parseEncryptionKey),
-      json: { type: 'string' },
-    },
-    'A key; file:PATH reads it from a file',
-  ),
-  { secret: true, file: 'line' },
-)
+const encryptionKey = scalar<string>('A key; file:PATH reads it from a file', {
+  expected: 'file: and a path; there 32 bytes in base64 or hex',
+  parse: freeTextParser(parseEncryptionKey),
+  json: { type: 'string' },
+  secret: true,
+  file: 'line',
+})
 
-export const idempotencySchema = z
-  .strictObject({
-    ...policyShape,
-    maxKeysPerClient: integer('Most keys of one client that are remembered; the next is answered 429', {
-      min: 1,
-      max: 10_000_000,
-    }).prefault(100_000),
-    maxEntries: integer('Most keys that are remembered in memory, of all workers together', {
-      min: 100,
-      max: 10_000_000,
-    }).prefault(200_000),
-    maxBytes: size('Most memory of kept answers, of all workers together; the oldest are given up for others', {
-      min: mebibyte,
-    }).prefault('64MiB'),
-    redis: redisSchema(
-      'Redis or Valkey, which remembers for several gateways, and over restarts',
-      'onStoreFailure says what becomes of the request',
-      '500ms', // better that a POST waits than that it is rejected because the network was busy
-    ).prefault('none'),
-    replicas: optionalKey(
-      integer(
-        'How many replicas must have a key before its request is forwarded; default: 1 with sentinels or cluster, else 0',
-        { min: 0, max: 5 },
-      ),
+export const idempotencySchema = map('How a POST with a key happens once, in operations that have idempotency on', {
+  ...policyShape,
+  maxKeysPerClient: integer('Most keys of one client that are remembered; the next is answered 429', {
+    min: 1,
+    max: 10_000_000,
+  }).prefault(100_000),
+  maxEntries: integer('Most keys that are remembered in memory, of all workers together', {
+    min: 100,
+    max: 10_000_000,
+  }).prefault(200_000),
+  maxBytes: size('Most memory of kept answers, of all workers together; the oldest are given up for others', {
+    min: mebibyte,
+  }).prefault('64MiB'),
+  redis: redisSchema(
+    'Redis or Valkey, which remembers for several gateways, and over restarts',
+    'onStoreFailure says what becomes of the request',
+    '500ms', // better that a POST waits than that it is rejected because the network was busy
+  ).prefault('none'),
+  replicas: optionalKey(
+    integer(
+      'How many replicas must have a key before its request is forwarded; default: 1 with sentinels or cluster, else 0',
+      { min: 0, max: 5 },
     ),
-    encryptionKeys: annotate(
-      list('What answers in Redis are encrypted with: the first encrypts, both decrypt', encryptionKey, { max: 2 }),
-      { sensitive: true },
-    ).prefault([]),
-  })
-  .meta({ description: 'How a POST with a key happens once, in operations that have idempotency on' })
+  ),
+  encryptionKeys: annotate(
+    list('What answers in Redis are encrypted with: the first encrypts, both decrypt', encryptionKey, { max: 2 }),
+    { sensitive: true },
+  ).prefault([]),
+})
 
 const idempotencySwitch = policySwitch(
   'Whether a POST with a key happens once, as the defaults say',

@@ -11,7 +11,7 @@ import {
 } from '../../core/config/config-part.ts'
 import type { ConfigRule, WarningRule } from '../../core/config/rules/rule.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
-import { integer, optionalDuration, optionalInteger } from '../../core/config/schema/scalar-types.ts'
+import { integer, map, optionalDuration, optionalInteger } from '../../core/config/schema/scalar-types.ts'
 import { allOperations, groups } from '../../operations.ts'
 import { requestRate } from '../auth/clients/config.ts'
 import { redisSchema } from '../redis/config.ts'
@@ -38,20 +38,18 @@ const concurrencySchema = optionalInteger(
   exchangeRange,
 )
 
-const limitsSchema = z
-  .strictObject({
-    address: addressLimit.prefault('none'),
-    redis: redis.prefault('none'),
-    concurrency: optionalInteger(
-      'Most exchanges in flight in all; what is beyond is answered 503 at once',
-      exchangeRange,
-    ).prefault(10_000),
-    eventLoopDelay: optionalDuration('While the event loop is later than this, new exchanges are answered 503', {
-      min: 10,
-      max: 60_000,
-    }).prefault('none'),
-  })
-  .meta({ description: 'What is taken on at most' })
+const limitsSchema = map('What is taken on at most', {
+  address: addressLimit.prefault('none'),
+  redis: redis.prefault('none'),
+  concurrency: optionalInteger(
+    'Most exchanges in flight in all; what is beyond is answered 503 at once',
+    exchangeRange,
+  ).prefault(10_000),
+  eventLoopDelay: optionalDuration('While the event loop is later than this, new exchanges are answered 503', {
+    min: 10,
+    max: 60_000,
+  }).prefault('none'),
+})
 
 declare module '../../core/config/config.ts' {
   interface ParsedConfig {

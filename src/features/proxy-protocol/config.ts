@@ -1,23 +1,21 @@
-import * as z from 'zod'
+import type * as z from 'zod'
 import type { ListenKey } from '../../core/config/config-part.ts'
 import type { WarningRule } from '../../core/config/rules/rule.ts'
 import { cidrOrAddress } from '../../core/config/schema/address.ts'
 import { optionalKey } from '../../core/config/schema/annotations.ts'
-import { choice, list } from '../../core/config/schema/scalar-types.ts'
+import { choice, list, map } from '../../core/config/schema/scalar-types.ts'
 import { cidrMatcher } from '../../core/lib/net/addresses.ts'
 
-const proxyProtocolSchema = z
-  .strictObject({
-    from: list(
-      'Load balancers whose connections begin with a PROXY protocol header, and no others',
-      cidrOrAddress('An IP address or a CIDR'),
-      { min: 1, max: 1000 },
-    ),
-    scheme: choice('What clients speak with a load balancer whose header does not say it', ['http', 'https']).prefault(
-      'http',
-    ),
-  })
-  .meta({ description: 'Who the client is, by the PROXY protocol, version 1 or 2' })
+const proxyProtocolSchema = map('Who the client is, by the PROXY protocol, version 1 or 2', {
+  from: list(
+    'Load balancers whose connections begin with a PROXY protocol header, and no others',
+    cidrOrAddress('An IP address or a CIDR'),
+    { min: 1, max: 1000 },
+  ),
+  scheme: choice('What clients speak with a load balancer whose header does not say it', ['http', 'https']).prefault(
+    'http',
+  ),
+})
 
 declare module '../../core/config/config.ts' {
   interface ParsedListen {

@@ -5,7 +5,7 @@ import { annotate, optionalKey } from '../../core/config/schema/annotations.ts'
 import { certificate, privateKey } from '../../core/config/schema/credentials.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { freeTextParser, InvalidScalar, patternKind, scalar, textParser } from '../../core/config/schema/scalar.ts'
-import { duration, list } from '../../core/config/schema/scalar-types.ts'
+import { duration, list, map } from '../../core/config/schema/scalar-types.ts'
 import { tryOrNull } from '../../core/lib/try.ts'
 
 const parseRedisUrl = (value: string): URL | InvalidScalar => {
@@ -20,115 +20,98 @@ const parseRedisUrl = (value: string): URL | InvalidScalar => {
   return parsed
 }
 
-const url = annotate(
-  scalar<string>(
-    {
-      expected: 'a URL such as redis://redis.internal:6379 or rediss://…, or file: and a path',
-      parse: textParser((value) => {
-        const parsed = parseRedisUrl(value)
-        if (parsed instanceof InvalidScalar) return parsed
-        return isDecodable(parsed) ? value : new InvalidScalar('a name or password with a broken percent-encoding')
-      }),
-      json: { type: 'string', pattern: '^(file:.+|[Rr][Ee][Dd][Ii][Ss][Ss]?://.+)$' },
-    },
-    'One server; rediss: over TLS. It may carry a name and a password, and file:PATH reads it from a file',
-  ),
-  { secret: true, file: 'line' },
+const url = scalar<string>(
+  'One server; rediss: over TLS. It may carry a name and a password, and file:PATH reads it from a file',
+  {
+    expected: 'a URL such as redis://redis.internal:6379 or rediss://…, or file: and a path',
+    parse: textParser((value) => {
+      const parsed = parseRedisUrl(value)
+      if (parsed instanceof InvalidScalar) return parsed
+      return isDecodable(parsed) ? value : new InvalidScalar('a name or password with a broken percent-encoding')
+    }),
+    json: { type: 'string', pattern: '^(file:.+|[Rr][Ee][Dd][Ii][Ss][Ss]?://.+)$' },
+    secret: true,
+    file: 'line',
+  },
 )
 
 const isDecodable = ({ username, password }: URL): boolean =>
   tryOrNull(() => decodeURIComponent(username + password)) !== null
 
-const clusterNode = scalar<string>(
-  {
-    expected: 'a URL such as redis://redis-1.internal:6379 or rediss://…',
-    parse: textParser((value) => {
-      const parsed = parseRedisUrl(value)
-      if (parsed instanceof InvalidScalar) return parsed
-      if (parsed.username !== '' || parsed.password !== '')
-        return new InvalidScalar(
-          'a URL with a name or a password',
-          'write username: and password: file:PATH beside cluster',
-        )
-      if (Number(parsed.pathname.slice(1)) > 0)
-        return new InvalidScalar('a cluster has database 0 alone', 'remove the path')
-      return parsed.href
-    }),
-    json: { type: 'string', pattern: '^[Rr][Ee][Dd][Ii][Ss][Ss]?://[^@]+$' },
-  },
-  'A node',
-)
+const clusterNode = scalar<string>('A node', {
+  expected: 'a URL such as redis://redis-1.internal:6379 or rediss://…',
+  parse: textParser((value) => {
+    const parsed = parseRedisUrl(value)
+    if (parsed instanceof InvalidScalar) return parsed
+    if (parsed.username !== '' || parsed.password !== '')
+      return new InvalidScalar(
+        'a URL with a name or a password',
+        'write username: and password: file:PATH beside cluster',
+      )
+    if (Number(parsed.pathname.slice(1)) > 0)
+      return new InvalidScalar('a cluster has database 0 alone', 'remove the path')
+    return parsed.href
+  }),
+  json: { type: 'string', pattern: '^[Rr][Ee][Dd][Ii][Ss][Ss]?://[^@]+$' },
+})
 
-const sentinel = scalar<string>(
-  {
-    expected: 'a host and a port, such as sentinel-1.internal:26379',
-    parse: textParser((value) => {
-      if (value.includes('://')) return new InvalidScalar('not a host and port', 'write HOST:PORT, without redis://')
-      if (/[@/?#\\\s]/.test(value)) return new InvalidScalar('not a host and port')
-      // `redis:` has no default port, so URL.parse keeps any port.
-      const parsed = URL.parse(`redis://${value}`)
-      if (parsed === null || parsed.hostname === '') return new InvalidScalar('not a host and port')
-      return parsed.port === '' ? new InvalidScalar('a port is missing', `write ${value}:26379`) : value.toLowerCase()
-    }),
-    json: { type: 'string', pattern: '^[0-9A-Za-z._:\\[\\]-]+:[0-9]+$' },
-  },
-  'A Sentinel',
-)
+const sentinel = scalar<string>('A Sentinel', {
+  expected: 'a host and a port, such as sentinel-1.internal:26379',
+  parse: textParser((value) => {
+    if (value.includes('://')) return new InvalidScalar('not a host and port', 'write HOST:PORT, without redis://')
+    if (/[@/?#\\\s]/.test(value)) return new InvalidScalar('not a host and port')
+    // `redis:` has no default port, so URL.parse keeps any port.
+    const parsed = URL.parse(`redis://${value}`)
+    if (parsed === null || parsed.hostname === '') return new InvalidScalar('not a host and port')
+    return parsed.port === '' ? new InvalidScalar('a port is missing', `write ${value}:26379`) : value.toLowerCase()
+  }),
+  json: { type: 'string', pattern: '^[0-9A-Za-z._:\\[\\]-]+:[0-9]+$' },
+})
 
 const masterName = scalar(
+  'What the Sentinels call the master',
   patternKind(
     'the name that the Sentinels have for the master, such as mymaster',
     '^[0-9A-Za-z_.-]{1,128}$',
     'not a name',
   ),
-  'What the Sentinels call the master',
 )
 
 // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
 const fileHint = 'write the name here, or ${NAME}: file: is for the password'
 
 const username = (description: string) =>
-  scalar<string>(
-    {
-      expected: '1 to 128 visible characters',
-      parse: freeTextParser((value) => {
-        if (value.startsWith('file:')) return new InvalidScalar('a path of a file', fileHint)
-        return /^[\x21-\x7e]{1,128}$/.test(value) ? value : new InvalidScalar('not a name of a user')
-      }),
-      json: { type: 'string', pattern: '^[\\x21-\\x7e]{1,128}$', not: { pattern: '^file:' } },
-    },
-    description,
-  )
+  scalar<string>(description, {
+    expected: '1 to 128 visible characters',
+    parse: freeTextParser((value) => {
+      if (value.startsWith('file:')) return new InvalidScalar('a path of a file', fileHint)
+      return /^[\x21-\x7e]{1,128}$/.test(value) ? value : new InvalidScalar('not a name of a user')
+    }),
+    json: { type: 'string', pattern: '^[\\x21-\\x7e]{1,128}$', not: { pattern: '^file:' } },
+  })
 
 const password = (description: string) =>
-  annotate(
-    scalar<string>(
-      {
-        expected: 'a password, or file: and a path',
-        parse: freeTextParser((value) => (value === '' ? new InvalidScalar('empty') : value)),
-        json: { type: 'string', minLength: 1 },
-      },
-      description,
-    ),
-    { secret: true, file: 'line' },
-  )
+  scalar<string>(description, {
+    expected: 'a password, or file: and a path',
+    parse: freeTextParser((value) => (value === '' ? new InvalidScalar('empty') : value)),
+    json: { type: 'string', minLength: 1 },
+    secret: true,
+    file: 'line',
+  })
 
-const tls = annotate(
-  z
-    .strictObject({
-      ca: optionalKey(certificate('Whom to trust instead of the public authorities; file:PATH for a file')),
-      certificate: optionalKey(certificate('What the gateway shows for itself, with its chain')),
-      key: optionalKey(privateKey('The private key of the certificate')),
-    })
-    .meta({
-      description: 'TLS: with sentinels it is on when this key is there, otherwise when a URL begins with rediss:',
-    }),
+const tls = map(
+  'TLS: with sentinels it is on when this key is there, otherwise when a URL begins with rediss:',
+  {
+    ca: optionalKey(certificate('Whom to trust instead of the public authorities; file:PATH for a file')),
+    certificate: optionalKey(certificate('What the gateway shows for itself, with its chain')),
+    key: optionalKey(privateKey('The private key of the certificate')),
+  },
   { sensitive: true },
 )
 
 const prefix = scalar(
-  patternKind('1 to 64 letters, digits and -_.:', '^[0-9A-Za-z_.:-]{1,64}$', 'not a prefix'),
   'What every key begins with: gateways that shall count or store together have the same',
+  patternKind('1 to 64 letters, digits and -_.:', '^[0-9A-Za-z_.:-]{1,64}$', 'not a prefix'),
 )
 
 export const redisPlaces = ['url', 'sentinels', 'cluster'] as const

@@ -5,7 +5,7 @@ import type { ConfigRule } from '../../core/config/rules/rule.ts'
 import { groupPolicyRule, type PolicyRule } from '../../core/config/rules/upstream-rules.ts'
 import { optionalPolicy, type PartialLevel, resolvePolicy } from '../../core/config/schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
-import { duration, integer, percent, reject } from '../../core/config/schema/scalar-types.ts'
+import { duration, integer, map, percent, reject } from '../../core/config/schema/scalar-types.ts'
 import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
 import { formatDuration } from '../../core/lib/text/units.ts'
 
@@ -24,21 +24,18 @@ type RetryCause = (typeof retriedFailures)[number] | (typeof retriedStatuses)[nu
 
 const retryCauses: readonly RetryCause[] = [...retriedFailures, ...retriedStatuses]
 
-const retryCause = scalar<RetryCause>(
-  {
-    expected: `one of ${retryCauses.join(', ')}`,
-    parse: (value, fromVariable) => {
-      const known = retryCauses.find((each) => each === value || (fromVariable && String(each) === value))
-      if (known !== undefined) return known
-      if (typeof value === 'boolean') return new InvalidScalar('wrong type')
-      const named = retryCauses.find((each) => String(each) === String(value).trim().toLowerCase())
-      const plain = typeof named === 'number' ? `write ${named}, without quotes` : named && `write ${named}`
-      return new InvalidScalar('not what a retry can follow', plain)
-    },
-    json: { enum: retryCauses },
+const retryCause = scalar<RetryCause>('A failure, or a status of the upstream', {
+  expected: `one of ${retryCauses.join(', ')}`,
+  parse: (value, fromVariable) => {
+    const known = retryCauses.find((each) => each === value || (fromVariable && String(each) === value))
+    if (known !== undefined) return known
+    if (typeof value === 'boolean') return new InvalidScalar('wrong type')
+    const named = retryCauses.find((each) => String(each) === String(value).trim().toLowerCase())
+    const plain = typeof named === 'number' ? `write ${named}, without quotes` : named && `write ${named}`
+    return new InvalidScalar('not what a retry can follow', plain)
   },
-  'A failure, or a status of the upstream',
-)
+  json: { enum: retryCauses },
+})
 
 const retryOn = z
   .array(retryCause)
@@ -54,35 +51,27 @@ const retryOn = z
 
 const backoffDuration = (description: string) => duration(description, { max: 60_000 })
 
-const retrySchema = z
-  .strictObject({
-    attempts: integer('Most attempts, the first included', { min: 2, max: 10 }).prefault(3),
-    on: retryOn.prefault([
-      'connect-failed',
-      'connect-timeout',
-      'tls-failed',
-      'reset-before-headers',
-      'bad-answer',
-      502,
-      503,
-      504,
-    ]),
-    backoff: z
-      .strictObject({
-        base: backoffDuration('Longest pause before the second attempt; doubled for each further one').prefault('25ms'),
-        max: backoffDuration('Longest pause at all').prefault('250ms'),
-      })
-      .meta({ description: 'The pauses between attempts, each a random part of its longest' })
-      .prefault({}),
-    budget: z
-      .strictObject({
-        share: percent('Retries are at most this share of the requests …').prefault('10%'),
-        floor: integer('… and so many a second more', { min: 0, max: 1000 }).prefault(3),
-      })
-      .meta({ description: 'How many retries there may be, so that they are never what keeps an upstream down' })
-      .prefault({}),
-  })
-  .meta({ description: 'Which attempts are followed by another' })
+const retrySchema = map('Which attempts are followed by another', {
+  attempts: integer('Most attempts, the first included', { min: 2, max: 10 }).prefault(3),
+  on: retryOn.prefault([
+    'connect-failed',
+    'connect-timeout',
+    'tls-failed',
+    'reset-before-headers',
+    'bad-answer',
+    502,
+    503,
+    504,
+  ]),
+  backoff: map('The pauses between attempts, each a random part of its longest', {
+    base: backoffDuration('Longest pause before the second attempt; doubled for each further one').prefault('25ms'),
+    max: backoffDuration('Longest pause at all').prefault('250ms'),
+  }).prefault({}),
+  budget: map('How many retries there may be, so that they are never what keeps an upstream down', {
+    share: percent('Retries are at most this share of the requests …').prefault('10%'),
+    floor: integer('… and so many a second more', { min: 0, max: 1000 }).prefault(3),
+  }).prefault({}),
+})
 
 type ParsedRetry = z.output<typeof retrySchema>
 

@@ -1,4 +1,4 @@
-import * as z from 'zod'
+import type * as z from 'zod'
 import type { Config } from '../../core/config/config.ts'
 import type { ConfigSection } from '../../core/config/config-part.ts'
 import type { WarningRule } from '../../core/config/rules/rule.ts'
@@ -6,7 +6,7 @@ import { annotate, optionalKey, renderValue } from '../../core/config/schema/ann
 import { fieldValues } from '../../core/config/schema/header-fields.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { InvalidScalar, patternKind, type ScalarKind, scalar, textParser } from '../../core/config/schema/scalar.ts'
-import { boolean, percent } from '../../core/config/schema/scalar-types.ts'
+import { boolean, map, percent } from '../../core/config/schema/scalar-types.ts'
 import { isLoopbackHost } from '../../core/lib/net/addresses.ts'
 
 const example = 'http://localhost:4318/v1/traces'
@@ -55,18 +55,17 @@ interface TracingValue {
   readonly serverTiming: boolean
 }
 
-const policy = annotate(
-  z
-    .strictObject({
-      otlp: optionalKey(scalar(tracesUrlKind, 'Where spans are posted to: OTLP/HTTP in protobuf')),
-      headers: headers.prefault({}),
-      sample: percent('The share of the traces begun here that is sent; others go by what their parent says').prefault(
-        '1%',
-      ),
-      serviceName: scalar(serviceNameKind, 'What the gateway is called there: service.name').prefault('lender-gateway'),
-      serverTiming: boolean('Whether answers say how long they took, in Server-Timing').prefault(false),
-    })
-    .meta({ description: 'Spans of exchanges and attempts, in OpenTelemetry' }),
+const policy = map(
+  'Spans of exchanges and attempts, in OpenTelemetry',
+  {
+    otlp: optionalKey(scalar('Where spans are posted to: OTLP/HTTP in protobuf', tracesUrlKind)),
+    headers: headers.prefault({}),
+    sample: percent('The share of the traces begun here that is sent; others go by what their parent says').prefault(
+      '1%',
+    ),
+    serviceName: scalar('What the gateway is called there: service.name', serviceNameKind).prefault('lender-gateway'),
+    serverTiming: boolean('Whether answers say how long they took, in Server-Timing').prefault(false),
+  },
   { redundantKeys: ({ otlp }: TracingValue) => (otlp === null ? ['headers', 'sample', 'serviceName'] : []) },
 )
 

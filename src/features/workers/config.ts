@@ -1,28 +1,24 @@
-import type { ConfigPart, ConfigSection } from '../../core/config/config-part.ts'
-import { configParts } from '../../core/config/config-part.ts'
+import { type ConfigPart, type ConfigSection, configParts } from '../../core/config/config-part.ts'
 import type { DividedLimit, WarningInput, WarningRule } from '../../core/config/rules/rule.ts'
 import { annotate } from '../../core/config/schema/annotations.ts'
 import { InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
-import { integerKind } from '../../core/config/schema/scalar-kinds.ts'
+import { integerKind } from '../../core/config/schema/scalar-types.ts'
 import { groups } from '../../operations.ts'
 import { workerCount } from './primary.ts'
 
 const maxWorkers = 64
 const workerCountKind = integerKind({ min: 1, max: maxWorkers })
 
-const workers = scalar<number | 'auto'>(
-  {
-    expected: `auto, or a whole number from 1 to ${maxWorkers}`,
-    parse: (value, fromVariable) => {
-      if (value === 'auto') return 'auto'
-      if (typeof value === 'string' && value.trim().toLowerCase() === 'auto')
-        return new InvalidScalar('unknown value', 'write auto')
-      return workerCountKind.parse(value, fromVariable)
-    },
-    json: { anyOf: [{ const: 'auto' }, workerCountKind.json] },
+const workers = scalar<number | 'auto'>('How many processes serve clients; auto: one for each core', {
+  expected: `auto, or a whole number from 1 to ${maxWorkers}`,
+  parse: (value, fromVariable) => {
+    if (value === 'auto') return 'auto'
+    if (typeof value === 'string' && value.trim().toLowerCase() === 'auto')
+      return new InvalidScalar('unknown value', 'write auto')
+    return workerCountKind.parse(value, fromVariable)
   },
-  'How many processes serve clients; auto: one for each core',
-)
+  json: { anyOf: [{ const: 'auto' }, workerCountKind.json] },
+})
 
 declare module '../../core/config/config.ts' {
   interface ParsedConfig {

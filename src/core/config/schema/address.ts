@@ -6,73 +6,61 @@ import { InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
 export const portRange = { min: 0, max: 65_535 } as const
 
 export const hostOrAddress = (description: string) =>
-  scalar<string>(
-    {
-      expected: 'an IP address or a host name, such as 127.0.0.1',
-      parse: textParser((value) => {
-        if (isIP(value) !== 0 || isHostName(value)) return value.toLowerCase()
-        if (value === '*') return new InvalidScalar('not an address', 'write 0.0.0.0 or :: for every interface')
-        if (value.startsWith('[')) return new InvalidScalar('not an address', 'write an IPv6 address without brackets')
-        if (value.includes(':')) return new InvalidScalar('not an address', 'the port goes under its own key')
-        return new InvalidScalar('not an address')
-      }),
-      json: { type: 'string', minLength: 1, pattern: '^[0-9A-Za-z:._%-]+$' },
-    },
-    description,
-  )
+  scalar<string>(description, {
+    expected: 'an IP address or a host name, such as 127.0.0.1',
+    parse: textParser((value) => {
+      if (isIP(value) !== 0 || isHostName(value)) return value.toLowerCase()
+      if (value === '*') return new InvalidScalar('not an address', 'write 0.0.0.0 or :: for every interface')
+      if (value.startsWith('[')) return new InvalidScalar('not an address', 'write an IPv6 address without brackets')
+      if (value.includes(':')) return new InvalidScalar('not an address', 'the port goes under its own key')
+      return new InvalidScalar('not an address')
+    }),
+    json: { type: 'string', minLength: 1, pattern: '^[0-9A-Za-z:._%-]+$' },
+  })
 
 /** A Host that clients send. Without a port, any port matches. */
 export const hostHeader = (description: string) =>
-  scalar<string>(
-    {
-      expected: 'a host name with or without a port, such as gateway.example or gateway.example:8443',
-      parse: textParser((value) => {
-        if (value.includes('://')) return new InvalidScalar('not a host', 'write the name alone, without http://')
-        if (value.includes('*')) return new InvalidScalar('not a host', 'write each name: there are no wildcards')
-        if (isIPv6(value)) return new InvalidScalar('not a host', `write [${value}], in brackets`)
-        const [, name = '', port] = /^(.*?)(?::(\d+))?$/.exec(value) ?? []
-        // Without the port: URL would drop http's default port.
-        const origin = isHostName(name) || name.startsWith('[') || isIP(name) !== 0 ? parseOrigin('http', name) : null
-        if (origin === null) return new InvalidScalar('not a host')
-        if (origin instanceof InvalidScalar) return new InvalidScalar('not a host', origin.hint)
-        if (port === undefined) return name.toLowerCase()
-        if (Number(port) < 1 || Number(port) > 65_535)
-          return new InvalidScalar('wrong port', 'write a port from 1 to 65535')
-        return `${name.toLowerCase()}:${Number(port)}`
-      }),
-      json: { type: 'string', pattern: '^[0-9A-Za-z:._\\[\\]-]+$' },
-    },
-    description,
-  )
+  scalar<string>(description, {
+    expected: 'a host name with or without a port, such as gateway.example or gateway.example:8443',
+    parse: textParser((value) => {
+      if (value.includes('://')) return new InvalidScalar('not a host', 'write the name alone, without http://')
+      if (value.includes('*')) return new InvalidScalar('not a host', 'write each name: there are no wildcards')
+      if (isIPv6(value)) return new InvalidScalar('not a host', `write [${value}], in brackets`)
+      const [, name = '', port] = /^(.*?)(?::(\d+))?$/.exec(value) ?? []
+      // Without the port: URL would drop http's default port.
+      const origin = isHostName(name) || name.startsWith('[') || isIP(name) !== 0 ? parseOrigin('http', name) : null
+      if (origin === null) return new InvalidScalar('not a host')
+      if (origin instanceof InvalidScalar) return new InvalidScalar('not a host', origin.hint)
+      if (port === undefined) return name.toLowerCase()
+      if (Number(port) < 1 || Number(port) > 65_535)
+        return new InvalidScalar('wrong port', 'write a port from 1 to 65535')
+      return `${name.toLowerCase()}:${Number(port)}`
+    }),
+    json: { type: 'string', pattern: '^[0-9A-Za-z:._\\[\\]-]+$' },
+  })
 
 export const cidrOrAddress = (description: string) =>
-  scalar<string>(
-    {
-      expected: 'an IP address or a CIDR, such as 10.0.0.0/8',
-      parse: textParser((value) => {
-        const [address = '', bits, ...more] = value.split('/')
-        const family = isIP(address)
-        if (family === 0 || more.length > 0 || address.includes('%')) return new InvalidScalar('not an address')
-        if (bits === undefined) return value
-        const maxBits = family === 4 ? 32 : 128
-        if (!/^\d{1,3}$/.test(bits) || Number(bits) > maxBits)
-          return new InvalidScalar('wrong prefix length', `write /0 to /${maxBits} after the address`)
-        return value
-      }),
-      json: { type: 'string', pattern: '^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$' },
-    },
-    description,
-  )
+  scalar<string>(description, {
+    expected: 'an IP address or a CIDR, such as 10.0.0.0/8',
+    parse: textParser((value) => {
+      const [address = '', bits, ...more] = value.split('/')
+      const family = isIP(address)
+      if (family === 0 || more.length > 0 || address.includes('%')) return new InvalidScalar('not an address')
+      if (bits === undefined) return value
+      const maxBits = family === 4 ? 32 : 128
+      if (!/^\d{1,3}$/.test(bits) || Number(bits) > maxBits)
+        return new InvalidScalar('wrong prefix length', `write /0 to /${maxBits} after the address`)
+      return value
+    }),
+    json: { type: 'string', pattern: '^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$' },
+  })
 
 export const basePath = (description: string) =>
-  scalar<string>(
-    {
-      expected: 'a path such as /lender/v1, or "" for none',
-      parse: textParser(parsePath),
-      json: { type: 'string', pattern: "^(/[0-9A-Za-z._~!$&'()*+,;=:@%/-]*)?$" },
-    },
-    description,
-  )
+  scalar<string>(description, {
+    expected: 'a path such as /lender/v1, or "" for none',
+    parse: textParser(parsePath),
+    json: { type: 'string', pattern: "^(/[0-9A-Za-z._~!$&'()*+,;=:@%/-]*)?$" },
+  })
 
 export interface ParsedEndpoint {
   /** `sandbox`, or `http://host:port` without a default port. */
@@ -121,21 +109,18 @@ const urlHint = (value: string): string => {
 }
 
 export const upstreamHost = (description: string) =>
-  scalar<'endpoint' | 'client' | { readonly name: string }>(
-    {
-      expected: 'endpoint, client, or a host name such as risk.example',
-      parse: (value) => {
-        if (value === 'endpoint' || value === 'client') return value
-        if (typeof value !== 'string') return new InvalidScalar('wrong type')
-        if (value.includes('://')) return new InvalidScalar('not a host', 'write the name alone, without http://')
-        const origin = parseOrigin('http', value)
-        return origin instanceof InvalidScalar ? new InvalidScalar('not a host', origin.hint) : { name: value }
-      },
-      render: (host) => (typeof host === 'string' ? host : host.name),
-      json: { type: 'string', pattern: '^[0-9A-Za-z:._\\[\\]-]+$' },
+  scalar<'endpoint' | 'client' | { readonly name: string }>(description, {
+    expected: 'endpoint, client, or a host name such as risk.example',
+    parse: (value) => {
+      if (value === 'endpoint' || value === 'client') return value
+      if (typeof value !== 'string') return new InvalidScalar('wrong type')
+      if (value.includes('://')) return new InvalidScalar('not a host', 'write the name alone, without http://')
+      const origin = parseOrigin('http', value)
+      return origin instanceof InvalidScalar ? new InvalidScalar('not a host', origin.hint) : { name: value }
     },
-    description,
-  )
+    render: (host) => (typeof host === 'string' ? host : host.name),
+    json: { type: 'string', pattern: '^[0-9A-Za-z:._\\[\\]-]+$' },
+  })
 
 /** RFC 6066 §3: no address, no trailing dot. */
 export const serverName: ScalarKind<string> = {

@@ -1,8 +1,8 @@
-import type * as z from 'zod'
-import { annotate } from './annotations.ts'
+import { ownMember } from '../../lib/plain-object.ts'
 import { InvalidScalar, type ScalarKind, scalar, textParser } from './scalar.ts'
-import { orNone } from './scalar-kinds.ts'
+import { orNone } from './scalar-types.ts'
 
+/** Not shown, certificates too: no operator reads them. The text between BEGIN and END is not checked. */
 const pemKind = (what: string, label: RegExp): ScalarKind<string> => ({
   expected: `${what} in PEM, or file: and a path`,
   parse: textParser((value) => {
@@ -11,76 +11,66 @@ const pemKind = (what: string, label: RegExp): ScalarKind<string> => ({
     return label.test(value) ? value : new InvalidScalar(`not ${what} in PEM`, 'write file: and the path of a PEM file')
   }),
   json: { type: 'string' },
+  secret: true,
+  file: 'lines',
 })
-
-/** Allows `file:`, and hides all values, certificates too: no operator reads them. */
-const fileSecret = <S extends z.ZodType>(schema: S): S => annotate(schema, { secret: true, file: 'lines' })
 
 const certificateKind = pemKind('a certificate', /-----BEGIN CERTIFICATE-----/)
 const privateKeyKind = pemKind('a private key', /-----BEGIN [A-Z ]*PRIVATE KEY-----/)
 const revocationListKind = pemKind('a list of revoked certificates', /-----BEGIN X509 CRL-----/)
 
-/** Does not check the text between BEGIN and END. */
-export const certificate = (description: string) => fileSecret(scalar(certificateKind, description))
+export const certificate = (description: string) => scalar(description, certificateKind)
 
-export const optionalCertificate = (description: string) => fileSecret(scalar(orNone(certificateKind), description))
+export const optionalCertificate = (description: string) => scalar(description, orNone(certificateKind))
 
-export const revocationList = (description: string) => fileSecret(scalar(revocationListKind, description))
+export const revocationList = (description: string) => scalar(description, revocationListKind)
 
-export const privateKey = (description: string) => fileSecret(scalar(privateKeyKind, description))
+export const privateKey = (description: string) => scalar(description, privateKeyKind)
 
-export const optionalPrivateKey = (description: string) => fileSecret(scalar(orNone(privateKeyKind), description))
+export const optionalPrivateKey = (description: string) => scalar(description, orNone(privateKeyKind))
 
 /** The SHA-256 of a secret, made by `command`; parsed to lower case, never shown. */
 export const secretDigest = (description: string, command: string) =>
-  annotate(
-    scalar<string>(
-      {
-        expected: `64 hex digits, as lender-gateway ${command} prints them`,
-        parse: (value) => {
-          if (typeof value !== 'string') return new InvalidScalar('wrong type', 'put it in quotes')
-          return /^[0-9a-f]{64}$/i.test(value)
-            ? value.toLowerCase()
-            : new InvalidScalar('not a SHA-256', `make one with: lender-gateway ${command}`)
-        },
-        json: { type: 'string', pattern: '^[0-9A-Fa-f]{64}$' },
-      },
-      description,
-    ),
-    { secret: true },
-  )
-
-const expected = 'dns:, uri: or email: and a name, or sha256: and a fingerprint'
+  scalar<string>(description, {
+    expected: `64 hex digits, as lender-gateway ${command} prints them`,
+    parse: (value) => {
+      if (typeof value !== 'string') return new InvalidScalar('wrong type', 'put it in quotes')
+      return /^[0-9a-f]{64}$/i.test(value)
+        ? value.toLowerCase()
+        : new InvalidScalar('not a SHA-256', `make one with: lender-gateway ${command}`)
+    },
+    json: { type: 'string', pattern: '^[0-9A-Fa-f]{64}$' },
+    secret: true,
+  })
 
 /** A name in the client's certificate, or the SHA-256 of the certificate, parsed to base64url. */
 export const certificateName = (description: string) =>
-  scalar<string>(
-    {
-      expected,
-      parse: textParser(parseCertificateName),
-      json: { type: 'string', pattern: '^(dns|uri|email|sha256):.+$' },
-    },
-    description,
-  )
+  scalar<string>(description, {
+    expected: 'dns:, uri: or email: and a name, or sha256: and a fingerprint',
+    parse: textParser(parseCertificateName),
+    json: { type: 'string', pattern: '^(dns|uri|email|sha256):.+$' },
+  })
 
 export const parseCertificateName = (text: string): string | InvalidScalar => {
   const [, kind = '', name = ''] = /^([a-z0-9]+):(.*)$/.exec(text) ?? []
-  if (!Object.hasOwn(nameParsers, kind))
-    return new InvalidScalar('not the name of a certificate', certificateNameHint(text))
-  const read = nameParsers[kind as keyof typeof nameParsers](name)
-  return read instanceof InvalidScalar ? read : `${kind}:${read}`
+  const parsed = ownMember(nameParsers, kind)?.(name)
+  if (parsed === undefined) {
+    const bareHint = hostName.test(text) ? `write dns:${text}` : undefined
+    const hint = /^(DNS|URI|EMAIL|SHA256):/i.test(text) ? 'write the kind in lower case' : bareHint
+    return new InvalidScalar('not the name of a certificate', hint)
+  }
+  return parsed instanceof InvalidScalar ? parsed : `${kind}:${parsed}`
 }
 
-const nameParsers = {
-  dns: (name: string): string | InvalidScalar => {
+const nameParsers: Readonly<Record<string, (name: string) => string | InvalidScalar>> = {
+  dns: (name) => {
     if (name.includes('*')) return new InvalidScalar('not a host name', 'write each name: there are no wildcards')
     return hostName.test(name) ? name.toLowerCase() : new InvalidScalar('not a host name')
   },
-  uri: (name: string): string | InvalidScalar =>
+  uri: (name) =>
     /^[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]+$/.test(name) ? name : new InvalidScalar('not an absolute URI'),
-  email: (name: string): string | InvalidScalar =>
-    /^[\x21-\x7e]+@[\x21-\x7e]+$/.test(name) ? name : new InvalidScalar('not an address'),
-  sha256: (name: string): string | InvalidScalar => {
+  email: (name) => (/^[\x21-\x7e]+@[\x21-\x7e]+$/.test(name) ? name : new InvalidScalar('not an address')),
+  sha256: (name) => {
     if (/^[\w-]{43}$/.test(name)) return name
     const hex = name.replaceAll(':', '')
     if (/^[0-9a-f]{64}$/i.test(hex)) return Buffer.from(hex, 'hex').toString('base64url')
@@ -89,9 +79,3 @@ const nameParsers = {
 }
 
 const hostName = /^(?=.{1,253}$)[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?(\.[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?)*$/i
-
-const certificateNameHint = (value: string): string | undefined => {
-  if (/^(DNS|URI|EMAIL|SHA256):/i.test(value)) return 'write the kind in lower case'
-  if (hostName.test(value)) return `write dns:${value}`
-  return undefined
-}

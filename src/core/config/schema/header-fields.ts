@@ -9,8 +9,7 @@ import {
 } from '../../exchange/header-fields.ts'
 import { annotate, escapePlaceholders, type RenderedValue, Secret } from './annotations.ts'
 import { ExternalValue, InvalidScalar, refineKind, type ScalarKind, scalar, textParser } from './scalar.ts'
-import { orNone } from './scalar-kinds.ts'
-import { keySchema, list, reject } from './scalar-types.ts'
+import { keySchema, list, map, orNone, reject } from './scalar-types.ts'
 
 // They frame a message, or the gateway sets them. Fields that end at each hop (RFC 9110 §7.6.1) are rejected as well.
 const perHopFields = ['content-length', 'expect', 'host', 'via']
@@ -43,7 +42,6 @@ const editedFieldKind = (direction: EditDirection): ScalarKind<string> => ({
   json: { type: 'string', pattern: httpTokenPattern },
 })
 
-/** Rejects fields that would break framing or the hop-by-hop rules. */
 export const requestFieldKind = (example: string): ScalarKind<string> => ({
   expected: `a field name such as ${example}`,
   parse: textParser(
@@ -52,17 +50,17 @@ export const requestFieldKind = (example: string): ScalarKind<string> => ({
   json: { type: 'string', pattern: httpTokenPattern, maxLength: 128 },
 })
 
-export const fieldName = (description: string, example: string) => scalar(requestFieldKind(example), description)
+export const fieldName = (description: string, example: string) => scalar(description, requestFieldKind(example))
 
 export const lowerFieldName = (description: string, example: string) =>
   scalar(
-    refineKind(requestFieldKind(example), (name) => name.toLowerCase()),
     description,
+    refineKind(requestFieldKind(example), (name) => name.toLowerCase()),
   )
 
 /** `none` and `false` are null: no field. */
 export const optionalFieldName = (description: string, example: string) =>
-  scalar(orNone(requestFieldKind(example)), description)
+  scalar(description, orNone(requestFieldKind(example)))
 
 interface ConfiguredField {
   readonly name: string
@@ -158,16 +156,14 @@ const toConfiguredFields = (
     return { name, value, secret, hidden: secret || !isShown }
   })
 
-/** `remove` applies before `set`. */
 export const headerMutationSchema = (direction: EditDirection) => {
-  const removed = scalar(editedFieldKind(direction), 'A field name; case does not matter')
-  return annotate(
-    z
-      .strictObject({
-        set: fieldValues(direction, 'Fields to set; one that is there already is replaced').prefault({}),
-        remove: annotate(list('Fields to remove', removed, { max: maxMutations }), { sensitive: true }).prefault([]),
-      })
-      .meta({ description: `Changes to the fields of each ${direction}: remove first, then set` }),
+  const removed = scalar('A field name; case does not matter', editedFieldKind(direction))
+  return map(
+    `Changes to the fields of each ${direction}: remove first, then set`,
+    {
+      set: fieldValues(direction, 'Fields to set; one that is there already is replaced').prefault({}),
+      remove: annotate(list('Fields to remove', removed, { max: maxMutations }), { sensitive: true }).prefault([]),
+    },
     { sensitive: true },
   ).prefault({})
 }

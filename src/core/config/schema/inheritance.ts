@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { isPlainObject } from '../../lib/plain-object.ts'
 import { annotate, getAnnotations, isOptionalKey } from './annotations.ts'
 import { InvalidScalar, scalar } from './scalar.ts'
+import { isOff, parseBoolean } from './scalar-types.ts'
 
 export type PartialLevel<T> = T extends string | number | boolean | readonly unknown[]
   ? T
@@ -34,39 +35,29 @@ const copyAnnotations = <S extends z.ZodType>(schema: S, other: z.ZodType): S =>
 
 /** `none` and `false` are null: off. `example` turns the policy on. */
 export const optionalPolicy = <T extends z.ZodType>(policy: T, example: string) => {
-  const off = scalar<null>(
-    {
-      expected: `none, or a map such as ${example}`,
-      parse: (value, fromVariable) => {
-        if (value === 'none' || value === false || (fromVariable && value === 'false')) return null
-        const isOff = typeof value === 'string' && /^(off|no|never|null|disabled?)$/i.test(value)
-        return new InvalidScalar(
-          'not a policy',
-          isOff ? 'write none to turn it off' : `write ${example}, or none to turn it off`,
-        )
-      },
-      json: { enum: ['none', false] },
+  const off = scalar<null>('Turned off', {
+    expected: `none, or a map such as ${example}`,
+    parse: (value, fromVariable) => {
+      if (isOff(value, fromVariable)) return null
+      const isMeant = typeof value === 'string' && /^(off|no|never|null|disabled?)$/i.test(value)
+      return new InvalidScalar('not a policy', `write ${isMeant ? 'none' : `${example}, or none`} to turn it off`)
     },
-    'Turned off',
-  )
+    json: { enum: ['none', false] },
+  })
   return z.union([off, policy]).meta({ description: policy.description ?? '' })
 }
 
 /** In place of an operation's policy: `true` for its defaults, `false` for none. */
 export const policySwitch = (description: string, form: string, example: string) =>
-  scalar<boolean>(
-    {
-      expected: `true, false or ${form}`,
-      parse: (value, fromVariable) => {
-        if (typeof value === 'boolean') return value
-        if (fromVariable && (value === 'true' || value === 'false')) return value === 'true'
-        return new InvalidScalar('neither true nor false', `write true for the defaults, or ${example}`)
-      },
-      render: () => false, // only null gets here: an operation with `true` has a policy
-      json: { type: 'boolean' },
+  scalar<boolean>(description, {
+    expected: `true, false or ${form}`,
+    parse: (value, fromVariable) => {
+      const mistake = new InvalidScalar('neither true nor false', `write true for the defaults, or ${example}`)
+      return parseBoolean(value, fromVariable) ?? mistake
     },
-    description,
-  )
+    render: () => false, // only null gets here: an operation with `true` has a policy
+    json: { type: 'boolean' },
+  })
 
 /** A policy that only this level turns on has built-in values for its other keys. */
 export const resolvePolicy = <S extends z.ZodObject>(

@@ -1,14 +1,112 @@
 import * as z from 'zod'
-import { byteRates, durations, multiples, percentages, sizes } from '../../lib/text/units.ts'
+import { byteRates, durations, multiples, type Notation, percentages, sizes } from '../../lib/text/units.ts'
 import { suggestNearest } from '../suggest.ts'
-import { annotate } from './annotations.ts'
+import { annotate, renderPlain, type SchemaAnnotations } from './annotations.ts'
 import { InvalidScalar, patternKind, type ScalarKind, scalar } from './scalar.ts'
-import { day, integerKind, orNone, orZero, quantityKind, type Range } from './scalar-kinds.ts'
+
+export const hour = 3_600_000
+export const day = 24 * hour
+export const mebibyte = 1024 ** 2
+
+/** Both ends included. */
+interface Range {
+  readonly min?: number
+  readonly max?: number
+}
+
+/** For `none` where {@link orNone} does not apply. */
+const cannotDisable = 'this bound cannot be turned off: write a larger one, or leave the key out'
+
+interface Quantity extends Required<Range> {
+  readonly what: string
+  /** Text in front of the range; `what` by default. */
+  readonly lead?: string
+  readonly examples: string
+}
+
+/** `name` is the definition in the JSON Schema; the range in `Quantity` is the widest. */
+const quantityKind =
+  <N extends number>(
+    name: string,
+    { pattern, parse, format, suggest }: Notation<N>,
+    { what, lead = what, examples, ...widest }: Quantity,
+  ) =>
+  ({ min = widest.min, max = widest.max }: Range): ScalarKind<N> => ({
+    name,
+    expected: `${lead} from ${format(min as N)} to ${format(max as N)}, such as ${examples}`,
+    parse(value) {
+      if (typeof value === 'boolean') return new InvalidScalar('wrong type')
+      const text = String(value)
+      const parsed = parse(text)
+      if (parsed !== undefined) return withinRange(parsed, min, max, format)
+      if (text === 'none') return new InvalidScalar(`not ${what}`, cannotDisable)
+      const suggestion = suggest(text)
+      const bare = /^\s*[\d.]+\s*$/.test(text)
+      return new InvalidScalar(bare ? 'a unit is missing' : `not ${what}`, suggestion && `write ${suggestion}`)
+    },
+    render: format,
+    json: { type: 'string', pattern },
+  })
+
+export const integerKind = ({ min, max }: Required<Range>): ScalarKind<number> => ({
+  expected: `a whole number from ${min} to ${max}`,
+  parse: (value, fromVariable) => {
+    const numeric = typeof value === 'string' && /^\d+$/.test(value)
+    if (numeric && !fromVariable)
+      return new InvalidScalar('a number in quotes', `write ${Number(value)}, without quotes`)
+    const number = numeric ? Number(value) : value
+    if (typeof number !== 'number')
+      return new InvalidScalar('not a number', number === 'none' ? cannotDisable : undefined)
+    return Number.isInteger(number) ? withinRange(number, min, max, String) : new InvalidScalar('not a whole number')
+  },
+  json: { type: 'integer', minimum: min, maximum: max },
+})
+
+const withinRange = <N extends number>(value: N, min: number, max: number, format: (value: N) => string) => {
+  if (value < min) return new InvalidScalar('too small', `write at least ${format(min as N)}`)
+  return value > max ? new InvalidScalar('too large', `write at most ${format(max as N)}`) : value
+}
+
+/** `none` and `false` are 0, which is rendered as `none`. */
+const orZero = (kind: ScalarKind<number>): ScalarKind<number> => {
+  const { parse, render = renderPlain, ...rest } = orNone(kind)
+  return {
+    ...rest,
+    parse: (value, fromVariable) => parse(value, fromVariable) ?? 0,
+    render: (value) => render(value === 0 ? null : value),
+  }
+}
+
+/** `none` and `false` are null: no limit. */
+export const orNone = <T>({ name, render = renderPlain, ...kind }: ScalarKind<T>): ScalarKind<T | null> => ({
+  ...kind,
+  ...(name !== undefined && { name: `${name}OrNone` }),
+  expected: `${kind.expected}; or none`,
+  parse: (value, fromVariable) => {
+    if (isOff(value, fromVariable)) return null
+    const parsed = kind.parse(value, fromVariable)
+    const isMeant = typeof value === 'string' && /^(none|off|no|never|null|unlimited|infinity)$/i.test(value)
+    return parsed instanceof InvalidScalar && isMeant
+      ? new InvalidScalar(parsed.message, 'write none to turn this bound off')
+      : parsed
+  },
+  render: (value) => (value === null ? 'none' : render(value)),
+  json: { anyOf: [kind.json, { enum: ['none', false] }] },
+})
+
+export const isOff = (value: unknown, fromVariable: boolean): boolean =>
+  value === 'none' || value === false || (fromVariable && value === 'false')
+
+/** Undefined: no boolean. */
+export const parseBoolean = (value: unknown, fromVariable: boolean): boolean | undefined => {
+  if (fromVariable && (value === 'true' || value === 'false')) return value === 'true'
+  return typeof value === 'boolean' ? value : undefined
+}
 
 const typeOf =
   <T>(kind: (range: Range) => ScalarKind<T>) =>
   (description: string, range: Range = {}) =>
-    scalar(kind(range), description)
+    scalar(description, kind(range))
 
 const optional =
   <T>(kind: (range: Range) => ScalarKind<T>) =>
@@ -56,7 +154,6 @@ export const percent = typeOf(percentKind)
 
 export const optionalPercent = typeOf(optional(percentKind))
 
-/** From 1x to 100x unless a range says otherwise. */
 export const multiple = typeOf(
   quantityKind('Multiple', multiples, {
     what: 'a multiple',
@@ -67,54 +164,43 @@ export const multiple = typeOf(
   }),
 )
 
-export const integer = (description: string, range: Required<Range>) => scalar(integerKind(range), description)
+export const integer = (description: string, range: Required<Range>) => scalar(description, integerKind(range))
 
 export const optionalInteger = (description: string, range: Required<Range>) =>
-  scalar(orNone(integerKind(range)), description)
+  scalar(description, orNone(integerKind(range)))
 
 export const boolean = (description: string) =>
-  scalar<boolean>(
-    {
-      name: 'Boolean',
-      expected: 'true or false',
-      parse: (value, fromVariable) => {
-        if (typeof value === 'boolean') return value
-        if (fromVariable && (value === 'true' || value === 'false')) return value === 'true'
-        if (typeof value !== 'string') return new InvalidScalar('wrong type')
-        const meant = { true: 'true', yes: 'true', on: 'true', false: 'false', no: 'false', off: 'false' }
-        const word = Object.entries(meant).find(([name]) => name === value.toLowerCase())?.[1]
-        return new InvalidScalar('not a boolean', word && `write ${word}, without quotes`)
-      },
-      json: { type: 'boolean' },
+  scalar<boolean>(description, {
+    name: 'Boolean',
+    expected: 'true or false',
+    parse: (value, fromVariable) => {
+      const parsed = parseBoolean(value, fromVariable)
+      if (parsed !== undefined) return parsed
+      if (typeof value !== 'string') return new InvalidScalar('wrong type')
+      const meant = { true: 'true', yes: 'true', on: 'true', false: 'false', no: 'false', off: 'false' }
+      const word = Object.entries(meant).find(([name]) => name === value.toLowerCase())?.[1]
+      return new InvalidScalar('not a boolean', word && `write ${word}, without quotes`)
     },
-    description,
-  )
+    json: { type: 'boolean' },
+  })
 
 export const choice = <const W extends string>(description: string, words: readonly W[]) =>
-  scalar<W>(
-    {
-      expected: `one of ${words.join(', ')}`,
-      parse: (value) =>
-        words.find((word) => word === value) ?? new InvalidScalar('unknown value', suggestWord(value, words)),
-      json: { type: 'string', enum: words },
-    },
-    description,
-  )
+  scalar<W>(description, {
+    expected: `one of ${words.join(', ')}`,
+    parse: (value) =>
+      words.find((word) => word === value) ?? new InvalidScalar('unknown value', suggestWord(value, words)),
+    json: { type: 'string', enum: words },
+  })
 
 /** For a key that exists elsewhere: rejects every value, and says why. */
 export const forbiddenKey = (message: string, hint: string) =>
-  annotate(
-    scalar<never>(
-      {
-        expected: 'no such key here',
-        parse: () => new InvalidScalar(message, hint),
-        render: () => undefined,
-        json: { not: {} },
-      },
-      message,
-    ),
-    { forbidden: true },
-  )
+  scalar<never>(message, {
+    expected: 'no such key here',
+    parse: () => new InvalidScalar(message, hint),
+    render: () => undefined,
+    json: { not: {} },
+    forbidden: true,
+  })
 
 const suggestWord = (value: unknown, words: readonly string[]): string | undefined => {
   const text = String(value).trim()
@@ -124,7 +210,7 @@ const suggestWord = (value: unknown, words: readonly string[]): string | undefin
 }
 
 export const clientName = (description: string) =>
-  scalar(patternKind('1 to 64 letters, digits and -_.', '^[0-9A-Za-z_.-]{1,64}$', 'not a name'), description)
+  scalar(description, patternKind('1 to 64 letters, digits and -_.', '^[0-9A-Za-z_.-]{1,64}$', 'not a name'))
 
 export const list = <S extends z.ZodType>(description: string, entry: S, { min, max }: Range = {}) => {
   let entries = z.array(entry)
@@ -132,6 +218,13 @@ export const list = <S extends z.ZodType>(description: string, entry: S, { min, 
   if (max !== undefined) entries = entries.max(max)
   return entries.meta({ description })
 }
+
+/** A map in which every other key is an error. */
+export const map = <S extends z.core.$ZodLooseShape>(
+  description: string,
+  shape: S,
+  annotations: SchemaAnnotations = {},
+) => annotate(z.strictObject(shape).meta({ description }), annotations)
 
 export const keySchema = ({ expected, parse }: Pick<ScalarKind<string>, 'expected' | 'parse'>) =>
   z.string().check((context) => {

@@ -1,6 +1,5 @@
 import * as z from 'zod'
-import type { RenderedValue } from './annotations.ts'
-import { annotate, renderPlain } from './annotations.ts'
+import { annotate, type RenderedValue, renderPlain, type SchemaAnnotations } from './annotations.ts'
 
 /** Text of a variable or a `file:` reference. A class, so that problems print `asWritten`, and never `text`. */
 export class ExternalValue {
@@ -30,10 +29,9 @@ export class InvalidScalar {
 
 type PlainScalar = string | number | boolean
 
-export interface ScalarKind<T> {
+export interface ScalarKind<T> extends Omit<SchemaAnnotations, 'render' | 'redundantKeys'> {
   /** The definition in the JSON Schema that many keys share. */
   readonly name?: string
-  /** Printed by problems: `a duration such as 2s`. */
   readonly expected: string
   /** `fromVariable`: from the environment, where everything is a string. */
   readonly parse: (value: PlainScalar, fromVariable: boolean) => T | InvalidScalar
@@ -66,20 +64,15 @@ export const refineKind = <T>(kind: ScalarKind<T>, refine: (value: T) => T | Inv
 })
 
 /** The pattern is for the gateway and for editors. `fault`: the message for other text. */
-export const patternKind = (expected: string, pattern: string, fault: string, hint?: string): ScalarKind<string> => {
-  const whole = new RegExp(pattern)
-  return {
-    expected,
-    parse: textParser((value) => (whole.test(value) ? value : new InvalidScalar(fault, hint))),
-    json: { type: 'string', pattern },
-  }
-}
+export const patternKind = (expected: string, pattern: string, fault: string, hint?: string): ScalarKind<string> => ({
+  expected,
+  parse: textParser((value) => (new RegExp(pattern).test(value) ? value : new InvalidScalar(fault, hint))),
+  json: { type: 'string', pattern },
+})
 
 /** An issue carries `expected` and `hint` in its `params`. */
-export const scalar = <T>(
-  { name, expected, parse, render = renderPlain, json }: ScalarKind<T>,
-  description: string,
-) => {
+export const scalar = <T>(description: string, kind: ScalarKind<T>) => {
+  const { name, expected, parse, render = renderPlain, json, ...annotations } = kind
   const schema = z
     .unknown()
     .transform((input, context): T => {
@@ -96,7 +89,7 @@ export const scalar = <T>(
       return z.NEVER
     })
     .meta({ description, ...(name === undefined ? allowPlaceholder(json) : referenceDefinition(name, json)) })
-  return annotate(schema, { render })
+  return annotate(schema, { ...annotations, render })
 }
 
 const isPlainScalar = (value: unknown): value is PlainScalar =>

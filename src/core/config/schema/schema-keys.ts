@@ -44,7 +44,6 @@ const collectKeys = (schema: Schema, path: readonly string[]): readonly SchemaKe
 
 export const schemaKeys: readonly SchemaKey[] = collectKeys(configSchema, [])
 
-/** Empty where any key may stand. */
 export const knownKeys = (path: KeyPath): readonly string[] => {
   const { layers, isKnown } = schemaAt(path)
   if (!isKnown) return []
@@ -65,15 +64,11 @@ export const redactKey = (key: string, parent: KeyPath): string => {
   return formatted !== key && holdsSecrets(parent) ? '"…"' : formatted
 }
 
-interface SchemaAtPath {
-  readonly layers: readonly Schema[]
-  /** False: the layers are those of the deepest known key. */
-  readonly isKnown: boolean
-  readonly isHidden: boolean
-}
-
-/** An entry of a list or a record is as secret as the whole, unless its schema differs. */
-const schemaAt = (path: KeyPath): SchemaAtPath => {
+/**
+ * An entry of a list or a record is as secret as the whole, unless its schema differs. `isKnown` false: the layers are
+ * those of the deepest known key.
+ */
+const schemaAt = (path: KeyPath) => {
   let layers = unwrapSchema(configSchema)
   let isHidden = false
   for (const key of path) {

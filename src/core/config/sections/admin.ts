@@ -1,45 +1,36 @@
-import * as z from 'zod'
 import { isBearerToken } from '../../exchange/header-fields.ts'
 import { operatorNameForm, operatorNameMistake, operatorScopes } from '../../lib/operators.ts'
 import { hostOrAddress, portRange } from '../schema/address.ts'
 import { annotate, optionalKey } from '../schema/annotations.ts'
 import { certificate, certificateName, privateKey, secretDigest } from '../schema/credentials.ts'
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
-import { boolean, choice, integer, list } from '../schema/scalar-types.ts'
+import { boolean, choice, integer, list, map } from '../schema/scalar-types.ts'
 
 // An attacker on a local network may guess a shorter token. RFC 6750 §2.1 has the characters.
 const minTokenLength = 16
 
 const token = (description: string) =>
-  annotate(
-    scalar<string>(
-      {
-        expected: `a token of at least ${minTokenLength} letters, digits and -._~+/, or file: and a path`,
-        parse: (value) => {
-          if (typeof value !== 'string') return new InvalidScalar('not text', 'put the token in quotes')
-          if (!isBearerToken(value)) return new InvalidScalar('not a token', 'make one with: openssl rand -hex 32')
-          if (value.length < minTokenLength)
-            return new InvalidScalar('too short', 'make one with: openssl rand -hex 32')
-          return value
-        },
-        json: { type: 'string', pattern: `^(file:.+|[A-Za-z0-9._~+/-]{${minTokenLength},}=*)$` },
-      },
-      description,
-    ),
-    { secret: true, file: 'line' },
-  )
+  scalar<string>(description, {
+    expected: `a token of at least ${minTokenLength} letters, digits and -._~+/, or file: and a path`,
+    parse: (value) => {
+      if (typeof value !== 'string') return new InvalidScalar('not text', 'put the token in quotes')
+      if (!isBearerToken(value)) return new InvalidScalar('not a token', 'make one with: openssl rand -hex 32')
+      if (value.length < minTokenLength) return new InvalidScalar('too short', 'make one with: openssl rand -hex 32')
+      return value
+    },
+    json: { type: 'string', pattern: `^(file:.+|[A-Za-z0-9._~+/-]{${minTokenLength},}=*)$` },
+    secret: true,
+    file: 'line',
+  })
 
-const operatorName = scalar<string>(
-  {
-    expected: `${operatorNameForm}, such as oncall-anna`,
-    parse: textParser((value) => {
-      const mistake = operatorNameMistake(value)
-      return mistake === null ? value : new InvalidScalar(mistake)
-    }),
-    json: { type: 'string', pattern: '^[0-9A-Za-z_.-]{1,64}$' },
-  },
-  'Its operator, in the log, the audit log and on the page',
-)
+const operatorName = scalar<string>('Its operator, in the log, the audit log and on the page', {
+  expected: `${operatorNameForm}, such as oncall-anna`,
+  parse: textParser((value) => {
+    const mistake = operatorNameMistake(value)
+    return mistake === null ? value : new InvalidScalar(mistake)
+  }),
+  json: { type: 'string', pattern: '^[0-9A-Za-z_.-]{1,64}$' },
+})
 
 const scope = choice(
   'What it is good for: metrics is /metrics and /whoami, read all that is shown, operate orders too',
@@ -52,60 +43,50 @@ const maxTokens = 100
 const tokens = annotate(
   list(
     'Tokens of operators with a name. While one is being replaced, its operator has two',
-    z
-      .strictObject({
-        name: operatorName,
-        hash: secretDigest('The SHA-256 of the token', 'hash-key --operator NAME'),
-        scope,
-      })
-      .meta({ description: 'A token, as lender-gateway hash-key --operator prints it' }),
+    map('A token, as lender-gateway hash-key --operator prints it', {
+      name: operatorName,
+      hash: secretDigest('The SHA-256 of the token', 'hash-key --operator NAME'),
+      scope,
+    }),
     { max: maxTokens },
   ),
   { sensitive: true },
 )
 
-const clientCertificate = z
-  .strictObject({
-    ca: certificate('Who has to have issued the certificate of an operator; file:PATH for a file'),
-    operators: list(
-      'Operators with a certificate; an empty list takes the last one away',
-      z
-        .strictObject({
-          name: operatorName,
-          san: certificateName('A name that stands in its certificate, or the fingerprint of that'),
-          scope,
-        })
-        .meta({ description: 'An operator' }),
-      { max: maxTokens },
-    ),
-  })
-  .meta({ description: 'Ask for certificates of operators. On or off needs a restart' })
+const clientCertificate = map('Ask for certificates of operators. On or off needs a restart', {
+  ca: certificate('Who has to have issued the certificate of an operator; file:PATH for a file'),
+  operators: list(
+    'Operators with a certificate; an empty list takes the last one away',
+    map('An operator', {
+      name: operatorName,
+      san: certificateName('A name that stands in its certificate, or the fingerprint of that'),
+      scope,
+    }),
+    { max: maxTokens },
+  ),
+})
 
-const tls = annotate(
-  z
-    .strictObject({
-      certificate: certificate('The certificate, with its chain'),
-      key: privateKey('The private key of the certificate'),
-      clientCertificate: annotate(optionalKey(clientCertificate), { restart: true, sensitive: true }),
-    })
-    .meta({ description: 'Serve HTTPS. A renewed certificate is taken live; on or off needs a restart' }),
+const tls = map(
+  'Serve HTTPS. A renewed certificate is taken live; on or off needs a restart',
+  {
+    certificate: certificate('The certificate, with its chain'),
+    key: privateKey('The private key of the certificate'),
+    clientCertificate: annotate(optionalKey(clientCertificate), { restart: true, sensitive: true }),
+  },
   { sensitive: true },
 )
 
-export const adminSchema = annotate(
-  z
-    .strictObject({
-      host: annotate(hostOrAddress('The address to listen on').prefault('127.0.0.1'), { restart: true }),
-      port: annotate(integer('The port to listen on; 0: any free one', portRange).prefault(9901), { restart: true }),
-      hosts: list('Further names that may be asked for as Host', hostOrAddress('A host name'), { max: 100 }).prefault(
-        [],
-      ),
-      token: optionalKey(token('What operators send as Authorization: Bearer …; file:PATH to read it from a file')),
-      metricsToken: optionalKey(token('What Prometheus may send instead: it opens /metrics and /whoami')),
-      tokens: tokens.prefault([]),
-      tls: annotate(optionalKey(tls), { restart: true }),
-      insecure: boolean('Whether an address that other machines reach may do without TLS').prefault(false),
-    })
-    .meta({ description: "The operator's listener: health, status, reload. Never public" }),
+export const adminSchema = map(
+  "The operator's listener: health, status, reload. Never public",
+  {
+    host: annotate(hostOrAddress('The address to listen on').prefault('127.0.0.1'), { restart: true }),
+    port: annotate(integer('The port to listen on; 0: any free one', portRange).prefault(9901), { restart: true }),
+    hosts: list('Further names that may be asked for as Host', hostOrAddress('A host name'), { max: 100 }).prefault([]),
+    token: optionalKey(token('What operators send as Authorization: Bearer …; file:PATH to read it from a file')),
+    metricsToken: optionalKey(token('What Prometheus may send instead: it opens /metrics and /whoami')),
+    tokens: tokens.prefault([]),
+    tls: annotate(optionalKey(tls), { restart: true }),
+    insecure: boolean('Whether an address that other machines reach may do without TLS').prefault(false),
+  },
   { sensitive: true },
 )

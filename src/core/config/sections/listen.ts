@@ -10,6 +10,7 @@ import {
   duration,
   integer,
   list,
+  map,
   optionalByteRate,
   optionalDuration,
   optionalInteger,
@@ -17,36 +18,31 @@ import {
 } from '../schema/scalar-types.ts'
 
 const via = scalar<string>(
+  'The pseudonym of this gateway in Via (RFC 9110 §7.6.3). Default: made at random for the process',
   {
     expected: 'a token of at most 64 characters, such as gateway-1',
     parse: textParser((value) => (isHttpToken(value) && value.length <= 64 ? value : new InvalidScalar('not a token'))),
     json: { type: 'string', pattern: httpTokenPattern, maxLength: 64 },
   },
-  'The pseudonym of this gateway in Via (RFC 9110 §7.6.3). Default: made at random for the process',
 )
 
 /** `{base_url}` as clients write it; a trailing slash is dropped. */
-const publicUrl = scalar<string>(
-  {
-    expected: 'a URL such as https://gateway.example or https://gateway.example/lender',
-    parse: (value, fromVariable) => {
-      if (value === 'sandbox') return new InvalidScalar('not a URL')
-      const parsed = endpointUrl.parse(value, fromVariable)
-      if (!(parsed instanceof InvalidScalar)) return parsed.origin + parsed.pathPrefix
-      return parsed.message.includes('password') ? new InvalidScalar(parsed.message) : parsed
-    },
-    json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\\\\\s]+(/[^?#\\\\\\s]*)?$' },
+const publicUrl = scalar<string>('{base_url} as clients write it, by whatever name they know the gateway', {
+  expected: 'a URL such as https://gateway.example or https://gateway.example/lender',
+  parse: (value, fromVariable) => {
+    if (value === 'sandbox') return new InvalidScalar('not a URL')
+    const parsed = endpointUrl.parse(value, fromVariable)
+    if (!(parsed instanceof InvalidScalar)) return parsed.origin + parsed.pathPrefix
+    return parsed.message.includes('password') ? new InvalidScalar(parsed.message) : parsed
   },
-  '{base_url} as clients write it, by whatever name they know the gateway',
-)
+  json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\\\\\s]+(/[^?#\\\\\\s]*)?$' },
+})
 
-const timeouts = z
-  .strictObject({
-    headers: duration('Longest time until the whole request head has arrived').prefault('10s'),
-    body: optionalDuration('Longest gap between two pieces of a body, in either direction').prefault('30s'),
-    keepAlive: duration('How long an idle client connection is kept').prefault('75s'),
-  })
-  .meta({ description: 'How long a client may take' })
+const timeouts = map('How long a client may take', {
+  headers: duration('Longest time until the whole request head has arrived').prefault('10s'),
+  body: optionalDuration('Longest gap between two pieces of a body, in either direction').prefault('30s'),
+  keepAlive: duration('How long an idle client connection is kept').prefault('75s'),
+})
 
 // Every load parses each text, and so does every reload that takes effect.
 const maxPemTexts = 100
@@ -56,33 +52,32 @@ const certificatePair = z.strictObject({
   key: privateKey('The private key of the certificate'),
 })
 
-export const listenTlsSchema = annotate(
-  z
-    .strictObject({
-      certificates: annotate(
-        list('What is shown to whom asks for one of its names; the first one to everybody else', certificatePair, {
-          min: 1,
-          max: maxPemTexts,
-        }),
-        { sensitive: true },
-      ),
-      minVersion: choice('The oldest version of TLS that is spoken', ['TLSv1.2', 'TLSv1.3']).prefault('TLSv1.2'),
-      clientCertificates: choice('Whether clients may, or must, show a certificate', [
-        'none',
-        'optional',
-        'required',
-      ]).prefault('none'),
-      clientCa: optionalKey(certificate('Whom to trust to sign certificates of clients; file:PATH for a file')),
-      clientCrl: annotate(
-        list(
-          'Revoked certificates of clients; with one, every authority in clientCa needs one',
-          revocationList('A list of revoked certificates; file:PATH for a file'),
-          { max: maxPemTexts },
-        ).prefault([]),
-        { sensitive: true },
-      ),
-    })
-    .meta({ description: 'Serve HTTPS. What it holds is renewed live; on or off needs a restart' }),
+export const listenTlsSchema = map(
+  'Serve HTTPS. What it holds is renewed live; on or off needs a restart',
+  {
+    certificates: annotate(
+      list('What is shown to whom asks for one of its names; the first one to everybody else', certificatePair, {
+        min: 1,
+        max: maxPemTexts,
+      }),
+      { sensitive: true },
+    ),
+    minVersion: choice('The oldest version of TLS that is spoken', ['TLSv1.2', 'TLSv1.3']).prefault('TLSv1.2'),
+    clientCertificates: choice('Whether clients may, or must, show a certificate', [
+      'none',
+      'optional',
+      'required',
+    ]).prefault('none'),
+    clientCa: optionalKey(certificate('Whom to trust to sign certificates of clients; file:PATH for a file')),
+    clientCrl: annotate(
+      list(
+        'Revoked certificates of clients; with one, every authority in clientCa needs one',
+        revocationList('A list of revoked certificates; file:PATH for a file'),
+        { max: maxPemTexts },
+      ).prefault([]),
+      { sensitive: true },
+    ),
+  },
   {
     sensitive: true,
     redundantKeys: ({ clientCertificates }: { clientCertificates: string }) =>
@@ -90,8 +85,9 @@ export const listenTlsSchema = annotate(
   },
 )
 
-export const listenSchema = z
-  .strictObject({
+export const listenSchema = map(
+  'The public listener. Another host, port, via or http2, or tls on or off, needs a restart',
+  {
     host: annotate(hostOrAddress('The address to listen on').prefault('127.0.0.1'), { restart: true }),
     port: annotate(integer('The port to listen on; 0: any free one', portRange).prefault(8080), { restart: true }),
     basePath: basePath('The path of {base_url}, in front of all nine operations').prefault(''),
@@ -143,5 +139,5 @@ export const listenSchema = z
       restart: true,
     }),
     tls: annotate(optionalKey(listenTlsSchema), { restart: true }),
-  })
-  .meta({ description: 'The public listener. Another host, port, via or http2, or tls on or off, needs a restart' })
+  },
+)

@@ -1,55 +1,47 @@
-import * as z from 'zod'
 import { serverName } from '../schema/address.ts'
-import { annotate, optionalKey } from '../schema/annotations.ts'
+import { optionalKey } from '../schema/annotations.ts'
 import { optionalCertificate, optionalPrivateKey } from '../schema/credentials.ts'
 import { optionalPolicy, partialShape } from '../schema/inheritance.ts'
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
-import { hour, orNone } from '../schema/scalar-kinds.ts'
 import {
   boolean,
   choice,
   duration,
   durationOrZero,
+  hour,
   integer,
+  map,
   optionalDuration,
   optionalInteger,
   optionalPercent,
   optionalSize,
+  orNone,
   percent,
 } from '../schema/scalar-types.ts'
 
-/** Both ends included. */
-interface StatusRange {
-  readonly from: number
-  readonly to: number
-}
-
 const statusRange = (description: string) =>
-  scalar<StatusRange>(
-    {
-      expected: 'a status from 200 to 599, or a range such as 200-299',
-      parse: (value) => {
-        if (typeof value === 'boolean') return new InvalidScalar('wrong type')
-        const text = String(value)
-        const [, first, last = first] = /^(\d{3})(?:-(\d{3}))?$/.exec(text) ?? []
-        if (first === undefined || last === undefined)
-          return new InvalidScalar('not a range of statuses', statusHint(text))
-        const [from, to] = [Number(first), Number(last)]
-        if (!isStatus(from) || !isStatus(to))
-          return new InvalidScalar('no such status', 'the status of an answer is from 200 to 599')
-        return from > to ? new InvalidScalar('a range the wrong way round', `write ${to}-${from}`) : { from, to }
-      },
-      // A single status is a number in the file.
-      render: ({ from, to }) => (from === to ? from : `${from}-${to}`),
-      json: {
-        anyOf: [
-          { type: 'integer', minimum: 200, maximum: 599 },
-          { type: 'string', pattern: '^[2-5][0-9]{2}(-[2-5][0-9]{2})?$' },
-        ],
-      },
+  scalar<{ readonly from: number; readonly to: number }>(description, {
+    expected: 'a status from 200 to 599, or a range such as 200-299',
+    parse: (value) => {
+      if (typeof value === 'boolean') return new InvalidScalar('wrong type')
+      const text = String(value)
+      const [, first, last = first] = /^(\d{3})(?:-(\d{3}))?$/.exec(text) ?? []
+      if (first === undefined || last === undefined)
+        return new InvalidScalar('not a range of statuses', statusHint(text))
+      const [from, to] = [Number(first), Number(last)]
+      if (!isStatus(from) || !isStatus(to))
+        return new InvalidScalar('no such status', 'the status of an answer is from 200 to 599')
+      return from > to ? new InvalidScalar('a range the wrong way round', `write ${to}-${from}`) : { from, to }
     },
-    description,
-  )
+    // A single status is a number in the file.
+    render: ({ from, to }) => (from === to ? from : `${from}-${to}`),
+    json: {
+      anyOf: [
+        { type: 'integer', minimum: 200, maximum: 599 },
+        { type: 'string', pattern: '^[2-5][0-9]{2}(-[2-5][0-9]{2})?$' },
+      ],
+    },
+  })
 
 const isStatus = (status: number): boolean => status >= 200 && status <= 599
 
@@ -63,6 +55,7 @@ const statusHint = (text: string): string | undefined => {
 const maxPathLength = 1024
 
 const path = scalar<string>(
+  "What is asked for with GET, query included; an endpoint's path prefix is not put in front",
   {
     expected: `a path such as /healthz, at most ${maxPathLength} characters, a query allowed`,
     parse: textParser((value) => {
@@ -81,71 +74,63 @@ const path = scalar<string>(
     }),
     json: { type: 'string', pattern: '^/[!"$-~]*$', maxLength: maxPathLength },
   },
-  "What is asked for with GET, query included; an endpoint's path prefix is not put in front",
 )
 
 const probeStreak = (description: string) => integer(description, { min: 1, max: 100 })
 
 /** With built-in values, except for `path`. */
-export const healthCheckSchema = z
-  .strictObject({
-    path: optionalKey(path),
-    interval: duration('How long after one probe the next one follows', { min: 100, max: hour }).prefault('5s'),
-    timeout: duration('Longest probe, connecting included').prefault('2s'),
-    expect: statusRange('The statuses of a healthy endpoint').prefault('200-299'),
-    healthyAfter: probeStreak('So many good probes in a row bring an endpoint back').prefault(2),
-    unhealthyAfter: probeStreak('So many bad probes in a row take it out').prefault(3),
-  })
-  .meta({ description: 'Probes each endpoint on a timer; path is required' })
+export const healthCheckSchema = map('Probes each endpoint on a timer; path is required', {
+  path: optionalKey(path),
+  interval: duration('How long after one probe the next one follows', { min: 100, max: hour }).prefault('5s'),
+  timeout: duration('Longest probe, connecting included').prefault('2s'),
+  expect: statusRange('The statuses of a healthy endpoint').prefault('200-299'),
+  healthyAfter: probeStreak('So many good probes in a row bring an endpoint back').prefault(2),
+  unhealthyAfter: probeStreak('So many bad probes in a row take it out').prefault(3),
+})
 
-export const outlierSchema = z
-  .strictObject({
-    consecutiveFailures: optionalInteger('So many failures in a row take an endpoint out', {
-      min: 1,
-      max: 1000,
-    }).prefault(5),
-    failureRate: optionalPercent('How much larger its share of failed requests may be than that of its siblings', {
-      min: 0.01,
-    }).prefault('50%'),
-    ejectionTime: duration('For how long it is out at first; doubled each time it happens again', {
-      min: 100,
-      max: hour,
-    }).prefault('10s'),
-    maxEjected: percent('The largest share of the endpoints that is out at once').prefault('50%'),
-  })
-  .meta({ description: 'When real traffic takes one endpoint out for a while' })
+export const outlierSchema = map('When real traffic takes one endpoint out for a while', {
+  consecutiveFailures: optionalInteger('So many failures in a row take an endpoint out', {
+    min: 1,
+    max: 1000,
+  }).prefault(5),
+  failureRate: optionalPercent('How much larger its share of failed requests may be than that of its siblings', {
+    min: 0.01,
+  }).prefault('50%'),
+  ejectionTime: duration('For how long it is out at first; doubled each time it happens again', {
+    min: 100,
+    max: hour,
+  }).prefault('10s'),
+  maxEjected: percent('The largest share of the endpoints that is out at once').prefault('50%'),
+})
 
-export const circuitBreakerSchema = z
-  .strictObject({
-    failureRate: percent('The share of failed requests at which it opens', { min: 0.01 }).prefault('50%'),
-    minRequests: integer('It opens only after so many requests within the window', {
-      min: 1,
-      max: 10_000,
-    }).prefault(20),
-    window: duration('How far back requests are counted', { min: 1000, max: hour }).prefault('10s'),
-    openFor: duration('How long nothing is sent', { min: 100, max: hour }).prefault('5s'),
-    probes: integer('How many requests are let through then, and must go well, before it closes', {
-      min: 1,
-      max: 100,
-    }).prefault(3),
-  })
-  .meta({ description: 'Stops traffic to the whole upstream while most of it fails' })
+export const circuitBreakerSchema = map('Stops traffic to the whole upstream while most of it fails', {
+  failureRate: percent('The share of failed requests at which it opens', { min: 0.01 }).prefault('50%'),
+  minRequests: integer('It opens only after so many requests within the window', {
+    min: 1,
+    max: 10_000,
+  }).prefault(20),
+  window: duration('How far back requests are counted', { min: 1000, max: hour }).prefault('10s'),
+  openFor: duration('How long nothing is sent', { min: 100, max: hour }).prefault('5s'),
+  probes: integer('How many requests are let through then, and must go well, before it closes', {
+    min: 1,
+    max: 100,
+  }).prefault(3),
+})
 
 /** With built-in values. A key without one may be `none`, to override a level below. */
-export const upstreamTlsSchema = annotate(
-  z
-    .strictObject({
-      ca: optionalKey(optionalCertificate('Whom to trust instead of the public authorities; file:PATH for a file')),
-      certificate: optionalKey(optionalCertificate('What the gateway shows for itself, with its chain')),
-      key: optionalKey(optionalPrivateKey('The private key of the certificate')),
-      serverName: optionalKey(
-        scalar(orNone(serverName), "The name to ask for and to verify, instead of the endpoint's own"),
-      ),
-      minVersion: choice('The oldest version of TLS that is spoken', ['TLSv1.2', 'TLSv1.3']).prefault('TLSv1.2'),
-      verify: boolean('false: whoever answers is believed. Takes insecure: true').prefault(true),
-      insecure: boolean('true: verify: false is meant').prefault(false),
-    })
-    .meta({ description: 'How endpoints with https:// are spoken to' }),
+export const upstreamTlsSchema = map(
+  'How endpoints with https:// are spoken to',
+  {
+    ca: optionalKey(optionalCertificate('Whom to trust instead of the public authorities; file:PATH for a file')),
+    certificate: optionalKey(optionalCertificate('What the gateway shows for itself, with its chain')),
+    key: optionalKey(optionalPrivateKey('The private key of the certificate')),
+    serverName: optionalKey(
+      scalar("The name to ask for and to verify, instead of the endpoint's own", orNone(serverName)),
+    ),
+    minVersion: choice('The oldest version of TLS that is spoken', ['TLSv1.2', 'TLSv1.3']).prefault('TLSv1.2'),
+    verify: boolean('false: whoever answers is believed. Takes insecure: true').prefault(true),
+    insecure: boolean('true: verify: false is meant').prefault(false),
+  },
   { sensitive: true, redundantKeys: ({ verify }: { verify: boolean }) => (verify ? ['insecure'] : []) },
 )
 
@@ -156,37 +141,31 @@ export const deadlineSchema = optionalDuration(
 
 export const maxBodySchema = optionalSize('Largest request body')
 
-export const defaultsSchema = z
-  .strictObject({
-    timeouts: z
-      .strictObject({
-        connect: optionalDuration('Longest time to connect to an endpoint, TLS included').prefault('2s'),
-        headers: optionalDuration("Longest time until the head of an endpoint's answer").prefault('15s'),
-        body: optionalDuration("Longest gap between two chunks of an answer's body; never a total").prefault('30s'),
-      })
-      .meta({ description: 'How long an upstream may take' })
-      .prefault({}),
-    // `none`, `false` and `0s` allow no reuse: every request gets its own connection.
-    keepAlive: durationOrZero('How long an idle upstream connection is kept, less a margin; none or 0s: not at all', {
-      min: 0,
-    }).prefault('1500ms'),
-    maxConnections: integer('Most connections to one endpoint', { min: 1, max: 10_000 }).prefault(256),
-    maxPending: integer('Most requests that wait for one of them', { min: 0, max: 100_000 }).prefault(1024),
-    resolve: duration('How often the names of endpoints are resolved again', { min: 1000, max: hour }).prefault('30s'),
-    tls: upstreamTlsSchema.prefault({}),
-    balance: choice('How an endpoint is chosen', ['p2c', 'least-requests', 'round-robin']).prefault('p2c'),
-    slowStart: optionalDuration('How long an endpoint that comes back takes to reach its whole share', {
-      max: hour,
-    }).prefault('10s'),
-    healthCheck: optionalPolicy(healthCheckSchema, '{ path: /healthz }').prefault('none'),
-    outlier: optionalPolicy(outlierSchema, '{ }').prefault({}),
-    circuitBreaker: optionalPolicy(circuitBreakerSchema, '{ }').prefault('none'),
-    deadline: deadlineSchema.prefault('30s'),
-    maxBody: maxBodySchema.prefault('64MiB'),
-  })
-  .meta({ description: 'What applies to every group; a group states only what differs' })
+export const defaultsSchema = map('What applies to every group; a group states only what differs', {
+  timeouts: map('How long an upstream may take', {
+    connect: optionalDuration('Longest time to connect to an endpoint, TLS included').prefault('2s'),
+    headers: optionalDuration("Longest time until the head of an endpoint's answer").prefault('15s'),
+    body: optionalDuration("Longest gap between two chunks of an answer's body; never a total").prefault('30s'),
+  }).prefault({}),
+  // `none`, `false` and `0s` allow no reuse: every request gets its own connection.
+  keepAlive: durationOrZero('How long an idle upstream connection is kept, less a margin; none or 0s: not at all', {
+    min: 0,
+  }).prefault('1500ms'),
+  maxConnections: integer('Most connections to one endpoint', { min: 1, max: 10_000 }).prefault(256),
+  maxPending: integer('Most requests that wait for one of them', { min: 0, max: 100_000 }).prefault(1024),
+  resolve: duration('How often the names of endpoints are resolved again', { min: 1000, max: hour }).prefault('30s'),
+  tls: upstreamTlsSchema.prefault({}),
+  balance: choice('How an endpoint is chosen', ['p2c', 'least-requests', 'round-robin']).prefault('p2c'),
+  slowStart: optionalDuration('How long an endpoint that comes back takes to reach its whole share', {
+    max: hour,
+  }).prefault('10s'),
+  healthCheck: optionalPolicy(healthCheckSchema, '{ path: /healthz }').prefault('none'),
+  outlier: optionalPolicy(outlierSchema, '{ }').prefault({}),
+  circuitBreaker: optionalPolicy(circuitBreakerSchema, '{ }').prefault('none'),
+  deadline: deadlineSchema.prefault('30s'),
+  maxBody: maxBodySchema.prefault('64MiB'),
+})
 
-/** Keys of `defaults` that an operation may state. */
 export const operationDefaults = { deadline: true, maxBody: true } as const
 
 export const upstreamPolicyShape = partialShape(defaultsSchema.shape)

@@ -5,12 +5,12 @@ import { annotate, getAnnotations, type RenderedValue, renderMap, renderValue } 
 import { headerMutationSchema } from '../schema/header-fields.ts'
 import { partialShape } from '../schema/inheritance.ts'
 import { scalar } from '../schema/scalar.ts'
-import { boolean, integer, reject } from '../schema/scalar-types.ts'
+import { boolean, integer, map, reject } from '../schema/scalar-types.ts'
 import { operationDefaults } from './upstream-defaults.ts'
 
 export const endpointUrlSchema = scalar(
-  endpointUrl,
   'http:// or https://, a host, and an optional path prefix; or sandbox',
+  endpointUrl,
 )
 
 const weighted = z
@@ -56,7 +56,6 @@ export interface UpstreamKey {
   readonly schema: z.ZodType
   /** For editors; `schema` by default. */
   readonly described?: z.ZodType
-  /** Its value is an upstream that inherits from its group. */
   readonly isUpstream?: true
   /** `group` has the rendered keys of the group. */
   render?(schema: z.ZodType, value: unknown, group: Readonly<Record<string, RenderedValue>>): RenderedValue | undefined
@@ -92,16 +91,14 @@ export const upstreamsSchema = (defaults: z.ZodObject, keys: readonly UpstreamKe
       },
     },
   )
-  return z
-    .strictObject({
-      valuation: upstream,
-      financing: upstream,
-      analysis: upstream,
-      risk: upstream,
-      inventory: upstream,
-      leads: upstream,
-      compliance: upstream,
-      market: upstream,
-    } satisfies Record<(typeof groups)[number], typeof upstream>)
-    .meta({ description: 'What stands behind each purpose group; all eight are required' })
+  return map('What stands behind each purpose group; all eight are required', {
+    valuation: upstream,
+    financing: upstream,
+    analysis: upstream,
+    risk: upstream,
+    inventory: upstream,
+    leads: upstream,
+    compliance: upstream,
+    market: upstream,
+  } satisfies Record<(typeof groups)[number], typeof upstream>)
 }

@@ -13,6 +13,7 @@ import {
   clientName,
   integer,
   list,
+  map,
   optionalInteger,
 } from '../../../core/config/schema/scalar-types.ts'
 import { type Rate, requestRates } from '../../../core/lib/text/units.ts'
@@ -26,33 +27,30 @@ export const maxClients = 100_000
 const maxRate = 1_000_000
 
 export const requestRate = (description: string) =>
-  scalar<Rate>(
-    {
-      expected: `a rate from 1/min to ${maxRate}/s, such as 100/s or 30/min`,
-      parse: (value) => {
-        if (typeof value === 'boolean') return new InvalidScalar('wrong type')
-        const text = String(value)
-        const parsed = requestRates.parse(text)
-        const suggestion = requestRates.suggest(text)
-        if (parsed === undefined) return new InvalidScalar('not a rate', suggestion && `write ${suggestion}`)
-        if (parsed.count < 1) return new InvalidScalar('too small', 'write at least 1/min')
-        return parsed.count > maxRate ? new InvalidScalar('too large', `write at most ${maxRate}/s`) : parsed
-      },
-      render: requestRates.format,
-      json: { type: 'string', pattern: requestRates.pattern },
+  scalar<Rate>(description, {
+    expected: `a rate from 1/min to ${maxRate}/s, such as 100/s or 30/min`,
+    parse: (value) => {
+      if (typeof value === 'boolean') return new InvalidScalar('wrong type')
+      const text = String(value)
+      const parsed = requestRates.parse(text)
+      const suggestion = requestRates.suggest(text)
+      if (parsed === undefined) return new InvalidScalar('not a rate', suggestion && `write ${suggestion}`)
+      if (parsed.count < 1) return new InvalidScalar('too small', 'write at least 1/min')
+      return parsed.count > maxRate ? new InvalidScalar('too large', `write at most ${maxRate}/s`) : parsed
     },
-    description,
-  )
+    render: requestRates.format,
+    json: { type: 'string', pattern: requestRates.pattern },
+  })
 
 // No dot: in a key, the first dot ends the id.
 const keyId = annotate(
   scalar(
+    'The public half of the key',
     patternKind(
       'what stands before the dot of a key: 1 to 64 letters, digits and -_',
       '^[0-9A-Za-z_-]{1,64}$',
       'not the id of a key',
     ),
-    'The public half of the key',
   ),
   { sensitive: true },
 )
@@ -61,16 +59,13 @@ const sha256 = secretDigest('The SHA-256 of the secret half of the key', 'hash-k
 
 const operations = z
   .union([
-    scalar<null>(
-      {
-        expected: 'all',
-        parse: (value) =>
-          value === 'all' ? null : new InvalidScalar('not a list of operations', 'write all, or [market.insights, …]'),
-        render: () => 'all',
-        json: { enum: ['all'] },
-      },
-      'All nine',
-    ),
+    scalar<null>('All nine', {
+      expected: 'all',
+      parse: (value) =>
+        value === 'all' ? null : new InvalidScalar('not a list of operations', 'write all, or [market.insights, …]'),
+      render: () => 'all',
+      json: { enum: ['all'] },
+    }),
     z
       .array(
         choice<OperationId>(
@@ -83,18 +78,15 @@ const operations = z
   .meta({ description: 'What it may call' })
 
 /** Replaced by the file's clients before the schema is applied. */
-const clientFileReference = scalar<string>(
-  {
-    expected: 'file: and the path of a list of clients',
-    parse: textParser((value) =>
-      isClientFileReference(value)
-        ? value
-        : new InvalidScalar('not a list of clients', 'write file: and the path of one'),
-    ),
-    json: { type: 'string', pattern: '^file:.+$' },
-  },
-  'A list of clients in a file of its own',
-)
+const clientFileReference = scalar<string>('A list of clients in a file of its own', {
+  expected: 'file: and the path of a list of clients',
+  parse: textParser((value) =>
+    isClientFileReference(value)
+      ? value
+      : new InvalidScalar('not a list of clients', 'write file: and the path of one'),
+  ),
+  json: { type: 'string', pattern: '^file:.+$' },
+})
 
 export const isClientFileReference = (text: string): boolean => text.startsWith('file:') && text.length > 'file:'.length
 
@@ -105,7 +97,7 @@ export const clientSchema = z
     apiKeys: annotate(
       list(
         'Its keys: while one is being replaced, two',
-        z.strictObject({ id: keyId, sha256 }).meta({ description: 'A key, as lender-gateway hash-key prints it' }),
+        map('A key, as lender-gateway hash-key prints it', { id: keyId, sha256 }),
         { max: 8 },
       ).prefault([]),
       { sensitive: true },

@@ -3,7 +3,6 @@ import { optionalKey } from '../../../core/config/schema/annotations.ts'
 import { fieldName, lowerFieldName } from '../../../core/config/schema/header-fields.ts'
 import { optionalPolicy } from '../../../core/config/schema/inheritance.ts'
 import { InvalidScalar, type ScalarKind, scalar, textParser } from '../../../core/config/schema/scalar.ts'
-import { mebibyte } from '../../../core/config/schema/scalar-kinds.ts'
 import {
   boolean,
   choice,
@@ -11,6 +10,8 @@ import {
   integer,
   keySchema,
   list,
+  map,
+  mebibyte,
   optionalPercent,
   percent,
   reject,
@@ -50,6 +51,7 @@ const suggestPointer = (text: string): string => {
 const writtenNumber = /^\d+(\.\d+)?(e[+-]?\d+)?$/i
 
 const numbers = scalar<{ readonly relative: number } | { readonly absolute: number } | null>(
+  'How far two numbers may be apart: a share of that of the primary, or an amount',
   {
     expected: 'a percentage of the number such as 1%, an amount such as 0.005, or none',
     parse: (value, fromVariable) => {
@@ -73,20 +75,16 @@ const numbers = scalar<{ readonly relative: number } | { readonly absolute: numb
       ],
     },
   },
-  'How far two numbers may be apart: a share of that of the primary, or an amount',
 )
 
-const member = scalar<string>(
-  {
-    expected: 'the name of a member of each item, such as id',
-    parse: (value) =>
-      typeof value === 'string' && value !== '' && value.length <= 128
-        ? value
-        : new InvalidScalar(typeof value === 'string' ? 'not a name' : 'wrong type'),
-    json: { type: 'string', minLength: 1, maxLength: 128 },
-  },
-  'The member by which an item is found',
-)
+const member = scalar<string>('The member by which an item is found', {
+  expected: 'the name of a member of each item, such as id',
+  parse: (value) =>
+    typeof value === 'string' && value !== '' && value.length <= 128
+      ? value
+      : new InvalidScalar(typeof value === 'string' ? 'not a name' : 'wrong type'),
+  json: { type: 'string', minLength: 1, maxLength: 128 },
+})
 
 const arrays = z
   .record(keySchema(pointerKind).meta({ pattern: pointerPattern }), member)
@@ -98,56 +96,50 @@ const arrays = z
     maxProperties: maxRules,
   })
 
-const compareKeys = z
-  .strictObject({
-    ignore: list(
-      'What is not compared, with all below it',
-      scalar(pointerKind, 'A JSON pointer; * stands for every name and index'),
-      { max: maxRules },
-    ).prefault([]),
-    numbers: numbers.prefault('none'),
-    arrays: arrays.prefault({}),
-    fields: list(
-      'Response fields that are compared beside the content type',
-      lowerFieldName('A response field', 'Location'),
-      { max: 20 },
-    ).prefault([]),
-    noise: boolean('Whether some GETs go to the primary twice, and what differs there is not compared').prefault(false),
-    examples: boolean('Whether values that differ are kept and shown: they are data of clients').prefault(false),
-    minEqual: optionalPercent('Fewer equal answers are a finding').prefault('99%'),
-  })
-  .meta({ description: 'How the answers of the candidate are compared with those of the primary' })
+const compareKeys = map('How the answers of the candidate are compared with those of the primary', {
+  ignore: list(
+    'What is not compared, with all below it',
+    scalar('A JSON pointer; * stands for every name and index', pointerKind),
+    { max: maxRules },
+  ).prefault([]),
+  numbers: numbers.prefault('none'),
+  arrays: arrays.prefault({}),
+  fields: list(
+    'Response fields that are compared beside the content type',
+    lowerFieldName('A response field', 'Location'),
+    { max: 20 },
+  ).prefault([]),
+  noise: boolean('Whether some GETs go to the primary twice, and what differs there is not compared').prefault(false),
+  examples: boolean('Whether values that differ are kept and shown: they are data of clients').prefault(false),
+  minEqual: optionalPercent('Fewer equal answers are a finding').prefault('99%'),
+})
 
 const shadowCompareSchema = optionalPolicy(compareKeys, '{ ignore: [/generatedAt] }')
 
-export const shadowKeys = z
-  .strictObject({
-    sample: percent('The part of the requests that is copied').prefault('10%'),
-    posts: boolean('Whether POSTs are copied too; needs sideEffects: none').prefault(false),
-    sideEffects: optionalKey(
-      choice('none: what the candidate does with a POST is undone, or never lasts. Without it no POST is copied', [
-        'none',
-      ]),
-    ),
-    credentials: choice('Whether the credentials of clients are in the copies', ['remove', 'forward']).prefault(
-      'remove',
-    ),
-    marker: fieldName(
-      'The field by which a copy is known, with the value 1; what clients send in it is removed',
-      'X-Shadow',
-    ).prefault('X-Shadow'),
-    compare: shadowCompareSchema.prefault({}),
-    timeout: duration('Longest copy, from its sending to the end of its answer', { max: 600_000 }).prefault('30s'),
-    concurrency: integer('Most copies at once; the next is not sent', { min: 1, max: 10_000 }).prefault(64),
-    maxBody: size('A request with a longer body is not copied; a longer answer is compared by its hash', {
-      min: 1024,
-      max: 16 * mebibyte,
-    }).prefault('1MiB'),
-    maxBytes: size('Most memory of copies and of answers, of all workers together', {
-      min: mebibyte,
-      max: 16 * 1024 * mebibyte,
-    }).prefault('64MiB'),
-  })
-  .meta({ description: 'Copies of requests go to the candidate; clients get nothing of its answers' })
+export const shadowKeys = map('Copies of requests go to the candidate; clients get nothing of its answers', {
+  sample: percent('The part of the requests that is copied').prefault('10%'),
+  posts: boolean('Whether POSTs are copied too; needs sideEffects: none').prefault(false),
+  sideEffects: optionalKey(
+    choice('none: what the candidate does with a POST is undone, or never lasts. Without it no POST is copied', [
+      'none',
+    ]),
+  ),
+  credentials: choice('Whether the credentials of clients are in the copies', ['remove', 'forward']).prefault('remove'),
+  marker: fieldName(
+    'The field by which a copy is known, with the value 1; what clients send in it is removed',
+    'X-Shadow',
+  ).prefault('X-Shadow'),
+  compare: shadowCompareSchema.prefault({}),
+  timeout: duration('Longest copy, from its sending to the end of its answer', { max: 600_000 }).prefault('30s'),
+  concurrency: integer('Most copies at once; the next is not sent', { min: 1, max: 10_000 }).prefault(64),
+  maxBody: size('A request with a longer body is not copied; a longer answer is compared by its hash', {
+    min: 1024,
+    max: 16 * mebibyte,
+  }).prefault('1MiB'),
+  maxBytes: size('Most memory of copies and of answers, of all workers together', {
+    min: mebibyte,
+    max: 16 * 1024 * mebibyte,
+  }).prefault('64MiB'),
+})
 
 export const candidateShadowSchema = optionalPolicy(shadowKeys, '{ sample: 10% }')

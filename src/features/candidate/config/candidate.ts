@@ -7,20 +7,21 @@ import { annotate, optionalKey, renderMap, renderValue } from '../../../core/con
 import { requestFieldKind } from '../../../core/config/schema/header-fields.ts'
 import { optionalPolicy, partialShape } from '../../../core/config/schema/inheritance.ts'
 import { InvalidScalar, refineKind, scalar, textParser } from '../../../core/config/schema/scalar.ts'
-import { day, orNone } from '../../../core/config/schema/scalar-kinds.ts'
 import {
   boolean,
   clientName,
+  day,
   duration,
   integer,
   list,
+  map,
   multiple,
+  orNone,
   percent,
   reject,
 } from '../../../core/config/schema/scalar-types.ts'
 import { defaultsSchema, operationDefaults } from '../../../core/config/sections/upstream-defaults.ts'
-import type { UpstreamKey } from '../../../core/config/sections/upstreams.ts'
-import { endpointUrlSchema, targetShape } from '../../../core/config/sections/upstreams.ts'
+import { endpointUrlSchema, targetShape, type UpstreamKey } from '../../../core/config/sections/upstreams.ts'
 import { hashValue } from '../../../core/config/transfer-parts.ts'
 import { isPlainObject } from '../../../core/lib/plain-object.ts'
 import { candidateShadowSchema } from './candidate-shadow.ts'
@@ -46,33 +47,28 @@ const timePattern = '^\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,3})?
 
 /** Parsed to milliseconds since the epoch. */
 const time = (description: string) =>
-  scalar<number>(
-    {
-      expected: 'a time such as 2026-11-23T22:00:00Z',
-      parse: textParser((value) => {
-        const parsed = new RegExp(timePattern).test(value) ? Date.parse(value) : Number.NaN
-        if (Number.isNaN(parsed))
-          return new InvalidScalar('not a time', 'write the date, T, the time with seconds, and Z or the offset')
-        // Date.parse reads 30 February as 2 March.
-        const day = value.slice(0, 'YYYY-MM-DD'.length)
-        return new Date(day).toISOString().startsWith(day)
-          ? parsed
-          : new InvalidScalar('no such day', 'write the last day of the month, or one of the next')
-      }),
-      render: (value) => new Date(value).toISOString(),
-      json: { type: 'string', pattern: timePattern },
-    },
-    description,
-  )
+  scalar<number>(description, {
+    expected: 'a time such as 2026-11-23T22:00:00Z',
+    parse: textParser((value) => {
+      const parsed = new RegExp(timePattern).test(value) ? Date.parse(value) : Number.NaN
+      if (Number.isNaN(parsed))
+        return new InvalidScalar('not a time', 'write the date, T, the time with seconds, and Z or the offset')
+      // Date.parse reads 30 February as 2 March.
+      const day = value.slice(0, 'YYYY-MM-DD'.length)
+      return new Date(day).toISOString().startsWith(day)
+        ? parsed
+        : new InvalidScalar('no such day', 'write the last day of the month, or one of the next')
+    }),
+    render: (value) => new Date(value).toISOString(),
+    json: { type: 'string', pattern: timePattern },
+  })
 
 const stepsSchema = optionalPolicy(
-  z
-    .strictObject({
-      shares,
-      every: duration('How long each share holds before the next', { min: 1000, max: 7 * day }),
-      startedAt: optionalKey(time('When the first began or begins; without it, when the gateway has the steps')),
-    })
-    .meta({ description: 'Shares that follow each other by themselves, until one is taken back' }),
+  map('Shares that follow each other by themselves, until one is taken back', {
+    shares,
+    every: duration('How long each share holds before the next', { min: 1000, max: 7 * day }),
+    startedAt: optionalKey(time('When the first began or begins; without it, when the gateway has the steps')),
+  }),
   '{ shares: [1%, 5%, 25%, 100%], every: 15m }',
 )
 
@@ -87,16 +83,14 @@ const policyShape = { ...inheritedShape, ...partialShape(policies.shape) }
 
 /** Null: the candidate is never taken back. */
 const candidateGuardSchema = optionalPolicy(
-  z
-    .strictObject({
-      errors: multiple('How many times the part of the requests that the primary fails').prefault('2x'),
-      latency: multiple('How many times the 95th percentile of the time until the head at the primary', {
-        min: 1.1,
-      }).prefault('1.5x'),
-      minRequests: integer('Fewest requests of the candidate to judge by', { min: 10, max: 1_000_000 }).prefault(50),
-      window: duration('How long a request counts', { min: 1000, max: 600_000 }).prefault('1m'),
-    })
-    .meta({ description: 'When the candidate is taken back by itself' }),
+  map('When the candidate is taken back by itself', {
+    errors: multiple('How many times the part of the requests that the primary fails').prefault('2x'),
+    latency: multiple('How many times the 95th percentile of the time until the head at the primary', {
+      min: 1.1,
+    }).prefault('1.5x'),
+    minRequests: integer('Fewest requests of the candidate to judge by', { min: 10, max: 1_000_000 }).prefault(50),
+    window: duration('How long a request counts', { min: 1000, max: 600_000 }).prefault('1m'),
+  }),
   '{ errors: 2x, latency: 1.5x }',
 )
 
@@ -112,6 +106,7 @@ const responseFieldsWithMeaning = [
 
 /** Null: no field names the side. */
 export const exposeSchema = scalar(
+  'The response field that names the side, or none',
   orNone(
     refineKind(requestFieldKind(exposedField), (name) =>
       responseFieldsWithMeaning.includes(name.toLowerCase())
@@ -119,7 +114,6 @@ export const exposeSchema = scalar(
         : name,
     ),
   ),
-  'The response field that names the side, or none',
 ).prefault('none')
 
 /** The candidate's own keys. Each has a default, so that a URL alone is a candidate. */
