@@ -39,24 +39,21 @@ export const listenerCertificates = ({ listen, admin }: Config): readonly Config
 ]
 
 /** Lists for each key with client authorities the one that expires first, named by its subject. */
-export const clientAuthorities = (config: Config): readonly ConfiguredCertificate[] => [
-  ...earliestExpiring(['listen', 'tls', 'clientCa'], config.listen.tls?.clientCa ?? ''),
-  ...configTransfers.flatMap((each) => {
-    const authorities = each.authorities?.(config)
-    return authorities === undefined ? [] : earliestExpiring(authorities.path, authorities.text)
-  }),
-  ...earliestExpiring(['admin', 'tls', 'clientCertificate', 'ca'], config.admin.tls?.clientCertificate?.ca ?? ''),
-]
-
-const earliestExpiring = (path: ConfiguredCertificate['path'], text: string): readonly ConfiguredCertificate[] =>
-  readAll(text)
-    .toSorted((a, b) => a.validToDate.getTime() - b.validToDate.getTime())
-    .slice(0, 1)
-    .map(({ subject, validToDate }) => ({
+export const clientAuthorities = (config: Config): readonly ConfiguredCertificate[] =>
+  [
+    { path: ['listen', 'tls', 'clientCa'], text: config.listen.tls?.clientCa ?? '' },
+    ...configTransfers.flatMap((each) => each.authorities?.(config) ?? []),
+    { path: ['admin', 'tls', 'clientCertificate', 'ca'], text: config.admin.tls?.clientCertificate?.ca ?? '' },
+  ].flatMap(({ path, text }) => {
+    const all = readAll(text).map(({ subject, validToDate }) => ({
       path,
-      names: [subject.replaceAll('\n', ', ')],
+      names: [inOneLine(subject)],
       notAfter: validToDate.getTime(),
     }))
+    return all.toSorted((a, b) => a.notAfter - b.notAfter).slice(0, 1)
+  })
+
+const inOneLine = (name: string): string => name.replaceAll('\n', ', ')
 
 export function validateKeyPair(
   path: KeyPath,
@@ -110,7 +107,7 @@ export function validateChainsToRoots(path: KeyPath, text: string): readonly Con
       path,
       message: 'with clientCrl, no client of this authority would be accepted: its issuer is missing',
       expected: 'the certificates of all above it, up to the root',
-      found: `${cut.subject.replaceAll('\n', ', ')}, issued by ${cut.issuer.replaceAll('\n', ', ')}`,
+      found: `${inOneLine(cut.subject)}, issued by ${inOneLine(cut.issuer)}`,
       hint: 'add them to the same file, and their lists to clientCrl; without clientCrl an issuing authority alone is enough',
     },
   ]

@@ -12,10 +12,7 @@ export type DeepReadonly<T> = T extends string | number | boolean | null | undef
     ? readonly DeepReadonly<E>[]
     : { readonly [K in keyof T]: DeepReadonly<T[K]> }
 
-/**
- * A validated file: units parsed, references followed, levels not merged. A feature declares the keys of its section
- * here (`declare module`), so that their types exist only with the feature.
- */
+/** A validated file, levels not merged. A feature declares the keys of its section here (`declare module`). */
 export interface ParsedConfig
   extends Omit<z.output<typeof coreSchema>, 'listen' | 'admin' | 'defaults' | 'upstreams' | 'operations'> {
   readonly listen: ParsedListen
@@ -60,7 +57,6 @@ export interface HealthCheckConfig extends NonNullable<UpstreamPolicy['healthChe
   readonly path: string
 }
 
-/** Merged from the operation, its group and the defaults. */
 export interface OperationConfig extends Pick<ParsedOperation, 'state'> {
   /** Until the head of the response, attempts and waits included. */
   readonly deadline: ParsedFile['defaults']['deadline']

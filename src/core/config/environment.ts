@@ -29,14 +29,8 @@ export function substituteVariables(document: Document, environment: Environment
 const placeholder = /\$(\$\{)|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]{0,1024}))?\}/g
 const onlyPlaceholder = /^\$\{[^}]*\}$/
 
-interface FilledText {
-  readonly text: string
-  /** An escape does not count. */
-  readonly isReplaced: boolean
-  readonly missing: readonly string[]
-}
-
-function fillPlaceholders(source: string, environment: Environment): FilledText {
+/** `isReplaced`: an escape does not count. */
+function fillPlaceholders(source: string, environment: Environment) {
   let isReplaced = false
   const missing: string[] = []
   const text = source.replaceAll(placeholder, (_match, escaped, name, fallback) => {

@@ -3,12 +3,9 @@ import { escapeControls } from '../lib/text/escape-controls.ts'
 /** Keys and list indexes from the top of the file. */
 export type KeyPath = readonly (string | number)[]
 
-/** Never quotes a secret. */
-export interface ConfigProblem {
+/** Never quotes a secret. At 1:1 for the file as a whole. */
+export interface ConfigProblem extends FilePosition {
   readonly file: string
-  /** Counted from 1; 1:1 for the file as a whole. */
-  readonly line: number
-  readonly column: number
   /** Such as `upstreams.risk.endpoints[1].weight`; empty for the file as a whole. */
   readonly path: string
   readonly expected: string
@@ -56,17 +53,10 @@ export const locateKey = (path: string, positions: ReadonlyMap<string, FilePosit
   return { file, line: Math.max(1, line), column: Math.max(1, column), path }
 }
 
-export const fileProblem = (file: string, message: string, expected: string, found: string): ConfigProblem => ({
-  file,
-  line: 1,
-  column: 1,
-  path: '',
-  expected,
-  found,
-  message,
-})
+export const fileProblem = (file: string, message: string, expected: string, found: string): ConfigProblem => {
+  return { file, line: 1, column: 1, path: '', expected, found, message }
+}
 
-/** Formats `file:line:column path: message`, then, indented, expected, found and the hint. */
 export function formatProblem(problem: ConfigProblem): string {
   const { expected, found, message, hint } = problem
   const lines = [`${formatPlace(problem)}: ${message}`, `    expected ${expected}`, `    found    ${found}`]

@@ -1,7 +1,6 @@
 import { distance } from 'fastest-levenshtein'
 import { allOperations, type Operation } from '../../operations.ts'
 
-/** Finds the known key within a few edits, whatever the case. */
 export function suggestNearest(key: string, known: readonly string[]): string | undefined {
   const folded = key.toLowerCase()
   // Two swapped letters count as two edits.
@@ -21,11 +20,6 @@ export function suggestNearest(key: string, known: readonly string[]): string | 
   return best
 }
 
-interface PathMismatch {
-  readonly differs: readonly string[]
-  readonly meant: Operation | null
-}
-
 interface PathContext {
   readonly basePath: string
   readonly baseKey: string
@@ -38,7 +32,7 @@ type Show = (written: string) => string
  * Explains how an unknown path differs from a known one. It decides nothing, so it may guess: each step removes and
  * names one kind of difference. `show` renders the client's text: as it is for the client itself, or not at all.
  */
-export const explainPathMismatch = (path: string, { basePath, baseKey, show = String }: PathContext): PathMismatch => {
+export const explainPathMismatch = (path: string, { basePath, baseKey, show = String }: PathContext) => {
   const isUnder = (written: string): boolean => written.startsWith(`${basePath}/`)
   const differs: string[] = []
   let isBelowBase = isUnder(path)
@@ -54,17 +48,14 @@ export const explainPathMismatch = (path: string, { basePath, baseKey, show = St
     plain = plain.slice(basePath.length)
   }
   const found = allOperations.find((row) => contains(plain.toLowerCase(), row.path))
-  if (found !== undefined)
-    return {
-      differs: [...differs, ...describeAround(plain, found, isBelowBase, { basePath, baseKey, show })],
-      meant: found,
-    }
+  if (found !== undefined) {
+    differs.push(...describeAround(plain, found, isBelowBase, { basePath, baseKey, show }))
+    return { differs, meant: found }
+  }
 
   // A client with the wrong base may have the wrong path too.
-  const known = suggestNearest(plain, [
-    ...allOperations.map((row) => row.path),
-    ...allOperations.map((row) => basePath + row.path),
-  ])
+  const paths = ['', basePath].flatMap((base) => allOperations.map((row) => base + row.path))
+  const known = suggestNearest(plain, paths)
   const meant = allOperations.find((row) => known === row.path || known === basePath + row.path) ?? null
   const summary = meant === null ? 'it is none of the nine' : `it is none of the nine; the nearest is ${meant.path}`
   return { differs: [...differs, summary], meant }
@@ -88,12 +79,10 @@ const decodeEscapes =
     return [plain, ...differences]
   }
 
+/** Drops all matches of a global pattern, and describes the first. */
 const dropMatch =
   (pattern: RegExp, describe: (dropped: string) => string): NormalizationStep =>
-  (path) => {
-    const [dropped = ''] = pattern.exec(path) ?? []
-    return [path.replace(pattern, ''), describe(dropped)]
-  }
+  (path) => [path.replace(pattern, ''), describe(path.match(pattern)?.[0] ?? '')]
 
 /** RFC 3986 §5.2.4. The gateway itself resolves no dot segments: some servers do so in another order. */
 const resolveDotSegments: NormalizationStep = (path) => {
@@ -110,10 +99,7 @@ const normalizationSteps = (show: Show): readonly NormalizationStep[] => [
   dropMatch(/\?.*$/, (query) => `the query begins with an escaped "?": ${show(query)} is part of the path`),
   dropMatch(/&.*$/, (query) => `the query begins with "&" and not with "?": ${show(query)} is part of the path`),
   (path) => [path.replaceAll('\\', '/'), 'a backslash is not a slash'],
-  (path) => [
-    path.replaceAll(/;[^/]*/g, ''),
-    `a parameter behind ";" is part of the path: ${show(/;[^/]*/.exec(path)?.[0] ?? '')}`,
-  ],
+  dropMatch(/;[^/]*/g, (parameter) => `a parameter behind ";" is part of the path: ${show(parameter)}`),
   (path) => [path.replaceAll(/\/{2,}/g, '/'), 'a slash is doubled'],
   resolveDotSegments,
   (path) => [path.replace(/(?<=.)\/$/, ''), 'a slash is at its end'],
@@ -136,11 +122,8 @@ const describeAround = (
     else if (before.toLowerCase() === basePath.toLowerCase()) differences.push(`${show(before)} is written ${basePath}`)
     else differences.push(`it begins with ${show(before)} and not with ${basePath}: ${baseKey}`)
   } else if (before !== '') {
-    differences.push(
-      basePath === ''
-        ? `${show(before)} stands in front of it, and nothing should: ${baseKey}`
-        : `${show(before)} stands between ${basePath} and the path: ${baseKey}`,
-    )
+    const where = basePath === '' ? 'in front of it, and nothing should' : `between ${basePath} and the path`
+    differences.push(`${show(before)} stands ${where}: ${baseKey}`)
   }
   const middle = plain.slice(start, start + path.length)
   if (middle !== path) differences.push(`upper case: ${show(middle)} is written ${path}`)

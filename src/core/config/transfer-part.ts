@@ -9,7 +9,6 @@ export interface ConfigTransfer {
   identify?(config: Omit<Config, 'hash'>): Readonly<Record<string, unknown>>
   /** Lists the members that the hash leaves out: they follow the file even where the hash stays the same. */
   unhashed?(config: Config): Partial<Config>
-  /** Null: the change is not listed. */
   refineChange?(change: ValueChange, from: ConfigReport, to: ConfigReport): ValueChange | null
   detailChange?(change: ConfigChange, from: Config, to: Config): readonly ConfigChange[]
   /** The authorities of client certificates (PEM), and their key path. */

@@ -13,12 +13,11 @@ export interface PackedConfig {
 
 export const packConfig = (config: Config, to: 'thread' | 'worker'): PackedConfig => {
   let left = config
-  const packed: unknown[] = []
-  for (const transfer of configTransfers) {
+  const packed = configTransfers.map((transfer) => {
     const [next, value] = transfer.pack(left, to)
     left = next
-    packed.push(value)
-  }
+    return value
+  })
   return { config: left, packed }
 }
 

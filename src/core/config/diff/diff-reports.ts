@@ -31,10 +31,8 @@ export const diffReports = (from: ConfigReport, to: ConfigReport): readonly Conf
 
 const refine = (change: ValueChange, from: ConfigReport, to: ConfigReport): ValueChange | null => {
   let refined: ValueChange | null = change
-  for (const { refineChange } of configTransfers) {
-    if (refined === null || refineChange === undefined) continue
-    refined = refineChange(refined, from, to)
-  }
+  for (const { refineChange } of configTransfers)
+    if (refined !== null && refineChange !== undefined) refined = refineChange(refined, from, to)
   return refined
 }
 
@@ -50,33 +48,19 @@ const comparedParts = ({ config, digests }: ConfigReport) =>
 export const changedGroups = (changes: readonly ConfigChange[]): readonly Group[] =>
   groups.filter((group) => changes.some((change) => change.group === group))
 
-interface ConfigPart {
-  readonly part: string
-  readonly path: readonly string[]
-  readonly group: Group | null
-  readonly value: unknown
-}
-
-export function splitIntoParts(tree: { readonly [key: string]: unknown }): readonly ConfigPart[] {
-  return Object.entries(tree).flatMap(([key, value]): readonly ConfigPart[] => {
+export const splitIntoParts = (tree: { readonly [key: string]: unknown }) =>
+  Object.entries(tree).flatMap(([key, value]) => {
     if (key !== 'upstreams' && key !== 'operations') return [{ part: key, path: [key], group: null, value }]
-    return Object.entries(Object(value)).map(([name, part]) => ({
-      part: `${key}.${name}`,
-      path: [key, name],
-      group: key === 'upstreams' ? (groups.find((group) => group === name) ?? null) : groupOfOperation(name),
-      value: part,
-    }))
+    return Object.entries<unknown>(Object(value)).map(([name, part]) => {
+      const named = key === 'upstreams' ? name : allOperations.find(({ id }) => id === name)?.group
+      const group = groups.find((each) => each === named) ?? null
+      return { part: `${key}.${name}`, path: [key, name], group, value: part }
+    })
   })
-}
-
-const groupOfOperation = (operation: string): Group | null =>
-  allOperations.find(({ id }) => id === operation)?.group ?? null
-
-type NextConfig = Pick<LoadedConfig, 'restartOnly' | 'provenance'>
 
 export const findRestartRequired = (
   running: RestartOnlySettings,
-  { restartOnly, provenance }: NextConfig,
+  { restartOnly, provenance }: Pick<LoadedConfig, 'restartOnly' | 'provenance'>,
   file: string,
 ): readonly ConfigProblem[] =>
   Object.keys(restartOnly).flatMap((path): readonly ConfigProblem[] => {

@@ -2,7 +2,10 @@ import type { Group } from '../../../operations.ts'
 import { isPlainObject, ownMember } from '../../lib/plain-object.ts'
 import { formatKeyPath, type KeyPath } from '../problem.ts'
 
-/** `path` is where the two differ; null: not set. */
+/**
+ * `path` is where the two differ. Null: not set. A secret is `***`. A file that changed under the same name may have
+ * the start of its digest: `contract.yaml@1f0c9a7be2d4`.
+ */
 export interface ValueChange {
   readonly path: string
   readonly from: unknown
@@ -23,16 +26,9 @@ export interface ConfigReport {
 }
 
 export interface ConfigChange extends ValueChange {
-  /** `upstreams.market`, `operations.market.insights`, `listen`. */
   readonly part: string
   /** Null: all groups. */
   readonly group: Group | null
-  /**
-   * Null: not set. A secret is `***`. A file that changed under the same name may have the start of its digest:
-   * `contract.yaml@1f0c9a7be2d4`.
-   */
-  readonly from: unknown
-  readonly to: unknown
 }
 
 interface ComparedValue {
@@ -43,7 +39,6 @@ interface ComparedValue {
   readonly members: ReadonlyMap<string, ComparedValue> | null
 }
 
-/** `digests` tell masked values apart. */
 export const toComparedValue = (value: unknown, path: KeyPath, digests: Digests): ComparedValue => {
   const digest = ownMember(digests, formatKeyPath(path))
   if (Array.isArray(value)) {
@@ -88,7 +83,6 @@ const groupByName = (entries: readonly ComparedValue[]): ComparedValue['members'
   return new Map([...named].map(([name, same]) => [name as string, joinEntries(same.map(withoutName))]))
 }
 
-/** The keys that name an entry: `id` of a client, `name` of an operator. */
 const nameKeys = ['id', 'name'] as const
 
 const nameOf = ({ members }: ComparedValue): string | null => {
@@ -100,11 +94,8 @@ const nameOf = ({ members }: ComparedValue): string | null => {
 const withoutName = ({ members }: ComparedValue): ComparedValue => {
   const own = new Map([...(members ?? [])].filter(([key]) => !nameKeys.some((name) => name === key)))
   const shown = [...own].flatMap(([key, member]) => (member.shown === '***' ? [] : [[key, member.shown]]))
-  return {
-    shown: shown.length === 1 ? shown[0]?.[1] : Object.fromEntries(shown),
-    identity: identityOf(own),
-    members: own,
-  }
+  const single = shown.length === 1 ? shown[0]?.[1] : Object.fromEntries(shown)
+  return { shown: single, identity: identityOf(own), members: own }
 }
 
 /** An operator has two tokens of one name while one is being replaced. */

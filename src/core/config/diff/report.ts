@@ -7,7 +7,6 @@ import { schemaKeys } from '../schema/schema-keys.ts'
 import { hashValue } from '../transfer-parts.ts'
 import type { ConfigReport } from './diff-values.ts'
 
-/** Renders as the file spells it: all defaults filled in, policies at each group, keys without a value left out. */
 export const renderEffectiveConfig = (config: Config): { readonly [key: string]: RenderedValue } => {
   const ownRendered = sections.flatMap(({ key, render }) => (render === undefined ? [] : [{ key, render }]))
   return {
@@ -23,13 +22,11 @@ export const renderEffectiveConfig = (config: Config): { readonly [key: string]:
 /** Runs in the loading thread: the serving thread has no schema. */
 export const reportConfig = (config: Config): ConfigReport => {
   const tree = renderEffectiveConfig(config)
-  const digests = collectSecrets(tree).map(
-    ({ path, secret }) => [formatKeyPath(path), hashValue(secret.reveal())] as const,
-  )
+  const digests = Object.fromEntries(hashSecrets(tree))
   return {
     hash: config.hash,
-    config: redacted(tree),
-    digests: Object.assign(Object.fromEntries(digests), ...configParts.map((part) => part.digests?.(config))),
+    config: JSON.parse(JSON.stringify(tree)), // without secrets
+    digests: Object.assign(digests, ...configParts.map((part) => part.digests?.(config))),
   }
 }
 
@@ -46,17 +43,11 @@ export const getRestartOnlySettings = ({ config }: ConfigReport): RestartOnlySet
     }),
   )
 
-const redacted = (tree: { readonly [key: string]: RenderedValue }): ConfigReport['config'] =>
-  JSON.parse(JSON.stringify(tree))
-
-function collectSecrets(
-  value: RenderedValue,
-  path: KeyPath = [],
-): readonly { readonly path: KeyPath; readonly secret: Secret }[] {
-  if (value instanceof Secret) return [{ path, secret: value }]
-  return typeof value === 'object'
-    ? Object.entries(value).flatMap(([key, entry]) =>
-        collectSecrets(entry as RenderedValue, [...path, Array.isArray(value) ? Number(key) : key]),
-      )
-    : []
+/** Lists the hash of each secret by its key path. */
+function hashSecrets(value: RenderedValue, path: KeyPath = []): readonly (readonly [path: string, hash: string])[] {
+  if (value instanceof Secret) return [[formatKeyPath(path), hashValue(value.reveal())]]
+  if (typeof value !== 'object') return []
+  return Object.entries<RenderedValue>(value as { readonly [key: string]: RenderedValue }).flatMap(([key, entry]) =>
+    hashSecrets(entry, [...path, Array.isArray(value) ? Number(key) : key]),
+  )
 }

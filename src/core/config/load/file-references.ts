@@ -4,25 +4,19 @@ import { formatSize } from '../../lib/text/units.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { type SchemaKey, schemaKeys } from '../schema/schema-keys.ts'
-import { isReadError, maxReferencedBytes, readFileWithLimit, type SourceFile, toSourceFile } from './source-files.ts'
+import { isReadError, maxReferencedBytes, readFileWithLimit, toSourceFile } from './source-files.ts'
 
 // The serving thread compares all contents every `reload.poll`.
 const maxFiles = 256
 
 const referenceKeys = schemaKeys.filter(({ file }) => file !== undefined)
 
-interface ResolvedTree {
-  readonly tree: unknown
-  readonly issues: readonly ConfigIssue[]
-  /** Each file once, unreadable ones too. */
-  readonly sources: readonly SourceFile[]
-}
-
 /**
  * Replaces `file:` references by the contents, less one trailing line end. Relative names start at `folder`. A file
  * that is missing, unreadable, empty, over 64 KiB or not text is an issue at its key; so is each file after the 256th.
+ * `sources`: each file once, unreadable ones too.
  */
-export function resolveFileReferences(tree: unknown, folder: string): ResolvedTree {
+export function resolveFileReferences(tree: unknown, folder: string) {
   const issues: ConfigIssue[] = []
   const files = new Map<string, ReturnType<typeof readFileWithLimit>>()
   const readReference = (value: unknown, path: KeyPath, { file: kind }: SchemaKey): unknown => {
@@ -74,18 +68,13 @@ const tooManyFiles = {
 
 const expected = `a readable text file of 1 byte to ${formatSize(maxReferencedBytes)}`
 
-function parseContents(
-  bytes: Buffer,
-  lines: boolean,
-): string | { readonly reason: string; readonly hint?: string | undefined } {
+function parseContents(bytes: Buffer, lines: boolean): string | { readonly reason: string; readonly hint?: string } {
   const text = bytes.toString('utf8').replace(/\r?\n$/, '')
   if (text === '') return { reason: 'it is empty' }
   if (text.includes('\uFFFD')) return { reason: 'it is not UTF-8' }
-  if (lines ? notText.test(text) : !isFieldValue(text)) {
-    const hint = lines ? undefined : 'a value is one line of Latin-1'
-    return { reason: 'it holds a control character or one beyond U+00FF', hint }
-  }
-  return text
+  const reason = 'it holds a control character or one beyond U+00FF'
+  if (lines) return notText.test(text) ? { reason } : text
+  return isFieldValue(text) ? text : { reason, hint: 'a value is one line of Latin-1' }
 }
 
 const notText = /[^\t\r\n\x20-\x7e\x80-\xff]/

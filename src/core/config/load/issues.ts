@@ -53,20 +53,20 @@ function translateIssue(zodIssue: ZodIssue, base: KeyPath, tree: unknown): reado
   if (value === undefined || zodIssue.code === 'invalid_type')
     return [wrongTypeIssue(path, describeExpected(zodIssue), value)]
   const found = describeFound(value, path)
+  const hint = getParam(zodIssue, 'hint')
   if (zodIssue.code === 'too_small') {
-    const hint = path.at(-1) === 'endpoints' ? 'add a URL or sandbox' : 'add one, or remove the key'
-    return [{ path, message: 'the list is empty', expected: 'at least one entry', found, hint }]
+    const add = path.at(-1) === 'endpoints' ? 'add a URL or sandbox' : 'add one, or remove the key'
+    return [{ path, message: 'the list is empty', expected: 'at least one entry', found, hint: add }]
   }
   if (zodIssue.code === 'too_big')
     return [{ path, message: 'too many entries', expected: `at most ${zodIssue.maximum}`, found }]
   if (isWrongKind(zodIssue)) {
     const issue = wrongTypeIssue(path, describeExpected(zodIssue), value)
-    return [{ ...issue, hint: getHint(zodIssue) ?? issue.hint }]
+    return [{ ...issue, hint: hint ?? issue.hint }]
   }
-  return [{ path, message: zodIssue.message, expected: describeExpected(zodIssue), found, hint: getHint(zodIssue) }]
+  return [{ path, message: zodIssue.message, expected: describeExpected(zodIssue), found, hint }]
 }
 
-/** Picks the branch of a union that agrees with the value on text, list or map. */
 function matchingBranch(branches: readonly (readonly ZodIssue[])[], value: unknown): readonly ZodIssue[] {
   if (value instanceof ExternalValue) return branches[0] ?? []
   return (
@@ -80,14 +80,15 @@ const isWrongKind = (zodIssue: ZodIssue): boolean =>
 
 const kinds: Readonly<Record<string, string>> = { object: 'a map', record: 'a map', array: 'a list' }
 
-function describeExpected(zodIssue: ZodIssue | undefined): string {
-  if (zodIssue?.code === 'invalid_type') return kinds[zodIssue.expected] ?? zodIssue.expected
-  if (zodIssue?.code === 'custom' && typeof zodIssue.params?.expected === 'string') return zodIssue.params.expected
-  return 'another value'
-}
+const describeExpected = (zodIssue: ZodIssue | undefined): string =>
+  zodIssue?.code === 'invalid_type'
+    ? (kinds[zodIssue.expected] ?? zodIssue.expected)
+    : (getParam(zodIssue, 'expected') ?? 'another value')
 
-const getHint = (zodIssue: ZodIssue): string | undefined =>
-  zodIssue.code === 'custom' && typeof zodIssue.params?.hint === 'string' ? zodIssue.params.hint : undefined
+const getParam = (zodIssue: ZodIssue | undefined, name: 'expected' | 'hint'): string | undefined => {
+  const value: unknown = zodIssue?.code === 'custom' ? zodIssue.params?.[name] : undefined
+  return typeof value === 'string' ? value : undefined
+}
 
 function unknownKeyIssue(parent: KeyPath, key: string): ConfigIssue {
   const known = knownKeys(parent)
@@ -95,15 +96,8 @@ function unknownKeyIssue(parent: KeyPath, key: string): ConfigIssue {
   const message = meant === undefined ? 'unknown key' : `unknown key; did you mean "${meant}"?`
   const found = redactKey(key, parent)
   const hint = meant === undefined ? 'remove it, or indent it under the key that it belongs to' : undefined
-  return {
-    path: [...parent, key],
-    keyFault: 'unknown',
-    atKey: true,
-    message,
-    expected: `one of ${known.join(', ')}`,
-    found,
-    hint,
-  }
+  const expected = `one of ${known.join(', ')}`
+  return { path: [...parent, key], keyFault: 'unknown', atKey: true, message, expected, found, hint }
 }
 
 function wrongTypeIssue(path: KeyPath, expected: string, value: unknown): ConfigIssue {
@@ -138,10 +132,7 @@ function describeFound(value: unknown, path: KeyPath): string {
   return typeof written === 'string' ? quote(written) : String(written)
 }
 
-function outermostExternal(
-  tree: unknown,
-  path: KeyPath,
-): { readonly value: ExternalValue; readonly path: KeyPath } | undefined {
+function outermostExternal(tree: unknown, path: KeyPath) {
   let value = tree
   for (const [depth, key] of path.entries()) {
     if (value instanceof ExternalValue) return { value, path: path.slice(0, depth) }
@@ -188,10 +179,7 @@ export function notUtf8Problem(bytes: Uint8Array, file: string): ConfigProblem {
 }
 
 /** Drops later issues at the path of an earlier one: a value that is not filled in also has the wrong type. */
-export const withoutRepeats = (
-  later: readonly ConfigIssue[],
-  earlier: readonly ConfigIssue[],
-): readonly ConfigIssue[] => {
+export const withoutRepeats = (later: readonly ConfigIssue[], earlier: readonly ConfigIssue[]) => {
   const known = new Set(earlier.filter(({ path }) => path.length > 0).map(({ path }) => formatKeyPath(path)))
   return later.filter(({ path }) => !known.has(formatKeyPath(path)))
 }

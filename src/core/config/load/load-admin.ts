@@ -81,9 +81,6 @@ function selectSoundKeys(section: unknown, unfilled: ReadonlySet<string>, file: 
   return { admin, reason, isGuessed, isUnreadable: false }
 }
 
-const builtInAdmin = (reason: string | null): AdminLoadResult => ({
-  admin: defaults,
-  reason,
-  isGuessed: reason !== null,
-  isUnreadable: false,
-})
+const builtInAdmin = (reason: string | null): AdminLoadResult => {
+  return { admin: defaults, reason, isGuessed: reason !== null, isUnreadable: false }
+}

@@ -52,7 +52,7 @@ export const loadInThread = (
     try {
       thread = acquireThread()
     } catch (error) {
-      return resolve(failedResult(file, source, errorText(error)))
+      return resolve(failedResult(file, source, `it cannot be read: ${errorMessage(error)}`))
     }
     let isOver = false
     const finish = (result: LoadResult | Promise<LoadResult>, isReusable = false): void => {
@@ -71,10 +71,11 @@ export const loadInThread = (
       readingThreads.delete(thread)
       finish(result.ok ? restore(result, packed, running) : result, !shouldRetire)
     }
-    const onError = (error: NodeJS.ErrnoException): void =>
-      finish(
-        failedResult(file, error.code === 'ERR_WORKER_INIT_FAILED' ? withoutDigest(source) : source, errorText(error)),
-      )
+    const onError = (error: NodeJS.ErrnoException): void => {
+      // No fault of the file's, such as a lack of threads: without a digest, the watcher's next check tries again.
+      if (error.code === 'ERR_WORKER_INIT_FAILED') source = toSourceFile(file, null, maxConfigBytes)
+      finish(failedResult(file, source, `it cannot be read: ${errorMessage(error)}`))
+    }
     const onExit = (): void => finish(failedResult(file, source, 'it cannot be read'))
     thread.on('message', onReply).on('error', onError).on('exit', onExit)
     void sourceReads.run(async () => {
@@ -122,7 +123,6 @@ const acquireThread = (): Worker => {
   return reused
 }
 
-/** Keeps one thread for the next file; the process does not wait for it. */
 const releaseThread = (thread: Worker): void => {
   if (idleThread !== null) return terminateThread(thread)
   idleThread = thread
@@ -147,8 +147,3 @@ const failedResult = (file: string, source: SourceFile, message: string): LoadRe
   const problem = fileProblem(file, message, 'a configuration file of ordinary size', 'another one')
   return { ok: false, problems: [problem], unreadable: false, sources: [source], isCutShort: true }
 }
-
-/** Marks a failure that is not the file's fault, such as a lack of threads: the watcher's next check tries again. */
-const withoutDigest = (source: SourceFile): SourceFile => ({ ...source, digest: null })
-
-const errorText = (error: unknown): string => `it cannot be read: ${errorMessage(error)}`

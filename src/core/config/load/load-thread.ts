@@ -1,4 +1,3 @@
-/** The thread of `load-in-thread.ts`. */
 import { dirname } from 'node:path'
 import { parentPort } from 'node:worker_threads'
 import { now } from '../../lib/clock.ts'

@@ -43,12 +43,10 @@ export type LoadResult =
       readonly unreadable: boolean
       /** This file first, then the files that it refers to, unreadable ones too. */
       readonly sources: readonly SourceFile[]
-      /** The load ended before the referenced files were known. */
       readonly isCutShort?: true
     }
 
 export interface OpenedConfig {
-  /** By their names relative to the folder of the configuration. */
   readonly named: readonly { readonly name: string; readonly file: NamedFile }[]
   /** The result is not frozen. */
   complete(read: readonly ReturnType<ReadNamedFile>[]): LoadResult
@@ -104,10 +102,8 @@ export const parseConfigBytes = (bytes: Uint8Array, file: string, environment: E
     const config = resolveConfig(result.data, ...[...validated, ...read].map((each) => each.config))
     const ownWarnings = locateInFiles(collectWarnings(result.data, config), source, file, included)
     const warnings = [...ownWarnings, ...read.flatMap((each) => each.warnings)]
-    const adminOfFileAlone = text.includes('${')
-      ? parseAdmin(bytes, file, {})
-      : { admin: config.admin, isGuessed: false }
-    const statedAdminPort = adminOfFileAlone.isGuessed ? null : adminOfFileAlone.admin.port
+    const ofFileAlone = text.includes('${') ? parseAdmin(bytes, file, {}) : { admin: config.admin, isGuessed: false }
+    const statedAdminPort = ofFileAlone.isGuessed ? null : ofFileAlone.admin.port
     const report = reportConfig(config)
     const restartOnly = getRestartOnlySettings(report)
     const provenance = collectProvenance(source.locateStated)
@@ -145,9 +141,6 @@ const locateInFiles = (
   ]
 }
 
-const reject = (problems: readonly ConfigProblem[], sources: readonly SourceFile[]): LoadResult => ({
-  ok: false,
-  problems,
-  unreadable: false,
-  sources,
-})
+const reject = (problems: readonly ConfigProblem[], sources: readonly SourceFile[]): LoadResult => {
+  return { ok: false, problems, unreadable: false, sources }
+}

@@ -11,15 +11,11 @@ export interface Provenance extends FilePosition {
   readonly source: string
 }
 
-/** By key path in the file, such as `upstreams.risk.timeouts.connect`. */
 export type ProvenanceMap = ReadonlyMap<string, Provenance>
 
 type Level = readonly [Provenance['source'], KeyPath]
 
-/**
- * Finds the level that states each value: operation > upstream > defaults > built-in; for a candidate: candidate >
- * upstream > defaults > built-in.
- */
+/** Finds the level that states each value: operation (or candidate) > upstream > defaults > built-in. */
 export function collectProvenance(locateStated: (path: KeyPath) => FilePosition | undefined): ProvenanceMap {
   const provenance = new Map<string, Provenance>()
   const recordLevels = (path: KeyPath, ...levels: readonly Level[]): void => {
@@ -72,7 +68,6 @@ const globalPaths = leafPaths(configSchema.omit({ version: true, defaults: true,
 
 const upstreamPolicyPaths = leafPaths(configSchema.shape.defaults.unwrap().omit(operationDefaults))
 
-/** Keys that a nested upstream inherits from its group. */
 const inheritedPaths: readonly KeyPath[] = [
   ...['host', 'request', 'response'].map((key) => [key]),
   ...leafPaths(defaultsSchema.omit(operationDefaults)),

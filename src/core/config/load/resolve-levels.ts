@@ -12,7 +12,12 @@ import type {
 } from '../config.ts'
 import { configParts } from '../config-part.ts'
 import { mergeLevels, type PartialLevel, resolvePolicy } from '../schema/inheritance.ts'
-import { circuitBreakerSchema, healthCheckSchema, outlierSchema } from '../sections/upstream-defaults.ts'
+import {
+  circuitBreakerSchema,
+  healthCheckSchema,
+  type operationDefaults,
+  outlierSchema,
+} from '../sections/upstream-defaults.ts'
 import { hashConfig } from '../transfer-parts.ts'
 
 /** Merges operation > upstream > defaults > built-in. `read` has other files' contents. The result is not frozen. */
@@ -35,19 +40,13 @@ const resolveOperation = (
   upstream: ParsedUpstream,
   parsed: ParsedConfig,
 ): OperationConfig => {
-  const { defaults } = parsed
-  const own = {
-    state: given?.state ?? 'serve',
-    deadline: firstStated(given?.deadline, upstream.deadline, defaults.deadline),
-    maxBody: firstStated(given?.maxBody, upstream.maxBody, defaults.maxBody),
+  // `null` means "no limit", and wins like any other value.
+  const resolve = (key: keyof typeof operationDefaults): number | null => {
+    const own = given?.[key] === undefined ? upstream[key] : given[key]
+    return own === undefined ? parsed.defaults[key] : own
   }
+  const own = { state: given?.state ?? 'serve', deadline: resolve('deadline'), maxBody: resolve('maxBody') }
   return Object.assign(own, ...configParts.map((part) => part.resolveOperation?.(given, parsed)))
-}
-
-/** `null` means "no limit", and wins like any other value. */
-function firstStated<T>(...levels: readonly (T | undefined)[]): T {
-  for (const level of levels) if (level !== undefined) return level
-  throw new TypeError('the last level has a value for everything')
 }
 
 const resolveUpstream = (given: ParsedUpstream, defaults: ParsedDefaults): UpstreamConfig => {

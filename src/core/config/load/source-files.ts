@@ -28,10 +28,8 @@ export const readSourceFile = async (file: string, limit: number): Promise<Sourc
   limit,
 })
 
-/**
- * Reads stat data, which differs after an edit. Follows links: Kubernetes updates a mounted ConfigMap by renaming a
- * link on the way. One file at a time: a hung file holds one thread of Node's pool.
- */
+// Follows links: Kubernetes updates a mounted ConfigMap by renaming a link on the way. One file at a time: a hung file
+// holds one thread of Node's pool.
 export const readStatStamp = async (sources: readonly SourceFile[]): Promise<string> => {
   let stamp = ''
   for (const { file } of sources) stamp += `${await readFileStamp(file)}\n`
@@ -69,7 +67,6 @@ const digestFile = async (file: string, limit: number): Promise<string | null> =
   }
 }
 
-/** `reason` quotes nothing of the file. */
 interface ReadError {
   readonly reason: string
   /** The file can be read, but is too large. */
@@ -93,7 +90,8 @@ export function readFileWithLimit(file: string, limit: number): Buffer | ReadErr
       read = readSync(descriptor, buffer, length, buffer.length - length, null)
     return length > limit ? { reason: 'it is too large', readable: true } : buffer.subarray(0, length)
   } catch (error) {
-    return { reason: describeError(error), readable: false }
+    const { code = 'unknown reason' } = error as NodeJS.ErrnoException
+    return { reason: reasons[code] ?? `it cannot be opened (${code})`, readable: false }
   } finally {
     if (descriptor !== undefined) closeSync(descriptor)
   }
@@ -101,20 +99,16 @@ export function readFileWithLimit(file: string, limit: number): Buffer | ReadErr
 
 export const isReadError = (read: Buffer | ReadError): read is ReadError => !Buffer.isBuffer(read)
 
-function describeError(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  const known: Readonly<Record<string, string>> = {
-    ENOENT: 'no such file',
-    ENOTDIR: 'no such file',
-    EACCES: 'permission denied',
-    EPERM: 'permission denied',
-    EISDIR: 'it is a directory',
-    ELOOP: 'too many symbolic links',
-    ENAMETOOLONG: 'the name is too long',
-    ENXIO: 'it is not a regular file',
-    ERR_INVALID_ARG_VALUE: 'the name has a NUL in it',
-  }
-  return known[code] ?? `it cannot be opened (${code === '' ? 'unknown reason' : code})`
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file',
+  ENOTDIR: 'no such file',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EISDIR: 'it is a directory',
+  ELOOP: 'too many symbolic links',
+  ENAMETOOLONG: 'the name is too long',
+  ENXIO: 'it is not a regular file',
+  ERR_INVALID_ARG_VALUE: 'the name has a NUL in it',
 }
 
 interface WatchTarget {

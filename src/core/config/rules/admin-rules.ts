@@ -3,7 +3,7 @@ import { digestSecret } from '../../lib/secrets.ts'
 import { validateIssuers, validateKeyPair } from '../certificates.ts'
 import { operatorKeys } from '../config-part.ts'
 import { coreSchema } from '../core-schema.ts'
-import { type ConfigRule, findRepeats, listAt, parseAt, type UniqueEntry, valueAt } from './rule.ts'
+import { type ConfigRule, findRepeats, listAt, parseAt, valueAt } from './rule.ts'
 
 const { shape } = coreSchema.shape.admin.unwrap()
 const tokenShape = shape.tokens.unwrap().element.shape
@@ -60,7 +60,7 @@ const duplicateTokens: ConfigRule = (tree) => {
 const clientCertificates: ConfigRule = (tree) => {
   const ca = parseAt(tree, certificateShape.ca, [...clientCertificatePath, 'ca'])
   const base = [...clientCertificatePath, 'operators']
-  const names = listAt(tree, base).flatMap((_, index): readonly UniqueEntry[] => {
+  const names = listAt(tree, base).flatMap((_, index) => {
     const path = [...base, index, 'san']
     const name = parseAt(tree, certificateShape.operators.element.shape.san, path)
     return name === undefined ? [] : [{ name, path: () => path }]
@@ -71,40 +71,26 @@ const clientCertificates: ConfigRule = (tree) => {
   ]
 }
 
-const operatorRules: readonly ConfigRule[] = [metricsToken, duplicateTokens, clientCertificates]
-
 const listenShape = coreSchema.shape.listen.unwrap().shape
 
-interface ConfiguredListener {
-  readonly name: 'listen' | 'admin'
-  readonly host: string | undefined
-  readonly port: number | undefined
+/** Of the public listener, then of the admin listener. */
+export const configuredListeners = (tree: unknown) => {
+  const listenerAt = <Name extends 'listen' | 'admin'>(
+    name: Name,
+    { host, port }: typeof listenShape | typeof shape,
+  ) => {
+    return { name, host: parseAt(tree, host, [name, 'host']), port: parseAt(tree, port, [name, 'port']) }
+  }
+  return [listenerAt('listen', listenShape), listenerAt('admin', shape)] as const
 }
-
-export const configuredListeners = (
-  tree: unknown,
-): readonly [listen: ConfiguredListener, admin: ConfiguredListener] => [
-  {
-    name: 'listen',
-    host: parseAt(tree, listenShape.host, ['listen', 'host']),
-    port: parseAt(tree, listenShape.port, ['listen', 'port']),
-  },
-  {
-    name: 'admin',
-    host: parseAt(tree, shape.host, ['admin', 'host']),
-    port: parseAt(tree, shape.port, ['admin', 'port']),
-  },
-]
 
 /** With port 0 the system chooses a free port. */
 const sameAddress: ConfigRule = (tree) => {
-  const [publicListener, adminListener] = configuredListeners(tree)
-  if (publicListener.port === undefined || publicListener.port === 0 || publicListener.port !== adminListener.port)
-    return null
-  if (publicListener.host === undefined || adminListener.host === undefined) return null
+  const [{ host, port }, admin] = configuredListeners(tree)
+  if (port === undefined || port === 0 || port !== admin.port) return null
+  if (host === undefined || admin.host === undefined) return null
   return (
-    (reachesListener(publicListener.host, adminListener.host) ||
-      reachesListener(adminListener.host, publicListener.host)) && {
+    (reachesListener(host, admin.host) || reachesListener(admin.host, host)) && {
       path: ['admin', 'port'],
       message: 'the admin listener is on the address of the public one',
       expected: 'an address of its own',
@@ -141,4 +127,11 @@ const tlsKeyPair: ConfigRule = (tree) => {
   return tls && validateKeyPair(['admin', 'tls'], tls)
 }
 
-export const adminRules: readonly ConfigRule[] = [sameAddress, unguarded, tlsKeyPair, ...operatorRules]
+export const adminRules: readonly ConfigRule[] = [
+  sameAddress,
+  unguarded,
+  tlsKeyPair,
+  metricsToken,
+  duplicateTokens,
+  clientCertificates,
+]

@@ -72,8 +72,6 @@ const alpn: ConfigRule = (tree) =>
     hint: 'add listen.tls, or remove http2',
   }
 
-const listenRules: readonly ConfigRule[] = [keyPairs, clientCaPresence, clientCaBundle, revocationLists, alpn]
-
 export const validateCrossKeyRules = (tree: unknown): readonly ConfigIssue[] =>
   applyRules([...rules, ...configParts.flatMap((part) => part.rules ?? [])], tree)
 
@@ -97,9 +95,7 @@ const shutdownOrder: ConfigRule = (tree) => {
 
 const rules: readonly ConfigRule[] = [
   ...adminRules,
-  ...listenRules,
+  ...[keyPairs, clientCaPresence, clientCaBundle, revocationLists, alpn],
   ...endpointRules,
-  upstreamPolicyRule,
-  headerMutationRule,
-  shutdownOrder,
+  ...[upstreamPolicyRule, headerMutationRule, shutdownOrder],
 ]

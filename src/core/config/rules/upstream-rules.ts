@@ -5,7 +5,7 @@ import { asPlainObject, isPlainObject } from '../../lib/plain-object.ts'
 import { validateCaBundle, validateKeyPair } from '../certificates.ts'
 import { nestedUpstreamKeys } from '../config-part.ts'
 import { coreSchema } from '../core-schema.ts'
-import { type ConfigIssue, formatKeyPath, type KeyPath } from '../problem.ts'
+import { formatKeyPath, type KeyPath } from '../problem.ts'
 import { type EditDirection, foldEditedName } from '../schema/header-fields.ts'
 import { healthCheckSchema, upstreamTlsSchema } from '../sections/upstream-defaults.ts'
 import { endpointSchema } from '../sections/upstreams.ts'
@@ -15,11 +15,6 @@ import { applyRules, type ConfigRule, listAt, parseAt, type RuleResult, valueAt 
 
 const { allowSandbox } = coreSchema.shape
 
-interface StatedEndpoint {
-  readonly path: KeyPath
-  readonly origin: string
-}
-
 const upstreamPaths = (tree: unknown): readonly KeyPath[] =>
   groups.flatMap((group): readonly KeyPath[] => {
     const path: KeyPath = ['upstreams', group]
@@ -27,13 +22,13 @@ const upstreamPaths = (tree: unknown): readonly KeyPath[] =>
     return [path, ...nested.filter((at) => valueAt(tree, at) !== undefined)]
   })
 
-const parseEndpoints = (tree: unknown): readonly StatedEndpoint[] =>
-  upstreamPaths(tree).flatMap((path) => {
-    const list = valueAt(tree, [...path, 'endpoints'])
-    const paths = Array.isArray(list) ? list.map((_, index): KeyPath => [...path, 'endpoints', index]) : [path]
-    return paths.flatMap((endpointPath): readonly StatedEndpoint[] => {
-      const endpoint = parseAt(tree, endpointSchema, endpointPath)
-      return endpoint === undefined ? [] : [{ path: endpointPath, origin: endpoint.origin }]
+const parseEndpoints = (tree: unknown) =>
+  upstreamPaths(tree).flatMap((upstream) => {
+    const list = valueAt(tree, [...upstream, 'endpoints'])
+    const paths = Array.isArray(list) ? list.map((_, index): KeyPath => [...upstream, 'endpoints', index]) : [upstream]
+    return paths.flatMap((path) => {
+      const endpoint = parseAt(tree, endpointSchema, path)
+      return endpoint === undefined ? [] : [{ path, origin: endpoint.origin }]
     })
   })
 
@@ -129,14 +124,9 @@ interface StatedKey<T> {
   readonly stated: boolean
 }
 
-interface Levels {
-  readonly read: <T>(schema: z.ZodType<T>, ...key: KeyPath) => StatedKey<T>
-  readonly enabledAt: (policy: string) => KeyPath | null
-}
-
 const defaults: KeyPath = ['defaults']
 
-const getLevels = (tree: unknown, ...bases: readonly KeyPath[]): Levels => {
+const getLevels = (tree: unknown, ...bases: readonly KeyPath[]) => {
   const first = (key: KeyPath): KeyPath | undefined => {
     for (const base of bases) {
       const path = [...base, ...key]
@@ -148,12 +138,12 @@ const getLevels = (tree: unknown, ...bases: readonly KeyPath[]): Levels => {
     return undefined
   }
   return {
-    read: (schema, ...key) => {
+    read: <T>(schema: z.ZodType<T>, ...key: KeyPath): StatedKey<T> => {
       const path = first(key)
       const value = path === undefined ? schema.safeParse(undefined).data : parseAt(tree, schema, path)
       return { value, path: path ?? ['defaults', ...key], stated: path !== undefined }
     },
-    enabledAt: (policy) => {
+    enabledAt: (policy: string): KeyPath | null => {
       const path = first([policy])
       // Any other value has an issue of its own.
       return path !== undefined && isPlainObject(valueAt(tree, path)) ? path : null
@@ -161,7 +151,7 @@ const getLevels = (tree: unknown, ...bases: readonly KeyPath[]): Levels => {
   }
 }
 
-export type PolicyRule = (levels: Levels) => RuleResult
+export type PolicyRule = (levels: ReturnType<typeof getLevels>) => RuleResult
 
 const { path: probedPath } = healthCheckSchema.shape
 const { verify, insecure, ca, certificate, key } = upstreamTlsSchema.shape
@@ -212,12 +202,7 @@ const keyPair: PolicyRule = ({ read }) => {
 }
 
 /** A broken half has an issue of its own. */
-const halfPair = (
-  name: string,
-  { path }: StatedKey<unknown>,
-  other: string,
-  missing: StatedKey<unknown>,
-): ConfigIssue | null => {
+const halfPair = (name: string, { path }: StatedKey<unknown>, other: string, missing: StatedKey<unknown>) => {
   if (missing.stated && missing.value !== null) return null
   const details = { message: `a ${name} without its ${other}`, expected: 'both or neither' }
   return missing.stated

@@ -31,7 +31,6 @@ const ofBothSides = (upstream: ParsedUpstream): Endpoints => ({
   endpoints: [upstream, ...nestedIn(upstream)].flatMap(({ endpoints }) => endpoints),
 })
 
-/** Leaves out a candidate that states its own `tls.verify`. */
 const ofInheritingSides = (upstream: ParsedUpstream): Endpoints =>
   nestedIn(upstream).some(({ tls }) => tls?.verify !== undefined) ? upstream : ofBothSides(upstream)
 
@@ -89,7 +88,8 @@ const unusedInsecure: WarningRule = ({ parsed, config: { upstreams } }) => {
   const insecureGroups = groups.filter((group) => parsed.upstreams[group].tls?.insecure ?? parsed.defaults.tls.insecure)
   return statingLevels(parsed, 'insecure', insecureGroups).map(
     ({ path, holdsFor }) =>
-      holdsFor.every((group) => verifiesBothSides(upstreams[group])) && {
+      // A candidate inherits `insecure`.
+      holdsFor.every((group) => resolvedSides(upstreams[group]).every(({ tls }) => tls.verify)) && {
         path,
         message: 'this does nothing by itself: certificates are verified',
         expected: 'false, or verify: false beside it',
@@ -98,9 +98,6 @@ const unusedInsecure: WarningRule = ({ parsed, config: { upstreams } }) => {
       },
   )
 }
-
-/** `insecure` then has no effect; a candidate inherits it. */
-const verifiesBothSides = (upstream: UpstreamConfig): boolean => resolvedSides(upstream).every(({ tls }) => tls.verify)
 
 export const resolvedSides = (upstream: UpstreamConfig): readonly UpstreamConfig[] => {
   const nested = upstream as object as Record<string, { readonly upstream: UpstreamConfig } | null>

@@ -48,8 +48,6 @@ const hasTokens = (admin: Config['admin']): boolean =>
 
 const scopesOfFeatures = (admin: Config['admin']) => operatorKeys().flatMap(({ scopes }) => scopes(admin))
 
-const adminWarnings: readonly WarningRule[] = [unusedScrapers, noOrders]
-
 /** `cores`: this machine's. */
 export const collectWarnings = (
   parsed: ParsedConfig,
@@ -135,6 +133,7 @@ const warningRules: readonly WarningRule[] = [
   expiringAuthorities,
   unusedForwarded,
   redundantPreflight,
-  ...adminWarnings,
+  unusedScrapers,
+  noOrders,
   unusedColour,
 ]

@@ -1,15 +1,5 @@
-import {
-  type Alias,
-  type Document,
-  isAlias,
-  isCollection,
-  isMap,
-  isScalar,
-  isSeq,
-  type Node,
-  type Scalar,
-  type YAMLError,
-} from 'yaml'
+import type { Alias, Document, Node, Scalar, YAMLError } from 'yaml'
+import { isAlias, isCollection, isMap, isScalar, isSeq } from 'yaml'
 import type { FilePosition, KeyPath, LocatableIssue } from '../problem.ts'
 import { forEachNode } from './yaml-nodes.ts'
 
@@ -19,14 +9,8 @@ export const maxAliases = 100
 /** Later errors repeat the first. */
 const maxSyntaxErrors = 20
 
-interface SyntaxResult {
-  readonly issues: readonly LocatableIssue[]
-  /** The tree is reliable. */
-  readonly usable: boolean
-}
-
-/** Collects syntax errors and forbidden YAML: tags, directives, duplicate keys, too many aliases. */
-export function findSyntaxIssues(document: Document, text: string, at: (offset: number) => FilePosition): SyntaxResult {
+/** Tags, directives, duplicate keys and many aliases are forbidden. `usable`: the tree is reliable. */
+export function findSyntaxIssues(document: Document, text: string, at: (offset: number) => FilePosition) {
   const issues: LocatableIssue[] = []
   const lines = new Set<number>()
   const add = (offset: number, issue: LocatableIssue): void => {
@@ -34,7 +18,6 @@ export function findSyntaxIssues(document: Document, text: string, at: (offset: 
     issues.push({ ...issue, offset })
   }
 
-  // With a dangling or circular alias the tree cannot be built.
   let usable = findForbiddenConstructs(document, add)
   const forbiddenCount = issues.length
   let lostAt: number | null = null
@@ -75,15 +58,7 @@ type AddIssue = (offset: number, issue: LocatableIssue) => void
 
 /** Returns false if the tree cannot be built. */
 function findForbiddenConstructs(document: Document, add: AddIssue): boolean {
-  if (document.directives?.yaml.explicit === true) {
-    add(0, {
-      path: [],
-      message: 'a YAML directive',
-      expected: 'plain YAML 1.2',
-      found: '%YAML',
-      hint: 'remove the line',
-    })
-  }
+  if (document.directives?.yaml.explicit === true) add(0, { path: [], ...yamlDirective })
   let aliases = 0
   let isIntact = true
   forEachNode(document, (node, { path, parents }) => {
@@ -113,6 +88,13 @@ function findForbiddenConstructs(document: Document, add: AddIssue): boolean {
   return isIntact
 }
 
+const yamlDirective = {
+  message: 'a YAML directive',
+  expected: 'plain YAML 1.2',
+  found: '%YAML',
+  hint: 'remove the line',
+}
+
 /** JavaScript gives `__proto__` a meaning of its own, and zod ignores it. */
 export const prototypeKey = { message: 'unknown key', expected: 'a known key', found: '__proto__', hint: 'remove it' }
 
@@ -123,7 +105,6 @@ const duplicateKey = {
   hint: 'keep one of the two',
 }
 
-/** For an alias bomb, wherever it is noticed. */
 export const tooManyAliases = {
   message: 'too many aliases',
   expected: `at most ${maxAliases} aliases, nested ones counted as often as they unfold`,
@@ -131,13 +112,8 @@ export const tooManyAliases = {
   hint: 'write the values out',
 }
 
-function aliasIssue(
-  node: Alias,
-  document: Document,
-  nodePath: KeyPath,
-  parents: readonly unknown[],
-): LocatableIssue | undefined {
-  const path = [...nodePath]
+function aliasIssue(node: Alias, document: Document, at: KeyPath, parents: readonly unknown[]) {
+  const path = [...at]
   const target = node.resolve(document)
   if (target === undefined) {
     const hint = 'put the value in quotes, if it only begins with *'
@@ -149,8 +125,6 @@ function aliasIssue(
   }
   return undefined
 }
-
-type MessageAndHint = readonly [message: string, hint: string]
 
 /**
  * Describes an error in the gateway's words, as the parser's may quote the file, at the place where an operator would
@@ -168,49 +142,24 @@ function describeSyntaxError(
   // The parser reports a missing end further down; the opening is the better place.
   const offset = bracketAt ?? (isUnclosedQuote ? (scalar.range?.[0] ?? start) : start)
   const isMultiline = scalar?.range != null && at(scalar.range[0]).line !== at(scalar.range[1]).line
-  const context = { isUnclosedQuote, isUnclosedBracket: bracketAt !== undefined, isMultiline, isIndentationError }
-  const [message, hint] = messageFor(code, context) ?? [
-    'not valid YAML',
-    'check quotes, brackets and indentation near here',
-  ]
-  return {
-    path: pathAt(document.contents, offset),
-    offset,
-    message,
-    expected: 'valid YAML 1.2',
-    found: 'something else: other problems of the file show when it is mended',
-    hint,
-  }
+  let fault: string = code
+  if (isUnclosedQuote) fault = 'UNCLOSED_QUOTE'
+  else if (bracketAt !== undefined) fault = 'UNCLOSED_BRACKET'
+  else if (code === 'BLOCK_AS_IMPLICIT_KEY' && isMultiline) fault = 'TOO_DEEP'
+  else if (code === 'BLOCK_AS_IMPLICIT_KEY' && isIndentationError) fault = 'BAD_INDENT'
+  const [message, hint] = messages[fault] ?? ['not valid YAML', 'check quotes, brackets and indentation near here']
+  const found = 'something else: other problems of the file show when it is mended'
+  return { path: pathAt(document.contents, offset), offset, message, expected: 'valid YAML 1.2', found, hint }
 }
 
-interface ErrorContext {
-  readonly isUnclosedQuote: boolean
-  readonly isUnclosedBracket: boolean
-  readonly isMultiline: boolean
-  readonly isIndentationError: boolean
-}
-
-const messageFor = (
-  code: YAMLError['code'],
-  { isUnclosedQuote, isUnclosedBracket, isMultiline, isIndentationError }: ErrorContext,
-): MessageAndHint | undefined => {
-  if (isUnclosedQuote) return unclosedQuote
-  if (isUnclosedBracket) return unclosedBracket
-  if (code !== 'BLOCK_AS_IMPLICIT_KEY') return messages[code]
-  return isMultiline ? tooDeep : isIndentationError ? messages.BAD_INDENT : messages[code]
-}
-
-const unclosedQuote: MessageAndHint = ['a quote that is not closed', 'close it on the same line']
-const unclosedBracket: MessageAndHint = [
-  'a bracket that is not closed',
-  'close it, and indent the lines up to its end further than its key',
-]
-const tooDeep: MessageAndHint = [
-  'a line that is indented too far',
-  'indent what follows this line like the line itself',
-]
-
-const messages: Readonly<Partial<Record<YAMLError['code'], MessageAndHint>>> = {
+/** By the parser's code, or the gateway's word for a fault that the code does not tell. */
+const messages: Readonly<Record<string, readonly [message: string, hint: string]>> = {
+  UNCLOSED_QUOTE: ['a quote that is not closed', 'close it on the same line'],
+  UNCLOSED_BRACKET: [
+    'a bracket that is not closed',
+    'close it, and indent the lines up to its end further than its key',
+  ],
+  TOO_DEEP: ['a line that is indented too far', 'indent what follows this line like the line itself'],
   TAB_AS_INDENT: ['a tab in the indentation', 'indent with spaces'],
   MULTIPLE_DOCS: ['a second document', 'remove --- and what follows it: a file is one document'],
   NON_STRING_KEY: ['a key that is not a word', 'write a plain key'],
@@ -256,7 +205,6 @@ function pathAt(node: unknown, offset: number, path: KeyPath = []): KeyPath {
   return index === -1 || endOf(node.items[index]) <= offset ? path : pathAt(node.items[index], offset, [...path, index])
 }
 
-/** More levels than any key of the configuration has. */
 const maxDepth = 16
 
 const startOf = (node: unknown): number => rangeOf(node)?.[0] ?? Number.POSITIVE_INFINITY

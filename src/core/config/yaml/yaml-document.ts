@@ -7,23 +7,13 @@ import type { FilePosition, KeyPath, LocatableIssue } from '../problem.ts'
 import { findSyntaxIssues, maxAliases, tooManyAliases } from './syntax-issues.ts'
 import { createPositionFinder, findOffset, forEachNode, hasPath } from './yaml-nodes.ts'
 
-export interface YamlSource {
-  readonly document: Document
-  /** Forbidden constructs included. */
-  readonly issues: readonly LocatableIssue[]
-  /** False after a syntax error: the tree is not reliable. */
-  readonly usable: boolean
-  readonly at: (offset: number) => FilePosition
-  /** A missing value has the position of the deepest existing key above it. */
-  readonly locate: (path: KeyPath, atKey?: boolean) => FilePosition
-  readonly locateStated: (path: KeyPath) => FilePosition | undefined
-}
+export type YamlSource = ReturnType<typeof parseYamlSource>
 
 // `uniqueKeys` compares each key with every other; `findSyntaxIssues` finds duplicates in linear time.
 const parserOptions = { prettyErrors: false, stringKeys: true, uniqueKeys: false, version: '1.2' } as const
 
-/** Parses YAML 1.2 with positions. Never throws, and never lets the parser quote the text. */
-export function parseYamlSource(text: string): YamlSource {
+/** Never throws, and never lets the parser quote the text. `usable` false: a syntax error; the tree is not reliable. */
+export function parseYamlSource(text: string) {
   const isMasked = text.includes('${') && !text.includes(opening) && !text.includes(closing)
   const document = parseDocument(isMasked ? maskPlaceholders(text) : text, parserOptions)
   const unquotedPlaceholders = isMasked ? unmaskPlaceholders(document) : []
@@ -34,18 +24,14 @@ export function parseYamlSource(text: string): YamlSource {
   return { document, issues: [...unquotedPlaceholders, ...issues], usable, at, locate, locateStated }
 }
 
-interface ParsedTree {
-  /** Undefined: the file has no reliable tree. */
-  readonly tree: unknown
-  readonly issues: readonly LocatableIssue[]
-}
-
-export const toPlainTree = (source: YamlSource, environment: Environment): ParsedTree => {
+/** `tree` undefined: the file has no reliable tree. */
+export const toPlainTree = (source: YamlSource, environment: Environment) => {
   if (!source.usable) return { tree: undefined, issues: source.issues }
   const issues: readonly LocatableIssue[] = [...source.issues, ...substituteVariables(source.document, environment)]
   try {
     // The library counts the anchor too.
-    return { tree: source.document.toJS({ maxAliasCount: maxAliases + 1 }), issues }
+    const tree: unknown = source.document.toJS({ maxAliasCount: maxAliases + 1 })
+    return { tree, issues }
   } catch {
     // The aliases unfold into too much, or into nothing.
     return { tree: undefined, issues: issues.length === 0 ? [{ path: [], ...tooManyAliases }] : issues }
@@ -60,9 +46,7 @@ const maskPlaceholders = (text: string): string => text.replaceAll(/\$\{([^{}"'\
 
 const unmask = (text: string): string => text.replaceAll(opening, '{').replaceAll(closing, '}')
 
-/**
- * Restores placeholders. Reports those that mislead the parser: they stay masked, so that they cause no more issues.
- */
+/** Reports placeholders that mislead the parser: they stay masked, so that they cause no more issues. */
 const unmaskPlaceholders = (document: Document): readonly LocatableIssue[] => {
   const issues: LocatableIssue[] = []
   forEachNode(document, (node, { path, parents, isKey }) => {

@@ -1,23 +1,11 @@
-import {
-  type Document,
-  isAlias,
-  isCollection,
-  isMap,
-  isNode,
-  isPair,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  type Pair,
-} from 'yaml'
+import type { Document, Node, Pair } from 'yaml'
+import { isAlias, isCollection, isMap, isNode, isPair, isScalar, isSeq, LineCounter } from 'yaml'
 import type { FilePosition, KeyPath } from '../problem.ts'
 
 /** Valid only during the call: the walk reuses the arrays. */
 interface NodeContext {
   /** The path of a key includes the key. */
   readonly path: KeyPath
-  /** The innermost last. */
   readonly parents: readonly Node[]
   readonly isKey: boolean
 }
@@ -44,7 +32,6 @@ export function forEachNode(document: Document, visit: (node: Node, context: Nod
   visitNode(document.contents, false)
 }
 
-/** Follows aliases. */
 export const hasPath = (document: Document, path: KeyPath): boolean => followPath(document, path).found
 
 /** A missing value has the offset of the deepest existing key above it. */
@@ -57,13 +44,7 @@ export function findOffset(document: Document, path: KeyPath, atKey: boolean): n
   return startOffset(node) ?? startOffset(pair?.key) ?? 0
 }
 
-interface PathLookup {
-  readonly found: boolean
-  readonly pair: Pair | undefined
-  readonly node: unknown
-}
-
-function followPath(document: Document, path: KeyPath): PathLookup {
+function followPath(document: Document, path: KeyPath) {
   let node: unknown = document.contents
   let pair: Pair | undefined
   for (const key of path) {
