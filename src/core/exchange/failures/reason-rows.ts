@@ -1,27 +1,19 @@
-import { type FailureKind, failureTable } from './kinds.ts'
+import type { FailureKind } from './kinds.ts'
 
 export type AuthMethod = 'apiKey' | 'jwt' | 'introspection' | 'mtls'
 
 export interface ReasonRow<K extends FailureKind> {
   readonly kinds: readonly K[]
   readonly text: string
-  readonly remedy: string
   /** For searches. */
   readonly code: string | null
   /** Those that may end in it. */
   readonly methods: readonly AuthMethod[]
 }
 
-/** Default remedy: that of the first kind. */
 const rowsFor =
   <const K extends FailureKind>(kinds: readonly [K, ...K[]], methods: readonly AuthMethod[] = []) =>
-  (text: string, remedy?: string, code?: string): ReasonRow<K> => ({
-    kinds,
-    text,
-    remedy: remedy ?? failureTable[kinds[0]].remedy,
-    code: code ?? null,
-    methods,
-  })
+  (text: string, code: string | null = null): ReasonRow<K> => ({ kinds, text, code, methods })
 
 const badRequest = rowsFor(['bad-request'])
 const headerTooLarge = rowsFor(['header-too-large'])
@@ -59,145 +51,82 @@ export const reasonRows = {
   'bad-method': badRequest('the method is none that HTTP has'),
   'bad-version': badRequest('the version of HTTP is malformed'),
   'bad-field': badRequest('a header field is malformed'),
-  'bad-line-end': badRequest('a line of the head ends in what ends no line', 'end each line with CR LF'),
+  'bad-line-end': badRequest('a line of the head ends in what ends no line'),
   'bad-pseudo-field': badRequest('the scheme or the method is none that HTTP/2 carries here'),
-  'cut-short': badRequest('the connection ended in the middle of a request', 'look what closes connections on the way'),
-  'plain-http': badRequest('plain HTTP came to a port that speaks TLS', 'use `https://`'),
-  'tls-on-plain-port': badRequest('TLS came to a port that speaks plain HTTP', 'use `http://`, or set `listen.tls`'),
-  'proxy-header': badRequest(
-    'a PROXY protocol header came from an address that is not under listen.proxyProtocol.from',
-    'add the load balancer to `listen.proxyProtocol.from`, or switch the PROXY protocol off in it',
-  ),
-  'no-proxy-header': badRequest(
-    'no PROXY protocol header came from an address under listen.proxyProtocol.from',
-    'switch the PROXY protocol on in the load balancer, or remove its address from `listen.proxyProtocol.from`',
-  ),
-  'bad-proxy-header': badRequest('a PROXY protocol header is malformed, or cut short', 'see `cause` in the log'),
-  'forwarded-contradiction': badRequest(
-    'Forwarded and X-Forwarded-* say different things of the client',
-    'have the proxy in front set or remove both, or name the one that it sets as `listen.forwarded`',
-  ),
-  'bad-frames': badRequest('the connection broke the protocol of HTTP/2', 'mend the client, or update its library'),
-  'too-many-frames': badRequest('too many frames of HTTP/2 ask for nothing', 'an attack, or a client to be mended'),
-  'too-many-broken-streams': badRequest(
-    'too many requests break the protocol of HTTP/2',
-    'an attack, or a client to be mended',
-  ),
-  'get-content': badRequest(
-    'a GET has content',
-    'send none: a query, or one of the POSTs; or the operator sets listen.getContent to forward',
-  ),
+  'cut-short': badRequest('the connection ended in the middle of a request'),
+  'plain-http': badRequest('plain HTTP came to a port that speaks TLS'),
+  'tls-on-plain-port': badRequest('TLS came to a port that speaks plain HTTP'),
+  'proxy-header': badRequest('a PROXY protocol header came from an address that is not under listen.proxyProtocol.from'),
+  'no-proxy-header': badRequest('no PROXY protocol header came from an address under listen.proxyProtocol.from'),
+  'bad-proxy-header': badRequest('a PROXY protocol header is malformed, or cut short'),
+  'forwarded-contradiction': badRequest('Forwarded and X-Forwarded-* say different things of the client'),
+  'bad-frames': badRequest('the connection broke the protocol of HTTP/2'),
+  'too-many-frames': badRequest('too many frames of HTTP/2 ask for nothing'),
+  'too-many-broken-streams': badRequest('too many requests break the protocol of HTTP/2'),
+  'get-content': badRequest('a GET has content'),
   'too-many-fields': headerTooLarge('there are more header fields than listen.maxHeaderFields'),
   'fields-too-large': headerTooLarge('the header fields are larger than listen.maxHeaders'),
-  'several-credentials': badRequest('a credential is there twice', 'send one'),
-  'bad-credential': badRequest('the Authorization field holds no credential', 'send a scheme and one token'),
-  'token-in-query': badRequest(
-    'there is a token in the query',
-    'send it in `Authorization`, and revoke it: logs have it',
-  ),
-  'bad-client-cert': badRequest('Client-Cert holds no certificate', 'mend the proxy in front (RFC 9440)'),
+  'several-credentials': badRequest('a credential is there twice'),
+  'bad-credential': badRequest('the Authorization field holds no credential'),
+  'token-in-query': badRequest('there is a token in the query'),
+  'bad-client-cert': badRequest('Client-Cert holds no certificate'),
 
   // Bytes that come, or are taken, too slowly.
-  'proxy-header-too-slow': requestTimeout(
-    'the PROXY protocol header did not come within listen.timeouts.headers',
-    'switch the PROXY protocol on in the load balancer',
-  ),
+  'proxy-header-too-slow': requestTimeout('the PROXY protocol header did not come within listen.timeouts.headers'),
   'head-too-slow': requestTimeout('the head did not come within listen.timeouts.headers'),
   'body-stalled': requestTimeout('the body paused for longer than listen.timeouts.body'),
   'body-too-slow': requestTimeout('the body came slower than listen.minRate'),
-  'takes-nothing': clientGone(
-    'the client took nothing of its answer for listen.timeouts.body',
-    'read the answer as it comes',
-  ),
-  'takes-too-slowly': clientGone(
-    'the client took its answer slower than listen.minRate',
-    'read the answer as it comes',
-  ),
+  'takes-nothing': clientGone('the client took nothing of its answer for listen.timeouts.body'),
+  'takes-too-slowly': clientGone('the client took its answer slower than listen.minRate'),
   'nobody-waits': clientGone('nobody waited for the answer any more'),
-  'shutdown-deadline': clientGone(
-    'the gateway stopped, and cut it at shutdown.deadline',
-    'repeat the request; the operator raises shutdown.deadline above the longest request',
-  ),
+  'shutdown-deadline': clientGone('the gateway stopped, and cut it at shutdown.deadline'),
 
   'body-too-large-declared': contentTooLarge('the body says that it is larger than maxBody'),
   'body-too-large-streamed': contentTooLarge('the body, whose length was not said, is larger than maxBody'),
-  'contract-body-too-large': contentTooLarge(
-    'the body is too large to be checked against the contract',
-    'send less, or the operator raises contract.maxBody',
-  ),
+  'contract-body-too-large': contentTooLarge('the body is too large to be checked against the contract'),
 
   // Breaches of the contract by requests.
   'contract-parameters': invalidRequest('the query or a header field breaks the contract'),
   'contract-body': invalidRequest('the body breaks the contract'),
 
   // Full limits and exceeded rates.
-  'event-loop': overloaded('the event loop is later than limits.eventLoopDelay', 'more workers, or more machines'),
+  'event-loop': overloaded('the event loop is later than limits.eventLoopDelay'),
   'limits-concurrency': overloaded('limits.concurrency is full'),
   'upstream-concurrency': overloaded('the concurrency of the group is full'),
   'operation-concurrency': overloaded('the concurrency of the operation is full'),
   'endpoint-connections': overloaded('all places of the endpoints are taken (maxConnections, maxPending)'),
-  'endpoint-share': overloaded(
-    'the client holds its share of the places of the endpoint (maxConnections, maxPending)',
-    'read responses as they come, and wait as `Retry-After` says; the operator looks which client has so many requests',
-  ),
-  'buffered-bodies': overloaded(
-    'too many bodies wait in memory',
-    'wait as `Retry-After` says; the operator looks why bodies come slowly, or takes more workers',
-  ),
+  'endpoint-share': overloaded('the client holds its share of the places of the endpoint (maxConnections, maxPending)'),
+  'buffered-bodies': overloaded('too many bodies wait in memory'),
   'address-rate': rateLimited('the address asks more often than limits.address'),
   'client-rate': rateLimited('the client asks more often than its rate'),
-  'client-keys': rateLimited(
-    'the client has as many keys as idempotency.maxKeysPerClient allows, or leaves free of idempotency.maxEntries',
-    'wait until some have expired',
-  ),
-  'client-concurrency': rateLimited(
-    'the concurrency of the client is full',
-    'wait until one of its own requests has ended',
-  ),
+  'client-keys': rateLimited('the client has as many keys as idempotency.maxKeysPerClient allows, or leaves free of idempotency.maxEntries'),
+  'client-concurrency': rateLimited('the concurrency of the client is full'),
 
   // Rejected credentials.
-  'no-credential': rowsFor(['unauthenticated'])(
-    'there is no credential',
-    'send one of those that `WWW-Authenticate` names',
-  ),
+  'no-credential': rowsFor(['unauthenticated'])('there is no credential'),
   'unknown-key': byKey('there is no such API key'),
   'wrong-secret': byKey('the secret of the API key is wrong'),
-  'other-token-flaw': byToken('the token is not of the form that is asked for', 'see `cause` in the log'),
-  'token-type': byJwt('the type or the algorithm of the token is not allowed', 'see `cause` in the log'),
+  'other-token-flaw': byToken('the token is not of the form that is asked for'),
+  'token-type': byJwt('the type or the algorithm of the token is not allowed'),
   'bad-signature': byJwt('the signature of the token is wrong'),
-  'unknown-kid': byJwt('no key of the issuer is known for the token', 'see that `auth.jwt.jwks` is of its issuer'),
-  'not-active': rowsFor(['unauthenticated'], ['introspection'])(
-    'the authorization server says that the token is not active',
-    'get a new token',
-  ),
-  expired: byToken('the token has expired', 'get a new token'),
-  'not-yet-valid': byToken('the token is not valid yet', 'set the clocks'),
-  'wrong-audience': byToken('the token is for another audience', 'get a token for this gateway'),
-  'wrong-issuer': byToken('the token is of another issuer', 'get a token of the issuer in `auth`'),
-  'unbound-token': byToken('the token is bound to nothing', 'get a token that is bound to a certificate or a key'),
-  'wrong-binding': byToken(
-    'the token is bound to another certificate or key, or to what is not known here',
-    'send it with the certificate or the key that it was made for',
-  ),
-  'bad-proof': byToken('the proof beside the token is missing, or not good', 'see `cause` in the log'),
-  'replayed-proof': byToken('the proof beside the token has come before', 'make a new proof for each request'),
-  'missing-scope': forbiddenToken('the token lacks a scope', 'get a token with the scopes of the operation'),
-  'missing-claim': forbiddenToken('the token does not say what it must', 'see `auth.claims` of the operation'),
+  'unknown-kid': byJwt('no key of the issuer is known for the token'),
+  'not-active': rowsFor(['unauthenticated'], ['introspection'])('the authorization server says that the token is not active'),
+  expired: byToken('the token has expired'),
+  'not-yet-valid': byToken('the token is not valid yet'),
+  'wrong-audience': byToken('the token is for another audience'),
+  'wrong-issuer': byToken('the token is of another issuer'),
+  'unbound-token': byToken('the token is bound to nothing'),
+  'wrong-binding': byToken('the token is bound to another certificate or key, or to what is not known here'),
+  'bad-proof': byToken('the proof beside the token is missing, or not good'),
+  'replayed-proof': byToken('the proof beside the token has come before'),
+  'missing-scope': forbiddenToken('the token lacks a scope'),
+  'missing-claim': forbiddenToken('the token does not say what it must'),
   'no-certificate': byCertificate('the client has shown no certificate'),
-  'certificate-not-valid-now': byCertificate('the certificate of the client is not valid now', 'renew it'),
-  'certificate-not-for-clients': byCertificate(
-    'the certificate of the client is not for clients',
-    'get one for TLS clients',
-  ),
+  'certificate-not-valid-now': byCertificate('the certificate of the client is not valid now'),
+  'certificate-not-for-clients': byCertificate('the certificate of the client is not for clients'),
   'certificate-authority': byCertificate('the certificate of the client is of an unknown authority'),
-  'ambiguous-certificate': rowsFor(['unauthenticated'], ['mtls'])(
-    'the certificate of the client is of several clients',
-    'the operator gives each name in it to one entry under `clients`',
-  ),
-  'unknown-client': forbidden(
-    'the credential is good, and belongs to no client',
-    'the operator adds it under `clients`',
-  ),
+  'ambiguous-certificate': rowsFor(['unauthenticated'], ['mtls'])('the certificate of the client is of several clients'),
+  'unknown-client': forbidden('the credential is good, and belongs to no client'),
   'client-disabled': forbidden('the client is disabled'),
   'wrong-address': forbidden('the client may not come from this address'),
   'wrong-operation': forbidden('the client may not call this operation'),
@@ -221,77 +150,36 @@ export const reasonRows = {
   'breaker-proving': circuitOpen('the circuit breaker is half-open, and its probes are under way'),
 
   // Upstreams that cannot be reached or break off.
-  refused: connectionLost('the endpoint refuses connections', 'see that it runs, and its port', 'ECONNREFUSED'),
-  reset: connectionLost('the endpoint reset the connection', undefined, 'ECONNRESET'),
+  refused: connectionLost('the endpoint refuses connections', 'ECONNREFUSED'),
+  reset: connectionLost('the endpoint reset the connection', 'ECONNRESET'),
   closed: connectionLost('the endpoint closed the connection'),
-  unreachable: connectionLost('there is no route to the endpoint', 'see the network, and its address', 'EHOSTUNREACH'),
-  'not-connected-in-time': connectTimeout(
-    'the endpoint accepts no connection in time',
-    'see that it runs, and the firewalls',
-  ),
-  'name-not-found': connectionLost(
-    'the name of the endpoint does not resolve',
-    'see the name, and the name server',
-    'ENOTFOUND',
-  ),
-  'name-server-silent': connectTimeout('the name server does not answer', 'see the name server', 'EAI_AGAIN'),
-  'no-descriptors': connectionLost(
-    'the gateway has no file descriptor left',
-    'raise `LimitNOFILE`, or `ulimit -n`',
-    'EMFILE',
-  ),
-  'no-ports': connectionLost('the gateway has no local port left', 'raise `net.ipv4.ip_local_port_range`'),
-  'other-connect-failure': rowsFor(['connect-failed'])(
-    'no connection to the endpoint could be made',
-    'see `cause` in the log',
-  ),
-  'certificate-expired': connectionLost(
-    'the certificate of the endpoint has expired',
-    'renew it there',
-    'CERT_HAS_EXPIRED',
-  ),
-  'certificate-not-yet-valid': connectionLost('the certificate of the endpoint is not valid yet', 'set the clocks'),
-  'certificate-name': connectionLost(
-    'the certificate of the endpoint is for another name',
-    'set `tls.serverName`, or renew it',
-  ),
-  'certificate-untrusted': connectionLost('the certificate of the endpoint is of an unknown authority', 'set `tls.ca`'),
-  'certificate-revoked': connectionLost('the certificate of the endpoint is revoked', 'renew it there'),
-  'certificate-flawed': connectionLost('the certificate of the endpoint does not verify', 'see `cause` in the log'),
-  'no-tls': connectionLost('the endpoint speaks no TLS', 'write `http://`, or its port for TLS'),
+  unreachable: connectionLost('there is no route to the endpoint', 'EHOSTUNREACH'),
+  'not-connected-in-time': connectTimeout('the endpoint accepts no connection in time'),
+  'name-not-found': connectionLost('the name of the endpoint does not resolve', 'ENOTFOUND'),
+  'name-server-silent': connectTimeout('the name server does not answer', 'EAI_AGAIN'),
+  'no-descriptors': connectionLost('the gateway has no file descriptor left', 'EMFILE'),
+  'no-ports': connectionLost('the gateway has no local port left'),
+  'other-connect-failure': rowsFor(['connect-failed'])('no connection to the endpoint could be made'),
+  'certificate-expired': connectionLost('the certificate of the endpoint has expired', 'CERT_HAS_EXPIRED'),
+  'certificate-not-yet-valid': connectionLost('the certificate of the endpoint is not valid yet'),
+  'certificate-name': connectionLost('the certificate of the endpoint is for another name'),
+  'certificate-untrusted': connectionLost('the certificate of the endpoint is of an unknown authority'),
+  'certificate-revoked': connectionLost('the certificate of the endpoint is revoked'),
+  'certificate-flawed': connectionLost('the certificate of the endpoint does not verify'),
+  'no-tls': connectionLost('the endpoint speaks no TLS'),
   'no-tls-in-time': rowsFor(['connect-timeout'])('the endpoint accepts connections, and no TLS in time'),
-  'tls-version': connectionLost(
-    'the endpoint speaks no version of TLS that is allowed',
-    'update it, or set `tls.minVersion`',
-  ),
-  'asks-for-certificate': connectionLost(
-    'the endpoint asks for a client certificate (tls.certificate)',
-    'set `tls.certificate` and `tls.key`',
-  ),
-  'refuses-certificate': connectionLost(
-    'the endpoint refuses the client certificate',
-    'see which authorities it trusts',
-  ),
-  'tls-handshake': connectionLost('the endpoint breaks off the TLS handshake', 'see `cause` in the log'),
+  'tls-version': connectionLost('the endpoint speaks no version of TLS that is allowed'),
+  'asks-for-certificate': connectionLost('the endpoint asks for a client certificate (tls.certificate)'),
+  'refuses-certificate': connectionLost('the endpoint refuses the client certificate'),
+  'tls-handshake': connectionLost('the endpoint breaks off the TLS handshake'),
   'answer-stalled': rowsFor(['truncated'])('the endpoint paused in its answer for longer than timeouts.body'),
   'not-http': badResponse('the endpoint answers with what is not HTTP'),
   'answer-fields-too-large': badResponse('the header fields of the answer are too large, or too many'),
-  'answer-length': badResponse(
-    'the length of the answer is no length, contradicts its coding, or is not how long it is',
-  ),
+  'answer-length': badResponse('the length of the answer is no length, contradicts its coding, or is not how long it is'),
   'answer-coding': badResponse('the answer has a transfer coding other than chunked'),
   'answer-status': badResponse('the answer has a status that was not asked for'),
   'answer-field': rowsFor(['bad-answer'])('a header field of the answer cannot be passed on'),
-  'contract-upstream-error': invalidResponse(
-    'the upstream failed (5xx), and the contract does not have the status',
-    'see why the upstream fails; with default or 5XX in the contract, clients get its own response',
-  ),
-  'contract-answer-head': invalidResponse(
-    'the status, a header field or the type of the answer breaks the contract',
-    'see `cause` in the log; the request may have been processed',
-  ),
-  'contract-answer-body': invalidResponse(
-    'the body of the answer breaks the contract',
-    'see `cause` in the log; the request may have been processed',
-  ),
+  'contract-upstream-error': invalidResponse('the upstream failed (5xx), and the contract does not have the status'),
+  'contract-answer-head': invalidResponse('the status, a header field or the type of the answer breaks the contract'),
+  'contract-answer-body': invalidResponse('the body of the answer breaks the contract'),
 } as const satisfies Record<string, ReasonRow<FailureKind>>
