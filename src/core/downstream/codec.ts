@@ -23,11 +23,9 @@ export interface DownstreamRequest extends BodySource {
   url?: string | undefined
   readonly method?: string | undefined
   readonly httpVersion: string
-  /** Flat, as on the wire. */
   readonly rawHeaders: string[]
   readonly complete: boolean
   readonly socket: Socket
-  /** Null: this version of HTTP allows the request. */
   validate(): GatewayError | null
   destroy(): unknown
 }
@@ -36,7 +34,6 @@ export interface DownstreamRequest extends BodySource {
 export type BodyConsumer = (chunk: Buffer | null) => void
 
 export interface BodySource {
-  /** Hands on the body, from its first byte on. */
   consume(consumer: BodyConsumer): void
   pause(): unknown
   resume(): unknown
@@ -47,12 +44,12 @@ export interface DownstreamResponse {
   readonly headersSent: boolean
   readonly destroyed: boolean
   readonly writableEnded: boolean
-  /** Whether the client got, or will get, the whole response; valid after `close`. */
+  /** The client got, or will get, the whole response; valid after `close`. */
   readonly writableFinished: boolean
   readonly writableLength: number
-  /** Whether bytes go out at once, not behind earlier responses. */
+  /** Bytes go out at once, not behind earlier responses. */
   readonly isHeadOfLine: boolean
-  /** Whether the system has taken the whole ended response; only at the head of the line. */
+  /** The system has taken the whole ended response; only at the head of the line. */
   readonly isFlushed: boolean
   /** Throws on fields that this version cannot express. `reason` empty: the standard phrase. */
   writeFields(status: number, reason: string, fields: HeaderFields): void
@@ -63,12 +60,10 @@ export interface DownstreamResponse {
   /** Sends the head by the end of the next turn, or with the first bytes of the body. */
   flushHead(): void
   write(chunk: Buffer, onFlushed?: (error?: Error | null) => void): boolean
-  /** A string is latin1. */
   end(body?: Buffer | string): unknown
   /** Sends `100 Continue` if necessary; calls `onSent` in any case. */
   writeContinue(onSent: () => void): void
   /** A cut response must not pass for a complete one. */
   reset(): void
-  /** `close` and `finish` come once. */
   on(event: 'close' | 'drain' | 'finish', listener: () => void): this
 }

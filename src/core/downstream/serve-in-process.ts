@@ -1,22 +1,20 @@
+import type { Socket } from 'node:net'
 import { now } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
+import { receiveAt } from '../runtime/channel.ts'
 import type { PreparedSnapshot, ProxyServer } from '../runtime/proxy-server.ts'
 import type { SnapshotInput } from '../runtime/runtime-part.ts'
 import { prepareParts } from '../runtime/runtime-parts.ts'
 import { type DataPlane, findCommand, settleParts } from '../runtime/snapshot/data-plane.ts'
 import { collectReport } from '../runtime/status/report.ts'
-import {
-  type DownstreamServer,
-  type DownstreamServerOptions,
-  openDownstreamServer,
-} from './listener/downstream-server.ts'
+import { type DownstreamServerOptions, openDownstreamServer } from './listener/downstream-server.ts'
 
 /** Listens at `bindTarget` or as configured. Rejects when it cannot. */
 export const serveInProcess = async (
   dataPlane: DataPlane,
   log: Log,
   options: DownstreamServerOptions = {},
-): Promise<ProxyServer & Pick<DownstreamServer, 'adoptConnection'>> => {
+): Promise<ProxyServer & { adoptConnection(socket: Socket): void }> => {
   const { currentSnapshot } = dataPlane
   const server = await openDownstreamServer(currentSnapshot, log, options).catch(async (error) => {
     await dataPlane.close(0)
@@ -42,7 +40,7 @@ export const serveInProcess = async (
     report: async () => collectReport(currentSnapshot),
     droppedLines: () => 0,
     runCommand: async (name, params) => ({ results: [await findCommand(dataPlane, name).run(params)], unanswered: 0 }),
-    notify: (message) => dataPlane.receive(message, 'primary'),
+    notify: (message) => receiveAt(dataPlane.parts, message, 'primary'),
     adoptConnection: (socket) => server.adoptConnection(socket),
     drain: () => server.drain(),
     stopAccepting: () => server.stopAccepting(),

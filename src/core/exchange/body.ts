@@ -1,19 +1,13 @@
 import type { GatewayError } from './failures/errors.ts'
 
-/** Delivered once. */
 export interface ResponseBody {
-  /** Others may read its chunks too, or again: a sink must not free them. */
+  /** Others may read its chunks too: a sink must not free them. */
   readonly isShared: boolean
   /** Takes a body that has ended, for one write. Null: still arriving, or failed. */
   takeBuffered(): Buffer | null
-  /** Starts delivery, from the first byte. */
   consume(sink: BodySink): void
-  /** Continues after the sink returned false. */
   resume(): void
-  /**
-   * Drops a body without a reader; one that is still arriving costs its connection. Not after `takeBuffered` or
-   * `consume`.
-   */
+  /** Instead of `takeBuffered` or `consume`. A body that is still arriving costs its connection. */
   discard(): void
 }
 
@@ -38,9 +32,8 @@ export interface RequestBody {
   maxBytes: number
   /** Called before the reader gets the bytes; null: the end. */
   onData: ((chunk: Buffer | null) => void) | null
-  /** Called once. A streaming body is not read before a connection to send it on is there. */
+  /** Called once, when a connection to send it on is there. */
   onStarted: (() => void) | null
-  /** Called once, when the whole body has arrived. */
   onReceived: (() => void) | null
   /** For a replayable body; returns the same chunks each time. */
   read(): Promise<readonly Buffer[]>
@@ -48,7 +41,6 @@ export interface RequestBody {
   stream(onFlow: (waitingForClient: boolean) => void): Upload
 }
 
-/** Adds a listener, called after the earlier ones. */
 export const addDataListener = (body: RequestBody, listener: NonNullable<RequestBody['onData']>): void => {
   const { onData } = body
   body.onData =

@@ -1,6 +1,5 @@
 /** The outcome of a layer that stores responses, for log, audit, metrics and spans. */
 export interface RecordedOutcome {
-  /** The layer, by its name in the log. */
   readonly source: string
   readonly outcome: string
   /** The request that was processed in place of this one; null: none, or unknown. */
@@ -19,9 +18,8 @@ export type CacheOutcome = keyof typeof zeroCacheOutcomes
 export const cacheOutcomes = Object.keys(zeroCacheOutcomes) as readonly CacheOutcome[]
 
 /**
- * `processed`: the first with its key. `free`: the first, certainly not processed. `abandoned`: the first, continues
- * without its client. `unkept`: processed before, response not stored. `refused`: the key could not be stored.
- * `unprotected`: not stored either, but forwarded.
+ * `free`: certainly not processed. `abandoned`: continues without its client. `unkept`: processed before, response not
+ * stored. `refused`: the key could not be stored. `unprotected`: not stored either, but forwarded.
  */
 export const zeroIdempotencyOutcomes = {
   processed: 0,

@@ -9,43 +9,37 @@ import type { HeaderFields } from './header-fields.ts'
 
 export type Handler = (exchange: Exchange) => Promise<ProxyResponse>
 
-/** Wraps a handler with one feature. */
 export type Layer = (next: Handler) => Handler
 
 /** The first layer is outermost. Null: off, and costs nothing. */
 export const compose = (layers: readonly (Layer | null)[], innermost: Handler): Handler =>
   layers.reduceRight<Handler>((next, layer) => (layer === null ? next : layer(next)), innermost)
 
-/** The head is complete, the body may still be arriving. */
 export interface ProxyResponse {
   /** 200–999; interim responses go to {@link Exchange.onInterim}. */
   readonly status: number
   /** The upstream's phrase; empty: the standard one. */
   readonly reason: string
-  /** End-to-end fields only. */
   readonly fields: HeaderFields
   readonly body: ResponseBody
 }
 
-interface PeerInfo {
+export interface PeerInfo {
   /** A proxy whose forwarding fields are believed. */
   readonly trusted: boolean
-  readonly inFlight: number
+  inFlight: number
   /** The verified client certificate; null: not asked for, or not shown. */
   certificate(): X509Certificate | null
 }
 
 export interface ClientIdentity {
-  /** The name under `clients`. */
   readonly client: string
   readonly method: AuthMethod
   /** The key that proved it. Null: the method has no keys. */
   readonly keyId: string | null
 }
 
-/** The place in a distributed trace. */
 export interface ExchangeTrace {
-  /** 32 hex digits. */
   readonly traceId: string
   /** `endpoint` as configured. Null: this trace is not recorded. */
   attempt(endpoint: string, side: Side | null): AttemptTrace | null
@@ -58,13 +52,6 @@ export interface AttemptTrace {
   end(status: number | null, failure: GatewayError | null): void
 }
 
-/** Stays open while acquired. */
-interface ServingResources {
-  acquire(): void
-  release(): void
-}
-
-/** Called when the exchange ends before its response is complete. */
 type AbortListener = (reason: GatewayError) => void
 
 export type ExchangeInit = Pick<
@@ -73,7 +60,6 @@ export type ExchangeInit = Pick<
 > &
   Partial<Pick<Exchange, 'identity' | 'trace' | 'side' | 'interactionId' | 'addedResponseFields'>>
 
-/** One request and its response. */
 export class Exchange {
   /** As in the log, even if no field carries it. */
   readonly requestId: string
@@ -85,7 +71,6 @@ export class Exchange {
   readonly query: string
   /** End-to-end, the gateway's own included, without Host, Content-Length and Connection. Layers replace the list. */
   fields: HeaderFields
-  /** The requested Host. */
   readonly authority: string
   /** A layer that has read it replaces it by another with the same bytes. */
   body: RequestBody
@@ -105,10 +90,7 @@ export class Exchange {
   readonly attempts: Attempts
   /** On the monotonic clock; null: none, or not begun. */
   deadlineAt: number | null = null
-  /**
-   * Set by a layer outside the deadline that reads the body before it passes the head on. Called at the head with a
-   * function that ends the deadline. Null: the deadline ends with the head.
-   */
+  /** Set by an outer layer that reads the body before it passes the head on; gets the end of the deadline then. */
   holdDeadline: ((end: () => void) => void) | null = null
   /** Nothing can go on before more of the request body comes from the client. */
   waitsForClient = false
@@ -124,14 +106,11 @@ export class Exchange {
   responseStarted = false
   /** Called each time a connection gets the request, to write it in the same turn of the event loop. */
   onSent: (() => void) | null = null
-  /**
-   * Called when the response breaks off, misses the deadline or breaks the contract, to count for the side. Null: not
-   * counted, or the side has already failed.
-   */
+  /** Counts a response that breaks off, is late or breaks the contract. Null: not counted, or the side has failed. */
   onBrokenAnswer: (() => void) | null = null
 
   /** For attempts that continue after the exchange. Null: nothing to keep open. */
-  servedBy: ServingResources | null = null
+  servedBy: { acquire(): void; release(): void } | null = null
 
   #aborted: GatewayError | null = null
   #abortListener: AbortListener | null = null
@@ -162,16 +141,13 @@ export class Exchange {
     return this.#aborted
   }
 
-  /** The first reason stays. */
   abort(reason: GatewayError): void {
     if (this.#aborted !== null) return
     this.#aborted = reason
     this.#abortListener?.(reason)
   }
 
-  /**
-   * Calls `listener` once: when the last byte of the response is taken or never will be, or now if that has happened.
-   */
+  /** Calls `listener` once: when the last byte of the response is taken or never will be, or now if it was. */
   onFinished(listener: () => void): void {
     if (this.#isFinished) return listener()
     this.#finishListeners ??= []
@@ -192,18 +168,15 @@ export class Exchange {
     for (const release of slots ?? []) release()
   }
 
-  /** Null: the group has no candidate in use. */
   get servingSide(): Side | null {
     return this.attempts.fellBack ? 'primary' : this.side
   }
 
-  /** The last attempt at the serving side. */
   get attemptOnSide(): AttemptRecord | null {
     const { last } = this.attempts
     return last === null || last.side !== this.servingSide ? null : last
   }
 
-  /** Ends the exchange and an attempt that is still running. */
   finish(): void {
     const { last } = this.attempts
     if (last !== null) last.endedAt ??= now()
@@ -221,10 +194,7 @@ export class Exchange {
   }
 }
 
-/**
- * Creates an exchange for the same request that continues when the client leaves. It shares the attempts of `cause`,
- * and relays interim responses while the client waits (RFC 9110 §15.2), unless `isDetached`.
- */
+/** Continues when the client leaves. Unless detached, shares attempts and relays interim responses (RFC 9110 §15.2). */
 export const createBackgroundExchange = (cause: Exchange, isDetached = false): Exchange => {
   if (isDetached) return new Exchange(cause, new Attempts(), null)
   const { onInterim } = cause
@@ -234,7 +204,6 @@ export const createBackgroundExchange = (cause: Exchange, isDetached = false): E
   return new Exchange(cause, cause.attempts, onInterim && relay)
 }
 
-/** Background exchanges share those of their cause. */
 export class Attempts {
   count = 0
   last: AttemptRecord | null = null
@@ -242,10 +211,8 @@ export class Attempts {
   failed: FailedAttempt[] | null = null
   /** A connection got the request: it may have been processed. */
   wasSent = false
-  /** The primary served a client of the candidate. */
   fellBack = false
 
-  /** From the start of the last attempt to the end of its response; null: no attempt. */
   get upstreamMs(): number | null {
     const { last } = this
     return last === null ? null : (last.endedAt ?? now()) - last.startedAt
@@ -259,19 +226,16 @@ export interface AttemptRecord {
   readonly startedAt: number
   endedAt: number | null
   /**
-   * The response ends with its TLS connection. Node does not report a missing close_notify, so a cut response passes
-   * for a whole one (RFC 9112 §9.8): no layer may store it.
+   * It ends with its TLS connection: Node reports no missing close_notify (RFC 9112 §9.8), so no layer may store it.
    */
   mayBeCut: boolean
   /** Of the same exchange and side; null: the first. */
   readonly previous: AttemptRecord | null
 }
 
-/** Members of JSON; empty: the group has no candidate in use. */
 export const sideJson = ({ side, attempts }: Pick<Exchange, 'side' | 'attempts'>): string =>
   side === null ? '' : `,"side":"${side}"${attempts.fellBack ? ',"fellBack":true' : ''}`
 
-/** Rejects with the reason as soon as the exchange is aborted. */
 export const sleepUnlessAborted = (exchange: Exchange, ms: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const alarm = new CoalescedTimer(() => {

@@ -9,7 +9,6 @@ const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 /** RFC 9110 §5.6.2. */
 export const httpTokenPattern = token.source
 
-/** A field name, a method or a pseudonym. */
 export const isHttpToken = (text: string): boolean => token.test(text)
 
 /** RFC 9110 §5.5: one line of Latin-1, no control character but tab. */
@@ -18,17 +17,8 @@ export const isFieldValue = (text: string): boolean => fieldValue.test(text)
 // RFC 9110 §7.6.1; Proxy-* is for the next hop alone (§11.7); the gateway sets the framing of RFC 9112 itself. Trailers
 // are dropped, and so is the field that announces them.
 const hopByHop = [
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authentication-info',
-  'proxy-authorization',
-  'proxy-connection',
-  'http2-settings',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
+  ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authentication-info', 'proxy-authorization'],
+  ...['proxy-connection', 'http2-settings', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
 ]
 
 /** Names an interaction of clients and banks (Open Banking, FAPI). */
@@ -49,38 +39,18 @@ export const isHopByHop = (name: string): boolean => {
 }
 
 /**
- * Request fields, lower-case, that known back ends take for the URI, method, host or scheme: a client that can write
- * one controls the back end. Few back ends name them in Vary. CGI programs read `Proxy` as their proxy
- * (https://httpoxy.org).
+ * Lower-case. Known back ends take them for the URI, method, host or scheme: a client that can write one controls the
+ * back end. Few back ends name them in Vary. CGI programs read `Proxy` as their proxy (https://httpoxy.org).
  */
 export const targetOverrides: readonly string[] = [
-  'front-end-https',
-  'proxy',
-  'x-envoy-original-dst-host',
-  'x-envoy-original-host',
-  'x-envoy-original-path',
-  'x-host',
-  'x-http-host-override',
-  'x-http-method',
-  'x-http-method-override',
-  'x-http-path-override',
-  'x-method-override',
-  'x-original-host',
-  'x-original-method',
-  'x-original-path',
-  'x-original-proto',
-  'x-original-scheme',
-  'x-original-uri',
-  'x-original-url',
-  'x-replaced-path',
-  'x-rewrite-path',
-  'x-rewrite-uri',
-  'x-rewrite-url',
-  'x-scheme',
-  'x-url-scheme',
+  ...['front-end-https', 'proxy', 'x-envoy-original-dst-host', 'x-envoy-original-host', 'x-envoy-original-path'],
+  ...['x-host', 'x-http-host-override', 'x-http-method', 'x-http-method-override', 'x-http-path-override'],
+  ...['x-method-override', 'x-original-host', 'x-original-method', 'x-original-path', 'x-original-proto'],
+  ...['x-original-scheme', 'x-original-uri', 'x-original-url', 'x-replaced-path', 'x-rewrite-path', 'x-rewrite-uri'],
+  ...['x-rewrite-url', 'x-scheme', 'x-url-scheme'],
 ]
 
-/** `lower` is in lower case. */
+/** `lower`, here and below, is in lower case. */
 export const fieldNameEquals = (name: string, lower: string): boolean =>
   // Nearly all names of one length differ in the first letter, so few get a lower-case copy.
   name.length === lower.length && startWithSameLetter(name, lower) && (name === lower || name.toLowerCase() === lower)
@@ -97,13 +67,11 @@ export const listFields: ReadonlySet<string> = new Set([
   ...['tracestate', 'vary', 'via', 'warning', 'www-authenticate', 'x-forwarded-for'],
 ])
 
-/** `lower`: the name in lower case. */
 export const getFirstFieldValue = (fields: HeaderFields, lower: string): string | undefined => {
   for (let i = 0; i < fields.length; i += 2) if (fieldNameEquals(fields[i] as string, lower)) return fields[i + 1]
   return undefined
 }
 
-/** `lower`: the name in lower case. */
 export const getFieldValues = (fields: HeaderFields, lower: string): string[] => {
   const values: string[] = []
   for (let i = 0; i < fields.length; i += 2) {
@@ -151,12 +119,10 @@ export const trimBlanks = (text: string): string => {
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
 
 /**
- * A CGI-like back end reads X_Api_Key and X-Api-Key as one: a client could add to a field that is set, or send one that
- * is removed.
+ * A CGI-like back end reads X_Api_Key and X-Api-Key as one: a client could add to a set field, or send a removed one.
  */
 export const foldUnderscores = (name: string): string => name.toLowerCase().replaceAll('_', '-')
 
-/** Whether a back end may read another name as `lower` (in lower case). */
 export const isTwin = (name: string, lower: string): boolean =>
   name.length === lower.length &&
   (name.includes('_') || lower.includes('_')) &&
@@ -167,10 +133,8 @@ export const isTwin = (name: string, lower: string): boolean =>
 const credentialWords =
   /assertion|auth|cert|cookie|credential|dpop|jwt|key|oidc|pass|principal|saml|secret|session|signature|token|userinfo/i
 
-// Names a request, not its sender.
 const idempotencyKey = /(?:^|[-_])idempotency[-_]key$/i
 
-/** By the name of a header field. */
 export const namesCredential = (name: string): boolean => credentialWords.test(name) && !idempotencyKey.test(name)
 
 /** RFC 6750 §2.1; false for the empty text. */
@@ -214,9 +178,7 @@ export const isPersistent = (byDefault: boolean, connection: string): boolean =>
 const closeOption = /(?:^|,)[\t ]*close[\t ]*(?:,|$)/i
 const keepAliveOption = /(?:^|,)[\t ]*keep-alive[\t ]*(?:,|$)/i
 
-/**
- * RFC 6750 §2.3. The gateway does not read the interface's query, but `access_token`, however encoded, has one meaning.
- */
+/** RFC 6750 §2.3: `access_token`, however encoded, has one meaning in any query. */
 export const hasTokenInQuery = (query: string): boolean =>
   query !== '' &&
   (query.includes('access_token') || query.includes('%')) &&

@@ -1,6 +1,4 @@
-/**
- * An `import` of `node:http` reads each export, and so loads Node's `fetch`: 10 MB, unused here. This call reads none.
- */
+/** An `import` of `node:http` reads each export, and so loads Node's `fetch`: 10 MB. */
 export const { Agent, createServer, METHODS, request, STATUS_CODES, validateHeaderName, validateHeaderValue } =
   process.getBuiltinModule('node:http')
 

@@ -16,7 +16,7 @@ export const findRequestOwner = (
 /** Client ids may look like addresses, so `id ` marks them. */
 export const formatOwner = (owner: RequestOwner): string => ('client' in owner ? `id ${owner.client}` : owner.address)
 
-/** The share of the room for bodies. The owner is found at the first reservation: most small bodies take no room. */
+/** The owner is found at the first reservation: most small bodies take no room. */
 export const clientShare = (room: FairQuota, exchange: Exchange): QuotaShare => {
   let share: QuotaShare | null = null
   return {

@@ -1,6 +1,5 @@
 import { type Group, type Side, sides } from '../../operations.ts'
 
-/** The primary, and each other side that has an upstream. */
 export const listSides = <Upstream extends object>(
   primary: Upstream,
 ): readonly { readonly side: Side; readonly upstream: Upstream }[] =>
@@ -10,7 +9,6 @@ export const listSides = <Upstream extends object>(
     return upstream === undefined ? [] : [{ side, upstream }]
   })
 
-/** The reports of the primary, and of each other side that has one. */
 export const reportedSides = <Report extends object>(
   upstream: Report,
 ): readonly { readonly side: Side; readonly report: Report }[] =>
@@ -19,11 +17,9 @@ export const reportedSides = <Report extends object>(
     return report == null ? [] : [{ side, report }]
   })
 
-/** `risk`, `the candidate of risk`. */
 export const describeSide = (group: Group, side: Side): string =>
   side === 'primary' ? group : `the candidate of ${group}`
 
-/** `upstreams.risk`, `upstreams.risk.candidate`. */
 export const sideKey = (group: Group, side: Side): string =>
   side === 'primary' ? `upstreams.${group}` : `upstreams.${group}.candidate`
 

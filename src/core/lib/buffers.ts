@@ -1,16 +1,13 @@
-/**
- * Up to this many bytes of a body go out with the head as one latin1 string: two pieces in one write cost the kernel
- * more. Above, copying the body costs more than a second piece.
- */
+/** Up to here, a body goes out with its head as one latin1 string: a second piece costs more than copying the body. */
 export const maxSingleWriteBytes = 8 * 1024
 
 /**
- * The longest piece that is handed on or written at once. A write counts as taken only as a whole: a slow client with a
- * long piece would seem to take nothing. And TLS copies the piece, whether the client takes it or not.
+ * The longest piece that is handed on or written at once: a write counts as taken only as a whole, and TLS copies the
+ * piece, so a slow client with a long one would seem to take nothing.
  */
 export const sliceBytes = 64 * 1024
 
-/** Bytes that wait for a reader before the sender is held back; a small body fits completely. */
+/** Bytes that wait for a reader before the sender is held back. */
 export const maxWaitingBytes = 64 * 1024
 
 /** Freeing a smaller chunk by hand costs more than leaving it to the collector. */
@@ -60,11 +57,11 @@ export const concatAndFree = (chunks: readonly Buffer[]): Buffer => {
 }
 
 // Each read is parsed and copied before the next begins, on whichever connection.
-const sharedBuffer = Buffer.allocUnsafeSlow(64 * 1024)
+const sharedBuffer = Buffer.allocUnsafeSlow(sliceBytes)
 
 /**
- * The memory for a connection's reads: a buffer that all connections share, and a large one of its own while a body
- * comes fast. The large one is handed on with its bytes, without a copy.
+ * The memory for a connection's reads: a buffer that all share, and while a body comes fast, a large one of its own,
+ * which is handed on with its bytes, without a copy.
  */
 export class ReadBuffer {
   isPaused = false
@@ -83,16 +80,12 @@ export class ReadBuffer {
     return sharedBuffer
   }
 
-  /** After a read that filled the buffer, larger buffers are used. */
   onRead(bytes: Buffer, length: number): void {
     this.#length = length
     this.#isFast = length === bytes.length || (this.#isFast && length > sharedBuffer.length)
   }
 
-  /**
-   * Takes a part of a body out of a read. Only the last part takes the large buffer: its receiver may free it at once,
-   * while the rest is still to be parsed.
-   */
+  /** Only the last part takes the large buffer: its receiver may free it while the rest is still to be parsed. */
   slice(bytes: Buffer, from: number, to: number): Buffer {
     if (bytes === this.#large && to === this.#length && to - from >= largeBufferBytes / 2) {
       this.#large = null
@@ -103,6 +96,8 @@ export class ReadBuffer {
     return chunk
   }
 }
+
+export const noBytes = Buffer.alloc(0)
 
 /** Copies text: a slice of a field or a target keeps all of it in memory, up to a megabyte. */
 export const copyText = (text: string): string => Buffer.from(text).toString()

@@ -1,26 +1,21 @@
 /** The only reader of time: tests replace it with fake timers. */
 
-/** Returns monotonic milliseconds, for durations. */
+/** Monotonic milliseconds, for durations. */
 export const now = (): number => performance.now()
 
-/**
- * Returns milliseconds since the epoch, for records and to compare with times that others wrote (`Date`, `exp`, `iat`).
- * Operators and NTP set this clock forward and back, so it measures no duration.
- */
+/** For records, and to compare with times that others wrote: operators and NTP set this clock forward and back. */
 export const epochMs = (): number => Date.now()
 
-/** Converts a moment of {@link now} to milliseconds since the epoch. */
 export const toEpochMs = (at: number): number => Math.round(epochMs() + at - now())
 
 const startedAt = Number(process.hrtime.bigint()) / 1e6 - now()
 
-/** Returns monotonic milliseconds that are the same in all processes of a machine. */
+/** Monotonic milliseconds, the same in all processes of a machine. */
 export const systemMs = (): number => startedAt + now()
 
-/** Converts a moment of {@link systemMs} to milliseconds since the epoch. */
 export const systemToEpochMs = (at: number): number => toEpochMs(at - startedAt)
 
-/** Returns CLOCK_MONOTONIC, which other processes can read too. */
+/** CLOCK_MONOTONIC, which other processes can read too. */
 export const monotonicMicroseconds = (): bigint => process.hrtime.bigint() / 1000n
 
 /** Resolves to whether a promise settles in time. Rejects as the promise does. */
@@ -50,7 +45,7 @@ export const settlesWithinWait = async (ms: number, promise: Promise<unknown>): 
 
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Calls back once unless stopped; at once where the time has passed. The timer keeps no process alive. */
+/** At once where the time has passed. The timer keeps no process alive. */
 export const unrefTimeout = (ms: number, call: () => void): (() => void) => {
   const timer = setTimeout(call, Math.max(0, ms)) // Node warns on stderr of a negative timeout
   timer.unref()
@@ -105,7 +100,6 @@ export class CoalescedTimer {
     if (this.#previous === null) queue.timer ??= setTimeout(CoalescedTimer.#fireDue, ms, queue)
   }
 
-  /** Leaves no timer behind. */
   clear(): void {
     const queue = this.#queue
     if (queue === null) return
@@ -157,24 +151,12 @@ const closeQueue = (queue: TimerQueue): void => {
   if (queues.get(queue.ms) === queue) queues.delete(queue.ms) // not a queue opened since
 }
 
-/**
- * Resolves to null when the promise is late. Results that arrived while this process was busy are read first, and are
- * not late. Rejects as the promise does.
- */
+/** Null: late. What came while this process was busy is not late. Rejects as the promise does. */
 export const withTimeout = <T>(promise: Promise<T>, ms: number): Promise<T | null> =>
   new Promise((resolve, reject) => {
     const timer = new CoalescedTimer(() => setImmediate(resolve, null))
     timer.set(ms)
-    promise.then(
-      (value) => {
-        timer.clear()
-        resolve(value)
-      },
-      (error) => {
-        timer.clear()
-        reject(error)
-      },
-    )
+    promise.finally(() => timer.clear()).then(resolve, reject)
   })
 
 // Many endpoints and gateways must not ask, or be asked, all at once.

@@ -3,18 +3,16 @@
 const maxIdle = 1000
 
 /**
- * The memory of a process for whole bodies of one kind, until they are checked or sent: 64 bodies of 1 MiB. Beyond it,
- * a body whose check only reports goes unchecked; a body whose check is enforced has no room.
+ * The memory of a process for whole bodies of one kind: 64 bodies of 1 MiB. Beyond it, a body whose check only reports
+ * goes unchecked; one whose check is enforced has no room.
  */
 export const usualBodyBytes = 64 * 1024 ** 2
 
 export interface QuotaShare {
-  /** Returns false if too little is left. */
   reserve(amount: number): boolean
   release(amount: number): void
 }
 
-/** Owners that take all that they can still leave a part for another owner. */
 export class FairQuota implements QuotaShare {
   /** A lower maximum takes nothing back. */
   max: number
@@ -48,10 +46,7 @@ export class FairQuota implements QuotaShare {
     this.#used -= amount
   }
 
-  /**
-   * Returns the share of an owner: at most as much as it leaves free. Owners that take all that they can leave room for
-   * one more.
-   */
+  /** At most as much as the share leaves free: owners that take all that they can leave room for one more. */
   shareOf(owner: string): QuotaShare {
     return {
       reserve: (amount) => {

@@ -24,8 +24,8 @@ export const maxOpenFiles = (): number => {
 const reservedFiles = 4096
 
 /**
- * Returns how many connections clients may have. The rest is for upstreams, operators and probes: two fifths of a low
- * limit, since each request of a client takes a connection to an upstream.
+ * How many connections clients may have. The rest, two fifths of a low limit, is for upstreams, operators and probes:
+ * each request of a client takes a connection to an upstream.
  */
 export const maxClientFiles = (limit: number): number =>
   limit === Number.POSITIVE_INFINITY ? limit : Math.floor(limit - Math.min(reservedFiles, 0.6 * limit))
@@ -40,10 +40,7 @@ export const upstreamFiles = { open: 0 }
 
 let mostUpstreamFiles: number | null = null
 
-/**
- * Tells whether a request may open a connection to an upstream. An HTTP/2 client has 100 requests on one connection:
- * without a bound they would take the last descriptor, and keep operators and probes out.
- */
+/** An HTTP/2 client has 100 requests a connection: unbounded, they would take the last descriptor. */
 export const mayConnectUpstream = (): boolean => {
   mostUpstreamFiles ??= maxUpstreamFiles(maxOpenFiles())
   return upstreamFiles.open < mostUpstreamFiles

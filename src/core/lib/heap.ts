@@ -2,16 +2,12 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 /**
- * Keeps a request's objects out of V8's old generation. V8 allocates directly there if earlier objects of an allocation
- * site lived long, as they seem to under load. Each such object keeps its references alive, and every minor collection
- * copies megabytes of garbage.
+ * Keeps a request's objects out of V8's old generation, where each would keep its references alive. V8 allocates there
+ * at once where earlier objects of an allocation site lived long, as they seem to under load.
  */
 export const tuneHeap = (): void => setFlagsFromString('--no-allocation-site-pretenuring')
 
-/**
- * Collects what loading the program has left behind: V8 collects only when the heap grows, which it never does at rest.
- * Stops the process for some hundredths of a second, so call it before the process serves clients.
- */
+/** V8 collects only when the heap grows. Stops the process for tens of ms: call it before clients are served. */
 export const collectStartupGarbage = (): void => {
   setFlagsFromString('--expose-gc')
   const collect: unknown = runInNewContext('gc')

@@ -1,4 +1,3 @@
-/** Computes once for each object, and keeps the result as long as the object lives. */
 export const weakMemo = <Key extends object, Value extends object>(
   compute: (key: Key) => Value,
 ): ((key: Key) => Value) => {
@@ -12,7 +11,7 @@ export const weakMemo = <Key extends object, Value extends object>(
   }
 }
 
-/** Like {@link weakMemo}; an object that is not frozen may have changed, and is computed anew. */
+/** An object that is not frozen may have changed, and is computed anew. */
 export const frozenMemo = <Key extends object, Value extends object>(
   compute: (key: Key) => Value,
 ): ((key: Key) => Value) => {

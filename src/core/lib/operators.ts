@@ -14,7 +14,6 @@ export const operatorNameForm = '1 to 64 letters, digits and -_.'
 /** Tokens with a key of their own: the key is the name of the operator. */
 export const tokenKeyNames = ['admin.token', 'admin.metricsToken'] as const
 
-/** Returns null for a text that can name an operator. */
 export const operatorNameMistake = (text: string): string | null =>
   /^[\w.-]{1,64}$/.test(text) ? takenNameMistake(text) : 'not a name'
 

@@ -3,7 +3,7 @@ export class PartLoaders<Part> {
   readonly #loaders = new Map<string, () => Promise<Part>>()
   #loaded: Promise<ReadonlyMap<string, Part>> | null = null
 
-  /** Call it before anything is loaded. Undefined: the feature brings no part. */
+  /** Call it before anything is loaded. */
   add(feature: string, load: (() => Promise<Part>) | undefined): void {
     if (load !== undefined) this.#loaders.set(feature, load)
   }
@@ -21,7 +21,6 @@ export class PartLoaders<Part> {
   }
 }
 
-/** Throws if several parts have a value. */
 export const onlyOne = <Part, T>(parts: readonly Part[], find: (part: Part) => T | undefined): T | undefined => {
   const found = parts.flatMap((part) => find(part) ?? [])
   if (found.length > 1) throw new Error('more than one feature brings what one alone may')

@@ -6,7 +6,6 @@ import { tryOrNull } from './try.ts'
 interface ProgramPaths {
   readonly node: string
   readonly main: string
-  /** The variable `PATH`. */
   readonly path: string
 }
 
@@ -17,8 +16,8 @@ const currentProgram = (): ProgramPaths => ({
 })
 
 /**
- * Returns the shell command for this program: its name if it is installed for all users, as in the image; else Node and
- * the file by path. `npx` works in the checkout only: elsewhere it could fetch a package of that name from a registry.
+ * Its name if it is installed for all users, as in the image; else Node and the file by path. `npx` works in the
+ * checkout only: elsewhere it could fetch a package of that name from a registry.
  */
 export const programCommand = ({ node, main, path }: ProgramPaths = currentProgram()): string => {
   // npm and npx put folders in front of their own PATH, not of a shell's.
@@ -30,7 +29,6 @@ export const programCommand = ({ node, main, path }: ProgramPaths = currentProgr
 }
 
 export interface CommandLine {
-  /** After the name of the program. */
   readonly words: readonly string[]
   /** How the command finds the gateway: by `--config`, by the file among its words, or not at all. */
   readonly target: 'config' | 'file' | 'none'
@@ -55,7 +53,7 @@ export const version = (): string => {
 // The pool works on files and name lookups.
 const inPool = /^(FSReq|GetAddrInfo|GetNameInfo)|CloseReq$/
 
-/** The threads of this process that read files now. A hanging call keeps its thread for ever, even a terminated one. */
+/** Threads that read files now. A hanging call keeps its thread for ever, even a terminated one. */
 export const readingThreads = new Set<object>()
 
 // 0.25 s in all: by then a working disk has finished its writes.
@@ -63,9 +61,9 @@ const maxChecks = 25
 const checkIntervalMs = 10
 
 /**
- * Ends the process, once its threads have finished. `process.exit` waits for them, for ever if a disk or a name server
- * hangs. So after 0.25 s a Node that only exits takes the place of this process. SIGKILL would change the exit code,
- * and the first process of a container gets none from itself.
+ * `process.exit` waits for threads, for ever if a disk or a name server hangs. So after 0.25 s a Node that only exits
+ * takes the place of this process. SIGKILL would change the exit code, and the first process of a container gets none
+ * from itself.
  */
 export const exitProcess = (code: number, checksLeft: number = maxChecks): void => {
   if (readingThreads.size === 0 && !isPoolBusy()) process.exit(code)

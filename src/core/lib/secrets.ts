@@ -1,6 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** Returns 256 random bits in base64url. */
 export const generateSecret = (): string => randomBytes(32).toString('base64url')
 
 /** A slow hash is for secrets that people think up. These are 256 random bits, and come with each request. */

@@ -12,10 +12,7 @@ export interface TokenBucket {
   at: number
 }
 
-/**
- * One number that another process and Redis can reply with: the used part of the burst, this token included; negative:
- * the used part when no token was left.
- */
+/** The used part of the burst, this token included; negative: when no token was left. One number, for Redis. */
 export type ConsumeResult = number
 
 /** A clock that was set back drains nothing, and delays nothing either. */

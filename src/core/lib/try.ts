@@ -1,7 +1,6 @@
 import { now, settlesWithinWait } from './clock.ts'
 import { formatDuration } from './text/units.ts'
 
-/** Drops the error, which says no more, or must not be told. */
 export const tryOrNull = <T>(make: () => T): T | null => {
   try {
     return make()
@@ -17,7 +16,7 @@ export class NoAnswerError extends Error {
 }
 
 export interface TryOptions {
-  /** In milliseconds for which this process has waited. */
+  /** For which this process has waited. */
   readonly waitMs: number
   /** Tries a silent server once more. Off by default: it costs as long again. */
   readonly repeatsSilent?: boolean
@@ -30,8 +29,8 @@ const maxTries = 4
 const busyShare = 0.2
 
 /**
- * Tries whether a server outside works. A try that failed while this process stood still, or was busy, shows nothing of
- * the server, and is repeated. The signal of `attempt` is aborted after its try. Rejects with the last error.
+ * Repeats a try that failed while this process stood still or was busy: it shows nothing of the server. The signal of
+ * `attempt` is aborted after its try. Rejects with the last error.
  */
 export const tryOutside = async <T>(
   attempt: (signal: AbortSignal) => Promise<T>,
@@ -60,7 +59,7 @@ export const tryOutside = async <T>(
 
 const tickMs = 10
 
-/** Returns a function that ends the measuring, and returns the share of time by which timers were late. */
+/** Returns the end of the measuring, which returns the share of time by which timers were late. */
 const measureLateness = (): (() => number) => {
   const startedAt = now()
   let [last, lateMs] = [startedAt, 0]

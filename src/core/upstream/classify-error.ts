@@ -25,15 +25,15 @@ export const classifyError = (error: unknown): ConnectionReason | null => {
     return first === 'unreachable' ? (others[0] ?? first) : first
   }
   const { code = '' } = error as NodeJS.ErrnoException
-  const known = reasonByCode[code]
+  const known = reasonByCode.get(code)
   if (known !== undefined) return known
-  if (certificateRequiredAlert.test(code)) return 'asks-for-certificate'
+  if (code === certificateRequiredAlert) return 'asks-for-certificate'
   if (certificateRejectedAlert.test(code)) return 'refuses-certificate'
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_OSSL_')) return 'tls-handshake'
   return null
 }
 
-/** Describes an error for operators: by its reason if known, else in the words of the system or the library. */
+/** By its reason if known, else in the words of the system or the library. */
 export const describeUpstreamError = (error: unknown): string => {
   if (error instanceof GatewayError && error.cause instanceof Error) return describeUpstreamError(error.cause)
   const reason =
@@ -43,7 +43,6 @@ export const describeUpstreamError = (error: unknown): string => {
   return errorMessage(error)
 }
 
-/** Nothing was sent on the connection. */
 export const connectFailedError = (cause: unknown): GatewayError =>
   new GatewayError('connect-failed', { reason: toReason(cause) ?? 'other-connect-failure', cause })
 
@@ -62,45 +61,44 @@ export const toGatewayError = (cause: unknown, at: 'unsent' | 'sent' | 'answered
 const toReason = (cause: unknown): ConnectionReason | ResponseFlaw | null =>
   cause instanceof MalformedResponseError ? cause.reason : classifyError(cause)
 
-// TLS 1.3 has an alert for a missing certificate (RFC 8446 §6.2). Earlier versions send the alert for no common cipher:
-// unknown.
-const certificateRequiredAlert = /^ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED$/
+// RFC 8446 §6.2. Before TLS 1.3, the alert for no common cipher may also mean a missing certificate: unknown.
+const certificateRequiredAlert = 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'
 const certificateRejectedAlert =
   /_ALERT_(BAD_CERTIFICATE|CERTIFICATE_EXPIRED|CERTIFICATE_REVOKED|CERTIFICATE_UNKNOWN|UNSUPPORTED_CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)$/
 
-const reasonByCode: Readonly<Record<string, ConnectionReason>> = {
-  ECONNREFUSED: 'refused',
-  ECONNRESET: 'reset',
-  EPIPE: 'closed',
-  EHOSTUNREACH: 'unreachable',
-  ENETUNREACH: 'unreachable',
-  EADDRNOTAVAIL: 'no-ports',
-  EMFILE: 'no-descriptors',
-  ENFILE: 'no-descriptors',
-  ETIMEDOUT: 'not-connected-in-time',
-  ENOTFOUND: 'name-not-found',
-  EAI_AGAIN: 'name-server-silent',
-  CERT_HAS_EXPIRED: 'certificate-expired',
-  CERT_NOT_YET_VALID: 'certificate-not-yet-valid',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'certificate-name',
-  HOSTNAME_MISMATCH: 'certificate-name',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'certificate-untrusted',
-  SELF_SIGNED_CERT_IN_CHAIN: 'certificate-untrusted',
-  UNABLE_TO_GET_ISSUER_CERT: 'certificate-untrusted',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'certificate-untrusted',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'certificate-untrusted',
-  CERT_UNTRUSTED: 'certificate-untrusted',
-  CERT_REJECTED: 'certificate-untrusted',
-  CERT_REVOKED: 'certificate-revoked',
-  CERT_SIGNATURE_FAILURE: 'certificate-flawed',
-  CERT_CHAIN_TOO_LONG: 'certificate-flawed',
-  INVALID_CA: 'certificate-flawed',
-  INVALID_PURPOSE: 'certificate-flawed',
-  PATH_LENGTH_EXCEEDED: 'certificate-flawed',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'no-tls',
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'no-tls',
-  ERR_SSL_HTTP_REQUEST: 'no-tls',
-  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'tls-version',
-  ERR_SSL_UNSUPPORTED_PROTOCOL: 'tls-version',
-  ERR_SSL_TLSV1_UNSUPPORTED_PROTOCOL: 'tls-version',
+const codesByReason: Partial<Record<ConnectionReason, readonly string[]>> = {
+  refused: ['ECONNREFUSED'],
+  reset: ['ECONNRESET'],
+  closed: ['EPIPE'],
+  unreachable: ['EHOSTUNREACH', 'ENETUNREACH'],
+  'no-ports': ['EADDRNOTAVAIL'],
+  'no-descriptors': ['EMFILE', 'ENFILE'],
+  'not-connected-in-time': ['ETIMEDOUT'],
+  'name-not-found': ['ENOTFOUND'],
+  'name-server-silent': ['EAI_AGAIN'],
+  'certificate-expired': ['CERT_HAS_EXPIRED'],
+  'certificate-not-yet-valid': ['CERT_NOT_YET_VALID'],
+  'certificate-name': ['ERR_TLS_CERT_ALTNAME_INVALID', 'HOSTNAME_MISMATCH'],
+  'certificate-untrusted': [
+    ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT', 'CERT_UNTRUSTED'],
+    ...['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'CERT_REJECTED'],
+  ],
+  'certificate-revoked': ['CERT_REVOKED'],
+  'certificate-flawed': [
+    'CERT_SIGNATURE_FAILURE',
+    'CERT_CHAIN_TOO_LONG',
+    'INVALID_CA',
+    'INVALID_PURPOSE',
+    'PATH_LENGTH_EXCEEDED',
+  ],
+  'no-tls': ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'ERR_SSL_HTTP_REQUEST'],
+  'tls-version': [
+    'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
+    'ERR_SSL_UNSUPPORTED_PROTOCOL',
+    'ERR_SSL_TLSV1_UNSUPPORTED_PROTOCOL',
+  ],
 }
+
+const reasonByCode: ReadonlyMap<string, ConnectionReason> = new Map(
+  Object.entries(codesByReason).flatMap(([reason, codes]) => codes.map((code) => [code, reason as ConnectionReason])),
+)

@@ -10,22 +10,13 @@ import { balancers, type SelectEndpoint } from './balancing/balancers.ts'
 import type { Endpoint } from './endpoints/endpoint.ts'
 import { type DrainedBy, GroupEndpoint } from './endpoints/group-endpoint.ts'
 import { CircuitBreaker } from './health/circuit-breaker.ts'
-import { createOutlierDetector } from './health/outlier-detection.ts'
+import { createOutlierDetector, type EjectionEvent } from './health/outlier-detection.ts'
 
-export interface Upstream {
-  readonly send: Handler
-  readonly members: readonly GroupEndpoint[]
-  readonly balance: UpstreamConfig['balance']
-  /** Null: none is configured. */
-  readonly breaker: CircuitBreaker | null
-  /** Starts probes and judgments, once this upstream is in use. */
-  activate(): void
-}
+export type Upstream = Readonly<ReturnType<typeof openUpstream>>
 
 interface UpstreamDeps {
   open(endpoint: EndpointConfig): Endpoint
   use(endpoint: Endpoint): void
-  /** Null: the endpoint takes new work. */
   drainedBy(endpoint: EndpointConfig): DrainedBy | null
   /** The previous breaker where the settings are equal: its state continues. */
   readonly breaker: CircuitBreaker | null
@@ -37,25 +28,22 @@ interface UpstreamDeps {
 export const openUpstream = (
   config: UpstreamConfig,
   { open, use, drainedBy, breaker: previousBreaker, logEvent, onFailure }: UpstreamDeps,
-): Upstream => {
+) => {
   const hasSiblings = config.endpoints.length > 1
-  const members = config.endpoints.map((each): GroupEndpoint => {
+  const members: readonly GroupEndpoint[] = config.endpoints.map((each) => {
     const endpoint = open(each)
-    const onOutcome: SendOptions['onOutcome'] = (...ended) => endpoint.health.recordForComparison(...ended)
-    const options = {
+    const judge: SendOptions['onOutcome'] = (...ended) => endpoint.health.recordForComparison(...ended)
+    const onOutcome = hasSiblings ? judge : null
+    return new GroupEndpoint(endpoint, config, {
       weight: each.weight,
       drainedBy: drainedBy(each),
-      onOutcome: hasSiblings ? onOutcome : null,
+      onOutcome,
       onFailure,
-    }
-    return new GroupEndpoint(endpoint, config, options)
+    })
   })
+  const onEjected = (ejected: EjectionEvent): void => logEvent('warn', 'endpoint ejected', { ...ejected })
   const detectOutlier =
-    hasSiblings && config.outlier !== null
-      ? createOutlierDetector(config.outlier, members, (ejected) =>
-          logEvent('warn', 'endpoint ejected', { ...ejected }),
-        )
-      : null
+    hasSiblings && config.outlier !== null ? createOutlierDetector(config.outlier, members, onEjected) : null
   const balanced = balancedSend(config, members)
   const breaker =
     config.circuitBreaker === null ? null : (previousBreaker ?? createBreaker(config.circuitBreaker, logEvent))
@@ -63,8 +51,10 @@ export const openUpstream = (
     send: breaker === null ? balanced : breaker.layer(balanced),
     members,
     balance: config.balance,
+    /** Null: none is configured. */
     breaker,
-    activate() {
+    /** Starts probes and judgments, once this upstream is in use. */
+    activate(): void {
       for (const { endpoint } of members) use(endpoint)
       // An endpoint listed twice drains only if both entries do.
       const serving = new Set(members.filter(({ receivesTraffic }) => receivesTraffic).map(({ health }) => health))
@@ -99,9 +89,8 @@ const createBreaker = (config: CircuitBreakerConfig, logEvent: LogEvent): Circui
   })
 
 /**
- * A request that could not be sent goes to the next endpoint, whatever the method: nothing has arrived, and the body is
- * whole. Each endpoint is tried once. `retry` prefers an untried one, as Envoy's `previous_hosts` and HAProxy's
- * `redispatch` do.
+ * A request that could not be sent goes once to each other endpoint, whatever the method: nothing has arrived, and the
+ * body is whole. `retry` prefers an untried one, as Envoy's `previous_hosts` and HAProxy's `redispatch` do.
  */
 export const failover = (selectEndpoint: EndpointSelector, noEndpoint: () => GatewayError): Handler => {
   const tryNext = (exchange: Exchange, error: unknown): Promise<ProxyResponse> => {
@@ -123,10 +112,7 @@ export const failover = (selectEndpoint: EndpointSelector, noEndpoint: () => Gat
 /** `untriedOnly`: tried endpoints are excluded; else they come last among equals. Null: no candidate. */
 export type EndpointSelector = (last: AttemptRecord | null, untriedOnly: boolean) => GroupEndpoint | null
 
-/**
- * Members that are up come first, then ejected ones, then those that are down: a response from them is likelier than
- * from none. A draining member gets only requests that began before an edit drained all.
- */
+/** Up before ejected before down: likelier to respond. A draining member gets only what began before all drained. */
 export const createEndpointSelector = (
   members: readonly GroupEndpoint[],
   selectEndpoint: SelectEndpoint<GroupEndpoint>,
@@ -142,7 +128,6 @@ export const createEndpointSelector = (
   }
 }
 
-/** All are full, or none takes traffic. */
 export const noEndpointError = (members: readonly GroupEndpoint[]): GatewayError => {
   const full = members.some(({ receivesTraffic, health }) => receivesTraffic && !health.isDrainedByOrder)
   return full ? overloadedError('endpoint-connections') : allDrainingError()

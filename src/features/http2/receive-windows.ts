@@ -14,14 +14,9 @@ export const maxWideConnections = Math.floor((64 * 1024 * 1024) / connectionWind
 // A connection that filled no whole window for this long becomes narrow when another needs the width.
 const unusedAfterMs = 5_000
 
-interface WideConnection {
-  /** Returns false where the client was asked before. */
-  narrow(): boolean
-}
+type WideConnection = Pick<ReceiveWindows, 'narrow'>
 
-/**
- * The connections of a process whose windows are wide. Their number limits the memory that clients can make it hold.
- */
+/** Those of a process. Their number limits the memory that clients can make it hold. */
 export class WideConnections {
   /** When each last filled a whole window, oldest first. */
   readonly #lastUsedAt = new Map<WideConnection, number>()
@@ -47,12 +42,11 @@ export class WideConnections {
 }
 
 /**
- * The receiving flow control of one connection (RFC 9113 §5.2). Node returns a connection's window when bytes arrive
- * and a stream's when they are read, and has one size for all streams of a connection. So all streams are widened and
- * narrowed together by SETTINGS, which a client may obey late. Their waiting bytes reduce the connection's window,
- * which a client cannot exceed.
+ * Of one connection (RFC 9113 §5.2). Node returns a connection's window when bytes arrive and a stream's when they are
+ * read, and has one size for all streams. So all are widened and narrowed together by SETTINGS, which a client may obey
+ * late. Their waiting bytes reduce the connection's window, which a client cannot exceed.
  */
-export class ReceiveWindows implements WideConnection {
+export class ReceiveWindows {
   readonly #session: ServerHttp2Session
   readonly #wideConnections: WideConnections
   /** `narrowing`: the client has not acknowledged it, and may send as if wide. */
@@ -83,6 +77,7 @@ export class ReceiveWindows implements WideConnection {
     this.#session.settings({ initialWindowSize: wideWindowBytes })
   }
 
+  /** Returns false where the client was asked before. */
   narrow(): boolean {
     if (this.#width !== 'wide' || this.#session.destroyed) return false
     this.#width = 'narrowing'
@@ -94,7 +89,6 @@ export class ReceiveWindows implements WideConnection {
     return true
   }
 
-  /** Negative when bytes are read. */
   addPending(bytes: number): void {
     this.#excess += bytes
     // Several bodies can be slow: the others get their share before these fill the whole window.

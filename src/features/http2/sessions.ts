@@ -1,4 +1,4 @@
-import { constants, performServerHandshake, type ServerHttp2Session, type ServerSessionOptions } from 'node:http2'
+import { constants, performServerHandshake, type ServerHttp2Session } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import type { ListenConfig } from '../../core/config/config.ts'
 import {
@@ -16,9 +16,9 @@ import { StreamRequest } from './stream-request.ts'
 import { StreamResponse } from './stream-response.ts'
 
 /**
- * Serves HTTP/2. When an edit changes limits that hold for a whole connection, every client gets GOAWAY when it has no
- * request under way, and the new limits with its next connection. A stop sends GOAWAY when the requests under way have
- * ended, or after half of the deadline, so that later ones can end too.
+ * When an edit changes limits that hold for a whole connection, every client gets GOAWAY when it has no request under
+ * way, and the new limits with its next connection. A stop sends GOAWAY when the requests under way have ended, or
+ * after half of the deadline, so that later ones can end too.
  */
 export const createHttp2Sessions = (options: ProtocolOptions): NegotiatedProtocol => {
   const openSessions = new Set<SessionTimeouts>()
@@ -116,9 +116,7 @@ const startSession = (
 const floodBurst = 200
 const floodRefillPerMs = 33 / 1000
 
-/**
- * A token bucket of events that cost the gateway more than the client. Each call takes a token; false: none is left.
- */
+/** For events that cost the gateway more than the client. Each call takes a token; false: none is left. */
 const createFloodGuard = (): (() => boolean) => {
   let tokens = floodBurst
   let refilledAt = now()
@@ -130,23 +128,12 @@ const createFloodGuard = (): (() => boolean) => {
   }
 }
 
-/** The maximum of requests under way on a connection, as on HTTP/1. */
 const maxStreams = 100
-
-/** Options that Node takes and its types lack. */
-interface UndocumentedSessionOptions {
-  readonly streamResetBurst: number
-  readonly streamResetRate: number
-  readonly strictSingleValueFields: boolean
-}
 
 type SessionLimits = Pick<ListenConfig, 'maxTarget' | 'maxHeaders' | 'maxHeaderFields'>
 
-/**
- * The limits of nghttp2 and Node. This file limits the floods that they leave open; match-request.ts limits the
- * request.
- */
-const createSessionOptions = (listen: SessionLimits): ServerSessionOptions & UndocumentedSessionOptions => {
+/** Of nghttp2 and Node. This file limits the floods that they leave open; match-request.ts the request. */
+const createSessionOptions = (listen: SessionLimits) => {
   // Above the limits of 431 and 414, so that the gateway can respond; a larger list ends its stream.
   const pairs = 2 * listen.maxHeaderFields + 16
   return {
@@ -178,25 +165,10 @@ const createSessionOptions = (listen: SessionLimits): ServerSessionOptions & Und
 
 const formatSessionLimits = (listen: SessionLimits): string => JSON.stringify(createSessionOptions(listen))
 
-/** Only requests keep a session open, no other frames. */
-interface SessionTimeouts {
-  onStreamOpened(id: number): void
-  /** `hasFailed`: an error has ended the session. */
-  onStreamClosed(id: number, hasFailed: boolean): void
-  /**
-   * Sends GOAWAY after 100 ms without a request, or after 30 s. Requests that come before GOAWAY are served; those
-   * under way are finished.
-   */
-  leave(): void
-  /**
-   * As `leave`, but GOAWAY also goes when the requests now under way have ended, though later ones have not, and after
-   * `maxMs`.
-   */
-  stop(maxMs: number): void
-}
+type SessionTimeouts = ReturnType<typeof startSessionTimeouts>
 
-// Java 17's HttpClient gives up all requests under way when GOAWAY arrives. A client that sends requests in sequence
-// sends the next right behind a response, where an immediate GOAWAY would meet it.
+// Java 17's HttpClient gives up all requests under way when GOAWAY arrives. A client in sequence sends the next request
+// right behind a response, where an immediate GOAWAY would meet it.
 const quietMs = 100
 // For a client that always has a request under way.
 const maxLeavingMs = 30_000
@@ -204,18 +176,17 @@ const maxLeavingMs = 30_000
 // A reload or a stop can send GOAWAY to more clients than there are slots: clients that were sent an error keep theirs.
 const sessionSlots: LingerSlots = { taken: 0 }
 
-/** `onLate` is called when the first request does not come in time. */
+/** Only requests keep a session open, no other frames. */
 const startSessionTimeouts = (
   session: ServerHttp2Session,
   socket: TLSSocket,
   getTimeouts: () => ListenConfig['timeouts'],
   isDraining: () => boolean,
   onLate: () => void,
-): SessionTimeouts => {
+) => {
   let openStreams = 0
   let lastStreamId = 0
   let isLeaving = false
-  /** A stop waits for these open streams, up to `lastAwaitedId`. */
   let awaitedStreams = 0
   let lastAwaitedId = 0
   let lastStreamClosedAt = Number.NEGATIVE_INFINITY
@@ -252,12 +223,13 @@ const startSessionTimeouts = (
     leavingTimer.clear()
   })
   return {
-    onStreamOpened(id) {
+    onStreamOpened(id: number): void {
       lastStreamId = id
       openStreams++
       idleTimer.clear()
     },
-    onStreamClosed(id, hasFailed) {
+    /** `hasFailed`: an error has ended the session. */
+    onStreamClosed(id: number, hasFailed: boolean): void {
       if (--openStreams === 0) lastStreamClosedAt = now()
       const isLastAwaited = id <= lastAwaitedId && --awaitedStreams === 0
       if (socket.destroyed) return
@@ -267,10 +239,12 @@ const startSessionTimeouts = (
       } else if (isLastAwaited) goAway()
       else if (openStreams === 0) idleTimer.set(isLeaving || isDraining() ? quietMs : getTimeouts().keepAlive)
     },
-    leave() {
+    /** Sends GOAWAY after 100 ms without a request, or after 30 s. Requests that come before it are served. */
+    leave(): void {
       if (!isLeaving) leaveWithin(maxLeavingMs)
     },
-    stop(maxMs) {
+    /** As `leave`, but also when the requests now under way have ended, and after `maxMs`. */
+    stop(maxMs: number): void {
       awaitedStreams = openStreams
       lastAwaitedId = lastStreamId
       leaveWithin(maxMs)

@@ -9,9 +9,9 @@ import { sliceBytes } from '../../core/lib/buffers.ts'
 import type { BodyWindow, ReceiveWindows } from './receive-windows.ts'
 
 /**
- * The body of a request. Holds chunks that come while it is not read: Node would keep each as it came, which takes a
- * hundred times the size of a one-byte chunk, and would let the client go on when the first is read. For Node, each
- * chunk but the last is still on its way, so the client gets its window back when all are read.
+ * Holds chunks that come while it is not read: Node would keep each as it came, a hundred times the size of a one-byte
+ * chunk, and let the client go on when the first is read. For Node, each chunk but the last is still on its way, so the
+ * client gets its window back when all are read.
  */
 class StreamBody {
   ended = false
@@ -105,11 +105,10 @@ interface PseudoFields {
   method: string | undefined
   scheme: string | undefined
   path: string | undefined
-  /** Whether any field begins or ends with a blank (RFC 9113 §8.2.1). */
+  /** Of any field (RFC 9113 §8.2.1). */
   hasOuterBlank: boolean
 }
 
-/** The request of one stream in the terms of HTTP/1 (RFC 9113 §8.3, §8.8), as the rest of the gateway reads it. */
 export class StreamRequest implements DownstreamRequest {
   readonly multiplexed = true
   target: RequestTarget | null = null
@@ -170,7 +169,6 @@ export class StreamRequest implements DownstreamRequest {
     this.#body?.onEnd(() => this.#consumer?.(null))
   }
 
-  /** Reads the rest to nowhere: the exchange is over. */
   discard(): void {
     this.#isDiscarded = true
     if (this.#consumer !== null) this.stream.off('data', this.#consumer)
@@ -192,8 +190,9 @@ export class StreamRequest implements DownstreamRequest {
 }
 
 /**
- * `:authority` becomes Host, and so does an equal `host` (RFC 9113 §8.3.1; different ones stay two and are rejected);
- * the parts of a cookie become one field (§8.2.3); a body without a length is chunked.
+ * In the terms of HTTP/1 (RFC 9113 §8.3, §8.8). `:authority` becomes Host, and so does an equal `host` (§8.3.1;
+ * different ones stay two and are rejected); the parts of a cookie become one field (§8.2.3); a body without a length
+ * is chunked.
  */
 const toHttp1Fields = (raw: readonly string[], pseudoFields: PseudoFields, bodiless: boolean): string[] => {
   const fields: string[] = []

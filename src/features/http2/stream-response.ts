@@ -47,10 +47,7 @@ export class StreamResponse implements DownstreamResponse {
     return this.#ended
   }
 
-  /**
-   * Whether the response went out whole. `finish` does not tell: a reset stream finishes too, and one whose connection
-   * closes right behind its last frame does not.
-   */
+  /** `finish` does not tell: a reset stream finishes too, and one closed right behind its last frame does not. */
   get writableFinished(): boolean {
     const { aborted, rstCode, writableFinished } = this.stream
     return this.#ended && !aborted && (rstCode === constants.NGHTTP2_NO_ERROR || writableFinished)
@@ -122,7 +119,10 @@ export class StreamResponse implements DownstreamResponse {
   end(body?: Buffer | string): void {
     this.#ended = true
     if (this.destroyed) return
-    if (!this.#request.complete) this.#afterWritten(() => this.#linger())
+    if (!this.#request.complete) {
+      if (this.stream.writableFinished) this.#linger()
+      else this.stream.once('finish', () => this.#linger())
+    }
     if (!this.#bodiless) this.stream.end(body, 'latin1')
     else if (!this.stream.writableEnded) this.stream.end()
   }
@@ -147,15 +147,11 @@ export class StreamResponse implements DownstreamResponse {
     })
     this.#request.discard()
     const flushTimer = new CoalescedTimer(() => void Duplex.prototype.destroy.call(stream))
-    const stopLinger = linger(
-      this.#lingerMode,
-      getMaxBodyBytes(this.#request.socket),
-      () => received,
-      () => {
-        stream.close(constants.NGHTTP2_NO_ERROR)
-        flushTimer.set(resetFlushMs)
-      },
-    )
+    const end = (): void => {
+      stream.close(constants.NGHTTP2_NO_ERROR)
+      flushTimer.set(resetFlushMs)
+    }
+    const stopLinger = linger(this.#lingerMode, getMaxBodyBytes(this.#request.socket), () => received, end)
     stream.once('close', () => {
       stopLinger()
       flushTimer.clear()
@@ -163,20 +159,14 @@ export class StreamResponse implements DownstreamResponse {
     this.#notifyClosed()
   }
 
-  /** The response is over, once; the stream may stay open for discarded bytes. */
   #notifyClosed(): void {
     for (const listener of this.#closeListeners.splice(0)) listener()
-  }
-
-  #afterWritten(then: () => void): void {
-    if (this.stream.writableFinished) then()
-    else this.stream.once('finish', then)
   }
 }
 
 /**
- * Waits for the write of the last frame: Node destroys a stream whose request is read amid that write, which costs an
- * error with a stack for its callback. Node calls this again when the write is done.
+ * Waits for the write of the last frame: amid it Node destroys a stream whose request is read, which costs an error
+ * with a stack. Node calls this again when the write is done.
  */
 function destroyOnceWritten(this: ServerHttp2Stream, error?: Error): ServerHttp2Stream {
   const writing = error === undefined && !this.writableFinished && this.session?.destroyed === false

@@ -1,4 +1,4 @@
-import { concatAndFree } from '../../lib/buffers.ts'
+import { concatAndFree, noBytes } from '../../lib/buffers.ts'
 
 // A smaller chunk has more overhead than content.
 const smallChunkBytes = 1024
@@ -10,7 +10,7 @@ const blockBytes = 4 * 1024
 export class ChunkQueue {
   bytes = 0
   #chunks: Buffer[] = []
-  #block: Buffer = emptyBuffer
+  #block: Buffer = noBytes
   #blockEnd = 0
   /** Where the bytes begin that are not in `#chunks` yet. */
   #blockStart = 0
@@ -32,7 +32,6 @@ export class ChunkQueue {
     this.#blockEnd += chunk.copy(this.#block, this.#blockEnd)
   }
 
-  /** Without another copy. */
   takeAll(): Buffer[] {
     this.#sealBlock()
     this.bytes = 0
@@ -54,7 +53,7 @@ export class ChunkQueue {
 
   clear(): void {
     this.#chunks = []
-    this.#block = emptyBuffer
+    this.#block = noBytes
     this.bytes = this.#blockEnd = this.#blockStart = 0
   }
 
@@ -63,5 +62,3 @@ export class ChunkQueue {
     this.#blockStart = this.#blockEnd
   }
 }
-
-const emptyBuffer = Buffer.alloc(0)

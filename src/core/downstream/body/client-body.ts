@@ -8,7 +8,7 @@ import { ChunkQueue } from './chunk-queue.ts'
 import { MinRateMonitor } from './min-rate.ts'
 
 // Bodies of a known length up to this are read first: one write, which a retry can repeat.
-const maxReplayableBytes = 64 * 1024
+const maxReplayableBytes = sliceBytes
 
 /** Reads no byte before the first demand. */
 export class ClientBody implements RequestBody {
@@ -23,12 +23,11 @@ export class ClientBody implements RequestBody {
   onReceived: (() => void) | null = null
   /** The body will never be complete: `request-timeout` or `content-too-large`. */
   onFailure: ((error: GatewayError) => void) | null = null
-  /** False until the client that waits for `100 Continue` gets it. Such a client may still send the body earlier. */
+  /** False until the client gets the `100 Continue` that it waits for. It may still send the body earlier. */
   clientMaySend: boolean
   readonly #request: BodySource
   readonly #response: Pick<DownstreamResponse, 'writeContinue'>
   readonly #idleTimeoutMs: number | null
-  /** Null: no body to wait for. */
   readonly #idleTimer: CoalescedTimer | null
   readonly #rateMonitor: MinRateMonitor | null
   #buffering: Promise<readonly Buffer[]> | null = null
@@ -39,7 +38,7 @@ export class ClientBody implements RequestBody {
   #isContinueDue = false
   #isWaiting = false
 
-  /** `length`: Content-Length; null: chunked; 0: no body. `clientMaySend`: the client waits for no `100 Continue`. */
+  /** `length` null: chunked; 0: no body. `clientMaySend`: the client waits for no `100 Continue`. */
   constructor(
     request: BodySource,
     response: Pick<DownstreamResponse, 'writeContinue'>,
@@ -68,7 +67,7 @@ export class ClientBody implements RequestBody {
           chunks.push(chunk)
           if (this.receivedBytes === this.length) return
           this.#idleTimer?.set(this.#idleTimeoutMs)
-          this.#rateMonitor?.check()
+          this.#rateMonitor?.evaluate(0)
         },
         () => {
           this.#chunks = chunks.takeAll()
@@ -86,8 +85,8 @@ export class ClientBody implements RequestBody {
       () =>
         this.#startReading(
           (chunk) => {
-            if (this.receivedBytes > this.maxBytes) this.#fail(createTooLargeError())
-            else upload.push(chunk)
+            if (this.receivedBytes <= this.maxBytes) upload.push(chunk)
+            else this.#fail(new GatewayError('content-too-large', { reason: 'body-too-large-streamed' }))
           },
           () => upload.end(),
         ),
@@ -101,7 +100,6 @@ export class ClientBody implements RequestBody {
     return upload
   }
 
-  /** Fails the current reader, or a later one. */
   abort(reason: GatewayError): void {
     this.#abortReason ??= reason
     this.#setWaiting(false)
@@ -161,15 +159,12 @@ export class ClientBody implements RequestBody {
 
 const createStalledError = (): GatewayError => new GatewayError('request-timeout', { reason: 'body-stalled' })
 
-const createTooLargeError = (): GatewayError =>
-  new GatewayError('content-too-large', { reason: 'body-too-large-streamed' })
-
 // A write costs much more than a byte, and a client may send chunks of one byte.
 const minWriteBytes = 4 * 1024
 
 /**
- * Reads on demand: without a connection upstream nothing is read and no `100 Continue` sent, so after a failure to
- * connect the body is still there.
+ * Reads on demand: without a connection upstream it sends no `100 Continue`, and after a failure the body is still
+ * there.
  */
 class UploadStream implements Upload {
   readonly #request: BodySource
@@ -179,7 +174,6 @@ class UploadStream implements Upload {
   #scheduledFlush: NodeJS.Immediate | null = null
   #ended = false
   #failure: Error | null = null
-  /** Null: the reader does not wait. */
   #resumeReader: (() => void) | null = null
 
   constructor(request: BodySource, start: () => void, onFlow: (waitingForClient: boolean) => void) {

@@ -3,22 +3,18 @@ import { CoalescedTimer, now } from '../../lib/clock.ts'
 // A shorter window would take a client for slow whose network pauses briefly, or that sends in bursts.
 const windowMs = 10_000
 
-/**
- * As Kestrel's MinDataRate: counts only time in which the gateway waits for the other side, and judges after each 10 s
- * of it.
- */
+/** As Kestrel's MinDataRate: counts only time in which the gateway waits for the other side, judged every 10 s. */
 export class MinRateMonitor {
   readonly bytesPerSecond: number
   readonly #unreportedBytes: number
   readonly #timer = new CoalescedTimer(() => {
     this.#timer.set(windowMs)
-    this.#evaluate(this.#unreportedBytes)
+    this.evaluate(this.#unreportedBytes)
   })
   #waitedMs = 0
   #waitStartedAt = 0
   /** The bytes moved when the window began; null: no wait so far. */
   #movedAtStart: number | null = null
-  /** Null: no wait now. */
   #waiter: object | null = null
   #countMoved: (() => number) | null = null
   #onTooSlow: (() => void) | null = null
@@ -39,11 +35,7 @@ export class MinRateMonitor {
     this.#onTooSlow = onTooSlow
     this.#waitStartedAt = now()
     this.#timer.set(windowMs)
-    this.#evaluate(toleranceBytes)
-  }
-
-  check(): void {
-    this.#evaluate(0)
+    this.evaluate(toleranceBytes)
   }
 
   stop(waiter: object): void {
@@ -59,7 +51,7 @@ export class MinRateMonitor {
     this.#timer.clear()
   }
 
-  #evaluate(toleranceBytes: number): void {
+  evaluate(toleranceBytes: number): void {
     if (this.#countMoved === null || this.#movedAtStart === null) return
     const waitedMs = this.#waitedMs + now() - this.#waitStartedAt
     if (waitedMs < windowMs) return

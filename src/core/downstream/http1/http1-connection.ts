@@ -15,14 +15,13 @@ export interface Http1ConnectionOptions {
   readonly getListenerConfig: GetListenerConfig
   readonly clientErrors: ClientErrorHandler
   readonly onRequest: (request: Http1Request, response: Http1Response) => void
-  /** Connections wait for no further request. */
   readonly isClosing: boolean
 }
 
 // A client that follows `Keep-Alive: timeout` may send at the last moment.
 const idleMarginMs = 1000
-// For pipelining clients: otherwise one connection could take a group's places at its upstream. No known proxy or
-// library pipelines more.
+// For pipelining clients: one connection must not take a group's places at its upstream. No known client pipelines
+// more.
 const maxInFlight = 4
 // Read even while requests are held back: the end of a connection shows only behind them.
 const maxUnreadBytes = 16 * 1024
@@ -39,7 +38,6 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   /** Why reading pauses: the body is not wanted yet, or the client takes its responses too slowly. */
   #isBodyPaused = false
   #isBacklogged = false
-  /** Bytes of requests that are held back. */
   #unread: ChunkQueue | null = null
   /** Limits the wait for a head, begun or not. */
   readonly #timer = new CoalescedTimer(() => this.#onTimeout())
@@ -99,7 +97,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   }
 
   body(bytes: Buffer, from: number, to: number): void {
-    // Copies a small piece, which would keep the memory of the whole read. The consumer may free its piece, so only the
+    // A small piece is copied: it would keep the memory of the whole read. The consumer may free its piece, so only the
     // last piece of a read may take that memory.
     const size = to - from
     const isLarge = to === bytes.length && size >= minFreeBytes && 2 * size >= bytes.buffer.byteLength
@@ -161,9 +159,7 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     return bytes >= this.socket.writableHighWaterMark
   }
 
-  /**
-   * A client that sends requests but takes no responses is not read from. A body that has begun is: its timeout runs.
-   */
+  /** A client that takes no responses is not read from. A body that has begun is: its timeout runs. */
   #controlFlow(): void {
     const isBehind = this.#isBacklogged || (this.#unread !== null && this.#unread.bytes >= maxUnreadBytes)
     if (this.#isBodyPaused || (isBehind && this.#current === null)) this.socket.pause()
@@ -262,7 +258,6 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     else if (!this.#state.closing) this.socket.end()
   }
 
-  /** Rejects an incomplete request at the end of the connection. */
   #checkComplete(): void {
     if (this.#parser.isInRequest) this.#fail(new GatewayError('bad-request', { reason: 'cut-short' }), null)
   }

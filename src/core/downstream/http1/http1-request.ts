@@ -2,14 +2,9 @@ import type { Socket } from 'node:net'
 import type { GatewayError } from '../../exchange/failures/errors.ts'
 import { maxWaitingBytes } from '../../lib/buffers.ts'
 import { ChunkQueue } from '../body/chunk-queue.ts'
-import type { BodyConsumer, DownstreamRequest, RequestTarget } from '../codec.ts'
+import type { BodyConsumer, BodySource, DownstreamRequest, RequestTarget } from '../codec.ts'
 import { rejectTunnel } from './request-line.ts'
 import type { RequestMessage } from './request-parser.ts'
-
-interface FlowControl {
-  pause(): void
-  resume(): void
-}
 
 // So that the consumer can pause between the pieces.
 const maxHandedOnBytes = 16 * 1024
@@ -29,7 +24,7 @@ export class Http1Request implements DownstreamRequest {
   readonly isPersistent: boolean
   complete: boolean
   onComplete: (() => void) | null = null
-  readonly #flow: FlowControl
+  readonly #flow: Pick<BodySource, 'pause' | 'resume'>
   #consumer: BodyConsumer | null = null
   /** Bytes without a consumer, or whose consumer pauses. */
   #held: ChunkQueue | null = null
@@ -40,7 +35,7 @@ export class Http1Request implements DownstreamRequest {
   constructor(
     { method, target, version, fields, length, isPersistent }: RequestMessage,
     socket: Socket,
-    flow: FlowControl,
+    flow: Pick<BodySource, 'pause' | 'resume'>,
   ) {
     this.method = method
     this.url = target
@@ -63,7 +58,6 @@ export class Http1Request implements DownstreamRequest {
     this.resume()
   }
 
-  /** Null: the end of the body. */
   receive(chunk: Buffer | null): void {
     if (chunk === null) {
       this.complete = true
@@ -78,7 +72,6 @@ export class Http1Request implements DownstreamRequest {
     }
   }
 
-  /** An ended response needs no body. */
   discardUnasked(): void {
     if (this.#consumer === null && !this.complete) this.discard()
   }
@@ -105,7 +98,6 @@ export class Http1Request implements DownstreamRequest {
     this.socket.destroy()
   }
 
-  /** Stops when the consumer pauses. */
   #handOn(): void {
     const consumer = this.#consumer
     if (consumer === null || this.#isHandingOn) return

@@ -11,7 +11,6 @@ import { renderInterimHead, renderResponseHead } from './response-head.ts'
 
 export interface ResponseConnection {
   readonly socket: Socket
-  /** As announced to clients. */
   readonly keepAliveMs: number
   isHeadOfLine(response: Http1Response): boolean
   isFollowed(response: Http1Response): boolean
@@ -20,11 +19,6 @@ export interface ResponseConnection {
 
 type Flushed = (error?: Error | null) => void
 
-interface QueuedWrite {
-  readonly data: string | Buffer
-  readonly onFlushed: Flushed | undefined
-}
-
 /** Goes out after the earlier responses of its connection. */
 export class Http1Response implements DownstreamResponse {
   statusCode = 200
@@ -32,10 +26,8 @@ export class Http1Response implements DownstreamResponse {
   destroyed = false
   writableEnded = false
   writableFinished = false
-  /** Sent early by `probeHalfClosed`. */
   charsSentAhead = 0
   isLast = false
-  /** The wait for a client that is still sending. */
   lingerMode: LingerMode = 'long'
   readonly request: Http1Request
   readonly #connection: ResponseConnection
@@ -43,7 +35,7 @@ export class Http1Response implements DownstreamResponse {
   #head = ''
   #hasBody = true
   #isChunked = false
-  #queue: QueuedWrite[] = []
+  #queue: { readonly data: string | Buffer; readonly onFlushed: Flushed | undefined }[] = []
   queuedBytes = 0
   readonly #closeListeners: (() => void)[] = []
   readonly #finishListeners: (() => void)[] = []
@@ -72,9 +64,8 @@ export class Http1Response implements DownstreamResponse {
   }
 
   writeFields(status: number, phrase: string, fields: HeaderFields): void {
-    const { request, isLast } = this
-    const { keepAliveMs } = this.#connection
-    const head = renderResponseHead(status, phrase, fields, { request, isLast, keepAliveMs })
+    const { request } = this
+    const head = renderResponseHead(status, phrase, fields, request, this.isLast, this.#connection.keepAliveMs)
     this.#head = head.text.slice(this.charsSentAhead)
     this.#hasBody = head.hasBody
     this.#isChunked = head.isChunked
@@ -178,7 +169,7 @@ export class Http1Response implements DownstreamResponse {
     if (!this.writableEnded && socket.writableLength === 0) this.onDrain()
   }
 
-  /** Cancels an unsent response: the connection ends in its place. */
+  /** The connection ends in place of an unsent response. */
   #withdraw(): void {
     closeAfterResponse(this.request.socket)
     this.#queue = []
@@ -194,7 +185,7 @@ export class Http1Response implements DownstreamResponse {
   /** The connection closes before the whole response has gone out. */
   onConnectionClosed(): void {
     this.destroyed = true
-    this.#notifyClosed()
+    for (const listener of this.#closeListeners.splice(0)) listener()
   }
 
   #finish(): void {
@@ -202,10 +193,6 @@ export class Http1Response implements DownstreamResponse {
     this.writableFinished = true
     this.#connection.onResponseSent(this)
     for (const listener of this.#finishListeners.splice(0)) listener()
-    this.#notifyClosed()
-  }
-
-  #notifyClosed(): void {
     for (const listener of this.#closeListeners.splice(0)) listener()
   }
 
@@ -239,11 +226,10 @@ const firstWaitMs = 125
 const maxWaitMs = 16_000
 
 /**
- * Finds out whether a client that has ended its side (FIN, or close_notify) still reads. TCP shows no difference
- * between a client that waits and one that has closed, but the system of a closed client replies to a write with a
- * reset, so the next write fails and aborts the exchange. So the response starts early, byte by byte. After the head,
- * empty writes go on testing: nothing else notices a reset while the response pauses, since nothing is read after the
- * end.
+ * A client that has ended its side (FIN, or close_notify) may still read: TCP shows no difference between one that
+ * waits and one that has closed. But the system of a closed client replies to a write with a reset, so the next write
+ * fails and aborts the exchange. So the response starts early, byte by byte. After the head, empty writes go on
+ * testing: nothing else notices a reset while the response pauses.
  */
 export const probeHalfClosed = (socket: Socket, response: Http1Response): void => {
   let waitMs = firstWaitMs

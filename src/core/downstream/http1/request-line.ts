@@ -17,9 +17,7 @@ const beginnings: ReadonlySet<string> = new Set(
 const versionPattern = Buffer.from('HTTP/0.0')
 
 // States: where the next byte belongs.
-const inMethod = 0
-const inTarget = 1
-const inVersion = 2
+const [inMethod, inTarget, inVersion] = [0, 1, 2]
 
 /** RFC 9112 §3: exactly one space between the parts. Throws `bad-request`. */
 export class RequestLine implements StartLine {
@@ -36,7 +34,6 @@ export class RequestLine implements StartLine {
     this.#targetFrom = this.#targetTo = 0
   }
 
-  /** Byte for byte; `text` is the head. */
   target(text: string): string {
     return text.slice(this.#targetFrom, this.#targetTo)
   }

@@ -2,12 +2,7 @@ import type { ListenConfig } from '../../config/config.ts'
 import { GatewayError, type ReasonFor, StacklessError } from '../../exchange/failures/errors.ts'
 import { fieldNameEquals, isPersistent, joinValues } from '../../exchange/header-fields.ts'
 import { type BodyEvents, ChunkedBodyParser } from '../../exchange/http1/chunked-body-parser.ts'
-import {
-  type HeadLimits,
-  HeadScanner,
-  type MessageFlaw,
-  type RejectMessage,
-} from '../../exchange/http1/head-scanner.ts'
+import { type HeadLimits, HeadScanner, type RejectMessage } from '../../exchange/http1/head-scanner.ts'
 import { validateFraming } from '../request/match-request.ts'
 import { RequestLine } from './request-line.ts'
 
@@ -28,7 +23,6 @@ export interface RequestEvents extends BodyEvents {
   /** Read no further request now. Default: false. */
   readonly holdsBack?: boolean
   head(message: RequestMessage): void
-  /** Not called for a request without a body. */
   end(): void
 }
 
@@ -48,19 +42,11 @@ export const getRequestLimits = ({
 })
 
 // States: where the next byte belongs.
-const betweenRequests = 0
-const inEmptyLine = 1
-const inHead = 2
-const bodyOfLength = 3
-const bodyInChunks = 4
-const stopped = 5
+const [betweenRequests, inEmptyLine, inHead, bodyOfLength, bodyInChunks, stopped] = [0, 1, 2, 3, 4, 5]
 
 const [lf, cr] = [0x0a, 0x0d]
 
-/**
- * Strict: what RFC 9112 permits only to lenient parsers is rejected. Each byte is read once, so the checked bytes are
- * the forwarded bytes.
- */
+/** Rejects what RFC 9112 permits only to lenient parsers. Each byte is read once: the checked bytes are forwarded. */
 export class RequestParser {
   readonly #events: RequestEvents
   readonly #getLimits: () => RequestLimits
@@ -76,9 +62,8 @@ export class RequestParser {
     this.#events = events
     this.#getLimits = getLimits
     this.#limits = getLimits()
-    const reject: RejectMessage = (flaw, message) => this.#reject(flaw, message)
-    this.#scanner = new HeadScanner(this.#requestLine, this.#limits, reject)
-    this.#chunkedBody = new ChunkedBodyParser(events, this.#scanner, reject)
+    this.#scanner = new HeadScanner(this.#requestLine, this.#limits, this.#reject)
+    this.#chunkedBody = new ChunkedBodyParser(events, this.#scanner, this.#reject)
   }
 
   get isInHead(): boolean {
@@ -112,7 +97,6 @@ export class RequestParser {
     this.#chunkedBody.stop()
   }
 
-  /** Returns the index of the next part. */
   #step(bytes: Buffer, at: number, length: number): number {
     switch (this.#state) {
       case betweenRequests:
@@ -200,7 +184,7 @@ export class RequestParser {
     return { fields, length, isPersistent: isPersistent(version === '1.1', connection) }
   }
 
-  #reject(flaw: MessageFlaw, message: string): GatewayError {
+  readonly #reject: RejectMessage = (flaw, message) => {
     if (flaw !== 'too-large') return headError(reasonByFlaw[flaw], message)
     const cause = new StacklessError(message)
     // One limit covers target and fields.

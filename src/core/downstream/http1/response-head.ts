@@ -3,30 +3,18 @@ import { STATUS_CODES, validateHeaderName, validateHeaderValue } from '../../exc
 import { epochMs } from '../../lib/clock.ts'
 import type { Http1Request } from './http1-request.ts'
 
-interface ResponseHead {
-  readonly text: string
-  readonly hasBody: boolean
-  readonly isChunked: boolean
-  readonly isLast: boolean
-}
-
-interface HeadContext {
-  readonly request: Pick<Http1Request, 'method' | 'httpVersion' | 'isPersistent'>
-  /** Decided by the gateway. */
-  readonly isLast: boolean
-  readonly keepAliveMs: number
-}
-
 /**
- * Decides framing (RFC 9112 §6.3) and persistence (§9.3). `fields`: end-to-end. `phrase` empty: the standard one.
- * Throws on a status, phrase or field that a head cannot hold.
+ * Decides framing (RFC 9112 §6.3) and persistence (§9.3). `phrase` empty: the standard one. `isLast`: the gateway ends
+ * the connection. Throws on a status, phrase or field that a head cannot hold.
  */
 export const renderResponseHead = (
   status: number,
   phrase: string,
   fields: HeaderFields,
-  { request: { method, httpVersion, isPersistent }, isLast, keepAliveMs }: HeadContext,
-): ResponseHead => {
+  { method, httpVersion, isPersistent }: Pick<Http1Request, 'method' | 'httpVersion' | 'isPersistent'>,
+  isLast: boolean,
+  keepAliveMs: number,
+) => {
   if (status < 100 || status > 999) throw new RangeError(`a status of ${status}`)
   let hasDate = false
   let hasLength = false

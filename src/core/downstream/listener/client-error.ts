@@ -7,26 +7,11 @@ import { getLingerMode, writeAndLinger } from './linger.ts'
 import type { GetListenerConfig } from './listener-config.ts'
 import { listenerParts } from './listener-parts.ts'
 
-/** Writes errors on the bare socket for bytes that never become a request. */
-export interface ClientErrorHandler {
-  /** `bytes`: those rejected; null: none. `headOnly`: for HEAD. */
-  onMalformed(
-    connection: ClientConnection,
-    socket: Socket,
-    failure: GatewayError,
-    bytes: Buffer | null,
-    headOnly: boolean,
-  ): void
-  /** Plain HTTP on a TLS port. */
-  onPlainHttp(socket: Socket, first: Buffer): void
-  /** Records a failure that got no response. */
-  reportUnparsed(client: string, failure: GatewayError): void
-}
+export type ClientErrorHandler = ReturnType<typeof createClientErrorHandler>
 
-export const createClientErrorHandler = (
-  getListenerConfig: GetListenerConfig,
-  currentSnapshot: CurrentSnapshot,
-): ClientErrorHandler => {
+/** Writes errors on the bare socket for bytes that never become a request. */
+export const createClientErrorHandler = (getListenerConfig: GetListenerConfig, currentSnapshot: CurrentSnapshot) => {
+  /** Records a failure that got no response. */
   const reportUnparsed = (
     client: string,
     failure: GatewayError,
@@ -67,7 +52,14 @@ export const createClientErrorHandler = (
   return {
     reportUnparsed,
 
-    onMalformed(connection, socket, failure, bytes, headOnly) {
+    /** `bytes`: those rejected; null: none. `headOnly`: for HEAD. */
+    onMalformed(
+      connection: ClientConnection,
+      socket: Socket,
+      failure: GatewayError,
+      bytes: Buffer | null,
+      headOnly: boolean,
+    ): void {
       const lastRequest = connection.activeRequests.at(-1)
       if (lastRequest !== undefined && !lastRequest.request.complete)
         return abortTruncatedRequest(lastRequest, connection, failure)
@@ -76,7 +68,8 @@ export const createClientErrorHandler = (
       sendProblemInOrder(connection, socket, otherProtocol ?? failure, headOnly)
     },
 
-    onPlainHttp(socket, first) {
+    /** Plain HTTP on a TLS port. */
+    onPlainHttp(socket: Socket, first: Buffer): void {
       const cause = new Error('plain HTTP where TLS is spoken')
       const failure = detectOtherProtocol(first) ?? new GatewayError('bad-request', { reason: 'plain-http', cause })
       const { peer } = getClientConnection(socket, getListenerConfig())

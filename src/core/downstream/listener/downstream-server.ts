@@ -6,31 +6,16 @@ import { maxClientFiles, maxOpenFiles } from '../../lib/file-descriptor.ts'
 import { type BindTarget, listenAt } from '../../lib/net/bind-target.ts'
 import { generateSecret } from '../../lib/secrets.ts'
 import type { Log } from '../../log/log.ts'
-import type { ProxyServer } from '../../runtime/proxy-server.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/snapshot.ts'
 import { Http1Connection, type Http1ConnectionOptions } from '../http1/http1-connection.ts'
-import type { ListenerState } from '../request/active-request.ts'
 import { registerRoutes } from '../request/fastify-routes.ts'
-import { createRequestHandler } from '../request/request-handler.ts'
+import { createRequestHandler, type RequestHandlerOptions } from '../request/request-handler.ts'
 import { randomId } from '../request/request-head.ts'
 import { type ClientErrorHandler, createClientErrorHandler } from './client-error.ts'
-import {
-  createListenerConfigGetter,
-  type GetListenerConfig,
-  hasReceivedNothing,
-  inheritConnectionClaims,
-} from './listener-config.ts'
+import { createListenerConfigGetter, hasReceivedNothing, inheritConnectionClaims } from './listener-config.ts'
 import type { ConnectionAcceptor, CountConnection } from './listener-part.ts'
 import { listenerParts } from './listener-parts.ts'
 import { OpenConnections } from './open-connections.ts'
-
-export interface DownstreamServer extends Pick<ProxyServer, 'address' | 'drain' | 'stopAccepting' | 'close'> {
-  /** False after `stopAccepting`, and where another process accepts. */
-  readonly isListening: boolean
-  /** Returns a function that applies limits and certificates; the address stays. Throws on a bad certificate. */
-  prepareConfig(listen: ListenConfig): () => void
-  adoptConnection(socket: Socket): void
-}
 
 export interface DownstreamServerOptions {
   /** `elsewhere`: another process listens and hands connections over. */
@@ -55,7 +40,7 @@ export const openDownstreamServer = async (
     countElsewhere,
     worker,
   }: DownstreamServerOptions = {},
-): Promise<DownstreamServer> => {
+) => {
   const { config, telemetry } = currentSnapshot.value
   const { listen } = config
   const getListenerConfig = createListenerConfigGetter(currentSnapshot)
@@ -102,24 +87,26 @@ export const openDownstreamServer = async (
 
   return {
     address: server.address() as AddressInfo,
-    prepareConfig(next) {
+    /** Returns a function that applies limits and certificates; the address stays. Throws on a bad certificate. */
+    prepareConfig(next: ListenConfig) {
       const applyProtocols = protocols.prepareConfig(next)
       return () => {
         applyConfig(next)
         applyProtocols()
       }
     },
+    /** False after `stopAccepting`, and where another process accepts. */
     get isListening() {
       return server.listening
     },
-    adoptConnection: (socket) => adopt(server, socket, connections),
+    adoptConnection: (socket: Socket) => adopt(server, socket, connections),
     drain() {
       state.isDraining = true
     },
     stopAccepting() {
       server.close()
     },
-    async close(deadlineMs) {
+    async close(deadlineMs: number) {
       state.isDraining = true
       // `server.close` waits only for connections that this server accepted itself.
       const allClosed = Promise.all([connections.allClosed(), new Promise((resolve) => server.close(resolve))])
@@ -142,14 +129,10 @@ export const openDownstreamServer = async (
   }
 }
 
-interface ProtocolsOptions {
-  readonly currentSnapshot: CurrentSnapshot
-  readonly getListenerConfig: GetListenerConfig
+interface ProtocolsOptions extends RequestHandlerOptions {
   readonly clientErrors: ClientErrorHandler
   readonly connections: OpenConnections
-  readonly state: ListenerState
   readonly log: Log
-  readonly pseudonym: string
   readonly ticketSecret: string
 }
 
@@ -210,7 +193,6 @@ const createProtocols = async (options: ProtocolsOptions) => {
   return {
     accept: tls === null ? acceptHttp1 : acceptTls,
     isInHandshake: (socket: Socket) => tls !== null && !('encrypted' in socket),
-    /** Returns a function that applies the configuration. Throws on a bad certificate. */
     prepareConfig(next: ListenConfig) {
       const applyTls = tls?.prepareConfig(next)
       return () => {
@@ -218,7 +200,6 @@ const createProtocols = async (options: ProtocolsOptions) => {
         for (const protocol of negotiated.values()) protocol.applyConfig(next)
       }
     },
-    /** Ends connections gracefully, by `deadlineMs` if possible. */
     closeConnections(deadlineMs: number) {
       for (const protocol of negotiated.values()) protocol.close(deadlineMs)
       http1.closeConnections()

@@ -3,25 +3,22 @@ import type { GatewayError } from '../../exchange/failures/errors.ts'
 import { CoalescedTimer } from '../../lib/clock.ts'
 import { closeAfterResponse, getMaxBodyBytes } from '../request/active-request.ts'
 
-// nginx's lingering_time and lingering_timeout, counted in checks. By the clock, a process that stood still for 5 s
+// nginx's lingering_time and lingering_timeout, counted in checks: by the clock, a process that stood still for 5 s
 // would find all clients quiet, since timers run before data that arrived meanwhile.
 const checkIntervalMs = 1000
 const maxChecks = 30
 const maxIdleChecks = 5
 export const maxLingerIdleMs = maxIdleChecks * checkIntervalMs
 
-// Per process and kind. Discarding costs time and serves no request; the limit keeps that cost from growing with the
-// number of clients. Each could as well stay idle for longer (`keepAlive`).
+// Per process and kind: discarding costs time and serves no request.
 const maxLingering = 1000
 // For clients beyond that limit: enough within a data center.
 const shortLingerMs = 300
 
-/** The lingering clients of one kind. */
 export interface LingerSlots {
   taken: number
 }
 
-/** HTTP/1 connections and HTTP/2 streams. */
 const requestSlots: LingerSlots = { taken: 0 }
 
 /** `long`: while the client sends, within limits; `short`: 300 ms. */
@@ -31,10 +28,7 @@ export type LingerMode = 'long' | 'short'
 export const getLingerMode = (failure: GatewayError | null): LingerMode =>
   failure?.kind === 'request-timeout' ? 'short' : 'long'
 
-/**
- * Waits while the client still sends after its response, for 30 s and `maxBytes` at most, 5 s without a byte, then
- * calls `end`. The caller discards the bytes and counts them by `received`. Returns a function that stops the wait.
- */
+/** While the client sends: for 30 s and `maxBytes` at most, 5 s without a byte. Then calls `end`. Returns its stop. */
 export const linger = (
   mode: LingerMode,
   maxBytes: number,
@@ -74,8 +68,8 @@ export const writeAndLinger = (socket: Socket, bytes: string, mode: LingerMode):
 }
 
 /**
- * Closing a socket with unread input makes the kernel reset the connection, and the response is lost (RFC 9112 §9.6).
- * So the gateway half-closes, discards input, and closes at the end of the request or at the limits of {@link linger}.
+ * A closed socket with unread input resets the connection, and the response is lost (RFC 9112 §9.6). So the gateway
+ * half-closes, discards input, and closes at the end of the request or at the limits of {@link linger}.
  */
 export const destroyAfterLinger = (socket: Socket, mode: LingerMode, slots?: LingerSlots): void => {
   const end = () => void socket.destroy()

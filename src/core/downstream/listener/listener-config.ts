@@ -4,42 +4,29 @@ import type { TLSSocket } from 'node:tls'
 import type { Config } from '../../config/config.ts'
 import { cidrMatcher, normalizeAddress } from '../../lib/net/addresses.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/snapshot.ts'
-import { getRequestLimits, type RequestLimits } from '../http1/request-parser.ts'
-import { compileForwarded, type Peer, type ReadForwarded, type TrustedProxyMatcher } from '../request/forwarded.ts'
-import { type AuthorityMatcher, compileAuthorityMatcher } from '../request/match-request.ts'
+import { getRequestLimits } from '../http1/request-parser.ts'
+import { compileForwarded, type Peer, type TrustedProxyMatcher } from '../request/forwarded.ts'
+import { compileAuthorityMatcher } from '../request/match-request.ts'
 import { createRequestId } from '../request/request-head.ts'
 
-export interface CompiledListenerConfig {
-  readonly config: Config
-  readonly isTrusted: TrustedProxyMatcher
-  /** Null: only X-Forwarded-For is read. */
-  readonly readForwarded: ReadForwarded | null
-  readonly matchesAuthority: AuthorityMatcher
-  readonly requestLimits: RequestLimits
-  readonly maxRequestsPerConnection: number
-  readonly maxBodyBytes: number
-  /** Applies while the rest of an answered request is still to come. */
-  readonly idleTimeoutMs: number
-  /** Lower-case; null: request ids are off. */
-  readonly requestIdField: string | null
-  /** `listen.overrideFields`: fields that name another target or method pass from every client. */
-  readonly keepsOverrides: boolean
-  readonly createRequestId: () => string
-}
+export type CompiledListenerConfig = Readonly<ReturnType<typeof compileListenerConfig>>
 
-const compileListenerConfig = (config: Config): CompiledListenerConfig => {
+const compileListenerConfig = (config: Config) => {
   const isTrusted = cidrMatcher(config.listen.trustedProxies)
   return {
     config,
     isTrusted,
+    /** Null: only X-Forwarded-For is read. */
     readForwarded: compileForwarded(config.listen.forwarded, isTrusted),
     matchesAuthority: compileAuthorityMatcher(config.listen),
     requestLimits: getRequestLimits(config.listen),
     maxRequestsPerConnection: config.listen.maxRequestsPerConnection ?? Number.POSITIVE_INFINITY,
     maxBodyBytes: Math.max(...Object.values(config.operations).map((each) => each.maxBody ?? Number.POSITIVE_INFINITY)),
-    // The wait for a request, the time for its head, and a margin.
+    /** While the rest of an answered request is still to come: the wait for a request, its head, and a margin. */
     idleTimeoutMs: config.listen.timeouts.keepAlive + config.listen.timeouts.headers + 2000,
+    /** Null: request ids are off. */
     requestIdField: config.requestId.header?.toLowerCase() ?? null,
+    /** Fields that name another target or method pass from every client. */
     keepsOverrides: config.listen.overrideFields === 'forward',
     createRequestId: createRequestId[config.requestId.format],
   }
@@ -59,11 +46,9 @@ export const createListenerConfigGetter = (currentSnapshot: CurrentSnapshot): Ge
 
 /** The claims of a load balancer in front about its client. */
 export interface ConnectionClaims {
-  /** The bytes of the claims on the wire. */
   readonly length: number
   /** The client's; null: not known. */
   readonly address: string | null
-  /** The load balancer knows nothing of the client. */
   readonly isAnonymous: boolean
   /** The name that the client asked for, for the log. */
   readonly authority: string | null

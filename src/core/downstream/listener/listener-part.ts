@@ -6,7 +6,6 @@ import { PartLoaders } from '../../lib/part-loaders.ts'
 import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
 import type { GetListenerConfig } from './listener-config.ts'
 
-/** A feature's part of the client listener. */
 export interface ListenerPart {
   /** Reads connections before TLS or HTTP. */
   createAcceptor?(options: AcceptorOptions): ConnectionAcceptor
@@ -22,7 +21,6 @@ export interface ListenerPart {
 
 export interface ProtocolOptions {
   readonly getListenerConfig: GetListenerConfig
-  /** Records a failure that got no response. */
   reportUnparsed(client: string, failure: GatewayError): void
   onRequest(request: DownstreamRequest, response: DownstreamResponse): void
   /** The gateway will soon take no connections: idle clients are to leave. */
@@ -30,18 +28,15 @@ export interface ProtocolOptions {
 }
 
 export interface NegotiatedProtocol {
-  /** In ALPN. */
   readonly name: string
   accept(socket: TLSSocket): void
   applyConfig(listen: ListenConfig): void
-  /** Ends connections gracefully, by `deadlineMs` if possible. */
   close(deadlineMs: number): void
 }
 
 export interface ConnectionAcceptor {
   /** The connection must be unread. */
   accept(socket: Socket): void
-  /** For connections from now on. */
   applyConfig(listen: ListenConfig): void
   /** Whether the connection still has to send its claims. */
   isAwaited(socket: Socket): boolean
@@ -56,7 +51,6 @@ export interface AcceptorOptions {
   onConnection(socket: Socket): void
   /** Called with a connection whose claims have not come yet. */
   onAwaited(socket: Socket): void
-  /** Undefined: no other process counts. */
   readonly countElsewhere: CountConnection | undefined
   /** The connection is closed; `sender` is its other end. */
   onFailure(sender: string, failure: GatewayError): void

@@ -14,7 +14,6 @@ export class OpenConnections {
   readonly sockets = new Set<Socket>()
   isClosed = false
   readonly addressLimit = new PerAddressConnectionLimit()
-  /** By `listen.maxConnections`. */
   readonly rejected: RejectedConnectionLog
   readonly #rejectedPerAddress: RejectedConnectionLog
 
@@ -59,7 +58,6 @@ export class OpenConnections {
     await Promise.all([...this.sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve))))
   }
 
-  /** Logs the rejections that are not logged yet. */
   close(): void {
     this.isClosed = true
     this.rejected.close()

@@ -11,9 +11,7 @@ import { type ForwardedClaims, getClientAddress, type Peer } from './forwarded.t
 import { type Expectation, parseExpectation, parseRequestHead, type RequestHead } from './request-head.ts'
 
 export interface ListenerState {
-  /** Every response ends its connection. */
   isDraining: boolean
-  /** The remaining connections are cut. */
   isCutting: boolean
 }
 
@@ -21,7 +19,6 @@ export interface ListenerState {
 export class ActiveRequest implements ExchangeRecord {
   readonly request: DownstreamRequest
   readonly response: DownstreamResponse
-  /** The same from head to end. */
   readonly snapshot: Snapshot
   readonly peer: Peer
   readonly head: RequestHead
@@ -36,10 +33,9 @@ export class ActiveRequest implements ExchangeRecord {
   body: ClientBody | null = null
   exchange: Exchange | null = null
   firstByteMs: number | null = null
-  /** Set when the response has ended. */
   totalMs = 0
   bytesOut = 0
-  /** Called when the response becomes the head of the line, if it was written before. */
+  /** Called when the response, written before, becomes the head of the line. */
   onHeadOfLine: (() => void) | null = null
   failure: GatewayError | null = null
 
@@ -128,13 +124,7 @@ export const getClientConnection = (socket: Socket, listenerConfig: CompiledList
   if (known?.listenerConfig === listenerConfig) return known
   const peer = createPeer(socket, listenerConfig.isTrusted)
   if (known !== undefined) return Object.assign(known, { listenerConfig, peer })
-  const connection = {
-    listenerConfig,
-    peer,
-    activeRequests: [],
-    requestCount: 0,
-    closing: false,
-  }
+  const connection = { listenerConfig, peer, activeRequests: [], requestCount: 0, closing: false }
   connections.set(socket, connection)
   return connection
 }

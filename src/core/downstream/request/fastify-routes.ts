@@ -13,9 +13,8 @@ type RawRequest = IncomingMessage & DownstreamRequest
 type RawResponse = ServerResponse & DownstreamResponse
 
 /**
- * Each route has its own registration of @fastify/http-proxy: `routes` × `httpMethods` is a cross product, so one
- * registration would allow 18 operations. The `preHandler` takes over; http-proxy's handler never runs, and Fastify's
- * server never listens.
+ * One registration of @fastify/http-proxy a route: `routes` × `httpMethods` is a cross product, and would allow 18
+ * operations. The `preHandler` takes over; http-proxy's handler never runs, and Fastify's server never listens.
  */
 export const registerRoutes = async (getListenerConfig: GetListenerConfig, handleRequest: RequestHandler) => {
   const app = fastify({
@@ -57,10 +56,7 @@ export const registerRoutes = async (getListenerConfig: GetListenerConfig, handl
   }
 }
 
-/**
- * Without @fastify/reply-from (which brings an undici) and `ws`: unused, they cost 6 MB a process and 10 % of the start
- * time. Module hooks replace them by an empty plugin.
- */
+/** Without @fastify/reply-from and `ws`: unused, they cost 6 MB a process and 10 % of the start time. */
 const loadHttpProxy = async () => {
   const hooks = registerHooks({
     load: (url, context, nextLoad) =>

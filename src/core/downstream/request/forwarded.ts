@@ -1,6 +1,5 @@
-/** Finds the client from the fields of proxies: X-Forwarded-* and `Forwarded` (RFC 7239 §4). */
-import type { X509Certificate } from 'node:crypto'
 import type { ListenConfig } from '../../config/config.ts'
+import type { PeerInfo } from '../../exchange/exchange.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
 import { canonicalAddress } from '../../lib/net/addresses.ts'
 import { isValidHost } from './match-request.ts'
@@ -8,21 +7,13 @@ import type { ForwardedFields } from './request-head.ts'
 
 export type TrustedProxyMatcher = (address: string) => boolean
 
-/** The client that a load balancer in front names, or the other end of the connection. */
-export interface Peer {
+export interface Peer extends PeerInfo {
   readonly address: string
-  readonly trusted: boolean
   /** The client speaks TLS with the gateway or the load balancer in front. */
   readonly secure: boolean
-  inFlight: number
-  /** The verified client certificate; null: not asked for, or not shown. */
-  certificate(): X509Certificate | null
 }
 
-/**
- * Returns the rightmost address of X-Forwarded-For that is no trusted proxy: clients can invent the entries to its
- * left. A malformed entry ends the search.
- */
+/** The rightmost that is no trusted proxy: clients can invent those to its left. A malformed entry ends the search. */
 export const getClientAddress = (peer: Peer, forwardedFor: string | null, isTrusted: TrustedProxyMatcher): string => {
   if (!peer.trusted || forwardedFor === null) return peer.address
   return walkForwardedFor(forwardedFor, isTrusted).at(-1) ?? peer.address
@@ -40,16 +31,12 @@ const walkForwardedFor = (forwardedFor: string, isTrusted: TrustedProxyMatcher):
   return addresses
 }
 
-/** Some proxies add a port. */
 const parseForwardedForEntry = (entry: string): string | null =>
   canonicalAddress(/^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry)
 
-/** The believed part of `Forwarded`. */
 export interface ForwardedClaims {
   readonly client: string
-  /** For the gateway's X-Forwarded-* fields. */
   readonly fields: ForwardedFields
-  /** Renders `Forwarded` with the gateway's hop. */
   render(secure: boolean, authority: string): string
   /** The two fields contradict each other about the client. */
   readonly error: GatewayError | null
@@ -85,7 +72,6 @@ export const compileForwarded = (
 
 const emptyWalk: Walk = { addresses: [], proto: null, host: null }
 
-/** Different clients, schemes or hosts. */
 const contradict = (one: Walk, other: Walk): boolean =>
   one.addresses.at(-1) !== other.addresses.at(-1) || differ(one.proto, other.proto) || differ(one.host, other.host)
 
@@ -125,27 +111,11 @@ const toClaims = (peer: Peer, { addresses, proto, host }: Walk, error: GatewayEr
   }
 }
 
-/** A proxy's description of the hop before it. */
-interface ForwardedElement {
-  /** Null: missing, obfuscated or unknown. */
-  readonly for: string | null
-  readonly proto: 'http' | 'https' | null
-  readonly host: string | null
-  /** The end of the previous element; -1: none. */
-  readonly end: number
-}
-
-interface Pair {
-  readonly name: string
-  readonly value: string
-  readonly start: number
-}
-
 /**
- * Parses backwards from `end`; null: malformed. The nearest proxy appended the last element, so a quotation mark that a
- * client leaves open on the left cannot change it.
+ * Parses backwards; null: malformed. The nearest proxy appended the last element, so a quotation mark that a client
+ * leaves open on the left cannot change it.
  */
-const parseLastElement = (field: string, end: number): ForwardedElement | null => {
+const parseLastElement = (field: string, end: number) => {
   const found = new Map<string, string>()
   let at = skipSemicolons(field, skipBlanks(field, end))
   for (;;) {
@@ -161,9 +131,11 @@ const parseLastElement = (field: string, end: number): ForwardedElement | null =
   if (before > 0 && field[before - 1] !== ',') return null
   const host = found.get('host') ?? ''
   return {
+    /** Null: missing, obfuscated or unknown. */
     for: parseNode(found.get('for') ?? ''),
     proto: asProto(found.get('proto') ?? null),
     host: isValidHost(host) ? host : null,
+    /** The end of the previous element; -1: none. */
     end: before - 1,
   }
 }
@@ -171,7 +143,7 @@ const parseLastElement = (field: string, end: number): ForwardedElement | null =
 const quotedContent = /^(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*$/
 
 /** `name=value`, ending at `end`. */
-const parseLastPair = (field: string, end: number): Pair | null => {
+const parseLastPair = (field: string, end: number) => {
   let equals: number
   let value: string
   if (field[end - 1] === '"') {
@@ -224,7 +196,6 @@ const asProto = (text: string | null): 'http' | 'https' | null => {
   return proto === 'http' || proto === 'https' ? proto : null
 }
 
-/** Omits an invalid host. */
 const renderElement = (address: string, proto: string | null, host: string | null): string => {
   const node = canonicalAddress(address) === null ? 'unknown' : address.includes(':') ? `"[${address}]"` : address
   return `for=${node}${proto === null ? '' : `;proto=${proto}`}${host !== null && isValidHost(host) ? `;host="${host}"` : ''}`

@@ -24,8 +24,7 @@ interface MatchOptions {
 
 /**
  * Rejects in this order: malformed, misdirected, unknown, wrong method (RFC 9112 §3, §6; RFC 9110 §15.5), so that a
- * client of another server learns nothing about these paths. The version is already checked. `operation` is the one at
- * the path.
+ * client of another server learns nothing about these paths. `operation` is the one at the path.
  */
 export const validateRequest = (
   { request, head, expectation }: ParsedRequest,
@@ -84,7 +83,6 @@ const viaContains = (via: string, pseudonym: string): boolean =>
 
 const absoluteFormPattern = /^https?:\/\/([^/?#]*)([^#]*)$/i
 
-/** Null: no http resource. */
 export const parseRequestTarget = (raw: string): RequestTarget | null => {
   // RFC 9112 §3.2.1 has no fragment, but some clients send one, and some servers cut it off.
   if (raw.includes('#')) return null
@@ -102,14 +100,13 @@ const splitTarget = (raw: string, authority: string | null): RequestTarget => {
   return at === -1 ? { path: raw, query: '', authority } : { path: raw.slice(0, at), query: raw.slice(at), authority }
 }
 
-/** `secure`: the client speaks TLS. */
 export type AuthorityMatcher = (authority: string, secure: boolean) => boolean
 
 export const matchAnyAuthority: AuthorityMatcher = () => true
 
 /**
- * Without names, all match. A name without a port matches every port; a name with the scheme's default port also
- * matches without one. A final dot (the DNS root) is ignored.
+ * Without names, all match. A name without a port matches every port; one with the scheme's default port also matches
+ * without. A final dot (the DNS root) is ignored.
  */
 export const compileAuthorityMatcher = ({ hosts: names }: Pick<ListenConfig, 'hosts'>): AuthorityMatcher => {
   if (names.length === 0) return matchAnyAuthority
@@ -135,10 +132,7 @@ export const isValidHost = (value: string): boolean => {
 
 const isValidPort = (digits: string | undefined): boolean => digits === undefined || Number(digits) <= 65535
 
-/**
- * The path below the base path, byte for byte; `/`, which has no operation, if the path is elsewhere or Fastify would
- * decode it.
- */
+/** Byte for byte; `/`, which has no operation, if the path is elsewhere or Fastify would decode it. */
 export const toRoutablePath = (path: string, basePath: string): string =>
   path.includes('%') || !path.startsWith(basePath) || path.charCodeAt(basePath.length) !== slash
     ? '/'

@@ -14,7 +14,7 @@ import type { Peer } from './forwarded.ts'
 import { type MatchedRequest, validateRequest } from './match-request.ts'
 import type { ForwardedFields } from './request-head.ts'
 
-interface RequestHandlerOptions {
+export interface RequestHandlerOptions {
   readonly currentSnapshot: CurrentSnapshot
   readonly getListenerConfig: GetListenerConfig
   /** In `Via`. */
@@ -29,7 +29,6 @@ export type RequestHandler = (
   operation: Operation | null,
 ) => void
 
-/** One HTTP/1 connection or one HTTP/2 stream. */
 type ResponseQueue = Pick<ClientConnection, 'peer' | 'activeRequests' | 'closing'>
 
 export const createRequestHandler = ({
@@ -49,7 +48,13 @@ export const createRequestHandler = ({
       if (activeRequests.length === 1) activeRequests.pop()
       else advanceQueue(activeRequests, activeRequest)
       peer.inFlight--
-      if (!response.writableFinished) abortUnfinished(activeRequest, state.isCutting)
+      if (!response.writableFinished) {
+        activeRequest.failure ??= new GatewayError(
+          'client-gone',
+          state.isCutting ? { reason: 'shutdown-deadline' } : {},
+        )
+        activeRequest.abort(activeRequest.failure)
+      }
       activeRequest.exchange?.finish()
       snapshot.release()
       if (activeRequest.exchange?.bodySent === true) activeRequest.body?.freeBuffers()
@@ -61,15 +66,9 @@ export const createRequestHandler = ({
   return (request, response, operation) => {
     const listenerConfig = getListenerConfig()
     const queue = getResponseQueue(request, listenerConfig, state.isDraining)
-    const activeRequest = new ActiveRequest(
-      request,
-      response,
-      currentSnapshot.value,
-      queue.peer,
-      listenerConfig,
-      state,
-      queue.closing,
-    )
+    const { peer, closing } = queue
+    const snapshot = currentSnapshot.value
+    const activeRequest = new ActiveRequest(request, response, snapshot, peer, listenerConfig, state, closing)
     trackRequest(activeRequest, queue)
     const fail = (error: unknown): void => {
       activeRequest.exchange?.releaseSlots()
@@ -77,7 +76,7 @@ export const createRequestHandler = ({
     }
     try {
       const { matchesAuthority } = listenerConfig
-      const matchOptions = { matchesAuthority, pseudonym, secure: activeRequest.peer.secure }
+      const matchOptions = { matchesAuthority, pseudonym, secure: peer.secure }
       const matched =
         request.validate() ??
         activeRequest.claims?.error ??
@@ -116,13 +115,6 @@ const advanceQueue = (activeRequests: ActiveRequest[], activeRequest: ActiveRequ
   onHeadOfLine()
 }
 
-/** `isCut`: by the gateway. */
-const abortUnfinished = (activeRequest: ActiveRequest, isCut: boolean): void => {
-  activeRequest.failure ??= new GatewayError('client-gone', isCut ? { reason: 'shutdown-deadline' } : {})
-  activeRequest.abort(activeRequest.failure)
-}
-
-/** `via` is the gateway's hop. */
 const createExchange = (
   activeRequest: ActiveRequest,
   { operation, query, authority }: MatchedRequest,
@@ -130,13 +122,8 @@ const createExchange = (
 ): Exchange => {
   const { request, response, head, claims, snapshot, peer, requestId } = activeRequest
   const length = head.transferEncoding !== null ? null : Number(head.contentLength ?? 0)
-  const body = new ClientBody(
-    request,
-    response,
-    length,
-    activeRequest.expectation !== 'continue',
-    snapshot.config.listen,
-  )
+  const clientMaySend = activeRequest.expectation !== 'continue'
+  const body = new ClientBody(request, response, length, clientMaySend, snapshot.config.listen)
   const { fields } = head
   addForwardingFields(fields, claims?.fields ?? head.forwarded, peer, authority, via)
   if (claims !== null) fields.push('Forwarded', claims.render(peer.secure, authority))
@@ -189,12 +176,9 @@ const acceptsInterim = (version: string, { interim }: ListenConfig): boolean =>
 /** RFC 9110 §15.2, RFC 8297. Throws `bad-answer` when it cannot be written. */
 const writeInterim = ({ response, snapshot }: ActiveRequest, status: number, fields: HeaderFields): void => {
   if (response.headersSent) return
-  const requestIdField = snapshot.config.requestId.header
+  const ownField = snapshot.config.requestId.header
   try {
-    response.writeInterim(
-      status,
-      requestIdField === null ? fields : omitFields(fields, new Set([requestIdField.toLowerCase()])),
-    )
+    response.writeInterim(status, ownField === null ? fields : omitFields(fields, new Set([ownField.toLowerCase()])))
   } catch (cause) {
     throw new GatewayError('bad-answer', { reason: 'answer-field', cause })
   }

@@ -16,7 +16,6 @@ export class RequestHead {
   bytes = 0
   readonly hosts: string[] = []
   contentLength: string | null = null
-  /** Lines are joined with a comma. */
   transferEncoding: string | null = null
   via: string | null = null
   expect: string | null = null
@@ -28,9 +27,9 @@ export class RequestHead {
 }
 
 /**
- * `requestIdField`: lower-case; null: off. Its twins are dropped: an upstream could take one for the id. `trusted`: the
- * peer is a proxy whose forwarding fields are believed; from other peers they are dropped, as are fields that name
- * another target or method, unless `keepsOverrides`. `readsForwarded`: `Forwarded` is read, not forwarded as received.
+ * `requestIdField`: lower-case; null: off. Its twins are dropped: an upstream could take one for the id. Unless the
+ * peer is `trusted`, forwarding fields are dropped, and fields that name another target or method unless
+ * `keepsOverrides`. `readsForwarded`: `Forwarded` is read, not forwarded as received.
  */
 export const parseRequestHead = (
   raw: readonly string[],
@@ -111,7 +110,7 @@ export const parseRequestHead = (
   return head
 }
 
-/** What `Expect` makes the client wait for before it sends a body. */
+/** What the client waits for before it sends a body. */
 export type Expectation = 'none' | 'continue' | 'unknown'
 
 /** RFC 9110 §10.1.1. `field`: its lines joined with a comma. HTTP/1.0 has no expectations. */
@@ -133,7 +132,6 @@ const idsPerBatch = 256
 let randomPool = Buffer.alloc(0)
 let randomOffset = 0
 
-/** 128 random bits in hexadecimal. */
 export const randomId = (): string => {
   if (randomOffset === randomPool.length) {
     randomPool = randomBytes(idBytes * idsPerBatch)
@@ -150,7 +148,6 @@ export const createRequestId: Readonly<Record<'hex' | 'uuid', () => string>> = {
 }
 
 export interface ForwardedFields {
-  /** X-Forwarded-For, joined with a comma. */
   readonly for: string | null
   readonly proto: string | null
   readonly host: string | null
@@ -169,7 +166,6 @@ const isForwardedName = (name: string): boolean => {
   return (first === 0x78 || first === 0x66) && forwardedName.test(name)
 }
 
-/** A back end may take such a field for the target or the method. */
 const isTargetOverride = (name: string): boolean => {
   const first = name.charCodeAt(0) | 0x20
   return (first === 0x78 || first === 0x66 || first === 0x70) && overrideName.test(name)

@@ -62,7 +62,6 @@ export class ClientSink implements BodySink {
   readonly #activeRequest: ActiveRequest
   readonly #body: ResponseBody
   readonly #flushMonitor: FlushMonitor
-  /** Oldest first. */
   readonly #unflushed: Buffer[] = []
   readonly #onFlushed = (error?: Error | null): void => {
     const chunk = this.#unflushed.shift()
@@ -166,10 +165,7 @@ const resetSlowClient = (activeRequest: ActiveRequest, reason: ReasonFor<'client
 
 const rateMonitors = new WeakMap<object, MinRateMonitor>()
 
-/**
- * HTTP/1: one for the connection, so that many small responses count like a large one, until `minRate` changes. HTTP/2:
- * one for each stream.
- */
+/** HTTP/1: one a connection, so that many small responses count like a large one. HTTP/2: one a stream. */
 const getRateMonitor = ({ snapshot, request }: ActiveRequest): MinRateMonitor | null => {
   const { minRate } = snapshot.config.listen
   if (minRate === null) return null
@@ -234,7 +230,6 @@ const closesConnection = ({ request, head, body, isDraining, expectation, failur
   return length > maxDiscardBytes || !(body?.clientMaySend ?? expectation !== 'continue')
 }
 
-/** For a socket without a parsed request. */
 export const renderRawProblem = (
   kind: FailureKind,
   requestId: string,

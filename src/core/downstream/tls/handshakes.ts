@@ -14,21 +14,8 @@ import type { ListenTlsConfig } from '../../config/config.ts'
 import { epochMs } from '../../lib/clock.ts'
 import { setTrustAnchors, trustAnchors, withoutRootDot } from '../../lib/net/tls.ts'
 
-/** With a failure, the connection is closed or about to be. */
-type OnHandshakeEnd = (failure: string | null, secured: TLSSocket) => void
-
-/** The connection is unread, or its read bytes were put back. */
-type StartHandshake = (socket: Socket, onEnd: OnHandshakeEnd) => void
-
-/**
- * For one configuration; handshakes under way keep theirs. `protocols`: ALPN names, best first. The keys of session
- * tickets derive from `ticketSecret`. Throws on a bad certificate.
- */
-export const createHandshaker = (
-  tls: ListenTlsConfig,
-  protocols: readonly string[],
-  ticketSecret: string,
-): StartHandshake => {
+/** Handshakes under way keep theirs. `protocols`: ALPN names, best first. Throws on a bad certificate. */
+export const createHandshaker = (tls: ListenTlsConfig, protocols: readonly string[], ticketSecret: string) => {
   const { defaultOptions, find } = createSniContexts(tls)
   let epoch = getTicketEpoch()
   // Never listens. One for each configuration, so that all of it takes effect at once.
@@ -44,7 +31,8 @@ export const createHandshaker = (
   if (defaultOptions.allowPartialTrustChain) setTrustAnchors(server, contextOptions)
   // Node's connection listener: it emits the TLS socket, never the raw one.
   const [accept] = server.listeners('connection')
-  return (socket, onEnd) => {
+  /** With a failure, the connection is closed or about to be. Its bytes are unread, or were put back. */
+  return (socket: Socket, onEnd: (failure: string | null, secured: TLSSocket) => void): void => {
     if (getTicketEpoch() !== epoch) {
       epoch = getTicketEpoch()
       server.setTicketKeys(deriveTicketKeys(ticketSecret, tls, epoch))
@@ -76,7 +64,6 @@ const checkClientCertificate = (socket: TLSSocket, { clientCertificates }: Liste
   return socket.authorized ? null : (getAuthorizationError(socket) ?? 'not authorized')
 }
 
-/** `CERT_REVOKED`, for example. */
 const getAuthorizationError = ({ authorizationError }: TLSSocket): string | null =>
   // A code, though Node's types say Error.
   authorizationError === null || authorizationError === undefined ? null : String(authorizationError)
@@ -94,7 +81,6 @@ const cipherSuites = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ].join(':')
 
-/** Throws on a bad certificate, which loading has already checked. */
 const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: ListenTlsConfig) => {
   const shared: SecureContextOptions = {
     minVersion,
@@ -124,7 +110,6 @@ const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: Li
   return {
     /** The first certificate, for clients that send no name or an unknown one. */
     defaultOptions,
-    /** Undefined: use the first certificate. */
     find(serverName: string): SecureContext | undefined {
       // RFC 6066 §3 has no final dot, but some clients send a URL's host as it is.
       const name = withoutRootDot(serverName.toLowerCase())
@@ -139,13 +124,11 @@ const sessionTimeoutSeconds = 300
 
 const dayMs = 24 * 3_600_000
 
-/** The day. */
 const getTicketEpoch = (): number => Math.floor(epochMs() / dayMs)
 
 /**
  * Workers with the same secret resume each other's sessions. A ticket carries the verdict on the client's certificate,
- * so the keys change with the settings of that verdict. They last one day: a thief can decrypt only that day's TLS 1.2
- * traffic.
+ * so the keys change with the settings of that verdict, and daily: a thief can decrypt only one day's TLS 1.2 traffic.
  */
 export const deriveTicketKeys = (
   secret: string,

@@ -13,10 +13,8 @@ interface TlsAcceptorOptions {
   readonly ticketSecret: string
   /** ALPN names, best first. */
   readonly protocols: readonly string[]
-  /** Called before `onSecure`. */
   onHandshake(socket: TLSSocket, getGroup: (socket: TLSSocket) => number): void
   onSecure(socket: TLSSocket, raw: Socket): void
-  /** Called when the first bytes are not TLS. */
   onPlaintext(socket: Socket, first: Buffer): void
 }
 
@@ -36,7 +34,6 @@ export const createTlsAcceptor = ({
   let timeoutMs = listen.timeouts.headers
 
   return {
-    /** The connection must be unread. */
     accept(socket: Socket): void {
       const client = getRemoteAddress(socket)
       const authority = getConnectionClaims(socket)?.authority ?? undefined
@@ -84,17 +81,12 @@ const isPlaintext = ([byte = 0]: Buffer): boolean => (byte >= 32 && byte < 127) 
 
 const logIntervalMs = 1000
 
-/** `authority`: the name that the load balancer in front reports. */
-type LogHandshakeFailure = (client: string, reason: string, authority?: string) => void
-
-/**
- * At most one line a second, since any client can cause failures; `unlogged` counts the rest. Connects without a
- * handshake (load balancer probes) are logged at debug.
- */
-export const createHandshakeLog = (log: Log): LogHandshakeFailure => {
+/** At most one line a second: any client can cause failures. Probes of load balancers are logged at debug. */
+export const createHandshakeLog = (log: Log) => {
   let next = 0
   let unlogged = 0
-  return (client, reason, authority) => {
+  /** `authority`: the name that the load balancer in front reports. */
+  return (client: string, reason: string, authority?: string): void => {
     if (reason === 'ECONNRESET') return log.debug({ client, authority, reason }, 'handshake failed')
     const at = now()
     if (at < next) return void unlogged++
@@ -108,8 +100,8 @@ export const createHandshakeLog = (log: Log): LogHandshakeFailure => {
 const groupTag = 0xb3
 
 /**
- * Returns a number of IANA's TLS Supported Groups; 0: unknown. Node tells it to TLS clients only
- * (`getEphemeralKeyInfo`), but OpenSSL writes it into the session, which holds secrets and is wiped.
+ * A number of IANA's TLS Supported Groups; 0: unknown. Node tells it to TLS clients only (`getEphemeralKeyInfo`), but
+ * OpenSSL writes it into the session, which holds secrets and is wiped.
  */
 export const getNegotiatedGroup = (socket: TLSSocket): number => {
   const session = socket.getSession()

@@ -1,4 +1,4 @@
-import { freeBuffer, minFreeBytes } from '../../lib/buffers.ts'
+import { freeBuffer, minFreeBytes, noBytes } from '../../lib/buffers.ts'
 import type { QuotaShare } from '../../lib/fair-quota.ts'
 import { addDataListener, type RequestBody, type ResponseBody } from '../body.ts'
 import { ObservedResponseBody } from './response-bodies.ts'
@@ -22,7 +22,6 @@ export class BodyCopy {
   #length = 0
   #reserved = 0
 
-  /** `expected`: the declared length. */
   constructor(maxBytes: number, room: QuotaShare, expected: number | null = null) {
     this.#maxBytes = maxBytes
     this.#room = room
@@ -36,7 +35,7 @@ export class BodyCopy {
   /** False: the chunk does not fit, and the copy has ended. */
   push(chunk: Buffer): boolean {
     if (this.failure !== null || this.#isClosed) return false
-    // No buffer below this size is freed by hand, so it can be kept without a copy.
+    // Such a small buffer is never freed by hand.
     if (this.#length === 0 && chunk.length < minFreeBytes) return this.keep(chunk)
     const length = this.#length + chunk.length
     if (length > this.#maxBytes) return this.#fail('too-large')
@@ -55,9 +54,7 @@ export class BodyCopy {
     return true
   }
 
-  /**
-   * Keeps the whole body without a copy; its memory must have no other owner that frees it. False: too large or busy.
-   */
+  /** Keeps the whole body without a copy: no other owner may free its memory. False: too large or busy. */
   keep(chunk: Buffer): boolean {
     if (chunk.length > this.#maxBytes) return this.#fail('too-large')
     if (!this.#reserve(chunk.length)) return this.#fail('busy')
@@ -98,8 +95,6 @@ export class BodyCopy {
     return false
   }
 }
-
-const noBytes = Buffer.alloc(0)
 
 export const copyRequestBody = (body: RequestBody, copy: BodyCopy, onEnd: () => void): void =>
   addDataListener(body, (chunk) => {

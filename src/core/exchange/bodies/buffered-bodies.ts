@@ -1,4 +1,4 @@
-import { sliceBytes } from '../../lib/buffers.ts'
+import { noBytes, sliceBytes } from '../../lib/buffers.ts'
 import type { QuotaShare } from '../../lib/fair-quota.ts'
 import type { RequestBody, ResponseBody, Upload } from '../body.ts'
 import type { Exchange } from '../exchange.ts'
@@ -14,8 +14,7 @@ interface BufferedRequestBody {
 }
 
 /**
- * Reads a whole request body and replaces it by one that can be sent. Holds the room until the exchange has finished.
- * Rejects when the body will never be complete, and with `overloaded` without room.
+ * Holds the room until the exchange has finished. Rejects where the body will not be complete, or with `overloaded`.
  */
 export const bufferRequestBody = async (
   exchange: Exchange,
@@ -66,7 +65,9 @@ class UploadSource {
   }
 }
 
-/** Can be sent again like a small body. */
+const misuseError = (message: string): GatewayError => new GatewayError('internal', { cause: new TypeError(message) })
+
+/** Sent again like a small body. */
 export class WholeBody implements RequestBody {
   readonly length: number
   readonly received = true
@@ -88,14 +89,11 @@ export class WholeBody implements RequestBody {
   }
 
   stream(): Upload {
-    throw new GatewayError('internal', { cause: new TypeError('a body that can be read again does not stream') })
+    throw misuseError('a body that can be read again does not stream')
   }
 }
 
-/**
- * A partly read body that streams on. Not `started` until an attempt reads it: until then another connection can send
- * it.
- */
+/** Partly read. Not `started` until an attempt reads it: until then another connection can send it. */
 class PrefixedBody implements RequestBody {
   readonly length: number | null
   readonly replayable = false
@@ -127,7 +125,7 @@ class PrefixedBody implements RequestBody {
   }
 
   read(): Promise<readonly Buffer[]> {
-    return Promise.reject(new GatewayError('internal', { cause: new TypeError('a body that streams is not read') }))
+    return Promise.reject(misuseError('a body that streams is not read'))
   }
 
   stream(onFlow: (waits: boolean) => void): Upload {
@@ -159,13 +157,11 @@ class PrefixedBody implements RequestBody {
 export interface BufferedResponseBody {
   /** Null: longer than the bound; the body streams on. */
   readonly whole: Buffer | null
-  /** To deliver, from its first byte. */
   readonly body: ResponseBody
 }
 
 /**
- * Reads a whole response body. Holds the room until the body is delivered or the exchange aborted. Rejects when the
- * body will never be complete, and with `overloaded` without room.
+ * Holds the room until the delivery or the abort. Rejects where the body will not be complete, or with `overloaded`.
  */
 export const bufferResponseBody = (
   body: ResponseBody,
@@ -177,9 +173,9 @@ export const bufferResponseBody = (
   const copy = new BodyCopy(maxBytes, room)
   const whole = body.takeBuffered()
   if (whole !== null) {
-    if (copy.keep(whole)) resolve({ whole, body: new WholeResponseBody(whole, exchange, copy) })
-    else if (copy.failure === 'too-large') resolve({ whole: null, body: new WholeResponseBody(whole, exchange, copy) })
-    else reject(overloadedError('buffered-bodies'))
+    const isKept = copy.keep(whole)
+    if (copy.failure === 'busy') reject(overloadedError('buffered-bodies'))
+    else resolve({ whole: isKept ? whole : null, body: new WholeResponseBody(whole, exchange, copy) })
     return promise
   }
   let passing: PassingBody | null = null
@@ -212,7 +208,6 @@ export const bufferResponseBody = (
   return promise
 }
 
-/** Returns the room once it is delivered or dropped. */
 class WholeResponseBody extends BytesBody {
   readonly #exchange: Exchange
   readonly #copy: BodyCopy
@@ -243,9 +238,6 @@ class WholeResponseBody extends BytesBody {
   }
 }
 
-const noBytes = Buffer.alloc(0)
-
-/** A partly read body, delivered as it comes. */
 class PassingBody extends ResponseBodyQueue {
   constructor(body: ResponseBody, chunks: Buffer[]) {
     // A false from its sink pauses the source.

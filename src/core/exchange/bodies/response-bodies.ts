@@ -2,7 +2,7 @@ import { concatAndFree, maxWaitingBytes, sliceBytes } from '../../lib/buffers.ts
 import type { BodySink, ResponseBody } from '../body.ts'
 import type { GatewayError } from '../failures/errors.ts'
 
-/** Any number of responses may take the bytes whole, also at the same time; only one may consume them in slices. */
+/** Many responses may take the bytes whole, even at once; only one may consume them in slices. */
 export class BytesBody implements ResponseBody {
   readonly isShared = true
   bytes: Buffer
@@ -54,7 +54,6 @@ export interface ResponseBodySource {
   cancel(): void
 }
 
-/** Carries a body from the connection to the relay. */
 export class ResponseBodyQueue implements ResponseBody {
   readonly isShared: boolean
   readonly #source: ResponseBodySource
@@ -64,7 +63,6 @@ export class ResponseBodyQueue implements ResponseBody {
   #failure: GatewayError | null = null
   #sink: BodySink | null = null
 
-  /** `chunks` came before; `isShared` as {@link ResponseBody.isShared}. */
   constructor(source: ResponseBodySource, isShared = false, chunks: Buffer[] = []) {
     this.#source = source
     this.isShared = isShared

@@ -2,7 +2,6 @@ import { errorMessage } from '../../lib/try.ts'
 import { type FailureKind, type FaultOrigin, failureTable } from './kinds.ts'
 import { type ReasonRow, reasonRows } from './reason-rows.ts'
 
-/** `reason` in the log. */
 export type FailureReason = keyof typeof reasonRows
 
 export type ReasonFor<K extends FailureKind> = {
@@ -17,7 +16,6 @@ export const reasonsFor = <K extends FailureKind>(...kinds: readonly K[]): reado
     kinds.some((kind) => reasonTable[reason].kinds.includes(kind)),
   )
 
-/** With its code, without a full stop. */
 export const reasonText = (reason: FailureReason): string => {
   const { text, code } = reasonTable[reason]
   return code === null ? text : `${text} (${code})`
@@ -38,22 +36,15 @@ export class StacklessError extends Error {
 
 export type ViolationPlace = 'query' | 'header' | 'body' | 'content-type' | 'status'
 
-/**
- * One breach of the contract. All text but `ownPointer` comes from the contract and the code: data of a client or an
- * upstream goes neither to another reader nor into a log.
- */
+/** All text but `ownPointer` is of the contract and the code: no reader or log gets data of others. */
 export interface Violation {
-  /**
-   * RFC 6901, into the body; for a parameter, its name is the first segment. `*`: a member that the contract does not
-   * name.
-   */
+  /** RFC 6901, into the body, or behind the name of the parameter. `*`: a member that the contract does not name. */
   readonly pointer: string
   /** `pointer` with the message's own names, for its sender alone. Undefined: the same as `pointer`. */
   readonly ownPointer?: string
   readonly in: ViolationPlace
   /** A keyword of JSON Schema, or a word of the gateway: `required`, `duplicate-member`. */
   readonly rule: string
-  /** The expectation, in words. */
   readonly detail: string
 }
 
@@ -103,9 +94,8 @@ export class GatewayError extends StacklessError {
   }
 }
 
-/** As plain data, for reports. */
+/** As plain data, for reports. `at` is in ms since the epoch. */
 export interface AttemptReport {
-  /** Milliseconds since the epoch. */
   readonly at: number
   readonly endpoint: string
   /** Null: the endpoint responded, with `status`. */
@@ -119,7 +109,6 @@ export class FailedAttempt extends StacklessError {
   readonly endpoint: string
   /** A number: the status of a response that counts as a failure. */
   readonly errorOrStatus: GatewayError | number
-  /** Milliseconds since the epoch. */
   readonly at: number
 
   constructor(endpoint: string, errorOrStatus: GatewayError | number, at: number) {
@@ -150,11 +139,9 @@ export const lastFailurePhrase = (
   endpoint: string,
 ): string => {
   if (kind === null) return `${endpoint} answered ${status}`
-  return withEndpointName(failureText(kind, reason), endpoint)
+  const words = failureText(kind, reason)
+  return words.includes('the endpoint') ? words.replace('the endpoint', endpoint) : `${endpoint}: ${words}`
 }
-
-const withEndpointName = (words: string, endpoint: string): string =>
-  words.includes('the endpoint') ? words.replace('the endpoint', endpoint) : `${endpoint}: ${words}`
 
 export const auditUnavailableError = (): GatewayError =>
   new GatewayError('audit-unavailable', { fields: ['Retry-After', '1'] })

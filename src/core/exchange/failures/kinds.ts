@@ -14,7 +14,12 @@ interface FailureRow {
 }
 
 const clientFailure = (status: number, text: string): FailureRow => ({ status, fault: 'client', retry: 'never', text })
-const gatewayFailure = (status: number, text: string): FailureRow => ({ status, fault: 'gateway', retry: 'never', text })
+const gatewayFailure = (status: number, text: string): FailureRow => ({
+  status,
+  fault: 'gateway',
+  retry: 'never',
+  text,
+})
 const upstreamFailure = (status: number, retry: RetryRule, text: string): FailureRow => ({
   status,
   fault: 'upstream',
@@ -30,7 +35,10 @@ export const failureTable = {
   'idempotency-key-invalid': clientFailure(400, 'the key of idempotency is malformed, too long, or there are several'),
   'request-in-progress': clientFailure(409, 'a request with the same key has not ended yet'),
   'outcome-unknown': clientFailure(409, 'a request with the same key may have been processed, and its answer is lost'),
-  'response-not-kept': clientFailure(409, 'a request with the same key was processed, and its answer is no longer there'),
+  'response-not-kept': clientFailure(
+    409,
+    'a request with the same key was processed, and its answer is no longer there',
+  ),
   'idempotency-key-reused': clientFailure(422, 'the key came before with another request'),
   'not-found': clientFailure(404, 'the path is none of the nine'),
   'method-not-allowed': clientFailure(405, 'the operation takes another method'),
@@ -40,7 +48,10 @@ export const failureTable = {
   unauthenticated: clientFailure(401, 'the client did not prove who it is'),
   forbidden: clientFailure(403, 'the client may not do this'),
   'content-too-large': clientFailure(413, 'the body is larger than maxBody'),
-  'unsupported-media-type': clientFailure(415, 'the type, the charset or the coding of the body breaks the contract of the operation'),
+  'unsupported-media-type': clientFailure(
+    415,
+    'the type, the charset or the coding of the body breaks the contract of the operation',
+  ),
   'header-too-large': clientFailure(431, 'the header fields are larger than listen.maxHeaders'),
   'uri-too-long': clientFailure(414, 'the target is longer than listen.maxTarget'),
   'request-timeout': clientFailure(408, 'the request came too slowly'),
@@ -50,7 +61,10 @@ export const failureTable = {
   'refused-by-operator': gatewayFailure(503, 'the operation is taken out of service, by the file or by an operator'),
   'identity-unavailable': gatewayFailure(503, 'who knows whether the credential is good cannot be asked'),
   'audit-unavailable': gatewayFailure(503, 'the audit log cannot be written, and audit.onFailure is refuse'),
-  'idempotency-unavailable': gatewayFailure(503, 'it cannot be remembered that the request happened, so it is not forwarded'),
+  'idempotency-unavailable': gatewayFailure(
+    503,
+    'it cannot be remembered that the request happened, so it is not forwarded',
+  ),
   loop: gatewayFailure(508, 'the request has been through this gateway already'),
   'no-healthy-endpoint': upstreamFailure(503, 'never', 'no endpoint of the group takes work'),
   'circuit-open': upstreamFailure(503, 'never', 'the circuit breaker of the group is open'),
@@ -60,7 +74,11 @@ export const failureTable = {
   'reset-before-headers': upstreamFailure(502, 'replayable', 'the endpoint closed the connection before it answered'),
   'headers-timeout': upstreamFailure(504, 'replayable', 'the endpoint did not answer within timeouts.headers'),
   'bad-answer': upstreamFailure(502, 'replayable', 'the answer of the endpoint is malformed'),
-  'invalid-response': upstreamFailure(502, 'never', 'the response of the endpoint breaks the contract of the operation'),
+  'invalid-response': upstreamFailure(
+    502,
+    'never',
+    'the response of the endpoint breaks the contract of the operation',
+  ),
   'deadline-exceeded': gatewayFailure(504, 'there was no answer within the deadline of the operation'),
   // The client takes only stored responses (RFC 9111 §5.2.1.7).
   'not-cached': clientFailure(504, 'the client takes only what is stored, and nothing is'),

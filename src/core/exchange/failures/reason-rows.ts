@@ -7,7 +7,6 @@ export interface ReasonRow<K extends FailureKind> {
   readonly text: string
   /** For searches. */
   readonly code: string | null
-  /** Those that may end in it. */
   readonly methods: readonly AuthMethod[]
 }
 
@@ -56,7 +55,9 @@ export const reasonRows = {
   'cut-short': badRequest('the connection ended in the middle of a request'),
   'plain-http': badRequest('plain HTTP came to a port that speaks TLS'),
   'tls-on-plain-port': badRequest('TLS came to a port that speaks plain HTTP'),
-  'proxy-header': badRequest('a PROXY protocol header came from an address that is not under listen.proxyProtocol.from'),
+  'proxy-header': badRequest(
+    'a PROXY protocol header came from an address that is not under listen.proxyProtocol.from',
+  ),
   'no-proxy-header': badRequest('no PROXY protocol header came from an address under listen.proxyProtocol.from'),
   'bad-proxy-header': badRequest('a PROXY protocol header is malformed, or cut short'),
   'forwarded-contradiction': badRequest('Forwarded and X-Forwarded-* say different things of the client'),
@@ -99,7 +100,9 @@ export const reasonRows = {
   'buffered-bodies': overloaded('too many bodies wait in memory'),
   'address-rate': rateLimited('the address asks more often than limits.address'),
   'client-rate': rateLimited('the client asks more often than its rate'),
-  'client-keys': rateLimited('the client has as many keys as idempotency.maxKeysPerClient allows, or leaves free of idempotency.maxEntries'),
+  'client-keys': rateLimited(
+    'the client has as many keys as idempotency.maxKeysPerClient allows, or leaves free of idempotency.maxEntries',
+  ),
   'client-concurrency': rateLimited('the concurrency of the client is full'),
 
   // Rejected credentials.
@@ -110,7 +113,10 @@ export const reasonRows = {
   'token-type': byJwt('the type or the algorithm of the token is not allowed'),
   'bad-signature': byJwt('the signature of the token is wrong'),
   'unknown-kid': byJwt('no key of the issuer is known for the token'),
-  'not-active': rowsFor(['unauthenticated'], ['introspection'])('the authorization server says that the token is not active'),
+  'not-active': rowsFor(
+    ['unauthenticated'],
+    ['introspection'],
+  )('the authorization server says that the token is not active'),
   expired: byToken('the token has expired'),
   'not-yet-valid': byToken('the token is not valid yet'),
   'wrong-audience': byToken('the token is for another audience'),
@@ -125,7 +131,10 @@ export const reasonRows = {
   'certificate-not-valid-now': byCertificate('the certificate of the client is not valid now'),
   'certificate-not-for-clients': byCertificate('the certificate of the client is not for clients'),
   'certificate-authority': byCertificate('the certificate of the client is of an unknown authority'),
-  'ambiguous-certificate': rowsFor(['unauthenticated'], ['mtls'])('the certificate of the client is of several clients'),
+  'ambiguous-certificate': rowsFor(
+    ['unauthenticated'],
+    ['mtls'],
+  )('the certificate of the client is of several clients'),
   'unknown-client': forbidden('the credential is good, and belongs to no client'),
   'client-disabled': forbidden('the client is disabled'),
   'wrong-address': forbidden('the client may not come from this address'),
@@ -175,7 +184,9 @@ export const reasonRows = {
   'answer-stalled': rowsFor(['truncated'])('the endpoint paused in its answer for longer than timeouts.body'),
   'not-http': badResponse('the endpoint answers with what is not HTTP'),
   'answer-fields-too-large': badResponse('the header fields of the answer are too large, or too many'),
-  'answer-length': badResponse('the length of the answer is no length, contradicts its coding, or is not how long it is'),
+  'answer-length': badResponse(
+    'the length of the answer is no length, contradicts its coding, or is not how long it is',
+  ),
   'answer-coding': badResponse('the answer has a transfer coding other than chunked'),
   'answer-status': badResponse('the answer has a status that was not asked for'),
   'answer-field': rowsFor(['bad-answer'])('a header field of the answer cannot be passed on'),

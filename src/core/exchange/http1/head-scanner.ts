@@ -3,13 +3,9 @@ export type MessageFlaw = 'field' | 'line-end' | 'chunk' | 'trailer' | 'too-larg
 
 export type RejectMessage = (flaw: MessageFlaw, message: string) => Error
 
-/** The first line of a request or response. */
 export interface StartLine {
   reset(): void
-  /**
-   * Continues with bytes[at, end) of a line that begins at `base`. Returns the index of its CR; `end`: more must come.
-   * Throws.
-   */
+  /** Continues at bytes[at, end) with a line from `base`. Returns the index of its CR; `end`: more must come. */
   scan(bytes: Buffer, base: number, at: number, end: number): number
 }
 
@@ -37,20 +33,10 @@ export const isTextByte = (byte: number): boolean => ((classes[byte] as number) 
 const [tab, lf, cr, space, zero, nine, colon] = [0x09, 0x0a, 0x0d, 0x20, 0x30, 0x39, 0x3a]
 
 // States: where the next byte belongs.
-const inStartLine = 0
-const atLineFeed = 1
-const atLineStart = 2
-const inName = 3
-const beforeValue = 4
-const inValue = 5
-const atLastLineFeed = 6
+const [inStartLine, atLineFeed, atLineStart, inName, beforeValue, inValue, atLastLineFeed] = [0, 1, 2, 3, 4, 5, 6]
 
-/**
- * Finds the lines of a head or trailer section and rejects the first wrong byte. Reads each byte once, however the
- * bytes are split.
- */
+/** Rejects the first wrong byte. Reads each byte once, however the bytes are split. */
 export class HeadScanner {
-  /** The whole head, once complete. */
   text = ''
   /** Begin and end of each name and value in `text`, four numbers a field, without surrounding blanks. */
   readonly #offsets: number[] = []
@@ -82,7 +68,6 @@ export class HeadScanner {
     return this.text.slice(this.#offsets[4 * i + 2], this.#offsets[4 * i + 3])
   }
 
-  /** `limits` hold from now on. */
   awaitHead(limits = this.#limits): void {
     this.#limits = limits
     this.#startLine.reset()
@@ -218,7 +203,6 @@ export class HeadScanner {
 export const isPatternByte = (byte: number, expected: number): boolean =>
   expected === zero ? byte >= zero && byte <= nine : byte === expected
 
-/** For the log: `byte 0x0a`. */
 export const describeByte = (byte: number | undefined): string => `byte 0x${byte?.toString(16).padStart(2, '0')}`
 
 const isBlank = (byte: number | undefined): boolean => byte === space || byte === tab

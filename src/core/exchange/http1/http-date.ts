@@ -24,7 +24,6 @@ export const parseHttpDate = (text: string, now: number): number | null => {
   return null
 }
 
-/** As IMF-fixdate, in whole seconds. */
 export const formatHttpDate = (ms: number): string => new Date(ms).toUTCString()
 
 type Parts = Readonly<Record<string, string | undefined>>

@@ -13,10 +13,7 @@ export const cidrMatcher = (cidrs: readonly string[]): ((address: string) => boo
   return (address) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 }
 
-/**
- * Returns the key by which an address is counted: the leading bits of an IPv6 address, because a client has a whole
- * network of them. The key is a copy: a slice of a header field would keep all of that field in memory.
- */
+/** The leading bits of an IPv6 address: a client has a whole network. A copy, not a slice that keeps a header field. */
 export const toNetworkKey = (address: string, ipv6Prefix: number): string => {
   if (!address.includes(':') || !isIPv6(address)) return copyText(address)
   let key = ''
@@ -52,10 +49,7 @@ const isLoopback = cidrMatcher(['127.0.0.0/8', '::1'])
 
 export const isLoopbackHost = (address: string): boolean => normalizeHost(address).every(isLoopbackAddress)
 
-/**
- * Tells whether a connection to `target` arrives at a listener on `listenHost`. Other names and addresses of this
- * machine are not looked up: the loop check on `Via` ends such loops.
- */
+/** Other names and addresses of this machine are not looked up: the loop check on `Via` ends such loops. */
 export const reachesListener = (target: string, listenHost: string): boolean =>
   normalizeHost(target).some((to) => normalizeHost(listenHost).some((on) => reachesAddress(connectTarget(to), on)))
 
@@ -88,8 +82,8 @@ export const normalizeAddress = (address: string): string =>
   address.startsWith('::ffff:') && isIPv4(address.slice(7)) ? address.slice(7) : address
 
 /**
- * Returns the spelling for logs and counts; null: not an address. IPv6 has many spellings, and all IPv4 addresses in
- * IPv6 form would count as one network. A zone belongs to another host, and is dropped.
+ * For logs and counts; null: not an address. All IPv4 addresses in IPv6 form would count as one network. A zone belongs
+ * to another host, and is dropped.
  */
 export const canonicalAddress = (text: string): string | null => {
   if (isIPv4(text)) return text

@@ -26,10 +26,7 @@ export interface ListenError extends NodeJS.ErrnoException {
   readonly target?: BindAddress
 }
 
-/**
- * Rejects with a {@link ListenError}, also for a descriptor that is no TCP socket listening where it should: the kernel
- * would let a socket without an address listen too, on a port of its own choice.
- */
+/** Rejects also for a descriptor that is no listening TCP socket: the kernel would let one listen on any port. */
 export const listenAt = (server: Server, target: BindTarget): Promise<void> =>
   new Promise((resolve, reject) => {
     if ('host' in target) {
@@ -54,7 +51,6 @@ export const notListeningText = (target: InheritedSocket): string =>
 
 export type ListenerName = 'public' | 'admin'
 
-/** Null: the process opens the listener itself. */
 export type InheritedSockets = Readonly<Record<ListenerName, InheritedSocket | null>>
 
 export const noInheritedSockets: InheritedSockets = { public: null, admin: null }

@@ -36,7 +36,6 @@ export const asBoolean: Decoder<boolean> = (value, path) => {
 
 export const asUnknown: Decoder<unknown> = (value) => value
 
-/** A missing value is null. */
 export const asNullable =
   <T>(decode: Decoder<T>): Decoder<T | null> =>
   (value, path) =>
@@ -61,7 +60,6 @@ export const asMap =
     )
   }
 
-/** Unknown keys are dropped. */
 export const asObject =
   <Members extends Readonly<Record<string, Decoder<unknown>>>>(
     members: Members,

@@ -12,7 +12,6 @@ export const formatTimeOfDay = (ms: number, at: number): string => {
 
 const dayMs = 24 * 3_600_000
 
-/** `daysLeft` is below 0 after expiry. */
 export const toExpiry = (notAfter: number) => ({
   notAfter: formatTime(notAfter),
   daysLeft: Math.floor((notAfter - epochMs()) / dayMs),

@@ -19,10 +19,8 @@ const sizeUnits = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 *
 /** How a number is written in the file, by operators and for them. */
 export interface Notation<N = number> {
   readonly pattern: string
-  /** Undefined for anything else, a bare number included. */
   parse(text: string): N | undefined
   format(value: N): string
-  /** Guesses the meaning of similar text. */
   suggest(text: string): string | undefined
 }
 
@@ -73,9 +71,8 @@ export const byteRates: Notation<BytesPerSecond> = {
 export const percentages: Notation<Fraction> = {
   pattern: '^[0-9]{1,3}(\\.[0-9]{1,3})?%$',
   parse(text) {
-    const [, amount] = /^(\d{1,3}(?:\.\d{1,3})?)%$/.exec(text) ?? []
     // From a whole number, so that 33.333% equals 0.33333.
-    return amount === undefined ? undefined : Math.round(Number(amount) * 1000) / 100_000
+    return /^\d{1,3}(\.\d{1,3})?%$/.test(text) ? Math.round(Number.parseFloat(text) * 1000) / 100_000 : undefined
   },
   format: (share) => `${Number((share * 100).toFixed(3))}%`,
   // `10`, `10 %`, `10 percent` or the share `0.1`.
@@ -90,10 +87,7 @@ export const percentages: Notation<Fraction> = {
 /** `2x` or `1.5x`. */
 export const multiples: Notation = {
   pattern: '^[0-9]{1,3}(\\.[0-9]{1,2})?x$',
-  parse(text) {
-    const [, amount] = /^(\d{1,3}(?:\.\d{1,2})?)x$/.exec(text) ?? []
-    return amount === undefined ? undefined : Number(amount)
-  },
+  parse: (text) => (/^\d{1,3}(\.\d{1,2})?x$/.test(text) ? Number.parseFloat(text) : undefined),
   format: (factor) => `${Number(factor.toFixed(2))}x`,
   // `2`, `2 x`, `2 times` or `x2`.
   suggest(text) {
@@ -180,7 +174,6 @@ export const requestRates: Notation<Rate> = {
   },
 }
 
-/** To the minute. */
 export const formatAge = (ms: number): string => {
   const minutes = Math.floor(Math.abs(ms) / 60_000)
   if (minutes < 1) return 'under 1 min'

@@ -19,7 +19,6 @@ import { type Field, type Reported, type Shown, type StatusContext, workerShareT
 /** Of several addresses, the first to expire. */
 const certificateShape = asObject({
   notAfter: asText,
-  /** Below 0: it has expired. */
   daysLeft: asNumber,
   endsSoon: asBoolean,
   seenAt: asText,
@@ -28,7 +27,6 @@ const certificateShape = asObject({
 const probeShape = asObject({
   at: asText,
   latencyMs: asNumber,
-  /** Null: it failed, as `reason` says. */
   status: asNullable(asNumber),
   reason: asNullable(asText),
   ok: asBoolean,
@@ -49,7 +47,6 @@ const members = field.record({
     (probe: ProbeResult | null) => probe && { ...probe, at: formatTime(probe.at), ok: probe.reason === null },
   ),
   ...field.counts(emptyEndpointCounts),
-  /** The counts of an ended worker stay. */
   countedSince: field.orMissing(field.time),
   lastFailure: field.hidden<AttemptReport | null>((_, workers) => latestFailure(workers)),
   succeededAt: field.hidden<number | null>(),
@@ -58,7 +55,6 @@ const members = field.record({
   ),
   /** The first failed request since the last success. */
   failingSince: field.optionalTime,
-  /** Since the last success. */
   failuresInARow: field.hidden<number>(),
   /** No request has succeeded since its last ejection; of several workers, in at least one. */
   onProbation: field.hidden<boolean>((_, workers) => workers.includes(true)),
@@ -70,27 +66,27 @@ const members = field.record({
   certificates: field.hidden<readonly EndpointCertificate[]>((from, workers) =>
     latestPerAddress([from, ...workers].flat()),
   ),
-  /** The remaining time of an ejection. Null: not ejected. */
   ejectedForMs: field.hidden<number | null>((_, workers) => extreme(Math.max, workers)),
   ejectedForSeconds: field.derived(
     asNullable(asNumber),
     ({ ejectedForMs: ms }: { readonly ejectedForMs: number | null }) => (ms === null ? null : roundToTenths(ms / 1000)),
   ),
-  /** Null: there was no request. */
   latencyMs: field.shownAs(asNullable(asNumber), (ms: number | null) => ms && roundToTenths(ms)),
-  certificate: field.derived(asNullable(certificateShape), ({ certificates }: WithCertificates) => {
-    const first = firstToExpire(certificates)
-    return (
-      first && {
-        ...toExpiry(first.notAfter),
-        endsSoon: epochMs() >= first.warnFrom,
-        seenAt: formatTime(first.seenAt),
-      }
-    )
-  }),
+  certificate: field.derived(
+    asNullable(certificateShape),
+    ({ certificates: seen }: { readonly certificates: readonly EndpointCertificate[] }) => {
+      const first = firstToExpire(seen)
+      return (
+        first && {
+          ...toExpiry(first.notAfter),
+          endsSoon: epochMs() >= first.warnFrom,
+          seenAt: formatTime(first.seenAt),
+        }
+      )
+    },
+  ),
   /** Of the last 5 minutes. Counted only in groups with several endpoints. */
   recentResponses: field.hidden<{ readonly requests: number; readonly clientErrors: number }>(sumReports),
-  /** The end of an operator's override. */
   ...field.derivedAll(
     { drainUntil: asNullable(asText), readyUntil: asNullable(asText), ...orderMembers },
     ({ url }: { readonly url: string }, { overrides, group }: StatusContext) => {
@@ -107,10 +103,6 @@ const members = field.record({
 
 interface WithState {
   readonly state: GroupEndpointState
-}
-
-interface WithCertificates {
-  readonly certificates: readonly EndpointCertificate[]
 }
 
 export type EndpointReport = Reported<typeof members>
@@ -158,10 +150,8 @@ export const collectEndpoint = ({
 export const latestFailure = (failures: readonly (AttemptReport | null)[]): AttemptReport | null =>
   failures.filter((one) => one !== null).toSorted((a, b) => b.at - a.at)[0] ?? null
 
-/** Times are milliseconds since the epoch. */
 interface OutageWindow {
   readonly succeededAt: number | null
-  /** The first failed request since the last success. */
   readonly failingSince: number | null
 }
 
@@ -207,14 +197,13 @@ const mergeState = (
     return where === null ? first : { ...first, reason: `${first.reason} (${where})` }
   }
   const isFailing = outcomes.failuresInARow >= failingThreshold && lastFailure !== null
-  return isFailing ? toFailingState({ ...outcomes, lastFailure }) : { name: 'up', since: null, reason: null }
+  return isFailing ? toFailingState(outcomes, lastFailure) : { name: 'up', since: null, reason: null }
 }
 
 /** Independent of the order of the workers. */
 const byStartThenReason = (a: GroupEndpointState, b: GroupEndpointState): number =>
   (a.since ?? 0) - (b.since ?? 0) || ((a.reason ?? '') < (b.reason ?? '') ? -1 : 1)
 
-/** Weighted by each worker's number of requests. */
 const weightedLatency = (workers: readonly EndpointReport[]): number | null => {
   const known = workers.flatMap(({ latencyMs, requests }) => (latencyMs === null ? [] : [{ latencyMs, requests }]))
   const requests = sum(pluck(known, 'requests'))

@@ -11,15 +11,13 @@ export const classifyStatus = (status: number): AttemptOutcome => (status >= 500
 
 const minHeldBackMs = 1000
 
-// Lacks of this machine.
-const ownLacks: ReadonlySet<FailureReason | null> = new Set(['no-descriptors', 'no-ports'] as const)
+const ownLacks: ReadonlySet<FailureReason | null> = new Set(['no-descriptors', 'no-ports'] as const) // of this machine
 
 /**
- * Failures that do not count against the endpoint: the client left; a limit was exceeded; the gateway failed; the
- * attempt ended in the queue, or while waiting for the client's upload (a slow client could have every endpoint
- * ejected); the connection ended after the gateway had held its response back for 1 s in all (`heldBackMs`): endpoints
- * wait longer before they give up a client. A deadline counts when the attempt had all of it: nothing else would show
- * that an endpoint hangs for longer.
+ * `nothing`: the client left, a limit was exceeded, the gateway failed, or the attempt ended in the queue or while
+ * waiting for the client's upload (a slow client could have every endpoint ejected); or the connection ended after the
+ * gateway had held its response back for 1 s in all: endpoints give up a client later. A deadline counts when the
+ * attempt had all of it: nothing else would show that an endpoint hangs for longer.
  */
 export const classifyFailure = (
   { kind, reason }: GatewayError,
@@ -60,52 +58,38 @@ const decayMs = 10_000
 const floorMs = 1
 
 /**
- * Estimates the time to the head of a response, in ms: rises at once, falls slowly (peak EWMA, as in Finagle); an
- * unconfirmed sample is forgotten within some 10 s. Silence counts while a request waits: a hanging endpoint must not
- * look fast.
+ * Estimates the time to the head of a response, in ms: rises at once, falls slowly (peak EWMA, as in Finagle), and
+ * forgets an unconfirmed sample within some 10 s. Silence counts while a request waits: a hanging endpoint is not fast.
  */
 export class PeakEwma {
   #estimateMs = floorMs
   #sampledAt = 0
-  #isKnown = false
+  isKnown = false
   #pendingCount = 0
   /** Meaningless while no request waits. */
   #silentSince = 0
-
-  /** Without a sample, the estimate is the lowest. */
-  get isKnown(): boolean {
-    return this.#isKnown
-  }
 
   requestSent(at: number): void {
     if (this.#pendingCount++ === 0) this.#silentSince = at
   }
 
-  /**
-   * `ms` is the time since the request was given. A failed response may be fast, since no work was done: it counts as
-   * the slowest that is remembered.
-   */
+  /** A failed response may be fast, since no work was done: it counts as the slowest that is remembered. */
   headReceived(ms: number, at: number, failed = false): void {
     this.#release()
     this.#silentSince = at
     this.#addSample(ms, at, failed)
   }
 
-  /**
-   * Records a request without a response: otherwise a hanging endpoint would be fast again when the last waiting
-   * request gives up. `failed`: by the endpoint's fault.
-   */
+  /** Otherwise a hanging endpoint would be fast again when the last waiting request gives up. */
   requestEnded(at: number = now(), failed = false): void {
     if (this.#pendingCount > 0) this.#addSample(this.#silence(at), at, failed)
     this.#release()
   }
 
-  /** The time in ms without a head although a request waits. */
   silenceAt(at: number): number {
     return this.#pendingCount > 0 ? this.#silence(at) : 0
   }
 
-  /** At least 1 ms. */
   at(at: number): number {
     return Math.max(this.#decayedEstimate(at), this.silenceAt(at))
   }
@@ -115,14 +99,13 @@ export class PeakEwma {
   }
 
   /**
-   * A sample above the estimate replaces it. One below lowers it only as far as time has: averaging with the undecayed
-   * estimate would let a fast response raise the estimate. A failure lowers nothing.
+   * A lower sample lowers the estimate only as far as time has: else a fast one could raise it. A failure does not.
    */
   #addSample(ms: number, at: number, failed: boolean): void {
     if (!Number.isFinite(ms)) return // it would spoil the estimate for ever
     this.#estimateMs = Math.max(ms, failed ? this.#estimateMs : this.#decayedEstimate(at))
     this.#sampledAt = Math.max(at, this.#sampledAt)
-    this.#isKnown = true
+    this.isKnown = true
   }
 
   #silence(at: number): number {
@@ -141,7 +124,6 @@ export class SlidingWindow {
   readonly #bucketMs: number
   readonly #requests: number[] = new Array(bucketCount).fill(0)
   readonly #failures: number[] = new Array(bucketCount).fill(0)
-  /** Counted from time 0. */
   #latest = 0
   #allRequests = 0
   #allFailures = 0

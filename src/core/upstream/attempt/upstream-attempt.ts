@@ -6,6 +6,7 @@ import type { HeaderFields } from '../../exchange/header-fields.ts'
 import { CoalescedTimer, now } from '../../lib/clock.ts'
 import { MalformedResponseError } from '../classify-error.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
+import type { EndpointHealth } from '../health/endpoint-health.ts'
 import type { PlaceWaiter } from '../http1/client-places.ts'
 import type { ResponseHandler, UpstreamConnection } from '../http1/connection.ts'
 import type { HeaderMutation, RequestContent } from '../http1/write-request.ts'
@@ -23,10 +24,7 @@ export interface SendOptions {
   readonly mutateResponse: HeaderMutation | null
   readonly mutateInterim: HeaderMutation | null
   /** Null: the endpoint is not compared with others. */
-  readonly onOutcome:
-    | ((outcome: AttemptOutcome, errorOrStatus: GatewayError | number, startedAt: number) => void)
-    | null
-  /** Called also where a retry succeeds. */
+  readonly onOutcome: EndpointHealth['recordForComparison'] | null
   readonly onFailure: OnFailedAttempt
   /** `isLast`: nothing follows on the connection. Throws `internal`. */
   readonly render: (exchange: Exchange, fields: HeaderFields, isLast: boolean) => string
@@ -52,12 +50,10 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   #upload: Upload | null = null
   #trace: AttemptTrace | null = null
   #connection: UpstreamConnection | null = null
-  /** 0: the head has not come. */
   #status = 0
   #interimCount = 0
   /** Whether the body is being read, so that a gap is the upstream's. */
   #isFlowing = false
-  /** In all. */
   #heldBackMs = 0
   #heldBackSince: number | null = null
   /** Whether the duration counts for the endpoint's latency. */
@@ -89,9 +85,7 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
       previous: exchange.attemptOnSide,
     }
     this.#wasSentBefore = exchange.attempts.wasSent
-    this.#timer = new CoalescedTimer(() =>
-      this.#abort(this.#status > 0 ? stalledError() : new GatewayError('headers-timeout')),
-    )
+    this.#timer = new CoalescedTimer(() => this.#abort(timeoutError(this.#status)))
     this.#responseBody = new ResponseBodyQueue(this)
     endpoint.inFlight++
     exchange.attempts.last = this.#record
@@ -99,7 +93,6 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
     exchange.setAbortListener((reason) => this.#abort(reason))
   }
 
-  /** Null: the body streams, if there is one. */
   start(body: readonly Buffer[] | null): void {
     this.#body = body ?? this.#stream() ?? []
     this.#isTimed = this.#upload === null
@@ -143,12 +136,8 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
       this.#endpoint.health.latency.headReceived(at - this.#record.startedAt, at, classifyStatus(status) === 'failure')
     }
     const { mutateResponse } = this.#options
-    this.#resolve({
-      status,
-      reason,
-      fields: mutateResponse === null ? fields : mutateResponse(fields),
-      body: this.#responseBody,
-    })
+    const forwarded = mutateResponse === null ? fields : mutateResponse(fields)
+    this.#resolve({ status, reason, fields: forwarded, body: this.#responseBody })
   }
 
   onBody(chunk: Buffer): void {
@@ -236,9 +225,8 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
   }
 
   /**
-   * Returns whether the request may go out again on a fresh connection: an endpoint may close an idle connection just
-   * when a request is sent (RFC 9112 §9.3.1). An unwritten or safe request can be repeated; any other may have been
-   * processed (RFC 9110 §9.2.2).
+   * An endpoint may close an idle connection just when a request is sent (RFC 9112 §9.3.1). An unwritten or safe
+   * request can be repeated; any other may have been processed (RFC 9110 §9.2.2).
    */
   #mayResend({ isUnsent, isStale }: UpstreamConnection): boolean {
     if (this.#isResent || this.#endpoint.pool.isDestroyed) return false
@@ -276,11 +264,10 @@ export class UpstreamAttempt implements PlaceWaiter, ResponseHandler, ResponseBo
     recordIfFailed(this.exchange, this.#endpoint.name, outcome, errorOrStatus, this.#options.onFailure)
     if (this.#isTimed && this.#status === 0) health.latency.requestEnded(this.#record.endedAt, outcome === 'failure')
     this.#options.onOutcome?.(outcome, errorOrStatus, this.#record.startedAt)
-    this.#trace?.end(
-      this.#status === 0 ? null : this.#status,
-      errorOrStatus instanceof GatewayError ? errorOrStatus : null,
-    )
+    const failure = typeof errorOrStatus === 'number' ? null : errorOrStatus
+    this.#trace?.end(this.#status === 0 ? null : this.#status, failure)
   }
 }
 
-const stalledError = (): GatewayError => new GatewayError('truncated', { reason: 'answer-stalled' })
+const timeoutError = (status: number): GatewayError =>
+  status === 0 ? new GatewayError('headers-timeout') : new GatewayError('truncated', { reason: 'answer-stalled' })

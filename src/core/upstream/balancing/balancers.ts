@@ -8,7 +8,6 @@ export interface BalancerCandidate {
   weightAt(now: number): number
   /** A decaying estimate of the time to the head of a response, in ms; at least 1. */
   latencyAt(now: number): number
-  /** 1: all recent attempts succeeded. */
   attemptsPerSuccessAt(now: number): number
 }
 
@@ -27,27 +26,19 @@ export const balancers: Readonly<
   'round-robin': () => smoothWeightedRoundRobin(),
 }
 
-/** In selections; negative: received in advance. */
-interface CreditAccount {
-  credit: number
-  weight: number
-}
-
 // Of rounding errors: the first in the list wins a tie.
 const tieTolerance = 1e-9
 
 /**
- * Takes turns by weight, blind to load: for endpoints that differ only in size, and for tests that need a known
- * sequence.
- *
- * Smooth weighted round robin, as in nginx: each selection credits every candidate its share and takes the highest
- * credit. Credits are in selections, so weights may change. A member that is no candidate keeps its credit: no burst.
- * The k largest of n credits never sum to more than k × (n − k), whatever the weights and missing members (by induction
- * over selections, from the sums of the k − 1 and k + 1 largest). So every credit is within ±(n − 1), and a candidate
- * with a share of at least s waits at most 2 × (n − 1) / s + 1 selections.
+ * Takes turns by weight, blind to load: for endpoints that differ only in size, and for tests. Smooth weighted round
+ * robin, as in nginx: each selection credits every candidate its share and takes the highest credit. Credits are in
+ * selections, so weights may change. A member that is no candidate keeps its credit: no burst. The k largest of n
+ * credits never sum to more than k × (n − k) (by induction over selections, from the sums of the k − 1 and k + 1
+ * largest). So every credit is within ±(n − 1), and a candidate with a share of at least s waits at most 2 × (n − 1) /
+ * s + 1 selections.
  */
 export const smoothWeightedRoundRobin = <T extends BalancerCandidate>(): SelectEndpoint<T> => {
-  const accountOf = weakMemo((_: T): CreditAccount => ({ credit: 0, weight: 0 }))
+  const accountOf = weakMemo((_: T) => ({ credit: 0, weight: 0 }))
 
   return (candidates, now) => {
     let total = 0
@@ -58,7 +49,7 @@ export const smoothWeightedRoundRobin = <T extends BalancerCandidate>(): SelectE
     }
 
     let picked: T | undefined
-    let paying: CreditAccount | undefined
+    let paying: ReturnType<typeof accountOf> | undefined
     for (const candidate of candidates) {
       const account = accountOf(candidate)
       account.credit += account.weight / total

@@ -3,8 +3,8 @@ import type { LookupFunction } from 'node:net'
 import { CoalescedTimer, now, repeatWithJitter } from '../../lib/clock.ts'
 import { describeUpstreamError } from '../classify-error.ts'
 
-// A lookup holds one of the four threads that also read files; with silent name servers for many seconds. With all four
-// held, no edit of the configuration would be noticed, just when an operator reroutes around the outage.
+// A lookup holds one of the four threads that also read files, with silent name servers for many seconds. With all four
+// held, no edit would be noticed, just when an operator reroutes around the outage.
 const maxActive = 2
 // So hanging names never hold both: a name that an edit adds is looked up at once.
 const maxSlowActive = 1
@@ -20,8 +20,8 @@ let slowActiveCount = 0
 
 /**
  * Uses the hosts file and a container's search domains (`dns.resolve` asks only name servers). Two lookups run at once,
- * at most one of them of a name that hung the last time; callers for the same name share a lookup. Rejects with the
- * system's error, or EAI_AGAIN after 10 s without a turn.
+ * at most one of a name that hung the last time. Rejects with the system's error, or EAI_AGAIN after 10 s without a
+ * turn.
  */
 export const resolveHostname = (hostname: string): Promise<readonly LookupAddress[]> => {
   const shared = running.get(hostname)
@@ -82,9 +82,6 @@ const resolveNow = async (hostname: string): Promise<readonly LookupAddress[]> =
   }
 }
 
-/** Rejects with the system's error. */
-type ResolveHostname = (hostname: string) => Promise<readonly LookupAddress[]>
-
 interface DnsRefreshCallbacks {
   /** Called the first time, when the set of addresses changes, and when the name resolves again. */
   onResolved(addresses: readonly LookupAddress[]): void
@@ -94,15 +91,12 @@ interface DnsRefreshCallbacks {
 
 const firstRetryMs = 1000
 
-/**
- * Resolves a name now and every `intervalMs` (±10 %); after a failure after 1 s, doubling up to `intervalMs`. Returns
- * its end.
- */
+/** Now and every `intervalMs` (±10 %); after a failure after 1 s, doubling up to `intervalMs`. Returns its end. */
 export const startDnsRefresh = (
   hostname: string,
   intervalMs: number,
   callbacks: DnsRefreshCallbacks,
-  resolve: ResolveHostname = resolveHostname,
+  resolve = resolveHostname,
 ): (() => void) => {
   let known = ''
   let failing: string | null = null

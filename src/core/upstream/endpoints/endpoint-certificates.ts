@@ -3,11 +3,10 @@ import type { UpstreamTlsConfig } from '../../config/config.ts'
 import { weakMemo } from '../../lib/memo.ts'
 import { expiryWarningMs } from '../../lib/text/format-time.ts'
 
-/** Times are ms since the epoch. */
 export interface EndpointCertificate {
   readonly address: string
   readonly notAfter: number
-  /** {@link expiryWarningMs} before the end, or the last third of a validity under six weeks. */
+  /** In ms since the epoch, as all times here: 14 days, or the last third of a validity under six weeks. */
   readonly warnFrom: number
   readonly seenAt: number
 }
@@ -15,7 +14,6 @@ export interface EndpointCertificate {
 // The addresses of a name may change without limit.
 const maxAddresses = 64
 
-/** Learned from the handshakes of traffic, probes and the preflight of an edit. */
 export class EndpointCertificates {
   readonly #byAddress = new Map<string, EndpointCertificate>()
 
@@ -48,10 +46,10 @@ export class EndpointCertificates {
   }
 }
 
-// Keyed by TLS settings with `serverName`: an endpoint may show another certificate for another name.
+// Connections with the same TLS settings, `serverName` included, share the record: another name may show another
+// certificate.
 const getCertificatesByHost = weakMemo((_: UpstreamTlsConfig) => new Map<string, EndpointCertificates>())
 
-/** `host` is the authority. Connections with the same TLS settings share the record. */
 export const getEndpointCertificates = (tls: UpstreamTlsConfig, host: string): EndpointCertificates => {
   const byHost = getCertificatesByHost(tls)
   const certificates = byHost.get(host) ?? new EndpointCertificates()

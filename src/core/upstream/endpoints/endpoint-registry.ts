@@ -24,18 +24,16 @@ export type HealthVerdict = readonly [identity: string, down: HealthCheckOutage 
 export type OnHealthVerdict = ((verdict: HealthVerdict) => void) | null
 
 /**
- * The open endpoints, shared by snapshots: an endpoint that an edit does not change keeps its connections, and an
- * unused one is closed. Health outlives changed connection settings and renewed client certificates: neither makes an
- * endpoint healthy.
+ * Shared by snapshots: an endpoint that an edit does not change keeps its connections, and an unused one is closed.
+ * Health outlives changed connection settings and renewed client certificates: neither makes an endpoint healthy.
  */
 export class EndpointRegistry {
   readonly #byKey = new Map<string, SharedEndpoint>()
   readonly #byEndpoint = new Map<Endpoint, SharedEndpoint>()
   readonly #logEvent: LogEvent
   readonly #onVerdict: OnHealthVerdict
-  /** By identity. */
+  /** Both by identity. */
   readonly #inUse = new Map<string, Endpoint>()
-  /** By identity: endpoints that probes find down. */
   readonly #down = new Map<string, HealthCheckOutage>()
 
   constructor(logEvent: LogEvent = () => {}, onVerdict: OnHealthVerdict = () => {}) {
@@ -69,9 +67,7 @@ export class EndpointRegistry {
     return (level, event, fields) => this.#logEvent(level, event, { ...owner, ...fields })
   }
 
-  /**
-   * Opens or shares an endpoint. `sandboxOrigin` is the embedded upstream. Each side of a group has its own endpoint.
-   */
+  /** Each side of a group has its own endpoint. `sandboxOrigin` is the embedded upstream. */
   acquire(
     group: Group,
     use: EndpointUse,
@@ -82,23 +78,19 @@ export class EndpointRegistry {
     // The settings that shape connections.
     const { timeouts, keepAlive, maxConnections, maxPending, resolve } = upstream
     const poolSettings = [timeouts.connect, keepAlive, maxConnections, maxPending, resolve]
-    const identity = toIdentity(group, use, origin + pathPrefix)
+    // No other setting makes another endpoint of it.
+    const identity = JSON.stringify([group, use, origin + pathPrefix])
     const key = JSON.stringify([identity, poolSettings, getEndpointTls(origin, upstream)])
     let shared = this.#byKey.get(key)
     if (shared === undefined) {
       const target = origin === 'sandbox' ? sandboxOrigin : origin
-      const endpoint = new Endpoint(
-        { origin, pathPrefix },
-        target,
-        upstream,
-        this.logFor(group, use),
-        this.#verdictCallback(identity),
-        isSide(use), // copies compete with no client
-      )
+      const [logEvent, onOutage] = [this.logFor(group, use), this.#verdictCallback(identity)]
+      const isFair = isSide(use) // copies compete with no client
+      const endpoint = new Endpoint({ origin, pathPrefix }, target, upstream, logEvent, onOutage, isFair)
       endpoint.applyOutage(this.#down.get(identity) ?? null)
       shared = { key, identity, endpoint, users: 0 }
       this.#byKey.set(key, shared)
-      this.#byEndpoint.set(shared.endpoint, shared)
+      this.#byEndpoint.set(endpoint, shared)
     }
     shared.users++
     return shared.endpoint
@@ -139,9 +131,6 @@ export class EndpointRegistry {
     else this.#down.set(identity, down)
   }
 }
-
-/** No other setting makes another endpoint of it. */
-const toIdentity = (group: Group, use: EndpointUse, url: string): string => JSON.stringify([group, use, url])
 
 /** Null: without TLS the settings do not matter. */
 export const getEndpointTls = (origin: string, { tls }: Pick<UpstreamConfig, 'tls'>): UpstreamTlsConfig | null =>

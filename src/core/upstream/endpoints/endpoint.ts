@@ -17,7 +17,6 @@ export class Endpoint {
   /** The URL as the log shows it. */
   readonly name: string
   readonly pathPrefix: string
-  /** Host and port for the Host field. */
   readonly authority: string
   readonly health: EndpointHealth
   readonly pool: ConnectionPool
@@ -30,8 +29,8 @@ export class Endpoint {
   #activeCheck: { readonly config: string; readonly close: () => void } | null = null
 
   /**
-   * `origin` is where to connect: the configured origin, or the embedded sandbox. `onOutage` null: another process
-   * probes and calls {@link applyOutage}. `isFair`: each client has a share of the connections.
+   * `origin`: the configured one, or the embedded sandbox. `onOutage` null: another process probes and calls {@link
+   * applyOutage}. `isFair`: each client has a share of the connections.
    */
   constructor(
     endpoint: Pick<EndpointConfig, 'origin' | 'pathPrefix'>,
@@ -48,7 +47,7 @@ export class Endpoint {
     this.health = new EndpointHealth(getEndpointCertificates(upstream.tls, authority))
     this.#logEvent = logEvent
     this.#onOutage = onOutage
-    this.#connect = createConnector(origin, { timeoutMs: upstream.timeouts.connect, tls: upstream.tls })
+    this.#connect = createConnector(origin, upstream.tls, upstream.timeouts.connect)
     this.pool = new ConnectionPool({ ...upstream, keepAliveMs: upstream.keepAlive, isFair, connect: this.#connect })
     const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) !== 0
     this.#stopDnsRefresh = isAddress ? null : this.#startDnsRefresh(hostname, upstream.resolve)
@@ -75,7 +74,6 @@ export class Endpoint {
     this.#activeCheck = null
   }
 
-  /** Null: the endpoint is up. */
   applyOutage(down: HealthCheckOutage | null): void {
     if (down !== null) this.health.markDown(down)
     else if (this.health.down !== null) this.health.markHealthy()

@@ -24,7 +24,6 @@ export interface GroupEndpointState {
 // At the first moment.
 const minSlowStartShare = 0.1
 
-/** By an operator's command, or in the file. */
 export type DrainedBy = 'order' | 'file'
 
 interface GroupEndpointOptions extends Pick<SendOptions, 'onOutcome' | 'onFailure'> {
@@ -33,13 +32,11 @@ interface GroupEndpointOptions extends Pick<SendOptions, 'onOutcome' | 'onFailur
   readonly drainedBy: DrainedBy | null
 }
 
-/** Snapshots may share the endpoint's connections, not its share of the traffic. */
 export class GroupEndpoint implements BalancerCandidate {
   readonly endpoint: Endpoint
   readonly weight: number
   /** Null: takes new work, unless the weight is 0. */
   readonly drainedBy: DrainedBy | null
-  /** Rejects with `no-healthy-endpoint` where an operator's command drains the endpoint. */
   readonly send: Handler
   readonly #slowStartMs: number | null
 
@@ -71,7 +68,6 @@ export class GroupEndpoint implements BalancerCandidate {
     return this.drainedBy === null && this.weight > 0
   }
 
-  /** A drain also holds for requests that began before, under another snapshot. */
   get takesRequests(): boolean {
     return this.receivesTraffic && this.health.drainingSince === null
   }
@@ -83,9 +79,9 @@ export class GroupEndpoint implements BalancerCandidate {
     if (outage !== null) return { name: 'down', since: outage.since, reason: outage.reason }
     if (ejection !== null && this.health.isEjected())
       return { name: 'ejected', since: ejection.since, reason: ejection.reason }
-    const { isFailing, lastFailure, failingSince, failuresInARow } = this.health
+    const { isFailing, lastFailure } = this.health
     if (!isFailing || lastFailure === null) return { name: 'up', since: null, reason: null }
-    return toFailingState({ failingSince, failuresInARow, lastFailure: toAttemptReport(this.name, lastFailure) })
+    return toFailingState(this.health, toAttemptReport(this.name, lastFailure))
   }
 
   weightAt(at: number): number {
@@ -104,26 +100,19 @@ export class GroupEndpoint implements BalancerCandidate {
   }
 }
 
-interface FailureStreak {
-  readonly failingSince: number | null
-  readonly failuresInARow: number
-  readonly lastFailure: AttemptReport
+export const toFailingState = (
+  { failingSince, failuresInARow }: Pick<EndpointHealth, 'failingSince' | 'failuresInARow'>,
+  { kind, reason, status }: AttemptReport,
+): GroupEndpointState => {
+  const last = kind === null ? `it answered ${status}` : failureText(kind, reason)
+  return {
+    name: 'failing',
+    since: failingSince,
+    reason: `no success since ${failuresInARow} failures, the last: ${last}`,
+  }
 }
 
-export const toFailingState = ({ failingSince, failuresInARow, lastFailure }: FailureStreak): GroupEndpointState => ({
-  name: 'failing',
-  since: failingSince,
-  reason: `no success since ${failuresInARow} failures, the last: ${describeAttempt(lastFailure)}`,
-})
-
-const describeAttempt = ({ kind, reason, status }: AttemptReport): string =>
-  kind === null ? `it answered ${status}` : failureText(kind, reason)
-
-/**
- * Sends method, path, raw query, end-to-end fields and body as received. Resolves at the head of the response. Rejects
- * with every `upstream` kind of {@link failureTable}, `overloaded`, or the reason of an abort. `onOutcome` null: the
- * endpoint is not compared with others.
- */
+/** Resolves at the head. Rejects with each `upstream` kind, `overloaded`, or the reason of an abort. */
 const createAttemptSender = (
   config: UpstreamConfig,
   endpoint: Endpoint,
@@ -155,14 +144,12 @@ const createAttemptSender = (
   const dispatch = (exchange: Exchange, body: readonly Buffer[] | null): Promise<ProxyResponse> =>
     new Promise((resolve, reject) => {
       if (exchange.aborted !== null) return reject(exchange.aborted)
-      // Not at selection: a body that is read first may end after the command. A drain in the file lets earlier
-      // requests finish.
+      // A body that is read first may end after the command. A drain in the file lets earlier requests finish.
       if (endpoint.health.isDrainedByOrder) return reject(allDrainingError())
       // Before any allocation: a request over the limit must cost nothing.
       const reason = endpoint.pool.rejects(exchange)
       if (reason !== null) return reject(overloadedError(reason))
-      const attempt = new UpstreamAttempt(exchange, endpoint, options, resolve, reject)
-      attempt.start(body)
+      new UpstreamAttempt(exchange, endpoint, options, resolve, reject).start(body)
     })
   return (exchange) =>
     exchange.body.replayable ? exchange.body.read().then((body) => dispatch(exchange, body)) : dispatch(exchange, null)

@@ -4,10 +4,8 @@ import { FailedAttempt, GatewayError, type ReasonFor } from '../../exchange/fail
 import { epochMs, now } from '../../lib/clock.ts'
 import { type AttemptOutcome, classifyFailure, classifyStatus, SlidingWindow } from '../attempt/attempt-outcome.ts'
 
-/** Half-open: a few probes pass. */
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
-/** Null: no request has failed. */
 type OnBreakerChange = (state: BreakerState, lastFailure: FailedAttempt | null) => void
 
 /**
@@ -26,15 +24,15 @@ export class CircuitBreaker {
   readonly #window: SlidingWindow
   #state: BreakerState = 'closed'
   #since = epochMs()
-  #lastFailure: FailedAttempt | null = null
+  lastFailure: FailedAttempt | null = null
   /** In ms since the epoch; null: no failure since the last success. */
   #failingSince: number | null = null
-  #outageSince: number | null = null
+  /** When the outage began, in ms since the epoch; it ends when the breaker is closed. Null: closed. */
+  outageSince: number | null = null
   /** Counts the states: a request that began in an earlier state does not count in this one. */
   #generation = 0
   #activeProbes = 0
   #succeededProbes = 0
-  /** Of both together. */
   #maxProbes = 0
   /** When an open breaker becomes half-open, or a half-open one admits more probes (monotonic clock). */
   #nextAt = 0
@@ -54,24 +52,11 @@ export class CircuitBreaker {
     return this.#isOpenExpired() ? this.#since + this.#config.openFor : this.#since
   }
 
-  get lastFailure(): FailedAttempt | null {
-    return this.#lastFailure
-  }
-
-  /** When the outage began, in ms since the epoch; it ends when the breaker is closed. Null: closed. */
-  get outageSince(): number | null {
-    return this.#outageSince
-  }
-
-  /** Null: not open. */
   get openForMs(): number | null {
     return this.state === 'open' ? this.#nextAt - now() : null
   }
 
-  /**
-   * Rejects with `circuit-open` and Retry-After before it reads the body. Judges by the head of a response: a cut body
-   * comes too late.
-   */
+  /** Rejects before it reads the body. Judges by the head of a response: a cut body comes too late. */
   readonly layer: Layer = (next: Handler) => {
     const circuitBreaker = async (exchange: Exchange) => {
       const generation = this.#acquire()
@@ -88,23 +73,19 @@ export class CircuitBreaker {
     return circuitBreaker
   }
 
-  /** Returns the request's generation. */
   #acquire(): number {
     if (this.#isOpenExpired()) this.#transition('half-open')
     if (this.#state === 'open') throw this.#rejection('breaker-open', this.#nextAt - now())
     if (this.#state === 'half-open') {
-      if (this.#activeProbes + this.#succeededProbes >= this.#maxProbes) this.#admitMoreProbes()
+      if (this.#activeProbes + this.#succeededProbes >= this.#maxProbes) {
+        if (now() < this.#nextAt) throw this.#rejection('breaker-proving', 0)
+        // Clients that upload without end must not shut all others out.
+        this.#maxProbes += this.#config.probes
+        this.#nextAt = now() + this.#config.openFor
+      }
       this.#activeProbes++
     }
     return this.#generation
-  }
-
-  /** Clients that upload without end must not shut all others out. */
-  #admitMoreProbes(): void {
-    const at = now()
-    if (at < this.#nextAt) throw this.#rejection('breaker-proving', 0)
-    this.#maxProbes += this.#config.probes
-    this.#nextAt = at + this.#config.openFor
   }
 
   #release(
@@ -115,8 +96,8 @@ export class CircuitBreaker {
   ): void {
     if (outcome === 'success') this.#failingSince = null
     if (outcome === 'failure') {
-      this.#lastFailure = new FailedAttempt(attempts.last?.endpoint ?? 'the upstream', errorOrStatus, epochMs())
-      this.#failingSince ??= this.#lastFailure.at
+      this.lastFailure = new FailedAttempt(attempts.last?.endpoint ?? 'the upstream', errorOrStatus, epochMs())
+      this.#failingSince ??= this.lastFailure.at
     }
     if (generation !== this.#generation) return
     if (this.#state === 'half-open') this.#recordProbe(outcome)
@@ -146,12 +127,12 @@ export class CircuitBreaker {
   /** RFC 9110 §10.2.3: whole seconds. At least 1, or clients would return at once. */
   #rejection(reason: ReasonFor<'circuit-open'>, afterMs: number): GatewayError {
     const fields = ['Retry-After', String(Math.max(1, Math.ceil(afterMs / 1000)))]
-    return new GatewayError('circuit-open', { reason, fields, cause: this.#lastFailure ?? undefined })
+    return new GatewayError('circuit-open', { reason, fields, cause: this.lastFailure ?? undefined })
   }
 
   #transition(state: BreakerState): void {
-    if (state === 'open') this.#outageSince ??= this.#failingSince ?? epochMs()
-    if (state === 'closed') this.#outageSince = null
+    if (state === 'open') this.outageSince ??= this.#failingSince ?? epochMs()
+    if (state === 'closed') this.outageSince = null
     this.#state = state
     this.#since = epochMs()
     this.#generation++
@@ -160,7 +141,7 @@ export class CircuitBreaker {
     this.#maxProbes = this.#config.probes
     this.#nextAt = now() + this.#config.openFor
     this.#window.clear()
-    this.#onChange(state, this.#lastFailure)
+    this.#onChange(state, this.lastFailure)
   }
 }
 

@@ -3,17 +3,14 @@ import { epochMs, now, systemMs } from '../../lib/clock.ts'
 import { type AttemptOutcome, PeakEwma, SlidingWindow } from '../attempt/attempt-outcome.ts'
 import { EndpointCertificates } from '../endpoints/endpoint-certificates.ts'
 
-/** How long requests count for the share of failures. */
 export const failureWindowMs = 10_000
 
 // Long enough for a canary with a tenth of little traffic to show a difference.
 const responseWindowMs = 300_000
 
 export interface ProbeResult {
-  /** Milliseconds since the epoch. */
   readonly at: number
   readonly latencyMs: number
-  /** Null: the probe failed. */
   readonly status: number | null
   /** Null: the probe succeeded. */
   readonly reason: string | null
@@ -30,15 +27,13 @@ export interface HealthCheckOutage extends EndpointOutage {
   readonly wellAt: number | null
 }
 
-/** Times are of the monotonic clock, except `since`. */
+/** Times are of the monotonic clock, but `since`. */
 interface Ejection extends EndpointOutage {
   readonly startedAt: number
   readonly until: number
 }
 
-/** By the endpoint's fault. */
 interface LastFailure {
-  /** Milliseconds since the epoch. */
   readonly at: number
   /** On the system's monotonic clock: another process compares its probes with it. */
   readonly systemAt: number
@@ -57,26 +52,18 @@ export const emptyEndpointCounts = {
   ejections: 0,
 }
 
-export type EndpointCounts = Readonly<typeof emptyEndpointCounts>
-
-/** Kept for as long as the endpoint is open, across reloads. */
+/** Kept while the endpoint is open, across reloads. Times are in ms since the epoch, if no clock is named. */
 export class EndpointHealth {
   latency = new PeakEwma()
-  counts: { -readonly [Name in keyof EndpointCounts]: number } = { ...emptyEndpointCounts }
-  /** On the monotonic clock. */
+  counts = { ...emptyEndpointCounts }
   countedSince = now()
-  /**
-   * Failures since the last success, for outlier detection. Requests that began before an ejection ended do not count.
-   * Recorded only where there are siblings.
-   */
+  /** Since the last success, for outlier detection, without requests that began before an ejection ended. */
   consecutiveFailures = 0
-  /** In ms since the epoch; null: never. */
   succeededAt: number | null = null
-  /** The first failure since the last success, in ms since the epoch, without those that {@link markDown} forgives. */
+  /** The first failure since the last success, without those that {@link markDown} forgives. */
   failingSince: number | null = null
   /** Since the last success, or since probes found the endpoint healthy again. */
   failuresInARow = 0
-  /** In ms since the epoch; null: not draining. */
   drainingSince: number | null = null
   /** Drained by an operator's command: earlier requests are not sent either. */
   isDrainedByOrder = false
@@ -91,7 +78,6 @@ export class EndpointHealth {
   ejection: Ejection | null = null
   /** Ejections in close succession, the last included. */
   ejectionsInARow = 0
-  /** Whether no request has succeeded since the last ejection ended. */
   onProbation = false
   /** By the configuration in use: requests of an earlier one may end later. Null: outlier detection is off. */
   judge: ((outcome: AttemptOutcome) => void) | null = null
@@ -100,18 +86,15 @@ export class EndpointHealth {
   /** The last 5 minutes with 4xx as failures: the client's fault if siblings have as many. */
   responses = new SlidingWindow(responseWindowMs)
   lastProbe: ProbeResult | null = null
-  /** Empty without TLS. */
   readonly certificates: EndpointCertificates
-  /** From being down or ejected (monotonic clock); null: never out. */
+  /** From being down or ejected; null: never out. Monotonic clock, as `countedSince`. */
   returnedAt: number | null = null
 
   constructor(certificates = new EndpointCertificates()) {
     this.certificates = certificates
   }
 
-  /**
-   * Takes over the health of the same endpoint with other connections, except the state of its name and certificates.
-   */
+  /** Of the same endpoint with other connections; the state of its name and certificates stays. */
   continueFrom(before: EndpointHealth): void {
     const { unresolved, outdated, certificates, judge, isDrainedByOrder } = this
     Object.assign(this, before, { unresolved, outdated, certificates, judge, isDrainedByOrder })
@@ -126,10 +109,7 @@ export class EndpointHealth {
     return this.failuresInARow >= failingThreshold
   }
 
-  /**
-   * A few requests that failed while probes still succeeded are not part of the outage. If they make the endpoint
-   * `failing`, they are: the probes do not show how requests fare.
-   */
+  /** A few failures while probes succeed are no part of the outage, unless they made the endpoint `failing`. */
   markDown(down: HealthCheckOutage): void {
     this.down = down
     if (!this.isFailing && this.lastFailure !== null && this.lastFailure.systemAt < (down.wellAt ?? 0))
@@ -144,27 +124,19 @@ export class EndpointHealth {
 
   recordOutcome(outcome: AttemptOutcome, errorOrStatus: GatewayError | number): void {
     this.counts.requests++
-    if (outcome === 'success') this.#recordSuccess()
-    else if (outcome === 'failure') this.#recordFailure(errorOrStatus)
+    if (outcome === 'success') {
+      this.succeededAt = epochMs()
+      this.failingSince = null
+      this.failuresInARow = 0
+    } else if (outcome === 'failure') {
+      this.counts.failures++
+      this.failuresInARow++
+      this.lastFailure = { at: epochMs(), systemAt: systemMs(), errorOrStatus }
+      this.failingSince ??= this.lastFailure.at
+    }
   }
 
-  #recordSuccess(): void {
-    this.succeededAt = epochMs()
-    this.failingSince = null
-    this.failuresInARow = 0
-  }
-
-  #recordFailure(errorOrStatus: GatewayError | number): void {
-    this.counts.failures++
-    this.failuresInARow++
-    this.lastFailure = { at: epochMs(), systemAt: systemMs(), errorOrStatus }
-    this.failingSince ??= this.lastFailure.at
-  }
-
-  /**
-   * Counts and judges an outcome among siblings. A request that began before an ejection ended does not show the
-   * present state, nor does one sent during it for want of a better endpoint.
-   */
+  /** A request sent before an ejection ended shows no present state, even if sent for want of a better endpoint. */
   recordForComparison(outcome: AttemptOutcome, errorOrStatus: GatewayError | number, startedAt: number): void {
     if (outcome === 'nothing') return
     const at = now()
@@ -175,7 +147,6 @@ export class EndpointHealth {
     this.judge?.(outcome)
   }
 
-  /** 1 when all succeed, n + 1 after n failures alone. */
   attemptsPerSuccessAt(at: number): number {
     const requests = this.recent.requests(at)
     if (requests > 0) return (requests + 1) / (requests + 1 - this.recent.failures(at))

@@ -17,9 +17,8 @@ export interface HealthCheckCallbacks {
 const maxFirstDelayMs = 1000
 
 /**
- * Probes one at a time: first within a random second, then every interval (±10 %) after the last. `healthyAfter` or
- * `unhealthyAfter` equal results in a row change the state, which starts as `isUp`. Returns a function that ends the
- * probes.
+ * First within a random second, then every interval (±10 %) after the last. `healthyAfter` or `unhealthyAfter` equal
+ * results in a row change the state, which starts as `isUp`. Returns the end of the probes.
  */
 export const startHealthCheck = (
   { interval: intervalMs, healthyAfter, unhealthyAfter }: HealthCheckConfig,
@@ -28,7 +27,6 @@ export const startHealthCheck = (
   random: () => number = Math.random,
   isUp = true,
 ): (() => void) => {
-  /** Consecutive results that contradict the state. */
   let contradictions = 0
 
   const applyResult = (reason: string | null): void => {
@@ -55,15 +53,15 @@ export const startHealthCheck = (
   return repeatWithJitter(runProbe, Math.max(1, Math.round(random() * Math.min(intervalMs, maxFirstDelayMs))), random)
 }
 
-// A short body is read whole, so that the endpoint does not log a client that broke off.
+// A short body is read whole, or the endpoint would log a client that broke off.
 const maxBodyBytes = 64 * 1024
 // Interim responses are read in the serving thread, as fast as they come.
 const maxInterim = 100
 
 /**
- * Probes once on its own connection: one kept open by traffic would not show whether the endpoint accepts connections.
- * The status decides when it comes; redirects are not followed. The body is read until the timeout or the next probe,
- * at most 64 KiB. `host` is the Host to send. Rejects with an Error for operators.
+ * On its own connection: one kept open by traffic would not show whether the endpoint accepts connections. The status
+ * decides when it comes; redirects are not followed. The body is read until the timeout or the next probe, at most 64
+ * KiB. `host` is the Host to send. Rejects with an Error for operators.
  */
 export const probeEndpoint = (
   connect: Connector,

@@ -15,9 +15,6 @@ export interface EjectionEvent {
   readonly until: number
 }
 
-/** Called after the member's health has counted the outcome. */
-type OutlierDetector = (member: OutlierMember, outcome: AttemptOutcome) => void
-
 // A share of fewer requests says little.
 const minRequests = 20
 const maxEjectionMs = 3_600_000
@@ -38,7 +35,7 @@ export const createOutlierDetector = (
   members: readonly OutlierMember[],
   onEjected: (ejected: EjectionEvent) => void,
   random: () => number = Math.random,
-): OutlierDetector => {
+) => {
   const reasonFor = (member: OutlierMember, at: number): string | null => {
     const { health } = member
     if (health.onProbation) return 'failed again after its return'
@@ -66,14 +63,13 @@ export const createOutlierDetector = (
     return `${percent(failures / requests)} of ${requests} requests failed in ${formatDuration(failureWindowMs)}, ${percent(otherFailures / otherRequests)} elsewhere`
   }
 
-  /** Draining members do not count. */
   const mayEject = (at: number): boolean => {
     const serving = members.filter(({ receivesTraffic }) => receivesTraffic)
     const out = serving.filter(({ health }) => health.isEjected(at)).length
     return serving.length >= 2 && out < Math.max(1, Math.floor(serving.length * maxEjected))
   }
 
-  /** Doubles with each ejection in a row, up to 32 times the first and 1 h; a longer configured time holds. */
+  /** Doubles with each in a row, up to 32 times the first and 1 h; a longer configured time holds. */
   const ejectionMs = (inARow: number): number => {
     const grown = ejectionTime * 2 ** Math.min(inARow - 1, maxDoublings)
     return Math.round(Math.min(grown, Math.max(maxEjectionMs, ejectionTime)) * (1 + jitter * random()))
@@ -93,7 +89,8 @@ export const createOutlierDetector = (
     onEjected({ endpoint, reason, forMs, until: since + forMs })
   }
 
-  return (member, outcome) => {
+  /** Call it after the member's health has counted the outcome. */
+  return (member: OutlierMember, outcome: AttemptOutcome): void => {
     if (outcome === 'success') {
       member.health.onProbation = false
       return

@@ -13,9 +13,8 @@ import { probeEndpoint } from './health-check.ts'
 export const maxCheckMs = 2000
 
 /**
- * Checks an endpoint once, for at most 2 s: `connect` connects, TLS included; `health` runs the health check if
- * configured. `connect` misses an endpoint that rejects the client certificate only in its responses. Rejects with an
- * Error for operators.
+ * For at most 2 s: `connect` connects, TLS included; `health` runs the health check if configured. `connect` misses an
+ * endpoint that rejects the client certificate only in its responses. Rejects with an Error for operators.
  */
 export const checkReachable = async (
   origin: string,
@@ -25,14 +24,14 @@ export const checkReachable = async (
   const { healthCheck, host, tls } = upstream
   const timeoutMs = Math.min(upstream.timeouts.connect ?? maxCheckMs, maxCheckMs)
   if (mode === 'health' && healthCheck !== null) {
-    const connect = createConnector(origin, { timeoutMs, tls })()
+    const connect = createConnector(origin, tls, timeoutMs)()
     const check = { ...healthCheck, timeout: Math.min(healthCheck.timeout, maxCheckMs) }
     await probeEndpoint(connect, typeof host === 'string' ? new URL(origin).host : host.name, check)
     return
   }
   const startedAt = now()
   // Its own timer would run on while this process is suspended, and the endpoint would be blamed.
-  const connect = createConnector(origin, { timeoutMs: null, tls })()
+  const connect = createConnector(origin, tls, null)()
   const { promise, resolve, reject } = Promise.withResolvers<Socket | null>()
   const connecting = connect((error, connected) =>
     error === null ? resolve(connected) : reject(new Error(describeUpstreamError(error))),
@@ -47,9 +46,8 @@ export const checkReachable = async (
 }
 
 /**
- * Waits until an endpoint that asks for a client certificate has judged it, even if there is none. In TLS 1.3 the
- * client's handshake ends before (RFC 8446 §2): an alert or session tickets follow (§4.6.1). Silence for `waitMs`
- * counts as consent.
+ * Waits until an endpoint has judged the client certificate, even if there is none. In TLS 1.3 the client's handshake
+ * ends before (RFC 8446 §2): an alert or session tickets follow (§4.6.1). Silence for `waitMs` counts as consent.
  */
 const untilAccepted = async (socket: Socket | null, waitMs: number): Promise<void> => {
   if (!(socket instanceof TLSSocket) || !asksForCertificate(socket)) return
@@ -76,9 +74,7 @@ export interface PreflightTarget {
   reach(): Promise<void>
 }
 
-export interface ConfiguredEndpoint {
-  readonly group: Group
-  readonly side: Side
+export interface ConfiguredEndpoint extends Pick<PreflightTarget, 'group' | 'side'> {
   readonly endpoint: EndpointConfig
   readonly upstream: UpstreamConfig
 }
@@ -86,21 +82,14 @@ export interface ConfiguredEndpoint {
 export const toPreflightTarget = (
   { group, side, endpoint: { origin, pathPrefix }, upstream }: ConfiguredEndpoint,
   mode: 'connect' | 'health',
-): PreflightTarget => ({
-  group,
-  side,
-  name: origin + pathPrefix,
-  reach: () => checkReachable(origin, upstream, mode),
-})
+): PreflightTarget => ({ group, side, name: origin + pathPrefix, reach: () => checkReachable(origin, upstream, mode) })
 
 /** Null: reachable. */
 interface PreflightResult extends Omit<PreflightTarget, 'reach'> {
   readonly reason: string | null
 }
 
-export interface UnreachableUpstream {
-  readonly group: Group
-  readonly side: Side
+export interface UnreachableUpstream extends Pick<PreflightTarget, 'group' | 'side'> {
   readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
 }
 
@@ -113,7 +102,6 @@ const headStartMs = 200
 export const checkAll = (targets: readonly PreflightTarget[]): Promise<readonly PreflightResult[]> =>
   Promise.all(targets.map((target) => checkOne(target, true)))
 
-/** Checks a few endpoints of each upstream, then all, until one is reachable. */
 export const findUnreachableUpstreams = async (
   targets: readonly PreflightTarget[],
 ): Promise<readonly UnreachableUpstream[]> => {

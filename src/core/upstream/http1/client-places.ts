@@ -28,16 +28,14 @@ export class ClientPlaces {
 }
 
 /**
- * Returns whether a client may take a place: while it holds fewer than are free, or than twice that if its request is
- * alone on its connection. Most HTTP/1 clients send one at a time: they get a place beside a neighbor of the same
- * address that sends a hundred over one connection.
+ * While a client holds fewer than are free, or than twice that if its request is alone on its connection: most HTTP/1
+ * clients send one at a time, and get a place beside a neighbor of the same address that sends a hundred.
  */
 export const mayTakePlace = (held: number, free: number, { peer }: Pick<PlaceRequest, 'peer'>): boolean =>
   held < (peer.inFlight > 1 ? free : 2 * free)
 
 export class WaitingRequests {
   size = 0
-  /** The next in turn first. */
   readonly #clients = new Set<ClientPlaces>()
 
   add(waiter: PlaceWaiter, client: ClientPlaces): void {

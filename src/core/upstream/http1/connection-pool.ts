@@ -17,7 +17,6 @@ import { type ConnectionOwner, UpstreamConnection } from './connection.ts'
 import type { Connector } from './connector.ts'
 
 interface ConnectionPoolOptions {
-  /** `lookup` replaces the system's. */
   readonly connect: (lookup?: LookupFunction) => Connector
   readonly maxConnections: number
   /** A slow endpoint must not collect the requests of all others. */
@@ -45,8 +44,7 @@ const maxRetryMs = 30_000
 
 /**
  * No client may take all places of an endpoint: a few that do not read their responses would keep all others out. The
- * addresses of its name take turns. The connection used last is reused, so that unneeded ones fall silent and are
- * closed.
+ * connection used last is reused, so that unneeded ones fall silent and are closed.
  */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions
@@ -56,7 +54,6 @@ export class ConnectionPool {
   #lookupPosition = 0
   #activeCount = 0
   readonly #clients: ClientPlacesTable | null
-  /** For all clients where `isFair` is off. */
   readonly #unshared = new ClientPlaces()
   readonly #pending = new WaitingRequests()
   readonly #all = new Set<UpstreamConnection>()
@@ -95,7 +92,6 @@ export class ConnectionPool {
     this.#pending.add(waiter, client)
   }
 
-  /** Gives a new connection to a request that already holds a slot. */
   acquireFresh(waiter: PlaceWaiter): void {
     this.#assign(waiter, this.#find(waiter.exchange), false)
   }
@@ -254,10 +250,7 @@ const mayConnect = (pool: AddressPool): boolean => {
   return true
 }
 
-/**
- * Returns the pool of the address that accepted, which may be another than `tried`; an unknown address counts as
- * `tried` (address translation).
- */
+/** The address that accepted may be another than `tried`; an unknown one counts as `tried` (address translation). */
 const findReached = (tried: AddressPool, address: string, rotation: readonly AddressPool[]): AddressPool => {
   const reached = rotation.find((each) => each.address === address) ?? tried
   tried.retryAt = now() + tried.retryMs

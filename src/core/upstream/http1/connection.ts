@@ -16,7 +16,6 @@ export interface ResponseHandler {
   readonly isLast: boolean
   /** An interim response (100–199). An error thrown here fails the request. */
   onInterim(status: number, fields: string[]): void
-  /** `fields` are end-to-end. */
   onHead(status: number, reason: string, fields: string[]): void
   onBody(chunk: Buffer): void
   onEnd(): void
@@ -35,7 +34,6 @@ export interface ConnectionOwner {
   onClosed(connection: UpstreamConnection): void
 }
 
-/** Null: not connected yet. */
 type FindOwner = (address: string | null) => ConnectionOwner
 
 /** A keep-alive connection to an endpoint, one request at a time. */
@@ -60,7 +58,6 @@ export class UpstreamConnection implements ResponseEvents {
   #idleForMs = 0
   readonly #readBuffer = new ReadBuffer()
 
-  /** `keepAliveMs` includes the margin of {@link reusableMs}. */
   constructor(connect: Connector, keepAliveMs: number, findOwner: FindOwner, waiter: ConnectionWaiter) {
     this.#owner = findOwner(null)
     this.#waiter = waiter
@@ -77,12 +74,10 @@ export class UpstreamConnection implements ResponseEvents {
     this.#socket.once('close', () => this.#onSocketClose())
   }
 
-  /** As far as the event loop knows. */
   get isOpen(): boolean {
     return this.#waiter === null && !this.#socket.destroyed
   }
 
-  /** The system has taken all of the request. */
   get hasWritten(): boolean {
     return !this.#isUploading && this.#socket.writableLength === 0
   }
@@ -97,7 +92,6 @@ export class UpstreamConnection implements ResponseEvents {
     return this.#parser.isUntilClose && this.#socket instanceof TLSSocket
   }
 
-  /** False: the connection is closed. */
   tryReuse(): boolean {
     this.#idleTimer.clear()
     this.#idleForMs = now() - this.#idleSince
@@ -141,7 +135,6 @@ export class UpstreamConnection implements ResponseEvents {
     this.#socket.resume()
   }
 
-  /** The handler is not called again. */
   abort(): void {
     if (this.#handler === null) return
     this.#handler = null

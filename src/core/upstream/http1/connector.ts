@@ -11,12 +11,6 @@ import { connectFailedError, tlsFailedError } from '../classify-error.ts'
 import { lookupHostname } from '../endpoints/dns.ts'
 import { getEndpointCertificates } from '../endpoints/endpoint-certificates.ts'
 
-interface ConnectorOptions {
-  /** TLS included; null: no limit. */
-  readonly timeoutMs: number | null
-  readonly tls: UpstreamTlsConfig
-}
-
 /** Not called when the socket is destroyed before. */
 export type OnConnected = (error: GatewayError | null, socket: Socket | null) => void
 
@@ -26,23 +20,18 @@ export type Connector = (onConnected: OnConnected, onread?: OnReadOpts) => Socke
 const tcpKeepAliveMs = 60_000
 
 /**
- * Creates the connector of one origin, limited by the gateway's own timer. Fails with `connect-failed`,
- * `connect-timeout` or `tls-failed`, before any of a request was sent.
- *
- * The certificate is verified against the endpoint's name or `serverName`, never against the Host that is sent: with
- * `host: client` the client chooses it. Each connector has its own TLS session: one that began without a client
- * certificate must not stand in for one with it. Near the certificate's end no session is resumed: a renewal or the end
- * is seen at once.
+ * Limited by the gateway's own timer. Fails with `connect-failed`, `connect-timeout` or `tls-failed`, before any of a
+ * request was sent. The certificate is verified against the endpoint's name or `serverName`, never against the Host
+ * that is sent: with `host: client` the client chooses it. Each connector has its own TLS session: one that began
+ * without a client certificate must not stand in for one with it. Near the certificate's end no session is resumed: a
+ * renewal or the end is seen at once.
  */
-export const createConnector = (
-  origin: string,
-  { timeoutMs, tls }: ConnectorOptions,
-): ((lookup?: LookupFunction) => Connector) => {
+export const createConnector = (origin: string, tls: UpstreamTlsConfig, timeoutMs: number | null) => {
   const { protocol, hostname, host: authority, port } = new URL(origin)
   const isTls = protocol === 'https:'
   const host = hostname.replace(/^\[|\]$/g, '')
   const certificates = isTls ? getEndpointCertificates(tls, authority) : null
-  return (lookup = lookupHostname) => {
+  return (lookup = lookupHostname): Connector => {
     let session: Buffer | undefined
     const openSocket = (onread: OnReadOpts | undefined, resolve: LookupFunction): Socket => {
       const target = { host, lookup: resolve, ...(onread !== undefined && { onread }) }
@@ -119,10 +108,7 @@ export const maxReuseMarginMs = 500
 
 const marginShare = 1 / 4
 
-/**
- * Returns how long an idle connection may be used that the peer closes after `closedAfterMs`. The peer counts from its
- * own last write: a request sent at the last moment would arrive too late (RFC 9112 §9.6).
- */
+/** The peer counts from its own last write: a request at the last moment would come too late (RFC 9112 §9.6). */
 export const reusableMs = (closedAfterMs: number): number =>
   closedAfterMs - Math.min(maxReuseMarginMs, closedAfterMs * marginShare)
 
@@ -132,9 +118,9 @@ export const checkAfterIdleMs = 10
 const byte = Buffer.alloc(1)
 
 /**
- * Returns whether an idle connection has no end (FIN, RST, close_notify) and no unrequested bytes. The event loop would
- * see an end only after the request is written, so the kernel is asked. After `false` destroy the socket: a byte may
- * have been taken. A TLS record of the endpoint's own (RFC 8446 §4.6) costs a connection, no request.
+ * Whether it has no end (FIN, RST, close_notify) and no unrequested bytes. The event loop would see an end only after
+ * the request is written, so the kernel is asked. After `false` destroy the socket: a byte may have been taken. A TLS
+ * record of the endpoint's own (RFC 8446 §4.6) costs a connection, no request.
  */
 export const isSilent = (socket: Socket): boolean => {
   const descriptor = getFileDescriptor(socket)

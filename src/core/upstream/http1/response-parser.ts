@@ -14,7 +14,6 @@ import { MalformedResponseError } from '../classify-error.ts'
 export interface ResponseEvents extends BodyEvents {
   /** An interim response, 100–199 except 101. */
   interim(status: number, fields: string[]): void
-  /** `reason` may be empty. `fields` are flat, latin1, as received, and end-to-end. */
   head(status: number, reason: string, fields: string[]): void
   end(): void
 }
@@ -28,16 +27,9 @@ const rejectResponse: RejectMessage = (flaw, message) =>
     message,
   )
 
-const idle = 0
-const head = 1
-const bodyOfLength = 2
-const bodyUntilClose = 3
-const bodyInChunks = 4
-const stopped = 5
+const [idle, head, bodyOfLength, bodyUntilClose, bodyInChunks, stopped] = [0, 1, 2, 3, 4, 5]
 
-/**
- * Rejects what RFC 9112 leaves to lenient parsers. Each byte is read once: the checked bytes are the forwarded bytes.
- */
+/** Rejects what RFC 9112 leaves to lenient parsers. Each byte is read once: the checked bytes are forwarded. */
 export class ResponseParser {
   hasStarted = false
   /** After `end`: whether another request may follow on the connection. */
@@ -212,9 +204,7 @@ const [cr, space, zero] = [0x0d, 0x20, 0x30]
 const pattern = Buffer.from('HTTP/1.0 000')
 const reasonAt = pattern.length + 1
 
-const inStatus = 0
-const afterStatus = 1
-const inReason = 2
+const [inStatus, afterStatus, inReason] = [0, 1, 2]
 
 /** RFC 9112 §4. */
 class StatusLine implements StartLine {

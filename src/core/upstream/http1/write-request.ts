@@ -16,15 +16,15 @@ interface UpstreamRequestHead {
   readonly method: Operation['method']
   readonly target: string
   readonly host: string
-  /** Whether another request may follow on the connection. */
+  /** Another request may follow on the connection. */
   readonly keepAlive: boolean
   /** End-to-end fields; Host, Content-Length and Connection are rendered here. */
   readonly fields: HeaderFields
 }
 
 /**
- * Renders the head in latin1, without its framing. Throws `internal` when a server could read more than one request in
- * it: the client's part is checked, so the gateway or its configuration is at fault (RFC 9112 §3, §5, RFC 9110 §5.5).
+ * In latin1, without its framing. Throws `internal` when a server could read more than one request in it: the client's
+ * part is checked, so the gateway or its configuration is at fault (RFC 9112 §3, §5, RFC 9110 §5.5).
  */
 export const renderRequestHead = ({ method, target, host, keepAlive, fields }: UpstreamRequestHead): string => {
   if (!isTarget.test(target) || !isFieldValue(host)) throw unsendableError('target or Host')
@@ -59,8 +59,8 @@ const unsendableError = (part: string): GatewayError =>
 export type RequestContent = readonly Buffer[] | Upload
 
 /**
- * `body` was read first, or is a stream of `length` bytes (null: chunked). Null: all is written. Else resolves when it
- * is, to false if `isCancelled` returns true. Rejects with the body's error, and when its length differs from `length`.
+ * `length` of a stream, null: chunked. Returns null when all is written; else resolves then, to false if `isCancelled`.
+ * Rejects with the body's error, and when its length differs from `length`.
  */
 export const writeRequest = (
   socket: Socket,
@@ -157,9 +157,7 @@ const isConnectionClosed = ({ code }: NodeJS.ErrnoException): boolean => code ==
 
 export type HeaderMutation = (fields: HeaderFields) => HeaderFields
 
-/**
- * `remove` first, then `set` replaces all fields of the name. Null: no change. Names with the same `fold` are equal.
- */
+/** `set` replaces all fields of the name. Null: no change. Names with the same `fold` are equal. */
 export const compileHeaderMutation = (
   { set, remove }: HeaderMutationConfig,
   fold = toLowerCase,

@@ -48,9 +48,7 @@ describe('a preferred lookup', () => {
   const connecting = (port: number, first: string, all: readonly string[]) =>
     new Promise<string>((resolve) => {
       const { tls } = upstreamConfig('http://unused.invalid')
-      const connect = createConnector(`http://a.test:${port}`, { timeoutMs: 5000, tls })(
-        preferredLookup(at(first), all.map(at)),
-      )
+      const connect = createConnector(`http://a.test:${port}`, tls, 5000)(preferredLookup(at(first), all.map(at)))
       connect((error, socket) => {
         resolve(error === null ? `${socket?.remoteAddress}` : error.kind)
         socket?.destroy()

@@ -187,7 +187,7 @@ test('an endpoint that dies goes down, and comes up when it is back', async () =
   const { tls } = upstreamConfig('http://unused.invalid')
   const fast = { ...config, interval: 20, timeout: 1000 }
   const host = `127.0.0.1:${port}`
-  const connect = createConnector(`http://${host}`, { timeoutMs: null, tls })()
+  const connect = createConnector(`http://${host}`, tls, null)()
   const stop = startHealthCheck(fast, () => probeEndpoint(connect, host, fast), {
     onProbe: (probe) => void probes.push(probe),
     onUp: () => void reported.push('up'),

@@ -20,7 +20,7 @@ const check: HealthCheckConfig = {
 /** Probes a port once; null: it is healthy, else the message for operators. */
 const probe = (port: number, more: Partial<HealthCheckConfig> = {}, host: string | null = null, scheme = 'http') => {
   const authority = `127.0.0.1:${port}`
-  const connect = createConnector(`${scheme}://${authority}`, { timeoutMs: 10_000, tls })()
+  const connect = createConnector(`${scheme}://${authority}`, tls, 10_000)()
   return probeEndpoint(connect, host ?? authority, { ...check, ...more }).then(
     () => null,
     (error: Error) => error.message,

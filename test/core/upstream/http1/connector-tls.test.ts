@@ -50,7 +50,7 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
   const createConnecting = (tls: UpstreamTlsConfig, lookup?: LookupFunction): Connecting => {
     const made = new Map<string, Connector>()
     return (origin) => {
-      const known = made.get(origin) ?? createConnector(origin, { timeoutMs: 5000, tls })(lookup)
+      const known = made.get(origin) ?? createConnector(origin, tls, 5000)(lookup)
       made.set(origin, known)
       return known
     }

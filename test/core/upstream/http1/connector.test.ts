@@ -30,7 +30,7 @@ const connectTo = (
   lookup?: LookupFunction,
 ) =>
   new Promise<Outcome>((resolve) => {
-    createConnector(`${protocol}//${hostname}:${port}`, { timeoutMs, tls })(lookup)((error, socket) => {
+    createConnector(`${protocol}//${hostname}:${port}`, tls, timeoutMs)(lookup)((error, socket) => {
       if (socket !== null) opened.push(socket)
       resolve({ error, socket })
     })
