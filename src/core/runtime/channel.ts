@@ -1,13 +1,16 @@
+export interface FeatureMessage {
+  readonly feature: string
+  readonly payload: unknown
+}
+
 /** How a feature in one process of the gateway sends plain data to itself in the other processes. */
 export interface Channel {
   /** To the primary, from a worker; to all workers, from the primary. */
   notify(payload: unknown, options?: NotifyOptions): void
-  /** The caller sets the timeout. */
   ask<Answer>(payload: unknown): Promise<Answer>
 }
 
 export interface NotifyOptions {
-  /** The worker that the message came from. */
   readonly except?: string
   readonly onSent?: () => void
 }
@@ -18,13 +21,10 @@ export interface ChannelEnd {
   receive?(payload: unknown, from: string): void
   /** Answers a worker's question, in the primary. */
   answer?(payload: unknown): unknown
-  /** Lists the messages that a new worker receives before it serves. */
   handOver?(): readonly unknown[]
-  /** In the primary. */
   onGone?(worker: string): void
 }
 
-/** By feature name. */
 export type ChannelEnds = Readonly<Record<string, ChannelEnd>>
 
 export const receiveAt = (ends: ChannelEnds, { feature, payload }: FeatureMessage, from: string): void =>
@@ -33,19 +33,14 @@ export const receiveAt = (ends: ChannelEnds, { feature, payload }: FeatureMessag
 export const listHandedOver = (ends: ChannelEnds): readonly FeatureMessage[] =>
   Object.entries(ends).flatMap(([feature, end]) => (end.handOver?.() ?? []).map((payload) => ({ feature, payload })))
 
-export interface FeatureMessage {
-  readonly feature: string
-  readonly payload: unknown
-}
-
 export interface ProcessPlace {
   readonly role: 'alone' | 'primary' | 'worker'
   /** `gateway` when it is alone; else `primary`, or `worker-1` and so on. */
   readonly name: string
   readonly workers: number
-  /** How long a worker waits for the primary while a client waits, in milliseconds. */
+  /** In milliseconds, while a client waits. */
   readonly answerMs: number
-  /** How often a worker sends the primary the state that would be lost with it, in milliseconds. */
+  /** In milliseconds: the state that would be lost with the worker. */
   readonly saveEveryMs: number
   notify(message: FeatureMessage, options?: NotifyOptions): void
   ask(message: FeatureMessage): Promise<unknown>

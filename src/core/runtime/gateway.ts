@@ -1,11 +1,12 @@
-import type { AddressInfo } from 'node:net'
 import { groups } from '../../operations.ts'
 import { type AdminServer, openAdminServer } from '../admin/server.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import type { LoadedConfig } from '../config/load/load.ts'
 import { loadInThread } from '../config/load/load-in-thread.ts'
+import type { ProvenanceMap } from '../config/load/provenance.ts'
 import { FileWatcher, findChangedFiles, readStatStamp } from '../config/load/source-files.ts'
+import type { ConfigProblem } from '../config/problem.ts'
 import { processShare } from '../config/process-share.ts'
 import { serveInProcess } from '../downstream/serve-in-process.ts'
 import { listSides } from '../exchange/sides.ts'
@@ -13,14 +14,16 @@ import { now, sleep } from '../lib/clock.ts'
 import { maxClientFiles, maxOpenFiles, otherFiles } from '../lib/file-descriptor.ts'
 import { type BindTarget, drainGraceMs, type InheritedSockets, resolveBindTarget } from '../lib/net/bind-target.ts'
 import { applyLogConfig, type Log, type LogEvent } from '../log/log.ts'
-import { aloneProcess, type FeatureMessage } from './channel.ts'
+import { findUnreachableUpstreams, toPreflightTarget } from '../upstream/health/preflight.ts'
+import { aloneProcess, type FeatureMessage, receiveAt } from './channel.ts'
 import { createOverrides, createReapply, type Overrides } from './overrides.ts'
 import type { PreparedPart } from './primary-part.ts'
 import { OpenPrimaryParts, primaryFeatures } from './primary-parts.ts'
-import type { NotServingReason, ProxyServer } from './proxy-server.ts'
-import type { ReloadOutcome, ReloadRejection, ReloadTrigger } from './reload/reload-history.ts'
+import type { ProxyServer } from './proxy-server.ts'
+import { newEndpoints } from './reload/new-endpoints.ts'
+import type { ReloadOutcome, ReloadTrigger } from './reload/reload-history.ts'
 import { logReload, logWarnings } from './reload/reload-log.ts'
-import { preflightReload } from './reload/reload-preflight.ts'
+import { unreachableProblems } from './reload/reload-problems.ts'
 import { type HowToApply, Reloader } from './reload/reloader.ts'
 import type { SnapshotInput } from './runtime-part.ts'
 import { createDataPlane } from './snapshot/data-plane.ts'
@@ -35,22 +38,7 @@ export interface GatewayOptions {
   readonly inheritedSockets?: InheritedSockets | null
 }
 
-export interface Gateway {
-  readonly address: AddressInfo
-  readonly adminAddress: AddressInfo
-  readonly processes: number
-  readonly config: Config
-  /** Null: none since a configuration took effect. */
-  readonly rejection: ReloadRejection | null
-  /** Null: clients are served. */
-  notServing(): NotServingReason | null
-  reload(trigger: ReloadTrigger): Promise<ReloadOutcome>
-  /**
-   * Shuts down within `shutdown.deadline`: reports not ready, serves for `waitMs` while the load balancer notices, lets
-   * running requests finish, and closes every connection.
-   */
-  close(waitMs?: number): Promise<void>
-}
+export type Gateway = Awaited<ReturnType<GatewayRuntime['start']>>
 
 /** Rejects when the gateway cannot listen; nothing is left open then. */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
@@ -104,9 +92,8 @@ class GatewayRuntime {
     })
   }
 
-  async start(): Promise<Gateway> {
-    const { log, loaded } = this.#options
-    const { inheritedSockets } = this.#options
+  async start() {
+    const { log, loaded, inheritedSockets } = this.#options
     const reloader = this.#reloader
     const { listen, admin } = reloader.config
     const parts = await this.#parts.prepare(reloader.config)
@@ -126,15 +113,19 @@ class GatewayRuntime {
       get config() {
         return reloader.config
       },
+      /** Null: none since a configuration took effect. */
       get rejection() {
         return reloader.state.refusal
       },
       notServing: () => server.notServing(),
-      reload: (trigger) => reloader.reload(trigger),
+      reload: (trigger: ReloadTrigger): Promise<ReloadOutcome> => reloader.reload(trigger),
       close: (waitMs = 0) => this.close(waitMs),
     }
   }
 
+  /**
+   * Within `shutdown.deadline`: not ready, serves for `waitMs`, lets running requests finish, closes every connection.
+   */
   async close(waitMs: number): Promise<void> {
     const { deadline: deadlineMs } = this.#reloader.config.shutdown
     const startedAt = now()
@@ -185,7 +176,10 @@ class GatewayRuntime {
     const opened = await this.#parts.openServer({ initial, bindTarget, forwardLines })
     if (opened !== null) return opened
     const logEvent: LogEvent = (level, event, fields) => log[level](fields, event)
-    const place = { ...aloneProcess, notify: (message: FeatureMessage) => this.#parts.receive(message, 'gateway') }
+    const place = {
+      ...aloneProcess,
+      notify: (message: FeatureMessage) => receiveAt(this.#parts.byFeature, message, 'gateway'),
+    }
     const dataPlane = await createDataPlane(initial, { logEvent, log, place })
     return serveInProcess(dataPlane, log, { bindTarget })
   }
@@ -222,9 +216,23 @@ class GatewayRuntime {
   }
 }
 
-/**
- * Returns how many descriptors a serving process may need. Without `listen.maxConnections`, clients get what is left.
- */
+const preflightReload = async (
+  running: Config,
+  next: Config,
+  provenance: ProvenanceMap,
+  file: string,
+): Promise<readonly ConfigProblem[]> => {
+  const { preflight: mode } = next.reload
+  if (mode === 'none') return []
+  const targets = newEndpoints(running, next).map((each) => toPreflightTarget(each, mode))
+  const [unreached, ...others] = await Promise.all([
+    findUnreachableUpstreams(targets),
+    ...[...primaryFeatures.values()].map((feature) => feature.preflight?.(running, next, provenance, file) ?? []),
+  ])
+  return [...unreachableProblems(unreached, provenance, file), ...others.flat()]
+}
+
+/** Of a serving process. Without `listen.maxConnections`, clients get what is left. */
 export const neededFiles = (config: Pick<Config, 'listen' | 'upstreams'>, processes: number): number => {
   const { listen, upstreams } = config
   const share = (limit: number): number => processShare(limit, processes)

@@ -11,11 +11,9 @@ export interface Override<State = OperationConfig['state']> {
   readonly state: State
   /** A name, else an address. */
   readonly by: string
-  /** Null: the operator gave none. */
   readonly reason: string | null
-  /** In milliseconds since the epoch. */
+  /** In milliseconds since the epoch, as `until`, which is for display. */
   readonly since: number
-  /** For display, in milliseconds since the epoch. */
   readonly until: number
   /** On the monotonic clock of the system. */
   readonly endsAt: number
@@ -23,7 +21,6 @@ export interface Override<State = OperationConfig['state']> {
 
 export type EndpointOverrideState = 'drain' | 'ready'
 
-/** A URL holds no blank, so no two endpoints have the same key. */
 type EndpointKey = `${Group} ${string}`
 
 /** Features add theirs by `declare module`. */
@@ -36,8 +33,7 @@ export interface OverridesView {
 const maxEndpointOverrides = 1000
 
 /**
- * Each override has a time to live, so that an emergency measure does not stay for ever. Overrides outlive a reload,
- * and end with the process.
+ * Each has a time to live: no emergency measure stays for ever. Overrides outlive a reload, and end with the process.
  */
 export class Overrides implements OverridesView {
   readonly operations: TtlOverrides<OperationId, OperationConfig['state']>
@@ -73,7 +69,6 @@ export class TtlOverrides<Key extends string, State> {
     this.#max = max
   }
 
-  /** Null: the configuration decides. */
   get(key: Key): Override<State> | null {
     this.#correctTimes()
     return this.#entries.get(key)?.override ?? null
@@ -88,7 +83,6 @@ export class TtlOverrides<Key extends string, State> {
     return this.#entries.has(key) || this.#entries.size < this.#max
   }
 
-  /** Replaces the override before it. Throws when there is no room. */
   set(
     key: Key,
     state: State,
@@ -109,9 +103,7 @@ export class TtlOverrides<Key extends string, State> {
     return override
   }
 
-  /**
-   * Restores the override that a rejected command replaced, for the rest of its time. Without any, it expires at once.
-   */
+  /** The override that a rejected command replaced, for the rest of its time. Without any, it expires at once. */
   restore(key: Key, before: Override<State> | null): void {
     this.remove(key)
     if (before === null) return
@@ -124,7 +116,6 @@ export class TtlOverrides<Key extends string, State> {
     this.#entries.delete(key)
   }
 
-  /** Corrects the ends that operators see after the wall clock was set. */
   #correctTimes(): void {
     for (const entry of this.#entries.values()) {
       const until = systemToEpochMs(entry.override.endsAt)
@@ -137,10 +128,8 @@ export class TtlOverrides<Key extends string, State> {
   }
 }
 
-/** `url` is the endpoint as `/status` shows it. */
 export const toEndpointKey = (group: Group, url: string): EndpointKey => `${group} ${url}`
 
-/** Null: the endpoint takes new requests. */
 export const findDrain = (
   overrides: OverridesView['endpoints'],
   key: EndpointKey,
@@ -151,7 +140,7 @@ export const findDrain = (
   return override.state === 'drain' ? 'order' : null
 }
 
-const parseEndpointKey = (key: EndpointKey): { readonly group: string; readonly endpoint: string } => {
+const parseEndpointKey = (key: EndpointKey) => {
   const [group = '', endpoint = ''] = key.split(' ', 2)
   return { group, endpoint }
 }
@@ -177,35 +166,29 @@ export const createReapply = (
   return run
 }
 
-/** `event` and `fields` as in the log. */
+/** As in the log. */
 export type RecordAdminEvent = (
   event: string,
   fields: Readonly<Record<string, string | number | boolean | null>>,
 ) => void
 
-export const createOverrides = (log: Log, recordAdminEvent: RecordAdminEvent, reapply: ReapplyOverrides): Overrides =>
-  new Overrides(
-    (operation) =>
-      reapply(
-        () => {
-          log.info({ operation }, 'override ended')
-          recordAdminEvent('override ended', { operation })
-        },
-        (err) => log.error({ operation, err }, 'an override could not be ended'),
-      ),
-    (endpoint) =>
-      reapply(
-        () => {
-          log.info(endpoint, 'endpoint order ended')
-          recordAdminEvent('endpoint order ended', endpoint)
-        },
-        (err) => log.error({ ...endpoint, err }, 'an endpoint order could not be ended'),
-      ),
+export const createOverrides = (log: Log, recordAdminEvent: RecordAdminEvent, reapply: ReapplyOverrides): Overrides => {
+  const end = (event: string, failure: string, fields: Readonly<Record<string, string>>): void =>
+    reapply(
+      () => {
+        log.info(fields, event)
+        recordAdminEvent(event, fields)
+      },
+      (err) => log.error({ ...fields, err }, failure),
+    )
+  return new Overrides(
+    (operation) => end('override ended', 'an override could not be ended', { operation }),
+    (endpoint) => end('endpoint order ended', 'an endpoint order could not be ended', endpoint),
   )
+}
 
 /** Null: no operator has overridden the configuration. */
 export const orderMembers = {
-  /** The operator's name, else the address. */
   orderedBy: asNullable(asText),
   orderedAt: asNullable(asText),
   /** Null: no reason given, or an earlier version. */

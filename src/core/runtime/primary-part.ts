@@ -7,7 +7,7 @@ import type { Beside } from '../lib/beside.ts'
 import type { BindTarget } from '../lib/net/bind-target.ts'
 import { PartLoaders } from '../lib/part-loaders.ts'
 import type { Log } from '../log/log.ts'
-import type { Channel, ChannelEnd, FeatureMessage } from './channel.ts'
+import type { Channel, ChannelEnd } from './channel.ts'
 import type { OverridesView, ReapplyOverrides, RecordAdminEvent } from './overrides.ts'
 import type { ProxyServer } from './proxy-server.ts'
 import type { SnapshotInput } from './runtime-part.ts'
@@ -19,19 +19,15 @@ export interface PrimaryFeature {
   preflight?(running: Config, next: Config, provenance: ProvenanceMap, file: string): Promise<readonly ConfigProblem[]>
   /** Divides limits of the whole gateway. Fractions are rounded up. */
   divide?(config: Config, processes: number): Config
-  /** Counts the descriptors of a process, besides connections. `share` divides a limit among processes. */
+  /** Besides connections. `share` divides a limit among processes. */
   countFiles?(config: Pick<Config, 'upstreams'>, share: (limit: number) => number): number
-  /** Keeps today's credentials in a rollback. */
   keepCredentials?(current: Config, earlier: Config): KeptCredentials
-  /** Protections that a rollback turns off only with `force`. */
   readonly protections?: PlacedProtections
 }
 
 export interface KeptCredentials {
   readonly settings: Partial<Config>
-  /** The keys of `settings` in the file. */
   readonly paths: readonly string[]
-  /** Whether the earlier configuration has the same credentials. */
   readonly isSame: boolean
 }
 
@@ -70,28 +66,21 @@ export interface PrimaryPart extends Omit<ChannelEnd, 'answer'> {
   /** Does every step that can fail before a configuration takes effect. */
   prepare?(config: Config, isRollback: boolean): Promise<PreparedPart>
   readonly recordAdminEvent?: RecordAdminEvent
-  /** Also after a rejected reload. */
   onReload?(): void
   /** The failure that rejects every exchange at present, whatever the upstreams' state. Null: none. */
   rejectsAll?(): FailureKind | null
   /** Null: it opens none. If no feature opens any, this process serves. */
   openServer?(options: ServerOptions): Promise<ProxyServer | null>
-  /** Ends timers and background work. */
   stop?(): void
   /** Called when no client is served any more. */
   close?(): Promise<void>
 }
 
 export interface ServerOptions {
-  /** With the limits of the whole gateway. */
   readonly initial: SnapshotInput
   readonly bindTarget: BindTarget
   forwardLines(lines: Buffer): void
-  readonly primary: {
-    receive(message: FeatureMessage, from: string): void
-    handOver(): readonly FeatureMessage[]
-    onGone(worker: string): void
-  }
+  readonly primary: PrimaryParts
 }
 
 /** Exactly one of `commit` and `discard` is called. */
@@ -100,7 +89,6 @@ export interface PreparedPart {
   readonly sandboxOrigin?: string | null
   /** The overrides after the change; left out: they stay as they are. */
   readonly overrides?: Partial<OverridesView>
-  /** Never fails. */
   commit?(): void
   discard?(): Promise<void> | void
 }

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import { type FeatureMessage, listHandedOver, receiveAt } from './channel.ts'
+import type { FeatureMessage } from './channel.ts'
 import type { OverridesView, RecordAdminEvent } from './overrides.ts'
 import {
   type PreparedPart,
@@ -40,7 +40,6 @@ export class OpenPrimaryParts {
     return Object.assign({}, ...this.#all.map(({ overrides }) => overrides))
   }
 
-  /** If one part rejects, the others are discarded. */
   async prepare(config: Config, isRollback = false): Promise<Required<PreparedPart>> {
     const prepared: PreparedPart[] = []
     const discard = async (): Promise<void> => {
@@ -66,22 +65,9 @@ export class OpenPrimaryParts {
     for (const part of this.#all) part.recordAdminEvent?.(event, fields)
   }
 
-  receive(message: FeatureMessage, from: string): void {
-    receiveAt(this.byFeature, message, from)
-  }
-
-  handOver(): readonly FeatureMessage[] {
-    return listHandedOver(this.byFeature)
-  }
-
-  onGone(worker: string): void {
-    for (const part of this.#all) part.onGone?.(worker)
-  }
-
-  /** Null: this process serves. */
   async openServer(options: Omit<ServerOptions, 'primary'>): Promise<ProxyServer | null> {
     for (const part of this.#all) {
-      const server = (await part.openServer?.({ ...options, primary: this })) ?? null
+      const server = (await part.openServer?.({ ...options, primary: this.byFeature })) ?? null
       if (server !== null) return server
     }
     return null
@@ -95,7 +81,6 @@ export class OpenPrimaryParts {
     for (const part of this.#all) part.stop?.()
   }
 
-  /** Closes the last one first. */
   async close(): Promise<void> {
     for (const part of this.#all.toReversed()) await part.close?.()
   }

@@ -9,15 +9,12 @@ export interface ProxyServer {
   readonly address: AddressInfo
   readonly processes: number
   /**
-   * Does every step that can fail before a configuration takes effect. Rejects with nothing changed. After `urgent`
-   * resolves, silent workers are not waited for; they follow later, or are replaced.
+   * Every step that can fail. After `urgent`, silent workers are not waited for: they follow later, or are replaced.
    */
   prepare(state: SnapshotInput, urgent?: Promise<void>): Promise<PreparedSnapshot>
-  /** Null: clients are served. */
   notServing(): NotServingReason | null
   /** After `urgent` resolves, the last report of a silent worker is used. */
   report(urgent?: Promise<void>): Promise<StatusReport>
-  /** As of the last report. */
   droppedLines(): number
   notify(message: FeatureMessage): void
   readonly runCommand: RunInAllProcesses
@@ -43,9 +40,7 @@ export class WorkersNotAnsweringError extends Error {
   override readonly name = 'WorkersNotAnsweringError'
 }
 
-/** Of an edit that is held back. */
 export const heldBackHint = 'it is in effect in no worker, and is tried again while the file says so'
 
-/** Of any other change. */
 export const notAnsweringHint =
   'it is in effect in no worker, and is not tried again; ask again when they answer, or are replaced'

@@ -14,9 +14,7 @@ import type { LayerRow } from './pipeline/layer-stack.ts'
 
 /** A feature's part in the processes that serve. */
 export interface RuntimePart {
-  /** Loads modules before a snapshot is built. */
   prepare?(config: Config): Promise<void>
-  /** Opens the state that outlives snapshots. */
   open(process: ServingProcess): ProcessPart
   /** For `explain`: serves no traffic. */
   describe(config: Config): Pick<SnapshotPart, 'layers' | 'responseFields'>
@@ -27,7 +25,6 @@ export interface ServingProcess {
   readonly channel: Channel
   /** The key of digests that processes compare: the same in all of them. */
   readonly digestKey: string
-  /** Null: only events are logged. */
   readonly log: Log | null
   readonly logEvent: LogEvent
   /** The parts of the features before it in the list of features. */
@@ -40,20 +37,15 @@ export interface ProcessParts {
 }
 
 export interface ProcessPart extends ChannelEnd {
-  /**
-   * Must not keep a reference to `previous`: each part would hold the one before, and memory would grow with every
-   * reload.
-   */
+  /** Must not keep `previous`: each part would hold the one before, and memory would grow with every reload. */
   acquire(input: SnapshotInput, previous: SnapshotPart | null, context: SnapshotContext): SnapshotPart
   /** The side of a group, beside its primary, that some clients are on. Null: none. */
   findOtherSide?(input: SnapshotInput, group: Group): OtherSide | null
   /** A response field that only the gateway sets; an upstream's is removed. Null: none. */
   ownResponseField?(config: Config, group: Group): string | null
-  /** Lists the request fields that carry credentials. */
   credentialFields?(config: Config): readonly string[]
   /** Resolves when all messages for the primary have been sent. */
   flushed?(): Promise<void>
-  /** Requests still run. */
   close?(): void
   /** Aborts requests that run after the shutdown deadline. */
   cut?(): void
@@ -66,7 +58,6 @@ export interface SnapshotContext {
   otherSide(group: Group): OtherSide | null
   /** The first {@link SnapshotPart.repeatKeyField} of any feature. Only when layers are made. */
   repeatKeyField(operation: Operation, upstream: UpstreamConfig): string | null
-  /** {@link ProcessPart.credentialFields} of all features. */
   readonly credentialFields: readonly string[]
   readonly upstreams: Readonly<Record<Group, Upstream>>
   /** Null: the group has no such side. Only when layers are made. */
@@ -99,7 +90,6 @@ interface ResponseField {
 }
 
 export interface SnapshotPart {
-  /** Each in a place of the layer stack. */
   layers?(operation: Operation): readonly LayerRow[]
   /** The fields, in lower case, that its layers write into every response. */
   responseFields?(operation: Operation): readonly ResponseField[]
@@ -115,7 +105,6 @@ export interface SnapshotPart {
   readonly settled?: Promise<void>
   /** Of two snapshots that share a resource, the later decides. */
   activate?(): void
-  /** No exchange uses the snapshot any more. */
   release?(): Promise<void> | void
 }
 

@@ -22,13 +22,10 @@ export const openSandboxes: Required<PrimaryFeature>['open'] = () => {
   }
 }
 
-/** The embedded upstream: an honest echo over a real socket. */
-export interface Sandbox {
-  readonly origin: string
-  close(): Promise<void>
-}
+export type Sandbox = Awaited<ReturnType<typeof openSandbox>>
 
-export const openSandbox = async (): Promise<Sandbox> => {
+/** The embedded upstream: an honest echo over a real socket. */
+export const openSandbox = async () => {
   const server = createServer(echo)
   // Longer than any pool keeps an idle connection, so that none is closed under a request.
   server.keepAliveTimeout = 600_000
@@ -36,7 +33,7 @@ export const openSandbox = async (): Promise<Sandbox> => {
   const { port } = server.address() as AddressInfo
   return {
     origin: `http://127.0.0.1:${port}`,
-    close: () =>
+    close: (): Promise<void> =>
       new Promise((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()

@@ -5,16 +5,13 @@ import type { Gateway } from './gateway.ts'
 
 /** The program that started this process and monitors it. */
 export interface Supervisor {
-  /** Null: it hands over none. */
   readonly sockets: InheritedSockets | null
-  /** Null: the supervisor wants no notifications. */
   readonly createNotifier: ((gateway: Gateway, log: Log) => ServiceNotifier) | null
 }
 
 export interface ServiceNotifier {
   /** Reports that the gateway serves, and from then on, while the event loop turns, that it is alive. */
   ready(): void
-  /** Call `reloaded` once for each call. */
   reloading(): void
   /** Reports that the gateway serves on; nothing while another reload is under way. */
   reloaded(): void

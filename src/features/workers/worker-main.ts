@@ -10,6 +10,7 @@ import { SerialQueue } from '../../core/lib/serial-queue.ts'
 import { errorMessage } from '../../core/lib/try.ts'
 import { applyLogConfig, exitOnUncaughtException, openLog } from '../../core/log/log.ts'
 import type { LoggingConfig } from '../../core/log/log-format.ts'
+import { receiveAt } from '../../core/runtime/channel.ts'
 import type { PreparedSnapshot } from '../../core/runtime/proxy-server.ts'
 import { createDataPlane, type DataPlane, findCommand } from '../../core/runtime/snapshot/data-plane.ts'
 import {
@@ -92,7 +93,7 @@ const startWorkerRuntime = async (init: WorkerInit, send: SendToPrimary): Promis
     log,
     digestKey: init.digestKey,
   })
-  for (const message of init.handedOver) dataPlane.receive(message, 'primary')
+  for (const message of init.handedOver) receiveAt(dataPlane.parts, message, 'primary')
   const closed = new ClosedConnections(send)
   const countElsewhere = async (socket: Socket, address: string): Promise<boolean> => {
     const addressKey = await callPrimary('countConnection', { address })
@@ -193,9 +194,9 @@ class WorkerRuntime {
           () => {},
         )
       case 'verdict':
-        return void this.#changes.run(async () => this.#dataPlane.applyVerdict(notification.verdict))
+        return void this.#changes.run(async () => this.#dataPlane.endpoints.applyVerdict(notification.verdict))
       case 'told':
-        return this.#dataPlane.receive(notification.message, 'primary')
+        return receiveAt(this.#dataPlane.parts, notification.message, 'primary')
       case 'drain':
         return this.#server.drain()
       case 'reply':
@@ -270,8 +271,8 @@ const withLogFormatOf = ({ logsToTerminal }: WorkerInit, config: LoggingConfig):
  * Copies the primary's verdicts. An endpoint that the primary closed and opened again is new to its probes, and counts
  * as up.
  */
-const syncVerdicts = (dataPlane: DataPlane, verdicts: WorkerInit['verdicts']): void => {
+const syncVerdicts = ({ endpoints }: DataPlane, verdicts: WorkerInit['verdicts']): void => {
   const down = new Set(verdicts.map(([key]) => key))
-  for (const [key] of dataPlane.verdicts) if (!down.has(key)) dataPlane.applyVerdict([key, null])
-  for (const verdict of verdicts) dataPlane.applyVerdict(verdict)
+  for (const [key] of endpoints.verdicts) if (!down.has(key)) endpoints.applyVerdict([key, null])
+  for (const verdict of verdicts) endpoints.applyVerdict(verdict)
 }

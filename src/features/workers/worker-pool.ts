@@ -8,7 +8,7 @@ import type { BindTarget } from '../../core/lib/net/bind-target.ts'
 import { generateSecret } from '../../core/lib/secrets.ts'
 import type { Log } from '../../core/log/log.ts'
 import { createRejectedConnectionLog, type RejectedConnectionLog } from '../../core/log/rejected-connections.ts'
-import { aloneProcess, type FeatureMessage } from '../../core/runtime/channel.ts'
+import { aloneProcess, type FeatureMessage, listHandedOver, receiveAt } from '../../core/runtime/channel.ts'
 import type { ServerOptions } from '../../core/runtime/primary-part.ts'
 import { primaryFeatures } from '../../core/runtime/primary-parts.ts'
 import type { NotServingReason, PreparedSnapshot, ProxyServer } from '../../core/runtime/proxy-server.ts'
@@ -113,8 +113,8 @@ export class WorkerPool implements ProxyServer {
         type: 'start',
         place: { workers: size, answerMs: timeouts.answerMs, saveEveryMs: timeouts.saveEveryMs },
         state: this.#state,
-        verdicts: this.#dataPlane.verdicts,
-        handedOver: [...primary.handOver(), ...this.#dataPlane.handOver()],
+        verdicts: this.#dataPlane.endpoints.verdicts,
+        handedOver: [...listHandedOver(primary), ...listHandedOver(this.#dataPlane.parts)],
         pseudonym,
         ticketSecret,
         digestKey,
@@ -123,13 +123,13 @@ export class WorkerPool implements ProxyServer {
       }),
       onCall: (call, worker) => this.#replyTo(call, worker),
       onNotification: (told, by) => {
-        primary.receive(told.message, by.name)
-        this.#dataPlane.receive(told.message, by.name)
+        receiveAt(primary, told.message, by.name)
+        receiveAt(this.#dataPlane.parts, told.message, by.name)
       },
       onExit: (worker) => {
-        primary.onGone(worker.name)
         this.#stats.onExit(worker)
-        this.#dataPlane.onGone(worker.name)
+        for (const parts of [primary, this.#dataPlane.parts])
+          for (const end of Object.values(parts)) end.onGone?.(worker.name)
       },
     })
     this.#stats = new WorkerStats(this.#supervisor.slots, timeouts)
@@ -167,7 +167,7 @@ export class WorkerPool implements ProxyServer {
         this.#state = state
         this.#dataPlane.currentSnapshot.swap(primarySnapshot)
         this.#acceptor.applyConfig(next.config.listen)
-        await workersChange.commit(this.#dataPlane.verdicts)
+        await workersChange.commit(this.#dataPlane.endpoints.verdicts)
         this.#stats.expire()
       },
       discard: async () => {
@@ -233,7 +233,7 @@ export class WorkerPool implements ProxyServer {
   }
 
   #replyTo(call: PrimaryCall, worker: WorkerProcess): PrimaryCallResult {
-    if (call.type === 'ask') return this.#dataPlane.answer(call.message)
+    if (call.type === 'ask') return this.#dataPlane.parts[call.message.feature]?.answer?.(call.message.payload)
     const addressKey = this.#acceptor.tracker.acquireFor(worker, call.address)
     if (addressKey === false) this.#overAddressLimit.record()
     return addressKey

@@ -43,7 +43,7 @@ const open = () =>
     initial: { config: testConfig(), overrides: new Overrides(), sandboxOrigin: 'http://127.0.0.1:9' },
     bindTarget: { host: '127.0.0.1', port: 0 },
     log: pino({ level: 'silent' }),
-    primary: { receive: () => {}, handOver: () => [], onGone: () => {} },
+    primary: {} as never,
     forwardLines: () => {},
   })
 

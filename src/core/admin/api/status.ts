@@ -125,7 +125,7 @@ const ownSections = {
   node: own(asText, () => process.version),
   pid: own(asNumber, () => process.pid),
   config: own(configShape, showConfig),
-  warnings: own(asList(problemShape), ({ context }) => context.reloader.warnings),
+  warnings: own(asList(problemShape), ({ context }) => context.reloader.running.warnings),
   /** Of the listeners, and of the authorities for client certificates. */
   certificates: own(asList(certificateShape), ({ inputs }) =>
     listCertificates(inputs.config).map(({ notAfter, ...shown }) => ({ ...shown, ...toExpiry(notAfter) })),

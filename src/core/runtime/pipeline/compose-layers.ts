@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { WholeBody } from '../../exchange/bodies/buffered-bodies.ts'
 import { compose, type Exchange, type Handler, type Layer } from '../../exchange/exchange.ts'
 import { GatewayError } from '../../exchange/failures/errors.ts'
+import { noBytes } from '../../lib/buffers.ts'
 import { CoalescedTimer, now, systemMs } from '../../lib/clock.ts'
 import { formatDuration, formatSize } from '../../lib/text/units.ts'
 import { inFlightGaugeLayer, type RequestMetrics } from '../../log/metrics/request-metrics.ts'
@@ -17,7 +18,6 @@ export interface LayerStackOptions {
   readonly features: readonly Pick<SnapshotPart, 'layers'>[]
 }
 
-/** The outermost first. */
 export const layerTable = ({ operation, config, requestMetrics, features }: LayerStackOptions): readonly LayerRow[] => {
   const { id, method } = operation
   const { maxBody, deadline } = config.operations[id]
@@ -50,10 +50,7 @@ export const composeLayers = (options: LayerStackOptions, send: Handler, overrid
 
 const retryAfterSeconds = 60
 
-/**
- * Replaces every layer of an operation that is out of service: by `state: refuse`, or by an override that ends at a
- * moment of the system's monotonic clock.
- */
+/** `endsAt`: of an override, on the system's monotonic clock; null: `state: refuse`. */
 export const outOfServiceHandler = (endsAt: number | null): Handler => {
   const retryAfter = (): number =>
     endsAt === null ? retryAfterSeconds : Math.max(1, Math.ceil((endsAt - systemMs()) / 1000))
@@ -63,8 +60,8 @@ export const outOfServiceHandler = (endsAt: number | null): Handler => {
 }
 
 /**
- * Rejects a GET with content, which has no defined meaning (RFC 9110 §9.3.1). Some back ends do not read it and take it
- * for the next request on the connection (request smuggling). A chunked body without a byte counts as no body.
+ * A GET with content has no defined meaning (RFC 9110 §9.3.1): some back ends do not read it and take it for the next
+ * request (request smuggling). A chunked body without a byte counts as no body.
  */
 export const rejectGetContentLayer: Layer = (next) => (exchange) => {
   const { length } = exchange.body
@@ -79,15 +76,12 @@ const awaitEmptyBody = async (exchange: Exchange): Promise<void> => {
   const { done } = await upload[Symbol.asyncIterator]().next()
   upload.stop()
   if (done !== true) throw contentError()
-  exchange.body = new WholeBody(Buffer.alloc(0))
+  exchange.body = new WholeBody(noBytes)
 }
 
 const contentError = (): GatewayError => new GatewayError('bad-request', { reason: 'get-content' })
 
-/**
- * Limits the size of the request body. A larger declared length is rejected before anything is forwarded; a chunked
- * body is counted while it streams (RFC 9110 §15.5.14).
- */
+/** Rejects a larger declared length before anything is forwarded, and counts a chunked body (RFC 9110 §15.5.14). */
 export const bodyLimitLayer =
   (maxBytes: number): Layer =>
   (next) =>
@@ -100,10 +94,10 @@ export const bodyLimitLayer =
   }
 
 /**
- * Limits the time until the response's head, over all attempts and the waits between them. The time starts when the
- * request is complete: a long upload is limited by the gaps between its chunks. The time also runs until the upload
- * begins, because nothing else ends the wait for a connection to the upstream. Where an outer layer reads the body
- * before it passes the head on, the time lasts until then, so that an upstream that drips does not hold the client.
+ * Limits the time to the response's head, over all attempts and waits, from the end of the request on: a long upload is
+ * limited by the gaps between its chunks. The time also runs until the upload begins, because nothing else ends the
+ * wait for a connection to the upstream. Where an outer layer reads the body before it passes the head on, the time
+ * lasts until then, so that an upstream that drips does not hold the client.
  */
 export const deadlineLayer =
   (ms: number): Layer =>

@@ -1,9 +1,6 @@
 import type { Layer } from '../../exchange/exchange.ts'
 
-/**
- * The places of layers around an upstream, the outermost first; at most one layer stands in each. A request passes the
- * list from top to bottom, its response from bottom to top.
- */
+/** The outermost first; at most one layer stands in each. A request passes from top to bottom, its response back. */
 export const layerPlaces = [
   // Observe everything below, including rejections.
   'tracing',
@@ -73,7 +70,6 @@ export const layerRow = <T>(
 ): LayerRow =>
   value === null ? { name, key, setting: off, layer: null } : { name, key, setting: format(value), layer: make(value) }
 
-/** Throws when two layers take one place. */
 export const inOrder = (rows: readonly LayerRow[]): readonly LayerRow[] => {
   const byPlace = new Map(rows.map((row) => [row.name, row]))
   if (byPlace.size < rows.length) throw new Error('two layers take one place of the layer stack')

@@ -4,23 +4,14 @@ import { accessLog, type Log } from '../../log/log.ts'
 import { RequestMetrics } from '../../log/metrics/request-metrics.ts'
 import { ProcessStats } from '../../log/process-stats.ts'
 import { RecentErrors, RecentRequests } from '../../log/recent-errors.ts'
-import { createRejectedConnectionCounts, type RejectedConnectionCounts } from '../../log/rejected-connections.ts'
+import { createRejectedConnectionCounts } from '../../log/rejected-connections.ts'
 import type { SnapshotPart } from '../runtime-part.ts'
 
 /** Shared by all snapshots of a process. */
-export interface ProcessTelemetry {
-  /** Null: no access line is written. */
-  readonly log: Log | null
-  readonly requestMetrics: RequestMetrics
-  readonly recentErrors: RecentErrors
-  readonly recentRequests: RecentRequests
-  readonly rejectedConnections: RejectedConnectionCounts
-  readonly runtime: ProcessStats
-  /** `gateway` when there is only one process. */
-  readonly process: string
-}
+export type ProcessTelemetry = Readonly<ReturnType<typeof createProcessTelemetry>>
 
-export const createProcessTelemetry = (log: Log | null, process: string): ProcessTelemetry => ({
+/** `log` null: no access line is written. */
+export const createProcessTelemetry = (log: Log | null, process: string) => ({
   log,
   requestMetrics: new RequestMetrics(),
   recentErrors: new RecentErrors(),

@@ -31,10 +31,7 @@ export const findDriftedFiles = async (
   }
 }
 
-/**
- * Compares the files of a reading, or joins the comparison under way. A hung comparison holds a thread of Node's pool,
- * so at most one runs at a time.
- */
+/** Joins a comparison under way: a hung one holds a thread of Node's pool, so at most one runs at a time. */
 const compareOnce = (reading: Reading, compare: typeof findChangedFiles): Promise<readonly string[]> => {
   const { sources } = reading
   const known = underWay.get(reading)
@@ -48,9 +45,7 @@ const compareOnce = (reading: Reading, compare: typeof findChangedFiles): Promis
   return found
 }
 
-/**
- * Lists the files whose contents differ from the running configuration, as last read or as changed since (`drifted`).
- */
+/** As last read, or as changed since (`drifted`). */
 export const listDifferingFiles = (reloader: Reloader, drifted: readonly string[]): readonly string[] => [
   ...new Set([...reloader.lastReading.listDiffering(reloader.running), ...drifted]),
 ]

@@ -5,6 +5,7 @@ import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 
 export interface AppliedConfig extends ReportedConfig {
+  /** Settings that work, but were probably not meant. Positions are those of the file as it was last applied. */
   readonly warnings: readonly ConfigProblem[]
   readonly sources: LoadResult['sources']
   readonly provenance: ProvenanceMap
@@ -12,57 +13,39 @@ export interface AppliedConfig extends ReportedConfig {
 
 /** The contents of all configuration files as last read, valid or not. */
 export class LastReading {
+  sources: LoadResult['sources']
+  /** The hash of the configuration. Null: it cannot run. */
+  hash: string | null
+  isUnderWay = false
   readonly #file: string
   readonly #load: () => Promise<LoadResult>
-  #sources: LoadResult['sources']
-  #hash: string | null
-  #isUnderWay = false
 
   /** `load` never throws. */
   constructor(file: string, { sources, config }: LoadedConfig, load: () => Promise<LoadResult>) {
     this.#file = file
     this.#load = load
-    this.#sources = sources
-    this.#hash = config.hash
+    this.sources = sources
+    this.hash = config.hash
   }
 
-  get sources(): LoadResult['sources'] {
-    return this.#sources
-  }
-
-  /** The hash of the configuration. Null: it cannot run. */
-  get hash(): string | null {
-    return this.#hash
-  }
-
-  get isUnderWay(): boolean {
-    return this.#isUnderWay
-  }
-
-  /** Never throws. */
   async repeat(): Promise<LoadResult> {
-    this.#isUnderWay = true
+    this.isUnderWay = true
     const loaded = await this.#load().finally(() => {
-      this.#isUnderWay = false
+      this.isUnderWay = false
     })
-    this.#sources = 'isCutShort' in loaded ? this.#withEarlier(loaded.sources) : loaded.sources
-    this.#hash = loaded.ok ? loaded.config.hash : null
+    // After a load that was cut short, the earlier files are watched too: the fix may be in any of them.
+    const earlier = 'isCutShort' in loaded ? this.sources : []
+    const isNew = ({ file }: LoadResult['sources'][number]) => loaded.sources.every((each) => each.file !== file)
+    this.sources = [...loaded.sources, ...earlier.filter(isNew)]
+    this.hash = loaded.ok ? loaded.config.hash : null
     return loaded
   }
 
-  /** After a load that was cut short, keeps watching the earlier files too: the fix may be in any of them. */
-  #withEarlier(read: LoadResult['sources']): LoadResult['sources'] {
-    return [...read, ...this.#sources.filter(({ file }) => read.every((each) => each.file !== file))]
-  }
-
-  /**
-   * Lists the files that differ from the running configuration. A file that it does not name is left out: the edit is
-   * in the file that names it.
-   */
+  /** A file that the running configuration does not name is left out: the edit is in the file that names it. */
   listDiffering(running: AppliedConfig): readonly string[] {
-    if (this.#hash === running.config.hash) return []
+    if (this.hash === running.config.hash) return []
     const contents = new Map(running.sources.map(({ file, digest }) => [file, digest]))
-    const differing = this.#sources.filter(
+    const differing = this.sources.filter(
       ({ file, digest }) => digest === null || (contents.has(file) && contents.get(file) !== digest),
     )
     return differing.length > 0 ? differing.map(({ file }) => file) : [resolve(this.#file)]

@@ -14,13 +14,13 @@ export type ReloadOutcome =
       readonly to: string
       readonly changes: readonly ConfigChange[]
       readonly warnings: readonly ConfigProblem[]
-      /** Whether the preflight was skipped, or a rollback was allowed to turn protections off. */
+      /** The preflight was skipped, or a rollback was allowed to turn protections off. */
       readonly forced: boolean
       /** The keys of the protections that were turned off: `auth`, `audit`. */
       readonly switchedOff: readonly string[]
       /**
-       * When the edit was rejected that a rollback found in the file, in milliseconds since the epoch: that edit never
-       * ran, so an earlier one was undone. Null: there is none.
+       * In ms since the epoch: when the edit was rejected that a rollback found in the file, and that never ran. Null:
+       * none.
        */
       readonly neverRan: number | null
     }
@@ -30,7 +30,6 @@ export type ReloadOutcome =
       readonly problems: readonly ConfigProblem[]
       /** Set when only a new endpoint, a key or a worker was not reached. */
       readonly held: DeferredEdit | null
-      /** Names the workers that did not reply in time. */
       readonly unanswered: string | null
     }
 
@@ -41,10 +40,9 @@ export interface UnforcedRollback {
 }
 
 export interface ReloadEntry {
-  /** In milliseconds since the epoch. */
   readonly at: number
   readonly trigger: ReloadTrigger
-  /** The operators who asked, by name or else by address. Null: none did. */
+  /** The operators, by name or else by address. Null: none asked. */
   readonly by: string | null
   readonly outcome: ReloadOutcome
 }
@@ -58,30 +56,17 @@ export interface ReloadCount {
 const maxEntries = 20
 
 export class ReloadHistory {
-  #last: readonly ReloadEntry[] = []
+  last: readonly ReloadEntry[] = []
+  /** Null: no operator asked for the reload under way. */
+  requestedBy: string | null = null
   readonly #counts = new Map<string, ReloadCount>()
-  #requestedBy: string | null = null
-
-  /** The newest first. */
-  get last(): readonly ReloadEntry[] {
-    return this.#last
-  }
-
-  get requestedBy(): string | null {
-    return this.#requestedBy
-  }
 
   get counts(): readonly ReloadCount[] {
     return [...this.#counts.values()]
   }
 
-  /** Null: no operator asked. */
-  begin(by: string | null): void {
-    this.#requestedBy = by
-  }
-
   toCause(loadedBy: ReloadTrigger) {
-    return { loadedAt: epochMs(), loadedBy, orderedBy: this.#requestedBy }
+    return { loadedAt: epochMs(), loadedBy, orderedBy: this.requestedBy }
   }
 
   add(trigger: ReloadTrigger, outcome: ReloadOutcome): void {
@@ -90,30 +75,25 @@ export class ReloadHistory {
     this.#counts.set(key, { trigger, result, count: (this.#counts.get(key)?.count ?? 0) + 1 })
     // A retry of a held-back edit follows twice a minute, perhaps for days.
     if (outcome.result === 'refused' && outcome.held?.known) return
-    this.#last = [{ at: epochMs(), trigger, by: this.#requestedBy, outcome }, ...this.#last].slice(0, maxEntries)
+    this.last = [{ at: epochMs(), trigger, by: this.requestedBy, outcome }, ...this.last].slice(0, maxEntries)
   }
 }
 
 export interface ReloadRejection {
-  /** In milliseconds since the epoch. */
   readonly at: number
   /** When it was first tried: a held-back edit is retried many times. */
   readonly since: number
   readonly trigger: ReloadTrigger
   readonly problems: readonly ConfigProblem[]
-  /** Whether the file by itself can run: a changed setting may only need a restart. */
+  /** The file by itself can run: a changed setting may only need a restart. */
   readonly isFileSound: boolean
   readonly isUnanswered: boolean
 }
 
 /** Kept until a configuration takes effect. */
 export class LastRejection {
-  #current: ReloadRejection | null = null
+  current: ReloadRejection | null = null
   #contents = ''
-
-  get current(): ReloadRejection | null {
-    return this.#current
-  }
 
   /** A repeated rejection of the same files keeps the first time. `heldSince`: when the edit was first held back. */
   record(
@@ -123,16 +103,16 @@ export class LastRejection {
   ): void {
     const at = epochMs()
     const contents = sources.map(({ file, digest }) => `${file} ${digest}`).join('\n')
-    const before = this.#current
+    const before = this.current
     const isSame =
       before !== null && contents === this.#contents && ![before.trigger, rejection.trigger].includes('rollback')
     this.#contents = contents
-    this.#current = { at, since: heldSince ?? (isSame ? before.since : at), ...rejection }
+    this.current = { at, since: heldSince ?? (isSame ? before.since : at), ...rejection }
   }
 
   /** After a rollback, keeps and returns a rejected edit that never ran. */
   settle(trigger: ReloadTrigger): ReloadRejection | null {
-    if (trigger !== 'rollback' || this.#current?.trigger === 'rollback') this.#current = null
-    return this.#current
+    if (trigger !== 'rollback' || this.current?.trigger === 'rollback') this.current = null
+    return this.current
   }
 }

@@ -26,10 +26,7 @@ export const unreachableProblems = (
     }
   })
 
-/**
- * Explains why a file that changed after an edit was held back is not read: without `reload.watch`, the operator says
- * when an edit is done.
- */
+/** Without `reload.watch`, the operator says when an edit is done. */
 export const unannouncedChangeProblem = (file: string): ConfigProblem => ({
   ...fileProblem(
     file,
@@ -40,10 +37,8 @@ export const unannouncedChangeProblem = (file: string): ConfigProblem => ({
   hint: 'reload takes it',
 })
 
-/** The reason is in `found`. */
 export const applyFailedMessage = 'the configuration is sound, but could not be put into effect'
 
-/** `tip`: what an operator can do. */
 export const applyFailedProblem = (file: string, error: unknown, tip?: string): ConfigProblem => ({
   ...fileProblem(file, applyFailedMessage, 'a configuration that can be put into effect', errorMessage(error)),
   ...(tip === undefined ? {} : { hint: tip }),

@@ -3,17 +3,13 @@ import type { ReloadOutcome, ReloadTrigger } from './reload-history.ts'
 
 interface ReloadRequest {
   readonly trigger: ReloadTrigger
-  /** Whether to skip the preflight. */
+  /** Skips the preflight. */
   readonly force: boolean
-  /** Null: no operator asked. */
   readonly by: string | null
 }
 
-interface PendingRequest extends ReloadRequest {
+interface WaitingRequest extends ReloadRequest {
   settle(outcome: Promise<ReloadOutcome>): void
-}
-
-interface WaitingRequest extends PendingRequest {
   /** Returns whether the request was rejected when its turn came, and so settled. */
   settleIfRejected(): boolean
 }
@@ -44,7 +40,7 @@ export class ReloadRequests {
   }
 
   /** Takes all requests as one, without those that are rejected. Null: all are rejected. */
-  take(): PendingRequest | null {
+  take(): Omit<WaitingRequest, 'settleIfRejected'> | null {
     const taken = this.#waiting.filter((each) => !each.settleIfRejected())
     this.#waiting = []
     const [first] = taken
@@ -62,15 +58,14 @@ export class ReloadRequests {
 }
 
 /**
- * Applies configurations and overrides one after the other. Each task gets a promise that resolves when an urgent task
- * runs or waits: from then on the task waits for no silent worker. That worker follows later, or is replaced.
+ * One task at a time. Each gets a promise that resolves when an urgent task runs or waits: from then on the task waits
+ * for no silent worker, which follows later, or is replaced.
  */
 export class ApplyQueue {
   readonly #queue = new SerialQueue()
   #urgent = 0
   #onUrgent = (): void => {}
 
-  /** Tasks run one at a time. An urgent task hurries those before it. */
   run<T>(task: (urgent: Promise<void>) => Promise<T>, isUrgent = false): Promise<T> {
     if (isUrgent) {
       this.#urgent++

@@ -8,8 +8,7 @@ import { epochMs } from '../../lib/clock.ts'
 import { SerialQueue } from '../../lib/serial-queue.ts'
 import { heldBackHint, notAnsweringHint, WorkersNotAnsweringError } from '../proxy-server.ts'
 import { type DeferredEdit, DeferredReload } from './deferred-reload.ts'
-import type { AppliedConfig } from './last-reading.ts'
-import { LastReading } from './last-reading.ts'
+import { type AppliedConfig, LastReading } from './last-reading.ts'
 import {
   LastRejection,
   ReloadHistory,
@@ -31,7 +30,6 @@ interface ReloaderOptions {
   readonly initial: LoadedConfig
   /** Never throws. */
   load(): Promise<LoadResult>
-  /** Lists the new endpoints and keys that cannot be reached. */
   preflight(next: Config, provenance: ProvenanceMap): Promise<readonly ConfigProblem[]>
   /** Applies a configuration as a whole, or throws with nothing changed. */
   apply(config: Config, how: HowToApply): Promise<void>
@@ -40,9 +38,9 @@ interface ReloaderOptions {
 }
 
 /**
- * Rereads the configuration, one reload at a time. Requests during a reload share the next: the last state of the file
- * wins. A configuration takes effect as a whole or not at all. An edit is held back when a new endpoint or key is not
- * reached or a worker does not reply, and retried until it or another configuration is applied.
+ * One reload at a time. Requests during a reload share the next: the last state of the file wins. A configuration takes
+ * effect as a whole or not at all. An edit is held back when a new endpoint or key is not reached or a worker does not
+ * reply, and retried until it or another configuration is applied.
  */
 export class Reloader {
   readonly file: string
@@ -55,7 +53,7 @@ export class Reloader {
   /** A reload that still reads files or tries endpoints is not in this queue. */
   readonly #applying = new ApplyQueue()
   readonly #deferred = new DeferredReload(() => this.#retryDeferred())
-  #running: AppliedConfig
+  running: AppliedConfig
   readonly #rollbackTarget = new RollbackTarget()
   #loaded: ReturnType<ReloadHistory['toCause']> = { loadedAt: epochMs(), loadedBy: 'start', orderedBy: null }
   readonly #lastRejection = new LastRejection()
@@ -67,32 +65,22 @@ export class Reloader {
     this.lastReading = new LastReading(options.file, options.initial, () => options.load())
     const { config, report, warnings, sources, provenance, statedAdminPort } = options.initial
     this.statedAdminPort = statedAdminPort
-    this.#running = { config, report, warnings, sources, provenance }
+    this.running = { config, report, warnings, sources, provenance }
   }
 
   get config(): Config {
-    return this.#running.config
-  }
-
-  get running(): AppliedConfig {
-    return this.#running
-  }
-
-  /** Settings that work, but were probably not meant. Positions are those of the file as it was last applied. */
-  get warnings(): readonly ConfigProblem[] {
-    return this.#running.warnings
+    return this.running.config
   }
 
   /** The target of a rollback, with today's credentials. Null: there is none. */
   get previous(): AppliedConfig | null {
-    return this.#rollbackTarget.resolve(this.#running)
+    return this.#rollbackTarget.resolve(this.running)
   }
 
   get isFirst(): boolean {
     return this.#rollbackTarget.isFirst
   }
 
-  /** Times are milliseconds since the epoch. */
   get state() {
     return {
       ...this.#loaded,
@@ -103,8 +91,8 @@ export class Reloader {
   }
 
   /**
-   * `force` skips the preflight. `by`: the operator who asks. `reject` is called when the turn comes; a non-null result
-   * ends the request without a reload.
+   * `force` skips the preflight. `by`: the operator. `reject` is called at its turn; a non-null result ends the
+   * request.
    */
   reload<Rejection = never>(
     trigger: ReloadTrigger,
@@ -117,8 +105,8 @@ export class Reloader {
   }
 
   /**
-   * Applies the previous configuration; one that would turn a protection off only with `force`. Null: there is none.
-   * The file is not read until it changes, or on request. `reject` as for a reload.
+   * One that would turn a protection off only with `force`. Null: there is none. The file is not read until it changes,
+   * or on request. `reject` as for a reload.
    */
   rollback<Rejection = never>(
     force = false,
@@ -128,7 +116,7 @@ export class Reloader {
     return this.#queue.run(async () => {
       const rejection = reject()
       if (rejection !== null) return rejection
-      this.history.begin(by)
+      this.history.requestedBy = by
       this.#deferred.cancel()
       const { previous } = this
       if (previous === null) return null
@@ -145,9 +133,8 @@ export class Reloader {
 
   /**
    * Runs a task that decides on a change beside the running configuration, makes it, and applies it with `apply`.
-   * Nothing else is applied meanwhile, so no edit comes between the decision and its effect, and no other change
-   * carries along one that may be undone. The task must not wait for another task nor, after `urgent` resolves, for a
-   * silent worker.
+   * Nothing else is applied meanwhile: no edit comes between decision and effect, and no other change carries along one
+   * that may be undone. The task must not wait for another task nor, after `urgent` resolves, for a silent worker.
    */
   change<T>(task: (apply: () => Promise<void>, urgent: Promise<void>) => Promise<T>, isUrgent = false): Promise<T> {
     return this.#applying.run(
@@ -163,7 +150,7 @@ export class Reloader {
   #retryDeferred(): void {
     // A configuration that took effect meanwhile has canceled the retry.
     void this.#queue.run(async () => {
-      this.history.begin(null)
+      this.history.requestedBy = null
       return this.#deferred.isDue ? this.#reload('preflight') : null
     })
   }
@@ -171,7 +158,7 @@ export class Reloader {
   async #reloadAsRequested(): Promise<void> {
     const request = this.#requests.take()
     if (request === null) return
-    this.history.begin(request.by)
+    this.history.requestedBy = request.by
     this.#deferred.cancel()
     const outcome = this.#reload(request.trigger, request.force)
     request.settle(outcome)
@@ -215,7 +202,7 @@ export class Reloader {
     forced: boolean,
     urgent: Promise<void>,
   ): Promise<ReloadOutcome> {
-    const previous = this.#running
+    const previous = this.running
     const same = config.hash === previous.config.hash
     try {
       if (!same) await this.#options.apply(config, { isRollback: trigger === 'rollback', urgent })
@@ -232,16 +219,16 @@ export class Reloader {
     this.#deferred.cancel()
     const neverRan = this.#lastRejection.settle(trigger)
     const running = same ? withUnhashed(previous.config, config) : config
-    this.#running = { config: running, report, warnings, sources, provenance }
+    this.running = { config: running, report, warnings, sources, provenance }
     if (!same) {
-      this.#rollbackTarget.record(previous, this.#running)
+      this.#rollbackTarget.record(previous, this.running)
       this.#loaded = this.history.toCause(trigger)
     }
     return this.#record(trigger, {
       result: same ? 'unchanged' : 'applied',
       from: previous.config.hash,
       to: config.hash,
-      changes: same ? [] : diffConfigs(previous, this.#running),
+      changes: same ? [] : diffConfigs(previous, this.running),
       warnings,
       forced,
       switchedOff: findLostProtections(previous.config, config),

@@ -21,7 +21,6 @@ export class RollbackTarget {
     if (this.#earlier === null || !differsOnlyInCredentials(earlier, running)) this.#earlier = earlier
   }
 
-  /** With the credentials of `running`. */
   resolve(running: AppliedConfig): AppliedConfig | null {
     if (this.#earlier === null || differsOnlyInCredentials(this.#earlier, running)) return null
     const { warnings, sources, provenance } = this.#earlier
@@ -32,10 +31,7 @@ export class RollbackTarget {
 const differsOnlyInCredentials = (earlier: AppliedConfig, running: AppliedConfig): boolean =>
   withCurrentCredentials(running, earlier).config.hash === running.config.hash
 
-/**
- * Returns an earlier configuration with the current credentials. A token or a certificate was replaced for a reason,
- * and every tool now sends the new one.
- */
+/** A token or a certificate was replaced for a reason, and every tool now sends the new one. */
 export const withCurrentCredentials = (current: ReportedConfig, earlier: ReportedConfig): ReportedConfig => {
   const { admin, listen } = current.config
   const own = { admin, listen: { ...earlier.config.listen, tls: listen.tls } }
@@ -85,10 +81,7 @@ const protections: readonly Protection[] = insertBeside(
   [...primaryFeatures.values()].reverse().flatMap((feature) => feature.protections ?? []),
 ).flat()
 
-/**
- * Lists the keys of the protections that `current` has and `next` lacks. A general key stands for all operations where
- * `next` has the protection for none.
- */
+/** A general key stands for all operations where `next` has the protection for none. */
 export const findLostProtections = (current: Config, next: Config): readonly string[] => {
   const lost = protections.filter(({ isOn }) => isOn(current) && !isOn(next))
   return [...new Set(lost.map(({ path, general }) => (general?.isOn(next) === false ? general.path : path)))]

@@ -10,7 +10,7 @@ import {
   type OnHealthVerdict,
 } from '../../upstream/endpoints/endpoint-registry.ts'
 import { openUpstream } from '../../upstream/upstream.ts'
-import { aloneProcess, type FeatureMessage, listHandedOver, type ProcessPlace, receiveAt } from '../channel.ts'
+import { aloneProcess, type ProcessPlace } from '../channel.ts'
 import { findDrain, toEndpointKey } from '../overrides.ts'
 import { composeLayers } from '../pipeline/compose-layers.ts'
 import { createProcessTelemetry, listObservers, type ProcessTelemetry } from '../pipeline/observers.ts'
@@ -30,15 +30,12 @@ interface DataPlaneDeps {
   /** Null: this process does not probe. */
   readonly onVerdict?: OnHealthVerdict
   readonly initialVerdicts?: readonly HealthVerdict[]
-  /** Default: this process is alone. */
   readonly place?: ProcessPlace
-  /** Default: no access line is written. */
   readonly log?: Log
   /** The key of digests that processes compare. Default: a new one. */
   readonly digestKey?: string
 }
 
-/** Rejects as {@link buildSnapshot} throws. */
 export const createDataPlane = async (first: SnapshotInput, deps: DataPlaneDeps): Promise<DataPlane> => {
   await prepareParts(first.config)
   const dataPlane = new DataPlane(first, deps)
@@ -59,10 +56,11 @@ export const settleParts = async ({ parts }: Pick<Snapshot, 'parts'>): Promise<v
 }
 
 export class DataPlane {
-  readonly #shared: SharedResources
+  readonly endpoints: EndpointRegistry
+  readonly telemetry: ProcessTelemetry
+  readonly parts: ProcessParts
   readonly currentSnapshot: CurrentSnapshot
 
-  /** Throws as {@link buildSnapshot} does. */
   constructor(
     first: SnapshotInput,
     {
@@ -74,73 +72,39 @@ export class DataPlane {
       digestKey = generateSecret(),
     }: DataPlaneDeps,
   ) {
-    const telemetry = createProcessTelemetry(log ?? null, place.name)
-    this.#shared = {
-      endpoints: new EndpointRegistry(logEvent, onVerdict),
-      telemetry,
-      parts: openParts({ place, ...telemetry, digestKey, logEvent }),
-    }
-    for (const verdict of initialVerdicts) this.#shared.endpoints.applyVerdict(verdict)
-    this.currentSnapshot = new CurrentSnapshot(buildSnapshot(first, null, this.#shared))
+    this.endpoints = new EndpointRegistry(logEvent, onVerdict)
+    this.telemetry = createProcessTelemetry(log ?? null, place.name)
+    this.parts = openParts({ place, ...this.telemetry, digestKey, logEvent })
+    for (const verdict of initialVerdicts) this.endpoints.applyVerdict(verdict)
+    this.currentSnapshot = new CurrentSnapshot(buildSnapshot(first, null, this))
   }
 
-  get verdicts(): readonly HealthVerdict[] {
-    return this.#shared.endpoints.verdicts
-  }
-
-  applyVerdict(verdict: HealthVerdict): void {
-    this.#shared.endpoints.applyVerdict(verdict)
-  }
-
-  receive(message: FeatureMessage, from: string): void {
-    receiveAt(this.#shared.parts, message, from)
-  }
-
-  /** Resolves when all messages for the primary have been sent. */
   async flushed(): Promise<void> {
-    await Promise.all(Object.values(this.#shared.parts).map((part) => part.flushed?.()))
+    await Promise.all(Object.values(this.parts).map((part) => part.flushed?.()))
   }
 
-  answer({ feature, payload }: FeatureMessage): unknown {
-    return this.#shared.parts[feature]?.answer?.(payload)
-  }
-
-  onGone(worker: string): void {
-    for (const end of Object.values(this.#shared.parts)) end.onGone?.(worker)
-  }
-
-  handOver(): readonly FeatureMessage[] {
-    return listHandedOver(this.#shared.parts)
-  }
-
-  /** The caller makes the result current, or retires it. */
   buildNext(state: SnapshotInput): Snapshot {
-    return buildSnapshot(state, this.currentSnapshot.value, this.#shared)
+    return buildSnapshot(state, this.currentSnapshot.value, this)
   }
 
   /** Aborts requests that still run after the deadline. */
   async close(deadlineMs: number): Promise<void> {
-    for (const part of Object.values(this.#shared.parts)) part.close?.()
+    for (const part of Object.values(this.parts)) part.close?.()
     const closed = this.currentSnapshot.close()
     if (await settlesWithin(deadlineMs, closed)) return
     // Some requests have no endpoint yet, and wait for their next attempt.
-    for (const part of Object.values(this.#shared.parts)) part.cut?.()
-    await this.#shared.endpoints.destroy(new Error('shut down'))
+    for (const part of Object.values(this.parts)) part.cut?.()
+    await this.endpoints.destroy(new Error('shut down'))
     // No request runs any more, but spans may still be on their way.
     await settlesWithin(maxFlushMs, closed)
   }
 }
 
-/** The resources that all snapshots of a process share. */
-export interface SharedResources {
-  readonly endpoints: EndpointRegistry
-  readonly telemetry: ProcessTelemetry
-  readonly parts: ProcessParts
-}
+export type SharedResources = Pick<DataPlane, 'endpoints' | 'telemetry' | 'parts'>
 
 /**
- * Builds a snapshot on open and on new resources. If it throws, it has released all it acquired. State learned for
- * `previous`, the running snapshot, is carried over where the settings that shape it are the same.
+ * If it throws, it has released all it acquired. State learned for `previous`, the running snapshot, is carried over
+ * where the settings that shape it are the same.
  */
 export const buildSnapshot = (input: SnapshotInput, previous: Snapshot | null, shared: SharedResources): Snapshot => {
   const { config, overrides } = input
@@ -172,7 +136,6 @@ export const buildSnapshot = (input: SnapshotInput, previous: Snapshot | null, s
   }
 }
 
-/** Adds each endpoint to `acquired`. */
 const upstreamOpener =
   (
     { config, overrides, sandboxOrigin }: SnapshotInput,
@@ -227,10 +190,7 @@ export const findCommand = <Name extends keyof DataPlaneCommands>(
   return found as Command<Name>
 }
 
-/**
- * In every process that serves clients, or in one where that is enough. After `urgent` resolves, silent workers are not
- * waited for.
- */
+/** In every process that serves clients, or in one where that is enough; after `urgent`, in those that reply. */
 export type RunInAllProcesses = <Name extends keyof DataPlaneCommands>(
   name: Name,
   params: DataPlaneCommands[Name]['params'],

@@ -14,42 +14,33 @@ interface SnapshotMembers {
   readonly parts: SnapshotParts
   readonly handlers: Readonly<Record<OperationId, Handler>>
   readonly upstreams: Readonly<Record<Group, Upstream>>
-  /** Null: the group has no other side. */
   readonly others: Readonly<Record<Group, Upstream | null>>
   readonly telemetry: ProcessTelemetry
-  /** In the order in which they are called. */
   readonly observers: readonly ExchangeObserver[]
 }
 
 /** One configuration as running objects: nine handlers and the upstreams they use. Immutable; a reload replaces it. */
-export interface Snapshot extends SnapshotMembers {
-  /** Counts a request, also one that outlives its client. The snapshot stays open until `release`. */
-  acquire(): void
-  release(): void
-  /**
-   * Releases the resources when no request uses the snapshot any more. A body has no total time limit, so this may take
-   * hours.
-   */
-  retire(): Promise<void>
-}
+export type Snapshot = ReturnType<typeof createSnapshot>
 
 const listUpstreams = ({ upstreams, others }: SnapshotMembers): readonly Upstream[] => [
   ...Object.values(upstreams),
   ...Object.values(others).filter((other) => other !== null),
 ]
 
-export const createSnapshot = (members: SnapshotMembers, releaseResources: () => Promise<void>): Snapshot => {
+export const createSnapshot = (members: SnapshotMembers, releaseResources: () => Promise<void>) => {
   let inFlight = 0
   let onIdle = (): void => {}
   return {
     ...members,
-    acquire() {
+    /** Counts a request, also one that outlives its client. The snapshot stays open until `release`. */
+    acquire(): void {
       inFlight++
     },
-    release() {
+    release(): void {
       if (--inFlight === 0) onIdle()
     },
-    async retire() {
+    /** Releases the resources when no request uses them: after hours, since a body has no total time limit. */
+    async retire(): Promise<void> {
       if (inFlight > 0) {
         await new Promise<void>((resolve) => {
           onIdle = resolve
@@ -62,26 +53,21 @@ export const createSnapshot = (members: SnapshotMembers, releaseResources: () =>
 
 /** An exchange keeps the snapshot it began with. */
 export class CurrentSnapshot {
-  #current: Snapshot
+  value: Snapshot
   readonly #retiring = new Set<Promise<void>>()
 
   constructor(first: Snapshot) {
-    this.#current = first
+    this.value = first
     activate(first)
-  }
-
-  get value(): Snapshot {
-    return this.#current
   }
 
   get retiring(): number {
     return this.#retiring.size
   }
 
-  /** The whole swap is one assignment. */
   swap(next: Snapshot): void {
-    const previous = this.#current
-    this.#current = next
+    const previous = this.value
+    this.value = next
     activate(next)
     stopUnusedProbes(previous, next)
     this.#retire(previous)
@@ -89,8 +75,8 @@ export class CurrentSnapshot {
 
   /** Resolves when all snapshots have released their resources. */
   async close(): Promise<void> {
-    this.#retire(this.#current)
-    this.#current.telemetry.runtime.monitorEventLoop(false)
+    this.#retire(this.value)
+    this.value.telemetry.runtime.monitorEventLoop(false)
     await Promise.all(this.#retiring)
   }
 
@@ -100,7 +86,6 @@ export class CurrentSnapshot {
   }
 }
 
-/** Of two snapshots that share a resource, the later decides. */
 const activate = (snapshot: Snapshot): void => {
   const { config, parts, telemetry } = snapshot
   telemetry.runtime.monitorEventLoop(config.metrics !== null)
@@ -117,10 +102,7 @@ const stopUnusedProbes = (previous: Snapshot, next: Snapshot): void => {
 const listEndpoints = (snapshot: Snapshot): readonly Endpoint[] =>
   listUpstreams(snapshot).flatMap(({ members }) => members.map(({ endpoint }) => endpoint))
 
-/**
- * Returns the circuit breakers to carry over from the previous snapshot. A function of its own: a closure in
- * `buildSnapshot` that sees `previous` would keep each snapshot's predecessor in memory.
- */
+/** A function of its own: a closure in `buildSnapshot` that sees `previous` would keep each predecessor in memory. */
 export const carryBreakers = (
   config: Config,
   previous: Snapshot | null,
@@ -130,9 +112,8 @@ export const carryBreakers = (
   )
 
 /**
- * Returns the circuit breaker of one side of a group: an open breaker stays open over an edit of other settings. If no
- * endpoint that received traffic still receives it, the breaker is dropped: it counts an outage that the operator has
- * just routed around.
+ * An open breaker stays open over an edit of other settings. If no endpoint that received traffic still receives it,
+ * the breaker is dropped: it counts an outage that the operator has just routed around.
  */
 export const carryBreaker = (
   next: UpstreamConfig | undefined,

@@ -1,6 +1,5 @@
 /**
- * Declares each status value once: how reports of processes merge, which counts never fall, how /status shows the
- * value, and how commands decode it.
+ * Declares a status value once: how processes merge it, whether it never falls, how /status shows and commands read it.
  */
 import type { Group } from '../../../operations.ts'
 import {
@@ -17,24 +16,20 @@ import {
 } from '../../lib/text/decode.ts'
 import { formatOptionalTime, formatTime } from '../../lib/text/format-time.ts'
 import { roundToTenths } from '../../lib/text/units.ts'
-import { groupByKey, sum } from '../../log/sum-reports.ts'
+import { groupByKey, pluck, sum } from '../../log/sum-reports.ts'
 import type { OverridesView } from '../overrides.ts'
 
 export interface StatusContext {
   readonly overrides: Omit<OverridesView, 'operations'>
   /** Describes the keys that verify operators' tokens, for the feature that fetches them. */
   operatorKeys(): object | null
-  /** The group whose upstream is shown. */
   readonly group?: Group
 }
 
-/** Gets a counter's name and count, and returns the new count. */
 export type CounterMapper = (name: string, count: number) => number
 
 export interface HiddenField<Value> {
-  /**
-   * Merges the values of at least one worker. An unmergeable value stays that of `from`: the primary, or one worker.
-   */
+  /** Of at least one worker. An unmergeable value stays that of `from`: the primary, or one worker. */
   merge(from: Value, workers: readonly Value[]): Value
   /** Maps its counters, which never fall while a process runs. */
   mapCounters?(value: Value, name: string, change: CounterMapper): Value
@@ -97,7 +92,6 @@ export const time: Field<number, string> = shownAs(asText, formatTime)
 
 export const optionalTime = shownAs<number | null, string | null>(asNullable(asText), formatOptionalTime)
 
-/** A sum that may fall. */
 export const total: Field<number> = { ...number, merge: (_, workers) => sum(workers) }
 
 /** Never falls: the counts of an ended worker stay. */
@@ -115,19 +109,16 @@ export const orMissing = <Value, S>(field: Field<Value, S>): Field<Value, S | nu
   decode: asNullable(field.decode),
 })
 
-/** Derives a member from its record. */
 export const derived = <Whole, S>(
   decode: Decoder<S>,
   derive: (whole: Whole, context: StatusContext) => S,
 ): DerivedField<S> => ({ decode, derive: derive as DerivedField<S>['derive'] })
 
-/** A section that processes report by this name. */
 export const fromReport = <Name extends string, Value, S>(name: Name, { decode, show }: Field<Value, S>) =>
   derived(decode, ({ report }: { readonly report: Readonly<Record<Name, Value>> }, context) =>
     show(report[name], context),
   )
 
-/** Derives several members at once from their record. */
 export const derivedAll = <Whole, D extends Readonly<Record<string, Decoder<unknown>>>>(
   decoders: D,
   derive: (whole: Whole, context: StatusContext) => { readonly [K in keyof D]: Decoded<D[K]> },
@@ -136,22 +127,16 @@ export const derivedAll = <Whole, D extends Readonly<Record<string, Decoder<unkn
     readonly [K in keyof D]: DerivedField<Decoded<D[K]>>
   }
 
-/** Each member merges by itself. */
 export const record = <M extends Members>(members: M): Field<ReportedMembers<M>, ShownMembers<M>> => {
   type Values = Readonly<Record<string, unknown>>
   const reported = membersWith<HiddenField<unknown>>(members, 'merge')
   const counted = membersWith<Required<HiddenField<unknown>>>(members, 'mapCounters')
   const shown = membersWith<Field<unknown> | DerivedField<unknown>>(members, 'decode')
   const whole: Field<Values> = {
-    merge: (from, workers) => ({
-      ...from,
-      ...mapMembers(reported, ({ merge }, name) =>
-        merge(
-          from[name],
-          workers.map((worker) => worker[name]),
-        ),
-      ),
-    }),
+    merge: (from, workers) => {
+      const merged = mapMembers(reported, ({ merge }, name) => merge(from[name], pluck(workers, name)))
+      return { ...from, ...merged }
+    },
     show: (value, context) =>
       mapMembers(shown, (member, name) =>
         'derive' in member ? member.derive(value, context) : member.show(value[name], context),
@@ -177,9 +162,7 @@ export const mapMembers = <T extends object, R>(members: T, map: (member: T[keyo
     [K in keyof T]: R
   }
 
-/**
- * Null where the configuration does not ask for it, and in processes that do not know it: merged from those that do.
- */
+/** Null where the configuration does not ask for it, and in processes that do not know it. */
 export const nullable = <Value, S>(field: Field<Value, S>): Field<Value | null, S | null> => ({
   merge(from, workers) {
     const known = workers.filter((one) => one !== null)
@@ -224,7 +207,6 @@ export const listOf = <Key extends string, Value extends { readonly [K in Key]: 
   }
 }
 
-/** A {@link listOf} that is shown as a map. */
 export const mapOf = <Key extends string, Value extends { readonly [K in Key]: string }, S>(
   key: Key,
   entry: Field<Value, S>,
@@ -235,7 +217,6 @@ export const mapOf = <Key extends string, Value extends { readonly [K in Key]: s
 })
 
 interface WorkerState {
-  /** In milliseconds since the epoch. */
   readonly since: number
   /** `in 1 of 2 workers`. Null: all. */
   readonly where: string | null
@@ -255,6 +236,5 @@ export const worst = <Value extends WorkerState, S>(
   },
 })
 
-/** Null: all workers. */
 export const workerShareText = (count: number, all: number): string | null =>
   count === all ? null : `in ${count} of ${all} workers`

@@ -47,9 +47,7 @@ const ownSections = {
   rejectedConnections: field.hidden<readonly RejectedConnectionsReport[]>((from, workers) =>
     mergeRejectedConnections([from, ...workers].flat()),
   ),
-  /**
-   * Earlier snapshots that still finish requests. An edit leaves the same one behind in each process, so the maximum.
-   */
+  /** Earlier snapshots that still finish requests. An edit leaves the same one in each process, so the maximum. */
   retiring: field.hidden<number>((_, workers) => Math.max(...workers)),
 }
 
@@ -63,7 +61,6 @@ const sections = statusParts.flatMap(({ reported = [] }) => reported)
 
 export const totalReports: readonly TotalReport[] = statusParts.flatMap(({ totals = [] }) => totals)
 
-/** With the features' sections. */
 const report = field.record({
   ...ownSections,
   ...Object.fromEntries(sections.map(({ key, field }) => [key, field])),
@@ -86,7 +83,6 @@ export const collectReport = ({ value: current, retiring }: CurrentSnapshot): St
 export const mergeReports = (primary: StatusReport, workers: readonly StatusReport[]): StatusReport =>
   workers.length === 0 ? primary : report.merge(primary, workers)
 
-/** Each by a unique name. */
 export type ReportCounters = ReadonlyMap<string, number>
 
 /** Of all counts that never fall while the process runs. */
@@ -105,7 +101,6 @@ export const sumCounters = (all: readonly ReportCounters[]): ReportCounters => {
   return sums
 }
 
-/** A counter that `counts` does not name stays. */
 export const withCounters = (reported: StatusReport, counts: ReportCounters): StatusReport =>
   mapCounters(reported, (name, count) => counts.get(name) ?? count)
 

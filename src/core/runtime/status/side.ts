@@ -14,21 +14,16 @@ const breaker = field.record({
   state: field.word<BreakerState>(),
   since: field.time,
   where: field.optionalText,
-  /**
-   * The start of the outage, which lasts until the breaker closes. Null: it is closed in at least one worker, so
-   * requests go through.
-   */
+  /** Until the breaker closes. Null: it is closed in at least one worker, so requests go through. */
   outageSince: field.shownAs(asNullable(asText), formatOptionalTime, (_: number | null, workers) =>
     workers.includes(null) ? null : earliest(workers),
   ),
-  /** Null: the breaker is closed. */
   lastFailure: field.hidden<AttemptReport | null>((_, workers) => latestFailure(workers)),
   reason: field.derived(asNullable(asText), ({ lastFailure: last }: { readonly lastFailure: AttemptReport | null }) =>
     last === null ? null : lastFailurePhrase(last, last.endpoint),
   ),
   /** Of several workers, until the first one tries again. Null: it is not open. */
   openForMs: field.hidden<number | null>((_, workers) => earliest(workers)),
-  /** When requests test the upstream again. */
   nextTry: field.derived(asNullable(asText), ({ openForMs }: { readonly openForMs: number | null }) =>
     openForMs === null ? null : formatTime(epochMs() + openForMs),
   ),

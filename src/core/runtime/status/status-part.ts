@@ -4,14 +4,12 @@ import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Field, HiddenField } from './field.ts'
 import type { StatusReport } from './report.ts'
 
-/** A section of the report, for one feature. */
 export interface ReportSection {
   readonly key: string
   readonly field: HiddenField<unknown>
   collect(snapshot: Snapshot): unknown
 }
 
-/** A member of each group's upstream, for one feature. */
 export interface GroupSection {
   readonly key: string
   readonly field: Field<unknown, unknown>
@@ -29,7 +27,6 @@ export interface StatusPart {
 /** Tables of counts. Each has the digest of what it counts, and restarts at 0 when the digest changes. */
 export interface TotalReport<Table extends TableWithDigest = TableWithDigest> {
   readonly name: string
-  /** Each with the name of its subject. */
   list(report: StatusReport): readonly (readonly [of: string, table: Table])[]
   replace(report: StatusReport, of: string, table: Table): StatusReport
   /** Tables with another digest are left out. */

@@ -256,7 +256,7 @@ test('an edit that switches a protection off is applied, and the outcome names i
 test('the warnings of what runs are kept: a rejected edit changes nothing about them, and a rollback restores its own', async () => {
   const doubtful = `{ endpoints: [http://a.internal, http://a.internal] }`
   const { reloader } = createReloader(loaded(withRisk(` ${doubtful}`)), broken)
-  const messages = () => reloader.warnings.map(({ message }) => message)
+  const messages = () => reloader.running.warnings.map(({ message }) => message)
   const first = messages()
 
   await reloader.reload('file')
