@@ -3,13 +3,7 @@ import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { tryOrNull } from './try.ts'
 
-interface ProgramPaths {
-  readonly node: string
-  readonly main: string
-  readonly path: string
-}
-
-const currentProgram = (): ProgramPaths => ({
+const currentProgram = () => ({
   node: process.execPath,
   main: fileURLToPath(new URL('../../main.ts', import.meta.url)),
   path: process.env.PATH ?? '',
@@ -19,7 +13,7 @@ const currentProgram = (): ProgramPaths => ({
  * Its name if it is installed for all users, as in the image; else Node and the file by path. `npx` works in the
  * checkout only: elsewhere it could fetch a package of that name from a registry.
  */
-export const programCommand = ({ node, main, path }: ProgramPaths = currentProgram()): string => {
+export const programCommand = ({ node, main, path } = currentProgram()): string => {
   // npm and npx put folders in front of their own PATH, not of a shell's.
   const folders = path.split(delimiter).filter((folder) => folder !== '' && !folder.includes('node_modules'))
   const found = (name: string): string | undefined =>

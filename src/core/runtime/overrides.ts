@@ -172,20 +172,25 @@ export type RecordAdminEvent = (
   fields: Readonly<Record<string, string | number | boolean | null>>,
 ) => void
 
-export const createOverrides = (log: Log, recordAdminEvent: RecordAdminEvent, reapply: ReapplyOverrides): Overrides => {
-  const end = (event: string, failure: string, fields: Readonly<Record<string, string>>): void =>
-    reapply(
-      () => {
-        log.info(fields, event)
-        recordAdminEvent(event, fields)
-      },
-      (err) => log.error({ ...fields, err }, failure),
-    )
-  return new Overrides(
-    (operation) => end('override ended', 'an override could not be ended', { operation }),
-    (endpoint) => end('endpoint order ended', 'an endpoint order could not be ended', endpoint),
+export const createOverrides = (log: Log, recordAdminEvent: RecordAdminEvent, reapply: ReapplyOverrides): Overrides =>
+  new Overrides(
+    (operation) =>
+      reapply(
+        () => {
+          log.info({ operation }, 'override ended')
+          recordAdminEvent('override ended', { operation })
+        },
+        (err) => log.error({ operation, err }, 'an override could not be ended'),
+      ),
+    (endpoint) =>
+      reapply(
+        () => {
+          log.info(endpoint, 'endpoint order ended')
+          recordAdminEvent('endpoint order ended', endpoint)
+        },
+        (err) => log.error({ ...endpoint, err }, 'an endpoint order could not be ended'),
+      ),
   )
-}
 
 /** Null: no operator has overridden the configuration. */
 export const orderMembers = {

@@ -88,10 +88,7 @@ const createBreaker = (config: CircuitBreakerConfig, logEvent: LogEvent): Circui
     else logEvent('info', 'circuit breaker lets requests through', { state, ...logFields })
   })
 
-/**
- * A request that could not be sent goes once to each other endpoint, whatever the method: nothing has arrived, and the
- * body is whole. `retry` prefers an untried one, as Envoy's `previous_hosts` and HAProxy's `redispatch` do.
- */
+/** A request that could not be sent goes once to each other endpoint, whatever the method (decision 038). */
 export const failover = (selectEndpoint: EndpointSelector, noEndpoint: () => GatewayError): Handler => {
   const tryNext = (exchange: Exchange, error: unknown): Promise<ProxyResponse> => {
     const unsent = error instanceof GatewayError && failureTable[error.kind].retry === 'always'

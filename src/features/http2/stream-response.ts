@@ -20,7 +20,7 @@ export class StreamResponse implements DownstreamResponse {
   readonly isHeadOfLine = true
   readonly stream: ServerHttp2Stream
   readonly #request: StreamRequest
-  #ended = false
+  writableEnded = false
   #bodiless = false
   #interimCount = 0
   #lingerMode: LingerMode = 'long'
@@ -43,14 +43,10 @@ export class StreamResponse implements DownstreamResponse {
     return this.stream.destroyed || this.stream.closed
   }
 
-  get writableEnded(): boolean {
-    return this.#ended
-  }
-
   /** `finish` does not tell: a reset stream finishes too, and one closed right behind its last frame does not. */
   get writableFinished(): boolean {
     const { aborted, rstCode, writableFinished } = this.stream
-    return this.#ended && !aborted && (rstCode === constants.NGHTTP2_NO_ERROR || writableFinished)
+    return this.writableEnded && !aborted && (rstCode === constants.NGHTTP2_NO_ERROR || writableFinished)
   }
 
   get writableLength(): number {
@@ -117,7 +113,7 @@ export class StreamResponse implements DownstreamResponse {
   }
 
   end(body?: Buffer | string): void {
-    this.#ended = true
+    this.writableEnded = true
     if (this.destroyed) return
     if (!this.#request.complete) {
       if (this.stream.writableFinished) this.#linger()

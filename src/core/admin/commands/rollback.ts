@@ -109,7 +109,7 @@ const changeItem = ({ path, from, to }: ConfigChange) =>
 const formatValue = (of: unknown): string => truncate(of === null ? 'not set' : JSON.stringify(of), 200)
 
 /** `hasEndedTries`: an edit was held back, and the rollback ended its retries. */
-const nothingToRollBack = ({ isFirst, state: { refusal } }: Reloader, hasEndedTries = false): AdminError => {
+const nothingToRollBack = ({ state: { isFirst, refusal } }: Reloader, hasEndedTries = false): AdminError => {
   const why = isFirst
     ? 'what runs is the first configuration since the start'
     : 'the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens'

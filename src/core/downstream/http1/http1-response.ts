@@ -226,10 +226,9 @@ const firstWaitMs = 125
 const maxWaitMs = 16_000
 
 /**
- * A client that has ended its side (FIN, or close_notify) may still read: TCP shows no difference between one that
- * waits and one that has closed. But the system of a closed client replies to a write with a reset, so the next write
- * fails and aborts the exchange. So the response starts early, byte by byte. After the head, empty writes go on
- * testing: nothing else notices a reset while the response pauses.
+ * A client that has ended its side may still read. The system of one that has closed replies to a write with a reset,
+ * so the next write fails and aborts the exchange: the response starts early, byte by byte. Empty writes go on testing
+ * (decision 040).
  */
 export const probeHalfClosed = (socket: Socket, response: Http1Response): void => {
   let waitMs = firstWaitMs

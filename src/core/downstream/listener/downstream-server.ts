@@ -179,7 +179,7 @@ const createProtocols = async (options: ProtocolsOptions) => {
       },
       onSecure(socket, raw) {
         inheritConnectionClaims(socket, raw)
-        connections.forget(raw) // it closes with the TLS socket on it
+        connections.sockets.delete(raw) // it closes with the TLS socket on it
         const chosen = negotiated.get(String(socket.alpnProtocol))
         if (chosen === undefined) acceptHttp1(socket)
         else if (connections.track(socket)) chosen.accept(socket)

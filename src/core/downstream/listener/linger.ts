@@ -28,7 +28,9 @@ export type LingerMode = 'long' | 'short'
 export const getLingerMode = (failure: GatewayError | null): LingerMode =>
   failure?.kind === 'request-timeout' ? 'short' : 'long'
 
-/** While the client sends: for 30 s and `maxBytes` at most, 5 s without a byte. Then calls `end`. Returns its stop. */
+/**
+ * Calls `end` when the client has sent nothing for 5 s, or after 30 s or `maxBytes`. Returns a function that stops it.
+ */
 export const linger = (
   mode: LingerMode,
   maxBytes: number,
@@ -67,10 +69,7 @@ export const writeAndLinger = (socket: Socket, bytes: string, mode: LingerMode):
   socket.resume()
 }
 
-/**
- * A closed socket with unread input resets the connection, and the response is lost (RFC 9112 §9.6). So the gateway
- * half-closes, discards input, and closes at the end of the request or at the limits of {@link linger}.
- */
+/** RFC 9112 §9.6: closed with unread input, a socket resets the connection, and the response is lost (decision 039). */
 export const destroyAfterLinger = (socket: Socket, mode: LingerMode, slots?: LingerSlots): void => {
   const end = () => void socket.destroy()
   const stopLinger = linger(mode, getMaxBodyBytes(socket), () => socket.bytesRead, end, slots)

@@ -27,10 +27,6 @@ export class OpenConnections {
     socket.once('close', () => this.sockets.delete(socket))
   }
 
-  forget(socket: Socket): void {
-    this.sockets.delete(socket)
-  }
-
   /** Counts a connection by its address. False: it was closed. */
   track(socket: Socket): boolean {
     // Reset before it was accepted (as HAProxy's checks) or right after the handshake: no response can arrive, and

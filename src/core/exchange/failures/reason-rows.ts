@@ -24,11 +24,14 @@ const invalidResponse = rowsFor(['invalid-response'])
 const overloaded = rowsFor(['overloaded'])
 const rateLimited = rowsFor(['rate-limited'])
 const byKey = rowsFor(['unauthenticated'], ['apiKey'])
+const byIntrospection = rowsFor(['unauthenticated'], ['introspection'])
 const byJwt = rowsFor(['unauthenticated'], ['jwt'])
 const byToken = rowsFor(['unauthenticated'], ['jwt', 'introspection'])
 const byCertificate = rowsFor(['unauthenticated'], ['mtls', 'jwt', 'introspection']) // a token may be bound to one
 const forbiddenToken = rowsFor(['forbidden'], ['jwt', 'introspection'])
 const forbidden = rowsFor(['forbidden'], ['apiKey', 'jwt', 'introspection', 'mtls'])
+const byMtls = rowsFor(['unauthenticated'], ['mtls'])
+const proofUnavailable = rowsFor(['identity-unavailable'], ['jwt', 'introspection'])
 const introspectionUnavailable = rowsFor(['identity-unavailable'], ['introspection'])
 const refusedByOperator = rowsFor(['refused-by-operator'])
 const circuitOpen = rowsFor(['circuit-open'])
@@ -113,10 +116,7 @@ export const reasonRows = {
   'token-type': byJwt('the type or the algorithm of the token is not allowed'),
   'bad-signature': byJwt('the signature of the token is wrong'),
   'unknown-kid': byJwt('no key of the issuer is known for the token'),
-  'not-active': rowsFor(
-    ['unauthenticated'],
-    ['introspection'],
-  )('the authorization server says that the token is not active'),
+  'not-active': byIntrospection('the authorization server says that the token is not active'),
   expired: byToken('the token has expired'),
   'not-yet-valid': byToken('the token is not valid yet'),
   'wrong-audience': byToken('the token is for another audience'),
@@ -131,10 +131,7 @@ export const reasonRows = {
   'certificate-not-valid-now': byCertificate('the certificate of the client is not valid now'),
   'certificate-not-for-clients': byCertificate('the certificate of the client is not for clients'),
   'certificate-authority': byCertificate('the certificate of the client is of an unknown authority'),
-  'ambiguous-certificate': rowsFor(
-    ['unauthenticated'],
-    ['mtls'],
-  )('the certificate of the client is of several clients'),
+  'ambiguous-certificate': byMtls('the certificate of the client is of several clients'),
   'unknown-client': forbidden('the credential is good, and belongs to no client'),
   'client-disabled': forbidden('the client is disabled'),
   'wrong-address': forbidden('the client may not come from this address'),
@@ -144,10 +141,7 @@ export const reasonRows = {
   'issuer-keys': rowsFor(['identity-unavailable'], ['jwt'])('the keys of the issuer cannot be had'),
   'introspection-server': introspectionUnavailable('the authorization server cannot be asked about tokens'),
   'introspection-busy': introspectionUnavailable('too many tokens are being asked about'),
-  'proof-memory': rowsFor(
-    ['identity-unavailable'],
-    ['jwt', 'introspection'],
-  )('nobody can tell whether the proof has come before'),
+  'proof-memory': proofUnavailable('nobody can tell whether the proof has come before'),
 
   // Decisions of operators.
   'state-refuse': refusedByOperator('the file says state: refuse'),

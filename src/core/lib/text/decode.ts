@@ -52,12 +52,8 @@ export const asMap =
   <T>(decode: Decoder<T>): Decoder<Readonly<Record<string, T>>> =>
   (value, path) => {
     if (!isPlainObject(value)) throw new DecodeError(path, 'a map')
-    return Object.fromEntries(
-      Object.entries(value).map(([key, entry]) => [
-        escapeControls(key),
-        decode(entry, childPath(path, escapeControls(key))),
-      ]),
-    )
+    const escaped = Object.entries(value).map(([key, entry]) => [escapeControls(key), entry] as const)
+    return Object.fromEntries(escaped.map(([key, entry]) => [key, decode(entry, childPath(path, key))]))
   }
 
 export const asObject =
@@ -67,10 +63,8 @@ export const asObject =
   (value, path) => {
     if (!isPlainObject(value)) throw new DecodeError(path, 'a map')
     const entries = new Map(Object.entries(value))
-    const decoded = Object.entries(members).map(([key, decode]) => [
-      key,
-      decode(entries.get(key), childPath(path, key)),
-    ])
+    const decodeMember = (key: string, decode: Decoder<unknown>) => decode(entries.get(key), childPath(path, key))
+    const decoded = Object.entries(members).map(([key, decode]) => [key, decodeMember(key, decode)])
     return Object.fromEntries(decoded) as { [K in keyof Members]: Decoded<Members[K]> }
   }
 

@@ -40,13 +40,12 @@ export const layerTable = ({ operation, config, requestMetrics, features }: Laye
 }
 
 /** `override` takes precedence over the file. */
-export const composeLayers = (options: LayerStackOptions, send: Handler, override: Override | null = null): Handler =>
-  (override ?? options.config.operations[options.operation.id]).state === 'refuse'
-    ? outOfServiceHandler(override?.endsAt ?? null)
-    : compose(
-        layerTable(options).map(({ layer }) => layer),
-        send,
-      )
+export const composeLayers = (options: LayerStackOptions, send: Handler, override: Override | null = null): Handler => {
+  const { state } = override ?? options.config.operations[options.operation.id]
+  if (state === 'refuse') return outOfServiceHandler(override?.endsAt ?? null)
+  const layers = layerTable(options).map(({ layer }) => layer)
+  return compose(layers, send)
+}
 
 const retryAfterSeconds = 60
 
@@ -94,10 +93,9 @@ export const bodyLimitLayer =
   }
 
 /**
- * Limits the time to the response's head, over all attempts and waits, from the end of the request on: a long upload is
- * limited by the gaps between its chunks. The time also runs until the upload begins, because nothing else ends the
- * wait for a connection to the upstream. Where an outer layer reads the body before it passes the head on, the time
- * lasts until then, so that an upstream that drips does not hold the client.
+ * Limits the time to the response's head, over all attempts and waits (decision 004). It also runs until the upload
+ * begins: nothing else ends the wait for a connection. Where an outer layer reads the body before it passes the head
+ * on, it lasts until then, so that an upstream that drips does not hold the client.
  */
 export const deadlineLayer =
   (ms: number): Layer =>

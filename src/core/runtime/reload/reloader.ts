@@ -77,16 +77,13 @@ export class Reloader {
     return this.#rollbackTarget.resolve(this.running)
   }
 
-  get isFirst(): boolean {
-    return this.#rollbackTarget.isFirst
-  }
-
   get state() {
     return {
       ...this.#loaded,
       fileDiffers: this.lastReading.hash !== this.config.hash,
       refusal: this.#lastRejection.current,
       nextTryAt: this.#deferred.edit?.nextTryAt ?? null,
+      isFirst: this.#rollbackTarget.isFirst,
     }
   }
 

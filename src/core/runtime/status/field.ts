@@ -62,14 +62,10 @@ export const hidden = <Value>(merge: HiddenField<Value>['merge'] = keep): Hidden
 
 /** Null where the configuration does not count it. */
 export const known = <T>(merge: (workers: readonly T[], from: T) => T | null): HiddenField<T | null> =>
-  hidden(
-    (from, workers) =>
-      from &&
-      merge(
-        workers.filter((one) => one !== null),
-        from,
-      ),
-  )
+  hidden((from, workers) => {
+    const counted = workers.filter((one) => one !== null)
+    return from && merge(counted, from)
+  })
 
 /** Without `merge`, the value of `from` stays. */
 export const shownAs = <Value, S>(

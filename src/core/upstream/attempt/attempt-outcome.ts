@@ -14,10 +14,9 @@ const minHeldBackMs = 1000
 const ownLacks: ReadonlySet<FailureReason | null> = new Set(['no-descriptors', 'no-ports'] as const) // of this machine
 
 /**
- * `nothing`: the client left, a limit was exceeded, the gateway failed, or the attempt ended in the queue or while
- * waiting for the client's upload (a slow client could have every endpoint ejected); or the connection ended after the
- * gateway had held its response back for 1 s in all: endpoints give up a client later. A deadline counts when the
- * attempt had all of it: nothing else would show that an endpoint hangs for longer.
+ * By decision 016. A slow client must not have every endpoint ejected, and endpoints give up a client only seconds
+ * after the gateway has held its response back. A deadline counts when the attempt had all of it: nothing else would
+ * show that an endpoint hangs for longer.
  */
 export const classifyFailure = (
   { kind, reason }: GatewayError,

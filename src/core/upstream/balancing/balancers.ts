@@ -66,21 +66,13 @@ export const smoothWeightedRoundRobin = <T extends BalancerCandidate>(): SelectE
 // Of attempts per success: from here on one endpoint fails more than another.
 const failureRatioThreshold = 1.1
 
-// Beside a healthy endpoint, one that always fails gets 3 or 4 of the first 100 requests, which `retry.budget` makes
-// good, then one in 2 s while failures are remembered for 10 s.
+// Keeps what an endpoint that always fails gets below what `retry.budget` makes good (decision 037).
 const failureExponent = 4
 
 /**
- * Draws two members by weight and tosses a coin biased by their loads (power of two choices). `queue`: the requests in
- * flight relative to the member's size, plus one. For each selection and all loads (s: the member's share of the
- * weight):
- *
- * - No member is selected with more than 2 × s: each of the two draws is that member with s.
- * - A member that fails clearly more than its siblings is selected with at most s: its odds are at best even.
- * - Members of equal loads are selected with exactly s: either draw wins with the same probability.
- *
- * The coin is biased, not decided: if the less loaded member always won, a herd of requests would go to a member that
- * becomes idle, and one with an old bad latency would never be tried again.
+ * Draws two members by weight and tosses a coin biased by their loads (power of two choices). None is selected with
+ * more than twice its share of the weight, and one that fails clearly more than its siblings with at most its share
+ * (decision 037). `queue`: the requests in flight relative to the member's size, plus one.
  */
 const powerOfTwoChoices =
   <T extends BalancerCandidate>(

@@ -34,6 +34,8 @@ interface GroupEndpointOptions extends Pick<SendOptions, 'onOutcome' | 'onFailur
 
 export class GroupEndpoint implements BalancerCandidate {
   readonly endpoint: Endpoint
+  readonly name: string
+  readonly health: EndpointHealth
   readonly weight: number
   /** Null: takes new work, unless the weight is 0. */
   readonly drainedBy: DrainedBy | null
@@ -46,18 +48,12 @@ export class GroupEndpoint implements BalancerCandidate {
     { weight, drainedBy, onOutcome, onFailure }: GroupEndpointOptions,
   ) {
     this.endpoint = endpoint
+    this.name = endpoint.name
+    this.health = endpoint.health
     this.weight = weight
     this.drainedBy = drainedBy
     this.#slowStartMs = config.slowStart
     this.send = createAttemptSender(config, endpoint, onOutcome, onFailure)
-  }
-
-  get name(): string {
-    return this.endpoint.name
-  }
-
-  get health(): EndpointHealth {
-    return this.endpoint.health
   }
 
   get inFlight(): number {

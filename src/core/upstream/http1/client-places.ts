@@ -27,10 +27,7 @@ export class ClientPlaces {
   }
 }
 
-/**
- * While a client holds fewer than are free, or than twice that if its request is alone on its connection: most HTTP/1
- * clients send one at a time, and get a place beside a neighbor of the same address that sends a hundred.
- */
+/** While it holds fewer than are free, or than twice that if its request is alone on its connection (decision 084). */
 export const mayTakePlace = (held: number, free: number, { peer }: Pick<PlaceRequest, 'peer'>): boolean =>
   held < (peer.inFlight > 1 ? free : 2 * free)
 

@@ -43,8 +43,7 @@ const minRetryMs = 1000
 const maxRetryMs = 30_000
 
 /**
- * No client may take all places of an endpoint: a few that do not read their responses would keep all others out. The
- * connection used last is reused, so that unneeded ones fall silent and are closed.
+ * No client may take all places (decision 084). The connection used last is reused, so that unneeded ones are closed.
  */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions

@@ -301,7 +301,7 @@ describe('a rollback', () => {
 
     expect(reloader.previous).toBeNull()
     expect(await reloader.rollback()).toBeNull()
-    expect(reloader.isFirst).toBe(false)
+    expect(reloader.state.isFirst).toBe(false)
   })
 
   test('goes past edits of credentials alone, to what ran before them, and keeps the credentials', async () => {
@@ -368,7 +368,7 @@ describe('a rollback', () => {
     const { reloader } = createReloader(broken)
 
     expect(await reloader.rollback()).toBeNull()
-    expect(reloader.isFirst).toBe(true)
+    expect(reloader.state.isFirst).toBe(true)
   })
 
   test('that would switch a protection off changes nothing, unless by force', async () => {
