@@ -423,7 +423,7 @@ const isPart = (name: string): boolean =>
     'listenKeys',
     'operatorKeys',
     'ownFields',
-    'usesLimitsRedis',
+    'usesRedis',
     'dividedLimits',
     'withoutFiles',
     'namedFile',

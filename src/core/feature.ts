@@ -2,6 +2,7 @@ import { type AdminPart, adminPartLoaders } from './admin/admin-part.ts'
 import type { CommandGroup } from './admin/commands/command.ts'
 import { operatorCommandLoaders } from './admin/commands/command-part.ts'
 import { type CommandPart, commandPartLoaders } from './cli/built-in-command.ts'
+import { type ConfigFacts, configFacts } from './config/config-facts.ts'
 import { type ConfigPart, configPartLoaders } from './config/config-part.ts'
 import { type ConfigTransfer, transferLoaders } from './config/transfer-part.ts'
 import { type ListenerPart, listenerPartLoaders } from './downstream/listener/listener-part.ts'
@@ -16,6 +17,7 @@ export interface Feature {
   readonly name: string
   /** The features that it imports from. Without a circle. */
   readonly needs?: readonly string[]
+  readonly facts?: ConfigFacts
   /** Commands that change nothing in a running gateway. */
   readonly loadCommands?: () => Promise<CommandPart>
   /** For operators. */
@@ -44,7 +46,8 @@ export interface Feature {
 /** Called in each process before anything else runs. */
 export const installFeatures = (features: readonly Feature[]): void => {
   for (const feature of features) {
-    const { name } = feature
+    const { name, facts } = feature
+    if (facts !== undefined) configFacts.set(name, facts)
     commandPartLoaders.add(name, feature.loadCommands)
     adminPartLoaders.add(name, feature.loadAdminPart)
     configPartLoaders.add(name, feature.loadConfigPart)

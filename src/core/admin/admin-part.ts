@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Group, Operation, Side } from '../../operations.ts'
-import type { AdminConfig, Config, ListenConfig, OperationConfig } from '../config/config.ts'
+import type { AdminConfig, Config } from '../config/config.ts'
 import type { FailureReason } from '../exchange/failures/errors.ts'
 import type { FailureKind } from '../exchange/failures/kinds.ts'
 import type { Beside } from '../lib/beside.ts'
@@ -106,8 +106,6 @@ export interface OpenApiPart {
   problemMembers?(config: Config): PlainObject
   /** Returns the contract as an OpenAPI document, the base of the gateway's own. */
   document?(config: Config): unknown
-  /** Returns the clients' scheme by what terminates TLS in front; empty: unknown; null: nothing is in front. */
-  clientScheme?(listen: ListenConfig): 'https:' | '' | null
 }
 
 export type SectionPlace = Beside<'upstreams' | 'refusals' | 'orders' | 'certificates'>
@@ -126,6 +124,7 @@ export interface PagePart {
   readonly pageSections?: readonly PlacedSection[]
   /** Shown behind the state of a group's side. */
   readonly sideFact?: (upstream: UpstreamStatus, side: Side) => Html | null
+  readonly processRows?: (view: Overview) => readonly (readonly [title: string, cell: HtmlValue])[]
   /** Its records, beside the log. */
   readonly recordRow?: { readonly word: string; readonly title: string; cell(view: Overview): HtmlValue }
 }
@@ -141,9 +140,6 @@ export interface AdminPart {
   /** Finds problems of a group that has a serving endpoint. */
   findOfGroup?(group: Group, inputs: FindingInputs): Found
   describeClientErrors?(reason: FailureReason | null, config: Config): ClientErrorNote | null
-  listClients?(config: Config): readonly string[]
-  /** Tells whether stored responses serve an operation. */
-  isStored?(operation: OperationConfig): boolean
   readonly findClients?: FindClients
   readonly openProofs?: OpenProofs
   readonly openPages?: OpenPages

@@ -75,9 +75,6 @@ export interface ExplainPart {
   readonly wholeLayers?: readonly LayerRow['name'][]
   /** Undefined: not the feature's layer. Null: no such file is configured. */
   readonly layerPlace?: (layer: LayerRow['name'], operation: Operation, config: Config) => LayerPlace | null | undefined
-  readonly clientNames?: (config: Config) => readonly string[]
-  /** Whether the operation authenticates clients. */
-  readonly asksWhoItIs?: (operation: Operation, config: Config) => boolean
   /** Why a client with valid credentials is rejected. */
   readonly refuseClient?: (
     client: string,

@@ -1,4 +1,5 @@
 import type * as z from 'zod'
+import type { OperationId } from '../../operations.ts'
 import type { Beside } from '../lib/beside.ts'
 import type { OperatorScope } from '../lib/operators.ts'
 import { PartLoaders } from '../lib/part-loaders.ts'
@@ -146,6 +147,8 @@ export interface ConfigPart {
   readonly resolveUpstream?: ResolveUpstream
   readonly rules?: readonly ConfigRule[]
   readonly warnings?: readonly WarningRule[]
+  /** Request fields, in any case, that are removed from requests of an operation. */
+  removedFields?(config: Config, id: OperationId): readonly string[]
   dividedLimits?(loaded: WarningInput): readonly DividedLimit[]
   /** Counts the serving processes; left out: the feature does not decide that. */
   countProcesses?(config: Config, cores: number): number

@@ -43,7 +43,6 @@ export interface ProcessPart extends ChannelEnd {
   findOtherSide?(input: SnapshotInput, group: Group): OtherSide | null
   /** A response field that only the gateway sets; an upstream's is removed. Null: none. */
   ownResponseField?(config: Config, group: Group): string | null
-  credentialFields?(config: Config): readonly string[]
   /** Resolves when all messages for the primary have been sent. */
   flushed?(): Promise<void>
   close?(): void
@@ -58,7 +57,6 @@ export interface SnapshotContext {
   otherSide(group: Group): OtherSide | null
   /** The first {@link SnapshotPart.repeatKeyField} of any feature. Only when layers are made. */
   repeatKeyField(operation: Operation, upstream: UpstreamConfig): string | null
-  readonly credentialFields: readonly string[]
   readonly upstreams: Readonly<Record<Group, Upstream>>
   /** Null: the group has no such side. Only when layers are made. */
   findUpstream(group: Group, side: Side): Upstream | null

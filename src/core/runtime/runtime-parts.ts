@@ -54,7 +54,6 @@ const createContext = (
   parts,
   upstreams,
   openUpstream,
-  credentialFields: Object.values(opened).flatMap((part) => part.credentialFields?.(input.config) ?? []),
   otherSide: (group) => firstOf(opened, (part) => part.findOtherSide?.(input, group)),
   repeatKeyField: (operation, upstream) => firstOf(parts, (part) => part.repeatKeyField?.(operation, upstream)),
   findUpstream: (group, side) =>

@@ -1,6 +1,5 @@
 import type { AdminContext } from '../../core/admin/admin-context.ts'
 import type {
-  AdminPart,
   OpenProofs,
   PlacedFindings,
   PlacedMetrics,
@@ -160,8 +159,6 @@ export const findings: readonly PlacedFindings[] = [{ after: 'certificates', val
 export const findingInputs = ({ operatorKeys }: AdminContext) => ({
   operatorKeys: operatorKeys() as IssuerKeysState | null,
 })
-
-export const listClients: NonNullable<AdminPart['listClients']> = ({ clients }) => clients.map(({ id }) => id)
 
 export const openProofs: OpenProofs = async (log, refusals) =>
   new (await import('./operator-jwts.ts')).OperatorJwts(log, refusals)

@@ -5,7 +5,7 @@ import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
 import { getFirstFieldValue } from '../../core/exchange/header-fields.ts'
 import { digestSecret } from '../../core/lib/secrets.ts'
 import type { RedisState } from '../redis/managed-redis.ts'
-import { sectionWithRedis } from '../redis/redis-settings.ts'
+import { findRedis } from '../redis/redis-settings.ts'
 import type { Authenticator, AuthOptions } from './auth.ts'
 import {
   certificateFromConnection,
@@ -69,9 +69,12 @@ export const createAuthProvider = (
   const jwt = config.jwt && tokenVerifiers.acquireJwt(config.jwt)
   const introspection = config.introspection && tokenVerifiers.acquireIntrospection(config.introspection)
   const verifiers = { jwt: jwt?.getClaims ?? rejectToken, introspection: introspection?.getClaims ?? rejectToken }
-  const { redis } = sectionWithRedis(others, 'limits')
   const replayLease =
-    dpop && replayCaches.acquire({ windowMs: replayWindowMs(dpop), whenUnavailable: dpop.withoutRedis }, redis)
+    dpop &&
+    replayCaches.acquire(
+      { windowMs: replayWindowMs(dpop), whenUnavailable: dpop.withoutRedis },
+      findRedis(others, 'counts'),
+    )
   const algorithms = dpop?.algorithms ?? null
   const getCertificate = withValidityCheck(certificateSource(mtls))
   const fieldsOfCertificate = certificateFields(mtls)

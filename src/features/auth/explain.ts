@@ -16,11 +16,6 @@ const describeClients = (clients: Config['clients'], { parts }: Config['clientsS
   return files.length === 0 ? String(clients.length) : `${clients.length}: ${files.join(', ')}`
 }
 
-export const clientNames: Required<ExplainPart>['clientNames'] = ({ clients }) => clients.map(({ id }) => id)
-
-export const asksWhoItIs: Required<ExplainPart>['asksWhoItIs'] = ({ id }, { operations }) =>
-  operations[id].auth !== null
-
 export const refuseClient: Required<ExplainPart>['refuseClient'] = (client, { id }, { clients }, nameKey) => {
   const entry = clients.find((each) => each.id === client)
   if (entry === undefined) return null

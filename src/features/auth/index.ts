@@ -4,6 +4,13 @@ import type { Feature } from '../../core/feature.ts'
 export const auth: Feature = {
   name: 'auth',
   needs: ['redis'],
+  facts: {
+    authenticates: ({ auth }) => auth !== null,
+    forwardsCredentials: ({ auth }) => auth?.credentials === 'forward',
+    clientNames: ({ clients }) => clients.map(({ id }) => id),
+    credentialFields: ({ auth }) => [auth?.apiKey.field, auth?.identityField].filter((each) => each != null),
+    shapesResponses: (operation, { auth }) => [operation.auth, auth?.identityField, auth?.credentials],
+  },
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: async () => ({
     ...(await import('./config.ts')),

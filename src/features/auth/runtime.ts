@@ -45,7 +45,7 @@ export const open: RuntimePart['open'] = ({ place, channel, logEvent, parts: { r
   const { role } = place
   const replayCaches = new ReplayCacheRegistry(
     role === 'worker' ? { kind: role, askPrimary: (uses) => channel.ask(uses) } : { kind: role },
-    redis.limits,
+    redis.counts,
   )
   return {
     receive(keys, from) {
@@ -54,7 +54,6 @@ export const open: RuntimePart['open'] = ({ place, channel, logEvent, parts: { r
     },
     handOver: () => verifiers.keysToHandOver,
     answer: (uses) => replayCaches.recordAll(uses as readonly string[]),
-    credentialFields: ({ auth }) => [auth?.apiKey.field, auth?.identityField].filter((each) => each != null),
     acquire({ config }): AuthPart {
       const provider = createAuthProvider(config, verifiers, replayCaches)
       return {

@@ -1,6 +1,9 @@
+import { certificateFields } from '../../core/config/certificates.ts'
 import type { Config } from '../../core/config/config.ts'
+import type { ConfigPart } from '../../core/config/config-part.ts'
 import type { KeyPath } from '../../core/config/problem.ts'
 import type { RuleResult, WarningRule } from '../../core/config/rules/rule.ts'
+import { statedSides } from '../../core/config/warnings/upstream-warnings.ts'
 import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
 import { foldUnderscores } from '../../core/exchange/header-fields.ts'
 import { groups } from '../../operations.ts'
@@ -85,10 +88,9 @@ const untoldUpstreams: WarningRule = ({ parsed: { auth, upstreams } }) => {
           hint: 'remove this line unless that is meant',
         },
     )
-  return groups.map((group) => [
-    untold(['upstreams', group], upstreams[group].request?.remove),
-    untold(['upstreams', group, 'candidate'], upstreams[group].candidate?.request?.remove),
-  ])
+  return groups.map((group) =>
+    statedSides(group, upstreams[group]).map(({ path, stated }) => untold(path, stated.request?.remove)),
+  )
 }
 
 const acceptedMethods = ({ auth, operations }: Config): ReadonlySet<AuthMethod> =>
@@ -96,7 +98,22 @@ const acceptedMethods = ({ auth, operations }: Config): ReadonlySet<AuthMethod> 
     [auth, ...Object.values(operations).map((operation) => operation.auth)].flatMap((each) => each?.methods ?? []),
   )
 
-export const usesLimitsRedis = ({ auth }: Config): boolean => Boolean(auth?.dpop)
+export const usesRedis: Required<ConfigPart>['usesRedis'] = ({ auth }, purpose) =>
+  purpose === 'counts' && Boolean(auth?.dpop)
+
+export const removedFields: Required<ConfigPart>['removedFields'] = ({ auth, operations }, id) => {
+  if (auth === null) return []
+  const own = operations[id].auth
+  if (own === null) return [auth.identityField].filter((each) => each !== null)
+  const ofTokens = ['authorization', 'dpop']
+  return auth.credentials === 'forward'
+    ? []
+    : own.methods.flatMap((method) =>
+        method === 'apiKey'
+          ? [auth.apiKey.field]
+          : [...(method === 'mtls' ? [] : ofTokens), ...certificateFields(auth.mtls)],
+      )
+}
 
 export const warnings: readonly WarningRule[] = [
   lockedOut,

@@ -1,16 +1,15 @@
-import type { AdminPart, PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
+import type { PlacedFindings, PlacedMetrics, PlacedStatus } from '../../core/admin/admin-part.ts'
 import { pluralize } from '../../core/admin/commands/phrases.ts'
 import { areMostFailing, isQuiet } from '../../core/admin/findings/failure-phrases.ts'
-import { type FindingSource, finding } from '../../core/admin/findings/finding.ts'
+import { checkCommandLine, type FindingSource, finding } from '../../core/admin/findings/finding.ts'
 import { type MetricDefinitions, metricsOf, seriesFor } from '../../core/admin/metrics/metric.ts'
 import { cacheOutcomes } from '../../core/exchange/exchange-outcomes.ts'
 import { commandLine } from '../../core/lib/program.ts'
 import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
 import { fromReport, type Shown } from '../../core/runtime/status/field.ts'
 import { allOperations } from '../../operations.ts'
+import { redisGone } from '../redis/redis-settings.ts'
 import { cacheField } from './status.ts'
-
-export const isStored: NonNullable<AdminPart['isStored']> = ({ cache }) => cache !== null
 
 /** Finds operations whose clients get an error that the cache has stored: its upstream may be well by now. */
 const storedErrorFindings: FindingSource = ({ at, config, recent, report }) =>
@@ -38,7 +37,18 @@ const storedErrorFindings: FindingSource = ({ at, config, recent, report }) =>
     })
   })
 
-export const findings: readonly PlacedFindings[] = [{ after: 'relayedErrors', value: storedErrorFindings }]
+const redisFindings: FindingSource = ({ file, report: { cache } }) => {
+  if (cache?.redis?.state !== 'local') return []
+  const facts = { ...cache.redis, command: checkCommandLine(file.name, '--online') }
+  return finding('cache-not-shared', 'warning', 'redis', facts, (redis) => [
+    `${redisGone(redis)}: this gateway has in its cache what it has stored itself`,
+  ])
+}
+
+export const findings: readonly PlacedFindings[] = [
+  { after: 'relayedErrors', value: storedErrorFindings },
+  { before: 'certificates', value: redisFindings },
+]
 
 const cached = seriesFor(['operation'], ({ report }) =>
   (report.cache?.operations ?? []).map((each) => [each.operation, each] as const),

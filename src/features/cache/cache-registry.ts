@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Config, UpstreamConfig } from '../../core/config/config.ts'
+import { askFacts, partitionFields } from '../../core/config/config-facts.ts'
 import { RefCountedMap } from '../../core/lib/memo.ts'
 import type { LogEvent } from '../../core/log/log.ts'
 import type { OtherSide } from '../../core/runtime/runtime-part.ts'
@@ -119,27 +120,24 @@ const sideFingerprints = (
 
 /** The order of endpoints and how they share the work do not shape responses. */
 const responseFingerprint = (
-  { operations, auth, cache, contract, compiledContract, requestId }: Config,
+  config: Config,
   { id }: Operation,
   { endpoints, host, request, response, tls }: UpstreamConfig,
 ): string => {
   const origins = endpoints.map(({ origin, pathPrefix }) => origin + pathPrefix).toSorted()
-  const { response: mode, unchecked } = operations[id].contract
-  const identitySettings = auth === null ? null : [auth.identityField, auth.credentials]
+  const operation = config.operations[id]
   return JSON.stringify([
     id,
-    operations[id].cache,
+    operation.cache,
     // When an edit names a credential field, responses stored for such credentials must go.
-    cache.credentials,
-    operations[id].auth,
-    mode === 'enforce' ? [compiledContract?.digest, unchecked, contract?.maxBody] : null,
+    partitionFields(config),
+    askFacts((facts) => [[facts.shapesResponses?.(operation, config)]]),
     origins,
     host,
     request,
     response,
     tls,
-    identitySettings,
     // Upstreams repeat this field, and a client may only get the id of its own request.
-    requestId.header,
+    config.requestId.header,
   ])
 }

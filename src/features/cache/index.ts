@@ -4,6 +4,11 @@ import type { Feature } from '../../core/feature.ts'
 export const cache: Feature = {
   name: 'cache',
   needs: ['redis'],
+  facts: {
+    partitionFields: ({ cache }) => cache.credentials,
+    isStored: ({ cache }) => cache !== null,
+    redis: { section: 'cache', purpose: 'responses' },
+  },
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: async () => ({ ...(await import('./config.ts')), ...(await import('./warnings.ts')) }),
   loadOperatorCommands: () => import('./commands.ts'),

@@ -61,7 +61,6 @@ export const open: RuntimePart['open'] = ({ place, channel, logEvent }) => {
       if (isPrimary) channel.notify(targets, { except: from })
       else void caches.invalidate(targets as readonly InvalidationTarget[])
     },
-    credentialFields: ({ cache }) => cache.credentials,
     acquire({ config }, _, { otherSide }) {
       const lease = caches.acquire(config, otherSide)
       return {

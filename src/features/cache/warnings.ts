@@ -1,5 +1,7 @@
+import { askFacts, authenticates } from '../../core/config/config-facts.ts'
 import { processShare } from '../../core/config/process-share.ts'
 import type { WarningRule } from '../../core/config/rules/rule.ts'
+import { statedSides } from '../../core/config/warnings/upstream-warnings.ts'
 import { formatSize } from '../../core/lib/text/units.ts'
 import { allOperations, groups } from '../../operations.ts'
 import { maxOutsideShare } from './store/stored-response.ts'
@@ -14,14 +16,14 @@ const unusedCacheRedis: WarningRule = ({ config: { cache, operations } }) =>
     hint: 'add market.insights: { cache: true } under operations, or remove redis',
   }
 
-const bypassedCache: WarningRule = ({ config: { auth, operations } }) =>
-  auth?.credentials === 'forward' &&
+const bypassedCache: WarningRule = ({ config }) =>
+  askFacts((facts) => facts.forwardsCredentials?.(config)).includes(true) &&
   allOperations.map(({ id }) => {
-    const { cache, auth: requiredAuth } = operations[id]
+    const { cache } = config.operations[id]
     return (
       cache !== null &&
       !cache.shared &&
-      requiredAuth !== null && {
+      authenticates(config.operations[id]) && {
         path: ['operations', id, 'cache'],
         message:
           'this does nothing: every request carries a credential, and what does is never answered from what is stored',
@@ -54,13 +56,8 @@ const entryWithoutRoom: WarningRule = ({ config, processes }) => {
 const lifetimeOfEveryStatus: WarningRule = ({ parsed: { upstreams }, config: { operations } }) =>
   groups.map((group) => {
     const cached = allOperations.filter(({ id, group: own }) => own === group && operations[id].cache !== null)
-    const { response, candidate } = upstreams[group]
-    const sides = [
-      { path: ['upstreams', group], set: response.set },
-      { path: ['upstreams', group, 'candidate'], set: candidate?.response?.set ?? [] },
-    ]
-    return sides.map(({ path, set }) =>
-      set.map(
+    return statedSides(group, upstreams[group]).map(({ path, stated }) =>
+      stated.response?.set?.map(
         ({ name, value }) =>
           cached.length > 0 &&
           /^(cache-control|expires)$/i.test(name) && {

@@ -13,6 +13,7 @@ import {
 import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
 import { groupOutage, nextTryDetails } from '../../core/admin/findings/outage.ts'
 import { getUpstreamErrors } from '../../core/admin/findings/upstreams.ts'
+import { askFacts } from '../../core/config/config-facts.ts'
 import { type AttemptReport, lastFailurePhrase } from '../../core/exchange/failures/errors.ts'
 import { failureTable } from '../../core/exchange/failures/kinds.ts'
 import { describeSide, sideKey } from '../../core/exchange/sides.ts'
@@ -85,9 +86,8 @@ const goesToPrimary = (
   { upstreams }: FindingInputs['config'],
 ): boolean => {
   if (kind !== null && failureTable[kind].retry === 'always') return true
-  const { retry } = upstreams[group]
   return (
-    retry?.on.some((each) => each === (kind ?? status)) === true &&
+    askFacts((facts) => facts.repeats?.(upstreams[group], kind ?? status)).includes(true) &&
     allOperations.every((each) => each.group !== group || each.method === 'GET')
   )
 }
@@ -174,7 +174,7 @@ const viewAsPrimary = (group: Group, candidate: CandidateReport, inputs: Finding
     config: { ...config, upstreams: { ...config.upstreams, [group]: upstream } },
     report: {
       ...report,
-      upstreams: { ...report.upstreams, [group]: { ...candidate, retryBudget: null, candidate: null } },
+      upstreams: { ...report.upstreams, [group]: { ...report.upstreams[group], ...candidate, candidate: null } },
       // Errors name endpoints by URL; those of shared endpoints are reported for the primary.
       recentErrors: {
         ...report.recentErrors,

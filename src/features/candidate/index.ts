@@ -4,6 +4,10 @@ import type { Feature } from '../../core/feature.ts'
 export const candidate: Feature = {
   name: 'candidate',
   needs: ['contract', 'redis'],
+  facts: {
+    dividesClients: ({ candidate }) =>
+      candidate !== null && (candidate.share > 0 || candidate.steps !== null || candidate.clients.length > 0),
+  },
   loadAdminPart: () => import('./admin.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
   loadPrimaryPart: () => import('./primary.ts'),

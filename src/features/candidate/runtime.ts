@@ -1,4 +1,5 @@
 import type { Config, UpstreamConfig } from '../../core/config/config.ts'
+import { clientIpv6Prefix } from '../../core/config/config-facts.ts'
 import { hashValue } from '../../core/config/transfer-parts.ts'
 import { epochMs } from '../../core/lib/clock.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
@@ -19,7 +20,7 @@ import {
   type ShadowDestination,
 } from './layers/shadow.ts'
 import { ShadowCopies } from './layers/shadow-copies.ts'
-import { clientIpv6Prefix, sideLayer } from './layers/side.ts'
+import { sideLayer } from './layers/side.ts'
 import { createSend } from './layers/split-send.ts'
 import { ComparisonCounts } from './observe/comparison-counts.ts'
 import { GuardReporter } from './observe/guard/guard-counts.ts'
@@ -46,8 +47,6 @@ interface GroupParts {
   readonly use: CandidateUse | null
   /** Null: no request is copied. */
   readonly shadow: ShadowDestination | null
-  /** The request fields that carry credentials. */
-  readonly credentialFields: readonly string[]
   /** Null: nothing is counted. */
   readonly guard: GuardOptions | null
 }
@@ -55,7 +54,7 @@ interface GroupParts {
 const layerRows = (
   operation: Operation,
   config: Config,
-  { use, shadow: destination, credentialFields, guard }: GroupParts,
+  { use, shadow: destination, guard }: GroupParts,
 ): readonly LayerRow[] => {
   const { group } = operation
   const { candidate } = config.upstreams[group]
@@ -71,7 +70,7 @@ const layerRows = (
       : [
           layerRow('shadow-marker', `${key}.shadow.marker`, shadow.marker, String, markerLayer),
           layerRow('shadow', `${key}.shadow`, copiesOf(operation, shadow), formatShadow, (rules) =>
-            createShadowLayer(config, rules, destination, credentialFields),
+            createShadowLayer(config, rules, destination),
           ),
         ]),
     layerRow(
@@ -95,7 +94,7 @@ export const describe: RuntimePart['describe'] = (config) => ({
   layers(operation) {
     const { group } = operation
     const use = findCandidateUse(config.upstreams[group].candidate, shiftOfFile(config, group))
-    return layerRows(operation, config, { use, shadow: nullShadow, credentialFields: [], guard: null })
+    return layerRows(operation, config, { use, shadow: nullShadow, guard: null })
   },
 })
 
@@ -132,7 +131,7 @@ interface CandidateResources {
 const acquireCandidates = (
   input: SnapshotInput,
   previous: CandidatePart | null,
-  { upstreams: primaries, openUpstream, credentialFields }: SnapshotContext,
+  { upstreams: primaries, openUpstream }: SnapshotContext,
   { copies, guards, digestKey }: CandidateResources,
 ): CandidatePart => {
   const { config } = input
@@ -166,7 +165,7 @@ const acquireCandidates = (
     const guard = isGuarded
       ? createGuardOptions(config, group, members, guards.open(group, guardEra(shifts?.get(group) ?? null)))
       : null
-    return { use, shadow: shadows[group], credentialFields, guard }
+    return { use, shadow: shadows[group], guard }
   })
   return {
     upstreams,

@@ -1,4 +1,5 @@
-import type { Config, ParsedUpstream, UpstreamConfig } from '../../core/config/config.ts'
+import type { ParsedUpstream, UpstreamConfig } from '../../core/config/config.ts'
+import { authenticates, listClientNames } from '../../core/config/config-facts.ts'
 import type { ConfigPart } from '../../core/config/config-part.ts'
 import type { KeyPath } from '../../core/config/problem.ts'
 import { processShare } from '../../core/config/process-share.ts'
@@ -7,8 +8,8 @@ import { suggestNearest } from '../../core/config/suggest.ts'
 import { findDuplicates, findUnusedTls, warnOfUnverifiedTls } from '../../core/config/warnings/upstream-warnings.ts'
 import { formatDuration, formatPercent, formatSize } from '../../core/lib/text/units.ts'
 import { allOperations, type Group, groups, type Operation } from '../../operations.ts'
-import { sectionWithRedis } from '../redis/redis-settings.ts'
 import { type CandidateConfig, type CandidateShadowConfig, leastShare } from './config/candidate.ts'
+import { purposeOfShifts } from './shift/shift-record.ts'
 
 interface CandidateRuleInput {
   readonly group: Group
@@ -207,15 +208,15 @@ const shareTooSmall: CandidateRule = ({ path, config: { share } }) =>
 const maxSuggestions = 20
 
 /** A warning: a list elsewhere must not stop an operator who removes a client in a hurry. */
-const unknownClients: WarningRule = ({ config: { clients, upstreams } }) => {
+const unknownClients: WarningRule = ({ config }) => {
   const named = groups.flatMap((group) =>
-    (upstreams[group].candidate?.clients ?? []).map((name, index) => ({
+    (config.upstreams[group].candidate?.clients ?? []).map((name, index) => ({
       name,
       path: ['upstreams', group, 'candidate', 'clients', index],
     })),
   )
   if (named.length === 0) return null
-  const ids = clients.map(({ id }) => id)
+  const ids = listClientNames(config)
   const known = new Set(ids)
   const unknown = named.filter(({ name }) => !known.has(name))
   return unknown.map(({ name, path }, nth) => {
@@ -234,7 +235,7 @@ const unaskedClients: WarningRule = ({ config: { operations, upstreams } }) =>
   groups.map(
     (group) =>
       (upstreams[group].candidate?.clients ?? []).length > 0 &&
-      allOperations.every((operation) => operation.group !== group || operations[operation.id].auth === null) && {
+      allOperations.every((operation) => operation.group !== group || !authenticates(operations[operation.id])) && {
         path: ['upstreams', group, 'candidate', 'clients'],
         message: 'this does nothing: no operation of the group asks clients who they are',
         expected: 'auth for an operation of the group, or no clients here',
@@ -254,10 +255,8 @@ export const dividedLimits: Required<ConfigPart>['dividedLimits'] = ({ parsed: {
     ] as const
   })
 
-// Shifts are kept in `idempotency.redis`, else in `limits.redis`.
-export const usesLimitsRedis = (config: Config): boolean =>
-  sectionWithRedis(config, 'idempotency').redis === null &&
-  groups.some((group) => config.upstreams[group].candidate !== null)
+export const usesRedis: Required<ConfigPart>['usesRedis'] = (config, purpose) =>
+  purpose === purposeOfShifts(config) && groups.some((group) => config.upstreams[group].candidate !== null)
 
 export const warnings: readonly WarningRule[] = [
   ...[unusedPostWords, nothingCopied, noiseOfPosts, shownValues, bodyWithoutRoom].map(ofEachShadow),

@@ -1,4 +1,5 @@
 import type { Config } from '../../core/config/config.ts'
+import { credentialFields } from '../../core/config/config-facts.ts'
 import type { Layer } from '../../core/exchange/exchange.ts'
 import type { Channel, ChannelEnd, ProcessPlace } from '../../core/runtime/channel.ts'
 import { type LayerRow, layerRow } from '../../core/runtime/pipeline/layer-stack.ts'
@@ -46,10 +47,10 @@ export const open: RuntimePart['open'] = ({ place, channel, digestKey, parts }) 
   let current: LearningNow | null = null
   return {
     ...openLearnedArchive(place, channel, () => current),
-    acquire({ config, overrides }, previous, { credentialFields }): LearningPart {
+    acquire({ config, overrides }, previous): LearningPart {
       const mode = getLearningMode(config, overrides.learning)
       const before = (previous as LearningPart | null)?.learning ?? null
-      const learning = continueLearning(mode, config, before, digestKey, credentialFields)
+      const learning = continueLearning(mode, config, before, digestKey)
       const mark = `${config.hash} ${learning?.orderedAt}`
       return {
         learning,
@@ -128,19 +129,21 @@ export const continueLearning = (
   config: Config,
   before: ContractLearning | null,
   key: string,
-  credentials: readonly string[],
 ): ContractLearning | null => {
   if (mode === null) return before && { ...before, isOn: false }
   const { enums, orderedAt } = mode
   // Not even the names of these fields are learned.
-  const credentialFields = [...credentials, config.requestId.header].filter((each) => each !== null)
+  const omitted = [...credentialFields(config), config.requestId.header].filter((each) => each !== null)
   const isContinued =
     before !== null &&
-    String(before.credentialFields) === String(credentialFields) &&
+    String(before.credentialFields) === String(omitted) &&
     (orderedAt === null ? before.isOn && before.enumsOfFile === enums : before.orderedAt === orderedAt)
   const { learner, enumsOfFile } = isContinued
     ? before
-    : { learner: createLearner({ enums, key, credentialFields }), enumsOfFile: config.contract?.enums ?? false }
+    : {
+        learner: createLearner({ enums, key, credentialFields: omitted }),
+        enumsOfFile: config.contract?.enums ?? false,
+      }
   learner.keepEnums(enums)
-  return { learner, enumsOfFile, orderedAt, credentialFields, isOn: true }
+  return { learner, enumsOfFile, orderedAt, credentialFields: omitted, isOn: true }
 }

@@ -1,14 +1,18 @@
 import type * as z from 'zod'
-import { certificateFields } from '../../core/config/certificates.ts'
 import type { Config } from '../../core/config/config.ts'
-import type { ConfigSection, NamedFile, OperationKey, ResolveOperation } from '../../core/config/config-part.ts'
+import {
+  type ConfigSection,
+  configParts,
+  type NamedFile,
+  type OperationKey,
+  type ResolveOperation,
+} from '../../core/config/config-part.ts'
 import type { ConfigIssue } from '../../core/config/problem.ts'
 import { type ConfigRule, isEnabledAt, parseAt, valueAt, type WarningRule } from '../../core/config/rules/rule.ts'
 import { optionalKey } from '../../core/config/schema/annotations.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
 import { InvalidScalar, scalar } from '../../core/config/schema/scalar.ts'
 import { boolean, choice, map, mebibyte, percent, size } from '../../core/config/schema/scalar-types.ts'
-import type { AuthMethod } from '../../core/exchange/failures/reason-rows.ts'
 import { foldUnderscores, isHopByHop, targetOverrides } from '../../core/exchange/header-fields.ts'
 import { formatSize } from '../../core/lib/text/units.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
@@ -234,21 +238,14 @@ const unmeetableFields: WarningRule = ({ config }) => {
 }
 
 /** Returns whether the gateway removes a field, by its folded name. */
-const createTakenFields = ({ auth, listen, operations }: Config, id: OperationId): ((name: string) => boolean) => {
-  const own = operations[id].auth
-  const taken = new Set(['host', 'expect', 'content-length'])
-  if (listen.overrideFields === 'drop' && listen.trustedProxies.length === 0)
-    for (const name of targetOverrides) taken.add(name)
-  if (auth !== null && own === null && auth.identityField !== null) taken.add(foldUnderscores(auth.identityField))
-  if (auth !== null && own !== null && auth.credentials === 'strip')
-    for (const method of own.methods)
-      for (const name of credentialFields(method, auth)) taken.add(foldUnderscores(name))
+const createTakenFields = (config: Config, id: OperationId): ((name: string) => boolean) => {
+  const { overrideFields, trustedProxies } = config.listen
+  const taken = new Set([
+    ...['host', 'expect', 'content-length'],
+    ...(overrideFields === 'drop' && trustedProxies.length === 0 ? targetOverrides : []),
+    ...configParts.flatMap((part) => part.removedFields?.(config, id) ?? []).map(foldUnderscores),
+  ])
   return (name) => taken.has(foldUnderscores(name)) || isHopByHop(name)
-}
-
-const credentialFields = (method: AuthMethod, auth: NonNullable<Config['auth']>): readonly string[] => {
-  if (method === 'apiKey') return [auth.apiKey.field]
-  return method === 'mtls' ? certificateFields(auth.mtls) : ['authorization', 'dpop', ...certificateFields(auth.mtls)]
 }
 
 export const warnings: readonly WarningRule[] = [

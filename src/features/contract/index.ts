@@ -3,6 +3,10 @@ import type { Feature } from '../../core/feature.ts'
 /** Holds requests and responses to an OpenAPI document. */
 export const contract: Feature = {
   name: 'contract',
+  facts: {
+    shapesResponses: ({ contract: { response, unchecked } }, { contract, compiledContract }) =>
+      response === 'enforce' && [compiledContract?.digest, unchecked, contract?.maxBody],
+  },
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: () => import('./config.ts'),
   loadTransfer: () => import('./transfer.ts'),

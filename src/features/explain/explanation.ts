@@ -3,6 +3,7 @@ import type { ExplainedSide, NameKey } from '../../core/cli/built-in-command.ts'
 import { cliError } from '../../core/cli/client/admin-target.ts'
 import { formatJson } from '../../core/cli/render/output.ts'
 import type { Config } from '../../core/config/config.ts'
+import { authenticates, listClientNames } from '../../core/config/config-facts.ts'
 import type { LoadedConfig } from '../../core/config/load/load.ts'
 import { suggestNearest } from '../../core/config/suggest.ts'
 import { type FailureKind, failureTable } from '../../core/exchange/failures/kinds.ts'
@@ -95,14 +96,11 @@ const requireClient = (client: string, config: Config): void => {
   )
 }
 
-const listClientNames = (config: Config): readonly string[] =>
-  explainParts.flatMap((part) => part.clientNames?.(config) ?? [])
-
 /** Throws a {@link cliError} for a name where the operation does not authenticate, or an address where it does. */
 const explainSide = (client: string, operation: Operation, config: Config, nameKey: NameKey): ClientSide => {
   const { id } = operation
   const isNamed = listClientNames(config).includes(client)
-  const asksWhoItIs = explainParts.some((part) => part.asksWhoItIs?.(operation, config))
+  const asksWhoItIs = authenticates(config.operations[id])
   if (isNamed && !asksWhoItIs)
     throw cliError(`--client: ${id} asks no client who it is; its side is that of its address, so write the address`)
   if (!isNamed && asksWhoItIs)

@@ -14,6 +14,7 @@ import {
 import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
 import { noWorkerAnswered } from '../../core/admin/commands/phrases.ts'
 import type { Config } from '../../core/config/config.ts'
+import { authenticates } from '../../core/config/config-facts.ts'
 import { asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../core/lib/text/decode.ts'
 import { formatTime } from '../../core/lib/text/format-time.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
@@ -155,7 +156,7 @@ const planLookup = async (
 
 /** Null: this owner is possible. */
 const rejectOwner = async ({ operation, owner }: KeyReference, config: Config): Promise<AdminError | null> => {
-  const isAsked = config.operations[operation].auth !== null
+  const isAsked = authenticates(config.operations[operation])
   if ('client' in owner && isAsked) return rejectUnknownClient(owner.client, config)
   if ('client' in owner) return badRequest(`client: ${operation} asks no client who it is; write its --address`)
   return isAsked ? badRequest(`address: ${operation} asks each client who it is; write its name with --client`) : null

@@ -1,4 +1,5 @@
 import type { Config } from '../../core/config/config.ts'
+import { authenticates, partitionFields } from '../../core/config/config-facts.ts'
 import { epochMs, unrefTimeout } from '../../core/lib/clock.ts'
 import { FairQuota, usualBodyBytes } from '../../core/lib/fair-quota.ts'
 import type { LogEvent } from '../../core/log/log.ts'
@@ -110,11 +111,11 @@ export class IdempotencyRegistry {
   }
 
   /** After such an edit, a client's key has another digest. */
-  #logOwnerChange({ operations, cache }: Config): void {
+  #logOwnerChange(config: Config): void {
     const changed: string[] = []
-    for (const [id, { idempotency, auth }] of Object.entries(operations)) {
-      if (idempotency === null) continue
-      const owner = auth === null ? `fields ${cache.credentials.toSorted()}` : 'id'
+    for (const [id, operation] of Object.entries(config.operations)) {
+      if (operation.idempotency === null) continue
+      const owner = authenticates(operation) ? 'id' : `fields ${partitionFields(config).toSorted()}`
       if ((this.#owners.get(id) ?? owner) !== owner) changed.push(id)
       this.#owners.set(id, owner)
     }
@@ -133,7 +134,7 @@ export class IdempotencyRegistry {
   /** Null: no Redis is configured. Stays open until every claim is settled. */
   #acquireRedis({ redis, replicas, encryptionKeys }: IdempotencyConfig) {
     if (redis === null) return null
-    const { link, replicated, release } = this.#links.acquire(withReplicas(redis, replicas), 'idempotency')
+    const { link, replicated, release } = this.#links.acquire(withReplicas(redis, replicas), 'records')
     const links = replicated === null ? [link] : [link, replicated]
     const sealer = createResponseSealer(encryptionKeys.map((key) => Buffer.from(key, 'base64')))
     const counts = this.#redisCounts

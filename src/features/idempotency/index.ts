@@ -4,6 +4,10 @@ import { protectOperations } from '../../core/runtime/primary-part.ts'
 export const idempotency: Feature = {
   name: 'idempotency',
   needs: ['redis'],
+  facts: {
+    keyFields: ({ idempotency }) => (idempotency === null ? [] : [idempotency.header]),
+    redis: { section: 'idempotency', purpose: 'records' },
+  },
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: async () => ({
     ...(await import('./config.ts')),

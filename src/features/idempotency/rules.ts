@@ -1,10 +1,11 @@
+import { askFacts } from '../../core/config/config-facts.ts'
 import { formatKeyPath, type KeyPath } from '../../core/config/problem.ts'
 import { findField, listOwnFields } from '../../core/config/rules/own-field.ts'
 import { type ConfigRule, isEnabledAt, parseAt, valueAt, type WarningRule } from '../../core/config/rules/rule.ts'
 import { foldUnderscores } from '../../core/exchange/header-fields.ts'
 import { listSides, sideKey } from '../../core/exchange/sides.ts'
-import { allOperations, groups } from '../../operations.ts'
-import { redisRule } from '../redis/rules.ts'
+import { allOperations } from '../../operations.ts'
+import { isRedisUsed, redisRule } from '../redis/rules.ts'
 import { idempotencySchema } from './config.ts'
 
 const encryptedInRedis: ConfigRule = (tree) => {
@@ -75,22 +76,18 @@ const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } })
  * upstream that may have processed the request.
  */
 const keysOfTwoSides: WarningRule = ({ config: { operations, upstreams } }) =>
-  allOperations.map(({ id, group }) => {
-    const { candidate } = upstreams[group]
-    const mayHaveClients =
-      candidate !== null && (candidate.share > 0 || candidate.steps !== null || candidate.clients.length > 0)
-    return (
-      mayHaveClients &&
-      operations[id].idempotency?.onUnknown === 'forward' && {
+  allOperations.map(
+    ({ id, group }) =>
+      operations[id].idempotency?.onUnknown === 'forward' &&
+      askFacts((facts) => facts.dividesClients?.(upstreams[group])).includes(true) && {
         path: ['operations', id, 'idempotency'],
         message:
           'what one side of the group may have processed is forwarded to the other, when its client has changed sides',
         expected: 'upstreams that recognise the keys of each other, or onUnknown: refuse',
         found: `${sideKey(group, 'candidate')} with clients`,
         hint: 'write onUnknown: refuse unless both sides keep their keys in one place',
-      }
-    )
-  })
+      },
+  )
 
 const unreplicatedKeys: WarningRule = ({ config: { idempotency } }) =>
   idempotency.redis !== null &&
@@ -103,11 +100,10 @@ const unreplicatedKeys: WarningRule = ({ config: { idempotency } }) =>
     hint: 'remove replicas: with sentinels or cluster the default is 1',
   }
 
-const unusedIdempotencyRedis: WarningRule = ({ config: { idempotency, operations, upstreams } }) =>
-  idempotency.redis !== null &&
-  // Shifts of candidates are kept in this Redis too.
-  groups.every((group) => upstreams[group].candidate === null) &&
-  allOperations.every(({ id }) => operations[id].idempotency === null) && {
+const unusedIdempotencyRedis: WarningRule = ({ config }) =>
+  config.idempotency.redis !== null &&
+  !isRedisUsed(config, 'records') &&
+  allOperations.every(({ id }) => config.operations[id].idempotency === null) && {
     path: ['idempotency', 'redis'],
     message: 'this does nothing: no operation has idempotency',
     expected: 'idempotency: true under one of operations, or no idempotency.redis',

@@ -1,4 +1,5 @@
 import type { Config, UpstreamConfig } from '../../core/config/config.ts'
+import { partitionFields } from '../../core/config/config-facts.ts'
 import type { Layer } from '../../core/exchange/exchange.ts'
 import { foldUnderscores } from '../../core/exchange/header-fields.ts'
 import type { RequestOwner } from '../../core/exchange/request-owner.ts'
@@ -100,7 +101,7 @@ const createIdempotencyLayer = (
   idempotency &&
   idempotencyLayer(rules, {
     ...idempotency,
-    credentialFields: ['authorization', 'cookie', ...config.cache.credentials],
+    credentialFields: ['authorization', 'cookie', ...partitionFields(config)],
     maxKeysPerClient: config.idempotency.maxKeysPerClient,
     maxClaimMs: shorterThan(config.idempotency.redis?.timeout ?? 0, deadline),
   })

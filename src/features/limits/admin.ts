@@ -11,7 +11,6 @@ import {
 import {
   checkCommandLine,
   explainCommandLine,
-  type Finding,
   type FindingSource,
   finding,
   joinWithAnd,
@@ -29,7 +28,8 @@ import { formatDuration } from '../../core/lib/text/units.ts'
 import type { ErrorCount } from '../../core/log/recent-errors.ts'
 import { groupByKey, sum } from '../../core/log/sum-reports.ts'
 import { fromReport, type Shown } from '../../core/runtime/status/field.ts'
-import { limitsField, type RateLimitReport } from './status.ts'
+import { redisGone } from '../redis/redis-settings.ts'
+import { limitsField } from './status.ts'
 
 const rejectedKinds: readonly FailureKind[] = [
   'bad-request',
@@ -202,25 +202,14 @@ const loadFindings: FindingSource = ({ report: { limits, recentErrors } }) => {
   ])
 }
 
-const redisFindings: FindingSource = ({ config, file, report: { limits, cache } }) => {
-  const found: Finding[] = []
+const redisFindings: FindingSource = ({ config, file, report: { limits } }) => {
   const { rate } = limits
-  const command = checkCommandLine(file.name, '--online')
-  if (rate?.store === 'redis' && rate.state === 'local') {
-    const severity = config.auth?.dpop?.withoutRedis === 'refuse' ? 'critical' : 'warning'
-    found.push(
-      finding('limits-not-shared', severity, 'redis', { ...rate, command }, (rate) => [
-        `${redisGone(rate)}: ${unsharedPhrases(config).join(', and ')}`,
-      ]),
-    )
-  }
-  if (cache?.redis?.state === 'local')
-    found.push(
-      finding('cache-not-shared', 'warning', 'redis', { ...cache.redis, command }, (redis) => [
-        `${redisGone(redis)}: this gateway has in its cache what it has stored itself`,
-      ]),
-    )
-  return found
+  if (rate?.store !== 'redis' || rate.state !== 'local') return []
+  const severity = config.auth?.dpop?.withoutRedis === 'refuse' ? 'critical' : 'warning'
+  const facts = { ...rate, command: checkCommandLine(file.name, '--online') }
+  return finding('limits-not-shared', severity, 'redis', facts, (rate) => [
+    `${redisGone(rate)}: ${unsharedPhrases(config).join(', and ')}`,
+  ])
 }
 
 const unsharedPhrases = ({ auth, limits, clients }: FindingInputs['config']): readonly string[] => {
@@ -233,9 +222,6 @@ const unsharedPhrases = ({ auth, limits, clients }: FindingInputs['config']): re
       : []),
   ]
 }
-
-const redisGone = ({ server, reason, where }: Pick<RateLimitReport, 'server' | 'reason' | 'where'>): string =>
-  `Redis (${server}) cannot be asked${wherePhrase({ where })}${reason === null ? '' : ` (${reason})`}`
 
 export const findings: readonly PlacedFindings[] = [
   { after: 'eventLoop', value: loadFindings },

@@ -1,13 +1,12 @@
 import * as z from 'zod'
 import type { Config } from '../../core/config/config.ts'
-import {
-  type ConfigPart,
-  type ConfigSection,
-  configParts,
-  type OperationKey,
-  type PolicyKey,
-  type ResolveOperation,
-  type ResolveUpstream,
+import type {
+  ConfigPart,
+  ConfigSection,
+  OperationKey,
+  PolicyKey,
+  ResolveOperation,
+  ResolveUpstream,
 } from '../../core/config/config-part.ts'
 import type { ConfigRule, WarningRule } from '../../core/config/rules/rule.ts'
 import { optionalPolicy } from '../../core/config/schema/inheritance.ts'
@@ -15,7 +14,7 @@ import { integer, map, optionalDuration, optionalInteger } from '../../core/conf
 import { allOperations, groups } from '../../operations.ts'
 import { requestRate } from '../auth/clients/config.ts'
 import { redisSchema } from '../redis/config.ts'
-import { redisRule } from '../redis/rules.ts'
+import { isRedisUsed, redisRule } from '../redis/rules.ts'
 
 const addressLimit = optionalPolicy(
   z
@@ -101,7 +100,7 @@ const unusedRedis: WarningRule = ({ config }) =>
   config.limits.redis !== null &&
   config.limits.address === null &&
   config.clients.every(({ rate }) => rate === null) &&
-  !configParts.some((part) => part.usesLimitsRedis?.(config)) && {
+  !isRedisUsed(config, 'counts') && {
     path: ['limits', 'redis'],
     message: 'this does nothing: nothing is counted',
     expected: 'limits.address, the rate of a client or auth.dpop, or no limits.redis',

@@ -3,6 +3,10 @@ import type { Feature } from '../../core/feature.ts'
 export const limits: Feature = {
   name: 'limits',
   needs: ['auth', 'redis'],
+  facts: {
+    ipv6Prefix: ({ limits }) => limits.address?.ipv6Prefix,
+    redis: { section: 'limits', purpose: 'counts' },
+  },
   loadAdminPart: () => import('./admin.ts'),
   loadRuntimePart: () => import('./runtime.ts'),
   loadStatusPart: () => import('./status.ts'),

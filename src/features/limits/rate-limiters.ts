@@ -45,7 +45,7 @@ export class RateLimiterRegistry {
     const name = limitKey(limit)
     const limiter = this.#limiters.acquire(name, () => this.#createLimiter(name, limit))
     // The primary of several workers serves no client; its workers use the connection.
-    const shared = redis === null || this.#role.kind === 'primary' ? null : this.#redis.acquire(redis, 'limits')
+    const shared = redis === null || this.#role.kind === 'primary' ? null : this.#redis.acquire(redis, 'counts')
     return {
       limiter:
         redis && shared ? redisLimiter(limit, shared.link, `${redis.prefix}:${limit.policy}:`, limiter) : limiter,

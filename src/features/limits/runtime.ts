@@ -54,7 +54,7 @@ export const open = ({
       role === 'worker'
         ? { kind: role, workerCount, timeoutMs, askPrimary: (limit, keys) => channel.ask([limit, keys]) }
         : { kind: role },
-      redis.limits,
+      redis.counts,
     ),
     counts: createInFlightCounters(),
     loop: new EventLoopLag(logEvent),

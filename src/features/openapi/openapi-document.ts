@@ -1,4 +1,5 @@
 import type { Config, ListenConfig } from '../../core/config/config.ts'
+import { askFacts } from '../../core/config/config-facts.ts'
 import type { PlainObject } from '../../core/lib/plain-object.ts'
 import { version } from '../../core/lib/program.ts'
 import { allOperations, groups } from '../../operations.ts'
@@ -59,7 +60,7 @@ export const describeServers = (listen: ListenConfig) => {
     const url = publicUrl.slice(0, publicUrl.length - pathPrefix.length)
     return { servers: [{ url }], pathPrefix }
   }
-  const inFront = openApiParts.map((part) => part.clientScheme?.(listen) ?? null).find((each) => each !== null)
+  const [inFront] = askFacts((facts) => facts.clientScheme?.(listen))
   // TLS may end at a proxy in front: a URL without a scheme takes the document's.
   const scheme = tls !== null ? 'https:' : (inFront ?? (trustedProxies.length === 0 ? 'http:' : ''))
   const servers = hosts.length === 0 ? [{ url: '/' }] : hosts.map((host) => ({ url: `${scheme}//${host}` }))

@@ -12,9 +12,3 @@ export const describeClientErrors: NonNullable<AdminPart['describeClientErrors']
   if (loadBalancerReasons.has(reason)) return { senders: 'listen.proxyProtocol' }
   return reason === 'proxy-header' && listen.proxyProtocol === null ? { note: ', which is off' } : null
 }
-
-export const loadOpenApi: NonNullable<AdminPart['loadOpenApi']> = async () => ({
-  // TLS may end in front, at a load balancer that does not say so.
-  clientScheme: ({ proxyProtocol }) =>
-    proxyProtocol === null ? null : proxyProtocol.scheme === 'https' ? 'https:' : '',
-})

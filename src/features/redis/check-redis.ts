@@ -10,11 +10,10 @@ import { connectDirectory } from './redis-server.ts'
 import {
   describeRedis,
   errorText,
+  listRedis,
   type RedisServerOptions,
   redactSecrets,
-  redisSections,
   redisTopology,
-  sectionWithRedis,
   withReplicas,
 } from './redis-settings.ts'
 import { watchMaster } from './sentinel.ts'
@@ -24,24 +23,24 @@ import { watchMaster } from './sentinel.ts'
  * that must be remembered.
  */
 export const checkRedis: OnlineCheck = async (config, locate) => {
-  const checked = redisSections.map(async (section): Promise<readonly ConfigProblem[]> => {
-    const { redis, replicas } = sectionWithRedis(config, section)
-    if (redis === null) return []
-    const at = locate(`${section}.redis.${placeOf(redis)}`)
-    const name = describeRedis(redis)
-    const reason = await findReason(replicas === undefined ? redis : withReplicas(redis, replicas))
-    if (reason !== null) {
-      const message = `Redis (${name}) cannot be used from here: ${reason}`
-      const expected = 'a Redis that takes what the gateway writes'
-      return [{ ...at, message, expected, found: reason }]
-    }
-    const policies = section === 'idempotency' ? await withTimeout(readEvictionPolicies(redis), maxCheckMs) : null
-    const policy = policies?.find((each) => each !== null && each !== keepingPolicy)
-    if (policy == null) return []
-    const message = `Redis (${name}) may forget keys for want of room (maxmemory-policy ${policy}): what comes again is then processed again`
-    const expected = `maxmemory-policy ${keepingPolicy}`
-    return [{ ...at, message, expected, found: policy, hint: policyHint }]
-  })
+  const checked = listRedis(config).map(
+    async ({ section, purpose, redis, replicas }): Promise<readonly ConfigProblem[]> => {
+      const at = locate(`${section}.redis.${placeOf(redis)}`)
+      const name = describeRedis(redis)
+      const reason = await findReason(replicas === undefined ? redis : withReplicas(redis, replicas))
+      if (reason !== null) {
+        const message = `Redis (${name}) cannot be used from here: ${reason}`
+        const expected = 'a Redis that takes what the gateway writes'
+        return [{ ...at, message, expected, found: reason }]
+      }
+      const policies = purpose === 'records' ? await withTimeout(readEvictionPolicies(redis), maxCheckMs) : null
+      const policy = policies?.find((each) => each !== null && each !== keepingPolicy)
+      if (policy == null) return []
+      const message = `Redis (${name}) may forget keys for want of room (maxmemory-policy ${policy}): what comes again is then processed again`
+      const expected = `maxmemory-policy ${keepingPolicy}`
+      return [{ ...at, message, expected, found: policy, hint: policyHint }]
+    },
+  )
   return (await Promise.all(checked)).flat()
 }
 

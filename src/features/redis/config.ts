@@ -168,10 +168,13 @@ export const redisSchema = (description: string, otherwise: string, timeout: '20
     { sensitive: true },
   )
 
+/** `records`: must not be forgotten for want of room. */
+export type RedisPurpose = 'counts' | 'responses' | 'records'
+
 declare module '../../core/config/config-part.ts' {
   interface ConfigPart {
-    /** Whether the feature uses `limits.redis` for more than counting. */
-    usesLimitsRedis?(config: Config): boolean
+    /** Whether the feature uses the Redis of another's section. */
+    usesRedis?(config: Config, purpose: RedisPurpose): boolean
   }
 }
 

@@ -1,9 +1,10 @@
 import { unrefTimeout } from '../../core/lib/clock.ts'
 import { RefCountedMap } from '../../core/lib/memo.ts'
 import type { LogEvent } from '../../core/log/log.ts'
+import type { RedisPurpose } from './config.ts'
 import { ManagedRedis } from './managed-redis.ts'
 import { connectRedis } from './redis-connection.ts'
-import { type RedisSection, type RedisSettings, redactSecrets } from './redis-settings.ts'
+import { type RedisSettings, redactSecrets, sectionOf } from './redis-settings.ts'
 
 /** The reason holds no secrets. */
 export type OnSharedChange = (isShared: boolean, reason: string | null) => void
@@ -26,9 +27,9 @@ export class RedisRegistry {
     this.#onChange = onChange
   }
 
-  acquire(redis: RedisSettings, section: RedisSection): RedisLinks & { release(): void } {
-    const key = JSON.stringify([section, redis])
-    const links = this.#byKey.acquire(key, () => this.#open(redis, section))
+  acquire(redis: RedisSettings, purpose: RedisPurpose): RedisLinks & { release(): void } {
+    const key = JSON.stringify([purpose, redis])
+    const links = this.#byKey.acquire(key, () => this.#open(redis, purpose))
     const release = (): void => {
       const closing = this.#byKey.release(key)
       closing?.link.close()
@@ -37,12 +38,12 @@ export class RedisRegistry {
     return { ...links, release }
   }
 
-  #open(redis: RedisSettings, section: RedisSection): RedisLinks {
+  #open(redis: RedisSettings, purpose: RedisPurpose): RedisLinks {
     const openLink = (settings: RedisSettings, onChange: OnSharedChange): ManagedRedis =>
       new ManagedRedis({
         connect: connectRedis(settings),
         timeoutMs: redis.timeout,
-        timeoutKey: `${section}.redis.timeout`,
+        timeoutKey: `${sectionOf(purpose)}.redis.timeout`,
         redact: (reason) => redactSecrets(reason, redis),
         onChange,
       })

@@ -1,15 +1,19 @@
 import { isIPv6 } from 'node:net'
+import { askFacts } from '../../core/config/config-facts.ts'
 import type { Milliseconds } from '../../core/lib/text/units.ts'
-import type { RedisConfig } from './config.ts'
+import type { RedisConfig, RedisPurpose } from './config.ts'
 
 /** `replicas`: how many must have a write with `isReplicated`; default 0. */
 export type RedisSettings = RedisConfig & { readonly replicas?: number }
 
 export type RedisTls = NonNullable<RedisSettings['tls']>
 
-export const redisSections = ['limits', 'cache', 'idempotency'] as const
-
-export type RedisSection = (typeof redisSections)[number]
+declare module '../../core/config/config-facts.ts' {
+  interface ConfigFacts {
+    /** The section of the feature that names a Redis. */
+    readonly redis?: { readonly section: string; readonly purpose: RedisPurpose }
+  }
+}
 
 interface SectionWithRedis {
   readonly redis: RedisConfig | null
@@ -17,9 +21,19 @@ interface SectionWithRedis {
   readonly replicas?: number | null
 }
 
-/** A missing feature has no section, so no Redis. */
-export const sectionWithRedis = (config: object, name: RedisSection): SectionWithRedis =>
-  (config as { readonly [Name in RedisSection]?: SectionWithRedis })[name] ?? { redis: null }
+/** Lists each Redis that the configuration names. */
+export const listRedis = (config: object) =>
+  askFacts(({ redis: use }) => {
+    if (use === undefined) return null
+    const { redis, replicas } = (config as Readonly<Record<string, SectionWithRedis>>)[use.section] as SectionWithRedis
+    return redis && { ...use, redis, replicas }
+  })
+
+export const findRedis = (config: object, purpose: RedisPurpose): RedisConfig | null =>
+  listRedis(config).find((each) => each.purpose === purpose)?.redis ?? null
+
+export const sectionOf = (purpose: RedisPurpose): string =>
+  askFacts(({ redis }) => (redis?.purpose === purpose ? redis.section : null))[0] ?? purpose
 
 /** The host is without brackets. */
 export interface RedisAddress {
@@ -106,6 +120,16 @@ export const describeRedis = (settings: RedisSettings): string => {
       return `cluster ${formatAddresses(topology.seeds)}`
   }
 }
+
+interface SharingState {
+  readonly server: string | null
+  readonly reason: string | null
+  readonly where: string | null
+}
+
+/** For a finding. */
+export const redisGone = ({ server, reason, where }: SharingState): string =>
+  `Redis (${server}) cannot be asked${where === null ? '' : ` ${where}`}${reason === null ? '' : ` (${reason})`}`
 
 /** For operators, without secrets. */
 export const describeKeyspace = (settings: RedisSettings): string => {

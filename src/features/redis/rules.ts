@@ -1,8 +1,10 @@
 import { validateCaBundle, validateKeyPair } from '../../core/config/certificates.ts'
+import type { Config } from '../../core/config/config.ts'
+import { configParts } from '../../core/config/config-part.ts'
 import type { KeyPath } from '../../core/config/problem.ts'
 import { type ConfigRule, findUnmetNeeds, parseAt, type RuleResult, valueAt } from '../../core/config/rules/rule.ts'
 import { isPlainObject } from '../../core/lib/plain-object.ts'
-import { redisKeys, redisNeeds, redisPlaces } from './config.ts'
+import { type RedisPurpose, redisKeys, redisNeeds, redisPlaces } from './config.ts'
 
 type RedisRule = (tree: unknown, path: KeyPath) => RuleResult
 
@@ -107,3 +109,7 @@ export const redisRule =
   (path: KeyPath): ConfigRule =>
   (tree) =>
     isPlainObject(valueAt(tree, path)) && rules.map((rule) => rule(tree, path))
+
+/** By features other than the section's own. */
+export const isRedisUsed = (config: Config, purpose: RedisPurpose): boolean =>
+  configParts.some((part) => part.usesRedis?.(config, purpose))

@@ -2,8 +2,8 @@ import type { ProcessPart, RuntimePart } from '../../core/runtime/runtime-part.t
 import { calmChanges, RedisRegistry } from './redis-registry.ts'
 
 interface RedisProcess extends ProcessPart {
-  /** The connections to `limits.redis`. */
-  readonly limits: RedisRegistry
+  /** The connections that features share to count. */
+  readonly counts: RedisRegistry
 }
 
 declare module '../../core/runtime/runtime-part.ts' {
@@ -13,7 +13,7 @@ declare module '../../core/runtime/runtime-part.ts' {
 }
 
 export const open: RuntimePart['open'] = ({ logEvent }): RedisProcess => ({
-  limits: new RedisRegistry(calmChanges(logEvent, 'limits are shared', 'limits are not shared')),
+  counts: new RedisRegistry(calmChanges(logEvent, 'limits are shared', 'limits are not shared')),
   acquire: () => ({}),
 })
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Config, ListenConfig } from '../../core/config/config.ts'
+import { askFacts } from '../../core/config/config-facts.ts'
 import type { Exchange, Layer } from '../../core/exchange/exchange.ts'
 import { now } from '../../core/lib/clock.ts'
 import { RefCountedMap } from '../../core/lib/memo.ts'
@@ -82,8 +83,10 @@ export const open: RuntimePart['open'] = ({ place, logEvent }): ProcessPart => {
 }
 
 /** `listen.publicUrl`, or else where the gateway listens. */
-const toServerAddress = ({ publicUrl, tls, proxyProtocol, host, port }: ListenConfig): ServerAddress => {
-  const scheme = tls === null && proxyProtocol?.scheme !== 'https' ? 'http' : 'https'
+const toServerAddress = (listen: ListenConfig): ServerAddress => {
+  const { publicUrl, tls, host, port } = listen
+  const [inFront] = askFacts((facts) => facts.clientScheme?.(listen))
+  const scheme = tls === null && inFront !== 'https:' ? 'http' : 'https'
   if (publicUrl === null) return { scheme, address: host === '0.0.0.0' || host === '::' ? null : host, port }
   const { protocol, hostname, port: explicitPort } = new URL(publicUrl)
   const isTls = protocol === 'https:'

@@ -12,7 +12,6 @@ const learn = (enums: boolean, before: ContractLearning | null, mode?: LearningM
     testConfig({ contract: { learn: true, enums } }),
     before,
     'key',
-    [],
   )
 
 test('what a command has learnt stays when it ends, whatever the file says of values', () => {

@@ -146,7 +146,7 @@ test('one of two connections waits for replicas, and operators are told of both 
   const changes: (readonly [boolean, string | null])[] = []
   const registry = new RedisRegistry((...change) => void changes.push(change))
   const settings = redisSettings({ url: urlOf(redis), replicas: 1, timeout: 30_000 })
-  const { link, replicated, release } = registry.acquire(settings, 'idempotency')
+  const { link, replicated, release } = registry.acquire(settings, 'records')
   onTestFinished(release)
 
   await vi.waitFor(() => expect(changes).toEqual([[false, '0 of 1 replicas have what was written']]), 30_000)
@@ -161,7 +161,7 @@ test('one of two connections waits for replicas, and operators are told of both 
 test('without replicas there is one connection', async () => {
   const redis = await withReplies(0)
   const registry = new RedisRegistry(() => {})
-  const { replicated, release } = registry.acquire(redisSettings({ url: urlOf(redis) }), 'idempotency')
+  const { replicated, release } = registry.acquire(redisSettings({ url: urlOf(redis) }), 'records')
   onTestFinished(release)
 
   expect(replicated).toBe(null)

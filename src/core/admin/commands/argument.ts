@@ -117,11 +117,11 @@ const quoted = (key: string): string => JSON.stringify(key.slice(0, 60))
 
 export const rejectUnknownClient = async (name: string, config: Config): Promise<AdminError | null> => {
   // Late: the command line loads this module too, and looks no client up.
-  const [{ adminParts }, { suggestNearest }] = await Promise.all([
-    import('../admin-parts.ts'),
+  const [{ listClientNames }, { suggestNearest }] = await Promise.all([
+    import('../../config/config-facts.ts'),
     import('../../config/suggest.ts'),
   ])
-  const known = adminParts.flatMap((part) => part.listClients?.(config) ?? [])
+  const known = listClientNames(config)
   if (known.includes(name)) return null
   const near = suggestNearest(name, known)
   return badRequest(

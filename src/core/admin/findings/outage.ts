@@ -1,4 +1,5 @@
 import { allOperations, type Group, groups, type OperationId } from '../../../operations.ts'
+import { askFacts } from '../../config/config-facts.ts'
 import { type AttemptReport, lastFailurePhrase, reasonTable } from '../../exchange/failures/errors.ts'
 import { mayBeUpstreamFault } from '../../exchange/failures/kinds.ts'
 import { sideKey } from '../../exchange/sides.ts'
@@ -159,8 +160,8 @@ const failingOperations = (names: readonly Group[], inputs: FindingInputs, say: 
   return `; ${say(`${joinWithAnd(affected.map(({ id }) => id))}${cached}`)}`
 }
 
-export const mayBeStored = (id: OperationId, { adminParts, config }: FindingInputs): boolean =>
-  adminParts.some((part) => part.isStored?.(config.operations[id]) ?? false)
+export const mayBeStored = (id: OperationId, { config }: FindingInputs): boolean =>
+  askFacts((facts) => facts.isStored?.(config.operations[id])).includes(true)
 
 const outageDetails = (names: readonly Group[], inputs: FindingInputs): readonly string[] => {
   const { report, at, undoableEditAt } = inputs

@@ -4,6 +4,7 @@ import type { ParsedConfig, ParsedUpstream, UpstreamConfig } from '../config.ts'
 import { nestedUpstreamKeys } from '../config-part.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
 import type { RuleResult, WarningRule } from '../rules/rule.ts'
+import type { PartialLevel } from '../schema/inheritance.ts'
 
 type Endpoints = Pick<UpstreamConfig, 'endpoints'>
 
@@ -26,6 +27,18 @@ const exposedSandbox: WarningRule = ({ parsed: { allowSandbox, listen, upstreams
 
 const nestedIn = (upstream: ParsedUpstream): readonly ParsedUpstream[] =>
   nestedUpstreamKeys().flatMap((key) => (upstream as object as Record<string, ParsedUpstream | null>)[key] ?? [])
+
+/** What the file states of each side of a group. */
+export const statedSides = (
+  group: Group,
+  primary: ParsedUpstream,
+): readonly { readonly path: KeyPath; readonly stated: PartialLevel<ParsedUpstream> }[] => [
+  { path: ['upstreams', group], stated: primary },
+  ...nestedUpstreamKeys().flatMap((key) => {
+    const stated = (primary as object as Record<string, PartialLevel<ParsedUpstream> | null>)[key]
+    return stated == null ? [] : [{ path: ['upstreams', group, key], stated }]
+  }),
+]
 
 const ofBothSides = (upstream: ParsedUpstream): Endpoints => ({
   endpoints: [upstream, ...nestedIn(upstream)].flatMap(({ endpoints }) => endpoints),

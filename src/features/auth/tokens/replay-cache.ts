@@ -35,7 +35,7 @@ export class ReplayCacheRegistry {
     const replayWindow = replayCache instanceof ReplayWindow ? replayCache : null
     replayWindow?.widen(windowMs)
     // The primary of several workers serves no client.
-    const shared = redis === null || this.#role.kind === 'primary' ? null : this.#redis.acquire(redis, 'limits')
+    const shared = redis === null || this.#role.kind === 'primary' ? null : this.#redis.acquire(redis, 'counts')
     return {
       replayCache:
         redis && shared

@@ -29,7 +29,7 @@ export class SharedCacheRegistry {
 
   acquire(redis: RedisConfig) {
     const name = JSON.stringify(redis)
-    const { link, release } = this.#links.acquire(redis, 'cache')
+    const { link, release } = this.#links.acquire(redis, 'responses')
     const space = { prefix: redis.prefix, isCluster: redis.cluster !== null }
     const store = this.#storesByConfig.acquire(name, () => new RedisCacheStore(link, space, this.#pendingKeysOf(space)))
     this.#stores.add(store)

@@ -1,4 +1,5 @@
 import type { Config } from '../../../core/config/config.ts'
+import { clientIpv6Prefix } from '../../../core/config/config-facts.ts'
 import type { Exchange, Layer } from '../../../core/exchange/exchange.ts'
 import { GatewayError } from '../../../core/exchange/failures/errors.ts'
 import { failureTable } from '../../../core/exchange/failures/kinds.ts'
@@ -10,7 +11,7 @@ import type { Group } from '../../../operations.ts'
 import type { CandidateGuardConfig } from '../config/candidate.ts'
 import { GuardCounts, type GuardedRequest } from '../observe/guard/guard-counts.ts'
 import { cellOf } from '../observe/guard/guard-key.ts'
-import { clientIpv6Prefix, getBucketMemory } from './side.ts'
+import { getBucketMemory } from './side.ts'
 
 export interface GuardOptions {
   readonly group: Group

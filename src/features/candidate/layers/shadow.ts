@@ -1,4 +1,5 @@
 import type { Config, UpstreamConfig } from '../../../core/config/config.ts'
+import { askFacts, credentialFields } from '../../../core/config/config-facts.ts'
 import type { Handler, Layer } from '../../../core/exchange/exchange.ts'
 import { foldUnderscores, type HeaderFields, namesCredential } from '../../../core/exchange/header-fields.ts'
 import { formatPercent } from '../../../core/lib/text/units.ts'
@@ -143,7 +144,6 @@ export const createShadowLayer = (
   config: Config,
   { sample, timeout, maxBody, marker, credentials }: CandidateShadowConfig,
   destination: ShadowDestination | null,
-  credentialFields: readonly string[],
 ): Layer | null =>
   destination &&
   shadowLayer({
@@ -153,8 +153,8 @@ export const createShadowLayer = (
     maxBody,
     timeoutMs: timeout,
     forwardsCredentials: credentials === 'forward',
-    credentialFields,
-    keptFields: Object.values(config.operations).flatMap(({ idempotency }) => idempotency?.header ?? []),
+    credentialFields: credentialFields(config),
+    keptFields: Object.values(config.operations).flatMap((each) => askFacts((facts) => facts.keyFields?.(each))),
     requestIdField: config.requestId.header?.toLowerCase() ?? null,
   })
 

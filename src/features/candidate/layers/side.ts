@@ -1,14 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Config } from '../../../core/config/config.ts'
 import type { Exchange, Layer } from '../../../core/exchange/exchange.ts'
 import { getFirstFieldValue, omitFields } from '../../../core/exchange/header-fields.ts'
-import {
-  defaultIpv6Prefix,
-  findRequestOwner,
-  formatOwner,
-  type RequestOwner,
-} from '../../../core/exchange/request-owner.ts'
+import { findRequestOwner, formatOwner, type RequestOwner } from '../../../core/exchange/request-owner.ts'
 import { bucketCount, bucketsOfShare } from '../../../core/exchange/sides.ts'
 import type { Group, Side } from '../../../operations.ts'
 import type { CandidateUse } from '../candidate-clients.ts'
@@ -113,7 +107,3 @@ const createBucketMemory = (group: Group): FindBucket => {
     return bucket
   }
 }
-
-/** The same prefix as `limits.address` uses. */
-export const clientIpv6Prefix = ({ limits }: Pick<Config, 'limits'>): number =>
-  limits.address?.ipv6Prefix ?? defaultIpv6Prefix

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Document, isAlias, isMap, isNode, isScalar, type Node, Pair, visit, YAMLMap, YAMLSeq } from 'yaml'
-import type { Config } from '../../../core/config/config.ts'
+import type { Config, UpstreamConfig } from '../../../core/config/config.ts'
+import { configParts } from '../../../core/config/config-part.ts'
 import { diffReports } from '../../../core/config/diff/diff-reports.ts'
 import type { ConfigChange } from '../../../core/config/diff/diff-values.ts'
 import type { Environment } from '../../../core/config/environment.ts'
@@ -173,9 +174,11 @@ export type Promotion =
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
 
 export const promotedUpstream = ({ upstreams }: Pick<Config, 'upstreams'>, group: Group) => {
-  const { candidate, retry, concurrency } = upstreams[group]
-  // `retry` and `concurrency` hold for both sides.
-  return candidate && { ...candidate.upstream, retry, concurrency, candidate: null }
+  const primary = upstreams[group]
+  // The keys that features add to a group hold for both sides.
+  const shared = configParts.flatMap(({ policyKeys = [] }) => policyKeys.map(({ key }) => key as keyof UpstreamConfig))
+  const kept = Object.fromEntries(shared.map((key) => [key, primary[key]]))
+  return primary.candidate && { ...primary.candidate.upstream, ...kept, candidate: null }
 }
 
 /** Parsed again, the edited file must state the promotion and nothing else. `loaded`: the file as it is. */

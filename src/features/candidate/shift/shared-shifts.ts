@@ -5,9 +5,9 @@ import type { LogEvent } from '../../../core/log/log.ts'
 import type { Group } from '../../../operations.ts'
 import type { ManagedRedis } from '../../redis/managed-redis.ts'
 import { calmChanges, RedisRegistry } from '../../redis/redis-registry.ts'
-import { type RedisSettings, sectionWithRedis } from '../../redis/redis-settings.ts'
+import { findRedis, type RedisSettings } from '../../redis/redis-settings.ts'
 import type { KeptShift, ShiftToKeep } from './kept-shift.ts'
-import { listShiftPlans, type ShiftPlan, shiftKey } from './shift-record.ts'
+import { listShiftPlans, purposeOfShifts, type ShiftPlan, shiftKey } from './shift-record.ts'
 import { callShiftStore, isOlder, type OtherShift } from './shift-store.ts'
 import type { PreparedShifts, Shifts } from './shifts.ts'
 
@@ -70,14 +70,9 @@ export class SharedShifts {
   async prepare(config: Config, isRollback = false): Promise<PreparedShifts & { discard(): void }> {
     const plans = listShiftPlans(config)
     const entries = Object.entries(plans) as readonly (readonly [Group, ShiftPlan])[]
-    const settings = entries.length === 0 ? null : keptIn(config)
-    const place = settings && {
-      settings,
-      ...this.#links.acquire(
-        settings,
-        sectionWithRedis(config, 'idempotency').redis === null ? 'limits' : 'idempotency',
-      ),
-    }
+    const purpose = purposeOfShifts(config)
+    const settings = entries.length === 0 ? null : findRedis(config, purpose)
+    const place = settings && { settings, ...this.#links.acquire(settings, purpose) }
     const fresh = entries.filter(([group, { digest }]) => this.#shifts.get(group)?.digest !== digest)
     const read = place === null || fresh.length === 0 ? new Map() : await this.#readAll(place, fresh)
     const shifts = this.#shifts.prepare(
@@ -205,7 +200,3 @@ export class SharedShifts {
 }
 
 const nothingSeen: SeenShift = { version: '', latest: '', revision: null, writtenAt: 0 }
-
-/** Not the cache's Redis, which may evict. Null: not shared. */
-const keptIn = (config: Config): RedisSettings | null =>
-  sectionWithRedis(config, 'idempotency').redis ?? sectionWithRedis(config, 'limits').redis

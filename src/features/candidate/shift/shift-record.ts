@@ -1,5 +1,7 @@
 import type { Config } from '../../../core/config/config.ts'
 import { type Group, groups } from '../../../operations.ts'
+import type { RedisPurpose } from '../../redis/config.ts'
+import { findRedis } from '../../redis/redis-settings.ts'
 import type { CandidateConfig } from '../config/candidate.ts'
 
 /**
@@ -213,3 +215,7 @@ export const applyOrder = (
       return withStop(record, { cause: 'operator', ...note })
   }
 }
+
+/** Never the Redis of responses, which may evict. */
+export const purposeOfShifts = (config: Config): RedisPurpose =>
+  findRedis(config, 'records') === null ? 'counts' : 'records'

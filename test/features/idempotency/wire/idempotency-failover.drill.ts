@@ -30,7 +30,7 @@ const claimAllTheTime = async (settings: Partial<RedisSettings>) => {
   const changes: (string | null)[] = []
   const redis = redisSettings({ timeout: 1000, ...settings })
   const onChange = (isShared: boolean, reason: string | null) => void changes.push(isShared ? 'shared' : reason)
-  const { link, replicated, release } = new RedisRegistry(onChange).acquire(redis, 'idempotency')
+  const { link, replicated, release } = new RedisRegistry(onChange).acquire(redis, 'records')
   onTestFinished(release)
   await expect.poll(() => link.isShared && replicated?.isShared !== false, patient).toBe(true)
   const sealer = createResponseSealer([Buffer.alloc(32)])

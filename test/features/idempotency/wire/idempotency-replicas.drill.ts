@@ -66,7 +66,7 @@ describe.skipIf(program.missing)('a master with one replica', { timeout: 120_000
 
   test('a replay comes while a claim waits for the replica', async () => {
     const settings = redisSettings({ url: master.url, timeout: 60_000, replicas: 1 })
-    const { link, replicated, release } = new RedisRegistry(() => {}).acquire(settings, 'idempotency')
+    const { link, replicated, release } = new RedisRegistry(() => {}).acquire(settings, 'records')
     onTestFinished(release)
     const sealer = createResponseSealer([Buffer.alloc(32)])
     const counts = { refused: 0 }
