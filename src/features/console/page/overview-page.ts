@@ -12,16 +12,17 @@ import { operationsSection } from './sections/operations.ts'
 import { ordersSection, recentErrorsSection, reloadsSection } from './sections/recent-events.ts'
 import {
   certificatesSection,
+  processesSection,
   recordsSection,
   recordsTitle,
   summarySection,
-  workersSection,
 } from './sections/status-lists.ts'
 import { upstreamsSection } from './sections/upstreams.ts'
 
 const pageParts = await Promise.all(adminParts.flatMap(({ loadPage }) => loadPage?.() ?? []))
 
 const records = pageParts.flatMap(({ recordRow }) => recordRow ?? [])
+const processRows = pageParts.flatMap((part) => part.processRows ?? [])
 const sideFacts = pageParts.flatMap(({ sideFact }) => sideFact ?? [])
 
 interface PageSection {
@@ -40,7 +41,7 @@ const ownSections = {
   reloads: { link: 'Reloads', render: reloadsSection },
   orders: { link: 'Orders', render: ordersSection },
   certificates: { link: 'Certificates', render: certificatesSection },
-  workers: { link: 'Processes', render: workersSection },
+  workers: { link: 'Processes', render: (view) => processesSection(view, processRows) },
   records: { link: recordsTitle(records), render: (view) => recordsSection(view, records) },
 } as const satisfies Readonly<Record<string, PageSection>>
 

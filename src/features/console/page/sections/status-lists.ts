@@ -7,7 +7,6 @@ import {
   badge,
   commandLinks,
   formatCount,
-  formatCounted,
   htmlList,
   htmlSection,
   sinceHtml,
@@ -15,7 +14,7 @@ import {
 } from '../../../../core/admin/page-components.ts'
 import { expiryWarningDays } from '../../../../core/lib/text/format-time.ts'
 import { formatAge } from '../../../../core/lib/text/units.ts'
-import { type RowState, stateBadge, toRowState } from '../row-state.ts'
+import { stateBadge, toRowState } from '../row-state.ts'
 
 export const summarySection = ({ at, status }: Overview): Html => {
   const { state, notReady, version, config, uptimeSeconds, retiring, findings } = status
@@ -45,31 +44,15 @@ const differingFiles = ({ path, differingFiles: files }: Overview['status']['con
   (files ?? []).some((each) => each !== path) &&
   html`: ${files?.map((each, i) => html`${i > 0 && ', '}<code>${each}</code>`)}`
 
-type Status = Overview['status']
-
-export const workersSection = ({ at, status }: Overview): Html =>
+export const processesSection = (view: Overview, rows: readonly NonNullable<PagePart['processRows']>[]): Html =>
   htmlSection(
     'workers',
     'Processes',
     htmlList([
-      ['Node', `${status.node}, process ${status.pid}`],
-      ...status.workers.map(
-        ({ worker, pid, state, startedAt, restarts, inFlight, config }) =>
-          [
-            `worker ${worker}`,
-            html`${stateBadge(workerState(state))}${pid !== null && ` process ${pid}`}${startedAt !== null && html` since ${sinceHtml(at, startedAt)}`}${restarts > 0 && `, ${formatCounted(restarts, 'restart')} ${sinceStart}`}${inFlight !== null && `, ${formatCount(inFlight)} in flight`}${config !== null && config !== status.config.hash && html`, runs <code>${config}</code>`}`,
-          ] as const,
-      ),
+      ['Node', `${view.status.node}, process ${view.status.pid}`],
+      ...rows.flatMap((ofFeature) => ofFeature(view)),
     ]),
   )
-
-const workerState = (state: Status['workers'][number]['state']): RowState =>
-  toRowState({
-    well: state,
-    takenOut: state === 'starting' || state === 'draining' ? state : null,
-    dead: state === 'serving' ? null : state,
-    isProven: true,
-  })
 
 export const recordsSection = (view: Overview, records: readonly Required<PagePart>['recordRow'][]): Html => {
   const { log } = view.status
