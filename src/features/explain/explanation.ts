@@ -204,7 +204,7 @@ export const renderExplanationJson = (explanation: Explanation, live: LiveState 
   const settings =
     details === null
       ? []
-      : [...details.upstream, ...(details.candidate?.upstream ?? []), ...details.operation, ...details.globals]
+      : [...details.upstream, ...(details.other?.upstream ?? []), ...details.operation, ...details.globals]
   const toUpstreamJson = ({ endpoints, weightMeans, fields }: Omit<UpstreamDetails, 'upstream'>) => ({
     endpoints: endpoints.map(({ provenance, ...share }) => ({ ...share, ...toPosition({ provenance }) })),
     weightMeans,
@@ -229,15 +229,15 @@ export const renderExplanationJson = (explanation: Explanation, live: LiveState 
     authority,
     ...(side && { side }),
     ...toUpstreamJson(details ?? { endpoints: [], weightMeans: null, fields: [] }),
-    ...(details?.candidate && { candidate: toUpstreamJson(details.candidate) }),
+    ...(details?.other && { [details.other.side]: toUpstreamJson(details.other) }),
     layers:
-      details?.layers.map(({ name, key, value, on, provenance, contract }) => ({
+      details?.layers.map(({ name, key, value, on, provenance, place }) => ({
         name,
         on,
         key,
         value,
         ...toPosition({ provenance }),
-        ...(contract === null ? {} : { contract }),
+        ...(place === null ? {} : { contract: place }),
       })) ?? [],
     settings: Object.fromEntries(
       settings.map(({ key, value, provenance }) => [key, { value, ...toPosition({ provenance }) }]),

@@ -36,7 +36,8 @@ interface LiveSection {
   readonly text: string | null
 }
 
-const wholeGateway = ['limits', 'auth', 'process', 'workers', 'audit', 'redis', 'idempotency', 'listen'] as const
+// What is found of these concerns no request of the operation, unless its group or the operation itself is named.
+const elsewhere = ['upstreams', 'operations', 'clients', 'admin', 'config', 'log', 'tracing']
 
 const collectLiveState = async (target: AdminTarget, operation: Operation): Promise<LiveState> => {
   const { id, group } = operation
@@ -45,8 +46,10 @@ const collectLiveState = async (target: AdminTarget, operation: Operation): Prom
     getDecoded(target, '/refused', recentErrorsShape),
   ])
   warnAboutTarget(target, status.version)
-  const owners = [`upstreams.${group}`, `operations.${id}`, ...wholeGateway]
-  const concerns = (about: string): boolean => owners.some((one) => about === one || about.startsWith(`${one}.`))
+  const owners = [`upstreams.${group}`, `operations.${id}`]
+  const concerns = (about: string): boolean =>
+    !elsewhere.includes(about.split('.')[0] as string) ||
+    owners.some((one) => about === one || about.startsWith(`${one}.`))
   return {
     url: targetUrl(target),
     at,

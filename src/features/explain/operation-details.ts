@@ -1,3 +1,4 @@
+import { configParts, nestedUpstreamKeys } from '../../core/config/config-part.ts'
 import type { LayerPlace, SettingRows } from '../../core/cli/built-in-command.ts'
 import type { Config, EndpointConfig, HeaderMutationConfig, UpstreamConfig } from '../../core/config/config.ts'
 import { renderEffectiveConfig } from '../../core/config/diff/report.ts'
@@ -34,8 +35,8 @@ export interface EndpointShare {
 export interface ExplainedLayer extends ExplainedSetting {
   readonly name: string
   readonly on: boolean
-  /** The place in the contract. Null: the layer has none. */
-  readonly contract: LayerPlace | null
+  /** Null: the layer has no file of its own. */
+  readonly place: LayerPlace | null
 }
 
 /** A secret value is masked. */
@@ -53,7 +54,8 @@ export interface UpstreamDetails {
 }
 
 export interface OperationDetails extends UpstreamDetails {
-  readonly candidate: UpstreamDetails | null
+  /** Null: the group has one side. */
+  readonly other: (UpstreamDetails & { readonly side: Side }) | null
   readonly operation: readonly ExplainedSetting[]
   readonly layers: readonly ExplainedLayer[]
   readonly globals: readonly ExplainedSetting[]
@@ -88,7 +90,7 @@ export const collectOperationDetails = (
   const other = listSides(config.upstreams[group]).find(({ side }) => side !== 'primary')
   return {
     ...describeUpstream('primary', config.upstreams[group]),
-    candidate: other === undefined ? null : describeUpstream(other.side, other.upstream),
+    other: other === undefined ? null : { side: other.side, ...describeUpstream(other.side, other.upstream) },
     operation: [setting(`operations.${id}.state`, operation.state)],
     layers: toExplainedLayers(
       describeLayers(config, described),
@@ -157,10 +159,13 @@ const toEndpointShares = (
 const upstreamSettingRows = ({ endpoints, host }: UpstreamConfig, tree: SettingTree): SettingRows => {
   const isTls = endpoints.some(({ origin }) => origin.startsWith('https:'))
   // Shown among the endpoints, fields and layers, or by section. `tls` has no effect on plain HTTP.
-  const shownElsewhere = ['endpoints', 'request', 'response', 'concurrency', 'candidate']
-  const hasRetry = Object.keys(subtree(tree, 'retry')).length > 0
-  const omittedKeys = [...shownElsewhere, ...(isTls ? [] : ['tls']), ...(hasRetry ? [] : ['retry'])]
-  const rest = Object.fromEntries(Object.entries(tree).filter(([key]) => !omittedKeys.includes(key)))
+  const omittedKeys = ['endpoints', 'request', 'response', ...nestedUpstreamKeys(), ...(isTls ? [] : ['tls'])]
+  const layerKeys = configParts.flatMap(({ policyKeys = [] }) => policyKeys.map(({ key }) => key))
+  const rest = Object.fromEntries(
+    Object.entries(tree).filter(([key]) =>
+      layerKeys.includes(key) ? Object.keys(subtree(tree, key)).length > 0 : !omittedKeys.includes(key),
+    ),
+  )
   return flattenTree({ ...rest, host: renderHost(host) })
 }
 
@@ -180,14 +185,14 @@ const toExplainedLayers = (
   const { id } = operation
   const { state } = config.operations[id]
   const shown = rows.map((row): ExplainedLayer => {
-    const contract = findPlace(row.name, operation, config) ?? null
-    // The contract's layer can be composed in a serving process only.
-    const isOn = contract === null ? row.layer !== null : row.setting !== 'off' && contract.offBecause === null
-    return { ...explain(row), name: row.name, on: isOn && state === 'serve', contract }
+    const place = findPlace(row.name, operation, config) ?? null
+    // A layer with a file can be composed in a serving process only.
+    const isOn = place === null ? row.layer !== null : row.setting !== 'off' && place.offBecause === null
+    return { ...explain(row), name: row.name, on: isOn && state === 'serve', place }
   })
   // `refuse` replaces all other layers and the upstream.
   const key = `operations.${id}.state`
-  return state === 'serve' ? shown : [{ ...setting(key, 'refuse'), name: 'refuse', on: true, contract: null }, ...shown]
+  return state === 'serve' ? shown : [{ ...setting(key, 'refuse'), name: 'refuse', on: true, place: null }, ...shown]
 }
 
 const renderHost = (host: UpstreamConfig['host']): string => {

@@ -25,7 +25,7 @@ export const renderExplanation = (explanation: Explanation): string => {
   const rendered = sections.map(({ title, rows }) => renderSection(title, rows, widths))
   const endpoints = [
     ...(details === null ? [] : [renderEndpoints('endpoints', details, file)]),
-    ...(details?.candidate ? [renderEndpoints('endpoints of the candidate', details.candidate, file)] : []),
+    ...(details?.other ? [renderEndpoints(`endpoints of the ${details.other.side}`, details.other, file)] : []),
   ]
   return `${[facts, ...endpoints, ...rendered].join('\n\n')}\n\n${file} (hash ${explanation.hash})\n`
 }
@@ -89,24 +89,20 @@ const toSections = (details: OperationDetails, { operation, file }: Explanation)
       ...provenanceCells(provenance, file),
     ])
   const upstreamKey = `upstreams.${operation?.group}`
-  const candidateKey = `${upstreamKey}.candidate`
   const operationKey = `operations.${operation?.id}`
   const prefixes = [`${operationKey}.`, `${upstreamKey}.`]
   const fieldRows = (fields: UpstreamDetails['fields']): readonly SettingCells[] =>
     fields.map(({ what, value, provenance }): SettingCells => [what, value, ...provenanceCells(provenance, file)])
-  const { upstream, fields } = details.candidate ?? { upstream: [], fields: [] }
-  const ofCandidate = [
-    ...toRows(upstream.filter(isOfCandidate), `${candidateKey}.`),
-    ...fieldRows(fields.filter(isOfCandidate)),
-  ]
+  const { side, upstream, fields } = details.other ?? { side: '', upstream: [], fields: [] }
+  const otherKey = `${upstreamKey}.${side}`
+  const isOfOther = ({ provenance }: Pick<ExplainedSetting, 'provenance'>): boolean => provenance.source === side
+  const ofOther = [...toRows(upstream.filter(isOfOther), `${otherKey}.`), ...fieldRows(fields.filter(isOfOther))]
   return [
     {
       title: upstreamKey,
       rows: [...toRows(details.upstream, `${upstreamKey}.`), ...fieldRows(details.fields)],
     },
-    ...(ofCandidate.length === 0
-      ? []
-      : [{ title: `${candidateKey}, where it differs from ${upstreamKey}`, rows: ofCandidate }]),
+    ...(ofOther.length === 0 ? [] : [{ title: `${otherKey}, where it differs from ${upstreamKey}`, rows: ofOther }]),
     { title: operationKey, rows: toRows(details.operation, `${operationKey}.`) },
     {
       title: 'layers, the outermost first',
@@ -115,9 +111,6 @@ const toSections = (details: OperationDetails, { operation, file }: Explanation)
     { title: 'for all nine operations', rows: toRows(details.globals, '') },
   ]
 }
-
-const isOfCandidate = ({ provenance }: Pick<ExplainedSetting, 'provenance'>): boolean =>
-  provenance.source === 'candidate'
 
 const endpointRow = (share: EndpointShare, file: string): SettingCells => [
   share.sandbox ? 'sandbox (embedded)' : share.url,
@@ -132,7 +125,7 @@ const renderShare = ({ weight, drain, percent, mostPercent }: EndpointShare): st
 }
 
 const layerRow = (
-  { name, key, value, on, provenance, contract }: ExplainedLayer,
+  { name, key, value, on, provenance, place }: ExplainedLayer,
   index: number,
   prefixes: readonly string[],
   file: string,
@@ -140,14 +133,14 @@ const layerRow = (
   const prefix = prefixes.find((each) => key.startsWith(each)) ?? ''
   return [
     `${index + 1} ${name}`,
-    `${key.slice(prefix.length)}: ${value}${on ? '' : offNote(value, contract)}`,
-    ...(contract === null ? provenanceCells(provenance, file) : contractCells(provenance, contract, file)),
+    `${key.slice(prefix.length)}: ${value}${on ? '' : offNote(value, place)}`,
+    ...placeCells(provenance, place, file),
   ]
 }
 
-const contractCells = (provenance: Provenance, contract: LayerPlace, file: string): [level: string, place: string] => {
+const placeCells = (provenance: Provenance, own: LayerPlace | null, file: string): [level: string, place: string] => {
   const [level, place] = provenanceCells(provenance, file)
-  return [level, [place, formatLayerPlace(contract, file)].filter((each) => each !== '').join('; ')]
+  return [level, [place, own === null ? '' : formatLayerPlace(own, file)].filter((each) => each !== '').join('; ')]
 }
 
 /** A relative path starts at the folder of `configFile`. */
@@ -156,10 +149,10 @@ const formatLayerPlace = ({ file, line }: LayerPlace, configFile: string): strin
   return line === null ? path : `${path}:${line}`
 }
 
-const offNote = (value: string, contract: LayerPlace | null): string => {
+const offNote = (value: string, place: LayerPlace | null): string => {
   if (value === 'none' || value === 'false') return ' (off)'
   if (value === 'off') return ''
-  const why = contract?.offBecause ?? null
+  const why = place?.offBecause ?? null
   return why === null ? ' (not reached)' : ` (off: ${why})`
 }
 
