@@ -68,7 +68,7 @@ export interface LayerPlace {
 
 export interface ExplainPart {
   /** Rows that hold for all nine operations. */
-  readonly settings?: readonly (Beside<'requestId'> & {
+  readonly settings?: readonly (Beside<'tls' | 'trustedProxies' | 'requestId'> & {
     rows(config: Config, rowsUnder: (...keys: readonly string[]) => SettingRows): SettingRows
   })[]
   /** Layers whose keys are all shown. */

@@ -1,5 +1,6 @@
 import { commandPartLoaders, type ExplainPart, type SettingRows } from '../../core/cli/built-in-command.ts'
 import type { Config, ListenConfig } from '../../core/config/config.ts'
+import { configParts } from '../../core/config/config-part.ts'
 import { type RenderedValue, Secret } from '../../core/config/schema/annotations.ts'
 import { insertBeside } from '../../core/lib/beside.ts'
 
@@ -21,33 +22,40 @@ export const globalSettingRows = (config: Config, tree: SettingTree): SettingRow
   /** `word` stands for an empty value. */
   const withPlaceholder = (word: string, key: string): SettingRows =>
     rowsUnder(key).map(([path, value]) => [path, value === '' ? word : value])
-  const listenRows: SettingRows = [
-    ...rowsUnder('listen.maxConnections', 'listen.maxConnectionsPerAddress'),
-    ...tlsRows(listen, rowsUnder),
-    ...rowsUnder('listen.maxRequestsPerConnection', 'listen.timeouts', 'listen.interim', 'listen.minRate'),
-    ...rowsUnder('listen.proxyProtocol'),
-    ...withPlaceholder('none', 'listen.trustedProxies'),
-    ...rowsUnder('listen.forwarded'),
-    ...rowsUnder('listen.maxTarget', 'listen.maxHeaders', 'listen.maxHeaderFields'),
-    ...withPlaceholder('any', 'listen.hosts'),
-    ...rowsUnder('listen.publicUrl'),
-    ...withPlaceholder('(empty)', 'listen.basePath'),
-  ]
+  const own = {
+    connections: rowsUnder('listen.maxConnections', 'listen.maxConnectionsPerAddress'),
+    tls: tlsRows(listen, rowsUnder),
+    requests: rowsUnder('listen.maxRequestsPerConnection', 'listen.timeouts', 'listen.interim', 'listen.minRate'),
+    trustedProxies: withPlaceholder('none', 'listen.trustedProxies'),
+    forwarded: rowsUnder('listen.forwarded', 'listen.maxTarget', 'listen.maxHeaders', 'listen.maxHeaderFields'),
+    hosts: withPlaceholder('any', 'listen.hosts'),
+    publicUrl: rowsUnder('listen.publicUrl'),
+    basePath: withPlaceholder('(empty)', 'listen.basePath'),
+  }
   // `host` and `port` change no request, TLS has its rows above, getContent is a layer.
-  const hidden = rowsUnder('listen.host', 'listen.port', 'listen.tls', 'listen.http2', 'listen.getContent')
-  const shown = new Set([...listenRows, ...hidden].map(([path]) => path))
-  return [
-    ...listenRows,
-    // A key that is new in the schema appears.
-    ...rowsUnder('listen').filter(([path]) => !shown.has(path)),
-    ...insertBeside(
-      { requestId: rowsUnder('requestId') },
-      explainParts.flatMap(({ settings = [] }) =>
-        settings.map((each) => ({ ...each, value: each.rows(config, rowsUnder) })),
-      ),
-    ).flat(),
-    ...rowsUnder('log.buffer', 'shutdown'),
+  const hidden = [
+    'host',
+    'port',
+    'tls',
+    'getContent',
+    ...configParts.flatMap((part) => part.listenKeys ?? []).map(({ key }) => key),
   ]
+  const shown = new Set(
+    [...Object.values(own).flat(), ...rowsUnder(...hidden.map((key) => `listen.${key}`))].map(([path]) => path),
+  )
+  const settings = explainParts.flatMap(({ settings = [] }) =>
+    settings.map((each) => ({ ...each, value: each.rows(config, rowsUnder) })),
+  )
+  return insertBeside(
+    {
+      ...own,
+      // A key that is new in the schema appears.
+      others: rowsUnder('listen').filter(([path]) => !shown.has(path)),
+      requestId: rowsUnder('requestId'),
+      rest: rowsUnder('log.buffer', 'shutdown'),
+    },
+    settings,
+  ).flat()
 }
 
 const tlsRows = ({ tls }: ListenConfig, rowsUnder: (...keys: readonly string[]) => SettingRows): SettingRows =>
@@ -55,7 +63,7 @@ const tlsRows = ({ tls }: ListenConfig, rowsUnder: (...keys: readonly string[]) 
     ? [['listen.tls', 'none']]
     : [
         ['listen.tls.certificates', String(tls.certificates.length)],
-        ...rowsUnder('listen.tls.minVersion', 'listen.tls.clientCertificates', 'listen.http2'),
+        ...rowsUnder('listen.tls.minVersion', 'listen.tls.clientCertificates'),
       ]
 
 /** Policies with a row even when the file turns them on and states none of their keys. */

@@ -1,6 +1,6 @@
-import { configParts, nestedUpstreamKeys } from '../../core/config/config-part.ts'
 import type { LayerPlace, SettingRows } from '../../core/cli/built-in-command.ts'
 import type { Config, EndpointConfig, HeaderMutationConfig, UpstreamConfig } from '../../core/config/config.ts'
+import { configParts, nestedUpstreamKeys } from '../../core/config/config-part.ts'
 import { renderEffectiveConfig } from '../../core/config/diff/report.ts'
 import type { Provenance, ProvenanceMap } from '../../core/config/load/provenance.ts'
 import { listSides, sideKey } from '../../core/exchange/sides.ts'

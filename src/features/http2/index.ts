@@ -1,3 +1,14 @@
 import type { Feature } from '../../core/feature.ts'
 
-export const http2: Feature = { name: 'http2', loadListenerPart: () => import('./listener.ts') }
+export const http2: Feature = {
+  name: 'http2',
+  loadCommands: async () => ({
+    loadExplain: async () => ({
+      settings: [
+        { after: 'tls', rows: ({ listen }, rowsUnder) => (listen.tls === null ? [] : rowsUnder('listen.http2')) },
+      ],
+    }),
+  }),
+  loadConfigPart: () => import('./config.ts'),
+  loadListenerPart: () => import('./listener.ts'),
+}

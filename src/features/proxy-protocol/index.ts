@@ -8,6 +8,11 @@ export const proxyProtocol: Feature = {
     clientScheme: ({ proxyProtocol }) =>
       proxyProtocol === null ? null : proxyProtocol.scheme === 'https' ? 'https:' : '',
   },
+  loadCommands: async () => ({
+    loadExplain: async () => ({
+      settings: [{ before: 'trustedProxies', rows: (_, rowsUnder) => rowsUnder('listen.proxyProtocol') }],
+    }),
+  }),
   loadAdminPart: () => import('./admin.ts'),
   loadConfigPart: () => import('./config.ts'),
   loadListenerPart: () => import('./listener.ts'),

@@ -9,7 +9,6 @@ import { endpointRules, headerMutationRule, upstreamPolicyRule } from './upstrea
 
 const base: KeyPath = ['listen', 'tls']
 const { certificates, clientCertificates, clientCa, clientCrl } = listenTlsSchema.shape
-const { http2 } = coreSchema.shape.listen.unwrap().shape
 
 const keyPairs: ConfigRule = (tree) =>
   listAt(tree, [...base, 'certificates']).map((_, index) => {
@@ -61,17 +60,6 @@ const revocationLists: ConfigRule = (tree) =>
     return text !== undefined && validateRevocationLists(path, text)
   })
 
-/** HTTP/2 without ALPN needs prior knowledge (RFC 9113 §3.3), which no client has. */
-const alpn: ConfigRule = (tree) =>
-  parseAt(tree, http2, ['listen', 'http2']) === true &&
-  valueAt(tree, base) === undefined && {
-    path: ['listen', 'http2'],
-    message: 'HTTP/2 is chosen by ALPN, which is a part of TLS',
-    expected: 'listen.tls beside it',
-    found: 'true, and no listen.tls',
-    hint: 'add listen.tls, or remove http2',
-  }
-
 export const validateCrossKeyRules = (tree: unknown): readonly ConfigIssue[] =>
   applyRules([...rules, ...configParts.flatMap((part) => part.rules ?? [])], tree)
 
@@ -95,7 +83,7 @@ const shutdownOrder: ConfigRule = (tree) => {
 
 const rules: readonly ConfigRule[] = [
   ...adminRules,
-  ...[keyPairs, clientCaPresence, clientCaBundle, revocationLists, alpn],
+  ...[keyPairs, clientCaPresence, clientCaBundle, revocationLists],
   ...endpointRules,
   ...[upstreamPolicyRule, headerMutationRule, shutdownOrder],
 ]

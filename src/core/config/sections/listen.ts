@@ -5,7 +5,6 @@ import { annotate, optionalKey } from '../schema/annotations.ts'
 import { certificate, privateKey, revocationList } from '../schema/credentials.ts'
 import { InvalidScalar, scalar, textParser } from '../schema/scalar.ts'
 import {
-  boolean,
   choice,
   duration,
   integer,
@@ -135,9 +134,6 @@ export const listenSchema = map(
       'drop',
       'relay',
     ]).prefault('drop'),
-    http2: annotate(boolean('Whether clients may choose HTTP/2, by ALPN; needs tls').prefault(false), {
-      restart: true,
-    }),
     tls: annotate(optionalKey(listenTlsSchema), { restart: true }),
   },
 )
