@@ -34,7 +34,7 @@ export interface RecentTraffic {
   readonly requests: number
   /** The upstream's own 5xx responses, relayed. */
   readonly passedOn: number
-  /** 5xx responses that the cache had stored. */
+  /** 5xx responses that were stored. */
   readonly storedErrors: number
 }
 
@@ -142,9 +142,8 @@ const toTotals = ({ requests, storedErrors, total, failed, refused }: OperationM
   return {
     requests: count(() => true),
     errors: count(isError),
-    passedOn:
-      count(({ statusClass, failure }) => statusClass >= 5 && failure === null) - sum(Object.values(storedErrors)),
-    storedErrors: storedErrors.cache,
+    passedOn: count(({ statusClass, failure }) => statusClass >= 5 && failure === null) - storedErrors,
+    storedErrors,
     refused: count((each) => each.failure !== null && !isError(each)),
     total,
     failed,

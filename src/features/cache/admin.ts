@@ -3,13 +3,13 @@ import { pluralize } from '../../core/admin/commands/phrases.ts'
 import { areMostFailing, isQuiet } from '../../core/admin/findings/failure-phrases.ts'
 import { checkCommandLine, type FindingSource, finding } from '../../core/admin/findings/finding.ts'
 import { type MetricDefinitions, metricsOf, seriesFor } from '../../core/admin/metrics/metric.ts'
-import { cacheOutcomes } from '../../core/exchange/exchange-outcomes.ts'
 import { commandLine } from '../../core/lib/program.ts'
 import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
 import { fromReport, type Shown } from '../../core/runtime/status/field.ts'
 import { allOperations } from '../../operations.ts'
 import { redisGone } from '../redis/redis-settings.ts'
 import { cacheField } from './status.ts'
+import { cacheOutcomes } from './store/stored-response.ts'
 
 /** Finds operations whose clients get an error that the cache has stored: its upstream may be well by now. */
 const storedErrorFindings: FindingSource = ({ at, config, recent, report }) =>
@@ -73,7 +73,6 @@ const cacheMetrics: MetricDefinitions = {
   cache_requests_total: outcomes.counter('Requests for an operation that is cached, by what the cache did.'),
   cache_stored_errors_total: storedErrors.counter(
     'Requests that got a stored response of 500 or above, and none of an upstream.',
-    'cache',
   ),
   cache_bytes: cached.gauge('Bytes of answers that are stored.', 'bytes'),
   cache_entries: cached.gauge('How many answers are stored.', 'entries'),

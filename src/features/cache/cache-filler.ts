@@ -1,5 +1,4 @@
 import type { Exchange, ProxyResponse } from '../../core/exchange/exchange.ts'
-import type { CacheOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import type { HeaderFields } from '../../core/exchange/header-fields.ts'
 import { now } from '../../core/lib/clock.ts'
@@ -34,6 +33,7 @@ import {
 } from './policy/reuse.ts'
 import { selectVariant } from './policy/stored-head.ts'
 import { BodyTee } from './store/body-tee.ts'
+import type { CacheOutcome } from './store/stored-response.ts'
 import { emptyStoredBody, StoredBody, type StoredResponse } from './store/stored-response.ts'
 
 // Of each operation: no limit of exchanges in flight bounds fetches without a client.

@@ -1,5 +1,4 @@
 import type { Exchange, ProxyResponse } from '../../core/exchange/exchange.ts'
-import type { CacheOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { type HeaderFields, omitFields } from '../../core/exchange/header-fields.ts'
 import { parseHttpDate } from '../../core/exchange/http1/http-date.ts'
 import { epochMs, toEpochMs } from '../../core/lib/clock.ts'
@@ -8,7 +7,7 @@ import type { CachePartition } from './partition.ts'
 import type { CacheRequest } from './policy/cache-request.ts'
 import { isEntityTag, listMatchesWeakly, matchesStrongly, parseListMembers } from './policy/fields.ts'
 import { currentAge, type StoredHead } from './policy/stored-head.ts'
-import type { CacheKey } from './store/stored-response.ts'
+import type { CacheKey, CacheOutcome } from './store/stored-response.ts'
 import { emptyStoredBody, StoredBody } from './store/stored-response.ts'
 
 export const toCacheKey = ({ identity, query }: Exchange, { site }: CacheRequest): CacheKey => ({

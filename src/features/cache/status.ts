@@ -1,4 +1,3 @@
-import { zeroCacheOutcomes } from '../../core/exchange/exchange-outcomes.ts'
 import { asNullable, asNumber } from '../../core/lib/text/decode.ts'
 import { sum } from '../../core/log/sum-reports.ts'
 import type { Snapshot } from '../../core/runtime/snapshot/snapshot.ts'
@@ -9,6 +8,7 @@ import { allOperations, type OperationId, sides } from '../../operations.ts'
 import { describeRedis } from '../redis/redis-settings.ts'
 import { zeroRedisCacheCounts } from './redis/redis-cache-store.ts'
 import type { StoredError } from './store/cache-store.ts'
+import { zeroCacheOutcomes } from './store/stored-response.ts'
 
 const redis = field.record({
   /** Without secrets. */

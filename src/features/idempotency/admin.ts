@@ -9,11 +9,12 @@ import {
   wherePhrase,
 } from '../../core/admin/findings/finding.ts'
 import type { FindingInputs } from '../../core/admin/findings/finding-inputs.ts'
-import { type MetricDefinitions, metricsOf, seriesOfCounts } from '../../core/admin/metrics/metric.ts'
+import { addUp, type MetricDefinitions, metricsOf, seriesFor } from '../../core/admin/metrics/metric.ts'
 import { formatTimeOfDay } from '../../core/lib/text/format-time.ts'
 import { fromReport, type Shown } from '../../core/runtime/status/field.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { idempotencyField } from './status.ts'
+import { zeroIdempotencyOutcomes } from './store/idempotency-store.ts'
 
 // Ten or more share a cause; fewer are left to their clients.
 const manyUnknown = 10
@@ -66,7 +67,8 @@ const unknownFindings: FindingSource = ({ at, config, report }) => {
   const { unknown, oldestUnknown: since } = report.idempotency ?? { unknown: null, oldestUnknown: null }
   if (unknown === null || since === null) return []
   const refusing = allOperations.map(({ id }) => id).filter((id) => policyOf(config, id)?.onUnknown === 'refuse')
-  const count = (id: OperationId): number => report.requestMetrics?.operations[id].idempotency.unknown ?? 0
+  const count = (id: OperationId): number =>
+    report.requestMetrics?.operations[id].outcomes.find(({ outcome }) => outcome === 'unknown')?.count ?? 0
   const [worst] = refusing.toSorted((a, b) => count(b) - count(a))
   if (worst === undefined) return []
   const isMany = unknown >= manyUnknown
@@ -81,11 +83,16 @@ const policyOf = ({ operations }: FindingInputs['config'], id: OperationId) => o
 
 export const findings: readonly PlacedFindings[] = [{ before: 'certificates', value: idempotencyFindings }]
 
-const outcomes = seriesOfCounts('operation', ({ config, requestMetrics }) =>
+const outcomes = seriesFor(['operation', 'outcome'], ({ config, requestMetrics }) =>
   allOperations.flatMap(({ id }) =>
-    config.operations[id].idempotency === null ? [] : [[id, requestMetrics.operations[id].idempotency] as const],
+    config.operations[id].idempotency === null
+      ? []
+      : addUp([
+          ...Object.keys(zeroIdempotencyOutcomes).map((outcome) => [id, outcome, 0] as const),
+          ...requestMetrics.operations[id].outcomes.map(({ outcome, count }) => [id, outcome, count] as const),
+        ]),
   ),
-)('outcome', (counts) => counts)
+)
 
 const store = metricsOf(({ report }) => report.idempotency)
 

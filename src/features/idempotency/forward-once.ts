@@ -6,14 +6,14 @@ import {
   type Handler,
   type ProxyResponse,
 } from '../../core/exchange/exchange.ts'
-import type { IdempotencyOutcome, RecordedOutcome } from '../../core/exchange/exchange-outcomes.ts'
+import type { RecordedOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { failureTable } from '../../core/exchange/failures/kinds.ts'
 import { type HeaderFields, omitFields, perExchangeFields } from '../../core/exchange/header-fields.ts'
 import { findRequestOwner, formatOwner } from '../../core/exchange/request-owner.ts'
 import { CoalescedTimer, sleep } from '../../core/lib/clock.ts'
 import { FairQuota, type QuotaShare, usualBodyBytes } from '../../core/lib/fair-quota.ts'
-import type { Claim, IdempotencyStore, Settlement } from './store/idempotency-store.ts'
+import type { Claim, IdempotencyOutcome, IdempotencyStore, Settlement } from './store/idempotency-store.ts'
 
 /** In milliseconds. Without a renewal for this long, the attempt's gateway is gone and the outcome unknown. */
 export const claimLeaseMs = 15_000

@@ -3,7 +3,6 @@ import { bufferRequestBody, WholeBody } from '../../core/exchange/bodies/buffere
 import { addDataListener, type RequestBody } from '../../core/exchange/body.ts'
 import type { Exchange, Handler, Layer, ProxyResponse } from '../../core/exchange/exchange.ts'
 import { sleepUnlessAborted } from '../../core/exchange/exchange.ts'
-import type { IdempotencyOutcome } from '../../core/exchange/exchange-outcomes.ts'
 import { GatewayError, StacklessError } from '../../core/exchange/failures/errors.ts'
 import { clientShare } from '../../core/exchange/request-owner.ts'
 import { now, settlesWithin } from '../../core/lib/clock.ts'
@@ -19,7 +18,7 @@ import {
   toRecord,
 } from './forward-once.ts'
 import { findKeyOwner, parseIdempotencyKey, toKeyDigest, toShareDigest } from './idempotency-key.ts'
-import type { Claim, ClaimResult, IdempotencyStore } from './store/idempotency-store.ts'
+import type { Claim, ClaimResult, IdempotencyOutcome, IdempotencyStore } from './store/idempotency-store.ts'
 
 export interface IdempotencyDeps {
   readonly store: IdempotencyStore

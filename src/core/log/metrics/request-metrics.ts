@@ -1,6 +1,5 @@
 import { byOperation, type OperationId, type Side, sides } from '../../../operations.ts'
 import type { Layer } from '../../exchange/exchange.ts'
-import { zeroIdempotencyOutcomes } from '../../exchange/exchange-outcomes.ts'
 import type { FailedAttempt, FailureReason } from '../../exchange/failures/errors.ts'
 import { allFailureKinds, type FailureKind, failureTable } from '../../exchange/failures/kinds.ts'
 import type { AuthMethod } from '../../exchange/failures/reason-rows.ts'
@@ -73,11 +72,10 @@ class OperationMetrics {
   readonly #refused = new Histogram()
   readonly #firstByte = new Histogram()
   readonly #upstream = new Histogram()
-  readonly #idempotency: typeof zeroIdempotencyOutcomes & Record<string, number> = { ...zeroIdempotencyOutcomes }
+  readonly #outcomes = new Tally<{ outcome: string }>()
   /** By the side of the client, then by status class; null: no request had a side. */
   #sides: Record<Side, number[]> | null = null
-  /** Responses of 500 or above that no upstream sent for their request, by their store. */
-  readonly #storedErrors: Record<'cache' | 'idempotency' | (string & {}), number> = { cache: 0, idempotency: 0 }
+  #storedErrors = 0
   #fallbacks = 0
   #retries = 0
   #bytesIn = 0
@@ -93,14 +91,13 @@ class OperationMetrics {
     if (identity !== null && failure?.kind !== 'forbidden')
       this.#accepted.set(identity.method, (this.#accepted.get(identity.method) ?? 0) + 1)
     const outcome = exchange?.outcome ?? null
-    if (outcome?.isAudited === true) this.#idempotency[outcome.outcome] = (this.#idempotency[outcome.outcome] ?? 0) + 1
+    if (outcome?.isAudited === true) this.#outcomes.count({ outcome: outcome.outcome })
     if (exchange !== null && exchange.side !== null) this.#countSide(exchange.side, exchange.attempts.fellBack, status)
     if (exchange !== null && exchange.attempts.count > 1) this.#retries += exchange.attempts.count - 1
     this.#bytesIn += record.bytesIn
     this.#bytesOut += record.bytesOut
     this.#total.observe(totalMs)
-    if (failure === null && status >= 500 && outcome !== null && outcome.stored !== null)
-      this.#storedErrors[outcome.source] = (this.#storedErrors[outcome.source] ?? 0) + 1
+    if (failure === null && status >= 500 && outcome !== null && outcome.stored !== null) this.#storedErrors++
     if (failure !== null || status >= 500)
       (isErrorOutcome(toStatusClass(status), failure?.kind ?? null) ? this.#failed : this.#refused).observe(totalMs)
     if (firstByteMs !== null) this.#firstByte.observe(firstByteMs)
@@ -125,9 +122,10 @@ class OperationMetrics {
       reasons: this.#reasons.report,
       attemptFailures: this.#attemptFailures.report.toSorted((a, b) => sides.indexOf(a.side) - sides.indexOf(b.side)),
       accepted: [...this.#accepted].map(([method, count]) => ({ method, count })),
-      idempotency: { ...this.#idempotency },
-      /** Responses of 500 or above from the cache, or replayed for an idempotency key. */
-      storedErrors: { ...this.#storedErrors },
+      /** Those that say whether a change was made. */
+      outcomes: this.#outcomes.report,
+      /** Responses of 500 or above that no upstream sent for their request. */
+      storedErrors: this.#storedErrors,
       sides: sides.flatMap((side) =>
         (this.#sides?.[side] ?? []).flatMap((count, statusClass) =>
           count === 0 ? [] : [{ side, statusClass, count }],

@@ -1,7 +1,14 @@
 import { LRUCache } from 'lru-cache'
-import { type CacheOutcome, zeroCacheOutcomes } from '../../../core/exchange/exchange-outcomes.ts'
 import type { OperationId } from '../../../operations.ts'
-import { type CacheKey, maxOutsideShare, PinnedBytes, Reservation, type StoredResponse } from './stored-response.ts'
+import {
+  type CacheKey,
+  type CacheOutcome,
+  maxOutsideShare,
+  PinnedBytes,
+  Reservation,
+  type StoredResponse,
+  zeroCacheOutcomes,
+} from './stored-response.ts'
 
 /** Of one operation, with all its present and former partitions. */
 export interface CacheTally {

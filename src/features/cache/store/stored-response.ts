@@ -3,6 +3,13 @@ import { sliceBytes } from '../../../core/lib/buffers.ts'
 import type { OperationId } from '../../../operations.ts'
 import type { StoredHead } from '../policy/stored-head.ts'
 
+/** `collapsed`: got the response of another exchange's fetch. */
+export const zeroCacheOutcomes = { hit: 0, stale: 0, miss: 0, revalidated: 0, collapsed: 0, bypass: 0 }
+
+export type CacheOutcome = keyof typeof zeroCacheOutcomes
+
+export const cacheOutcomes = Object.keys(zeroCacheOutcomes) as readonly CacheOutcome[]
+
 /**
  * The share of memory for responses on their way and pinned bodies: a client with many of these leaves the rest to
  * stored responses.

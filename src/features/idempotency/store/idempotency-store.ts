@@ -91,3 +91,23 @@ export interface IdempotencyStore {
   readonly failure?: string | null
   call<Type extends IdempotencyCall['type']>(call: CallOf<Type>): Promise<IdempotencyReplies[Type] | null>
 }
+
+/**
+ * `free`: certainly not processed. `abandoned`: continues without its client. `unkept`: processed before, response not
+ * stored. `refused`: the key could not be stored. `unprotected`: not stored either, but forwarded.
+ */
+export const zeroIdempotencyOutcomes = {
+  processed: 0,
+  free: 0,
+  unknown: 0,
+  abandoned: 0,
+  replayed: 0,
+  'in-progress': 0,
+  'outcome-unknown': 0,
+  unkept: 0,
+  reused: 0,
+  refused: 0,
+  unprotected: 0,
+}
+
+export type IdempotencyOutcome = keyof typeof zeroIdempotencyOutcomes

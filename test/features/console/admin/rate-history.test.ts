@@ -104,7 +104,7 @@ test('an error that the cache had stored, or that is replayed for a key, is none
 
   await vi.advanceTimersByTimeAsync(30_000)
 
-  expect(history.recent(id, metrics.report)).toEqual({ requests: 12, passedOn: 5, storedErrors: 4 })
+  expect(history.recent(id, metrics.report)).toEqual({ requests: 12, passedOn: 5, storedErrors: 6 })
 })
 
 test('it goes back fifteen minutes, in steps of five seconds, and no further', async () => {

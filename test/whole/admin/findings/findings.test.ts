@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { ownerDetails } from '../../../../src/core/admin/findings/failure-phrases.ts'
 import type { RecentTraffic } from '../../../../src/core/admin/rate-history.ts'
-import { zeroCacheOutcomes } from '../../../../src/core/exchange/exchange-outcomes.ts'
 import type { FailureReason } from '../../../../src/core/exchange/failures/errors.ts'
 import type { RecentError } from '../../../../src/core/log/recent-errors.ts'
 import type { PrimaryParts } from '../../../../src/core/runtime/primary-part.ts'
 import { applyFailedProblem } from '../../../../src/core/runtime/reload/reload-problems.ts'
 import type { EndpointReport } from '../../../../src/core/runtime/status/endpoint.ts'
 import type { AuditWriterState } from '../../../../src/features/audit/audit-writer.ts'
+import { zeroCacheOutcomes } from '../../../../src/features/cache/store/stored-response.ts'
 import { allOperations, byOperation, type OperationId } from '../../../../src/operations.ts'
 import {
   at,

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { zeroCacheOutcomes } from '../../../../../src/core/exchange/exchange-outcomes.ts'
 import { zeroRedisCacheCounts } from '../../../../../src/features/cache/redis/redis-cache-store.ts'
+import { zeroCacheOutcomes } from '../../../../../src/features/cache/store/stored-response.ts'
 import { jsonResponse, runCommand, scriptedAdmin } from '../../../../core/cli/scripted-admin.ts'
 import { healthyStatus, runStatus } from '../../../../core/cli/status-fixtures.ts'
 import { bootLiveGateway, type LiveGateway } from '../../../../helpers/live-gateway.ts'
