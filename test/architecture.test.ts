@@ -232,12 +232,13 @@ describe('libraries stay at the rim', () => {
         ),
       ),
     ).toEqual([])
-    expect(reached('core/cli/commands/operator-commands.ts')).toContain('core/admin/commands/drain-endpoint.ts')
-    expect(
-      reached('core/cli/commands/operator-commands.ts').filter((name) =>
-        /^core\/(downstream|upstream|config)\/|^fastify$/.test(name),
-      ),
-    ).toEqual([])
+    const loaded = [
+      'core/cli/commands/operator-commands.ts',
+      'features/overrides/endpoint-commands.ts',
+      'features/overrides/operation-commands.ts',
+    ].flatMap(reached)
+    expect(loaded).toContain('core/admin/commands/reload.ts')
+    expect(loaded.filter((name) => /^core\/(downstream|upstream|config)\/|^fastify$/.test(name))).toEqual([])
   })
 
   test('the packages of the browser are served from one file, and imported by none', () => {
@@ -285,7 +286,6 @@ test('the wall clock is compared only with times that others have written, or th
   )
 
   expect(users.map(({ path }) => path).sort()).toEqual([
-    'core/admin/commands/endpoint-states.ts', // the ends of overrides, as operators are shown them
     'core/cli/commands/check-online.ts', // a certificate's end
     'core/config/warnings/warnings.ts', // certificates' ends
     'core/downstream/tls/handshakes.ts', // a certificate's end
@@ -298,6 +298,7 @@ test('the wall clock is compared only with times that others have written, or th
     'features/auth/tokens/token-cache.ts', // `exp`
     'features/console/session/session-store.ts', // `exp`
     'features/idempotency/store/redis-idempotency-store.ts', // the end of a record, to be shown
+    'features/overrides/endpoint-states.ts', // the ends of overrides, as operators are shown them
     'features/tracing/tracing.ts', // the times of spans, to be shown
   ])
 })

@@ -1,6 +1,5 @@
 import { type AdminPart, adminPartLoaders } from './admin/admin-part.ts'
-import type { CommandGroup } from './admin/commands/command.ts'
-import { operatorCommandLoaders } from './admin/commands/command-part.ts'
+import { type OperatorCommands, operatorCommandLoaders } from './admin/commands/command-part.ts'
 import { type CommandPart, commandPartLoaders } from './cli/built-in-command.ts'
 import { type ConfigFacts, configFacts } from './config/config-facts.ts'
 import { type ConfigPart, configPartLoaders } from './config/config-part.ts'
@@ -33,7 +32,7 @@ export interface Feature {
   /** The report of each process. */
   readonly loadStatusPart?: () => Promise<StatusPart>
   /** Commands that change a running gateway. */
-  readonly loadOperatorCommands?: () => Promise<{ readonly operatorCommands: readonly CommandGroup[] }>
+  readonly loadOperatorCommands?: () => Promise<OperatorCommands>
   /** Carries its configuration to other threads and processes. */
   readonly loadTransfer?: () => Promise<{ readonly transfer: ConfigTransfer }>
   /**

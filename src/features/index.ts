@@ -13,6 +13,7 @@ import { httproute } from './httproute/index.ts'
 import { idempotency } from './idempotency/index.ts'
 import { limits } from './limits/index.ts'
 import { openapi } from './openapi/index.ts'
+import { overrides } from './overrides/index.ts'
 import { proxyProtocol } from './proxy-protocol/index.ts'
 import { redis } from './redis/index.ts'
 import { retry } from './retry/index.ts'
@@ -28,6 +29,7 @@ import { workers } from './workers/index.ts'
  * place, the first comes first.
  */
 export const features: readonly Feature[] = [
+  overrides,
   workers,
   audit,
   cache,

@@ -1,10 +1,8 @@
 import { usageName } from './argument.ts'
 import type { CommandGroup } from './command.ts'
 import { operatorCommandLoaders } from './command-part.ts'
-import { endpointCommands } from './drain-endpoint.ts'
 import { reloadCommands } from './reload.ts'
 import { rollbackCommands } from './rollback.ts'
-import { operationCommands } from './set-operation-state.ts'
 
 const ofFeatures = await operatorCommandLoaders.load()
 
@@ -12,15 +10,14 @@ const ofFeatures = await operatorCommandLoaders.load()
 export const commandGroups: readonly CommandGroup[] = [
   reloadCommands,
   rollbackCommands,
-  endpointCommands,
-  operationCommands,
   ...ofFeatures.flatMap(({ operatorCommands }) => operatorCommands),
 ]
 
-/** In the order of the help: the kill switch precedes the commands about one endpoint. */
-export const commandGroupsInHelp: readonly CommandGroup[] = commandGroups
-  .filter((group) => group !== endpointCommands)
-  .flatMap((group) => (group === operationCommands ? [operationCommands, endpointCommands] : [group]))
+export const commandGroupsInHelp: readonly CommandGroup[] = [
+  reloadCommands,
+  rollbackCommands,
+  ...ofFeatures.flatMap(({ operatorCommands, commandsInHelp = operatorCommands }) => commandsInHelp),
+]
 
 /** Tells whether a shell line holds a command that changes the running gateway. */
 export const isMutatingCommand = (line: string): boolean => {

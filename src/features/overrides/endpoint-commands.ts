@@ -1,8 +1,8 @@
-import { type Group, groups, type Side } from '../../../operations.ts'
-import { describeSide } from '../../exchange/sides.ts'
-import { type EndpointOverrideState, toEndpointKey } from '../../runtime/overrides.ts'
-import { type AdminError, isAdminError } from '../admin-error.ts'
-import { html } from '../html.ts'
+import { type Group, groups, type Side } from '../../operations.ts'
+import { describeSide } from '../../core/exchange/sides.ts'
+import { type EndpointOverrideState, toEndpointKey } from '../../core/runtime/overrides.ts'
+import { type AdminError, isAdminError } from '../../core/admin/admin-error.ts'
+import { html } from '../../core/admin/html.ts'
 import {
   applyOverride,
   orderReasonPhrase,
@@ -11,9 +11,9 @@ import {
   stoppingError,
   ttlArgument,
   untilOrAsFile,
-} from './apply-override.ts'
-import { badRequest, choiceArgument, reasonArgument, textArgument, type ValuesOf } from './argument.ts'
-import type { Command, CommandGroup } from './command.ts'
+} from '../../core/admin/commands/apply-override.ts'
+import { badRequest, choiceArgument, reasonArgument, textArgument, type ValuesOf } from '../../core/admin/commands/argument.ts'
+import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
 import {
   type EndpointState,
   listEndpointStates,
@@ -29,7 +29,7 @@ import {
   toAdminError,
   untilPhrase,
   workersNotAnswering,
-} from './phrases.ts'
+} from '../../core/admin/commands/phrases.ts'
 
 const args = {
   group: choiceArgument(groups, { usage: '<GROUP>', help: 'behind which group it stands', example: 'risk' }),

@@ -1,6 +1,6 @@
-import { allOperations, type Operation, type OperationId } from '../../../operations.ts'
-import { isAdminError } from '../admin-error.ts'
-import { html } from '../html.ts'
+import { allOperations, type Operation, type OperationId } from '../../operations.ts'
+import { isAdminError } from '../../core/admin/admin-error.ts'
+import { html } from '../../core/admin/html.ts'
 import {
   applyOverride,
   orderReasonPhrase,
@@ -9,10 +9,10 @@ import {
   stoppingError,
   ttlArgument,
   untilOrAsFile,
-} from './apply-override.ts'
-import { choiceArgument, reasonArgument, type ValuesOf } from './argument.ts'
-import type { Command, CommandGroup } from './command.ts'
-import { paragraphs, spellDuration, untilPhrase } from './phrases.ts'
+} from '../../core/admin/commands/apply-override.ts'
+import { choiceArgument, reasonArgument, type ValuesOf } from '../../core/admin/commands/argument.ts'
+import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
+import { paragraphs, spellDuration, untilPhrase } from '../../core/admin/commands/phrases.ts'
 
 const args = {
   operation: {

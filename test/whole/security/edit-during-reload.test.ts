@@ -1,15 +1,15 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { loadInThread } from '../../src/core/config/load/load-in-thread.ts'
-import { FileWatcher, readStatStamp } from '../../src/core/config/load/source-files.ts'
-import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
+import { loadInThread } from '../../../src/core/config/load/load-in-thread.ts'
+import { FileWatcher, readStatStamp } from '../../../src/core/config/load/source-files.ts'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 
 // The attack: edits come faster than reloads. What is written after a file was read and before that is in effect must
 // not stay unseen: the gateway would run what the file no longer says, for ever where contents are not polled. Nothing
 // here is polled.
-vi.mock('../../src/core/config/load/load-in-thread.ts', async (original) => {
-  const { loadInThread: load } = await original<typeof import('../../src/core/config/load/load-in-thread.ts')>()
+vi.mock('../../../src/core/config/load/load-in-thread.ts', async (original) => {
+  const { loadInThread: load } = await original<typeof import('../../../src/core/config/load/load-in-thread.ts')>()
   return { loadInThread: vi.fn(load) }
 })
 

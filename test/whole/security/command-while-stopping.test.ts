@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
-import { httpUpstream } from '../helpers/upstream.ts'
-import { eventually } from '../helpers/wire.ts'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
+import { eventually } from '../../helpers/wire.ts'
 
 // The attack: a command comes while the gateway stops. It is put into effect on what is being taken down, or fails as
 // if the gateway were broken, with a stack in the log; and a timer for it runs on.
