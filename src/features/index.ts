@@ -14,6 +14,7 @@ import { idempotency } from './idempotency/index.ts'
 import { limits } from './limits/index.ts'
 import { openapi } from './openapi/index.ts'
 import { overrides } from './overrides/index.ts'
+import { overview } from './overview/index.ts'
 import { proxyProtocol } from './proxy-protocol/index.ts'
 import { redis } from './redis/index.ts'
 import { retry } from './retry/index.ts'
@@ -30,6 +31,7 @@ import { workers } from './workers/index.ts'
  */
 export const features: readonly Feature[] = [
   overrides,
+  overview,
   workers,
   audit,
   cache,

@@ -7,10 +7,8 @@ import type { Reloader } from '../runtime/reload/reloader.ts'
 import type { RunInAllProcesses } from '../runtime/snapshot/data-plane.ts'
 import type { StatusReport } from '../runtime/status/report.ts'
 import type { FindClients } from './admin-part.ts'
-import type { EndpointRates } from './endpoint-rates.ts'
-import type { RateHistory } from './rate-history.ts'
 
-export interface AdminContext {
+export interface AdminContextInit {
   readonly reloader: Reloader
   readonly overrides: Pick<Overrides, 'operations' | 'endpoints'> & OverridesView
   readonly parts: PrimaryParts
@@ -20,13 +18,15 @@ export interface AdminContext {
   droppedLines(): number
   /** `urgent` as in `ProxyServer`. */
   report(urgent?: Promise<void>): Promise<StatusReport>
+  readonly runEverywhere: RunInAllProcesses
+}
+
+/** Features add their state (`AdminPart.openState`). */
+export interface AdminContext extends AdminContextInit {
   operatorKeys(): object | null
   readonly findClients: FindClients
   formatCommand(command: CommandLine): string
   readonly orders: OrderHistory
-  readonly history: RateHistory
-  readonly endpointRates: EndpointRates
-  readonly runEverywhere: RunInAllProcesses
 }
 
 /** Why this gateway takes no new clients, apart from its upstreams' state. */

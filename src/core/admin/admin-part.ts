@@ -12,12 +12,13 @@ import type { Log } from '../log/log.ts'
 import type { OverridesView } from '../runtime/overrides.ts'
 import type { LayerRow } from '../runtime/pipeline/layer-stack.ts'
 import type { DerivedField } from '../runtime/status/field.ts'
+import type { StatusReport } from '../runtime/status/report.ts'
 import type { UpstreamStatus } from '../runtime/status/upstreams.ts'
 import type { OperatorProofs, TokenRefusals } from './access/operator-proofs.ts'
 import type { Principal } from './access/principal.ts'
-import type { AdminContext } from './admin-context.ts'
+import type { AdminContext, AdminContextInit } from './admin-context.ts'
 import type { AdminError } from './admin-error.ts'
-import type { Overview } from './api/overview.ts'
+import type { Status } from './api/status.ts'
 import type { CommandGroup } from './commands/command.ts'
 import type { FindingSource, Found } from './findings/finding.ts'
 import type { FindingInputs } from './findings/finding-inputs.ts'
@@ -25,7 +26,7 @@ import type { Html, HtmlValue } from './html.ts'
 import type { MetricDefinitions } from './metrics/metric.ts'
 
 /** A JSON report for the scope `read`. */
-export interface AdminReport {
+export type AdminReport = Beside<'status' | 'refused' | 'config'> & {
   readonly path: string
   respond(context: AdminContext): Promise<object | AdminError>
 }
@@ -88,11 +89,8 @@ export interface OperationNotes {
   /** Further fields of responses that are not the gateway's own errors. */
   readonly relayedFields?: readonly DescribedField[]
   problemFields?(kinds: readonly FailureKind[]): readonly DescribedField[]
-  /** Objects `Parameter`. */
   readonly parameters?: readonly { readonly component: string; readonly value: PlainObject }[]
-  /** Its own responses, by status. */
   readonly responses?: Readonly<Record<string, PlainObject>>
-  /** The alternative schemes, each with its scopes. */
   readonly security?: {
     readonly schemes: Readonly<Record<string, PlainObject>>
     readonly alternatives: readonly Readonly<Record<string, readonly string[]>>[]
@@ -108,11 +106,22 @@ export interface OpenApiPart {
   document?(config: Config): unknown
 }
 
+/** The state of the gateway as its page shows it. Features add members (`declare module`). */
+export interface Overview {
+  readonly at: string
+  readonly status: Status
+}
+
+export interface OverviewInputs {
+  readonly context: AdminContext
+  readonly report: StatusReport
+  readonly status: Status
+}
+
 export type SectionPlace = Beside<'upstreams' | 'refusals' | 'orders' | 'certificates'>
 
 /** A section of the overview page, which replaces an earlier section of the same name. */
 export type PlacedSection = SectionPlace & {
-  /** The `id` of its element. */
   readonly name: string
   readonly link: string
   /** The link's place, if it differs from the section's. */
@@ -125,7 +134,6 @@ export interface PagePart {
   /** Shown behind the state of a group's side. */
   readonly sideFact?: (upstream: UpstreamStatus, side: Side) => Html | null
   readonly processRows?: (view: Overview) => readonly (readonly [title: string, cell: HtmlValue])[]
-  /** Its records, beside the log. */
   readonly recordRow?: { readonly word: string; readonly title: string; cell(view: Overview): HtmlValue }
 }
 
@@ -135,8 +143,9 @@ export interface AdminPart {
   readonly metrics?: readonly PlacedMetrics[]
   readonly status?: readonly PlacedStatus[]
   readonly overview?: readonly PlacedOverview[]
+  openState?(context: AdminContextInit): AdminState
   /** Declared in `FindingInputs` (`declare module`). */
-  findingInputs?(context: AdminContext): object
+  findingInputs?(context: AdminContext, report: StatusReport): object
   /** Finds problems of a group that has a serving endpoint. */
   findOfGroup?(group: Group, inputs: FindingInputs): Found
   describeClientErrors?(reason: FailureReason | null, config: Config): ClientErrorNote | null
@@ -148,6 +157,13 @@ export interface AdminPart {
   readonly loadOpenApi?: () => Promise<OpenApiPart>
 }
 
+export interface AdminState {
+  /** Declared in `AdminContext` (`declare module`). */
+  readonly members: object
+  start(): void
+  close(): void
+}
+
 export interface ClientErrorNote {
   /** The configuration key of the senders, where these are not clients and get no response. */
   readonly senders?: string
@@ -156,7 +172,7 @@ export interface ClientErrorNote {
 
 /** Among findings of equal severity, the place decides the order. */
 export type PlacedFindings = Beside<
-  'serving' | 'eventLoop' | 'log' | 'upstreams' | 'relayedErrors' | 'gatewayErrors' | 'certificates' | 'configuration'
+  'serving' | 'eventLoop' | 'log' | 'upstreams' | 'drained' | 'gatewayErrors' | 'certificates' | 'configuration'
 > & {
   readonly value: FindingSource
 }

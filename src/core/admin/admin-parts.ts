@@ -4,8 +4,6 @@ import { adminPartLoaders, type FindClients, type OpenPages, type OpenProofs } f
 
 export const adminParts = await adminPartLoaders.load()
 
-export const featureReports = adminParts.flatMap(({ reports = [] }) => reports)
-
 const allOnPrimary: FindClients = () => ({ primary: 'all', others: 'none' })
 
 export const findClients: FindClients = onlyOne(adminParts, (part) => part.findClients) ?? allOnPrimary

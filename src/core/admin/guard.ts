@@ -1,11 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import type { AdminConfig } from '../config/config.ts'
+import { insertBeside } from '../lib/beside.ts'
 import { includesScope, type OperatorScope } from '../lib/operators.ts'
 import type { Operator } from './access/operator-tokens.ts'
+import type { Principal } from './access/principal.ts'
 import type { AdminError } from './admin-error.ts'
-import type { RouteScope } from './admin-part.ts'
-import { adminParts, featureReports } from './admin-parts.ts'
+import type { AdminReport, RouteScope } from './admin-part.ts'
+import { adminParts } from './admin-parts.ts'
+import { getRecentErrors } from './api/recent-errors.ts'
+import { getStatus } from './api/status.ts'
 import { commandGroups } from './commands/command-groups.ts'
 
 /** An unknown route needs `operate` and a bearer token: deny by default. */
@@ -19,18 +23,22 @@ const read = (path: string, scope: RouteScope['scope'] = 'read'): RouteScope => 
   bySession: true,
 })
 
+export const reports = insertBeside<'status' | 'refused' | 'config', Pick<AdminReport, 'path' | 'respond'>>(
+  {
+    status: { path: '/status', respond: getStatus },
+    refused: { path: '/refused', respond: getRecentErrors },
+    config: { path: '/config', respond: async ({ reloader }) => reloader.running.report },
+  },
+  adminParts.flatMap(({ reports = [] }) => reports.map((each) => ({ ...each, value: each }))),
+)
+
 /** All routes of the admin listener. */
 export const routeScopes: readonly RouteScope[] = [
   read('/live', 'none'),
   read('/ready', 'none'),
   read('/metrics', 'metrics'),
   read('/whoami', 'metrics'),
-  read('/status'),
-  read('/overview'),
-  read('/refused'),
-  read('/requests'),
-  ...featureReports.map(({ path }) => read(path)),
-  read('/config'),
+  ...reports.map(({ path }) => read(path)),
   ...commandGroups.flatMap(({ commands }) =>
     commands.map(({ method, path }): RouteScope => ({ method, path, scope: 'operate', bySession: false })),
   ),
@@ -44,26 +52,13 @@ const findRoute = (method: string, path: string): RouteScope | undefined =>
 
 const unknown = { scope: 'operate', bySession: false } as const
 
-interface GuardedRequest {
-  readonly method: string
-  readonly path: string
-  readonly headers: IncomingHttpHeaders
-}
-
-interface GuardedPrincipal {
-  /** Null: no credential, or a wrong one. */
-  readonly operator: Operator | null
-  /** Null: the credential came with the request itself. */
-  readonly session: string | null
-}
-
 // Probes send neither a token nor a name (a kubelet sends an address as Host, HAProxy no Host), and learn nothing but
 // yes or no.
 const probePaths: ReadonlySet<string> = new Set(['/live', '/ready'])
 
 export const guardRequest = (
-  { method, path, headers }: GuardedRequest,
-  { operator, session }: GuardedPrincipal,
+  { method, path, headers }: { method: string; path: string; headers: IncomingHttpHeaders },
+  { operator, session }: Pick<Principal, 'operator' | 'session'>,
   admin: AdminConfig,
   takesTokens: boolean,
 ): AdminError | null => {

@@ -24,7 +24,6 @@ export const formatMilliseconds = (ms: number | null): string => {
   return ms < 9.95 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`
 }
 
-/** `1 request`, `2 requests`. */
 export const formatCounted = (value: number, one: string, many = `${one}s`): string =>
   `${formatCount(value)} ${value === 1 ? one : many}`
 
@@ -57,7 +56,6 @@ export interface TableColumn<Row> {
   readonly isIdle?: (row: Row) => boolean
 }
 
-/** Rows under a common heading. */
 export interface TableBody<Row> {
   readonly heading?: HtmlValue
   readonly rows: readonly Row[]
@@ -104,7 +102,6 @@ const cell = <Row>({ title, kind, cell, isIdle }: TableColumn<Row>, index: numbe
     ? html`<th scope="row" role="rowheader" data-title="${title}" class="${kind}">${cell(row)}</th>`
     : html`<td role="cell" data-title="${title}" class="${kind}${isIdle?.(row) === true && ' idle'}">${cell(row)}</td>`
 
-/** Null values are left out. */
 export const htmlList = (pairs: readonly (readonly [name: string, value: HtmlValue])[]): Html =>
   html`<dl>${pairs.map(([name, value]) => value !== null && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 

@@ -10,24 +10,19 @@ import type { Log } from '../log/log.ts'
 import { type AdminAccess, authenticateAdmin, recheckAdmin } from './access/authenticate.ts'
 import { TokenRefusals } from './access/operator-proofs.ts'
 import { getPrincipal, type Principal, principalsWithoutSession } from './access/principal.ts'
-import { type AdminContext, getNotReadyReason, OrderHistory } from './admin-context.ts'
+import { type AdminContext, type AdminContextInit, getNotReadyReason, OrderHistory } from './admin-context.ts'
 import { type AdminError, isAdminError, renderAdminJson, sendProblem } from './admin-error.ts'
 import type { OperatorPages, Recheck } from './admin-part.ts'
-import { adminParts, featureReports, findClients, openPages, openProofs } from './admin-parts.ts'
-import { getPageView } from './api/overview.ts'
-import { getRecentErrors } from './api/recent-errors.ts'
-import { watchRecentRequests } from './api/recent-requests.ts'
-import { getStatus } from './api/status.ts'
+import { adminParts, findClients, openPages, openProofs } from './admin-parts.ts'
 import { registerCommands } from './commands/routes.ts'
-import { EndpointRates } from './endpoint-rates.ts'
 import { createCommandFormatter, type FormatCommand } from './findings/finding.ts'
+import { reports } from './guard.ts'
 import { createAdminListener, reloadAdminTls } from './listener.ts'
 import { configurationMetrics, processMetrics, recordingMetrics, retiringMetrics } from './metrics/families/process.ts'
 import { requestCounts, trafficMetrics } from './metrics/families/traffic.ts'
 import { endpointMetrics, upstreamMetrics } from './metrics/families/upstreams.ts'
 import { expositionContentType, type MetricDefinitions, renderExposition } from './metrics/metric.ts'
 import { collectMetricInputs } from './metrics/metric-inputs.ts'
-import { RateHistory } from './rate-history.ts'
 import { loggablePath, targetPath } from './url.ts'
 
 export interface AdminServer {
@@ -37,26 +32,17 @@ export interface AdminServer {
   close(): Promise<void>
 }
 
-export type AdminContextInit = Omit<
-  AdminContext,
-  'history' | 'endpointRates' | 'orders' | 'formatCommand' | 'operatorKeys' | 'findClients'
->
-
 /** Rejects if it cannot listen at the configured address, or at `target`. */
 export const openAdminServer = async (init: AdminContextInit, log: Log, target?: BindTarget): Promise<AdminServer> => {
-  const endpointRates = new EndpointRates()
-  const history = new RateHistory(async () => {
-    const { upstreams, requestMetrics } = await init.report()
-    endpointRates.sample(upstreams)
-    return requestMetrics
-  })
   let formatter: FormatCommand = (command) => formatCommandLine(command)
   const orders = new OrderHistory()
   const formatCommand: FormatCommand = (command) => formatter(command)
   const refusals = new TokenRefusals(log)
   const proofs = await openProofs(log, refusals)
   const operatorKeys = () => proofs.state()
-  const context: AdminContext = { ...init, history, endpointRates, orders, formatCommand, operatorKeys, findClients }
+  const states = adminParts.flatMap((part) => part.openState?.(init) ?? [])
+  const own = { ...init, orders, formatCommand, operatorKeys, findClients }
+  const context: AdminContext = Object.assign(own, ...states.map(({ members }) => members))
   const { admin } = context.reloader.config
   proofs.applyConfig(admin)
   const recheck: Recheck = (request) => recheckAdmin(request, access, context.reloader.config.admin)
@@ -68,7 +54,7 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
   await app.ready()
   await listenAt(app.server, target ?? admin)
   formatter = createCommandFormatter(context.reloader, admin, app.server.address() as AddressInfo)
-  void history.start()
+  for (const state of states) state.start()
 
   return {
     address: app.server.address() as AddressInfo,
@@ -78,7 +64,7 @@ export const openAdminServer = async (init: AdminContextInit, log: Log, target?:
       reloadAdminTls(app.server, next)
     },
     async close() {
-      history.close()
+      for (const state of states) state.close()
       proofs.close()
       pages?.end()
       const closed = new Promise((resolve) => app.server.close(resolve))
@@ -172,16 +158,11 @@ const registerAdminRoutes = (
     const { operator, session } = getPrincipal(request)
     return { ...operator, session }
   })
-  app.get('/status', async () => getStatus(context))
-  app.get('/overview', async () => ({ ...(await getPageView(context)), found: undefined }))
-  app.get('/refused', async () => getRecentErrors(context))
-  app.get('/requests', async () => watchRecentRequests(context))
-  for (const { path, respond } of featureReports)
+  for (const { path, respond } of reports)
     app.get(path, async (_, reply) => {
       const report = await respond(context)
       return isAdminError(report) ? sendProblem(reply, report) : report
     })
-  app.get('/config', async () => context.reloader.running.report)
   registerCommands(app, context, log, recheck)
   pages?.registerOrderPages(app)
   registerMetricsRoute(app, context)

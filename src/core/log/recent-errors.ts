@@ -2,7 +2,7 @@ import { describeCause, FailedAttempt, type GatewayError } from '../exchange/fai
 import { failureTable } from '../exchange/failures/kinds.ts'
 import { knownMethods } from '../exchange/node-http.ts'
 import { copyText } from '../lib/buffers.ts'
-import { CoalescedTimer, epochMs } from '../lib/clock.ts'
+import { epochMs } from '../lib/clock.ts'
 import type { ExchangeObserver, ExchangeRecord } from './exchange-record.ts'
 import { BoundedMap, RollingCounter } from './rolling-counter.ts'
 import { sum } from './sum-reports.ts'
@@ -91,7 +91,7 @@ const createFairList = () => {
 }
 
 // Copies facts, and no objects: a library's error may hold its context, a trace holds its exporter.
-const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError) => ({
+export const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError) => ({
   ...toRequestSummary(at, record),
   kind: failure.kind,
   /** A bounded word; null: the kind says it all. */
@@ -101,7 +101,7 @@ const toRecentError = (at: number, record: ExchangeRecord, failure: GatewayError
   failedAttempt: failure.cause instanceof FailedAttempt ? failure.cause.report : null,
 })
 
-const toRequestSummary = (at: number, record: ExchangeRecord) => ({
+export const toRequestSummary = (at: number, record: ExchangeRecord) => ({
   /** In ms since the epoch. */
   at,
   requestId: copyText(record.requestId),
@@ -122,50 +122,6 @@ const copyCause = (failure: GatewayError): string | null => {
   const cause = describeCause(failure)
   return cause === undefined ? null : copyText(cause.slice(0, 200))
 }
-
-export type RecentRequestsReport = ReturnType<RecentRequests['watch']>
-
-export type RecentRequest = ReturnType<typeof toRecentRequest>
-
-/** The requests of a second, after which `tail` asks again. */
-export const maxRequests = 1000
-
-/** Requests are kept this long after each call of `watch`. */
-export const watchMs = 10_000
-
-/** Keeps the last requests of a process while an operator runs `tail`; else a request costs one comparison. */
-export class RecentRequests implements ExchangeObserver {
-  readonly name = 'requests'
-  #isWatched = false
-  #last: RecentRequest[] = []
-  #total = 0
-  readonly #unwatched = new CoalescedTimer(() => {
-    this.#isWatched = false
-    this.#last = []
-  })
-
-  record(record: ExchangeRecord): void {
-    if (!this.#isWatched) return
-    this.#total++
-    this.#last.push(toRecentRequest(epochMs(), record))
-    if (this.#last.length > maxRequests) this.#last.shift()
-  }
-
-  /** Returns the oldest first, and keeps requests for the next {@link watchMs}. */
-  watch() {
-    this.#isWatched = true
-    this.#unwatched.set(watchMs)
-    return { last: [...this.#last], total: this.#total }
-  }
-}
-
-const toRecentRequest = (at: number, record: ExchangeRecord) => ({
-  ...toRequestSummary(at, record),
-  totalMs: record.totalMs,
-  cache: record.exchange?.outcome?.source === 'cache' ? record.exchange.outcome.outcome : null,
-  /** Null: the response is an upstream's or the cache's. */
-  error: record.failure && toRecentError(at, record, record.failure),
-})
 
 export type ErrorCount = ReturnType<typeof toErrorCount>
 

@@ -4,7 +4,6 @@ import type { Handler } from '../exchange/exchange.ts'
 import { PartLoaders } from '../lib/part-loaders.ts'
 import type { ExchangeObserver } from '../log/exchange-record.ts'
 import type { Log, LogEvent } from '../log/log.ts'
-import type { RecentRequestsReport } from '../log/recent-errors.ts'
 import type { EndpointUse } from '../upstream/endpoints/endpoint-registry.ts'
 import type { CircuitBreaker } from '../upstream/health/circuit-breaker.ts'
 import type { Upstream } from '../upstream/upstream.ts'
@@ -110,8 +109,6 @@ export interface SnapshotPart {
 export interface DataPlaneCommands {
   /** `url`: as `/status` shows it. */
   readonly uneject: { readonly params: { readonly group: Group; readonly url: string }; readonly result: undefined }
-  /** Lists the requests that ended since an operator watches; collecting stops some seconds after the last call. */
-  readonly watchRequests: { readonly params: object; readonly result: RecentRequestsReport }
 }
 
 export interface DataPlaneCommand {

@@ -1,12 +1,12 @@
 import type { AdminContext } from '../../core/admin/admin-context.ts'
 import type {
   OpenProofs,
+  OverviewInputs,
   PlacedFindings,
   PlacedMetrics,
   PlacedOverview,
   PlacedStatus,
 } from '../../core/admin/admin-part.ts'
-import type { OverviewInputs } from '../../core/admin/api/overview.ts'
 import type { StatusInputs } from '../../core/admin/api/status.ts'
 import {
   checkCommandLine,
@@ -202,7 +202,7 @@ export const status: readonly PlacedStatus[] = [
 
 export const loadOpenApi = () => import('./openapi.ts')
 
-declare module '../../core/admin/api/overview.ts' {
+declare module '../../core/admin/admin-part.ts' {
   interface Overview {
     /** What clients did over the last fifteen minutes. Null: clients do not authenticate. */
     readonly clients: ClientActivityView | null

@@ -1,5 +1,4 @@
-import type { PlacedSection } from '../../core/admin/admin-part.ts'
-import type { Overview } from '../../core/admin/api/overview.ts'
+import type { Overview, PlacedSection } from '../../core/admin/admin-part.ts'
 import { type Html, html } from '../../core/admin/html.ts'
 import {
   badge,

@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { availableParallelism, machine, release, totalmem, type } from 'node:os'
-import { overviewMembers } from '../../core/admin/api/overview.ts'
 import { type BundlePart, commandPartLoaders } from '../../core/cli/built-in-command.ts'
 import { callAdminRaw } from '../../core/cli/client/admin-client.ts'
 import { rejectedError } from '../../core/cli/client/admin-errors.ts'
@@ -15,6 +14,7 @@ import { parseJson } from '../../core/lib/plain-object.ts'
 import { version } from '../../core/lib/program.ts'
 import { getMember } from '../../core/lib/text/decode.ts'
 import { escapeControls } from '../../core/lib/text/escape-controls.ts'
+import { overviewMembers } from '../overview/overview.ts'
 
 export interface BundleFile {
   readonly name: string

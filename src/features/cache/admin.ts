@@ -46,7 +46,7 @@ const redisFindings: FindingSource = ({ file, report: { cache } }) => {
 }
 
 export const findings: readonly PlacedFindings[] = [
-  { after: 'relayedErrors', value: storedErrorFindings },
+  { after: 'drained', value: storedErrorFindings },
   { before: 'certificates', value: redisFindings },
 ]
 

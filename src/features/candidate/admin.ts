@@ -1,11 +1,11 @@
 import type {
   AdminReport,
   FindClients,
+  OverviewInputs,
   PlacedFindings,
   PlacedMetrics,
   PlacedOverview,
 } from '../../core/admin/admin-part.ts'
-import type { OverviewInputs } from '../../core/admin/api/overview.ts'
 import { addUp, type MetricDefinitions, seriesFor, seriesOfCounts } from '../../core/admin/metrics/metric.ts'
 import type { MetricInputs } from '../../core/admin/metrics/metric-inputs.ts'
 import { commandLine } from '../../core/lib/program.ts'
@@ -21,7 +21,7 @@ import type { ComparisonTotals } from './observe/comparison-report.ts'
 import { comparisonViews, getShadowReport } from './status/candidate-status.ts'
 import { type ComparisonView, comparisonShape } from './status/describe-comparison.ts'
 
-export const reports: readonly AdminReport[] = [{ path: '/shadow', respond: getShadowReport }]
+export const reports: readonly AdminReport[] = [{ before: 'config', path: '/shadow', respond: getShadowReport }]
 
 export const findings: readonly PlacedFindings[] = [
   { after: 'upstreams', value: candidateFindings },
@@ -34,7 +34,7 @@ export const findClients: FindClients = (group, config, overrides) => {
   return { primary: findPrimaryClients(candidate, shift), others: findCandidateClients(candidate, shift) }
 }
 
-declare module '../../core/admin/api/overview.ts' {
+declare module '../../core/admin/admin-part.ts' {
   interface Overview {
     /** By group: the command that prints the file with the candidate as the upstream. Null: from an earlier version. */
     readonly promoteCommands: Readonly<Record<string, string>> | null

@@ -4,7 +4,9 @@ import { asNullable } from '../../core/lib/text/decode.ts'
 import { derived } from '../../core/runtime/status/field.ts'
 import { getContractDraft, type LearningStatus, learningShape, learningStatus } from './status.ts'
 
-export const reports: readonly AdminReport[] = [{ path: '/contract/draft', respond: getContractDraft }]
+export const reports: readonly AdminReport[] = [
+  { before: 'config', path: '/contract/draft', respond: getContractDraft },
+]
 
 declare module '../../core/admin/api/status.ts' {
   interface Status {

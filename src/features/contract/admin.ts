@@ -1,11 +1,11 @@
 import type {
   AdminReport,
+  OverviewInputs,
   PlacedFindings,
   PlacedMetrics,
   PlacedOverview,
   PlacedStatus,
 } from '../../core/admin/admin-part.ts'
-import type { OverviewInputs } from '../../core/admin/api/overview.ts'
 import type { StatusInputs } from '../../core/admin/api/status.ts'
 import { areMostFailing } from '../../core/admin/findings/failure-phrases.ts'
 import { type FindingSource, finding, type Severity, unknownPlaces } from '../../core/admin/findings/finding.ts'
@@ -127,7 +127,7 @@ const placesPhrase = (shown: readonly DriftRow[], direction: RecentDrift['direct
 const placeText = ({ in: place, pointer, rule }: DriftRow): string =>
   `${place === 'body' && pointer !== '' ? '' : `${place} `}${pointer === '' ? '' : `${pointer} `}${rule}`
 
-export const reports: readonly AdminReport[] = [{ path: '/contract', respond: getContractReport }]
+export const reports: readonly AdminReport[] = [{ before: 'config', path: '/contract', respond: getContractReport }]
 
 export const findings: readonly PlacedFindings[] = [{ after: 'gatewayErrors', value: contractFindings }]
 
@@ -149,7 +149,7 @@ export const status: readonly PlacedStatus[] = [
   },
 ]
 
-declare module '../../core/admin/api/overview.ts' {
+declare module '../../core/admin/admin-part.ts' {
   interface Overview {
     readonly drift: readonly DriftRowView[]
   }

@@ -1,5 +1,4 @@
-import type { PlacedSection } from '../../core/admin/admin-part.ts'
-import type { Overview } from '../../core/admin/api/overview.ts'
+import type { Overview, PlacedSection } from '../../core/admin/admin-part.ts'
 import { type Html, type HtmlValue, html } from '../../core/admin/html.ts'
 import { badge, formatCount, htmlSection, htmlTable, timeHtml } from '../../core/admin/page-components.ts'
 import { formatShare } from '../../core/lib/text/units.ts'

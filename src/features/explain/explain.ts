@@ -82,10 +82,7 @@ const createExplainCommand = (): Command =>
         )
         const ofFile = explainRequest(method, target, file, loaded, client ?? null)
         const live = isLive
-          ? await (await import('./live-state.ts')).fetchLiveState(ofFile.operation, {
-              config: file,
-              admin,
-            })
+          ? await (await import('./live-state.ts')).fetchLiveState(ofFile.operation, { config: file, admin })
           : null
         const withSide = withLiveSide(ofFile, loaded, live)
         const explanation = withLiveRefusal(withSide, loaded, live)

@@ -35,11 +35,7 @@ export const simulateRequest = (method: string, target: string, listen: ListenCo
   const head = parseRequestHead(message.fields, null, false)
   // A path has no authority, and this request's Host is made up.
   const matchesAuthority = target.startsWith('/') ? matchAnyAuthority : compileAuthorityMatcher(listen)
-  const options = {
-    matchesAuthority,
-    pseudonym: 'explain',
-    secure: /^https:/i.test(target),
-  }
+  const options = { matchesAuthority, pseudonym: 'explain', secure: /^https:/i.test(target) }
   const parsed = parseRequestTarget(message.target)
   const request = {
     method: message.method,

@@ -1,8 +1,4 @@
-import { type Group, groups, type Side } from '../../operations.ts'
-import { describeSide } from '../../core/exchange/sides.ts'
-import { type EndpointOverrideState, toEndpointKey } from '../../core/runtime/overrides.ts'
 import { type AdminError, isAdminError } from '../../core/admin/admin-error.ts'
-import { html } from '../../core/admin/html.ts'
 import {
   applyOverride,
   orderReasonPhrase,
@@ -12,15 +8,14 @@ import {
   ttlArgument,
   untilOrAsFile,
 } from '../../core/admin/commands/apply-override.ts'
-import { badRequest, choiceArgument, reasonArgument, textArgument, type ValuesOf } from '../../core/admin/commands/argument.ts'
-import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
 import {
-  type EndpointState,
-  listEndpointStates,
-  otherTakers,
-  rejectEarlyEnd,
-  rejectLastEndpoint,
-} from './endpoint-states.ts'
+  badRequest,
+  choiceArgument,
+  reasonArgument,
+  textArgument,
+  type ValuesOf,
+} from '../../core/admin/commands/argument.ts'
+import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
 import {
   joinFirst,
   paragraphs,
@@ -30,6 +25,17 @@ import {
   untilPhrase,
   workersNotAnswering,
 } from '../../core/admin/commands/phrases.ts'
+import { html } from '../../core/admin/html.ts'
+import { describeSide } from '../../core/exchange/sides.ts'
+import { type EndpointOverrideState, toEndpointKey } from '../../core/runtime/overrides.ts'
+import { type Group, groups, type Side } from '../../operations.ts'
+import {
+  type EndpointState,
+  listEndpointStates,
+  otherTakers,
+  rejectEarlyEnd,
+  rejectLastEndpoint,
+} from './endpoint-states.ts'
 
 const args = {
   group: choiceArgument(groups, { usage: '<GROUP>', help: 'behind which group it stands', example: 'risk' }),
@@ -42,22 +48,16 @@ const args = {
   reason: reasonArgument,
 }
 
-interface Plan {
-  readonly group: Group
-  readonly url: string
+interface Plan extends Pick<ValuesOf<typeof args>, 'group' | 'url' | 'reason'> {
   /** The endpoint on each of its sides. Empty: an edit removed it, and its override remains. */
   readonly targets: readonly EndpointState[]
   readonly endpoints: readonly EndpointState[]
   /** Null: from now on the configuration says the same. */
   readonly ttlMs: number | null
-  readonly reason: string | null
 }
 
-interface EndpointCommandResult {
-  readonly group: Group
-  readonly url: string
+interface EndpointCommandResult extends Pick<Plan, 'group' | 'url' | 'reason'> {
   readonly state: EndpointOverrideState
-  readonly reason: string | null
   /** Null: the configuration holds. */
   readonly until: string | null
 }
@@ -87,8 +87,7 @@ const stateCommand = (state: EndpointOverrideState) =>
     },
     async run(context, { group, url, targets, ttlMs, reason }, { by, apply }) {
       // The operator is trusted: an ejected endpoint gets requests at once. First, so a rejected command leaves every
-      // drain unchanged.
-      // Without serving workers, no worker has ejected it.
+      // drain unchanged. Without serving workers, no worker has ejected it.
       let partly = {}
       if (state === 'ready') {
         const { results, unanswered } = await context.runEverywhere('uneject', { group, url })

@@ -1,4 +1,6 @@
-import { allOperations, type Group, type Side } from '../../operations.ts'
+import type { AdminContext } from '../../core/admin/admin-context.ts'
+import type { AdminError } from '../../core/admin/admin-error.ts'
+import { maxTtlMs } from '../../core/admin/commands/apply-override.ts'
 import { describeSide, listSides, reportedSides } from '../../core/exchange/sides.ts'
 import { epochMs } from '../../core/lib/clock.ts'
 import { formatOptionalTime } from '../../core/lib/text/format-time.ts'
@@ -6,33 +8,12 @@ import { formatDuration } from '../../core/lib/text/units.ts'
 import { findDrain, toEndpointKey } from '../../core/runtime/overrides.ts'
 import type { SideReport } from '../../core/runtime/status/side.ts'
 import type { UpstreamReport } from '../../core/runtime/status/upstreams.ts'
-import type { AdminContext } from '../../core/admin/admin-context.ts'
-import type { AdminError } from '../../core/admin/admin-error.ts'
-import { maxTtlMs } from '../../core/admin/commands/apply-override.ts'
+import { allOperations, type Group } from '../../operations.ts'
+
+export type EndpointState = ReturnType<typeof listEndpointStates>[number]
 
 /** With overrides that are set but not applied yet. */
-export interface EndpointState {
-  readonly side: Side
-  readonly url: string
-  readonly inFlight: number
-  readonly drainedByFile: boolean
-  /** No command changes it. */
-  readonly hasWeight: boolean
-  /** Whether it gets new requests while healthy. */
-  readonly takesWork: boolean
-  /** The end of the override without which it would take no work, in milliseconds since the epoch. */
-  readonly readyUntil: number | null
-  /** The end of the override without which it would take work, in milliseconds since the epoch. */
-  readonly drainUntil: number | null
-  /** `down` or `ejected`. */
-  readonly outage: string | null
-}
-
-export const listEndpointStates = (
-  { reloader, overrides }: AdminContext,
-  group: Group,
-  report: UpstreamReport,
-): readonly EndpointState[] =>
+export const listEndpointStates = ({ reloader, overrides }: AdminContext, group: Group, report: UpstreamReport) =>
   listSides(reloader.config.upstreams[group]).flatMap(({ side, upstream: { endpoints } }) => {
     const reported = reportedSides<SideReport>(report).find((each) => each.side === side)?.report.endpoints ?? []
     // Endpoints with the same URL share an override.
@@ -50,9 +31,13 @@ export const listEndpointStates = (
         url,
         inFlight,
         drainedByFile: same.some(({ drain }) => drain),
+        /** No command changes it. */
         hasWeight: same.some(({ weight }) => weight > 0),
+        /** Whether it gets new requests while healthy. */
         takesWork,
+        /** The end of the override without which it would take no work, in ms since the epoch. */
         readyUntil: takesWork && !takesWorkByFile ? orderedUntil : null,
+        /** The end of the override without which it would take work, in ms since the epoch. */
         drainUntil: !takesWork && takesWorkByFile ? orderedUntil : null,
         outage: state === 'down' || state === 'ejected' ? state : null,
       }
@@ -65,9 +50,8 @@ export const otherTakers = (
 ): readonly EndpointState[] => endpoints.filter((each) => each.side === side && each.url !== url && each.takesWork)
 
 /**
- * Rejects draining a side's last endpoint that takes work as long, or its last healthy endpoint. A drained endpoint is
- * not drained for longer without another that lasts.
- * All endpoints of a candidate may be drained, unless its clients' requests would fail.
+ * Keeps a side's last endpoint that takes work as long, and its last healthy endpoint. All endpoints of a candidate may
+ * be drained, unless its clients' requests would fail.
  */
 export const rejectLastEndpoint = (
   context: AdminContext,

@@ -1,6 +1,4 @@
-import { allOperations, type Operation, type OperationId } from '../../operations.ts'
 import { isAdminError } from '../../core/admin/admin-error.ts'
-import { html } from '../../core/admin/html.ts'
 import {
   applyOverride,
   orderReasonPhrase,
@@ -13,6 +11,8 @@ import {
 import { choiceArgument, reasonArgument, type ValuesOf } from '../../core/admin/commands/argument.ts'
 import type { Command, CommandGroup } from '../../core/admin/commands/command.ts'
 import { paragraphs, spellDuration, untilPhrase } from '../../core/admin/commands/phrases.ts'
+import { html } from '../../core/admin/html.ts'
+import { allOperations, type Operation, type OperationId } from '../../operations.ts'
 
 const args = {
   operation: {
@@ -26,12 +26,10 @@ const args = {
   reason: reasonArgument,
 }
 
-interface Plan {
-  readonly operation: Operation
+interface Plan extends Pick<ValuesOf<typeof args>, 'operation' | 'reason'> {
   /** Null: from now on the configuration says the same. */
   readonly ttlMs: number | null
   readonly refusedByFile: boolean
-  readonly reason: string | null
 }
 
 interface OperationCommandResult {

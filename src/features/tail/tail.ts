@@ -1,11 +1,11 @@
 import { describeUnmatched, type RecentErrorView, recentErrorsShape } from '../../core/admin/api/recent-errors.ts'
-import { type RecentRequestView, recentRequestsShape } from '../../core/admin/api/recent-requests.ts'
 import { getDecoded } from '../../core/cli/client/admin-client.ts'
 import { CliError, type ClientCommandOptions, cliError, locateGateway } from '../../core/cli/client/admin-target.ts'
 import { exitOnBrokenPipe, exitOnSignals } from '../../core/cli/exit.ts'
 import { warnAboutTarget, writeToStdout } from '../../core/cli/render/output.ts'
 import { sleep } from '../../core/lib/clock.ts'
 import { durations } from '../../core/lib/text/units.ts'
+import { type RecentRequestView, recentRequestsShape } from './recent-requests.ts'
 
 export interface TailOptions extends ClientCommandOptions {
   readonly refused?: true

@@ -2,5 +2,6 @@ import type { Feature } from '../../core/feature.ts'
 
 export const top: Feature = {
   name: 'top',
+  needs: ['overview'],
   loadCommands: () => import('./command.ts'),
 }

@@ -1,4 +1,3 @@
-import { overviewShape } from '../../core/admin/api/overview.ts'
 import { getDecoded } from '../../core/cli/client/admin-client.ts'
 import {
   type AdminTarget,
@@ -10,6 +9,7 @@ import {
 import { exitOnBrokenPipe, exitOnSignals } from '../../core/cli/exit.ts'
 import { printJson, warnAboutTarget } from '../../core/cli/render/output.ts'
 import { now, sleep } from '../../core/lib/clock.ts'
+import { overviewShape } from '../overview/overview.ts'
 import { cropLines, renderFrame, type TopView } from './frame.ts'
 import { detectTerminalCaps, drawLine, openScreen } from './screen.ts'
 

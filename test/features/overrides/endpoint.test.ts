@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { jsonResponse, runCommand, scriptedAdmin } from '../../core/cli/scripted-admin.ts'
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
-import { jsonResponse, runCommand, scriptedAdmin } from '../../core/cli/scripted-admin.ts'
 
 const boot = async () => {
   const [one, two] = [await httpUpstream(), await httpUpstream()]

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { jsonResponse, runCommand, scriptedAdmin } from '../../core/cli/scripted-admin.ts'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 
 describe('operation', () => {
   test('takes one of the nine out of service for a while, and puts it back', async () => {

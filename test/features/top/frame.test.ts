@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Overview } from '../../../src/core/admin/api/overview.ts'
+import type { Overview } from '../../../src/core/admin/admin-part.ts'
 import { cropLines, renderFrame, renderSparkline, type TopView } from '../../../src/features/top/frame.ts'
 import { detectTerminalCaps, drawLine, type TerminalCaps } from '../../../src/features/top/screen.ts'
 import { allOperations } from '../../../src/operations.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { EndpointRates } from '../../../src/core/admin/endpoint-rates.ts'
 import type { StatusReport } from '../../../src/core/runtime/status/report.ts'
+import { EndpointRates } from '../../../src/features/overview/rate-history.ts'
 import { byGroup } from '../../../src/operations.ts'
 
 beforeEach(() => {

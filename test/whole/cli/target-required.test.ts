@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { configFileWith, runCommand } from '../../core/cli/scripted-admin.ts'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 
 /** Makes an empty folder, which is removed after the test. */
 const emptyFolder = (): string => {

@@ -1,6 +1,7 @@
 /** What the operator's listener reports and decides when several processes serve. */
 import { expect, onTestFinished, test } from 'vitest'
-import { type AdminContextInit, openAdminServer } from '../../../src/core/admin/server.ts'
+import type { AdminContextInit } from '../../../src/core/admin/admin-context.ts'
+import { openAdminServer } from '../../../src/core/admin/server.ts'
 import type { Config } from '../../../src/core/config/config.ts'
 import { Overrides } from '../../../src/core/runtime/overrides.ts'
 import type { PrimaryParts } from '../../../src/core/runtime/primary-part.ts'

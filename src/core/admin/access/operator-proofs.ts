@@ -12,7 +12,6 @@ export interface OperatorProofs {
   takesTokens(admin: AdminConfig): boolean
   /** Tells by a token's form alone. */
   isTaken(token: string, admin: AdminConfig): boolean
-  /** Lists the scopes that an issuer's tokens may have. */
   tokenScopes(admin: AdminConfig): readonly OperatorScope[]
   /** Null: the token is invalid. An error: it cannot be verified now, or not for that address. */
   verify(token: string, address: string): Promise<OperatorToken | AdminError | null>

@@ -9,7 +9,6 @@ import { digestSecret } from '../../lib/secrets.ts'
 type OperatorProof = 'none' | 'token' | 'certificate' | 'jwt'
 
 export interface Operator {
-  /** Null: the listener asks for no credential. */
   readonly name: string | null
   readonly scope: OperatorScope
   readonly proof: OperatorProof

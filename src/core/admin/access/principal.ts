@@ -6,9 +6,8 @@ import type { Operator } from './operator-tokens.ts'
 
 /** The sender of a request: an operator, with or without a session, or an unknown client. */
 export class Principal {
-  /** Null: no credential, or a wrong one. */
   readonly operator: Operator | null
-  /** The session's name in logs and records: no secret, unlike the cookie's value. */
+  /** The session's name in logs: no secret, unlike the cookie's value. Null: the request has its own credential. */
   readonly session: string | null
   /** Stands in every form of the operator. Other sites cannot read it (CSRF). */
   readonly csrfToken = randomBytes(32).toString('base64url')
@@ -36,7 +35,6 @@ export class Principal {
   }
 }
 
-// A bound on memory.
 const maxOperators = 64
 
 /** Creates principals without a session: one for each operator, and one for all unknown clients. */

@@ -37,22 +37,12 @@ export const recentRequestMembers = {
   traceId: asNullable(asText),
 }
 
-export const recentErrorShape = asObject({
-  ...recentRequestMembers,
-  kind: asWord<FailureKind>(),
-  reason: asText,
-})
+export const recentErrorShape = asObject({ ...recentRequestMembers, kind: asWord<FailureKind>(), reason: asText })
 
 export type RecentErrorView = Decoded<typeof recentErrorShape>
 
 /** Most rejections precede the look at the path. */
-export const describeUnmatched = ({
-  method,
-  kind,
-}: {
-  readonly method: string | null
-  readonly kind: FailureKind | null
-}): string => {
+export const describeUnmatched = ({ method, kind }: { method: string | null; kind: FailureKind | null }): string => {
   if (method === null) return 'what could not be read'
   if (kind === 'method-not-allowed') return method
   return `${method} ${kind === 'not-found' ? 'to none of the nine' : 'before it came to any of the nine'}`

@@ -19,7 +19,7 @@ import { roundToTenths } from '../../lib/text/units.ts'
 import { orderMembers, orderStatus } from '../../runtime/overrides.ts'
 import { findDriftedFiles } from '../../runtime/reload/config-drift.ts'
 import type { ReloadTrigger } from '../../runtime/reload/reload-history.ts'
-import type { Field, Shown } from '../../runtime/status/field.ts'
+import type { Shown } from '../../runtime/status/field.ts'
 import * as field from '../../runtime/status/field.ts'
 import type { StatusReport } from '../../runtime/status/report.ts'
 import { upstreamsField } from '../../runtime/status/upstreams.ts'
@@ -35,17 +35,10 @@ import {
   logFindings,
   servingFindings,
 } from '../findings/gateway-findings.ts'
-import {
-  clientFindings,
-  drainedFindings,
-  gatewayErrorFindings,
-  rejectedFindings,
-  relayedErrorFindings,
-} from '../findings/operations.ts'
+import { clientFindings, drainedFindings, gatewayErrorFindings, rejectedFindings } from '../findings/operations.ts'
 import { upstreamFindings } from '../findings/upstreams.ts'
 import { problemShape } from './config-responses.ts'
 
-/** A certificate that the gateway presents or trusts. */
 const certificateShape = asObject({
   key: asText,
   names: asList(asText),
@@ -74,7 +67,6 @@ const configShape = asObject({
   /** The file and those that it refers to. */
   differingFiles: asNullable(asList(asText)),
   lastRefusal: asNullable(asObject({ at: asText, problems: asList(problemShape) })),
-  /** When a held-back edit is tried again. */
   nextTry: asNullable(asText),
   previous: asNullable(asText),
 })
@@ -117,7 +109,6 @@ const ownSections = {
   ),
   ready: own(asBoolean, ({ context }) => getNotReadyReason(context) === null),
   notReady: own(asNullable(asWord<NotReadyReason>()), ({ context }) => getNotReadyReason(context)),
-  /** The worst first. */
   findings: own(asList(findingShape), ({ context, inputs, found }) =>
     found.map((each) => renderFinding(each, inputs.at, context.formatCommand)),
   ),
@@ -152,12 +143,10 @@ const ownStatus = field.record(ownSections)
 /** Times are RFC 3339. */
 export interface Status extends Shown<typeof ownStatus> {}
 
-const sections = insertBeside(
-  field.mapMembers(ownSections, (section, key) => [key, section] as const),
-  adminParts.flatMap(({ status = [] }) => status.map((each) => ({ ...each, value: [each.key, each.field] as const }))),
+const status = field.recordBeside<StatusInputs, Status>(
+  ownSections,
+  adminParts.flatMap(({ status = [] }) => status),
 )
-
-const status = field.record(Object.fromEntries(sections)) as Field<unknown, unknown> as Field<unknown, Status>
 
 export const statusShape = status.decode
 
@@ -173,7 +162,14 @@ export const statusFromReport = async (
   return { status: status.show({ context, report, inputs, found }, context), found }
 }
 
-/** In the order in which findings of the same severity are shown. */
+/** Formats the gateway's identity: `production · gateway-eu-1`; null: the file has none. */
+export const formatInstance = (
+  instance: Pick<NonNullable<Status['instance']>, 'name' | 'environment'> | null,
+): string | null => {
+  const words = [instance?.environment, instance?.name].filter((each) => each != null)
+  return words.length === 0 ? null : words.join(' · ')
+}
+
 const findingSources: readonly FindingSource[] = insertBeside(
   {
     serving: servingFindings,
@@ -183,7 +179,6 @@ const findingSources: readonly FindingSource[] = insertBeside(
     upstreams: upstreamFindings,
     refused: rejectedFindings,
     drained: drainedFindings,
-    relayedErrors: relayedErrorFindings,
     gatewayErrors: gatewayErrorFindings,
     certificates: certificateFindings,
     upstreamCertificates: upstreamCertificateFindings,

@@ -1,7 +1,7 @@
 import { asNullable, asObject, asText } from '../../lib/text/decode.ts'
 import { formatOptionalTime } from '../../lib/text/format-time.ts'
 import { durations, formatDuration } from '../../lib/text/units.ts'
-import type { TtlOverrides } from '../../runtime/overrides.ts'
+import type { Override, TtlOverrides } from '../../runtime/overrides.ts'
 import type { AdminContext } from '../admin-context.ts'
 import type { AdminError } from '../admin-error.ts'
 import type { Argument } from './argument.ts'
@@ -22,13 +22,9 @@ export const durationArgument = (usage: string, byDefault: string): Argument<num
 
 export const ttlArgument = durationArgument('--ttl <DURATION>', '15m')
 
-interface OverrideOrder<Key, State> {
+interface OverrideOrder<Key, State> extends Pick<Override<State>, 'state' | 'by' | 'reason'> {
   readonly key: Key
-  readonly state: State
-  /** Null: the override is removed. */
   readonly ttlMs: number | null
-  readonly by: string
-  readonly reason: string | null
 }
 
 /** Without `ttlMs` it removes the override, and `until` is null. A failure restores the earlier override. */

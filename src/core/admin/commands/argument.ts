@@ -7,13 +7,11 @@ export interface Argument<Value = unknown> {
   /** `<GROUP>`, `[OPERATION]`, or `--client <ID>`, whose name must be the argument's. */
   readonly usage: string
   readonly help: string
-  /** As in `one of a, b`. */
   readonly expected: string
   readonly choices?: readonly string[]
   readonly default?: string
   /** Shown when a script's JSON body cannot be parsed. */
   readonly example?: string
-  /** Default: both. */
   readonly only?: 'script' | 'form'
   readonly isRequired?: true
   /** Parses a value; undefined: invalid. */
@@ -26,7 +24,6 @@ export type ValuesOf<Args extends Arguments> = {
   readonly [Name in keyof Args]: Args[Name] extends Argument<infer Value> ? Value : never
 }
 
-/** In characters. */
 export const maxReasonLength = 200
 
 export type RawArguments = Readonly<Record<string, unknown>>

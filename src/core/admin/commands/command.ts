@@ -12,9 +12,8 @@ import type { Argument, Arguments, RawArguments } from './argument.ts'
  * The command line loads it too, so it imports nothing that serves clients.
  */
 export interface CommandGroup {
-  /** `lender-gateway NAME`. */
+  /** `lender-gateway PARENT NAME`, or without a parent `lender-gateway NAME`. */
   readonly name: string
-  /** `lender-gateway PARENT NAME`. */
   readonly parent?: string
   readonly description: string
   /** Null: the only command has the group's name. */
@@ -71,7 +70,6 @@ export interface Command<Values extends object = object, Plan extends object = o
   cliText(given: Readonly<Record<string, string | undefined>>, result: Result): string
   /** `outcome`: the result of a reload, printed with its changes. */
   readonly responseShape: Decoder<object> | 'outcome'
-  /** As in `does not accept it`. */
   readonly rejectedText: string
   /** Codes of reload or rollback errors that are printed by their detail alone. */
   readonly plainErrors?: readonly string[]
@@ -84,13 +82,9 @@ export type CommandEventFields = Readonly<Record<string, string | number | boole
 
 export interface CommandConfirmation {
   readonly title: string
-  /** What will happen, to what and for how long: paragraphs. */
   readonly what: HtmlValue
-  /** Null: not limited in time. */
   readonly ttlMs: number | null
-  /** Default: `ttl`. */
   readonly ttlName?: string
-  /** Hidden fields of the form. */
   readonly args?: Readonly<Record<string, string>>
   readonly choices?: { readonly name: string; readonly words: string; readonly values: readonly string[] }
   readonly asksReason?: true

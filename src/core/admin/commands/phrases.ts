@@ -19,13 +19,11 @@ export const spellDuration = (ms: number): string => {
   return parts.join(' ')
 }
 
-/** `1 request`, `2 requests`. */
 export const pluralize = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
 /** `status` shows the start beside `up`. */
 export const sinceStart = 'since the start'
 
-/** `a, b, 3 more`. */
 export const joinFirst = (names: readonly string[], max: number, between = ', '): string => {
   const more = names.length - max
   return [...names.slice(0, max), ...(more > 0 ? [`${more} more`] : [])].join(between)

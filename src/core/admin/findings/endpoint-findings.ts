@@ -29,10 +29,8 @@ import {
 import type { FindingInputs } from './finding-inputs.ts'
 import { isServing, mayBeStored } from './outage.ts'
 
-// Of the requests' timeout.
-const slowShare = 0.5
+const slowShare = 0.5 // of the requests' timeout
 
-/** `causes`: the recent errors of its group. */
 export const endpointFindings = (
   group: Group,
   each: EndpointReport,
@@ -173,10 +171,8 @@ const minExcess = 0.2
 const minCertainty = 5
 
 /**
- * Finds endpoints that answer a share of requests with 4xx at least 20 points above the other endpoints of the group.
  * Each 4xx may be the client's fault, so it ejects no endpoint; but clients do not choose the endpoint, so shares
- * should be equal.
- * `name`: the upstream's name in a sentence.
+ * should be equal: a two-proportion test. `name`: the upstream's name in a sentence.
  */
 export const clientErrorFindings = (
   group: Group,
@@ -203,7 +199,6 @@ const sumResponses = (endpoints: readonly EndpointReport[]): ResponseCounts => {
   return { requests: sum(pluck(responses, 'requests')), clientErrors: sum(pluck(responses, 'clientErrors')) }
 }
 
-/** A two-proportion test. */
 const isOutlier = (own: ResponseCounts, others: ResponseCounts): boolean => {
   if (own.requests < minRequests || others.requests < minRequests) return false
   const excess = clientErrorShare(own) - clientErrorShare(others)

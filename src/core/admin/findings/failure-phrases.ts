@@ -62,7 +62,6 @@ export const tallyRejected = ({ recentErrors }: StatusReport, kind: FailureKind,
 export const rejectedPhrase = (refused: FailureTally): string =>
   refused.last15Min === 0 ? '' : `: ${countPhrase(refused, 'refused')}`
 
-/** Empty if the limits differ. */
 export const maxBodyPhrase = (same: readonly Pick<ErrorCount, 'kind' | 'operation'>[], config: Config): string => {
   if (same[0]?.kind !== 'content-too-large') return ''
   const [limit, ...others] = new Set(

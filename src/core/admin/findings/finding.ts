@@ -10,13 +10,12 @@ import { groupByKey } from '../../log/sum-reports.ts'
 import type { Reloader } from '../../runtime/reload/reloader.ts'
 import type { FindingInputs } from './finding-inputs.ts'
 
-/** The worst first. */
-export const severities = ['critical', 'warning', 'notice'] as const
-
 /**
  * Critical: requests fail, or records are lost. Warning: something is wrong, but most requests are served. Notice:
  * worth knowing.
  */
+export const severities = ['critical', 'warning', 'notice'] as const
+
 export type Severity = (typeof severities)[number]
 
 export const findingShape = asObject({
@@ -27,9 +26,7 @@ export const findingShape = asObject({
   alsoAbout: asNullable(asList(asText)),
   /** One sentence, without a full stop. It quotes no text of a client. */
   cause: asText,
-  /** E.g. the endpoints of a group that does not serve. */
   details: asList(asText),
-  /** RFC 3339; null: unknown. */
   since: asNullable(asText),
   command: asNullable(asText),
 })
@@ -46,7 +43,6 @@ export interface FindingSubject {
 }
 
 export interface Finding extends FindingSubject {
-  /** As in `breaker-not-closed`. */
   readonly code: string
   /** The code of findings that it replaces, since it tells their cause. */
   readonly explains: string | null
@@ -57,7 +53,6 @@ export interface Finding extends FindingSubject {
   /** Text: a command of the shell. */
   readonly command: CommandLine | string | null
   readonly facts: object
-  /** The cause, then the details. */
   readonly say: (facts: never, at: number) => readonly string[]
 }
 
@@ -109,7 +104,6 @@ export const mergeByGroup = (found: readonly Finding[], at: number): readonly Fi
 /** Empty: in all workers. */
 export const wherePhrase = ({ where }: { readonly where: string | null }): string => (where === null ? '' : ` ${where}`)
 
-/** `a, b and c`. */
 export const joinWithAnd = (names: readonly string[]): string =>
   names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 
@@ -156,8 +150,7 @@ export type FormatCommand = (command: CommandLine) => string
 
 /**
  * Commands run in any folder of this machine: with the running program, the file's absolute path and the gateway's
- * address.
- * The file does not lead to the gateway when its port is a variable of this process or chosen by the system.
+ * address. The file does not lead to the gateway when its port is a variable of this process or chosen by the system.
  */
 export const createCommandFormatter = (
   { file, statedAdminPort }: Pick<Reloader, 'file' | 'statedAdminPort'>,

@@ -1,30 +1,18 @@
 import { isIP } from 'node:net'
-import { allOperations, type Group, groups } from '../../../operations.ts'
-import { failureText, lastFailurePhrase } from '../../exchange/failures/errors.ts'
+import { allOperations, groups } from '../../../operations.ts'
+import { failureText } from '../../exchange/failures/errors.ts'
 import { failureTable } from '../../exchange/failures/kinds.ts'
 import { reportedSides } from '../../exchange/sides.ts'
 import { commandLine } from '../../lib/program.ts'
-import { formatTime, formatTimeOfDay } from '../../lib/text/format-time.ts'
+import { formatTime } from '../../lib/text/format-time.ts'
 import type { ErrorCount } from '../../log/recent-errors.ts'
 import { groupByKey } from '../../log/sum-reports.ts'
 import { toEndpointKey } from '../../runtime/overrides.ts'
-import type { EndpointReport } from '../../runtime/status/endpoint.ts'
 import type { SideReport } from '../../runtime/status/side.ts'
 import { orderReasonPhrase } from '../commands/apply-override.ts'
-import { pluralize } from '../commands/phrases.ts'
-import { stepSeconds } from '../rate-history.ts'
-import {
-  areMostFailing,
-  countPhrase,
-  isContractFailure,
-  isQuiet,
-  maxBodyPhrase,
-  rejectedPhrase,
-  tallyFailures,
-} from './failure-phrases.ts'
+import { countPhrase, isContractFailure, maxBodyPhrase, rejectedPhrase, tallyFailures } from './failure-phrases.ts'
 import { explainCommandLine, type FindingSource, finding, tailCommand } from './finding.ts'
 import type { FindingInputs } from './finding-inputs.ts'
-import { groupOutage } from './outage.ts'
 
 export const rejectedFindings: FindingSource = ({ overrides, config, report }) =>
   allOperations.flatMap(({ id }) => {
@@ -61,48 +49,6 @@ export const drainedFindings: FindingSource = ({ overrides, report }) =>
   })
 
 const operatorPhrase = (by: string): string => (isIP(by) === 0 ? by : `an operator at ${by}`)
-
-// As for failures at an endpoint: fewer in a minute may come from one broken connection.
-const minErrors = 3
-
-// Samples of the last minute may be older by one step.
-const recentMs = 60_000 + stepSeconds * 1000
-
-/** Of the upstream's own errors, relayed. */
-export const relayedErrorFindings: FindingSource = (inputs) =>
-  allOperations.flatMap(({ id, group }) => {
-    const { recent, report } = inputs
-    const { requests, passedOn: errors } = recent?.[id] ?? { requests: 0, passedOn: 0 }
-    if (errors < minErrors) return []
-    const isOut = groupOutage(group, inputs) !== null
-    const failing = [...(isOut ? [] : report.upstreams[group].endpoints), ...endpointsWithClients(group, inputs)]
-      .flatMap(({ url, lastFailure }) => (lastFailure?.kind === null ? [{ url, lastFailure }] : []))
-      .filter(({ lastFailure }) => inputs.at - lastFailure.at <= recentMs)
-      .sort((a, b) => b.lastFailure.at - a.lastFailure.at)
-    if (isOut && failing.length === 0) return []
-    const [latest] = failing
-    const hasEnded = latest !== undefined && isQuiet(latest.lastFailure.at, inputs.at)
-    const severity = areMostFailing(errors, requests) && !hasEnded ? 'critical' : 'warning'
-    const facts = { latest, hasEnded, errors, requests, command: explainCommandLine(id, inputs.config) }
-    return finding('errors-relayed', severity, `operations.${id}`, facts, ({ latest, hasEnded, ...facts }, at) => {
-      const last = latest === undefined ? '' : ` (${lastFailurePhrase(latest.lastFailure, latest.url)} last)`
-      const quiet = latest && hasEnded ? `, none since ${formatTimeOfDay(latest.lastFailure.at, at)}` : ''
-      const answers = hasEnded ? 'answered' : 'answers'
-      return [
-        `its upstream ${answers} with 5xx of its own${last}: ${facts.errors} of ${pluralize(facts.requests, 'request')} in the last minute${quiet}`,
-      ]
-    })
-  })
-
-const endpointsWithClients = (
-  group: Group,
-  { config, report, overrides, findClients }: FindingInputs,
-): readonly EndpointReport[] =>
-  findClients(group, config, overrides).others === 'none'
-    ? []
-    : reportedSides<SideReport>(report.upstreams[group]).flatMap(({ side, report }) =>
-        side === 'primary' ? [] : report.endpoints,
-      )
 
 const isGatewayError = ({ kind, endpoint }: ErrorCount): boolean =>
   kind === 'internal' ||

@@ -15,26 +15,10 @@ import type { FindingInputs } from './finding-inputs.ts'
 // What fits on one screen; the worst come first.
 const maxEndpoints = 10
 
-interface Outage {
-  readonly group: Group
-  /** When the first request failed since the last success, in ms since the epoch; null: unknown. */
-  readonly since: number | null
-  readonly fact: string
-  /** The endpoints that `fact` names. */
-  readonly named: readonly string[]
-  /** Null: a response. */
-  readonly kinds: readonly AttemptReport['kind'][]
-}
-
-interface PrimaryOutage extends Outage {
-  /** Requests of other clients do not fail. */
-  readonly clients: GroupClients['primary']
-}
-
 /** Endpoints that several groups share are reported once. */
 export const outageFindings = (inputs: FindingInputs): readonly Finding[] => {
   const { config, overrides, findClients } = inputs
-  const found = groups.flatMap((group): readonly PrimaryOutage[] => {
+  const found = groups.flatMap((group) => {
     const outage = groupOutage(group, inputs)
     const clients = findClients(group, config, overrides).primary
     return outage === null ? [] : [{ ...outage, clients }]
@@ -42,11 +26,8 @@ export const outageFindings = (inputs: FindingInputs): readonly Finding[] => {
   return groupByKey(found, ({ fact, clients }) => `${clients} ${fact}`).map((same) => outageFinding(same, inputs))
 }
 
-/** Null: an endpoint serves, or every endpoint drains. */
-export const groupOutage = (
-  group: Group,
-  inputs: Pick<FindingInputs, 'report' | 'config' | 'loadedAt'>,
-): Outage | null => {
+/** `fact` and the endpoints that it names. Null: an endpoint serves, or every endpoint drains. */
+export const groupOutage = (group: Group, inputs: Pick<FindingInputs, 'report' | 'config' | 'loadedAt'>) => {
   const { endpoints, breaker } = inputs.report.upstreams[group]
   const takers = endpoints.filter(({ state }) => state.name !== 'draining')
   const opened = breaker?.outageSince ?? null
@@ -60,7 +41,9 @@ export const groupOutage = (
     .filter(({ at }) => at >= (since ?? 0))
   return {
     group,
+    /** When the first request failed since the last success; null: unknown. */
     since,
+    /** Null: a response. */
     kinds: failed.map(({ kind }) => kind),
     ...(failed.length > 0
       ? describeFailures(failed, group, inputs)
@@ -86,7 +69,7 @@ const describeFailures = (
   failed: readonly AttemptReport[],
   group: Group,
   inputs: Pick<FindingInputs, 'config' | 'loadedAt'>,
-): Pick<Outage, 'fact' | 'named'> => {
+): { readonly fact: string; readonly named: readonly string[] } => {
   const byCode = groupByKey([...new Map(failed.map((each) => [each.endpoint, each])).values()], (each) =>
     each.reason === null ? '' : (reasonTable[each.reason].code ?? ''),
   )
@@ -101,6 +84,9 @@ const describeFailures = (
   const named = byCode.flatMap((same) => same.slice(0, maxNamed).map(({ endpoint }) => endpoint))
   return { fact: facts.join('; '), named }
 }
+
+/** Requests of clients that are not among `clients` do not fail. */
+type PrimaryOutage = NonNullable<ReturnType<typeof groupOutage>> & { readonly clients: GroupClients['primary'] }
 
 // In one sentence; the details list further endpoints.
 const maxNamed = 3

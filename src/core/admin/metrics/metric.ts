@@ -8,10 +8,8 @@ interface MetricDefinition {
   read(inputs: MetricInputs): readonly MetricSample[]
 }
 
-/** Without the common prefix. */
 export type MetricDefinitions = Readonly<Record<string, MetricDefinition>>
 
-/** The labels' values, then the thing. */
 type Row<Labels extends readonly string[], Thing> = readonly [...{ readonly [Label in keyof Labels]: string }, Thing]
 
 type Find<Thing, Value> = MemberOf<Thing, Value> | ((thing: Thing, inputs: MetricInputs) => Value | null | undefined)
@@ -20,7 +18,6 @@ type MemberOf<Thing, Value> = [Thing] extends [object]
   ? { [Name in keyof Thing]: Thing[Name] extends Value | null | undefined ? Name : never }[keyof Thing]
   : never
 
-/** Without `find`, the thing itself is the value. */
 type Define<Thing, Value> = (
   help: string,
   ...find: [Thing] extends [Value] ? [find?: Find<Thing, Value>] : [find: Find<Thing, Value>]
@@ -99,7 +96,6 @@ export const addUp = <Counted extends readonly [...labels: string[], count: numb
 type MetricType = 'counter' | 'gauge' | 'histogram'
 
 export interface MetricFamily extends Pick<MetricDefinition, 'help' | 'type'> {
-  /** Needs no escaping. */
   readonly name: string
   readonly samples: readonly MetricSample[]
 }

@@ -1,5 +1,4 @@
-import { formatInstance } from '../../admin/api/overview.ts'
-import { type Status, statusShape } from '../../admin/api/status.ts'
+import { formatInstance, type Status, statusShape } from '../../admin/api/status.ts'
 import { sinceStart } from '../../admin/commands/phrases.ts'
 import { formatPlace, formatProblem } from '../../config/problem.ts'
 import { insertBeside } from '../../lib/beside.ts'

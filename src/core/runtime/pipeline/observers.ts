@@ -3,7 +3,7 @@ import type { ExchangeObserver } from '../../log/exchange-record.ts'
 import { accessLog, type Log } from '../../log/log.ts'
 import { RequestMetrics } from '../../log/metrics/request-metrics.ts'
 import { ProcessStats } from '../../log/process-stats.ts'
-import { RecentErrors, RecentRequests } from '../../log/recent-errors.ts'
+import { RecentErrors } from '../../log/recent-errors.ts'
 import { createRejectedConnectionCounts } from '../../log/rejected-connections.ts'
 import type { SnapshotPart } from '../runtime-part.ts'
 
@@ -15,7 +15,6 @@ export const createProcessTelemetry = (log: Log | null, process: string) => ({
   log,
   requestMetrics: new RequestMetrics(),
   recentErrors: new RecentErrors(),
-  recentRequests: new RecentRequests(),
   rejectedConnections: createRejectedConnectionCounts(),
   runtime: new ProcessStats(),
   process,
@@ -24,13 +23,12 @@ export const createProcessTelemetry = (log: Log | null, process: string) => ({
 /** In the order in which they are called. */
 export const listObservers = (
   { metrics, log: { access } }: Config,
-  { log, requestMetrics, recentErrors, recentRequests }: ProcessTelemetry,
+  { log, requestMetrics, recentErrors }: ProcessTelemetry,
   features: readonly Pick<SnapshotPart, 'observer'>[],
 ): readonly ExchangeObserver[] =>
   [
     ...features.map(({ observer = null }) => observer),
     metrics === null ? null : requestMetrics.observer(metrics.clients),
     recentErrors,
-    recentRequests,
     access && log !== null ? accessLog(log) : null,
   ].filter((each) => each !== null)

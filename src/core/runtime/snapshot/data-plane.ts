@@ -170,14 +170,13 @@ type Command<Name extends keyof DataPlaneCommands> = DataPlaneCommand & {
   run(params: DataPlaneCommands[Name]['params']): Promise<DataPlaneCommands[Name]['result']>
 }
 
-const ownCommands = ({ upstreams, others, telemetry }: Snapshot): Partial<Record<string, DataPlaneCommand>> => ({
+const ownCommands = ({ upstreams, others }: Snapshot): Partial<Record<string, DataPlaneCommand>> => ({
   uneject: {
     async run({ group, url }: DataPlaneCommands['uneject']['params']) {
       for (const member of [...upstreams[group].members, ...(others[group]?.members ?? [])])
         if (member.name === url) member.health.uneject()
     },
   },
-  watchRequests: { run: async () => telemetry.recentRequests.watch() },
 })
 
 export const findCommand = <Name extends keyof DataPlaneCommands>(

@@ -2,6 +2,7 @@
  * Declares a status value once: how processes merge it, whether it never falls, how /status shows and commands read it.
  */
 import type { Group } from '../../../operations.ts'
+import { type Beside, insertBeside } from '../../lib/beside.ts'
 import {
   asBoolean,
   asList,
@@ -148,10 +149,22 @@ export const record = <M extends Members>(members: M): Field<ReportedMembers<M>,
   return whole as Field<unknown> as Field<ReportedMembers<M>, ShownMembers<M>>
 }
 
+/** A record of core's derived members, and beside them those of features. */
+export const recordBeside = <Inputs, S>(
+  own: Readonly<Record<string, DerivedField<unknown>>>,
+  more: readonly (Beside<string> & { readonly key: string; readonly field: DerivedField<unknown> })[],
+): Field<Inputs, S> => {
+  const members = insertBeside<string, readonly [string, DerivedField<unknown>]>(
+    mapMembers(own, (each, key) => [key, each] as const),
+    more.map((each) => ({ ...each, value: [each.key, each.field] as const })),
+  )
+  return record(Object.fromEntries(members)) as Field<unknown, unknown> as Field<Inputs, S>
+}
+
 const membersWith = <Member>(members: Members, part: string) =>
   Object.fromEntries(Object.entries(members).filter(([, member]) => part in member)) as Readonly<Record<string, Member>>
 
-export const mapMembers = <T extends object, R>(members: T, map: (member: T[keyof T], name: keyof T & string) => R) =>
+const mapMembers = <T extends object, R>(members: T, map: (member: T[keyof T], name: keyof T & string) => R) =>
   Object.fromEntries(
     Object.entries(members).map(([name, member]) => [name, map(member, name as keyof T & string)]),
   ) as {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type AdminError, sendProblem } from '../../../core/admin/admin-error.ts'
-import { formatInstance } from '../../../core/admin/api/overview.ts'
+import { formatInstance } from '../../../core/admin/api/status.ts'
 import { type Html, type HtmlValue, html } from '../../../core/admin/html.ts'
 import type { InstanceConfig } from '../../../core/config/config.ts'
 import { formatProblem } from '../../../core/config/problem.ts'

@@ -1,6 +1,6 @@
-import type { PageView } from '../../../../src/core/admin/api/overview.ts'
 import { zeroShadowDrops } from '../../../../src/features/candidate/layers/shadow-copies.ts'
 import { zeroDifferences, zeroUncompared } from '../../../../src/features/candidate/observe/compare/comparison.ts'
+import type { PageView } from '../../../../src/features/overview/overview.ts'
 import { allOperations, type Group } from '../../../../src/operations.ts'
 
 const at = '2026-11-21T02:14:07.250Z'

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Principal } from '../../../../src/core/admin/access/principal.ts'
-import type { PageView } from '../../../../src/core/admin/api/overview.ts'
 import { assetsVersion } from '../../../../src/features/console/page/assets.ts'
 import { pageSections, renderOverviewPage } from '../../../../src/features/console/page/overview-page.ts'
 import { maxStreams, SseHub, type SseSink } from '../../../../src/features/console/page/sse-hub.ts'
+import type { PageView } from '../../../../src/features/overview/overview.ts'
 import { fixture } from './fixture.ts'
 
 beforeEach(() => void vi.useFakeTimers())

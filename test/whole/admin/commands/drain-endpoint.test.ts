@@ -1,9 +1,9 @@
 /** Commands for endpoints: an operator drains one for a while, or makes it ready again. */
 import { describe, expect, test } from 'vitest'
 import type { AdminContext } from '../../../../src/core/admin/admin-context.ts'
-import { endpointCommands } from '../../../../src/features/overrides/endpoint-commands.ts'
 import { Overrides } from '../../../../src/core/runtime/overrides.ts'
 import { WorkersNotAnsweringError } from '../../../../src/core/runtime/proxy-server.ts'
+import { endpointCommands } from '../../../../src/features/overrides/endpoint-commands.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
 

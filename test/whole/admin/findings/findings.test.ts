@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ownerDetails } from '../../../../src/core/admin/findings/failure-phrases.ts'
-import type { RecentTraffic } from '../../../../src/core/admin/rate-history.ts'
+import type { RecentTraffic } from '../../../../src/core/admin/findings/finding-inputs.ts'
 import type { FailureReason } from '../../../../src/core/exchange/failures/errors.ts'
 import type { RecentError } from '../../../../src/core/log/recent-errors.ts'
 import type { PrimaryParts } from '../../../../src/core/runtime/primary-part.ts'

@@ -1,4 +1,4 @@
-import type { Overview } from '../../../../core/admin/api/overview.ts'
+import type { Overview } from '../../../../core/admin/admin-part.ts'
 import { isMutatingCommand } from '../../../../core/admin/commands/command-groups.ts'
 import { type FindingView, type Severity, severities } from '../../../../core/admin/findings/finding.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'

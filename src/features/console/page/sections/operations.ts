@@ -1,4 +1,3 @@
-import type { OperationView, PageView } from '../../../../core/admin/api/overview.ts'
 import type { FindingSubject } from '../../../../core/admin/findings/finding.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
 import {
@@ -13,6 +12,7 @@ import {
 } from '../../../../core/admin/page-components.ts'
 import { sideKey } from '../../../../core/exchange/sides.ts'
 import { sides } from '../../../../operations.ts'
+import type { OperationView, PageView } from '../../../overview/overview.ts'
 import { isProblem, type RowState, stateBadge, toRowState, worseSeverity, worstFinding } from '../row-state.ts'
 
 interface OperationRow extends OperationView {

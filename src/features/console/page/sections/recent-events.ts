@@ -1,4 +1,4 @@
-import type { OrderView, Overview, ReloadView } from '../../../../core/admin/api/overview.ts'
+import type { Overview } from '../../../../core/admin/admin-part.ts'
 import { describeUnmatched, type RecentErrorView } from '../../../../core/admin/api/recent-errors.ts'
 import { truncate } from '../../../../core/admin/commands/phrases.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
@@ -12,6 +12,7 @@ import {
 } from '../../../../core/admin/page-components.ts'
 import type { ConfigChange } from '../../../../core/config/diff/diff-values.ts'
 import type { ConfigProblem } from '../../../../core/config/problem.ts'
+import type { OrderView, ReloadView } from '../../../overview/overview.ts'
 
 export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
   htmlSection(

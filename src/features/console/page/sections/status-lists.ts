@@ -1,5 +1,4 @@
-import type { PagePart } from '../../../../core/admin/admin-part.ts'
-import type { Overview } from '../../../../core/admin/api/overview.ts'
+import type { Overview, PagePart } from '../../../../core/admin/admin-part.ts'
 import { pluralize, sinceStart } from '../../../../core/admin/commands/phrases.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
 import {

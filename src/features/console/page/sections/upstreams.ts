@@ -1,6 +1,4 @@
-import type { PagePart } from '../../../../core/admin/admin-part.ts'
-import type { Overview, PageView } from '../../../../core/admin/api/overview.ts'
-import type { EndpointRate } from '../../../../core/admin/endpoint-rates.ts'
+import type { Overview, PagePart } from '../../../../core/admin/admin-part.ts'
 import type { Severity } from '../../../../core/admin/findings/finding.ts'
 import { type Html, type HtmlValue, html } from '../../../../core/admin/html.ts'
 import {
@@ -20,6 +18,8 @@ import {
 import { reportedSides, sideKey } from '../../../../core/exchange/sides.ts'
 import { formatAge } from '../../../../core/lib/text/units.ts'
 import { type Group, groups } from '../../../../operations.ts'
+import type { PageView } from '../../../overview/overview.ts'
+import type { EndpointRate } from '../../../overview/rate-history.ts'
 import { isProblem, type RowState, stateBadge, toRowState, worstFinding } from '../row-state.ts'
 import { errorRateHtml } from './operations.ts'
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { Overview } from '../../../../../src/core/admin/api/overview.ts'
+import type { Overview } from '../../../../../src/core/admin/admin-part.ts'
 import { bootLiveGateway } from '../../../../helpers/live-gateway.ts'
 
 const secret = 'A'.repeat(43)

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { RateHistory } from '../../../../src/core/admin/rate-history.ts'
-import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
-import { RequestMetrics } from '../../../../src/core/log/metrics/request-metrics.ts'
-import { exchangeRecord } from '../../../core/log/exchange-record.ts'
+import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
+import { RequestMetrics } from '../../../src/core/log/metrics/request-metrics.ts'
+import { RateHistory } from '../../../src/features/overview/rate-history.ts'
+import { exchangeRecord } from '../../core/log/exchange-record.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
-import { maxRequests, RecentRequests, watchMs } from '../../../src/core/log/recent-errors.ts'
-import { exchangeRecord } from './exchange-record.ts'
+import { maxRequests, RecentRequests, watchMs } from '../../../src/features/tail/runtime.ts'
+import { exchangeRecord } from '../../core/log/exchange-record.ts'
 
 // One clock for all tests: timers of one duration share a timer of Node's, which would be lost with the clock.
 beforeAll(() => void vi.useFakeTimers())

@@ -1,19 +1,24 @@
-import { byOperation, type OperationId } from '../../operations.ts'
-import { now, unrefTimeout } from '../lib/clock.ts'
-import { asNullable, asNumber, asObject, type Decoded } from '../lib/text/decode.ts'
-import { type HistogramReport, histogramDelta, quantile } from '../log/metrics/histogram.ts'
+import type { RecentTraffic } from '../../core/admin/findings/finding-inputs.ts'
+import { reportedSides } from '../../core/exchange/sides.ts'
+import { now, unrefTimeout } from '../../core/lib/clock.ts'
+import { asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../core/lib/text/decode.ts'
+import { type HistogramReport, histogramDelta, quantile } from '../../core/log/metrics/histogram.ts'
 import {
   isErrorOutcome,
   type OperationLabel,
   type OperationMetricsReport,
   type RequestMetricsReport,
-} from '../log/metrics/request-metrics.ts'
-import { pluck, sum } from '../log/sum-reports.ts'
+} from '../../core/log/metrics/request-metrics.ts'
+import { pluck, sum } from '../../core/log/sum-reports.ts'
+import type { EndpointReport } from '../../core/runtime/status/endpoint.ts'
+import type { StatusReport } from '../../core/runtime/status/report.ts'
+import type { SideReport } from '../../core/runtime/status/side.ts'
+import { byOperation, type Group, groups, type OperationId, type Side } from '../../operations.ts'
 
 /** Null: there was no request. */
-const quantilesShape = asObject({ p50Ms: asNullable(asNumber), p99Ms: asNullable(asNumber) })
+const quantileMembers = { p50Ms: asNullable(asNumber), p99Ms: asNullable(asNumber) }
 
-type Quantiles = Decoded<typeof quantilesShape>
+const quantilesShape = asObject(quantileMembers)
 
 export const rateMembers = {
   perSecond: asNumber,
@@ -21,22 +26,12 @@ export const rateMembers = {
   errorsPerSecond: asNumber,
   /** Rejected for the client's fault. */
   refusedPerSecond: asNumber,
-  /** Null: there was no request. */
-  p50Ms: asNullable(asNumber),
-  p99Ms: asNullable(asNumber),
+  ...quantileMembers,
   /** Null: an earlier version. */
   outcomes: asNullable(asObject({ served: quantilesShape, failed: quantilesShape, refused: quantilesShape })),
 }
 
 export type OperationRates = { readonly [Name in keyof typeof rateMembers]: Decoded<(typeof rateMembers)[Name]> }
-
-export interface RecentTraffic {
-  readonly requests: number
-  /** The upstream's own 5xx responses, relayed. */
-  readonly passedOn: number
-  /** 5xx responses that were stored. */
-  readonly storedErrors: number
-}
 
 interface Sample {
   /** On the monotonic clock. */
@@ -44,16 +39,7 @@ interface Sample {
   readonly operations: Readonly<Record<OperationLabel, Totals>>
 }
 
-interface Totals {
-  readonly requests: number
-  readonly errors: number
-  readonly passedOn: number
-  readonly storedErrors: number
-  readonly refused: number
-  readonly total: HistogramReport
-  readonly failed: HistogramReport
-  readonly refusedTimes: HistogramReport
-}
+type Totals = ReturnType<typeof toTotals>
 
 /** The length and number of the charts' steps: 15 minutes. */
 export const stepSeconds = 5
@@ -105,14 +91,10 @@ export class RateHistory {
 
   /** In the last minute, or since the first sample. */
   recent(id: OperationId, counted: RequestMetricsReport): RecentTraffic {
-    const from = this.#sampleBefore(now() - 60_000)?.operations[id]
-    if (from === undefined) return { requests: 0, passedOn: 0, storedErrors: 0 }
     const to = toTotals(counted.operations[id])
-    return {
-      requests: Math.max(0, to.requests - from.requests),
-      passedOn: Math.max(0, to.passedOn - from.passedOn),
-      storedErrors: Math.max(0, to.storedErrors - from.storedErrors),
-    }
+    const from = this.#sampleBefore(now() - 60_000)?.operations[id] ?? to
+    const since = (name: keyof RecentTraffic): number => Math.max(0, to[name] - from[name])
+    return { requests: since('requests'), passedOn: since('passedOn'), storedErrors: since('storedErrors') }
   }
 
   steps(id: OperationId): readonly OperationRates[] {
@@ -136,7 +118,7 @@ export class RateHistory {
   }
 }
 
-const toTotals = ({ requests, storedErrors, total, failed, refused }: OperationMetricsReport): Totals => {
+const toTotals = ({ requests, storedErrors, total, failed, refused }: OperationMetricsReport) => {
   const count = (matches: (each: OperationMetricsReport['requests'][number]) => boolean): number =>
     sum(pluck(requests.filter(matches), 'count'))
   return {
@@ -170,7 +152,67 @@ const ratesBetween = (from: Totals, to: Totals, ms: number): OperationRates => {
   }
 }
 
-const toQuantiles = (spent: HistogramReport): Quantiles => ({
-  p50Ms: quantile(spent, 0.5),
-  p99Ms: quantile(spent, 0.99),
+const toQuantiles = (spent: HistogramReport) => ({ p50Ms: quantile(spent, 0.5), p99Ms: quantile(spent, 0.99) })
+
+/** Rates are per second, over the last 10 s. */
+export const endpointRateShape = asObject({
+  group: asWord<Group>(),
+  side: asWord<Side>(),
+  url: asText,
+  perSecond: asNumber,
+  errorsPerSecond: asNumber,
+  /** The fraction of its side's requests, from 0 to 1. Null: there were none. */
+  share: asNullable(asNumber),
 })
+
+export type EndpointRate = Decoded<typeof endpointRateShape>
+
+type Upstreams = StatusReport['upstreams']
+
+type EndpointCounts = ReadonlyMap<string, Pick<EndpointReport, 'requests' | 'failures'>>
+
+const windowMs = 10_000
+// With one sample every 5 s, the oldest is at least 10 s old.
+const keptSamples = 4
+
+export class EndpointRates {
+  #samples: readonly { readonly at: number; readonly counts: EndpointCounts }[] = []
+
+  sample(upstreams: Upstreams): void {
+    const counts = new Map(listEndpoints(upstreams).map(({ key, counts }) => [key, counts] as const))
+    this.#samples = [...this.#samples, { at: now(), counts }].slice(-keptSamples)
+  }
+
+  /** For endpoints known 10 s ago, or at the first sample. */
+  rates(upstreams: Upstreams): readonly EndpointRate[] {
+    const at = now()
+    const from = this.#samples.findLast((sample) => sample.at <= at - windowMs) ?? this.#samples[0]
+    if (from === undefined) return []
+    const seconds = Math.max(0.001, (at - from.at) / 1000)
+    const rates = listEndpoints(upstreams).flatMap(({ key, group, side, url, counts }) => {
+      const before = from.counts.get(key)
+      if (before === undefined) return []
+      // An endpoint that was closed and opened again counts from 0.
+      const rate = (name: 'requests' | 'failures') => Math.max(0, counts[name] - before[name]) / seconds
+      return [{ group, side, url, perSecond: rate('requests'), errorsPerSecond: rate('failures') }]
+    })
+    const totals = Map.groupBy(rates, ({ group, side }) => `${group} ${side}`)
+    return rates.map((each) => {
+      const all = sum(pluck(totals.get(`${each.group} ${each.side}`) ?? [], 'perSecond'))
+      return { ...each, share: all === 0 ? null : each.perSecond / all }
+    })
+  }
+}
+
+const listEndpoints = (upstreams: Upstreams) =>
+  groups.flatMap((group) =>
+    reportedSides<SideReport>(upstreams[group]).flatMap(({ side, report }) =>
+      report.endpoints.map(({ url, requests, failures }) => ({
+        key: `${group} ${side} ${url}`,
+        group,
+        side,
+        url,
+        counts: { requests, failures },
+      })),
+    ),
+  )

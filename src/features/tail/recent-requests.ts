@@ -1,12 +1,12 @@
-import type { Config } from '../../config/config.ts'
-import type { FailureKind } from '../../exchange/failures/kinds.ts'
-import { asList, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../lib/text/decode.ts'
-import { formatTime } from '../../lib/text/format-time.ts'
-import { roundToTenths } from '../../lib/text/units.ts'
-import type { RecentRequest } from '../../log/recent-errors.ts'
-import { sum } from '../../log/sum-reports.ts'
-import type { AdminContext } from '../admin-context.ts'
-import { recentRequestMembers, toRecentErrorView } from './recent-errors.ts'
+import type { AdminContext } from '../../core/admin/admin-context.ts'
+import { recentRequestMembers, toRecentErrorView } from '../../core/admin/api/recent-errors.ts'
+import type { Config } from '../../core/config/config.ts'
+import type { FailureKind } from '../../core/exchange/failures/kinds.ts'
+import { asList, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../core/lib/text/decode.ts'
+import { formatTime } from '../../core/lib/text/format-time.ts'
+import { roundToTenths } from '../../core/lib/text/units.ts'
+import { sum } from '../../core/log/sum-reports.ts'
+import type { RecentRequest } from './runtime.ts'
 
 const recentRequestShape = asObject({
   ...recentRequestMembers,

@@ -1,7 +1,13 @@
-import { allOperations, type Group, type Operation, type OperationId } from '../../../operations.ts'
-import { changedGroups } from '../../config/diff/diff-reports.ts'
-import { insertBeside } from '../../lib/beside.ts'
-import { epochMs } from '../../lib/clock.ts'
+import type { AdminContext } from '../../core/admin/admin-context.ts'
+import type { Overview, OverviewInputs } from '../../core/admin/admin-part.ts'
+import { adminParts, findClients } from '../../core/admin/admin-parts.ts'
+import { changeShape, problemShape } from '../../core/admin/api/config-responses.ts'
+import { recentErrorShape, toRecentErrorViews } from '../../core/admin/api/recent-errors.ts'
+import { statusFromReport, statusShape } from '../../core/admin/api/status.ts'
+import type { FindingSubject } from '../../core/admin/findings/finding.ts'
+import { groupOutage } from '../../core/admin/findings/outage.ts'
+import { changedGroups } from '../../core/config/diff/diff-reports.ts'
+import { epochMs } from '../../core/lib/clock.ts'
 import {
   asBoolean,
   asList,
@@ -12,21 +18,13 @@ import {
   asWord,
   type Decoded,
   type Decoder,
-} from '../../lib/text/decode.ts'
-import { formatTime } from '../../lib/text/format-time.ts'
-import { orderMembers, orderStatus } from '../../runtime/overrides.ts'
-import type { ReloadEntry } from '../../runtime/reload/reload-history.ts'
-import { type DerivedField, mapMembers } from '../../runtime/status/field.ts'
-import type { StatusReport } from '../../runtime/status/report.ts'
-import type { AdminContext } from '../admin-context.ts'
-import { adminParts, findClients } from '../admin-parts.ts'
-import { endpointRateShape } from '../endpoint-rates.ts'
-import type { FindingSubject } from '../findings/finding.ts'
-import { groupOutage } from '../findings/outage.ts'
-import { type OperationRates, type RateHistory, rateMembers, stepSeconds } from '../rate-history.ts'
-import { changeShape, problemShape } from './config-responses.ts'
-import { recentErrorShape, toRecentErrorViews } from './recent-errors.ts'
-import { type Status, statusFromReport, statusShape } from './status.ts'
+} from '../../core/lib/text/decode.ts'
+import { formatTime } from '../../core/lib/text/format-time.ts'
+import { orderMembers, orderStatus } from '../../core/runtime/overrides.ts'
+import type { ReloadEntry } from '../../core/runtime/reload/reload-history.ts'
+import { derived, record, recordBeside, type Shown } from '../../core/runtime/status/field.ts'
+import { allOperations, type Group, type Operation, type OperationId } from '../../operations.ts'
+import { endpointRateShape, type OperationRates, type RateHistory, rateMembers, stepSeconds } from './rate-history.ts'
 
 /** Rates are per second, over the last 10 s; latencies are of the last minute. */
 const operationShape = asObject({
@@ -78,49 +76,52 @@ const orderShape = asObject({
   text: asText,
 })
 
-const ownShapes = {
-  status: statusShape,
-  operations: asList(operationShape),
+const own = <S>(decode: Decoder<S>, derive: (inputs: OverviewInputs) => S) => derived(decode, derive)
+
+/** In the order in which they are decoded: an error names the first. */
+const ownMembers = {
+  status: own(statusShape, ({ status }) => status),
+  operations: own(asList(operationShape), (inputs) => allOperations.map((each) => toOperationView(each, inputs))),
   /** Requests per second that were rejected before they matched an operation. Null: unknown, or an earlier version. */
-  unmatchedPerSecond: asNullable(asNumber),
+  unmatchedPerSecond: own(
+    asNullable(asNumber),
+    ({ context: { history }, report: { requestMetrics } }) =>
+      requestMetrics && (history.rates('none', requestMetrics)?.perSecond ?? null),
+  ),
   /** Null: the gateway's version has no such member. */
-  endpointRates: asNullable(asList(endpointRateShape)),
-  at: asText,
+  endpointRates: own(asNullable(asList(endpointRateShape)), ({ context: { endpointRates }, report }) =>
+    endpointRates.rates(report.upstreams),
+  ),
+  at: own(asText, () => formatTime(epochMs())),
   /** Newest first. */
-  reloads: asList(reloadShape),
+  reloads: own(asList(reloadShape), ({ context: { reloader } }) => reloader.history.last.map(toReloadView)),
   /** The last 20, newest first. */
-  orders: asList(orderShape),
+  orders: own(asList(orderShape), ({ context: { orders } }) =>
+    orders.last.map((order) => ({ ...order, at: formatTime(order.at) })),
+  ),
   /** Newest first: at most 100 that matched an operation, and 100 that matched none. */
-  refusals: asList(recentErrorShape),
+  refusals: own(asList(recentErrorShape), ({ context: { reloader }, report }) =>
+    toRecentErrorViews(report, reloader.config),
+  ),
 }
 
-/** Times are RFC 3339. */
-export interface Overview extends Decoded<ReturnType<typeof asObject<typeof ownShapes>>> {}
+const ownOverview = record(ownMembers)
 
-export interface OverviewInputs {
-  readonly context: AdminContext
-  readonly report: StatusReport
-  readonly status: Status
+type OwnOverview = Shown<typeof ownOverview>
+
+declare module '../../core/admin/admin-part.ts' {
+  interface Overview extends OwnOverview {}
 }
 
 const ofFeatures = adminParts.flatMap(({ overview = [] }) => overview)
+const overview = recordBeside<OverviewInputs, Overview>(ownMembers, ofFeatures)
 
-const withFeatures = <T>(
-  own: Readonly<Record<'unmatchedPerSecond' | 'refusals', T>> & Readonly<Record<string, T>>,
-  value: (field: DerivedField<unknown>) => T,
-): Readonly<Record<string, T>> =>
-  Object.fromEntries(
-    insertBeside(
-      mapMembers(own, (each, key) => [key, each] as const),
-      ofFeatures.map((each) => ({ ...each, value: [each.key, value(each.field)] as const })),
-    ),
-  )
+export const overviewShape = overview.decode
 
-const shapes = withFeatures<Decoder<unknown>>(ownShapes, ({ decode }) => decode)
-
-export const overviewMembers: ReadonlySet<string> = new Set(Object.keys(shapes))
-
-export const overviewShape = asObject(shapes) as Decoder<unknown> as Decoder<Overview>
+export const overviewMembers: ReadonlySet<string> = new Set([
+  ...Object.keys(ownMembers),
+  ...ofFeatures.map(({ key }) => key),
+])
 
 export type OperationView = Decoded<typeof operationShape>
 
@@ -136,34 +137,18 @@ export interface PageView extends Overview {
 export const getPageView = async (context: AdminContext): Promise<PageView> => {
   const report = await context.report()
   const { status, found } = await statusFromReport(context, report)
-  const { config, history } = context.reloader
-  const own = {
-    at: formatTime(epochMs()),
-    status,
-    found,
-    operations: allOperations.map((each) => toOperationView(each, status, report, context)),
-    unmatchedPerSecond:
-      report.requestMetrics && (context.history.rates('none', report.requestMetrics)?.perSecond ?? null),
-    endpointRates: context.endpointRates.rates(report.upstreams),
-    reloads: history.last.map(toReloadView),
-    orders: context.orders.last.map((order) => ({ ...order, at: formatTime(order.at) })),
-    refusals: toRecentErrorViews(report, config),
-  }
-  return withFeatures<unknown>(own, ({ derive }) => derive({ context, report, status }, context)) as unknown as PageView
+  const shown = overview.show({ context, report, status }, context)
+  return Object.assign({ at: shown.at }, shown, { found }) // `at` first
 }
 
 const notOrdered = { state: 'serve' as const, until: null, ...orderStatus(null) }
 
 const toOperationView = (
   { id, group, method, path }: Operation,
-  { operations }: Status,
-  report: StatusReport,
-  { history, reloader, overrides }: AdminContext,
+  { context: { history, reloader, overrides }, report, status: { operations } }: OverviewInputs,
 ): OperationView => {
-  const {
-    config,
-    state: { loadedAt },
-  } = reloader
+  const { config, state: running } = reloader
+  const { loadedAt } = running
   const { requestMetrics } = report
   const { state, until, orderedBy, orderedAt, orderReason } = operations[id] ?? notOrdered
   const pace = requestMetrics === null ? null : history.rates(id, requestMetrics)
@@ -202,12 +187,4 @@ const toReloadView = ({ at, trigger, by, outcome }: ReloadEntry): ReloadView => 
   }
   const { to: hash, changes } = outcome
   return { ...common, hash, groups: changedGroups(changes), changes, problems: [], held: false }
-}
-
-/** Formats the gateway's identity: `production · gateway-eu-1`; null: the file has none. */
-export const formatInstance = (
-  instance: Pick<NonNullable<Status['instance']>, 'name' | 'environment'> | null,
-): string | null => {
-  const words = [instance?.environment, instance?.name].filter((each) => each != null)
-  return words.length === 0 ? null : words.join(' · ')
 }

@@ -1,0 +1,62 @@
+import { CoalescedTimer, epochMs } from '../../core/lib/clock.ts'
+import type { ExchangeObserver, ExchangeRecord } from '../../core/log/exchange-record.ts'
+import { toRecentError, toRequestSummary } from '../../core/log/recent-errors.ts'
+import type { RuntimePart } from '../../core/runtime/runtime-part.ts'
+
+declare module '../../core/runtime/runtime-part.ts' {
+  interface DataPlaneCommands {
+    /** Lists the requests that ended since an operator watches; collecting stops some seconds after the last call. */
+    readonly watchRequests: { readonly params: object; readonly result: ReturnType<RecentRequests['watch']> }
+  }
+}
+
+export const describe: RuntimePart['describe'] = () => ({})
+
+export const open: RuntimePart['open'] = () => {
+  const requests = new RecentRequests()
+  const part = { observer: requests, commands: { watchRequests: { run: async () => requests.watch() } } }
+  return { acquire: () => part }
+}
+
+/** Path and cause are never shown as they are. */
+export type RecentRequest = ReturnType<typeof toRecentRequest>
+
+/** The requests of a second, after which `tail` asks again. */
+export const maxRequests = 1000
+
+/** Requests are kept this long after each call of `watch`. */
+export const watchMs = 10_000
+
+/** Keeps the last requests of a process while an operator runs `tail`; else a request costs one comparison. */
+export class RecentRequests implements ExchangeObserver {
+  readonly name = 'requests'
+  #isWatched = false
+  #last: RecentRequest[] = []
+  #total = 0
+  readonly #unwatched = new CoalescedTimer(() => {
+    this.#isWatched = false
+    this.#last = []
+  })
+
+  record(record: ExchangeRecord): void {
+    if (!this.#isWatched) return
+    this.#total++
+    this.#last.push(toRecentRequest(epochMs(), record))
+    if (this.#last.length > maxRequests) this.#last.shift()
+  }
+
+  /** Returns the oldest first, and keeps requests for the next {@link watchMs}. */
+  watch() {
+    this.#isWatched = true
+    this.#unwatched.set(watchMs)
+    return { last: [...this.#last], total: this.#total }
+  }
+}
+
+const toRecentRequest = (at: number, record: ExchangeRecord) => ({
+  ...toRequestSummary(at, record),
+  totalMs: record.totalMs,
+  cache: record.exchange?.outcome?.source === 'cache' ? record.exchange.outcome.outcome : null,
+  /** Null: the response is an upstream's or the cache's. */
+  error: record.failure && toRecentError(at, record, record.failure),
+})
