@@ -118,7 +118,6 @@ export class BodyWindow {
     this.#connection = connection
   }
 
-  /** Notes bytes that were read as fast as they came. */
   consumed(bytes: number): void {
     this.#consumedBytes += bytes
     if (this.#consumedBytes < narrowWindowBytes) return

@@ -116,7 +116,6 @@ export class StreamRequest implements DownstreamRequest {
   url: string | undefined
   readonly method: string | undefined
   readonly scheme: string | undefined
-  /** For Fastify: none. */
   readonly headers = {}
   readonly httpVersion = '2.0'
   readonly httpVersionMajor = 2

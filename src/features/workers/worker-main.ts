@@ -203,7 +203,7 @@ class WorkerRuntime {
         return this.#calls.settle(notification.to, null, notification.result)
       case 'close':
         return void this.#close(notification.deadlineMs)
-          .finally(() => this.#dataPlane.flushed())
+          .finally(() => Promise.all(Object.values(this.#dataPlane.parts).map((part) => part.flushed?.())))
           .finally(this.#log.close)
           .finally(() => exitProcess(0))
     }

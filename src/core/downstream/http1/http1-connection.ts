@@ -89,7 +89,13 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     const response = new Http1Response(request, this)
     if (!request.complete) this.#current = request
     this.#responses.push(response)
-    this.#begin(request, response)
+    try {
+      this.#options.onRequest(request, response)
+    } catch (cause) {
+      // An exception of Fastify: the handler catches all others.
+      this.#options.clientErrors.reportUnparsed(state.peer.address, new GatewayError('internal', { cause }))
+      this.socket.destroy()
+    }
     if (!request.isPersistent) state.closing = true
     if (!this.#hasBacklog) return
     this.#isBacklogged = true
@@ -185,16 +191,6 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
   #onDrain(): void {
     this.#responses[0]?.onDrain()
     this.#relieve()
-  }
-
-  /** Only exceptions of Fastify get here. */
-  #begin(request: Http1Request, response: Http1Response): void {
-    try {
-      this.#options.onRequest(request, response)
-    } catch (cause) {
-      this.#options.clientErrors.reportUnparsed(this.#state.peer.address, new GatewayError('internal', { cause }))
-      this.socket.destroy()
-    }
   }
 
   #onData(bytes: Buffer): void {

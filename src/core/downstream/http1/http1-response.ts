@@ -182,7 +182,6 @@ export class Http1Response implements DownstreamResponse {
     for (const listener of this.#drainListeners) listener()
   }
 
-  /** The connection closes before the whole response has gone out. */
   onConnectionClosed(): void {
     this.destroyed = true
     for (const listener of this.#closeListeners.splice(0)) listener()

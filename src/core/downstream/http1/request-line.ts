@@ -22,7 +22,6 @@ const [inMethod, inTarget, inVersion] = [0, 1, 2]
 /** RFC 9112 §3: exactly one space between the parts. Throws `bad-request`. */
 export class RequestLine implements StartLine {
   method: string | null = null
-  /** `1.0` or `1.1`. */
   version = ''
   #state = inMethod
   #targetFrom = 0

@@ -6,12 +6,10 @@ import { type HeadLimits, HeadScanner, type RejectMessage } from '../../exchange
 import { validateFraming } from '../request/match-request.ts'
 import { RequestLine } from './request-line.ts'
 
-/** With the framing fields. */
 export interface RequestMessage {
   readonly method: string
   readonly target: string
   readonly version: string
-  /** Flat, latin1. */
   readonly fields: string[]
   /** Body bytes; null: chunked. */
   readonly length: number | null

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { GatewayError } from '../../exchange/failures/errors.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/snapshot.ts'
-import { type ActiveRequest, type ClientConnection, getClientConnection } from '../request/active-request.ts'
+import { type ClientConnection, getClientConnection } from '../request/active-request.ts'
 import { renderRawProblem } from '../response/send-response.ts'
 import { getLingerMode, writeAndLinger } from './linger.ts'
 import type { GetListenerConfig } from './listener-config.ts'
@@ -35,20 +35,6 @@ export const createClientErrorHandler = (getListenerConfig: GetListenerConfig, c
     reportUnparsed(client, failure, requestId, headOnly ? 0 : body.length)
   }
 
-  /** RFC 9112 §9.3.2: nothing may be written between the responses that are due. */
-  const sendProblemInOrder = (
-    connection: ClientConnection,
-    socket: Socket,
-    failure: GatewayError,
-    headOnly?: boolean,
-  ): void => {
-    connection.closing = true
-    const write = () => sendProblem(socket, connection.peer.address, failure, headOnly)
-    const response = connection.activeRequests.at(-1)?.response
-    if (response === undefined || response.writableFinished) write()
-    else response.on('finish', write)
-  }
-
   return {
     reportUnparsed,
 
@@ -60,12 +46,18 @@ export const createClientErrorHandler = (getListenerConfig: GetListenerConfig, c
       bytes: Buffer | null,
       headOnly: boolean,
     ): void {
-      const lastRequest = connection.activeRequests.at(-1)
-      if (lastRequest !== undefined && !lastRequest.request.complete)
-        return abortTruncatedRequest(lastRequest, connection, failure)
+      const last = connection.activeRequests.at(-1)
+      const isTruncated = last?.request.complete === false
+      // Its own response reports the failure, or is cut if it has begun.
+      if (isTruncated) last.abort(failure)
       if (connection.closing) return
-      const otherProtocol = bytes === null ? null : detectOtherProtocol(bytes)
-      sendProblemInOrder(connection, socket, otherProtocol ?? failure, headOnly)
+      connection.closing = true
+      if (isTruncated) return last.response.markLast(last.failure, true)
+      const problem = (bytes === null ? null : detectOtherProtocol(bytes)) ?? failure
+      const write = () => sendProblem(socket, connection.peer.address, problem, headOnly)
+      // RFC 9112 §9.3.2: nothing may be written between the responses that are due.
+      if (last === undefined || last.response.writableFinished) write()
+      else last.response.on('finish', write)
     },
 
     /** Plain HTTP on a TLS port. */
@@ -76,18 +68,6 @@ export const createClientErrorHandler = (getListenerConfig: GetListenerConfig, c
       sendProblem(socket, peer.address, failure, first.toString('latin1', 0, 5) === 'HEAD ')
     },
   }
-}
-
-/** The truncated request's own response reports the failure, or is cut if it has begun. */
-const abortTruncatedRequest = (
-  activeRequest: ActiveRequest,
-  connection: ClientConnection,
-  failure: GatewayError,
-): void => {
-  activeRequest.abort(failure)
-  if (connection.closing) return
-  connection.closing = true
-  activeRequest.response.markLast(activeRequest.failure, true)
 }
 
 const detectOtherProtocol = (first: Buffer): GatewayError | null => {

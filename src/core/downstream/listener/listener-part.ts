@@ -49,7 +49,6 @@ export interface AcceptorOptions {
   readonly listen: ListenConfig
   /** Called at once or after the claims, with the rest unread. */
   onConnection(socket: Socket): void
-  /** Called with a connection whose claims have not come yet. */
   onAwaited(socket: Socket): void
   readonly countElsewhere: CountConnection | undefined
   /** The connection is closed; `sender` is its other end. */

@@ -8,7 +8,6 @@ export type ReasonFor<K extends FailureKind> = {
   [R in FailureReason]: K extends (typeof reasonRows)[R]['kinds'][number] ? R : never
 }[FailureReason]
 
-/** In the order of the table. */
 export const reasonTable: Readonly<Record<FailureReason, ReasonRow<FailureKind>>> = reasonRows
 
 export const reasonsFor = <K extends FailureKind>(...kinds: readonly K[]): readonly ReasonFor<K>[] =>

@@ -82,7 +82,6 @@ export const failureTable = {
 /** `code` in a response, `failure` in the log. */
 export type FailureKind = keyof typeof failureTable
 
-/** In the order of the table. */
 export const allFailureKinds = Object.keys(failureTable) as readonly FailureKind[]
 
 /** A late upstream may only show as a missed deadline. */

@@ -79,10 +79,6 @@ export class DataPlane {
     this.currentSnapshot = new CurrentSnapshot(buildSnapshot(first, null, this))
   }
 
-  async flushed(): Promise<void> {
-    await Promise.all(Object.values(this.parts).map((part) => part.flushed?.()))
-  }
-
   buildNext(state: SnapshotInput): Snapshot {
     return buildSnapshot(state, this.currentSnapshot.value, this)
   }

@@ -16,7 +16,6 @@ import { orderMembers, orderStatus, toEndpointKey } from '../overrides.ts'
 import * as field from './field.ts'
 import { type Field, type Reported, type Shown, type StatusContext, workerShareText } from './field.ts'
 
-/** Of several addresses, the first to expire. */
 const certificateShape = asObject({
   notAfter: asText,
   daysLeft: asNumber,

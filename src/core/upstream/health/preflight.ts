@@ -70,7 +70,6 @@ export interface PreflightTarget {
   readonly group: Group
   readonly side: Side
   readonly name: string
-  /** Rejects with the reason for operators. */
   reach(): Promise<void>
 }
 
@@ -84,7 +83,6 @@ export const toPreflightTarget = (
   mode: 'connect' | 'health',
 ): PreflightTarget => ({ group, side, name: origin + pathPrefix, reach: () => checkReachable(origin, upstream, mode) })
 
-/** Null: reachable. */
 interface PreflightResult extends Omit<PreflightTarget, 'reach'> {
   readonly reason: string | null
 }

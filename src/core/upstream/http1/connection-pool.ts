@@ -34,7 +34,6 @@ interface AddressPool extends ConnectionOwner {
   readonly idle: UpstreamConnection[]
   /** When the address is tried again (monotonic clock). Null: it was reached. */
   retryAt: number | null
-  /** Doubles with each try until the address is reached. */
   retryMs: number
 }
 

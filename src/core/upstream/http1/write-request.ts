@@ -85,7 +85,6 @@ export const writeRequest = (
   return null
 }
 
-/** Writes as fast as the endpoint reads. */
 const writeUpload = async (
   socket: Socket,
   head: string,
