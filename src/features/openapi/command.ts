@@ -13,7 +13,6 @@ Examples:
   lender-gateway openapi > openapi.yaml
   lender-gateway openapi --config config/gateway.yaml --format json`
 
-/** Exit code: 0 the document is printed, 1 the file has problems, 2 no file. */
 const createOpenApiCommand = (): Command =>
   new Command('openapi')
     .description('Print the OpenAPI 3.1 document of the nine, with errors, fields and authentication of the gateway.')

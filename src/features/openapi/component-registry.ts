@@ -9,20 +9,14 @@ export const withoutMembers = (node: PlainObject, names: readonly string[]): Pla
 
 type ComponentKind = 'schemas' | 'responses' | 'parameters' | 'headers' | 'securitySchemes'
 
-/** A contract's components keep their names; the gateway's give way. */
-export interface ComponentRegistry {
-  /** Returns the name. A different component of that name gets the suffix `variant`, or a number. */
-  add(kind: ComponentKind, name: string, value: PlainObject, variant?: string): string
-  /** Adds a component as {@link ComponentRegistry.add} does. */
-  refer(kind: ComponentKind, name: string, value: PlainObject, variant?: string): { readonly $ref: string }
-  /** Those of the contract first. */
-  all(): PlainObject
-}
+export type ComponentRegistry = ReturnType<typeof createComponentRegistry>
 
-export const createComponentRegistry = (contractComponents: PlainObject): ComponentRegistry => {
+/** A contract's components keep their names; the gateway's give way. */
+export const createComponentRegistry = (contractComponents: PlainObject) => {
   const own = new Map<ComponentKind, Map<string, PlainObject>>()
 
-  const add: ComponentRegistry['add'] = (kind, name, value, variant) => {
+  /** Returns the name. A different component of that name gets the suffix `variant`, or a number. */
+  const add = (kind: ComponentKind, name: string, value: PlainObject, variant?: string): string => {
     const registered = own.get(kind) ?? new Map<string, PlainObject>()
     own.set(kind, registered)
     for (const candidate of candidateNames(name, variant)) {
@@ -37,16 +31,15 @@ export const createComponentRegistry = (contractComponents: PlainObject): Compon
 
   return {
     add,
-    refer: (kind, name, value, variant) => ({ $ref: `#/components/${kind}/${add(kind, name, value, variant)}` }),
-    all: () => ({
-      ...contractComponents,
-      ...Object.fromEntries(
-        [...own].map(([kind, registered]) => [
-          kind,
-          { ...asPlainObject(contractComponents[kind]), ...Object.fromEntries(registered) },
-        ]),
-      ),
-    }),
+    refer: (...component: Parameters<typeof add>) => ({ $ref: `#/components/${component[0]}/${add(...component)}` }),
+    /** Those of the contract first. */
+    all(): PlainObject {
+      const merged = [...own].map(([kind, registered]) => [
+        kind,
+        { ...asPlainObject(contractComponents[kind]), ...Object.fromEntries(registered) },
+      ])
+      return { ...contractComponents, ...Object.fromEntries(merged) }
+    },
   }
 }
 

@@ -9,28 +9,18 @@ import { tryOrNull } from '../../core/lib/try.ts'
 import type { Operation } from '../../operations.ts'
 import { memberOf, withoutMembers } from './component-registry.ts'
 
-/** Without a contract, everything is empty. */
-export interface ContractSource {
-  readonly info: PlainObject
-  readonly components: PlainObject
-  /** Null: the contract does not have the operation. */
-  getOperation(operation: Operation): ContractOperation | null
-  /** Follows a reference; null: it leads nowhere. Returns other values as they are. */
-  resolve(value: unknown): PlainObject | null
-  getTagDescription(name: string): string | null
-}
+export type ContractSource = ReturnType<typeof openContract>
 
 export interface ContractOperation {
   readonly pathItem: PlainObject
   readonly operation: PlainObject
-  readonly security: unknown
 }
 
 /**
- * `pathPrefix` precedes the paths in the merged document, and references follow. Other paths and methods, webhooks,
- * callbacks and links are left out: they are operations beyond the nine, or lead to some.
+ * `pathPrefix` precedes the paths in the merged document, and references follow. Other paths and methods are left out:
+ * they are operations beyond the nine. Without a contract, everything is empty.
  */
-export const openContract = (contract: unknown, pathPrefix: string): ContractSource => {
+export const openContract = (contract: unknown, pathPrefix: string) => {
   const mapped = asPlainObject(
     mapReferences(contract, (reference) => {
       const [, path = '', rest = ''] = /^#\/paths\/([^/]*)(.*)$/.exec(reference) ?? []
@@ -39,40 +29,34 @@ export const openContract = (contract: unknown, pathPrefix: string): ContractSou
   )
   const paths = Object.entries(asPlainObject(mapped.paths)).map(([path, item]) => [pathPrefix + path, item])
   const document: PlainObject = { ...mapped, paths: Object.fromEntries(paths) }
-  const components = asPlainObject(document.components)
-  const resolve = (value: unknown): PlainObject | null => resolveReference(document, value)
-
   return {
     info: asPlainObject(document.info),
-    components: {
-      ...withoutMembers(components, ['links', 'callbacks', 'pathItems']),
-      ...(isPlainObject(components.responses) ? { responses: withoutLinks(components.responses) } : {}),
+    components: withoutMembers(asPlainObject(document.components), ['pathItems']),
+    /** Follows a reference; null: it leads nowhere. Returns other objects as they are. */
+    resolve(value: unknown): PlainObject | null {
+      const reference = memberOf(value, '$ref')
+      const target =
+        typeof reference === 'string'
+          ? reference.split('/').slice(1).map(unescapePointer).reduce<unknown>(memberOf, document)
+          : value
+      return isPlainObject(target) ? target : null
     },
-    resolve,
-    getOperation({ method, path }) {
-      const item = resolve(memberOf(document.paths, pathPrefix + path))
+    getOperation({ method, path }: Operation): ContractOperation | null {
+      const item = asPlainObject(memberOf(document.paths, pathPrefix + path))
       const operation = memberOf(item, method.toLowerCase())
-      if (item === null || !isPlainObject(operation)) return null
       const pathItem = Object.fromEntries(sharedMembers.flatMap((name) => (name in item ? [[name, item[name]]] : [])))
-      return { pathItem, operation, security: memberOf(operation, 'security') ?? document.security }
+      return isPlainObject(operation) ? { pathItem, operation } : null
     },
-    getTagDescription(name) {
+    getTagDescription(name: string): string | null {
       const tags = Array.isArray(document.tags) ? document.tags : []
-      const description = memberOf(
-        tags.find((tag) => memberOf(tag, 'name') === name),
-        'description',
-      )
+      const tag = tags.find((each) => memberOf(each, 'name') === name)
+      const description = memberOf(tag, 'description')
       return typeof description === 'string' ? description : null
     },
   }
 }
 
 const sharedMembers = ['summary', 'description', 'parameters']
-
-const withoutLinks = (responses: PlainObject): PlainObject =>
-  Object.fromEntries(
-    Object.entries(responses).map(([name, response]) => [name, withoutMembers(asPlainObject(response), ['links'])]),
-  )
 
 // A draft's notes on observed traffic, for the operator: clients must not see its volume.
 const draftNotes = ['x-seen', 'x-null', 'x-range', 'x-length', 'x-items']
@@ -92,20 +76,6 @@ const mapReferences = (value: unknown, map: (reference: string) => string, isNam
       return [[name, isReference ? map(member) : mapReferences(member, map, namedMaps.includes(name))]]
     }),
   )
-}
-
-/** A longer chain is taken for a loop. */
-const maxReferences = 32
-
-const resolveReference = (document: PlainObject, value: unknown): PlainObject | null => {
-  let found = value
-  for (let hops = 0; hops < maxReferences && isPlainObject(found); hops++) {
-    const { $ref } = found
-    if (typeof $ref !== 'string') return found
-    if (!$ref.startsWith('#/')) return null
-    found = $ref.slice(2).split('/').map(unescapePointer).reduce(memberOf, document)
-  }
-  return null
 }
 
 // A pointer in a fragment is also percent-encoded (RFC 6901 §6).

@@ -3,8 +3,7 @@ import type { Config } from '../../core/config/config.ts'
 import { reasonPhrase } from '../../core/exchange/failures/kinds.ts'
 import { asPlainObject, isPlainObject, type PlainObject } from '../../core/lib/plain-object.ts'
 import type { Operation } from '../../operations.ts'
-import type { ComponentRegistry } from './component-registry.ts'
-import { memberOf, withoutMembers } from './component-registry.ts'
+import { type ComponentRegistry, memberOf, withoutMembers } from './component-registry.ts'
 import type { ContractOperation, ContractSource } from './contract-source.ts'
 import {
   describeByFeatures,
@@ -22,12 +21,11 @@ interface DescriptionOptions {
   readonly components: ComponentRegistry
 }
 
-/** The operation is the path's only method. Adds referenced components. */
 export const describeOperation = (operation: Operation, options: DescriptionOptions): PlainObject => {
   const { contract } = options
   const stated = contract.getOperation(operation)
   const notes = describeByFeatures(operation, options.config)
-  const security = describeSecurity(notes, options) ?? stated?.security
+  const security = describeSecurity(notes, options)
   const gaps = findGaps(operation, stated, security !== undefined, contract.resolve)
   const { parameters, requestBody, ...others } = withoutMembers(stated?.operation ?? {}, replaced)
   const statedParameters = Array.isArray(parameters) ? parameters : []
@@ -38,7 +36,6 @@ export const describeOperation = (operation: Operation, options: DescriptionOpti
     .filter(({ value }) => !known.some((parameter) => isSameHeader(parameter, value)))
     .map(({ component, value }) => options.components.refer('parameters', component, value))
   const required = own.filter(({ value }) => value.required === true)
-  /** A parameter that the gateway requires is required. */
   const toTaken = (parameter: unknown): unknown => {
     const resolved = contract.resolve(parameter)
     const isOptional = required.some(({ value }) => isSameHeader(resolved, value)) && resolved?.required !== true
@@ -46,7 +43,6 @@ export const describeOperation = (operation: Operation, options: DescriptionOpti
   }
   const isStated = (parameter: unknown): boolean =>
     statedParameters.some((stated) => isSameHeader(contract.resolve(stated), asPlainObject(parameter)))
-  // An operation's parameter overrides one of the path.
   const overriding = inherited.map(toTaken).filter((taken, i) => taken !== inherited[i] && !isStated(taken))
   return {
     ...stated?.pathItem,
@@ -63,8 +59,7 @@ export const describeOperation = (operation: Operation, options: DescriptionOpti
   }
 }
 
-/** Other servers serve no operation, callbacks are operations, and the document states the rest. */
-const replaced = ['operationId', 'tags', 'responses', 'security', 'servers', 'callbacks', 'x-gap']
+const replaced = ['operationId', 'tags', 'responses', 'x-gap']
 
 /** Lists what is unspecified, for `x-gap`. A contract's `parameters`, even empty, is complete. */
 const findGaps = (
@@ -132,7 +127,7 @@ const describeResponses = (
   for (const { responses = {} } of notes)
     for (const [status, response] of Object.entries(responses)) own[status] = { ...response, headers: relayed }
   for (const each of problemResponses(operation, config, notes)) {
-    const { description, content } = describeProblem(each, problem)
+    const { description, content } = describeProblem(each.status, each.kinds, problem)
     const response = { description, headers: toHeaders(each.fields), content }
     // An exact status hides `default`, and the upstream may respond with it too.
     own[each.status] = isStated
@@ -181,7 +176,7 @@ const mergeResponses = (
   const stated = Object.fromEntries(
     Object.entries(contractResponses).flatMap(([status, response]) => {
       const resolved = resolve(response)
-      return resolved === null ? [] : [[status, addFields(withoutMembers(resolved, ['links']), relayed)]]
+      return resolved === null ? [] : [[status, addFields(resolved, relayed)]]
     }),
   )
   const merged = Object.entries(own).map(([status, response]) => {

@@ -8,10 +8,7 @@ import { openContract } from './contract-source.ts'
 import { describeOperation } from './describe-operation.ts'
 import { openApiParts } from './operation-notes.ts'
 
-/**
- * `contract`: a self-contained OpenAPI 3.1 document, which never adds an operation; null: there is none. `x-gap` lists
- * what is unspecified.
- */
+/** `contract`: a bundle, which never adds an operation; null: there is none. `x-gap` lists what is unspecified. */
 export const createOpenApiDocument = (
   config: Config,
   contract: unknown = openApiParts.map((part) => part.document?.(config)).find((each) => each != null),

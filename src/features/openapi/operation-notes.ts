@@ -8,7 +8,6 @@ import type { PlainObject } from '../../core/lib/plain-object.ts'
 import { layerPlaces } from '../../core/runtime/pipeline/layer-stack.ts'
 import type { Operation } from '../../operations.ts'
 
-/** In the order of the features. */
 export const openApiParts: readonly OpenApiPart[] = await Promise.all(
   adminParts.flatMap(({ loadOpenApi }) => loadOpenApi?.() ?? []),
 )
@@ -16,53 +15,49 @@ export const openApiParts: readonly OpenApiPart[] = await Promise.all(
 export const describeByFeatures = (operation: Operation, config: Config): readonly OperationNotes[] =>
   openApiParts.flatMap((part) => part.describe?.(operation, config) ?? [])
 
-type Condition = (operation: Operation, config: Config) => boolean
+// Reported before any layer has seen the request.
+const outermost: readonly FailureKind[] = [
+  'unsupported-coding',
+  'unsupported-version',
+  'misdirected',
+  'header-too-large',
+  'uri-too-long',
+  'expectation-failed',
+  'loop',
+]
 
-const always: Condition = () => true
-
-/** Also holds when the condition holds for the group's candidate. */
-const ofAnySide =
-  (isSuch: (upstream: UpstreamConfig) => boolean): Condition =>
-  ({ group }, { upstreams }) =>
-    listSides(upstreams[group]).some(({ upstream }) => isSuch(upstream))
+/** `overloaded`: every configuration limits the connections to an endpoint. */
+const always: readonly FailureKind[] = [
+  ...outermost.filter((kind) => kind !== 'misdirected'),
+  ...(['bad-request', 'request-timeout', 'overloaded', 'refused-by-operator', 'no-healthy-endpoint'] as const),
+  ...(['connect-failed', 'reset-before-headers', 'bad-answer', 'internal'] as const),
+]
 
 /**
  * Includes what an operator can cause without an edit: a kill switch, a drained endpoint, a share. Unknown targets and
  * methods belong to no operation.
  */
-const conditions: Readonly<Partial<Record<FailureKind, Condition>>> = {
-  'bad-request': always,
-  'unsupported-coding': always,
-  'unsupported-version': always,
+const conditions: Readonly<
+  Partial<Record<FailureKind, (operation: Operation, config: Config, sides: readonly UpstreamConfig[]) => boolean>>
+> = {
   misdirected: (_, { listen }) => listen.hosts.length > 0,
   'content-too-large': ({ id }, { operations }) => operations[id].maxBody !== null,
-  'header-too-large': always,
-  'uri-too-long': always,
-  'request-timeout': always,
-  'expectation-failed': always,
-  overloaded: always, // every configuration limits the connections to an endpoint
-  'refused-by-operator': always,
-  loop: always,
-  'no-healthy-endpoint': always,
-  'circuit-open': ofAnySide(({ circuitBreaker }) => circuitBreaker !== null),
-  'connect-failed': always,
-  'connect-timeout': ofAnySide(({ timeouts }) => timeouts.connect !== null),
-  'tls-failed': ofAnySide(({ endpoints }) => endpoints.some(({ origin }) => origin.startsWith('https:'))),
-  'reset-before-headers': always,
-  'headers-timeout': ofAnySide(({ timeouts }) => timeouts.headers !== null),
-  'bad-answer': always,
+  'circuit-open': (_, __, sides) => sides.some(({ circuitBreaker }) => circuitBreaker !== null),
+  'connect-timeout': (_, __, sides) => sides.some(({ timeouts }) => timeouts.connect !== null),
+  'tls-failed': (_, __, sides) =>
+    sides.some(({ endpoints }) => endpoints.some(({ origin }) => origin.startsWith('https:'))),
+  'headers-timeout': (_, __, sides) => sides.some(({ timeouts }) => timeouts.headers !== null),
   'deadline-exceeded': ({ id }, { operations }) => operations[id].deadline !== null,
-  internal: always,
 }
 
-/** In the order of the table of kinds. */
 export const possibleFailures = (
   operation: Operation,
   config: Config,
   notes = describeByFeatures(operation, config),
 ): readonly FailureKind[] => {
-  const added = notes.flatMap(({ failures = [] }) => failures)
-  return allFailureKinds.filter((kind) => added.includes(kind) || conditions[kind]?.(operation, config) === true)
+  const known = [...always, ...notes.flatMap(({ failures = [] }) => failures)]
+  const sides = listSides(config.upstreams[operation.group]).map(({ upstream }) => upstream)
+  return allFailureKinds.filter((kind) => known.includes(kind) || conditions[kind]?.(operation, config, sides) === true)
 }
 
 export type ResponseField = Omit<DescribedField, 'layer'>
@@ -86,10 +81,7 @@ const via: ResponseField = {
 const retryAfter: ResponseField = {
   field: 'Retry-After',
   component: 'RetryAfter',
-  header: {
-    description: 'The seconds to wait for (RFC 9110 §10.2.3).',
-    schema: { type: 'integer', minimum: 0 },
-  },
+  header: { description: 'The seconds to wait for (RFC 9110 §10.2.3).', schema: { type: 'integer', minimum: 0 } },
 }
 
 export const relayedFields = (
@@ -97,28 +89,14 @@ export const relayedFields = (
   config: Config,
   notes: readonly OperationNotes[],
 ): readonly ResponseField[] => {
+  const header = { description: 'A field that the gateway sets.', schema: text }
   const names = listSides(config.upstreams[group]).flatMap(({ upstream: { response } }) =>
-    response.set.map(({ name }) => name),
+    response.set.map(({ name }) => [name.toLowerCase(), name] as const),
   )
-  const set = [...new Map(names.map((name) => [name.toLowerCase(), name])).values()].map((name) => ({
-    field: name,
-    component: `Set.${name}`,
-    header: { description: 'A field that the gateway sets.', schema: text },
-  }))
+  const set = [...new Map(names).values()].map((name) => ({ field: name, component: `Set.${name}`, header }))
   const added = notes.flatMap(({ fields = [], relayedFields = [] }) => [...fields, ...relayedFields])
   return [...baseFields(config), via, ...byLayer(added), ...set]
 }
-
-// Reported before any layer has seen the request.
-const outermost: readonly FailureKind[] = [
-  'unsupported-coding',
-  'unsupported-version',
-  'misdirected',
-  'header-too-large',
-  'uri-too-long',
-  'expectation-failed',
-  'loop',
-]
 
 const problemFields = (
   kinds: readonly FailureKind[],
@@ -141,7 +119,6 @@ const problemFields = (
 const byLayer = (fields: readonly DescribedField[]): readonly DescribedField[] =>
   layerPlaces.flatMap((place) => fields.filter(({ layer }) => layer === place))
 
-/** Every response has the field of the interaction id. */
 const isInteractionId = (header: string | null): boolean => header?.toLowerCase() === interactionIdField
 
 const baseFields = ({ requestId: { header } }: Config): readonly ResponseField[] => {
@@ -160,29 +137,15 @@ export const describeParameters = (
     component,
     value: { name, in: 'header', description, schema: text } as PlainObject,
   })
-  return [
-    ...(header === null
-      ? []
-      : [parameter('RequestId', header, "The client's own id of the request; a valid one is kept.")]),
-    ...(isInteractionId(header)
-      ? []
-      : [parameter('InteractionId', interactionIdField, 'An id that the response repeats.')]),
-    ...notes.flatMap(({ parameters = [] }) => parameters),
-  ]
+  const all = notes.flatMap(({ parameters = [] }) => parameters)
+  if (!isInteractionId(header))
+    all.unshift(parameter('InteractionId', interactionIdField, 'An id that the response repeats.'))
+  if (header !== null)
+    all.unshift(parameter('RequestId', header, "The client's own id of the request; a valid one is kept."))
+  return all
 }
 
-interface ProblemResponse {
-  readonly status: number
-  readonly kinds: readonly FailureKind[]
-  readonly fields: readonly ResponseField[]
-}
-
-/** By rising status. */
-export const problemResponses = (
-  operation: Operation,
-  config: Config,
-  notes: readonly OperationNotes[],
-): readonly ProblemResponse[] => {
+export const problemResponses = (operation: Operation, config: Config, notes: readonly OperationNotes[]) => {
   const byStatus = Map.groupBy(possibleFailures(operation, config, notes), (kind) => failureTable[kind].status)
   return [...byStatus]
     .sort(([one], [other]) => one - other)
@@ -190,22 +153,16 @@ export const problemResponses = (
 }
 
 /** `problem`: the reference to the common schema. */
-export const describeProblem = (
-  { status, kinds }: Pick<ProblemResponse, 'status' | 'kinds'>,
-  problem: string,
-): { readonly description: string; readonly content: PlainObject } => {
+export const describeProblem = (status: number, kinds: readonly FailureKind[], problem: string) => {
   const lines = kinds.map((kind) => `- \`${kind}\`: ${failureTable[kind].text}`)
   const narrowed = {
     properties: { title: { const: reasonPhrase(status) }, status: { const: status }, code: { enum: kinds } },
   }
   return {
     description: [`${reasonPhrase(status)}, from the gateway:`, '', ...lines].join('\n'),
-    content: { [problemType]: { schema: { allOf: [{ $ref: problem }, narrowed] } } },
+    content: { 'application/problem+json': { schema: { allOf: [{ $ref: problem }, narrowed] } } }, // RFC 9457 §3
   }
 }
-
-/** RFC 9457 §3. */
-const problemType = 'application/problem+json'
 
 export const problemSchema = (config: Config): PlainObject => {
   const hasId = config.requestId.header !== null

@@ -28,8 +28,6 @@ test('clients are not told how much traffic a draft was drawn up from', () => {
 const contract = {
   openapi: '3.1.0',
   info: { title: 'Scores', version: '2026-11', description: 'Made by the valuation team.' },
-  servers: [{ url: 'http://valuation.internal' }],
-  security: [{ apiKey: [] }],
   tags: [{ name: 'valuation', description: 'What an asset is worth.' }, { name: 'elsewhere' }],
   paths: {
     '/valuation/score': {
@@ -46,7 +44,6 @@ const contract = {
           200: {
             ...ok,
             headers: { ETag: { schema: { type: 'string' } } },
-            links: { next: { operationId: 'getNext' } },
           },
           400: { $ref: '#/components/responses/BadRequest' },
           503: { description: 'Closed.', content: { 'application/problem+json': { schema: { type: 'object' } } } },
@@ -57,19 +54,17 @@ const contract = {
             headers: { Via: {}, 'X-Shard': { required: true, schema: {} } },
           },
         },
-        callbacks: { done: { '{$request.body#/url}': { post: { responses: { 200: { description: 'Taken.' } } } } } },
       },
       delete: { responses: { 204: { description: 'Gone.' } } },
     },
     '/valuation/scores': { get: { responses: { 200: ok } } },
-    '/market/insights': { $ref: '#/components/pathItems/Insights' },
+    '/market/insights': { get: { parameters: [], responses: { 204: { description: 'None.' } } } },
     '/analysis/esg-grant': {
       parameters: [{ $ref: '#/components/parameters/Region' }],
       get: { responses: { 200: { description: 'Some text.' } } },
     },
     '/leads/pipeline': { get: { responses: { 200: { $ref: '#/paths/~1valuation~1score/post/responses/200' } } } },
   },
-  webhooks: { scored: { post: { responses: { 200: { description: 'Taken.' } } } } },
   components: {
     schemas: {
       Asset: {
@@ -82,9 +77,6 @@ const contract = {
     parameters: { Region: { name: 'region', in: 'query', schema: { type: 'string' } } },
     responses: { BadRequest: { description: 'The roof is wrong.', content: { 'application/json': {} } } },
     pathItems: { Insights: { get: { parameters: [], responses: { 204: { description: 'None.' } } } } },
-    securitySchemes: { apiKey: { type: 'apiKey', in: 'query', name: 'key' } },
-    callbacks: { done: {} },
-    links: { next: { operationId: 'getNext' } },
   },
 }
 
@@ -96,9 +88,9 @@ describe('a contract that is merged', () => {
     expect(await problemsOf(document)).toEqual([])
   })
 
-  test('adds no operation: not by a path, a method, a webhook, a callback or a link', () => {
+  test('adds no operation: not by a path, and not by a method', () => {
     expect(operationsOf(document)).toEqual(allOperations.map(({ method, path }) => `${method} ${path}`))
-    expect(JSON.stringify(document)).not.toMatch(/getNext|postScore|webhooks|callbacks|pathItems|elsewhere/)
+    expect(JSON.stringify(document)).not.toMatch(/postScore|pathItems|elsewhere/)
   })
 
   test('says what the operation is', () => {
@@ -117,15 +109,18 @@ describe('a contract that is merged', () => {
   })
 
   test('fills the gaps that it speaks of, and no other', () => {
-    expect(gapsOf(document)).toBeUndefined()
-    expect(gapsOf(document, '/paths/~1market~1insights/get')).toEqual(['errors of the upstream not specified'])
+    const always = 'authentication not specified'
+    expect(gapsOf(document)).toEqual([always])
+    expect(gapsOf(document, '/paths/~1market~1insights/get')).toEqual(['errors of the upstream not specified', always])
     expect(gapsOf(document, '/paths/~1analysis~1esg-grant/get')).toEqual([
       'response body not specified',
       'errors of the upstream not specified',
+      always,
     ])
     expect(gapsOf(document, '/paths/~1leads~1pipeline/get')).toEqual([
       'query parameters not specified',
       'errors of the upstream not specified',
+      always,
     ])
     expect(gapsOf(document, '/paths/~1inventory~1sync/post')).toEqual(gapsOf(documentOf()))
   })
@@ -166,19 +161,6 @@ describe('a contract that is merged', () => {
   test('requires no header field of the gateway’s own errors', () => {
     expect(at(document, `${score}/responses/default/headers/X-Shard`)).toMatchObject({ required: true })
     expect(at(document, `${score}/responses/502/headers/X-Shard`)).toEqual({ schema: {} })
-  })
-
-  test('says how clients authenticate where the gateway does not look', () => {
-    expect(at(document, `${score}/security`)).toEqual([{ apiKey: [] }])
-    expect(at(document, '/components/securitySchemes/apiKey/in')).toBe('query')
-  })
-
-  test('does not say it where the gateway does', async () => {
-    const checked = documentOf({ auth: { methods: ['apiKey'] }, clients: [{ id: 'a', operations: 'all' }] }, contract)
-
-    expect(at(checked, `${score}/security`)).toEqual([{ 'apiKey-2': [] }])
-    expect(at(checked, '/components/securitySchemes/apiKey-2')).toMatchObject({ in: 'header', name: 'X-Api-Key' })
-    expect(await problemsOf(checked)).toEqual([])
   })
 })
 
