@@ -10,7 +10,7 @@ import { allOperations, type Operation } from '../../operations.ts'
 import { type JsonNode, jsonProblem, parseJsonNodes } from '../contract/compile/json-nodes.ts'
 import { explainRejection, simulateRequest } from '../explain/rejection.ts'
 import type { Sample, SampleMessage, SampleResponse } from './check-sample.ts'
-import { type SampleNode, SampleProblems, wrongKind } from './sample-problems.ts'
+import { type SampleNode, SampleProblems, stringIn, wrongKind } from './sample-problems.ts'
 
 interface SampleFile {
   readonly samples: readonly Sample[]
@@ -21,7 +21,6 @@ interface SampleFile {
 const maxSampleBytes = 64 * 1024 ** 2
 const maxDepth = 200
 
-/** An object, or a list of them. Sends nothing. */
 export const readSamples = (file: string, config: Config): SampleFile => {
   const bytes = readFileWithLimit(file, maxSampleBytes)
   if (isReadError(bytes)) {
@@ -48,10 +47,11 @@ const broken = (problem: ConfigProblem, unreadable = false): SampleFile => ({
 })
 
 const listNodes = (root: JsonNode, problems: SampleProblems): readonly SampleNode[] => {
-  if (root.kind !== 'array') return [{ path: [], node: root, offset: root.start }]
-  if (root.items.length === 0)
-    problems.add([], root.start, { message: 'the list is empty', expected: 'at least one sample', found: 'a list' })
-  return root.items.map((node, i) => ({ path: [i], node, offset: node.start }))
+  const whole = { path: [], node: root, nameStart: root.start }
+  if (root.kind !== 'array') return [whole]
+  if (root.entries.length === 0)
+    problems.add(whole, { message: 'the list is empty', expected: 'at least one sample', found: 'a list' })
+  return root.entries.map(({ name, nameStart, value: node }) => ({ path: [name], node, nameStart }))
 }
 
 const messageKeys = ['headers', 'body', 'bodyText'] as const
@@ -90,19 +90,17 @@ const readTarget = (
   const line = readRequestLine(from, members, listen.basePath, problems)
   const given = members.get('query')
   const query = given === undefined ? '' : readQuery(given, problems)
-  if (line !== null && given !== undefined && line.path.includes('?'))
-    problems.add(given.path, given.offset, {
-      message: 'the path has a query already',
-      expected: 'one of the two',
-      found: 'both',
-    })
+  if (line !== null && given !== undefined && line.path.includes('?')) {
+    const issue = { message: 'the path has a query already', expected: 'one of the two', found: 'both' }
+    problems.add(given, issue, given.nameStart)
+  }
   if (line === null || problems.list.length > before) return null
   const { method, path, at } = line
   const simulated = simulateRequest(method, path + query, listen)
   if (simulated.admitted) return simulated
   const { kind } = simulated
   const { differs, hint } = explainRejection(simulated, method, path + query, listen, (key) => key)
-  problems.addAt(at, {
+  problems.add(at, {
     message: [`the gateway rejects it with ${failureTable[kind].status} ${kind}`, ...differs].join('; '),
     expected: 'a request for one of the nine',
     found: quote(`${method} ${path}${query}`),
@@ -124,49 +122,45 @@ const readRequestLine = (
   problems: SampleProblems,
 ): RequestLine | null => {
   const [operation, method, path] = targetKeys.map((key) => members.get(key))
+  const expected = 'operation, or method and path'
   if (operation !== undefined) {
     const extra = method ?? path
     if (extra !== undefined)
-      problems.add(extra.path, extra.offset, {
-        message: 'the operation is named already',
-        expected: 'operation, or method and path',
-        found: 'both',
-      })
+      problems.add(extra, { message: 'the operation is named already', expected, found: 'both' }, extra.nameStart)
     const id = readText(operation, 'the id of one of the nine', problems)
     const known = allOperations.find((each) => each.id === id)
     if (known !== undefined) return { method: known.method, path: basePath + known.path, at: operation }
+    if (id === null) return null
     const ids = allOperations.map((each) => each.id)
-    const meant = id === null ? undefined : suggestNearest(id, ids)
-    if (id !== null)
-      problems.addAt(operation, {
-        message: meant === undefined ? 'unknown operation' : `unknown operation; did you mean "${meant}"?`,
-        expected: `one of ${ids.join(', ')}`,
-        found: quote(id),
-      })
-    return null
-  }
-  if (method === undefined || path === undefined) {
-    const missing = method === undefined && path === undefined ? 'operation' : method === undefined ? 'method' : 'path'
-    problems.addAt(from, {
-      message: `${missing} is missing`,
-      expected: 'operation, such as "market.insights", or method and path',
-      found:
-        method === undefined && path === undefined
-          ? 'none of them'
-          : `${missing === 'method' ? 'path' : 'method'} alone`,
+    const meant = suggestNearest(id, ids)
+    problems.add(operation, {
+      message: meant === undefined ? 'unknown operation' : `unknown operation; did you mean "${meant}"?`,
+      expected: `one of ${ids.join(', ')}`,
+      found: quote(id),
     })
     return null
   }
-  const texts = [readText(method, 'GET or POST', problems), readText(path, 'a path such as /market/insights', problems)]
-  const [verb, target] = texts
-  return verb == null || target == null ? null : { method: verb, path: target, at: path }
+  if (method === undefined || path === undefined) {
+    const [missing, found] =
+      method !== undefined ? ['path', 'method alone'] : path !== undefined ? ['method', 'path alone'] : noTarget
+    problems.add(from, {
+      message: `${missing} is missing`,
+      expected: 'operation, such as "market.insights", or method and path',
+      found,
+    })
+    return null
+  }
+  const verb = readText(method, 'GET or POST', problems)
+  const target = readText(path, 'a path such as /market/insights', problems)
+  return verb === null || target === null ? null : { method: verb, path: target, at: path }
 }
 
+const noTarget = ['operation', 'none of them'] as const
+
 const readText = (from: SampleNode, expected: string, problems: SampleProblems): string | null => {
-  const { node } = from
-  if (node.kind === 'scalar' && typeof node.value === 'string') return node.value
-  problems.addAt(from, wrongKind(expected, node))
-  return null
+  const text = stringIn(from.node)
+  if (text === null) problems.add(from, wrongKind(expected, from.node))
+  return text
 }
 
 const toResponse = (from: SampleNode, problems: SampleProblems): SampleResponse | null => {
@@ -174,14 +168,10 @@ const toResponse = (from: SampleNode, problems: SampleProblems): SampleResponse 
   if (members === null) return null
   const message = readMessage(members, problems)
   const status = members.get('status')
-  if (status === undefined) {
-    problems.addAt(from, { message: 'status is missing', expected: 'a status such as 200', found: 'nothing' })
-    return null
-  }
-  const { node } = status
-  if (node.kind === 'scalar' && Number.isInteger(node.value) && Number(node.value) >= 200 && Number(node.value) <= 999)
-    return { status: Number(node.value), ...message }
-  problems.addAt(status, wrongKind('the number of a final status, 200 to 999', node))
+  const code = status?.node.kind === 'scalar' && Number.isInteger(status.node.value) ? Number(status.node.value) : 0
+  if (code >= 200 && code <= 999) return { status: code, ...message }
+  if (status !== undefined) problems.add(status, wrongKind('the number of a final status, 200 to 999', status.node))
+  else problems.add(from, { message: 'status is missing', expected: 'a status such as 200', found: 'nothing' })
   return null
 }
 
@@ -189,22 +179,22 @@ const toResponse = (from: SampleNode, problems: SampleProblems): SampleResponse 
 const readMessage = (members: Members, problems: SampleProblems): SampleMessage => {
   const [headers, body, bodyText] = messageKeys.map((key) => members.get(key))
   const fields = headers === undefined ? [] : readFields(headers, problems)
-  if (body !== undefined && bodyText !== undefined)
-    problems.add(bodyText.path, bodyText.offset, {
-      message: 'there is a body already',
-      expected: 'body, or bodyText',
-      found: 'both',
-      hint: 'body is a JSON value; bodyText is the text of any body, as it is',
-    })
+  if (body !== undefined && bodyText !== undefined) {
+    const hint = 'body is a JSON value; bodyText is the text of any body, as it is'
+    const issue = { message: 'there is a body already', expected: 'body, or bodyText', found: 'both', hint }
+    problems.add(bodyText, issue, bodyText.nameStart)
+  }
   if (body !== undefined) {
     if (!hasType(fields)) fields.push('Content-Type', 'application/json')
     return { fields, body: Buffer.from(problems.textOf(body.node)) }
   }
-  if (bodyText === undefined) return { fields, body: Buffer.alloc(0) }
-  const { node } = bodyText
-  if (node.kind === 'scalar' && typeof node.value === 'string') return { fields, body: Buffer.from(node.value) }
-  problems.addAt(bodyText, { ...wrongKind('the text of the body', node), hint: 'for a JSON value, write body' })
-  return { fields, body: Buffer.alloc(0) }
+  const text = bodyText && stringIn(bodyText.node)
+  if (bodyText !== undefined && text === null)
+    problems.add(bodyText, {
+      ...wrongKind('the text of the body', bodyText.node),
+      hint: 'for a JSON value, write body',
+    })
+  return { fields, body: Buffer.from(text ?? '') }
 }
 
 const hasType = (fields: readonly string[]): boolean =>
@@ -214,20 +204,14 @@ const readFields = (headers: SampleNode, problems: SampleProblems): string[] => 
   const fields: string[] = []
   for (const [name, value] of problems.readMembers(headers, null) ?? []) {
     // RFC 9110 §5.1, §5.6.2
-    if (!isHttpToken(name))
-      problems.add(value.path, value.offset, {
-        message: 'no name of a header field',
-        expected: 'letters, digits and hyphens',
-        found: quote(name),
-      })
+    if (!isHttpToken(name)) {
+      const expected = 'letters, digits and hyphens'
+      problems.add(value, { message: 'no name of a header field', expected, found: quote(name) }, value.nameStart)
+    }
     for (const text of readTexts(value, problems)) {
+      const expected = 'printable ASCII on one line (RFC 9110 §5.5)'
       if (/^[\t -~]*$/.test(text)) fields.push(name, text.trim())
-      else
-        problems.addAt(value, {
-          message: 'no value of a header field',
-          expected: 'printable ASCII on one line (RFC 9110 §5.5)',
-          found: quote(text),
-        })
+      else problems.add(value, { message: 'no value of a header field', expected, found: quote(text) })
     }
   }
   return fields
@@ -235,11 +219,10 @@ const readFields = (headers: SampleNode, problems: SampleProblems): string[] => 
 
 /** Text with or without `?`, or parameters by name. The result has its `?`, or is empty. */
 const readQuery = (query: SampleNode, problems: SampleProblems): string => {
-  const { node } = query
-  if (node.kind === 'scalar' && typeof node.value === 'string')
-    return node.value === '' || node.value.startsWith('?') ? node.value : `?${node.value}`
-  if (node.kind !== 'object') {
-    problems.addAt(query, wrongKind('an object of parameters, or the text of the query', node))
+  const text = stringIn(query.node)
+  if (text !== null) return text === '' || text.startsWith('?') ? text : `?${text}`
+  if (query.node.kind !== 'object') {
+    problems.add(query, wrongKind('an object of parameters, or the text of the query', query.node))
     return ''
   }
   const pairs = [...(problems.readMembers(query, null) ?? [])].flatMap(([name, value]) =>
@@ -253,13 +236,12 @@ const encode = (text: string): string => encodeURIComponent(text.toWellFormed())
 
 /** A number or a boolean keeps its spelling in the file. */
 const readTexts = (value: SampleNode, problems: SampleProblems): readonly string[] => {
-  const { node } = value
-  const nodes = node.kind === 'array' ? node.items : [node]
-  return nodes.flatMap((each): readonly string[] => {
-    if (each.kind === 'scalar' && typeof each.value === 'string') return [each.value]
-    if (each.kind === 'scalar' && each.value !== null) return [problems.textOf(each)]
-    const at = each === node ? value.path : [...value.path, nodes.indexOf(each)]
-    problems.add(at, each.start, wrongKind('a text, a number or a boolean, or a list of them', each))
+  const entries = value.node.kind === 'array' ? value.node.entries : null
+  const items = entries?.map(({ name, value: node }) => ({ path: [...value.path, name], node })) ?? [value]
+  return items.flatMap((item) => {
+    const { node } = item
+    if (node.kind === 'scalar' && node.value !== null) return [stringIn(node) ?? problems.textOf(node)]
+    problems.add(item, wrongKind('a text, a number or a boolean, or a list of them', node))
     return []
   })
 }

@@ -1,15 +1,15 @@
 import { type ConfigProblem, type FilePosition, formatKeyPath, type KeyPath, quote } from '../../core/config/problem.ts'
 import { suggestNearest } from '../../core/config/suggest.ts'
 import { createPositionFinder } from '../../core/config/yaml/yaml-nodes.ts'
-import type { JsonMember, JsonNode } from '../contract/compile/json-nodes.ts'
+import type { JsonNode } from '../contract/compile/json-nodes.ts'
 
 type SampleIssue = Pick<ConfigProblem, 'message' | 'expected' | 'found' | 'hint'>
 
 export interface SampleNode {
   readonly path: KeyPath
   readonly node: JsonNode
-  /** The place for messages: the value's name, if it has one. */
-  readonly offset: number
+  /** Of the value's name, if it has one. */
+  readonly nameStart: number
 }
 
 export class SampleProblems {
@@ -24,12 +24,9 @@ export class SampleProblems {
     this.at = createPositionFinder(text)
   }
 
-  add(path: KeyPath, offset: number, issue: SampleIssue): void {
+  /** By default at the value itself. */
+  add({ path, node }: Pick<SampleNode, 'path' | 'node'>, issue: SampleIssue, offset = node.start): void {
     this.list.push({ file: this.#file, ...this.at(offset), path: formatKeyPath(path), ...issue })
-  }
-
-  addAt({ path, node }: SampleNode, issue: SampleIssue): void {
-    this.add(path, node.start, issue)
   }
 
   textOf({ start, end }: JsonNode): string {
@@ -38,27 +35,26 @@ export class SampleProblems {
 
   /** `known`: the only names allowed. Null: the value is no object, which is reported. */
   readMembers(from: SampleNode, known: readonly string[] | null): ReadonlyMap<string, SampleNode> | null {
-    const { path, node } = from
-    if (node.kind !== 'object') {
-      this.addAt(from, wrongKind('an object', node))
+    if (from.node.kind !== 'object') {
+      this.add(from, wrongKind('an object', from.node))
       return null
     }
     const members = new Map<string, SampleNode>()
-    for (const member of node.members) {
-      const { name, nameStart, value } = member
-      const memberPath = [...path, name]
-      if (known !== null && !known.includes(name)) this.add(memberPath, nameStart, unknownName(member, known))
+    for (const { name: key, nameStart, value: node } of from.node.entries) {
+      const name = `${key}`
+      const member = { path: [...from.path, name], node, nameStart }
+      const found = quote(name)
+      if (known !== null && !known.includes(name)) this.add(member, unknownName(name, known), nameStart)
       else if (members.has(name))
-        this.add(memberPath, nameStart, {
-          message: 'it stands there twice',
-          expected: 'each name once',
-          found: quote(name),
-        })
-      else members.set(name, { path: memberPath, node: value, offset: nameStart })
+        this.add(member, { message: 'it stands there twice', expected: 'each name once', found }, nameStart)
+      else members.set(name, member)
     }
     return members
   }
 }
+
+export const stringIn = (node: JsonNode): string | null =>
+  node.kind === 'scalar' && typeof node.value === 'string' ? node.value : null
 
 export const wrongKind = (expected: string, node: JsonNode): SampleIssue => ({
   message: 'the wrong kind of value',
@@ -71,7 +67,7 @@ const describeNode = (node: JsonNode): string => {
   return typeof node.value === 'string' ? quote(node.value) : String(node.value).slice(0, 60)
 }
 
-const unknownName = ({ name }: JsonMember, known: readonly string[]): SampleIssue => {
+const unknownName = (name: string, known: readonly string[]): SampleIssue => {
   const meant = suggestNearest(name, known)
   const message = meant === undefined ? 'unknown key' : `unknown key; did you mean "${meant}"?`
   return { message, expected: `one of ${known.join(', ')}`, found: quote(name) }

@@ -8,7 +8,6 @@ import { createValidators, formatViolationPlace } from '../contract/check/valida
 import { type CheckedMessage, type CheckedSample, checkSample } from './check-sample.ts'
 import { readSamples } from './read-samples.ts'
 
-/** As in the JSON output. */
 interface SampleRow extends CheckedSample {
   readonly file: string
   readonly line: number
@@ -79,7 +78,6 @@ const messagesOf = ({ request, response }: CheckedSample) => [
   ...(response === null ? [] : [{ direction: 'response', message: response }]),
 ]
 
-/** A line for each message and violation, or the problem of a sample. */
 export const renderSamples = ({ inOrder }: SampleReport): string =>
   inOrder.map((each) => ('path' in each ? `${formatProblem(each)}\n` : renderSample(each))).join('')
 

@@ -7,24 +7,23 @@ import { linearRegExp } from '../check/linear-regexp.ts'
 import { withoutNeedlessEscapes } from '../check/translate-pattern.ts'
 import { createAjv } from './compile-contract.ts'
 import type { ContractBundle } from './contract-bundle.ts'
-import { asItems, describeValue, type NodeIssue, type Tree } from './contract-node.ts'
-import { forEachSchema, subSchemas } from './schema-keywords.ts'
-import { type FollowReference, SchemaTypeAnalysis } from './schema-types.ts'
+import { asItems, describeText, memberAt, type NodeIssue, type Tree } from './contract-node.ts'
+import { type FollowReference, forEachSchema, subSchemas } from './schema-keywords.ts'
+import { analyzeTypes, isNegation } from './schema-types.ts'
 
 /**
  * Reports wrong forms and patterns, and schemas that never match or whose check would never end. Of a schema of a wrong
  * form, only independent faults are reported.
  */
 export const checkSchemas = (bundle: ContractBundle): void => {
-  const { document, origins, follow } = bundle
-  const { used } = bundle.schemas
-  const schemas = [...new Set([...Object.values(asPlainObject(asPlainObject(document.components).schemas)), ...used])]
+  const { document, origins, follow, names } = bundle
+  const used = [...names.keys()]
+  const schemas = new Set([...Object.values(asPlainObject(asPlainObject(document.components).schemas)), ...used])
   const faulty = new Set<object>(bundle.faulty)
-  for (const schema of schemas) for (const { path, issue } of checkForm(schema)) report(schema, path, issue)
-  const analysis = faulty.size === 0 ? bundle.analysis : new SchemaTypeAnalysis(follow, faulty)
-  const circles = findCirclesInPlace(schemas, follow)
-  for (const circle of circles) bundle.error(circle, ['$ref'], endless)
-  const isCircular = findCirclesInPlace([...used], follow).size > 0
+  for (const schema of schemas) for (const [path, issue] of checkForm(schema)) report(schema, path, issue)
+  const analysis = faulty.size === 0 ? bundle.analysis : analyzeTypes(follow, faulty)
+  for (const circle of findCirclesInPlace(schemas, follow)) bundle.error(circle, ['$ref'], endless)
+  const isCircular = findCirclesInPlace(used, follow).size > 0
   for (const schema of schemas) {
     forEachSchema(schema, (each) => {
       checkPatterns(each, bundle)
@@ -34,10 +33,11 @@ export const checkSchemas = (bundle: ContractBundle): void => {
       checkLoneKeywords(each, bundle)
       checkMatches(each, bundle, analysis)
     })
-    if (!used.has(schema)) continue
-    if (analysis.typesOf(schema).never !== null) checkTop(schema, bundle)
-    if (!isCircular && checksInPlace(schema, follow) > maxChecksInPlace)
-      bundle.error(asPlainObject(schema), [], tooMany)
+    if (!names.has(schema)) continue
+    const whole = asPlainObject(schema)
+    if (analysis.typesOf(schema).never !== null && isNegation(whole))
+      bundle.error(whole, ['not'], neverMatches('it is false'))
+    if (!isCircular && checksInPlace(schema, follow) > maxChecksInPlace) bundle.error(whole, [], tooMany)
   }
 
   /** Reports at the innermost schema of the path. */
@@ -47,12 +47,11 @@ export const checkSchemas = (bundle: ContractBundle): void => {
     let value: unknown = schema
     for (const segment of path) {
       const key = Array.isArray(value) ? Number(segment) : segment
-      value = asPlainObject(Array.isArray(value) ? { ...value } : value)[key]
+      value = memberAt(value, key)
       rest.push(key)
-      if (typeof value === 'object' && value !== null && origins.has(value)) {
-        inner = asPlainObject(value)
-        rest = []
-      }
+      if (typeof value !== 'object' || value === null || !origins.has(value)) continue
+      inner = asPlainObject(value)
+      rest = []
     }
     faulty.add(inner)
     bundle.error(inner, rest, issue)
@@ -78,45 +77,39 @@ const tooMany: NodeIssue = {
 // Compiling the meta-schema takes longer than checking the schemas of a contract.
 let metaSchema: ReturnType<typeof createAjv> | undefined
 
-const checkForm = (schema: unknown): readonly { readonly path: readonly string[]; readonly issue: NodeIssue }[] => {
+const checkForm = (schema: unknown): Iterable<readonly [path: readonly string[], issue: NodeIssue]> => {
   metaSchema ??= createAjv({ allErrors: true, ownProperties: true, validateSchema: true })
   if (metaSchema.validateSchema(asPlainObject(schema)) === true) return []
-  const found = new Map<string, { readonly path: readonly string[]; readonly issue: NodeIssue }>()
+  const found = new Map<string, readonly [path: readonly string[], issue: NodeIssue]>()
   for (const { instancePath, keyword, params, message = 'another form' } of metaSchema.errors ?? []) {
     if (keyword === 'if' || keyword === 'allOf' || keyword === '$dynamicRef') continue
     // The first of several allowed forms stands for all of them.
     if (found.has(instancePath)) continue
     const path = instancePath.split('/').slice(1).map(unescapeSegment)
-    const [name = 'schema'] = path.slice(-1)
+    const name = path.at(-1) ?? 'schema'
     const allowed = asItems(params.allowedValues).map(String)
-    const value = path.reduce<unknown>((at, key) => Object(at)[key], schema)
+    const value = path.reduce<unknown>(memberAt, schema)
     const near = typeof value === 'string' ? suggestNearest(value, allowed) : undefined
     const otherwise =
       value === null && name === 'type' ? "write 'null' in quotes" : `JSON Schema 2020-12 says what ${name} takes`
-    const hint = near === undefined ? otherwise : `did you mean ${near}?`
     const issue = {
       message: 'the keyword takes another value',
       expected: allowed.length > 0 ? `one of ${allowed.join(', ')}` : message.replace(/^must be /, ''),
-      found:
-        typeof value === 'string' ? quote(value) : typeof value === 'number' ? String(value) : describeValue(value),
-      hint,
+      found: typeof value === 'number' ? String(value) : describeText(value),
+      hint: near === undefined ? otherwise : `did you mean ${near}?`,
     }
-    found.set(instancePath, { path, issue })
+    found.set(instancePath, [path, issue])
   }
-  return [...found.values()]
+  return found.values()
 }
 
 const checkPatterns = (schema: Tree, bundle: ContractBundle): void => {
-  const patterns: (readonly [pattern: string, path: readonly string[], atKey: boolean])[] = [
-    ...(typeof schema.pattern === 'string' ? [[schema.pattern, ['pattern'], false] as const] : []),
-    ...Object.keys(asPlainObject(schema.patternProperties)).map(
-      (key) => [key, ['patternProperties', key], true] as const,
-    ),
-  ]
-  for (const [pattern, path, atKey] of patterns) {
+  const check = (pattern: string, path: readonly string[], atKey: boolean): void => {
     const fault = findFault(pattern)
     if (fault !== null) bundle.error(schema, path, { ...fault, atKey })
   }
+  if (typeof schema.pattern === 'string') check(schema.pattern, ['pattern'], false)
+  for (const key of Object.keys(asPlainObject(schema.patternProperties))) check(key, ['patternProperties', key], true)
 }
 
 const findFault = (pattern: string): NodeIssue | null => {
@@ -167,15 +160,14 @@ const warnOfLostNull = (schema: Tree, bundle: ContractBundle): void => {
   })
 }
 
-// A keyword without its companion does nothing.
-const companions: readonly (readonly [keyword: string, needed: readonly string[]])[] = [
-  // Without `then`, Ajv counts members as evaluated that a failed `if` names.
-  ['if', ['then']],
-  ['then', ['if']],
-  ['else', ['if']],
-  ['minContains', ['contains']],
-  ['maxContains', ['contains']],
-]
+// A keyword without its companion does nothing. Without `then`, Ajv counts members as evaluated that a failed `if` names.
+const companions = [
+  ['if', 'then'],
+  ['then', 'if'],
+  ['else', 'if'],
+  ['minContains', 'contains'],
+  ['maxContains', 'contains'],
+] as const
 
 const checkLoneKeywords = (schema: Tree, bundle: ContractBundle): void => {
   if (schema.minContains === 0 && schema.contains !== undefined && schema.maxContains === undefined)
@@ -187,36 +179,31 @@ const checkLoneKeywords = (schema: Tree, bundle: ContractBundle): void => {
       atKey: true,
     })
   for (const [keyword, needed] of companions)
-    if (Object.hasOwn(schema, keyword) && !needed.some((each) => Object.hasOwn(schema, each)))
+    if (Object.hasOwn(schema, keyword) && !Object.hasOwn(schema, needed))
       bundle.error(schema, [keyword], {
         message: `${keyword} does nothing alone`,
-        expected: `${needed.join(' or ')} beside it`,
+        expected: `${needed} beside it`,
         found: 'neither',
-        hint: `add ${needed.join(' or ')}, or remove ${keyword}`,
+        hint: `add ${needed}, or remove ${keyword}`,
         atKey: true,
       })
 }
 
 /** A schema inside may be to blame, and is then reported itself. */
-const checkMatches = (schema: Tree, bundle: ContractBundle, analysis: SchemaTypeAnalysis): void => {
+const checkMatches = (schema: Tree, bundle: ContractBundle, analysis: ContractBundle['analysis']): void => {
   const bounds = analysis.contradictions(schema)
   for (const { message, keyword } of bounds) bundle.error(schema, [keyword], neverMatches(message))
   const { never } = analysis.typesOf(schema)
   if (never === null || bounds.length > 0 || isNegation(schema)) return
-  const isFault = ({ schema: each, keyword }: { schema: unknown; keyword: string }): boolean =>
-    ['allOf', 'anyOf', 'oneOf'].includes(keyword) && each !== false && analysis.typesOf(each).never !== null
-  if (subSchemas(schema).some(isFault)) return
-  if (typeof schema.$ref === 'string' && analysis.typesOf(bundle.follow(schema.$ref)).never !== null) return
-  const [at = 'type'] = ['allOf', 'anyOf', 'oneOf', 'const', 'enum', '$ref'].filter((key) => Object.hasOwn(schema, key))
+  const isNever = (each: unknown): boolean => analysis.typesOf(each).never !== null
+  const inPlace = ['allOf', 'anyOf', 'oneOf']
+  if (
+    subSchemas(schema).some((each) => inPlace.includes(each.keyword) && each.schema !== false && isNever(each.schema))
+  )
+    return
+  if (typeof schema.$ref === 'string' && isNever(bundle.follow(schema.$ref))) return
+  const at = [...inPlace, 'const', 'enum', '$ref'].find((key) => Object.hasOwn(schema, key)) ?? 'type'
   bundle.error(schema, [at], neverMatches(never))
-}
-
-/** `not: {}` is another way to write false, for a member that must not be there. */
-const isNegation = ({ not }: Tree): boolean =>
-  not === true || (typeof not === 'object' && Object.keys(asPlainObject(not)).length === 0)
-
-const checkTop = (schema: unknown, bundle: ContractBundle): void => {
-  if (isNegation(asPlainObject(schema))) bundle.error(asPlainObject(schema), ['not'], neverMatches('it is false'))
 }
 
 const neverMatches = (reason: string): NodeIssue => ({
@@ -228,16 +215,11 @@ const neverMatches = (reason: string): NodeIssue => ({
 
 /** Counts without members and items. The schemas are free of circles in place. */
 export const checksInPlace = (schema: unknown, follow: FollowReference): number => {
-  // A schema's count is complete before it is passed on.
   const order = new Set<Tree>()
-  const visit = (each: unknown): void => {
-    if (!isPlainObject(each) || order.has(each)) return
-    for (const next of schemasInPlace(each, follow)) visit(next)
-    order.add(each)
-  }
-  visit(schema)
+  findCirclesInPlace([schema], follow, order)
   const counts = new Map<unknown, number>([[schema, 1]])
   let total = 0
+  // A schema's count is complete before it is passed on.
   for (const each of [...order].reverse()) {
     const count = counts.get(each) ?? 0
     total += count
@@ -253,10 +235,9 @@ const schemasInPlace = (schema: Tree, follow: FollowReference): readonly unknown
   ...subSchemas(schema).flatMap(({ schema: each, keyword }) => (inPlaceKeywords.has(keyword) ? [each] : [])),
 ]
 
-/** Without a member or an item on the way, the check would never end. */
-export const findCirclesInPlace = (schemas: readonly unknown[], follow: FollowReference): ReadonlySet<Tree> => {
+/** Without a member or an item on the way, the check would never end. `done` lists each schema behind those inside. */
+export const findCirclesInPlace = (schemas: Iterable<unknown>, follow: FollowReference, done = new Set<Tree>()) => {
   const found = new Set<Tree>()
-  const done = new Set<Tree>()
   const open = new Set<Tree>()
   const visit = (schema: unknown): void => {
     if (!isPlainObject(schema) || done.has(schema)) return

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { _, type Code, type CodeKeywordDefinition, type KeywordCxt, stringify } from 'ajv'
+import { _, type Code, type CodeKeywordDefinition, type KeywordCxt, type Options, stringify } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import standaloneCode from 'ajv/dist/standalone/index.js'
 import { errorMessage } from '../../../core/lib/try.ts'
@@ -38,10 +38,7 @@ export const compileSchemas = (
   limitMs = Number.POSITIVE_INFINITY,
 ): Pick<CompiledContract, 'code' | 'detailedCode'> => {
   const endsAt = cpuMs() + limitMs
-  return {
-    code: compileCode(schemas, shared, false, endsAt),
-    detailedCode: compileCode(schemas, shared, true, endsAt),
-  }
+  return { code: compileCode(schemas, shared, false, endsAt), detailedCode: compileCode(schemas, shared, true, endsAt) }
 }
 
 // A thread waits for its turn on a busy machine, so only CPU time counts.
@@ -80,11 +77,8 @@ const checkTime = (endsAt: number): void => {
 // Own-property tests take a third of a check, and objects of JSON.parse inherit only these names.
 const inheritedName = new RegExp(`"(?:${Object.getOwnPropertyNames(Object.prototype).join('|')})"`)
 
-interface AjvOptions {
-  readonly allErrors: boolean
-  /** Whether inherited members such as `toString` count as missing. */
-  readonly ownProperties: boolean
-  readonly validateSchema: boolean
+interface AjvOptions extends Pick<Options, 'allErrors' | 'ownProperties' | 'validateSchema'> {
+  /** Called for each compiled schema. */
   readonly onSchema?: () => void
 }
 
@@ -102,13 +96,7 @@ export const createAjv = ({ onSchema = () => {}, ...options }: AjvOptions): Ajv2
     strictTuples: false,
     allowUnionTypes: true,
     allowMatchingProperties: true,
-    validateFormats: true,
-    coerceTypes: false,
-    useDefaults: false,
-    removeAdditional: false,
-    $data: false,
     inlineRefs: maxKeywordsCopied,
-    messages: true,
     logger: false,
     formats,
     code: {
@@ -121,7 +109,7 @@ export const createAjv = ({ onSchema = () => {}, ...options }: AjvOptions): Ajv2
     },
   })
   for (const keyword of annotations) ajv.addKeyword(keyword)
-  for (const own of ownKeywords(onSchema)) {
+  for (const own of [counted(onSchema), uniqueItems, multipleOf, enumeration]) {
     ajv.removeKeyword(String(own.keyword))
     ajv.addKeyword(own)
   }
@@ -143,19 +131,19 @@ const counted = (onSchema: () => void): CodeKeywordDefinition => ({
 
 const unlimited = new StepBudget(Number.POSITIVE_INFINITY)
 
+const failUnless = (context: KeywordCxt, ref: (value: never) => boolean, code: Code): void => {
+  const call = context.gen.scopeValue('func', { key: code.toString(), ref, code })
+  context.fail(_`!${call}(${context.data})`)
+}
+
 const uniqueItems: CodeKeywordDefinition = {
   keyword: 'uniqueItems',
   type: 'array',
   schemaType: 'boolean',
   error: { message: 'must not have items that are equal' },
   code(context: KeywordCxt) {
-    if (context.schema !== true) return
-    const code = _`require("value-checks").hasUniqueItems`
-    const call = context.gen.scopeValue('func', {
-      ref: (items: readonly unknown[]) => hasUniqueItems(items, unlimited),
-      code,
-    })
-    context.fail(_`!${call}(${context.data})`)
+    const isUnique = (items: readonly unknown[]): boolean => hasUniqueItems(items, unlimited)
+    if (context.schema === true) failUnless(context, isUnique, _`require("value-checks").hasUniqueItems`)
   },
 }
 
@@ -170,12 +158,7 @@ const multipleOf: CodeKeywordDefinition = {
   code(context: KeywordCxt) {
     const divisor: number = context.schema
     const code = _`require("value-checks").createMultipleOf(${divisor})`
-    const call = context.gen.scopeValue('func', {
-      key: code.toString(),
-      ref: createMultipleOf(divisor, unlimited),
-      code,
-    })
-    context.fail(_`!${call}(${context.data})`)
+    failUnless(context, createMultipleOf(divisor, unlimited), code)
   },
 }
 
@@ -209,11 +192,3 @@ const enumeration: CodeKeywordDefinition = {
     context.pass(rest.reduce((all, each) => _`${all} || ${each}`, first))
   },
 }
-
-/** Keywords that replace Ajv's or add to them. `onSchema` is called for each compiled schema. */
-const ownKeywords = (onSchema: () => void): readonly CodeKeywordDefinition[] => [
-  counted(onSchema),
-  uniqueItems,
-  multipleOf,
-  enumeration,
-]

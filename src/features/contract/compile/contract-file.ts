@@ -17,14 +17,7 @@ import { maxAliases, prototypeKey, tooManyAliases } from '../../../core/config/y
 import { parseYamlSource, type YamlSource } from '../../../core/config/yaml/yaml-document.ts'
 import { createPositionFinder } from '../../../core/config/yaml/yaml-nodes.ts'
 import { maxJsonDepth, parseStrictJson } from '../check/strict-json.ts'
-import {
-  findRepeatedName,
-  type JsonMember,
-  type JsonNode,
-  type JsonSyntaxFault,
-  jsonProblem,
-  parseJsonNodes,
-} from './json-nodes.ts'
+import { findRepeatedName, type JsonNode, type JsonSyntaxFault, jsonProblem, parseJsonNodes } from './json-nodes.ts'
 
 /** All files of a contract together. */
 export const maxContractBytes = 8 * 1024 ** 2
@@ -41,7 +34,6 @@ export interface ContractFile {
   readonly length: number
 }
 
-/** Returns the reason when the file cannot be read. */
 export const readContractFile = (file: string, limit: number): ContractFile | string => {
   const bytes = readFileWithLimit(file, limit)
   if (isReadError(bytes)) return bytes.reason
@@ -92,7 +84,6 @@ const findPrototypeKey = (value: unknown): KeyPath | null => {
 
 const nowhere = { tree: undefined, locate: (): FilePosition => ({ line: 1, column: 1 }) }
 
-/** A contract has no variables. */
 const toTree = ({ document, issues, usable }: YamlSource): { tree: unknown; issues: YamlSource['issues'] } => {
   if (!usable) return { tree: undefined, issues }
   try {
@@ -108,16 +99,11 @@ const findOffset = (root: JsonNode, path: KeyPath, atKey = false): number => {
   let node = root
   let found = root.start
   for (const key of path) {
-    const entry = findEntry(node, key)
+    if (node.kind === 'scalar') break
+    const entry = node.entries.find(({ name }) => `${name}` === `${key}`)
     if (entry === undefined) break
     node = entry.value
     found = atKey || node.kind !== 'scalar' ? entry.nameStart : node.start
   }
   return found
-}
-
-const findEntry = (node: JsonNode, key: string | number): Omit<JsonMember, 'name'> | undefined => {
-  if (node.kind === 'object') return node.members.find(({ name }) => name === key)
-  const item = node.kind === 'array' ? node.items[Number(key)] : undefined
-  return item && { nameStart: item.start, value: item }
 }

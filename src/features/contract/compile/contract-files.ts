@@ -16,61 +16,49 @@ const maxFiles = 64
  * otherwise choose what the gateway reads.
  */
 export class ContractFiles {
-  readonly #findings: ContractFindings
+  readonly findings: ContractFindings
   readonly #folder: string
   readonly #realFolder: string
-  /** A text is the reason why the file cannot be read. */
   readonly #files = new Map<string, ContractFile | string>()
-  readonly #links: ReferenceLink[] = []
-  readonly #sources: SourceFile[] = []
+  readonly links: ReferenceLink[] = []
+  /** Includes files that could not be read. */
+  readonly sources: SourceFile[] = []
   #bytesLeft = maxContractBytes
 
   constructor(main: string, findings: ContractFindings) {
-    this.#findings = findings
+    this.findings = findings
     this.#folder = dirname(main)
     this.#realFolder = tryOrNull(() => realpathSync(this.#folder)) ?? this.#folder
   }
 
-  /** Includes files that could not be read. */
-  get sources(): readonly SourceFile[] {
-    return this.#sources
-  }
-
-  get links(): readonly ReferenceLink[] {
-    return this.#links
-  }
-
-  /** Returns the reason when the file cannot be read. */
   read(file: string): ContractFile | string {
     const known = this.#files.get(file)
     if (known !== undefined) return known
     if (this.#files.size >= maxFiles) return `the contract has more than ${maxFiles} files`
     const read = readContractFile(file, this.#bytesLeft)
-    if (typeof read === 'string') {
-      const isTooLarge = read === 'it is too large'
+    const isTooLarge = read === 'it is too large'
+    const result = isTooLarge ? 'the files of a contract may have 8MiB together' : read
+    this.#files.set(file, result)
+    if (typeof result === 'string')
       // The watcher reads with this limit; a larger limit would show a change at each poll.
-      this.#sources.push(toSourceFile(file, null, isTooLarge ? this.#bytesLeft : maxContractBytes))
-      const reason = isTooLarge ? 'the files of a contract may have 8MiB together' : read
-      this.#files.set(file, reason)
-      return reason
+      this.sources.push(toSourceFile(file, null, isTooLarge ? this.#bytesLeft : maxContractBytes))
+    else {
+      this.sources.push(result.source)
+      this.#bytesLeft -= result.length
     }
-    this.#sources.push(read.source)
-    this.#bytesLeft -= read.length
-    this.#files.set(file, read)
-    return read
+    return result
   }
 
   /** Null: there is no target, and this was reported. */
   resolve(from: ContractNode, reference: string): ContractNode | null {
     const at = childOf(from, '$ref')
     const refuse = (message: string, expected: string, hint?: string): null => {
-      this.#findings.error(at, { message, expected, found: quote(reference), hint })
+      this.findings.error(at, { message, expected, found: quote(reference), hint })
       return null
     }
     const [name = '', ...fragments] = reference.split('#')
     const fragment = fragments.join('#')
-    const scheme = /^[a-z][a-z0-9+.-]*:/i.test(name) || name.startsWith('//')
-    if (scheme)
+    if (/^[a-z][a-z0-9+.-]*:/i.test(name) || name.startsWith('//'))
       return refuse('the reference leads out of the folder of the contract', inFolder, 'copy the file into the folder')
     if (isAbsolute(name) || name.includes('\\') || name.includes('\0'))
       return refuse('the reference is no relative path', inFolder, 'write the path from the file of the reference')
@@ -102,7 +90,7 @@ export class ContractFiles {
       }
       node = next
     }
-    this.#links.push([from, node])
+    this.links.push([from, node])
     return node
   }
 
@@ -129,7 +117,7 @@ export class ContractFiles {
         inFolder,
         'a path starts at the folder of the file with the reference',
       )
-    for (const problem of read.problems) this.#findings.add(from, problem)
+    for (const problem of read.problems) this.findings.add(from, problem)
     return read.tree === undefined ? null : read
   }
 }
@@ -154,20 +142,15 @@ type ReferenceLink = readonly [from: NodePlace, target: NodePlace]
 
 /** Goes by the files, since the bundle leaves out what is broken. */
 export const findUsedPlaces = (paths: NodePlace, links: readonly ReferenceLink[]): ((node: NodePlace) => boolean) => {
-  const below = new Map<string, NodePlace[]>()
-  for (const [from, target] of links)
-    for (const key of placesAround(from)) {
-      const targets = below.get(key)
-      if (targets === undefined) below.set(key, [target])
-      else targets.push(target)
-    }
+  const around = links.flatMap(([from, target]) => placesAround(from).map((key) => ({ key, target })))
+  const below = Map.groupBy(around, ({ key }) => key)
   const used = new Set<string>()
   const open = [paths]
   for (let place = open.pop(); place !== undefined; place = open.pop()) {
     const key = nodeKey(place)
     if (used.has(key)) continue
     used.add(key)
-    for (const target of below.get(key) ?? []) open.push(target)
+    for (const { target } of below.get(key) ?? []) open.push(target)
   }
   return (node) => placesAround(node).some((key) => used.has(key))
 }

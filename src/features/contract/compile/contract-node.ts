@@ -4,9 +4,9 @@ import {
   fileProblem,
   formatKeyPath,
   type KeyPath,
+  quote,
 } from '../../../core/config/problem.ts'
-import type { PlainObject } from '../../../core/lib/plain-object.ts'
-import { escapeSegment } from '../../../core/lib/plain-object.ts'
+import { escapeSegment, type PlainObject } from '../../../core/lib/plain-object.ts'
 import type { ContractFile } from './contract-file.ts'
 
 export type Tree = PlainObject
@@ -21,11 +21,14 @@ export type NodeIssue = Pick<ConfigIssue, 'message' | 'expected' | 'found' | 'hi
 
 export const asItems = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** The value of a missing entry is undefined. */
+/** Of a map or a list; undefined: there is none. */
+export const memberAt = (value: unknown, key: string | number): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? (value as Tree)[key] : undefined
+
 export const childOf = ({ file, path, value }: ContractNode, key: string | number): ContractNode => ({
   file,
   path: [...path, key],
-  value: typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? (value as Tree)[key] : undefined,
+  value: memberAt(value, key),
 })
 
 const problemAt = ({ file, path }: NodePlace, { atKey, hint, ...issue }: NodeIssue): ConfigProblem => {
@@ -42,19 +45,14 @@ export const nodeKey = ({ file, path }: NodePlace): string =>
 const maxFindings = 100
 
 export class ContractFindings {
-  readonly problems = new FirstFindings('problems')
-  readonly warnings = new FirstFindings('warnings')
+  readonly problems = new FirstFindings()
+  readonly warnings = new FirstFindings()
   readonly #main: string
   /** Problems of components and other files, until it is known which of them are used. */
   #open: (readonly [node: NodePlace, problem: ConfigProblem])[] = []
 
-  /** `main`: the configured file. */
   constructor(main: string) {
     this.#main = main
-  }
-
-  get isBroken(): boolean {
-    return this.problems.count > 0
   }
 
   error(node: NodePlace, issue: NodeIssue): void {
@@ -81,38 +79,30 @@ export class ContractFindings {
 }
 
 class FirstFindings {
-  readonly #kind: 'problems' | 'warnings'
-  readonly #kept: ConfigProblem[] = []
-  readonly #known = new Set<string>()
+  readonly #known = new Map<string, ConfigProblem>()
 
-  /** Includes findings that were not kept. */
   get count(): number {
     return this.#known.size
   }
 
-  constructor(kind: 'problems' | 'warnings') {
-    this.#kind = kind
-  }
-
   add(finding: ConfigProblem): void {
     const key = JSON.stringify([finding.file, finding.line, finding.column, finding.path, finding.message])
-    if (this.#known.has(key)) return
-    this.#known.add(key)
-    if (this.#kept.length < maxFindings) this.#kept.push(finding)
+    if (!this.#known.has(key)) this.#known.set(key, finding)
   }
 
-  /** `first`: the file whose findings come first. */
-  inOrder(first: string): readonly ConfigProblem[] {
-    const kept = this.#kept.toSorted(
-      (a, b) =>
-        Number(a.file !== first) - Number(b.file !== first) ||
-        a.file.localeCompare(b.file) ||
-        a.line - b.line ||
-        a.column - b.column,
-    )
+  inOrder(first: string, kind: 'problems' | 'warnings'): readonly ConfigProblem[] {
+    const kept = [...this.#known.values()]
+      .slice(0, maxFindings)
+      .sort(
+        (a, b) =>
+          Number(a.file !== first) - Number(b.file !== first) ||
+          a.file.localeCompare(b.file) ||
+          a.line - b.line ||
+          a.column - b.column,
+      )
     const last = kept.at(-1)
     if (last === undefined || this.count === kept.length) return kept
-    const message = `${this.count - kept.length} more ${this.#kind} are not shown`
+    const message = `${this.count - kept.length} more ${kind} are not shown`
     const rest = fileProblem(last.file, message, `at most ${maxFindings}`, `${this.count}`)
     return [...kept, { ...rest, line: last.line, column: last.column }]
   }
@@ -125,3 +115,6 @@ export const describeValue = (value: unknown): string => {
   if (Array.isArray(value)) return 'a list'
   return typeof value === 'object' ? 'a map' : `a ${typeof value}`
 }
+
+export const describeText = (value: unknown): string =>
+  typeof value === 'string' ? quote(value) : describeValue(value)

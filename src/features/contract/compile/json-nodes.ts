@@ -3,14 +3,15 @@ import { createPositionFinder } from '../../../core/config/yaml/yaml-nodes.ts'
 import { parseJson } from '../../../core/lib/plain-object.ts'
 
 export type JsonNode = { readonly start: number; readonly end: number } & (
-  | { readonly kind: 'object'; readonly members: readonly JsonMember[] }
-  | { readonly kind: 'array'; readonly items: readonly JsonNode[] }
-  | { readonly kind: 'scalar'; readonly value: string | number | boolean | null }
+  | { readonly kind: 'object' | 'array'; readonly entries: readonly JsonEntry[] }
+  | { readonly kind: 'scalar'; readonly value: JsonScalar }
 )
 
-/** A name may stand in an object twice. */
-export interface JsonMember {
-  readonly name: string
+type JsonScalar = string | number | boolean | null
+
+/** A member, whose name may stand in its object twice, or an item, named by its index. */
+export interface JsonEntry {
+  readonly name: string | number
   readonly nameStart: number
   readonly value: JsonNode
 }
@@ -22,7 +23,7 @@ export interface JsonSyntaxFault {
 
 const space = /[ \t\n\r]*/y
 const word = /[-+.\w]+/y
-const value = 'a value: an object, a list, a text in double quotes, a number, true, false or null'
+const anyValue = 'a value: an object, a list, a text in double quotes, a number, true, false or null'
 
 /**
  * RFC 8259. JSON.parse tells neither the place of a value nor, for some faults, where the text breaks off. `remedy` is
@@ -30,11 +31,10 @@ const value = 'a value: an object, a list, a text in double quotes, a number, tr
  */
 export const parseJsonNodes = (text: string, maxDepth = 200, remedy = ''): JsonNode | JsonSyntaxFault => {
   let at = 0
-  let fault: JsonSyntaxFault | null = null
+  let fault: JsonSyntaxFault | undefined
 
-  const fail = (expected: string, offset = at): null => {
+  const fail = (expected: string, offset = at): undefined => {
     fault ??= { offset, expected }
-    return null
   }
   const take = (pattern: RegExp): string => {
     pattern.lastIndex = at
@@ -49,21 +49,21 @@ export const parseJsonNodes = (text: string, maxDepth = 200, remedy = ''): JsonN
     return true
   }
 
-  const readValue = (depth: number): JsonNode | null => {
+  // Undefined: there is a fault.
+  const readValue = (depth: number): JsonNode | undefined => {
     take(space)
     const start = at
     if (depth > maxDepth) return fail(`at most ${maxDepth} levels${remedy}`)
-    if (skip('{')) return readObject(start, depth)
-    if (skip('[')) return readArray(start, depth)
-    if (text[at] === '"') {
-      const read = readText()
-      return read === null ? null : { kind: 'scalar', start, end: at, value: read }
+    const close = skip('{') ? '}' : skip('[') ? ']' : null
+    if (close !== null) {
+      const entries = readEntries(close, depth + 1)
+      return entries && { kind: close === '}' ? 'object' : 'array', start, end: at, entries }
     }
-    const read = parseJson(take(word)) as string | number | boolean | null | undefined
-    return read === undefined ? fail(value, start) : { kind: 'scalar', start, end: at, value: read }
+    const value = text[at] === '"' ? readText() : (parseJson(take(word)) as JsonScalar | undefined)
+    return value === undefined ? fail(anyValue, start) : { kind: 'scalar', start, end: at, value }
   }
 
-  const readText = (): string | null => {
+  const readText = (): string | undefined => {
     const start = at
     for (at++; at < text.length && text[at] !== '"'; at++) if (text[at] === '\\') at++
     at++
@@ -72,41 +72,31 @@ export const parseJsonNodes = (text: string, maxDepth = 200, remedy = ''): JsonN
     return fail('a text between double quotes on one line, with \\" and \\\\ for quotes and backslashes in it', start)
   }
 
-  const readObject = (start: number, depth: number): JsonNode | null => {
-    const members: JsonMember[] = []
-    if (skip('}')) return { kind: 'object', start, end: at, members }
-    for (;;) {
+  const readEntries = (close: '}' | ']', depth: number): readonly JsonEntry[] | undefined => {
+    const entries: JsonEntry[] = []
+    if (skip(close)) return entries
+    do {
       take(space)
       const nameStart = at
-      if (text[at] !== '"')
-        return fail(members.length === 0 ? 'a name in double quotes, or }' : 'a name in double quotes')
-      const name = readText()
-      if (name === null) return null
-      if (!skip(':')) return fail('a colon')
-      const read = readValue(depth + 1)
-      if (read === null) return null
-      members.push({ name, nameStart, value: read })
-      if (skip('}')) return { kind: 'object', start, end: at, members }
-      if (!skip(',')) return fail('a comma, or }')
-    }
+      const name = close === ']' ? entries.length : readName(entries.length === 0)
+      const value = name === undefined ? undefined : readValue(depth)
+      if (name === undefined || value === undefined) return undefined
+      entries.push({ name, nameStart, value })
+      if (skip(close)) return entries
+    } while (skip(','))
+    return fail(`a comma, or ${close}`)
   }
 
-  const readArray = (start: number, depth: number): JsonNode | null => {
-    const items: JsonNode[] = []
-    if (skip(']')) return { kind: 'array', start, end: at, items }
-    for (;;) {
-      const read = readValue(depth + 1)
-      if (read === null) return null
-      items.push(read)
-      if (skip(']')) return { kind: 'array', start, end: at, items }
-      if (!skip(',')) return fail('a comma, or ]')
-    }
+  const readName = (isFirst: boolean): string | undefined => {
+    if (text[at] !== '"') return fail(`a name in double quotes${isFirst ? ', or }' : ''}`)
+    const name = readText()
+    return name === undefined || skip(':') ? name : fail('a colon')
   }
 
   const root = readValue(0)
   take(space)
-  if (root !== null && at < text.length) fail('the end of the text')
-  return fault ?? root ?? { offset: at, expected: value }
+  if (root !== undefined && at < text.length) fail('the end of the text')
+  return fault ?? root ?? { offset: at, expected: anyValue }
 }
 
 export const jsonProblem = (
@@ -121,14 +111,12 @@ export const jsonProblem = (
 
 export const findRepeatedName = (node: JsonNode): JsonSyntaxFault | null => {
   if (node.kind === 'scalar') return null
-  const names = new Set<string>()
-  for (const { name, nameStart, value } of node.kind === 'array' ? node.items.map(nameless) : node.members) {
-    if (name !== null && names.has(name)) return { offset: nameStart, expected: 'each name once in an object' }
-    if (name !== null) names.add(name)
+  const names = new Set<string | number>()
+  for (const { name, nameStart, value } of node.entries) {
+    if (names.has(name)) return { offset: nameStart, expected: 'each name once in an object' }
+    names.add(name)
     const fault = findRepeatedName(value)
     if (fault !== null) return fault
   }
   return null
 }
-
-const nameless = (value: JsonNode) => ({ name: null, nameStart: 0, value })

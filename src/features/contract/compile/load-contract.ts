@@ -12,7 +12,7 @@ import { bundleDocument } from './bundle/bundle-document.ts'
 import type { OpenApiVersion } from './bundle/upgrade-schema.ts'
 import { checkSchemas } from './check-schemas.ts'
 import { CompileTimeout, compileSchemas, SchemaFault } from './compile-contract.ts'
-import { ContractBundle } from './contract-bundle.ts'
+import { copySchemas, openBundle } from './contract-bundle.ts'
 import type { ContractFile } from './contract-file.ts'
 import { ContractFiles, findUsedPlaces } from './contract-files.ts'
 import { ContractFindings, childOf, describeValue } from './contract-node.ts'
@@ -21,11 +21,9 @@ import { isKnownDialect, jsonSchemaDialect } from './schema-keywords.ts'
 
 export interface LoadedContract {
   readonly contract: CompiledContract | null
-  /** Null: the file was read. */
   readonly unreadable: string | null
   readonly problems: readonly ConfigProblem[]
   readonly warnings: readonly ConfigProblem[]
-  /** Includes files that could not be read. */
   readonly sources: readonly SourceFile[]
 }
 
@@ -55,45 +53,47 @@ export const loadContract = (folder: string, name: string): LoadedContract => {
     return { contract, unreadable: main, problems: [], warnings: [], sources: files.sources }
   try {
     for (const problem of main.problems) findings.problems.add(problem)
-    if (main.tree !== undefined) contract = compile(main, files, findings)
+    if (main.tree !== undefined) contract = compile(main, files)
   } catch (error) {
-    const reason = errorMessage(error)
+    const message = `the contract cannot be compiled: ${errorMessage(error)}`
     findings.settle(() => true)
-    if (!findings.isBroken)
-      findings.problems.add(
-        fileProblem(file, `the contract cannot be compiled: ${reason}`, 'a valid contract', 'another one'),
-      )
+    if (findings.problems.count === 0)
+      findings.problems.add(fileProblem(file, message, 'a valid contract', 'another one'))
   }
-  const problems = findings.problems.inOrder(file)
+  const problems = findings.problems.inOrder(file, 'problems')
   return {
     contract: problems.length > 0 ? null : contract,
     unreadable: null,
     problems,
-    warnings: findings.warnings.inOrder(file),
+    warnings: findings.warnings.inOrder(file, 'warnings'),
     sources: files.sources,
   }
 }
 
-const compile = (main: ContractFile, files: ContractFiles, findings: ContractFindings): CompiledContract | null => {
+const compile = (main: ContractFile, files: ContractFiles): CompiledContract | null => {
+  const { findings } = files
   const version = checkVersion(main, findings)
   if (version === null) return null
-  const bundled = bundleDocument(main, files, findings, version)
-  const bundle = new ContractBundle(bundled, findings)
-  const { document, schemas } = bundle
+  const bundle = openBundle(bundleDocument(main, files, version), findings)
   const operations = readOperations(bundle)
   checkSchemas(bundle)
   findings.settle(findUsedPlaces({ file: main, path: ['paths'] }, files.links))
-  if (findings.isBroken) return null
+  if (findings.problems.count > 0) return null
   warnOfMissing(main, operations, findings)
-  schemas.finish()
+  const { schemas, shared, memberNames } = copySchemas(bundle)
   const digest = hash('sha256', files.sources.map((each) => each.digest).join(), 'hex')
   try {
-    const code = compileSchemas(schemas.schemas, schemas.shared, compileLimitMs)
-    return { digest, operations, document, memberNames: schemas.memberNames, ...code }
+    const code = compileSchemas(schemas, shared, compileLimitMs)
+    return { digest, operations, document: bundle.document, memberNames, ...code }
   } catch (error) {
     if (error instanceof SchemaFault) {
-      reportFault(error, bundle)
-      findings.settle(() => true)
+      const [schema] = [...bundle.names].find(([, name]) => name === error.schema) ?? []
+      bundle.error(asPlainObject(schema), [], {
+        message: 'the schema cannot be compiled',
+        expected: 'one that Ajv compiles in its strict mode',
+        found: error.message,
+        hint: 'write it in fewer levels, or leave keywords out one by one to find which it is',
+      })
     }
     if (!(error instanceof CompileTimeout)) throw error
     const limit = `at most ${compileLimitMs / 1000}s`
@@ -103,22 +103,12 @@ const compile = (main: ContractFile, files: ContractFiles, findings: ContractFin
   }
 }
 
-const reportFault = ({ schema, message }: SchemaFault, bundle: ContractBundle): void =>
-  bundle.error(asPlainObject(bundle.schemas.find(schema)), [], {
-    message: 'the schema cannot be compiled',
-    expected: 'one that Ajv compiles in its strict mode',
-    found: message,
-    hint: 'write it in fewer levels, or leave keywords out one by one to find which it is',
-  })
-
-/** Null: the version cannot be read. */
 const checkVersion = (main: ContractFile, findings: ContractFindings): OpenApiVersion | null => {
   const node = { file: main, path: [], value: main.tree }
-  const expected = 'an OpenAPI document, with openapi: 3.1.1'
   if (!isPlainObject(main.tree)) {
     findings.error(node, {
       message: 'the contract is no OpenAPI document',
-      expected,
+      expected: 'an OpenAPI document, with openapi: 3.1.1',
       found: describeValue(main.tree),
       hint: `begin with openapi: 3.1.1; ${programCommand()} openapi prints one of the nine`,
     })
@@ -135,14 +125,14 @@ const checkVersion = (main: ContractFile, findings: ContractFindings): OpenApiVe
   const known =
     (['3.0', '3.1', '3.2'] as const).find((each) => version === each || version.startsWith(`${each}.`)) ?? null
   const isWhole = /^\d+\.\d+\.\d+$/.test(version)
-  if (known !== '3.0' && known !== null && isWhole) return known
-  if (known === '3.0' && isWhole) {
-    findings.warn(childOf(node, 'openapi'), {
-      message: 'OpenAPI 3.0 is read as 3.1: what stands beside a $ref, and nullable without a type, is lost',
-      expected: 'openapi: 3.1.1',
-      found: version,
-      hint: 'upgrade the document to be sure that it says what is meant',
-    })
+  if (known !== null && isWhole) {
+    if (known === '3.0')
+      findings.warn(childOf(node, 'openapi'), {
+        message: 'OpenAPI 3.0 is read as 3.1: what stands beside a $ref, and nullable without a type, is lost',
+        expected: 'openapi: 3.1.1',
+        found: version,
+        hint: 'upgrade the document to be sure that it says what is meant',
+      })
     return known
   }
   findings.error(swagger === undefined ? childOf(node, 'openapi') : childOf(node, 'swagger'), {

@@ -15,118 +15,106 @@ import { asItems, type NodeIssue, type Tree } from './contract-node.ts'
 import { readParameters, readValues } from './read-parameters.ts'
 import { subSchemas } from './schema-keywords.ts'
 
-export const readOperations = (bundle: ContractBundle): Readonly<Partial<Record<OperationId, OperationContract>>> => {
-  const reader = new OperationReader(bundle)
-  const operations: Partial<Record<OperationId, OperationContract>> = {}
-  for (const operation of allOperations) {
-    const contract = reader.operation(operation)
-    if (contract !== null) operations[operation.id] = contract
+export const readOperations = (bundle: ContractBundle): Readonly<Partial<Record<OperationId, OperationContract>>> =>
+  Object.fromEntries(allOperations.flatMap((operation) => readOperation(bundle, operation)))
+
+const readOperation = (
+  bundle: ContractBundle,
+  { id, path, method }: Operation,
+): readonly (readonly [OperationId, OperationContract])[] => {
+  const item = asPlainObject(asPlainObject(bundle.document.paths)[path])
+  const operation = item[method.toLowerCase()]
+  const node = isPlainObject(operation) ? bundle.origins.get(operation) : undefined
+  if (!isPlainObject(operation) || node === undefined) return []
+  if (operation.responses === undefined) bundle.error(operation, [], missing('responses'))
+  const responses = asPlainObject(operation.responses)
+  const contract = {
+    line: node.file.locate(node.path, true).line,
+    request: {
+      parameters: readParameters(bundle, [item.parameters, operation.parameters]),
+      body: readBody(bundle, bundle.followObject(operation.requestBody)),
+    },
+    responses: Object.keys(responses).flatMap((status) =>
+      status.startsWith('x-') ? [] : [readResponse(bundle, responses, status)],
+    ),
   }
-  return operations
+  return [[id, contract]]
 }
 
-class OperationReader {
-  readonly #bundle: ContractBundle
-  readonly #seen = { readOnly: new Set<unknown>(), writeOnly: new Set<unknown>() }
+const readBody = (bundle: ContractBundle, body: Tree | null): BodyContract | null => {
+  if (body === null) return null
+  bundle.requireBoolean(body, 'required')
+  if (body.content === undefined) bundle.error(body, [], missing('content'))
+  return { required: body.required === true, content: readContent(bundle, body.content, 'readOnly') }
+}
 
-  constructor(bundle: ContractBundle) {
-    this.#bundle = bundle
-  }
-
-  operation({ path, method }: Operation): OperationContract | null {
-    const item = asPlainObject(asPlainObject(this.#bundle.document.paths)[path])
-    const operation = item[method.toLowerCase()]
-    const node = isPlainObject(operation) ? this.#bundle.origins.get(operation) : undefined
-    if (!isPlainObject(operation) || node === undefined) return null
-    if (operation.responses === undefined) this.#bundle.error(operation, [], missing('responses'))
-    return {
-      line: node.file.locate(node.path, true).line,
-      request: {
-        parameters: readParameters(this.#bundle, [item.parameters, operation.parameters]),
-        body: this.#body(this.#bundle.followObject(operation.requestBody)),
-      },
-      responses: Object.entries(asPlainObject(operation.responses)).flatMap(([status, response]) =>
-        status.startsWith('x-') ? [] : [this.#response(asPlainObject(operation.responses), status, response)],
-      ),
-    }
-  }
-
-  #body(body: Tree | null): BodyContract | null {
-    if (body === null) return null
-    this.#bundle.requireBoolean(body, 'required')
-    if (body.content === undefined) this.#bundle.error(body, [], missing('content'))
-    return { required: body.required === true, content: this.#content(body.content, 'readOnly') }
-  }
-
-  #response(responses: Tree, status: string, stated: unknown): ResponseContract {
-    if (!/^(?:[1-5](?:\d\d|XX)|default)$/.test(status))
-      this.#bundle.error(responses, [status], {
-        message: 'this is no status',
-        expected: 'one such as 200, 2XX or default',
-        found: quote(status),
-        hint: `write ${/^[1-5]xx$/i.test(status) ? status.toUpperCase() : 'three digits, a digit and XX, or default'}`,
+const readResponse = (bundle: ContractBundle, responses: Tree, status: string): ResponseContract => {
+  if (!/^(?:[1-5](?:\d\d|XX)|default)$/.test(status))
+    bundle.error(responses, [status], {
+      message: 'this is no status',
+      expected: 'one such as 200, 2XX or default',
+      found: quote(status),
+      hint: `write ${/^[1-5]xx$/i.test(status) ? status.toUpperCase() : 'three digits, a digit and XX, or default'}`,
+      atKey: true,
+    })
+  const { headers, content } = bundle.followObject(responses[status]) ?? {}
+  const described = Object.entries(asPlainObject(headers)).flatMap(([name, header]) => {
+    const followed = bundle.followObject(header)
+    const lower = name.toLowerCase()
+    if (isHopByHop(lower))
+      bundle.warn(asPlainObject(headers), [name], {
+        message: 'this does nothing: the field is about one connection, and no client gets that of the upstream',
+        expected: 'a field that goes end to end',
+        found: quote(name),
         atKey: true,
       })
-    const response = this.#bundle.followObject(stated) ?? {}
-    const headers = Object.entries(asPlainObject(response.headers)).flatMap(([name, header]) => {
-      const followed = this.#bundle.followObject(header)
-      const lower = name.toLowerCase()
-      if (isHopByHop(lower))
-        this.#bundle.warn(asPlainObject(response.headers), [name], {
-          message: 'this does nothing: the field is about one connection, and no client gets that of the upstream',
-          expected: 'a field that goes end to end',
-          found: quote(name),
-          atKey: true,
-        })
-      // OpenAPI 3.1 §4.8.17: `content` describes Content-Type.
-      return followed === null || lower === 'content-type' || isHopByHop(lower)
-        ? []
-        : [readValues(this.#bundle, followed, 'header', lower)]
-    })
-    return {
-      status,
-      headers,
-      content: response.content === undefined ? null : this.#content(response.content, 'writeOnly'),
-    }
-  }
-
-  #content(content: unknown, oneWay: OneWayKeyword): readonly MediaTypeContract[] {
-    const byKey = new Map<string, string>()
-    return Object.entries(asPlainObject(content)).map(([key, media]) => {
-      const parsed = parseMediaType(key)
-      if (parsed === null)
-        this.#bundle.error(asPlainObject(content), [key], {
-          message: 'this is no media type',
-          expected: 'one such as application/json, or application/json; v=1',
-          found: quote(key),
-          hint: 'write the whole type: application/json',
-          atKey: true,
-        })
-      const { type, parameters } = parsed ?? { type: key, parameters: [] }
-      const same = formatMediaType({ type, parameters: parameters.toSorted(), schema: null })
-      const first = byKey.get(same)
-      if (first !== undefined)
-        this.#bundle.error(asPlainObject(content), [key], {
-          message: 'a media type that stands here already',
-          expected: 'each type once: case, quotation marks and the order of parameters make no other one',
-          found: `${quote(key)} beside ${quote(first)}`,
-          hint: 'keep one of the two',
-          atKey: true,
-        })
-      byKey.set(same, key)
-      const { schema } = asPlainObject(media)
-      const isChecked = schema !== undefined && (isJson(type) || type.includes('*'))
-      if (isChecked) warnOfOneWayMembers(schema, oneWay, this.#bundle, this.#seen[oneWay])
-      return {
-        type,
-        ...(parameters.length === 0 ? {} : { parameters }),
-        schema: isChecked ? this.#bundle.addSchema(asPlainObject(media), schema) : null,
-      }
-    })
+    // OpenAPI 3.1 §4.8.17: `content` describes Content-Type.
+    const isLeftOut = followed === null || lower === 'content-type' || isHopByHop(lower)
+    return isLeftOut ? [] : [readValues(bundle, followed, 'header', lower)]
+  })
+  return {
+    status,
+    headers: described,
+    content: content === undefined ? null : readContent(bundle, content, 'writeOnly'),
   }
 }
 
-/** Null: the key is neither a media type nor a range. */
+const readContent = (bundle: ContractBundle, stated: unknown, oneWay: OneWayKeyword): readonly MediaTypeContract[] => {
+  const content = asPlainObject(stated)
+  const byKey = new Map<string, string>()
+  return Object.entries(content).map(([key, media]) => {
+    const parsed = parseMediaType(key)
+    if (parsed === null)
+      bundle.error(content, [key], {
+        message: 'this is no media type',
+        expected: 'one such as application/json, or application/json; v=1',
+        found: quote(key),
+        hint: 'write the whole type: application/json',
+        atKey: true,
+      })
+    const { type, parameters } = parsed ?? { type: key, parameters: [] }
+    const same = formatMediaType({ type, parameters: parameters.toSorted(), schema: null })
+    const first = byKey.get(same)
+    if (first !== undefined)
+      bundle.error(content, [key], {
+        message: 'a media type that stands here already',
+        expected: 'each type once: case, quotation marks and the order of parameters make no other one',
+        found: `${quote(key)} beside ${quote(first)}`,
+        hint: 'keep one of the two',
+        atKey: true,
+      })
+    byKey.set(same, key)
+    const { schema } = asPlainObject(media)
+    const isChecked = schema !== undefined && (isJson(type) || type.includes('*'))
+    if (isChecked) warnOfOneWayMembers(schema, oneWay, bundle)
+    return {
+      type,
+      ...(parameters.length === 0 ? {} : { parameters }),
+      schema: isChecked ? bundle.addSchema(asPlainObject(media), schema) : null,
+    }
+  })
+}
+
 const parseMediaType = (key: string): Required<Omit<MediaTypeContract, 'schema'>> | null => {
   const end = key.indexOf(';')
   const type = (end === -1 ? key : key.slice(0, end)).trim().toLowerCase()
@@ -148,12 +136,8 @@ const missing = (name: string): NodeIssue => ({
  * In OpenAPI 3.1 both keywords check nothing (JSON Schema Validation §9.4): such a member stays required. A document of
  * 3.0 has been upgraded by then.
  */
-const warnOfOneWayMembers = (
-  schema: unknown,
-  keyword: OneWayKeyword,
-  bundle: ContractBundle,
-  seen: Set<unknown>,
-): void => {
+const warnOfOneWayMembers = (schema: unknown, keyword: OneWayKeyword, bundle: ContractBundle): void => {
+  const seen = bundle.seen[keyword]
   if (!isPlainObject(schema) || seen.has(schema)) return
   seen.add(schema)
   const required = asItems(schema.required)
@@ -165,8 +149,8 @@ const warnOfOneWayMembers = (
     if (stated.some((each) => each[keyword] === true))
       bundle.warn(schema, ['required', written.indexOf(name)], isRequired(name, keyword))
   }
-  if (typeof schema.$ref === 'string') warnOfOneWayMembers(bundle.follow(schema.$ref), keyword, bundle, seen)
-  for (const inner of subSchemas(schema)) warnOfOneWayMembers(inner.schema, keyword, bundle, seen)
+  if (typeof schema.$ref === 'string') warnOfOneWayMembers(bundle.follow(schema.$ref), keyword, bundle)
+  for (const inner of subSchemas(schema)) warnOfOneWayMembers(inner.schema, keyword, bundle)
 }
 
 const isRequired = (name: string, keyword: OneWayKeyword) => {

@@ -3,7 +3,7 @@ import { asPlainObject } from '../../../core/lib/plain-object.ts'
 import type { JsonType, ParameterContract } from '../check/compiled-contract.ts'
 import { isJson } from '../check/media-type.ts'
 import type { ContractBundle } from './contract-bundle.ts'
-import { asItems, describeValue, type Tree } from './contract-node.ts'
+import { asItems, describeText, describeValue, type Tree } from './contract-node.ts'
 
 /** Parameters of an operation replace equal ones of its path. */
 export const readParameters = (bundle: ContractBundle, lists: readonly unknown[]): readonly ParameterContract[] => {
@@ -31,41 +31,31 @@ export const readParameters = (bundle: ContractBundle, lists: readonly unknown[]
 
 const readParameter = (bundle: ContractBundle, parameter: Tree): ParameterContract | null => {
   const { name, in: place } = parameter
-  if (typeof name !== 'string' || name === '') {
+  const expected = 'query or header'
+  if (typeof name !== 'string' || name === '')
     bundle.error(parameter, ['name'], {
       message: 'the parameter has no name',
       expected: 'a name',
       found: describeValue(name),
     })
-    return null
-  }
-  if (place === 'cookie') {
-    bundle.warn(parameter, ['in'], {
-      message: 'this does nothing: cookies are not checked',
-      expected: 'query or header',
-      found: 'cookie',
-    })
-    return null
-  }
-  if (place !== 'query' && place !== 'header') {
+  else if (place === 'cookie')
+    bundle.warn(parameter, ['in'], { message: 'this does nothing: cookies are not checked', expected, found: place })
+  else if (place !== 'query' && place !== 'header')
     bundle.error(parameter, ['in'], {
       message: otherPlaces.get(place) ?? 'a parameter of an unknown place',
-      expected: 'query or header',
-      found: typeof place === 'string' ? quote(place) : describeValue(place),
+      expected,
+      found: describeText(place),
       hint: place === 'path' ? 'remove the parameter' : 'write in: query or in: header',
     })
-    return null
-  }
   // OpenAPI 3.1 §4.8.12.2: other parts of the document describe these fields.
-  if (place === 'header' && ['accept', 'content-type', 'authorization'].includes(name.toLowerCase())) {
+  else if (place === 'header' && ['accept', 'content-type', 'authorization'].includes(name.toLowerCase()))
     bundle.warn(parameter, ['name'], {
       message: 'this does nothing: OpenAPI describes this field elsewhere',
       expected: 'another field',
       found: quote(name),
     })
-    return null
-  }
-  return readValues(bundle, parameter, place, place === 'header' ? name.toLowerCase() : name)
+  else return readValues(bundle, parameter, place, place === 'header' ? name.toLowerCase() : name)
+  return null
 }
 
 const otherPlaces: ReadonlyMap<unknown, string> = new Map([
@@ -169,13 +159,10 @@ const readStyle = (bundle: ContractBundle, parameter: Tree, place: 'query' | 'he
   bundle.error(parameter, ['style'], {
     message: `a style that no ${place === 'query' ? 'parameter of a query' : 'header'} has`,
     expected: `one of ${known.join(', ')}`,
-    found: typeof style === 'string' ? quote(style) : describeValue(style),
+    found: describeText(style),
     hint: `write style: ${known[0]}, or leave it out`,
   })
   return 'form'
 }
 
-const styles = {
-  query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'],
-  header: ['simple'],
-} as const
+const styles = { query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'], header: ['simple'] } as const

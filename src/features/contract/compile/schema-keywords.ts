@@ -1,81 +1,33 @@
-import { asPlainObject, isPlainObject, ownMember, unescapeSegment } from '../../../core/lib/plain-object.ts'
-import { asItems, type Tree } from './contract-node.ts'
+import { isPlainObject, ownMember, unescapeSegment } from '../../../core/lib/plain-object.ts'
+import { memberAt, type Tree } from './contract-node.ts'
 
-export type KeywordValue = 'any' | 'schema' | 'schema-list' | 'schema-map'
+type KeywordValue = 'any' | 'schema' | 'schema-list' | 'schema-map'
 
 export const schemaKeywords: Readonly<Record<string, KeywordValue>> = {
-  $ref: 'any',
-  $schema: 'any',
-  $comment: 'any',
-  $defs: 'schema-map',
-  definitions: 'schema-map',
-  ...byKind('schema', [
-    'additionalProperties',
-    'contains',
-    'contentSchema',
-    'else',
-    'if',
-    'items',
-    'not',
-    'propertyNames',
-    'then',
-    'unevaluatedProperties',
-  ]),
-  ...byKind('schema-list', ['allOf', 'anyOf', 'oneOf', 'prefixItems']),
-  ...byKind('schema-map', ['dependentSchemas', 'patternProperties', 'properties']),
-  ...byKind('any', [
-    'type',
-    'const',
-    'enum',
-    'multipleOf',
-    'maximum',
-    'exclusiveMaximum',
-    'minimum',
-    'exclusiveMinimum',
-    'maxLength',
-    'minLength',
-    'pattern',
-    'format',
-    'maxItems',
-    'minItems',
-    'uniqueItems',
-    'maxContains',
-    'minContains',
-    'maxProperties',
-    'minProperties',
-    'required',
-    'dependentRequired',
-    'title',
-    'description',
-    'default',
-    'deprecated',
-    'readOnly',
-    'writeOnly',
-    'examples',
-    'contentEncoding',
-    'contentMediaType',
-    // OpenAPI 3.1 §4.8.24: they check nothing.
-    'discriminator',
-    'xml',
-    'externalDocs',
-    'example',
-  ]),
+  ...each('any', '$ref $schema $comment'),
+  ...each('schema-map', '$defs definitions'),
+  ...each('schema', 'additionalProperties contains contentSchema else if items not propertyNames then'),
+  ...each('schema', 'unevaluatedProperties'),
+  ...each('schema-list', 'allOf anyOf oneOf prefixItems'),
+  ...each('schema-map', 'dependentSchemas patternProperties properties'),
+  ...each('any', 'type const enum multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength'),
+  ...each('any', 'pattern format maxItems minItems uniqueItems maxContains minContains maxProperties minProperties'),
+  ...each('any', 'required dependentRequired title description default deprecated readOnly writeOnly examples'),
+  ...each('any', 'contentEncoding contentMediaType'),
+  // OpenAPI 3.1 §4.8.24: they check nothing.
+  ...each('any', 'discriminator xml externalDocs example'),
 }
 
-function byKind(kind: KeywordValue, names: readonly string[]): Readonly<Record<string, KeywordValue>> {
-  return Object.fromEntries(names.map((name) => [name, kind]))
+function each<T>(value: T, names: string): Readonly<Record<string, T>> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, value]))
 }
-
-const byPointer = 'refer to schemas by file and path: $ref: assets.yaml#/Asset'
 
 /** Rejected keywords, each with a replacement. */
 export const refusedKeywords: Readonly<Record<string, string>> = {
-  $id: byPointer,
-  $anchor: byPointer,
-  $dynamicRef: byPointer,
-  $dynamicAnchor: byPointer,
-  $recursiveRef: byPointer,
-  $recursiveAnchor: byPointer,
+  ...each(
+    'refer to schemas by file and path: $ref: assets.yaml#/Asset',
+    '$id $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor',
+  ),
   $vocabulary: 'remove it: every schema is one of JSON Schema 2020-12',
   nullable: "write type: [string, 'null'] instead: OpenAPI 3.1 has no nullable",
   additionalItems: 'write prefixItems for the first items, and items for the rest',
@@ -92,27 +44,25 @@ export const isKnownDialect = (dialect: unknown): boolean =>
   (typeof dialect === 'string' &&
     /^https:\/\/spec\.openapis\.org\/oas\/3\.[12]\/dialect\/(?:base|\d{4}-\d\d-\d\d)$/.test(dialect))
 
-interface SubSchema {
-  readonly schema: unknown
-  readonly keyword: string
+/** `map` gets the key below the keyword, if there is one. The meta-schema reports a value of another form. */
+export const mapSubSchemas = (
+  keyword: string,
+  value: unknown,
+  map: (schema: unknown, ...at: readonly (string | number)[]) => unknown,
+): unknown => {
+  const kind = ownMember(schemaKeywords, keyword)
+  if (kind === 'schema') return map(value)
+  if (kind === 'schema-list' && Array.isArray(value)) return value.map((each, index) => map(each, index))
+  if (kind === 'schema-map' && isPlainObject(value))
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, map(each, name)]))
+  return value
 }
 
-export const subSchemas = (schema: Tree): readonly SubSchema[] =>
-  Object.entries(schema).flatMap(([keyword, value]) => {
-    const kind: KeywordValue | undefined = ownMember(schemaKeywords, keyword)
-    if (kind === 'schema') return [{ schema: value, keyword }]
-    if (kind === 'schema-list') return asItems(value).map((each) => ({ schema: each, keyword }))
-    if (kind === 'schema-map') return Object.values(asPlainObject(value)).map((each) => ({ schema: each, keyword }))
-    return []
-  })
-
-export const mapSubSchemas = (keyword: string, value: unknown, map: (schema: unknown) => unknown): unknown => {
-  const kind: KeywordValue | undefined = ownMember(schemaKeywords, keyword)
-  if (kind === 'schema') return map(value)
-  if (kind === 'schema-list' && Array.isArray(value)) return value.map(map)
-  if (kind === 'schema-map' && isPlainObject(value))
-    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, map(each)]))
-  return value
+export const subSchemas = (schema: Tree) => {
+  const found: { readonly schema: unknown; readonly keyword: string }[] = []
+  for (const [keyword, value] of Object.entries(schema))
+    mapSubSchemas(keyword, value, (each) => found.push({ schema: each, keyword }))
+  return found
 }
 
 /** References are not followed. */
@@ -122,17 +72,14 @@ export const forEachSchema = (schema: unknown, visit: (schema: Tree) => void): v
   for (const { schema: inner } of subSchemas(schema)) forEachSchema(inner, visit)
 }
 
-export const createFollow = (document: Tree): ((pointer: string) => unknown) => {
+export type FollowReference = (pointer: string) => unknown
+
+export const createFollow = (document: Tree): FollowReference => {
   const found = new Map<string, unknown>()
   return (pointer) => {
     if (!found.has(pointer)) {
-      let value: unknown = document
-      for (const segment of decodeURIComponent(pointer).split('/').slice(1)) {
-        const name = unescapeSegment(segment)
-        value =
-          typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? (value as Tree)[name] : undefined
-      }
-      found.set(pointer, value)
+      const names = decodeURIComponent(pointer).split('/').slice(1).map(unescapeSegment)
+      found.set(pointer, names.reduce<unknown>(memberAt, document))
     }
     return found.get(pointer)
   }

@@ -1,13 +1,11 @@
 import { asPlainObject, isPlainObject, ownMember } from '../../../core/lib/plain-object.ts'
 import type { JsonType } from '../check/compiled-contract.ts'
 import { asItems, type Tree } from './contract-node.ts'
-
-export type FollowReference = (pointer: string) => unknown
+import type { FollowReference } from './schema-keywords.ts'
 
 interface SchemaTypes {
   /** `number`: also numbers that are no integer. */
   readonly types: ReadonlySet<JsonType>
-  /** Null: a value may match. */
   readonly never: string | null
 }
 
@@ -15,34 +13,26 @@ const all: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'strin
 
 const anyType: SchemaTypes = { types: new Set(all), never: null }
 
-export class SchemaTypeAnalysis {
-  readonly #follow: FollowReference
-  readonly #known = new Map<object, SchemaTypes>()
-
-  /** Any value may match a `faulty` schema. */
-  constructor(follow: FollowReference, faulty: Iterable<object> = []) {
-    this.#follow = follow
-    for (const schema of faulty) this.#known.set(schema, anyType)
-  }
+/** Any value may match a `faulty` schema. */
+export const analyzeTypes = (follow: FollowReference, faulty: Iterable<object> = []) => {
+  const known = new Map<object, SchemaTypes>([...faulty].map((schema) => [schema, anyType]))
 
   /** A missing type can never match; a listed type may still not match. */
-  typesOf(schema: unknown): SchemaTypes {
+  const typesOf = (schema: unknown): SchemaTypes => {
     if (schema === false) return { types: new Set(), never: 'it is false' }
     if (!isPlainObject(schema)) return anyType
-    const known = this.#known.get(schema)
-    if (known !== undefined) return known
-    this.#known.set(schema, anyType) // a reference may lead back
-    const types = this.#compute(schema)
-    this.#known.set(schema, types)
+    const found = known.get(schema)
+    if (found !== undefined) return found
+    known.set(schema, anyType) // a reference may lead back
+    const types = compute(schema)
+    known.set(schema, types)
     return types
   }
+  const contradictions = (schema: Tree): readonly Contradiction[] =>
+    findContradictions(schema, (sub) => typesOf(sub).never !== null)
 
-  contradictions(schema: Tree): readonly Contradiction[] {
-    return findContradictions(schema, (sub) => this.typesOf(sub).never !== null)
-  }
-
-  #compute(schema: Tree): SchemaTypes {
-    let types: ReadonlySet<JsonType> = anyType.types
+  const compute = (schema: Tree): SchemaTypes => {
+    let types = anyType.types
     const reasons: string[] = []
     const narrow = (allowed: Iterable<JsonType>, reason: string): void => {
       const kept = new Set(allowed)
@@ -53,23 +43,26 @@ export class SchemaTypeAnalysis {
     if (schema.type !== undefined) narrow(statedTypes(schema.type), 'type')
     if (schema.const !== undefined) narrow([typeOf(schema.const)], 'const')
     if (Array.isArray(schema.enum)) narrow(schema.enum.map(typeOf), 'enum')
-    if (typeof schema.$ref === 'string') narrow(this.typesOf(this.#follow(schema.$ref)).types, 'the schema of $ref')
-    for (const each of asItems(schema.allOf)) narrow(this.typesOf(each).types, 'allOf')
-    for (const key of ['anyOf', 'oneOf'] as const)
-      if (Array.isArray(schema[key]))
-        narrow(
-          schema[key].flatMap((each) => [...this.typesOf(each).types]),
-          key,
-        )
-    if (schema.not === true || (isPlainObject(schema.not) && Object.keys(schema.not).length === 0)) narrow([], 'not')
-    for (const { type, message } of this.contradictions(schema))
+    if (typeof schema.$ref === 'string') narrow(typesOf(follow(schema.$ref)).types, 'the schema of $ref')
+    for (const each of asItems(schema.allOf)) narrow(typesOf(each).types, 'allOf')
+    for (const key of ['anyOf', 'oneOf']) {
+      const branches = schema[key]
+      if (Array.isArray(branches)) narrow(new Set(branches.flatMap((each) => [...typesOf(each).types])), key)
+    }
+    if (isNegation(schema)) narrow([], 'not')
+    for (const { type, message } of contradictions(schema))
       narrow(
-        all.filter((each) => !type.includes(each)),
+        [...types].filter((each) => !type.includes(each)),
         message,
       )
     return { types, never: types.size > 0 ? null : describeReasons(reasons) }
   }
+  return { typesOf, contradictions }
 }
+
+/** `not: {}` is another way to write false, for a member that must not be there. */
+export const isNegation = ({ not }: Tree): boolean =>
+  not === true || (isPlainObject(not) && Object.keys(not).length === 0)
 
 const describeReasons = (reasons: readonly string[]): string => {
   const [last = 'it'] = reasons.slice(-1)

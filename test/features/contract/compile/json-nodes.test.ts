@@ -5,8 +5,8 @@ import { type JsonNode, parseJsonNodes } from '../../../../src/features/contract
 /** Puts the value of nodes together again; of two members with one name the last counts, as for JSON.parse. */
 const valueFrom = (node: JsonNode): unknown => {
   if (node.kind === 'scalar') return node.value
-  if (node.kind === 'array') return node.items.map(valueFrom)
-  return Object.fromEntries(node.members.map(({ name, value }) => [name, valueFrom(value)]))
+  const members = node.entries.map(({ name, value }) => [name, valueFrom(value)] as const)
+  return node.kind === 'array' ? members.map(([, value]) => value) : Object.fromEntries(members)
 }
 
 const parses = (text: string): boolean => {
@@ -50,7 +50,7 @@ test('a value knows where it stands, as it is written', () => {
   const node = parseJsonNodes(text)
 
   expect(node).toMatchObject({ kind: 'object', start: 0, end: text.length })
-  const members = 'kind' in node && node.kind === 'object' ? node.members : []
+  const members = 'kind' in node && node.kind === 'object' ? node.entries : []
   expect(members.map(({ name, nameStart, value }) => [name, nameStart, text.slice(value.start, value.end)])).toEqual([
     ['a', 2, '[1.00, {"b" : "\\u0041"}]'],
     ['a', 33, 'null'],

@@ -7,9 +7,11 @@ import { allOperations, type Operation } from '../../../../operations.ts'
 import { describeValue, type NodeIssue } from '../contract-node.ts'
 import { jsonSchemaDialect, refusedKeywords, schemaKeywords } from '../schema-keywords.ts'
 import type { ObjectShape } from './object-shapes.ts'
+import type { OpenApiVersion } from './upgrade-schema.ts'
 
-export const otherForm = (name: string, expected: string, value: unknown): NodeIssue => ({
-  message: `this is not ${name}`,
+/** `name` null: a map or a list of objects. */
+export const otherForm = (name: string | null, expected: string, value: unknown): NodeIssue => ({
+  message: name === null ? 'this has another form' : `this is not ${name}`,
   expected,
   found: describeValue(value),
 })
@@ -86,7 +88,18 @@ export const otherDialect = (dialect: unknown): NodeIssue => ({
   found: describeValue(dialect),
 })
 
-export const unknownName = (name: string, known: readonly string[], message: string): NodeIssue => {
+export const unknownMember = (name: string, shape: ObjectShape, version: OpenApiVersion): NodeIssue => {
+  const known = Object.entries(shape.members).filter(
+    ([, { kind, isNew }]) => kind !== 'refused' && !(isNew && version !== '3.2'),
+  )
+  return unknownName(
+    name,
+    known.map(([each]) => each),
+    `unknown in ${shape.name}`,
+  )
+}
+
+const unknownName = (name: string, known: readonly string[], message: string): NodeIssue => {
   const near = suggestNearest(name, known)
   return {
     message,
@@ -97,8 +110,8 @@ export const unknownName = (name: string, known: readonly string[], message: str
   }
 }
 
-export const newName = (name: string, message: string): NodeIssue => ({
-  message,
+export const newName = (name: string, shape: ObjectShape): NodeIssue => ({
+  message: `unknown in ${shape.name}`,
   expected: 'a name of the version that the document states',
   found: quote(name),
   hint: 'OpenAPI 3.2 has it: write openapi: 3.2.0',

@@ -2,23 +2,22 @@ import type { ContractNode, Tree } from '../contract-node.ts'
 
 /** OpenAPI 3.1 §4.8: a kind of object, by its fixed members. */
 export interface ObjectShape {
-  /** For a problem: `a parameter`. */
+  /** For a problem. */
   readonly name: string
   /** Below `components`; null: no reference may replace such an object. */
   readonly section: string | null
   readonly members: Readonly<Record<string, Member>>
 }
 
-export type Member = MemberKind & {
-  readonly isNew?: true
-}
+export type Member = (CopiedMember | OtherMember) & { readonly isNew?: true }
 
-type MemberKind =
+export type CopiedMember =
   | { readonly kind: 'any' }
+  | { readonly kind: 'paths' }
   // In a fixed map, a name that begins with x- is an extension.
   | { readonly kind: 'one' | 'map' | 'fixed-map' | 'list'; readonly of: ObjectShape }
-  | { readonly kind: 'schema' | 'schemas' }
-  | { readonly kind: 'paths' }
+
+type OtherMember =
   | { readonly kind: 'ignored'; readonly why: string }
   // Left out of the bundle: it checks nothing, and may refer to files that are not in the bundle.
   | { readonly kind: 'dropped' }
@@ -26,18 +25,22 @@ type MemberKind =
   | { readonly kind: 'refused'; readonly hint: string }
 
 const any: Member = { kind: 'any' }
-const schema: Member = { kind: 'schema' }
 const map = (of: ObjectShape): Member => ({ kind: 'map', of })
 const list = (of: ObjectShape): Member => ({ kind: 'list', of })
 const one = (of: ObjectShape): Member => ({ kind: 'one', of })
 const ignored = (why: string): Member => ({ kind: 'ignored', why })
+const dropped: Member = { kind: 'dropped' }
+const refused = (hint: string): Member => ({ kind: 'refused', hint })
+const since32 = (member: Member): Member => ({ ...member, isNew: true })
+
+const each = (member: Member, names: string): ObjectShape['members'] =>
+  Object.fromEntries(names.split(' ').map((name) => [name, member]))
 
 const notChecked = 'the gateway does not check it'
 const ofConfiguration = 'the configuration of the gateway decides on it'
 
-const dropped: Member = { kind: 'dropped' }
-const refused = (hint: string): Member => ({ kind: 'refused', hint })
-const since32 = (member: Member): Member => ({ ...member, isNew: true })
+export const schemaShape: ObjectShape = { name: 'a schema', section: 'schemas', members: {} }
+const schema = one(schemaShape)
 
 const mediaTypeShape: ObjectShape = {
   name: 'a media type',
@@ -55,11 +58,7 @@ const mediaTypeShape: ObjectShape = {
 }
 
 const parameterMembers: ObjectShape['members'] = {
-  description: any,
-  required: any,
-  deprecated: any,
-  style: any,
-  explode: any,
+  ...each(any, 'description required deprecated style explode'),
   schema,
   content: map(mediaTypeShape),
   example: any,
@@ -71,7 +70,7 @@ const headerShape: ObjectShape = { name: 'a header', section: 'headers', members
 const parameterShape: ObjectShape = {
   name: 'a parameter',
   section: 'parameters',
-  members: { ...parameterMembers, name: any, in: any, allowEmptyValue: any, allowReserved: any },
+  members: { ...parameterMembers, ...each(any, 'name in allowEmptyValue allowReserved') },
 }
 
 const requestBodyShape: ObjectShape = {
@@ -96,18 +95,13 @@ export const operationShape: ObjectShape = {
   name: 'an operation',
   section: null,
   members: {
-    tags: any,
-    summary: any,
-    description: any,
-    externalDocs: any,
-    operationId: any,
+    ...each(any, 'tags summary description externalDocs operationId'),
     parameters: list(parameterShape),
     requestBody: one(requestBodyShape),
     responses: { kind: 'fixed-map', of: responseShape },
     deprecated: any,
     callbacks: ignored(notChecked),
-    security: ignored(ofConfiguration),
-    servers: ignored(ofConfiguration),
+    ...each(ignored(ofConfiguration), 'security servers'),
   },
 }
 
@@ -119,13 +113,8 @@ export const pathItemShape: ObjectShape = {
     description: any,
     servers: ignored(ofConfiguration),
     parameters: list(parameterShape),
-    ...Object.fromEntries(
-      ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'].map((method) => [
-        method,
-        one(operationShape),
-      ]),
-    ),
-    query: one(operationShape), // none of the nine has it: it is reported with the other methods
+    // None of the nine has `query`: it is reported with the other methods.
+    ...each(one(operationShape), 'get put post delete options head patch trace query'),
     additionalOperations: refused('remove it: the gateway forwards the nine and no other method'),
   },
 }
@@ -134,17 +123,15 @@ const componentsShape: ObjectShape = {
   name: 'components',
   section: null,
   members: {
-    schemas: { kind: 'schemas' },
+    schemas: map(schemaShape),
     responses: map(responseShape),
     parameters: map(parameterShape),
     requestBodies: map(requestBodyShape),
     headers: map(headerShape),
     pathItems: map(pathItemShape),
     mediaTypes: since32(dropped), // no reference leads there
-    examples: dropped,
-    securitySchemes: dropped, // `security` has the warning
-    links: ignored(notChecked),
-    callbacks: ignored(notChecked),
+    ...each(dropped, 'examples securitySchemes'), // `security` has the warning
+    ...each(ignored(notChecked), 'links callbacks'),
   },
 }
 
@@ -167,6 +154,15 @@ export const documentShape: ObjectShape = {
 }
 
 export type TreeCopy = Record<string, unknown>
+
+/** A contract as one document without references to other files. */
+export interface BundledDocument {
+  readonly document: TreeCopy
+  /** Where each map and list was written. Broken references have no origin: they are reported once. */
+  readonly origins: WeakMap<object, ContractNode>
+  /** Schemas with an unknown keyword, whose meaning is unknown. */
+  readonly faulty: Set<object>
+}
 
 export const componentSection = (document: TreeCopy, name: string): TreeCopy => {
   document.components ??= {}

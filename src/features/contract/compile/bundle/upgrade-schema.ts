@@ -1,8 +1,7 @@
 import { asPlainObject, isPlainObject, ownMember } from '../../../../core/lib/plain-object.ts'
-import { asItems, type ContractNode, type Tree } from '../contract-node.ts'
-import { createFollow, mapSubSchemas, schemaKeywords, subSchemas } from '../schema-keywords.ts'
-import type { FollowReference } from '../schema-types.ts'
-import { chooseComponentName, componentSection, type TreeCopy } from './object-shapes.ts'
+import { asItems, type Tree } from '../contract-node.ts'
+import { createFollow, type FollowReference, mapSubSchemas, schemaKeywords, subSchemas } from '../schema-keywords.ts'
+import { type BundledDocument, chooseComponentName, componentSection, type TreeCopy } from './object-shapes.ts'
 
 export type OpenApiVersion = '3.0' | '3.1' | '3.2'
 
@@ -62,17 +61,11 @@ export const oneWayKeywords = ['readOnly', 'writeOnly'] as const
 
 export type OneWayKeyword = (typeof oneWayKeywords)[number]
 
-interface OpenDocument {
-  readonly document: TreeCopy
-  readonly origins: WeakMap<object, ContractNode>
-  readonly faulty: Set<object>
-}
-
 /**
  * Removes `readOnly` members from `required` in requests, and `writeOnly` members in responses (OpenAPI 3.0.3, Schema
  * Object; in 3.1 both check nothing). Components that both directions use get a copy: `Asset-request`.
  */
-export const splitOneWayMembers = (open: OpenDocument, keyword: OneWayKeyword): void => {
+export const splitOneWayMembers = (open: BundledDocument, keyword: OneWayKeyword): void => {
   const splitter = new OneWaySplitter(open, keyword)
   const owners = schemaOwners(open.document, keyword).filter(({ schema }) => isPlainObject(schema))
   for (const { schema } of owners) splitter.visit(schema)
@@ -114,14 +107,14 @@ interface Use {
 }
 
 class OneWaySplitter {
-  readonly #open: OpenDocument
+  readonly #open: BundledDocument
   readonly #keyword: OneWayKeyword
   readonly #follow: FollowReference
   readonly #uses = new Map<Tree, Map<string, Use>>()
   readonly #members = new Map<Tree, ReadonlyMap<string, boolean>>()
   readonly #required = new Map<Tree, ReadonlySet<string>>()
 
-  constructor(open: OpenDocument, keyword: OneWayKeyword) {
+  constructor(open: BundledDocument, keyword: OneWayKeyword) {
     this.#open = open
     this.#keyword = keyword
     this.#follow = createFollow(open.document)
